@@ -1,0 +1,185 @@
+// Package layout tests the rules that hold the project together: which package may import which, and what go.mod holds.
+package layout
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kubectl-reconcile/kubectl-reconcile/"
+
+// rules say what each package of ours may import of ours; a package that is not here may import none of ours. A rule
+// holds for what is below its package too, unless that has one of its own.
+var rules = map[string][]string{
+	"pkg/inspect":                           {},
+	"pkg/ownertree":                         {"pkg/inspect"},
+	"pkg/replay":                            {"pkg/inspect", "pkg/runlocal/trace"},
+	"pkg/runlocal":                          {"pkg/inspect", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/engine", "pkg/runlocal/tap", "pkg/runlocal/trace"},
+	"pkg/runlocal/api":                      {"pkg/runlocal/api/memstore"},
+	"pkg/runlocal/api/memstore":             {},
+	"pkg/runlocal/controllers":              {"pkg/runlocal/tap", "pkg/runlocal/trace"},
+	"pkg/runlocal/nodes":                    {"pkg/runlocal/engine", "pkg/runlocal/tap", "pkg/runlocal/trace"},
+	"pkg/runlocal/engine":                   {"pkg/runlocal/trace"},
+	"pkg/runlocal/tap":                      {"pkg/inspect", "pkg/runlocal/trace"},
+	"pkg/runlocal/trace":                    {"pkg/inspect"},
+	"cmd/kubectl-reconcile/internal/render": {"pkg/inspect", "pkg/ownertree", "pkg/replay", "pkg/runlocal/trace"},
+	"cmd/kubectl-reconcile":                 {"cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/trace"},
+}
+
+// terminal are packages that only cmd may import: data comes out of pkg, text is made in cmd.
+var terminal = []string{"github.com/spf13/cobra", "github.com/olekukonko/tablewriter", "github.com/fatih/color"}
+
+type listed struct {
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
+}
+
+func TestImportDirections(t *testing.T) {
+	packages := list(t)
+	if len(packages) < 5 {
+		t.Fatalf("go list found %d packages of ours, which cannot be all", len(packages))
+	}
+	for _, p := range packages {
+		ours := strings.TrimPrefix(p.ImportPath, module)
+		allowed, known := ruleFor(ours)
+		if !known {
+			t.Errorf("%s: no rule says what it may import", ours)
+		}
+		for _, i := range p.Imports {
+			if imported, ok := strings.CutPrefix(i, module); ok && !slices.Contains(allowed, imported) {
+				t.Errorf("%s imports %s, which its rule does not allow", ours, imported)
+			}
+			if strings.HasPrefix(ours, "pkg/") && slices.Contains(terminal, i) {
+				t.Errorf("%s imports %s, which is for cmd alone", ours, i)
+			}
+		}
+	}
+}
+
+func ruleFor(name string) ([]string, bool) {
+	for ; name != "."; name = filepath.Dir(name) {
+		if allowed, ok := rules[name]; ok {
+			return allowed, true
+		}
+	}
+	return nil, false
+}
+
+// TestNoProcessStreams: what is written to the process's streams from pkg reaches users past all options.
+func TestNoProcessStreams(t *testing.T) {
+	for _, p := range list(t) {
+		if !strings.HasPrefix(strings.TrimPrefix(p.ImportPath, module), "pkg/") {
+			continue
+		}
+		for _, file := range p.GoFiles {
+			source, err := os.ReadFile(filepath.Join(p.Dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, stream := range []string{"os.Stdout", "os.Stderr", "os.Stdin"} {
+				if strings.Contains(string(source), stream) {
+					t.Errorf("%s/%s uses %s", p.ImportPath, file, stream)
+				}
+			}
+		}
+	}
+}
+
+// goMod is what `go mod edit -json` prints of go.mod.
+type goMod struct {
+	Require []struct{ Path, Version string }
+	Replace []any
+	Exclude []any
+}
+
+// TestModule: `go install …@version` refuses a module with replace or exclude, and a staging module at v0.0.0 does not
+// exist.
+func TestModule(t *testing.T) {
+	var mod goMod
+	if err := json.Unmarshal(goTool(t, "mod", "edit", "-json"), &mod); err != nil {
+		t.Fatal(err)
+	}
+	if len(mod.Replace) > 0 || len(mod.Exclude) > 0 {
+		t.Errorf("go.mod has %d replace and %d exclude directives; it must have none", len(mod.Replace), len(mod.Exclude))
+	}
+	versions := map[string]string{}
+	for _, r := range mod.Require {
+		versions[r.Path] = r.Version
+		if r.Version == "v0.0.0" {
+			t.Errorf("%s is required at v0.0.0, which no proxy serves: run make tidy", r.Path)
+		}
+	}
+	minor, ok := strings.CutPrefix(versions["k8s.io/kubernetes"], "v1.")
+	if !ok {
+		t.Fatalf("k8s.io/kubernetes is required at %q", versions["k8s.io/kubernetes"])
+	}
+	for staging := range stagingModules(t) {
+		if v, required := versions[staging]; required && v != "v0."+minor {
+			t.Errorf("%s is at %s beside k8s.io/kubernetes v1.%s", staging, v, minor)
+		}
+	}
+}
+
+// stagingModules are those that k8s.io/kubernetes requires at v0.0.0, because it holds them itself.
+func stagingModules(t *testing.T) map[string]bool {
+	t.Helper()
+	var kubernetes struct{ GoMod string }
+	if err := json.Unmarshal(goTool(t, "list", "-m", "-json", "k8s.io/kubernetes"), &kubernetes); err != nil {
+		t.Fatal(err)
+	}
+	var mod goMod
+	if err := json.Unmarshal(goTool(t, "mod", "edit", "-json", kubernetes.GoMod), &mod); err != nil {
+		t.Fatal(err)
+	}
+	staging := map[string]bool{}
+	for _, r := range mod.Require {
+		if r.Version == "v0.0.0" {
+			staging[r.Path] = true
+		}
+	}
+	if len(staging) < 20 {
+		t.Fatalf("found %d staging modules of Kubernetes, which cannot be all", len(staging))
+	}
+	return staging
+}
+
+// TestTidy: an untidy go.mod tells a reader wrongly what the project itself imports.
+func TestTidy(t *testing.T) {
+	if diff := goTool(t, "mod", "tidy", "-diff"); len(diff) > 0 {
+		t.Errorf("go.mod is not tidy: run make tidy\n%s", diff)
+	}
+}
+
+func list(t *testing.T) []listed {
+	t.Helper()
+	out := goTool(t, "list", "-json=ImportPath,Dir,GoFiles,Imports", "./cmd/...", "./pkg/...")
+	var packages []listed
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p listed
+		if err := d.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+	return packages
+}
+
+// goTool runs the go command at the root of the module.
+func goTool(t *testing.T, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go %s: %v", strings.Join(args, " "), err)
+	}
+	return out
+}
