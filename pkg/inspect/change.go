@@ -1,0 +1,184 @@
+// Package inspect looks at one object: what differs between two versions of it, and whether it is ready.
+//
+// It reads no cluster, knows no other object, and makes no text for people but the names of fields.
+package inspect
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Change is one field that differs between two versions of an object.
+type Change struct {
+	// Path names the field as kubectl does: status.replicas, spec.template.spec.containers[name=web].image.
+	Path string `json:"path"`
+	// Old and New are JSON values: nil (absent), bool, int64, float64, string, []any or map[string]any.
+	Old any `json:"old,omitempty"`
+	New any `json:"new,omitempty"`
+}
+
+// String spells the change as "path: old -> new".
+func (c Change) String() string {
+	return fmt.Sprintf("%s: %s -> %s", c.Path, valueText(c.Old), valueText(c.New))
+}
+
+func valueText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "<none>"
+	case string:
+		return v
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
+
+// bookkeeping are the fields that every write changes and nobody asks for.
+var bookkeeping = []string{"managedFields", "resourceVersion"}
+
+// Changes lists the fields in which two versions of an object differ, sorted by path. Either may be nil: all fields of
+// the other then differ. Bookkeeping (managedFields, resourceVersion) is left out. Entries of lists are matched by the
+// key that the API merges them by, where the list has one. Objects are only read.
+func Changes(old, updated runtime.Object) ([]Change, error) {
+	before, err := fields(old)
+	if err != nil {
+		return nil, err
+	}
+	after, err := fields(updated)
+	if err != nil {
+		return nil, err
+	}
+	var out []Change
+	compareMaps(&out, "", before, after)
+	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+func fields(obj runtime.Object) (map[string]any, error) {
+	if obj == nil || reflect.ValueOf(obj).IsNil() {
+		return nil, nil
+	}
+	var all map[string]any
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		all = u.UnstructuredContent()
+	} else {
+		var err error
+		if all, err = runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err != nil {
+			return nil, fmt.Errorf("reading the fields of a %T: %w", obj, err)
+		}
+	}
+	return withoutBookkeeping(all), nil
+}
+
+// withoutBookkeeping copies the two maps that it leaves something out of: the object may be shared.
+func withoutBookkeeping(all map[string]any) map[string]any {
+	out := make(map[string]any, len(all))
+	for k, v := range all {
+		if k != "apiVersion" && k != "kind" { // a typed object of an informer has lost them
+			out[k] = v
+		}
+	}
+	if metadata, ok := all["metadata"].(map[string]any); ok {
+		kept := make(map[string]any, len(metadata))
+		for k, v := range metadata {
+			if !slices.Contains(bookkeeping, k) {
+				kept[k] = v
+			}
+		}
+		out["metadata"] = kept
+	}
+	return out
+}
+
+func compare(out *[]Change, path string, old, updated any) {
+	if reflect.DeepEqual(old, updated) {
+		return
+	}
+	oldMap, oldIsMap := old.(map[string]any)
+	newMap, newIsMap := updated.(map[string]any)
+	if (oldIsMap || old == nil) && (newIsMap || updated == nil) {
+		compareMaps(out, path, oldMap, newMap)
+		return
+	}
+	oldList, oldIsList := old.([]any)
+	newList, newIsList := updated.([]any)
+	if (oldIsList || old == nil) && (newIsList || updated == nil) && compareLists(out, path, oldList, newList) {
+		return
+	}
+	*out = append(*out, Change{Path: path, Old: old, New: updated})
+}
+
+func compareMaps(out *[]Change, path string, old, updated map[string]any) {
+	for k, v := range old {
+		compare(out, join(path, k), v, updated[k])
+	}
+	for k, v := range updated {
+		if _, both := old[k]; !both {
+			compare(out, join(path, k), nil, v)
+		}
+	}
+}
+
+func join(path, field string) string {
+	switch {
+	case strings.ContainsAny(field, "./[]"):
+		return path + "[" + field + "]"
+	case path == "":
+		return field
+	}
+	return path + "." + field
+}
+
+// mergeKeys are the fields that the API's lists are merged by, in the order in which they are tried.
+var mergeKeys = []string{"type", "name", "uid", "containerPort", "port", "ip", "key"}
+
+// compareLists compares lists whose entries are told apart by a merge key, and says whether they are.
+func compareLists(out *[]Change, path string, old, updated []any) bool {
+	for _, key := range mergeKeys {
+		before, ok := byKey(old, key)
+		if !ok {
+			continue
+		}
+		after, ok := byKey(updated, key)
+		if !ok {
+			continue
+		}
+		for id, v := range before {
+			compare(out, path+"["+key+"="+id+"]", v, after[id])
+		}
+		for id, v := range after {
+			if _, both := before[id]; !both {
+				compare(out, path+"["+key+"="+id+"]", nil, v)
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// byKey maps a list's entries by that key, and says whether each has one that no other has.
+func byKey(list []any, key string) (map[string]any, bool) {
+	out := make(map[string]any, len(list))
+	for _, entry := range list {
+		m, ok := entry.(map[string]any)
+		if !ok || m[key] == nil {
+			return nil, false
+		}
+		id := fmt.Sprint(m[key])
+		if _, twice := out[id]; twice {
+			return nil, false
+		}
+		out[id] = entry
+	}
+	return out, true
+}

@@ -1,0 +1,163 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// encode is json.Marshal without the escapes that are meant for HTML: a handler is "addPod > enqueueRS".
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// Duration is a time.Duration that JSON spells as text: "511µs".
+type Duration time.Duration
+
+// String spells the duration as time.Duration does.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
+
+// Values are logged keys and values in the order in which they were logged; JSON has them as one object.
+type Values []Value
+
+// MarshalJSON writes an object whose keys keep their order. A key that is there twice is written twice, as logged.
+func (v Values) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, kv := range v {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		for j, s := range []string{kv.Key, kv.Value} {
+			if j > 0 {
+				b.WriteByte(':')
+			}
+			text, err := encode(s)
+			if err != nil {
+				return nil, err
+			}
+			b.Write(text)
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON reads an object of texts and keeps its order.
+func (v *Values) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return fmt.Errorf("reading logged values: not an object")
+	}
+	*v = nil
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return fmt.Errorf("reading logged values: %w", err)
+		}
+		var value string
+		if err := d.Decode(&value); err != nil {
+			return fmt.Errorf("reading logged value %q: %w", key, err)
+		}
+		*v = append(*v, Value{Key: fmt.Sprint(key), Value: value})
+	}
+	return nil
+}
+
+// MarshalJSON leaves out what changed in the watch event: the event itself, which has the same seq, tells it.
+func (c Cause) MarshalJSON() ([]byte, error) {
+	type plain Cause // without this method
+	if c.Watch != nil && c.Watch.Change != nil {
+		watch := *c.Watch
+		watch.Change = nil
+		c.Watch = &watch
+	}
+	return encode(plain(c))
+}
+
+// header is the part of an event's JSON that all types share. Its names are not used by any Detail.
+type header struct {
+	APIVersion string      `json:"apiVersion"`
+	Kind       string      `json:"kind"`
+	Seq        uint64      `json:"seq"`
+	Time       time.Time   `json:"time"`
+	Type       Type        `json:"type"`
+	Controller string      `json:"controller,omitempty"`
+	Reconcile  ReconcileID `json:"reconcile,omitempty"`
+	Key        string      `json:"key,omitempty"`
+}
+
+// MarshalJSON writes the event as one flat object: the common fields, then those of its Detail.
+func (e *Event) MarshalJSON() ([]byte, error) {
+	if e.Detail == nil {
+		return nil, fmt.Errorf("writing trace event %d: it has no detail", e.Seq)
+	}
+	head, err := encode(header{APIVersion, Kind, e.Seq, e.Time, e.Type(), e.Controller, e.Reconcile, e.Key})
+	if err != nil {
+		return nil, err
+	}
+	detail, err := encode(e.Detail)
+	if err != nil {
+		return nil, err
+	}
+	if len(detail) <= len("{}") {
+		return head, nil
+	}
+	head[len(head)-1] = ','
+	return append(head, detail[1:]...), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote. An unknown apiVersion, kind or type is an error; unknown fields are not.
+func (e *Event) UnmarshalJSON(b []byte) error {
+	var h header
+	if err := json.Unmarshal(b, &h); err != nil {
+		return err
+	}
+	if h.APIVersion != APIVersion || h.Kind != Kind {
+		return fmt.Errorf("not a %s of %s, but a %q of %q", Kind, APIVersion, h.Kind, h.APIVersion)
+	}
+	detail := newDetail(h.Type)
+	if detail == nil {
+		return fmt.Errorf("unknown type of trace event %q", h.Type)
+	}
+	if err := json.Unmarshal(b, detail); err != nil {
+		return err
+	}
+	*e = Event{h.Seq, h.Time, h.Controller, h.Reconcile, h.Key, detail}
+	return nil
+}
+
+func newDetail(t Type) Detail {
+	switch t {
+	case TypeWatch:
+		return &Watch{}
+	case TypeEnqueue:
+		return &Enqueue{}
+	case TypeStart:
+		return &Start{}
+	case TypeLog:
+		return &Log{}
+	case TypeRequest:
+		return &Request{}
+	case TypeEnd:
+		return &End{}
+	case TypeDropped:
+		return &Dropped{}
+	}
+	return nil
+}

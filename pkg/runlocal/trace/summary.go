@@ -1,0 +1,114 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ControllerSummary sums up the reconciles of one controller.
+type ControllerSummary struct {
+	Controller string `json:"controller"`
+	Reconciles int    `json:"reconciles"`
+	// Failed counts the reconciles that ended with an error, given up and panicked ones included.
+	Failed int `json:"failed"`
+	// Retries counts the reconciles that happened because an earlier one of the key had failed.
+	Retries int `json:"retries"`
+	// GaveUp counts the keys given up after too many tries.
+	GaveUp int `json:"gaveUp"`
+	// Writes counts the write requests, refused ones included, Events not.
+	Writes int `json:"writes"`
+	// RefusedWrites counts those of them that had an error for an answer.
+	RefusedWrites int `json:"refusedWrites"`
+	// Unattributed counts those of them that no reconcile is known for.
+	Unattributed int `json:"unattributedWrites"`
+	// Events counts the API Events recorded.
+	Events int `json:"events"`
+
+	P50       Duration `json:"p50"`
+	P99       Duration `json:"p99"`
+	Longest   Duration `json:"longest"`
+	WaitedP50 Duration `json:"waitedP50"`
+	WaitedP99 Duration `json:"waitedP99"`
+}
+
+// Summary is a Sink that counts and times by controller. Its memory does not grow with the number of events.
+type Summary struct {
+	mu          sync.Mutex
+	controllers map[string]*tally
+}
+
+type tally struct {
+	ControllerSummary
+	durations, waits histogram
+}
+
+// NewSummary returns an empty Summary.
+func NewSummary() *Summary { return &Summary{controllers: map[string]*tally{}} }
+
+// Record implements Sink.
+func (s *Summary) Record(e *Event) {
+	if e.Controller == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.controllers[e.Controller]
+	if t == nil {
+		t = &tally{ControllerSummary: ControllerSummary{Controller: e.Controller}}
+		s.controllers[e.Controller] = t
+	}
+	t.record(e)
+}
+
+func (t *tally) record(e *Event) {
+	switch d := e.Detail.(type) {
+	case *Start:
+		t.Reconciles++
+		t.waits.add(time.Duration(d.QueueWait))
+		if slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Type == CauseRetry }) {
+			t.Retries++
+		}
+	case *End:
+		t.durations.add(time.Duration(d.Duration))
+		if d.Outcome != Done {
+			t.Failed++
+		}
+	case *Dropped:
+		t.GaveUp++
+	case *Request:
+		t.request(e, d)
+	}
+}
+
+func (t *tally) request(e *Event, d *Request) {
+	switch {
+	case !d.IsWrite():
+	case d.Recorded != nil:
+		t.Events++
+	default:
+		t.Writes++
+		if d.Failed() {
+			t.RefusedWrites++
+		}
+		if e.Reconcile == 0 {
+			t.Unattributed++
+		}
+	}
+}
+
+// Controllers returns a copy of the figures, by name of controller. It may be called at any time.
+func (s *Summary) Controllers() []ControllerSummary {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]ControllerSummary, 0, len(s.controllers))
+	for _, t := range s.controllers {
+		c := t.ControllerSummary
+		c.P50, c.P99, c.Longest = Duration(t.durations.quantile(0.5)), Duration(t.durations.quantile(0.99)), Duration(t.durations.longest)
+		c.WaitedP50, c.WaitedP99 = Duration(t.waits.quantile(0.5)), Duration(t.waits.quantile(0.99))
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b ControllerSummary) int { return cmp.Compare(a.Controller, b.Controller) })
+	return out
+}
