@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Event is a change that an informer delivers. One of Old and New may be nil, not both. Objects are shared: they must
+// not be changed.
+type Event struct {
+	// Old is the object before; nil if it was added.
+	Old metav1.Object
+	// New is the object; nil if it was deleted. For a resync it is Old.
+	New metav1.Object
+	// Initial says that the object was there before the informer started.
+	Initial bool
+	// Stale says that the deletion was noticed late, so that Old may not be the object's last state.
+	Stale bool
+}
+
+// Object is New, or Old for a deletion.
+func (e Event) Object() metav1.Object {
+	if e.New != nil {
+		return e.New
+	}
+	return e.Old
+}
+
+// Map says which requests an event leads to. It runs on the informer's goroutine, one event at a time for each Watch, and
+// should not block. Requests may repeat.
+type Map func(e Event) []Request
+
+// Self maps an event to its own object.
+func Self(e Event) []Request {
+	o := e.Object()
+	return []Request{{Namespace: o.GetNamespace(), Name: o.GetName()}}
+}
+
+var _ Map = Self
+
+// EnqueueOwner maps an event to the owners of the given kind, in any version of its group. An owner is looked for in the
+// event's own namespace, so owner must be a namespaced kind. With controllerOnly, only the managing owner counts
+// (controller: true). When an update changes the owners, the former ones are meant too.
+func EnqueueOwner(owner schema.GroupKind, controllerOnly bool) Map {
+	return func(e Event) []Request {
+		requests := ownersOf(e.New, owner, controllerOnly)
+		for _, r := range ownersOf(e.Old, owner, controllerOnly) {
+			if !contains(requests, r) {
+				requests = append(requests, r)
+			}
+		}
+		return requests
+	}
+}
+
+func ownersOf(o metav1.Object, owner schema.GroupKind, controllerOnly bool) []Request {
+	if o == nil {
+		return nil
+	}
+	var requests []Request
+	for _, ref := range o.GetOwnerReferences() {
+		if controllerOnly && (ref.Controller == nil || !*ref.Controller) {
+			continue
+		}
+		gv, err := schema.ParseGroupVersion(ref.APIVersion)
+		if err != nil || gv.Group != owner.Group || ref.Kind != owner.Kind {
+			continue // what is not a version of the API cannot be the owner's
+		}
+		requests = append(requests, Request{Namespace: o.GetNamespace(), Name: ref.Name})
+	}
+	return requests
+}
+
+// Informer is what Watch needs of a cache.SharedIndexInformer.
+type Informer interface {
+	AddEventHandlerWithOptions(cache.ResourceEventHandler, cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error)
+	RemoveEventHandler(cache.ResourceEventHandlerRegistration) error
+}
+
+// source is an informer with the handler that was registered with it.
+type source struct {
+	informer     Informer
+	registration cache.ResourceEventHandlerRegistration
+}
+
+// handler turns what an informer delivers into Events.
+type handler struct {
+	event  func(Event)
+	broken func(error)
+}
+
+var _ cache.ResourceEventHandler = (*handler)(nil)
+
+// OnAdd implements cache.ResourceEventHandler.
+func (h *handler) OnAdd(obj any, initial bool) {
+	if o := h.object(obj); o != nil {
+		h.event(Event{New: o, Initial: initial})
+	}
+}
+
+// OnUpdate implements cache.ResourceEventHandler.
+func (h *handler) OnUpdate(old, obj any) {
+	before, after := h.object(old), h.object(obj)
+	if before != nil && after != nil {
+		h.event(Event{Old: before, New: after})
+	}
+}
+
+// OnDelete implements cache.ResourceEventHandler.
+func (h *handler) OnDelete(obj any) {
+	tombstone, stale := obj.(cache.DeletedFinalStateUnknown)
+	if stale {
+		obj = tombstone.Obj
+	}
+	if o := h.object(obj); o != nil {
+		h.event(Event{Old: o, Stale: stale})
+	}
+}
+
+func (h *handler) object(obj any) metav1.Object {
+	o, ok := obj.(metav1.Object)
+	if !ok {
+		h.broken(fmt.Errorf("reading a watch event: %T is not an API object", obj))
+		return nil
+	}
+	return o
+}
