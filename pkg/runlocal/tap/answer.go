@@ -1,0 +1,122 @@
+package tap
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+)
+
+// protobufMagic begins every object in the API's protobuf encoding, before a runtime.Unknown
+// (apimachinery's pkg/runtime/serializer/protobuf/doc.go).
+var protobufMagic = []byte("k8s\x00")
+
+// answer is an object as the API sent it, in JSON or protobuf. Only what is asked for is decoded. It is immutable.
+type answer struct {
+	body []byte
+	kind string
+	meta metav1.ObjectMeta // only what JSON and protobuf are cheaply read for: names, uid and versions
+}
+
+var _ known = (*answer)(nil)
+
+// readAnswer takes the body of the answer and puts it back for the caller, a read error included. It returns nil if the
+// body was cut off or is compressed.
+func readAnswer(resp *http.Response) *answer {
+	body, err := io.ReadAll(resp.Body)
+	closed := resp.Body.Close()
+	var rest io.Reader = bytes.NewReader(body)
+	if err := errors.Join(err, closed); err != nil {
+		rest = io.MultiReader(rest, failing{err})
+	}
+	resp.Body = io.NopCloser(rest)
+	if err != nil || resp.Header.Get("Content-Encoding") != "" {
+		return nil
+	}
+	return newAnswer(body)
+}
+
+// failing is a reader that fails.
+type failing struct{ err error }
+
+// Read implements io.Reader.
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// newAnswer reads kind and metadata of an object; both are empty if the body is none.
+func newAnswer(body []byte) *answer {
+	a := &answer{body: body}
+	if raw, ok := bytes.CutPrefix(body, protobufMagic); ok {
+		var envelope runtime.Unknown
+		var head metav1.PartialObjectMetadata // like every object it has its metadata as field 1
+		if envelope.Unmarshal(raw) != nil {
+			return a
+		}
+		a.kind = envelope.Kind
+		if a.kind != "Status" && head.Unmarshal(envelope.Raw) == nil {
+			a.meta = head.ObjectMeta
+		}
+		return a
+	}
+	var head struct {
+		Kind     string
+		Metadata struct{ Name, Namespace, UID, ResourceVersion string }
+	}
+	if json.Unmarshal(body, &head) == nil {
+		m := head.Metadata
+		a.kind, a.meta.UID = head.Kind, types.UID(m.UID)
+		a.meta.Name, a.meta.Namespace, a.meta.ResourceVersion = m.Name, m.Namespace, m.ResourceVersion
+	}
+	return a
+}
+
+// status returns the reason and message of an error; the body, cut, if it is no Status.
+func (a *answer) status() (reason, message string) {
+	if a.kind == "Status" {
+		if obj, err := a.object(); err == nil {
+			if s, ok := obj.(*metav1.Status); ok {
+				return string(s.Reason), s.Message
+			}
+		}
+	}
+	return "", cut(string(a.body))
+}
+
+// object decodes the whole answer: typed if client-go knows the type, else unstructured.
+func (a *answer) object() (runtime.Object, error) {
+	obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(a.body, nil, nil)
+	if runtime.IsNotRegisteredError(err) {
+		obj, _, err = unstructured.UnstructuredJSONScheme.Decode(a.body, nil, nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decoding an API answer of kind %q: %w", a.kind, err)
+	}
+	return obj, nil
+}
+
+func (a *answer) version() uint64 { return number(a.meta.ResourceVersion) }
+
+// created lists what was created, without the metadata and the status that the server gives every object.
+func (a *answer) created() []inspect.Change {
+	obj, err := a.object()
+	if err != nil {
+		return []inspect.Change{{New: err.Error()}}
+	}
+	var out []inspect.Change
+	for _, c := range compare(nil, obj) {
+		if !strings.HasPrefix(c.Path, "metadata.") && !strings.HasPrefix(c.Path, "status.") {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+package tap
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// requestInfo reads requests as the API server does; its sets are never written.
+var requestInfo = &request.RequestInfoFactory{
+	APIPrefixes:          sets.NewString("api", "apis"),
+	GrouplessAPIPrefixes: sets.NewString("api"),
+}
+
+// call is a request under way and, later, its answer.
+type call struct {
+	t       *transport
+	req     *http.Request
+	request *trace.Request
+	before  known // the object as it was, for a change of one
+}
+
+// begin reads what the request is. One that is for no resource has the path for its resource's name.
+func (t *transport) begin(req *http.Request) *call {
+	c := &call{t: t, req: req}
+	url := *req.URL
+	url.Path = strings.TrimPrefix(url.Path, t.prefix)
+	info, err := requestInfo.NewRequestInfo(&http.Request{Method: req.Method, URL: &url})
+	if err != nil || !info.IsResourceRequest {
+		c.request = &trace.Request{Verb: strings.ToLower(req.Method), Object: trace.Object{Resource: url.Path}}
+		return c
+	}
+	c.request = &trace.Request{
+		Verb: info.Verb, Subresource: info.Subresource, DryRun: url.Query().Has("dryRun"),
+		Object: trace.Object{
+			Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource,
+			Namespace: info.Namespace, Name: info.Name,
+		},
+	}
+	c.request.Kind = t.c.tap.kinds().kind(&c.request.Object)
+	if c.request.Verb == "update" || c.request.Verb == "patch" {
+		c.before = t.c.tap.known(&c.request.Object)
+	}
+	return c
+}
+
+// streams says that the answer has no end to wait for, or is not an object.
+func (c *call) streams(resp *http.Response) bool {
+	switch c.request.Verb {
+	case "list", "watch":
+		return resp.StatusCode < http.StatusBadRequest
+	}
+	switch c.request.Subresource {
+	case "log", "exec", "attach", "portforward", "proxy":
+		return true
+	}
+	return resp.StatusCode == http.StatusSwitchingProtocols
+}
+
+// answered reads the answer.
+func (c *call) answered(resp *http.Response, err error) {
+	if err != nil {
+		c.request.Message = err.Error()
+		return
+	}
+	c.request.Code = resp.StatusCode
+	if c.streams(resp) {
+		return
+	}
+	a := readAnswer(resp)
+	if a == nil {
+		c.recorded(nil)
+		return
+	}
+	if c.request.Failed() {
+		c.request.Reason, c.request.Message = a.status()
+	} else {
+		c.succeeded(a)
+	}
+	c.recorded(a)
+}
+
+// succeeded takes from the answer what the request's path does not tell.
+func (c *call) succeeded(a *answer) {
+	r := c.request
+	r.ResourceVersion = a.meta.ResourceVersion
+	if a.meta.Name == "" || r.Subresource != "" && r.Subresource != "status" {
+		return
+	}
+	r.Kind, r.UID = a.kind, string(a.meta.UID)
+	r.Name, r.Namespace = a.meta.Name, a.meta.Namespace
+	switch {
+	case r.Verb == "create":
+		r.Change = trace.ChangeFrom(func() []inspect.Change { return a.created() })
+	case c.before != nil:
+		before := c.before
+		r.Change = trace.ChangeFrom(func() []inspect.Change { return compareKnown(before, a) })
+	}
+	if !r.DryRun {
+		c.t.c.tap.answers.put(&r.Object, a, r.Verb == "delete")
+	}
+}
+
+// emit records the request for the reconcile that made it; nil is none.
+func (c *call) emit(r *reconcile) {
+	tap, q := c.t.c.tap, c.request
+	if q.Recorded != nil && r == nil {
+		key := objectKey(q.Recorded.Regarding.Namespace, q.Recorded.Regarding.Name)
+		var at time.Time // a patch counts a repetition: the name then tells of the first time
+		if q.Verb == "create" {
+			at = recordedAt(q.Name)
+		}
+		if id := c.t.c.history.at(key, at); id != 0 {
+			tap.rec.Emit(c.t.c.name, id, key, q)
+			return
+		}
+	}
+	if r != nil && q.IsWrite() && q.Recorded == nil {
+		r.wrote()
+		if rv := number(q.ResourceVersion); !q.Failed() && !q.DryRun && (c.before == nil || c.before.version() != rv) {
+			tap.writers.put(rv, r)
+		}
+	}
+	c.t.c.emit(r, q)
+}

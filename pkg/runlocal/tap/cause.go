@@ -1,0 +1,80 @@
+package tap
+
+import (
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// addNow records an addition that the wrapped queue is about to get, to be taken at once. retry is 0 if it is none.
+func (q *queue[K]) addNow(k K, op trace.Operation, retry int) {
+	if q.ShuttingDown() {
+		return
+	}
+	now := q.c.tap.clock.Now()
+	cause := q.record(k, &trace.Enqueue{Operation: op, Queue: q.name, Retry: retry})
+	if r := q.within(k, op); r != nil {
+		r.comesBack(now, retry)
+	}
+	q.account.add(k, now, cause)
+}
+
+// addLater is addNow for an addition with a delay. retry is 0 for a timer.
+func (q *queue[K]) addLater(k K, op trace.Operation, d time.Duration, retry int) {
+	due := q.c.tap.clock.Now().Add(d)
+	down := q.ShuttingDown()
+	if r := q.within(k, op); r != nil {
+		r.comesBack(due, retry)
+	}
+	if down {
+		return
+	}
+	cause := q.record(k, &trace.Enqueue{Operation: op, Queue: q.name, Delay: trace.Duration(d), Retry: retry})
+	q.account.addAt(k, due, cause, retry)
+}
+
+// record emits the addition and returns it as a cause; nil when nothing is recorded.
+func (q *queue[K]) record(k K, e *trace.Enqueue) *trace.Cause {
+	t := q.c.tap
+	if !t.on() {
+		return nil
+	}
+	s := current()
+	e.Handler = t.stacks.handler()
+	cause := &trace.Cause{Type: trace.CauseOther, Handler: e.Handler, Retry: e.Retry, Delay: e.Delay}
+	var by trace.ReconcileID
+	if r := s.reconcile; r != nil {
+		by = r.id
+		cause.Type = trace.CauseReconcile
+	}
+	if s.event != nil {
+		e.Watch = s.event.seq
+		cause.Type, cause.Watch = trace.CauseWatch, s.event.watch
+	}
+	if e.Delay > 0 {
+		cause.Type, cause.Watch = trace.CauseTimer, nil
+	}
+	if own := q.within(k, e.Operation); own != nil && e.Operation == trace.AddRateLimited {
+		by = own.id
+		cause.Type = trace.CauseRetry
+	}
+	cause.Reconcile = by
+	cause.Seq = t.rec.Emit(q.c.name, by, q.keyText(k), e)
+	if cause.Type == trace.CauseWatch {
+		cause.Seq = e.Watch
+	}
+	return cause
+}
+
+// within returns the reconcile of the key if it is what adds the key again. A loop may report a failure from a goroutine
+// that does nothing else, and then only a failure is reported by AddRateLimited.
+func (q *queue[K]) within(k K, op trace.Operation) *reconcile {
+	own, s := q.own(k), current()
+	if own == nil || s.reconcile == own {
+		return own
+	}
+	if s.reconcile == nil && s.event == nil && op == trace.AddRateLimited {
+		return own
+	}
+	return nil
+}

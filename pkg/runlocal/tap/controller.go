@@ -1,0 +1,61 @@
+package tap
+
+import (
+	"context"
+	"net/http"
+	"runtime/pprof"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// Controller is the tap's side of one controller. All its methods may be called concurrently.
+type Controller struct {
+	tap      *Tap
+	name     string
+	calls    atomic.Int64 // requests without an answer
+	history  history
+	accounts []account // guarded by tap.mu
+}
+
+// Name is the short name that the controller was asked for by.
+func (c *Controller) Name() string { return c.name }
+
+// Context returns a context with the logger whose lines become the controller's log events. Both its constructor and
+// its Run need it.
+func (c *Controller) Context(ctx context.Context) context.Context {
+	return klog.NewContext(ctx, logr.New(&sink{c: c}))
+}
+
+// Build runs build, a controller's constructor, with the context of Context. Event handlers that it registers with an
+// informer of the tap are known to be this controller's. The error is build's.
+func (c *Controller) Build(ctx context.Context, build func(ctx context.Context) error) error {
+	s := &scope{controller: c}
+	defer s.enter(pprof.Labels("controller", c.name)).leave()
+	return build(c.Context(ctx))
+}
+
+// Config returns a copy of base for the controller's clients: its requests are observed, and have the user agent
+// kubectl-reconcile/NAME.
+func (c *Controller) Config(base *rest.Config) *rest.Config {
+	config := rest.CopyConfig(base)
+	config.UserAgent = "kubectl-reconcile/" + c.name
+	prefix := pathPrefix(base)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &transport{c: c, next: next, prefix: prefix}
+	})
+	return config
+}
+
+// Outcome tells how the reconcile ends that the calling goroutine works on, for a loop that knows it: the tap need not
+// guess from what is logged and queued. It must come before Done. err is the reason, nil for trace.Done. It does
+// nothing outside of a reconcile.
+func (c *Controller) Outcome(outcome trace.Outcome, err error) {
+	if r := current().reconcile; r != nil {
+		r.conclude(outcome, err)
+	}
+}

@@ -1,0 +1,96 @@
+package tap
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// informer is an informer whose handlers are observed. Everything else is the wrapped one's own.
+type informer struct {
+	cache.SharedIndexInformer
+	tap *Tap
+	gvk schema.GroupVersionKind
+	gvr schema.GroupVersionResource
+
+	mu     sync.Mutex // held while an event is emitted, so that handlers of one event wait for its number
+	events memory[eventID, *watchEvent]
+
+	handlers     map[cache.ResourceEventHandlerRegistration]*handler // guarded by tap.mu
+	handlerCount atomic.Int64                                        // its length
+}
+
+var _ cache.SharedIndexInformer = (*informer)(nil)
+
+// observe wraps an informer of obj's type. It adds a handler of the tap's own, so that the events of an informer that
+// only serves a lister are seen too.
+func (t *Tap) observe(obj runtime.Object, next cache.SharedIndexInformer) *informer {
+	i := &informer{SharedIndexInformer: next, tap: t, handlers: map[cache.ResourceEventHandlerRegistration]*handler{}}
+	i.gvk, i.gvr = t.kinds().of(obj)
+	t.mu.Lock()
+	t.informers = append(t.informers, i)
+	t.mu.Unlock()
+	// An informer refuses handlers only when it is stopped; then there is nothing to see.
+	_, _ = i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{}, 0)
+	return i
+}
+
+// handled is the least of what the handlers have handled. tap.mu must be held.
+func (i *informer) handled() uint64 {
+	var least uint64
+	first := true
+	for _, h := range i.handlers {
+		if rv := h.progress.Load(); first || rv < least {
+			least, first = rv, false
+		}
+	}
+	return least
+}
+
+// AddEventHandler implements cache.SharedInformer.
+func (i *informer) AddEventHandler(next cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return i.added(next, func(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+		return i.SharedIndexInformer.AddEventHandler(h)
+	})
+}
+
+// AddEventHandlerWithResyncPeriod implements cache.SharedInformer.
+func (i *informer) AddEventHandlerWithResyncPeriod(next cache.ResourceEventHandler, resync time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+	return i.added(next, func(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+		return i.SharedIndexInformer.AddEventHandlerWithResyncPeriod(h, resync)
+	})
+}
+
+// AddEventHandlerWithOptions implements cache.SharedInformer.
+func (i *informer) AddEventHandlerWithOptions(next cache.ResourceEventHandler, o cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	return i.added(next, func(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+		return i.SharedIndexInformer.AddEventHandlerWithOptions(h, o)
+	})
+}
+
+// added registers a wrapped handler by register.
+func (i *informer) added(next cache.ResourceEventHandler, register func(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)) (cache.ResourceEventHandlerRegistration, error) {
+	h := &handler{informer: i, controller: current().controller, next: next}
+	registration, err := register(h)
+	if err != nil {
+		return nil, err
+	}
+	i.tap.mu.Lock()
+	defer i.tap.mu.Unlock()
+	i.handlers[registration] = h
+	i.handlerCount.Store(int64(len(i.handlers)))
+	return registration, nil
+}
+
+// RemoveEventHandler implements cache.SharedInformer.
+func (i *informer) RemoveEventHandler(registration cache.ResourceEventHandlerRegistration) error {
+	i.tap.mu.Lock()
+	delete(i.handlers, registration)
+	i.handlerCount.Store(int64(len(i.handlers)))
+	i.tap.mu.Unlock()
+	return i.SharedIndexInformer.RemoveEventHandler(registration)
+}

@@ -1,0 +1,107 @@
+package tap
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// known is a version of an object that the session has seen. It never changes.
+type known interface {
+	version() uint64
+	object() (runtime.Object, error)
+}
+
+// stored is a known object from an informer's store.
+type stored struct{ obj runtime.Object }
+
+func (s stored) version() uint64                 { return number(version(s.obj)) }
+func (s stored) object() (runtime.Object, error) { return s.obj, nil }
+
+// known returns the latest version of the object that an informer or an answer has shown; nil if there is none.
+func (t *Tap) known(o *trace.Object) known {
+	var latest known
+	if a := t.answers.get(o); a != nil {
+		latest = a
+	}
+	for _, i := range t.informersOf(schema.GroupResource{Group: o.Group, Resource: o.Resource}) {
+		item, exists, err := i.GetIndexer().GetByKey(objectKey(o.Namespace, o.Name))
+		if obj, ok := item.(runtime.Object); ok && exists && err == nil {
+			if s := (stored{obj}); latest == nil || s.version() > latest.version() {
+				latest = s
+			}
+		}
+	}
+	return latest
+}
+
+// objectKey is the key of an object in informers' stores and in most queues.
+func objectKey(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+func (t *Tap) informersOf(gr schema.GroupResource) []*informer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []*informer
+	for _, i := range t.informers {
+		if i.gvr.GroupResource() == gr {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// compareKnown finds what changed between two versions.
+func compareKnown(before, after known) []inspect.Change {
+	var objects [2]runtime.Object
+	for n, k := range []known{before, after} {
+		obj, err := k.object()
+		if err != nil {
+			return []inspect.Change{{New: err.Error()}}
+		}
+		objects[n] = obj
+	}
+	return compare(objects[0], objects[1])
+}
+
+// answers remembers the latest answers, for the time until informers show what they showed. The zero value is empty; it
+// may be used concurrently.
+type answers struct {
+	mu       sync.Mutex
+	byObject memory[trace.Object, *answer]
+}
+
+// answersKept bounds the answers of a generation: bodies are some kilobytes each.
+const answersKept = 256
+
+// identity is what names an object in all its versions.
+func identity(o *trace.Object) trace.Object {
+	return trace.Object{Group: o.Group, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name}
+}
+
+func (a *answers) get(o *trace.Object) *answer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found, _ := a.byObject.get(identity(o))
+	return found
+}
+
+// put remembers the answer, or forgets the object that was deleted.
+func (a *answers) put(o *trace.Object, latest *answer, deleted bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.byObject.room = answersKept
+	if deleted {
+		a.byObject.drop(identity(o))
+		return
+	}
+	a.byObject.put(identity(o), latest)
+}

@@ -1,0 +1,206 @@
+package tap
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// maxCauses bounds the causes that are kept for a key; more are counted.
+const maxCauses = 16
+
+// ledger is the account of one queue: what is queued, running and delayed, and why. It is told of an addition before
+// the queue is, and of a key that was taken after the queue has handed it out. Its lock is the Tap's, so that State sees
+// all queues at one moment.
+type ledger[K comparable] struct {
+	mu      *sync.Mutex
+	keyText func(K) string
+	keys    map[K]*entry
+	taken   memory[K, causes] // the causes of the latest reconciles, see again
+}
+
+// entry is the account of one key.
+type entry struct {
+	queued  bool      // added, and not taken since
+	since   time.Time // when it was added first
+	causes  causes    // all that were added since the key was last taken
+	running int       // workers that have taken it and are not done
+	free    time.Time // when the last of them was done
+	delayed *delay    // what the delaying queue holds for the key
+}
+
+// delay is a delayed addition. Like the delaying queue's own entry for a key it is the earliest of all that are asked
+// for: the queue merges the others into it.
+type delay struct {
+	due     time.Time
+	retry   int
+	handler string
+	waits   []asked
+}
+
+// asked is one delay that was asked for.
+type asked struct {
+	due   time.Time
+	cause *trace.Cause
+}
+
+// over are the causes of those waits whose time has come; the others came to nothing when the queue merged them.
+func (d *delay) over(now time.Time) causes {
+	var out causes
+	for _, w := range d.waits {
+		if !w.due.After(now) || w.due.Equal(d.due) {
+			out.add(w.cause)
+		}
+	}
+	return out
+}
+
+// causes is a bounded list.
+type causes struct {
+	list []trace.Cause
+	more int
+}
+
+func (c *causes) add(cause *trace.Cause) {
+	switch {
+	case cause == nil || len(c.list) > 0 && same(&c.list[len(c.list)-1], cause):
+	case len(c.list) < maxCauses:
+		c.list = append(c.list, *cause)
+	default:
+		c.more++
+	}
+}
+
+// same finds that two handlers or a loop added a key for one reason.
+func same(a, b *trace.Cause) bool {
+	return a.Type == trace.CauseWatch && b.Type == trace.CauseWatch && a.Watch == b.Watch && a.Handler == b.Handler
+}
+
+func (c *causes) addAll(more causes) {
+	for i := range more.list {
+		c.add(&more.list[i])
+	}
+	c.more += more.more
+}
+
+// taking is what is known of a key when it is taken.
+type taking struct {
+	causes []trace.Cause
+	more   int
+	wait   time.Duration
+}
+
+func newLedger[K comparable](mu *sync.Mutex, keyText func(K) string) *ledger[K] {
+	return &ledger[K]{mu: mu, keyText: keyText, keys: map[K]*entry{}, taken: memory[K, causes]{room: 256}}
+}
+
+// entry returns the account of the key. l.mu must be held.
+func (l *ledger[K]) entry(k K) *entry {
+	e := l.keys[k]
+	if e == nil {
+		e = &entry{}
+		l.keys[k] = e
+	}
+	return e
+}
+
+// add tells that the key is about to be added. A nil cause is none.
+func (l *ledger[K]) add(k K, now time.Time, cause *trace.Cause) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entry(k)
+	if !e.queued {
+		e.queued, e.since = true, now
+	}
+	e.causes.add(cause)
+}
+
+// addAt tells that the key is about to be added with a delay. retry is 0 for a timer.
+func (l *ledger[K]) addAt(k K, due time.Time, cause *trace.Cause, retry int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entry(k)
+	if d := e.delayed; d == nil {
+		e.delayed = &delay{due: due, retry: retry, handler: handlerIn(cause)}
+	} else if due.Before(d.due) {
+		d.due, d.retry, d.handler = due, retry, handlerIn(cause)
+	}
+	if len(e.delayed.waits) < maxCauses {
+		e.delayed.waits = append(e.delayed.waits, asked{due, cause})
+	}
+}
+
+func handlerIn(cause *trace.Cause) string {
+	if cause == nil {
+		return ""
+	}
+	return cause.Handler
+}
+
+// fire tells that a delay of the key has ended and the key is about to be added. What was asked for later is merged into
+// it by the delaying queue, and does not come by itself. (One that it had not noticed by then does, as a timer of which
+// nothing is known.)
+func (l *ledger[K]) fire(k K, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entry(k)
+	due := now
+	if d := e.delayed; d != nil {
+		due = d.due
+		e.causes.addAll(d.over(now))
+		e.delayed = nil
+	} else {
+		e.causes.add(&trace.Cause{Type: trace.CauseTimer})
+	}
+	if !e.queued {
+		e.queued, e.since = true, due
+	}
+}
+
+// take tells that a worker has got the key, and returns why and how long that took.
+func (l *ledger[K]) take(k K, now time.Time) taking {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entry(k)
+	got, ready := e.causes, e.since
+	if !e.queued {
+		got, ready = l.again(k), now
+	}
+	e.queued, e.causes = false, causes{}
+	e.running++
+	if len(got.list) > 0 {
+		l.taken.put(k, got)
+	}
+	if e.free.After(ready) {
+		ready = e.free
+	}
+	return taking{causes: sorted(got.list), more: got.more, wait: max(now.Sub(ready), 0)}
+}
+
+// again explains a key that the account has not as queued: an addition came between the queue's handing the key out and
+// the account's learning of it, and was counted for the reconcile before.
+func (l *ledger[K]) again(k K) causes {
+	got, _ := l.taken.get(k)
+	return causes{list: slices.Clone(got.list), more: got.more}
+}
+
+// sorted orders causes by the time at which they came up.
+func sorted(list []trace.Cause) []trace.Cause {
+	slices.SortStableFunc(list, func(a, b trace.Cause) int { return cmp.Compare(a.Seq, b.Seq) })
+	return list
+}
+
+// done tells that a worker has finished with the key.
+func (l *ledger[K]) done(k K, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entry(k)
+	e.running = max(e.running-1, 0)
+	e.free = now
+	if !e.queued && e.running == 0 && e.delayed == nil {
+		delete(l.keys, k)
+	}
+}

@@ -1,0 +1,101 @@
+package tap
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+func cause(seq uint64) *trace.Cause { return &trace.Cause{Type: trace.CauseOther, Seq: seq} }
+
+func seqs(list []trace.Cause) []uint64 {
+	var out []uint64
+	for _, c := range list {
+		out = append(out, c.Seq)
+	}
+	return out
+}
+
+// at is a moment some milliseconds after the start of a test.
+func at(ms int) time.Time { return time.UnixMilli(int64(1000 + ms)) }
+
+// TestLedgerExplainsEveryTaking plays what the wrapped queue decides and the account learns of a moment later.
+func TestLedgerExplainsEveryTaking(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		play   func(l *ledger[string]) [][]uint64
+		want   [][]uint64
+	}{
+		{"an addition between the queue's handing out and the account's learning of it is told for both", func(l *ledger[string]) [][]uint64 {
+			l.add("a", at(0), cause(1))
+			l.add("a", at(1), cause(2)) // the queue has handed the key out before: it comes again
+			first := l.take("a", at(1))
+			l.done("a", at(2))
+			return [][]uint64{seqs(first.causes), seqs(l.take("a", at(3)).causes)}
+		}, [][]uint64{{1, 2}, {1, 2}}},
+		{"a delay whose time has come is no cause before it has ended", func(l *ledger[string]) [][]uint64 {
+			l.addAt("a", at(5), cause(1), 1)
+			l.add("a", at(4), cause(2))
+			first := l.take("a", at(5))
+			l.fire("a", at(6))
+			l.done("a", at(7))
+			return [][]uint64{seqs(first.causes), seqs(l.take("a", at(8)).causes)}
+		}, [][]uint64{{2}, {1}}},
+		{"a delay that ended before the key was taken for something else is one of its causes", func(l *ledger[string]) [][]uint64 {
+			l.addAt("a", at(5), cause(1), 1)
+			l.add("a", at(4), cause(2))
+			l.fire("a", at(5))
+			first := l.take("a", at(6))
+			l.done("a", at(7))
+			l.add("a", at(8), cause(3))
+			return [][]uint64{seqs(first.causes), seqs(l.take("a", at(9)).causes)}
+		}, [][]uint64{{1, 2}, {3}}},
+		{"of delays that the queue has merged, those whose time has come are the cause", func(l *ledger[string]) [][]uint64 {
+			l.addAt("a", at(500), cause(1), 0)
+			l.addAt("a", at(5), cause(2), 1)
+			l.addAt("a", at(4), cause(3), 1)
+			l.fire("a", at(5))
+			return [][]uint64{seqs(l.take("a", at(6)).causes)}
+		}, [][]uint64{{2, 3}}},
+	} {
+		l := newLedger(&sync.Mutex{}, text)
+		if diff := cmp.Diff(test.want, test.play(l)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+		}
+	}
+}
+
+func TestLedgerExplainsADelayThatWasMissed(t *testing.T) {
+	l := newLedger(&sync.Mutex{}, text)
+	l.fire("a", at(0))
+	if got := l.take("a", at(1)).causes; len(got) != 1 || got[0].Type != trace.CauseTimer {
+		t.Errorf("causes %v, want a timer", got)
+	}
+}
+
+func TestLedgerCountsADelayAsQueuedFromItsTimeOn(t *testing.T) {
+	l := newLedger(&sync.Mutex{}, text)
+	l.addAt("a", at(5), cause(1), 1)
+	if s := l.state(at(4)); s.Queued != 0 || len(s.Delayed) != 1 {
+		t.Errorf("before its time: %+v", s)
+	}
+	if s := l.state(at(5)); s.Queued != 1 || len(s.Delayed) != 0 {
+		t.Errorf("at its time the queue may not know yet, which is no rest: %+v", s)
+	}
+}
+
+func TestLedgerForgetsKeys(t *testing.T) {
+	l := newLedger(&sync.Mutex{}, text)
+	for _, k := range []string{"a", "b", "c"} {
+		l.add(k, at(0), cause(1))
+		l.take(k, at(1))
+		l.done(k, at(2))
+	}
+	if len(l.keys) != 0 {
+		t.Errorf("%d keys are kept of which nothing is to be known", len(l.keys))
+	}
+}

@@ -1,0 +1,164 @@
+package tap
+
+import (
+	"runtime/pprof"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// queue is a workqueue that is observed. Every method that it does not have is the wrapped queue's own. Delays are not
+// left to the wrapped queue but to another delaying queue of client-go in front of it, so that their ends are seen.
+//
+// An addition is told to the account before it is handed on, so that a worker that takes the key finds its cause.
+type queue[K comparable] struct {
+	workqueue.TypedRateLimitingInterface[K]
+	c       *Controller
+	name    string
+	keyText func(K) string
+	limiter workqueue.TypedRateLimiter[K] // nil if the wrapped queue hides it: then retries are left to it, and seem to be at once
+	delays  workqueue.TypedDelayingInterface[K]
+	account *ledger[K]
+	adding  atomic.Int64 // additions on their way to the wrapped queue
+
+	running sync.Map // K -> *run
+}
+
+// run is a key that a worker has taken.
+type run struct {
+	reconcile *reconcile
+	labels    labelled
+}
+
+// WrapQueue returns a queue that does what q does and is observed. name is as in trace.Enqueue: empty for the
+// controller's main queue. key spells a key as the trace shall have it. The caller uses q no more.
+func WrapQueue[K comparable](c *Controller, name string, q workqueue.TypedRateLimitingInterface[K], key func(K) string) workqueue.TypedRateLimitingInterface[K] {
+	w := &queue[K]{TypedRateLimitingInterface: q, c: c, name: name, keyText: key, limiter: rateLimiterOf(q)}
+	w.account = newLedger(&c.tap.mu, key)
+	w.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
+		Clock: c.tap.clock, Queue: &delayed[K]{q, w},
+	})
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	c.accounts = append(c.accounts, w)
+	return w
+}
+
+// Add implements workqueue.TypedInterface.
+func (q *queue[K]) Add(k K) {
+	q.adding.Add(1)
+	defer q.adding.Add(-1)
+	q.addNow(k, trace.Add, 0)
+	q.TypedRateLimitingInterface.Add(k)
+}
+
+// AddAfter implements workqueue.TypedDelayingInterface.
+func (q *queue[K]) AddAfter(k K, d time.Duration) {
+	q.adding.Add(1)
+	defer q.adding.Add(-1)
+	if d <= 0 {
+		q.addNow(k, trace.AddAfter, 0)
+		q.TypedRateLimitingInterface.Add(k)
+		return
+	}
+	q.addLater(k, trace.AddAfter, d, 0)
+	q.delays.AddAfter(k, d)
+}
+
+// AddRateLimited implements workqueue.TypedRateLimitingInterface. It does what client-go's own does, in two steps, to
+// learn the delay in between.
+func (q *queue[K]) AddRateLimited(k K) {
+	q.adding.Add(1)
+	defer q.adding.Add(-1)
+	if q.limiter == nil {
+		q.addNow(k, trace.AddRateLimited, q.NumRequeues(k)+1)
+		q.TypedRateLimitingInterface.AddRateLimited(k)
+		return
+	}
+	d := q.limiter.When(k)
+	q.addLater(k, trace.AddRateLimited, d, q.limiter.NumRequeues(k))
+	q.delays.AddAfter(k, d)
+}
+
+// ShutDown implements workqueue.TypedInterface.
+func (q *queue[K]) ShutDown() { q.delays.ShutDown() }
+
+// ShutDownWithDrain implements workqueue.TypedInterface.
+func (q *queue[K]) ShutDownWithDrain() {
+	q.TypedRateLimitingInterface.ShutDownWithDrain()
+	q.delays.ShutDown() // ends its goroutine at once
+}
+
+// delayed is the wrapped queue as the delaying queue in front of it sees it: what is added here has waited.
+type delayed[K comparable] struct {
+	workqueue.TypedRateLimitingInterface[K]
+	q *queue[K]
+}
+
+// Add implements workqueue.TypedInterface.
+func (d *delayed[K]) Add(k K) {
+	d.q.adding.Add(1)
+	defer d.q.adding.Add(-1)
+	d.q.account.fire(k, d.q.c.tap.clock.Now())
+	d.TypedRateLimitingInterface.Add(k)
+}
+
+// Forget implements workqueue.TypedRateLimitingInterface.
+func (q *queue[K]) Forget(k K) {
+	if r := q.own(k); r != nil {
+		if retries := q.NumRequeues(k); retries > 0 {
+			r.forgot(retries, q.c.tap.stacks.reporter())
+		}
+	}
+	q.TypedRateLimitingInterface.Forget(k)
+}
+
+// Get implements workqueue.TypedInterface. It begins a reconcile.
+func (q *queue[K]) Get() (K, bool) {
+	k, down := q.TypedRateLimitingInterface.Get()
+	if down {
+		return k, down
+	}
+	t := q.c.tap
+	now := t.clock.Now()
+	taken := q.account.take(k, now)
+	if !t.on() {
+		return k, down
+	}
+	r := &reconcile{c: q.c, queue: q.name, id: t.rec.NextReconcile(), key: q.keyText(k), start: now}
+	s := &scope{controller: q.c, reconcile: r}
+	q.c.history.began(r)
+	q.running.Store(k, &run{reconcile: r, labels: s.enter(pprof.Labels("controller", q.c.name, "key", r.key))})
+	t.rec.Emit(q.c.name, r.id, r.key, &trace.Start{
+		Queue: q.name, Causes: taken.causes, MoreCauses: taken.more, QueueWait: trace.Duration(taken.wait),
+	})
+	return k, down
+}
+
+// Done implements workqueue.TypedInterface. It ends the reconcile, and its goroutines belong to none from here on.
+func (q *queue[K]) Done(k K) {
+	now := q.c.tap.clock.Now()
+	if v, ok := q.running.LoadAndDelete(k); ok {
+		v := v.(*run)
+		end, dropped := v.reconcile.end(now, panicking())
+		v.labels.leave()
+		q.c.tap.rec.Emit(q.c.name, v.reconcile.id, v.reconcile.key, end)
+		if dropped != nil {
+			q.c.tap.rec.Emit(q.c.name, v.reconcile.id, v.reconcile.key, dropped)
+		}
+	}
+	q.account.done(k, now)
+	q.TypedRateLimitingInterface.Done(k)
+}
+
+// own is the reconcile of the key if it is under way and recorded, nil otherwise.
+func (q *queue[K]) own(k K) *reconcile {
+	if v, ok := q.running.Load(k); ok {
+		return v.(*run).reconcile
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package tap
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// reconcile is one that is under way, or was. Whichever goroutines work for it add to what is known of it.
+type reconcile struct {
+	c     *Controller
+	queue string
+	id    trace.ReconcileID
+	key   string
+	start time.Time
+
+	mu         sync.Mutex // guards the rest
+	err        string     // the last error that was logged or handled
+	reporters  []string   // the functions that reported an error
+	forgetter  string     // the function that last gave up counting retries
+	retries    int        // failures in a row when it did
+	retried    bool
+	next       time.Time // when the key comes back; zero if it does not by itself
+	nextRetry  int
+	writes     int
+	outcome    trace.Outcome // as told by the controller's loop; empty if it does not tell
+	outcomeErr error
+}
+
+func (r *reconcile) conclude(outcome trace.Outcome, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcome, r.outcomeErr = outcome, err
+}
+
+// reported notes an error that function has logged or handled. function is empty if it need not be known.
+func (r *reconcile) reported(err, function string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = err
+	if function != "" {
+		r.reporters = append(r.reporters, function)
+	}
+}
+
+func (r *reconcile) wrote() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.writes++
+}
+
+// forgot notes that function reset the retries of the reconcile's own key.
+func (r *reconcile) forgot(retries int, function string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.retries, r.forgetter = retries, function
+}
+
+// comesBack notes that the reconcile's own key was added to its queue again; the earliest time counts. retry is 0 for a
+// timer.
+func (r *reconcile) comesBack(at time.Time, retry int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if retry > 0 {
+		r.retried = true
+	}
+	if r.next.IsZero() || at.Before(r.next) {
+		r.next, r.nextRetry = at, retry
+	}
+}
+
+// end sums the reconcile up, and says whether its key was given up.
+func (r *reconcile) end(at time.Time, panicking bool) (*trace.End, *trace.Dropped) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := &trace.End{Queue: r.queue, Duration: trace.Duration(at.Sub(r.start)), Writes: r.writes}
+	e.Outcome, e.Error = r.verdict(panicking)
+	if !r.next.IsZero() {
+		e.Next = &trace.Next{After: trace.Duration(max(r.next.Sub(at), 0)), Retry: r.nextRetry}
+	}
+	if e.Outcome != trace.GaveUp {
+		return e, nil
+	}
+	return e, &trace.Dropped{Retries: r.retries, Error: e.Error}
+}
+
+// verdict tells a failure from what upstream's controllers have in common. All add a failed key again by
+// AddRateLimited. Those that give up do it in the function that also reports the error (handleErr in
+// pkg/controller/deployment/deployment_controller.go and its likes); a success on a later try forgets the retries too,
+// but what it may have reported on the way was reported elsewhere.
+func (r *reconcile) verdict(panicking bool) (trace.Outcome, string) {
+	switch {
+	case panicking:
+		return trace.Panicked, r.err
+	case r.outcome != "":
+		if r.outcomeErr != nil {
+			return r.outcome, r.outcomeErr.Error()
+		}
+		return r.outcome, ""
+	case r.retried:
+		return trace.Failed, r.err
+	case r.retries > 0 && slices.Contains(r.reporters, r.forgetter):
+		return trace.GaveUp, r.err
+	}
+	return trace.Done, ""
+}

@@ -1,0 +1,131 @@
+package tap
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// State is what the observed controllers have to do, at one moment.
+type State struct {
+	// Controllers are sorted by name.
+	Controllers []ControllerState
+	// Handled is, for each resource that an informer of the tap watches, the latest resourceVersion of an object of which
+	// every handler has finished handling the event; 0 if there is none yet.
+	Handled map[schema.GroupResource]uint64
+}
+
+// ControllerState is what one controller has to do.
+type ControllerState struct {
+	Name   string
+	Queues []QueueState
+	// Requests counts the requests that have no answer yet; a watch is answered when it is opened.
+	Requests int
+}
+
+// QueueState is what one queue holds.
+type QueueState struct {
+	// Queue is as in trace.Enqueue.
+	Queue string
+	// Queued counts the keys that can be taken or are about to, delayed ones whose time has come included.
+	Queued int
+	// Running counts the keys that workers have taken and not finished.
+	Running int
+	// Delayed are the keys that come back by themselves, by time.
+	Delayed []DelayedKey
+}
+
+// DelayedKey is a key that waits for its time.
+type DelayedKey struct {
+	Key string
+	Due time.Time
+	// Retry counts the failures in a row; 0 for a timer.
+	Retry int
+	// Handler names what asked for it, as in trace.Enqueue; empty when nothing is recorded.
+	Handler string
+}
+
+// Idle says that nothing is queued, running or in flight. Delayed keys may be left.
+func (s State) Idle() bool {
+	for _, c := range s.Controllers {
+		if c.Requests > 0 {
+			return false
+		}
+		for _, q := range c.Queues {
+			if q.Queued > 0 || q.Running > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// account is a queue's side of State.
+type account interface {
+	// state is called with the Tap's lock held.
+	state(now time.Time) QueueState
+}
+
+// State looks at all controllers at one moment. It takes time in proportion to what is queued and delayed.
+func (t *Tap) State() State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock.Now()
+	s := State{Handled: map[schema.GroupResource]uint64{}}
+	for _, c := range t.byName() {
+		cs := ControllerState{Name: c.name, Requests: int(c.calls.Load())}
+		for _, a := range c.accounts {
+			cs.Queues = append(cs.Queues, a.state(now))
+		}
+		s.Controllers = append(s.Controllers, cs)
+	}
+	for _, i := range t.informers {
+		gr, handled := i.gvr.GroupResource(), i.handled()
+		if before, ok := s.Handled[gr]; !ok || handled < before {
+			s.Handled[gr] = handled
+		}
+	}
+	return s
+}
+
+// state asks the wrapped queue too: between its handing a key out and the account's learning of it the account is
+// behind, and the larger figure is right.
+func (q *queue[K]) state(now time.Time) QueueState {
+	ready := q.Len()
+	if q.ShuttingDown() {
+		return QueueState{Queue: q.name, Queued: ready, Running: q.account.running()}
+	}
+	s := q.account.state(now)
+	s.Queue = q.name
+	s.Queued = max(s.Queued, ready) + int(q.adding.Load())
+	return s
+}
+
+// state sums up the account. A delay that is over is about to be noticed by the delaying queue. l.mu must be held.
+func (l *ledger[K]) state(now time.Time) QueueState {
+	s := QueueState{Running: l.running()}
+	for k, e := range l.keys {
+		d := e.delayed
+		if d != nil && d.due.After(now) {
+			s.Delayed = append(s.Delayed, DelayedKey{Key: l.keyText(k), Due: d.due, Retry: d.retry, Handler: d.handler})
+		}
+		if e.queued || d != nil && !d.due.After(now) {
+			s.Queued++
+		}
+	}
+	slices.SortFunc(s.Delayed, func(a, b DelayedKey) int {
+		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key))
+	})
+	return s
+}
+
+// running counts the keys that are being worked on. l.mu must be held.
+func (l *ledger[K]) running() int {
+	n := 0
+	for _, e := range l.keys {
+		n += e.running
+	}
+	return n
+}

@@ -1,0 +1,84 @@
+package tap
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// DefaultVerbosity is the highest level of log lines that most upstream controllers use for their decisions.
+const DefaultVerbosity = 4
+
+// Options say what a Tap does with what it observes.
+type Options struct {
+	// Recorder gets the events. Nil records nothing and costs little; the account for State is kept all the same.
+	Recorder *trace.Recorder
+	// Clock tells the time, and times the delays of the observed queues; nil is the real one.
+	Clock clock.WithTicker
+	// Verbosity is the highest level of log lines that are recorded; 0 means DefaultVerbosity, less means level 0 only.
+	Verbosity int
+}
+
+// Tap observes the controllers of one session. All its methods may be called concurrently.
+type Tap struct {
+	rec       *trace.Recorder
+	clock     clock.WithTicker
+	verbosity int
+	writers   writers
+	stacks    stacks
+	answers   answers
+	kindTable func() kinds
+
+	mu          sync.Mutex // guards the maps here and every account that State reads; no event is emitted under it
+	controllers map[string]*Controller
+	informers   []*informer
+}
+
+// New returns a Tap. The first one of a process hooks into utilruntime.ErrorHandlers, which upstream does not guard: it
+// must be made before goroutines that may report errors there are started, those of an API server included.
+func New(o Options) *Tap {
+	t := &Tap{rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), controllers: map[string]*Controller{}, kindTable: lazyKinds()}
+	if t.clock == nil {
+		t.clock = clock.RealClock{}
+	}
+	if o.Verbosity == 0 {
+		t.verbosity = DefaultVerbosity
+	}
+	hookErrorHandlers()
+	return t
+}
+
+// on says whether anybody is there to see events.
+func (t *Tap) on() bool { return t.rec != nil }
+
+// Controller returns the one controller of that short name ("deployment"), which is made if it is not there.
+func (t *Tap) Controller(name string) *Controller {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.controllers[name]
+	if c == nil {
+		c = &Controller{tap: t, name: name}
+		t.controllers[name] = c
+	}
+	return c
+}
+
+// byName returns the controllers in a stable order. t.mu must be held.
+func (t *Tap) byName() []*Controller {
+	return slices.SortedFunc(maps.Values(t.controllers), func(a, b *Controller) int { return cmp.Compare(a.name, b.name) })
+}
+
+// Committed tells that the calling goroutine, or the one that it was started by, wrote what has this resourceVersion. An
+// API server in this process calls it before any watcher can see the write; then Watch.WrittenBy is never missing. The
+// context is not looked at: what it carries does not reach the store of a server that keeps requests apart.
+func (t *Tap) Committed(_ context.Context, resourceVersion uint64) {
+	if r := current().reconcile; r != nil {
+		t.writers.put(resourceVersion, r)
+	}
+}

@@ -1,0 +1,62 @@
+package tap
+
+import (
+	"net/http"
+	"net/url"
+	"runtime/pprof"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// transport observes a controller's requests. The caller gets every answer whole.
+type transport struct {
+	c      *Controller
+	next   http.RoundTripper
+	prefix string // of every path, for servers that are not at the root of their host
+}
+
+var _ http.RoundTripper = (*transport)(nil)
+
+// pathPrefix is the path that a server's address ends with, empty for most.
+func pathPrefix(config *rest.Config) string {
+	u, err := url.Parse(config.Host)
+	if err != nil || u.Host == "" { // a host without a scheme
+		_, path, _ := strings.Cut(config.Host, "/")
+		return strings.TrimSuffix("/"+path, "/")
+	}
+	return strings.TrimSuffix(u.Path, "/")
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	t.c.calls.Add(1)
+	defer t.c.calls.Add(-1)
+	if !t.c.tap.on() {
+		return t.next.RoundTrip(req)
+	}
+	s := current()
+	call := t.begin(req)
+	start := t.c.tap.clock.Now()
+	resp, err := t.send(s, req)
+	call.request.Latency = trace.Duration(t.c.tap.clock.Since(start))
+	call.answered(resp, err)
+	call.emit(s.reconcile)
+	return resp, err
+}
+
+// send makes the request in a scope of its own: what happens in it is the reconcile's doing, what is logged in it is not
+// the controller's.
+func (t *transport) send(s *scope, req *http.Request) (*http.Response, error) {
+	if s.reconcile != nil {
+		inner := &scope{controller: t.c, reconcile: s.reconcile, event: s.event, inCall: true}
+		defer inner.enter(callLabels(t.c, s.reconcile)).leave()
+	}
+	return t.next.RoundTrip(req)
+}
+
+func callLabels(c *Controller, r *reconcile) pprof.LabelSet {
+	return pprof.Labels("controller", c.name, "key", r.key)
+}
