@@ -1,0 +1,143 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
+	controlplaneadmission "k8s.io/kubernetes/pkg/controlplane/apiserver/admission"
+	kubeadmission "k8s.io/kubernetes/pkg/kubeapiserver/admission"
+	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
+)
+
+// AdmissionPlugin is one of kube-apiserver's admission plugins.
+type AdmissionPlugin struct {
+	// Name is what --enable-admission-plugins and --disable-admission-plugins call it.
+	Name string
+	// OnByDefault says whether a server without admission options runs it; it is upstream's default.
+	OnByDefault bool
+	// Note says what differs from a real cluster, or what the plugin needs; empty for most.
+	Note string
+}
+
+// AdmissionPlugins lists every plugin of kube-apiserver in the order in which they run. The caller owns the slice.
+func AdmissionPlugins() []AdmissionPlugin {
+	off := kubeoptions.DefaultOffAdmissionPlugins()
+	plugins := make([]AdmissionPlugin, 0, len(kubeoptions.AllOrderedPlugins))
+	for _, name := range kubeoptions.AllOrderedPlugins {
+		plugins = append(plugins, AdmissionPlugin{Name: name, OnByDefault: !off.Has(name), Note: pluginNote(name)})
+	}
+	return plugins
+}
+
+// pluginNote is where a plugin behaves otherwise than on a cluster.
+func pluginNote(name string) string {
+	switch name {
+	case "ServiceAccount":
+		return "refuses pods in a namespace without the ServiceAccount default, which the serviceaccount controller or the server's own loop makes"
+	case "ResourceQuota":
+		return "enforces; usage that falls is counted again only by the resourcequota controller"
+	case "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook":
+		return "calls webhooks named by url; those named by service cannot be reached, as there is no pod network"
+	case "NodeRestriction":
+		return "limits kubelets, and there are none; off by default upstream too"
+	case "EventRateLimit", "ImagePolicyWebhook":
+		return "needs a configuration file, which cannot be given here, so a server with it does not start"
+	case "AlwaysDeny":
+		return "refuses the server's first objects too, so a server with it does not start"
+	default:
+		return ""
+	}
+}
+
+// validatePlugins refuses unknown names and names that are both enabled and disabled, as kube-apiserver does.
+func validatePlugins(enable, disable []string) error {
+	var problems []error
+	for _, name := range slices.Concat(enable, disable) {
+		if !slices.Contains(kubeoptions.AllOrderedPlugins, name) {
+			problems = append(problems, &UnknownPluginError{Name: name, Known: slices.Clone(kubeoptions.AllOrderedPlugins)})
+		}
+	}
+	for _, name := range enable {
+		if slices.Contains(disable, name) {
+			problems = append(problems, fmt.Errorf("admission plugin %q is both enabled and disabled", name))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// UnknownPluginError says that kube-apiserver has no admission plugin of that name.
+type UnknownPluginError struct {
+	Name string
+	// Known are the names that there are, in the order in which plugins run.
+	Known []string
+}
+
+// Error implements error.
+func (e *UnknownPluginError) Error() string {
+	return fmt.Sprintf("no admission plugin %q in kube-apiserver", e.Name)
+}
+
+// enabledPlugins mirrors enabledPluginNames of k8s.io/apiserver/pkg/server/options/admission.go.
+func enabledPlugins(enable, disable []string) []string {
+	var names []string
+	for _, p := range AdmissionPlugins() {
+		if slices.Contains(enable, p.Name) || p.OnByDefault && !slices.Contains(disable, p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// noConfig is the admission configuration of a kube-apiserver that was given no file.
+type noConfig struct{}
+
+var _ admission.ConfigProvider = noConfig{}
+
+// ConfigFor has nothing for any plugin.
+func (noConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
+
+// admissionChain builds the plugins of o. It mirrors ApplyTo of k8s.io/apiserver/pkg/server/options/admission.go and the
+// initializers of CreateConfig in pkg/controlplane/apiserver/config.go.
+func (a *assembly) admissionChain() (admission.Interface, error) {
+	plugins := admission.NewPlugins()
+	genericapiserver.RegisterAllAdmissionPlugins(plugins)
+	kubeoptions.RegisterAllAdmissionPlugins(plugins)
+
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(a.client.Discovery()))
+	initializers := admission.PluginInitializers{
+		initializer.NewAPIServerIDInitializer(a.serverID),
+		initializer.New(a.client, a.dynamic, a.informers, a.identity.authorizer, utilfeature.DefaultFeatureGate,
+			a.version, a.plugins.Done(), mapper),
+	}
+	controlplane := controlplaneadmission.Config{
+		ExternalInformers:    a.informers,
+		LoopbackClientConfig: a.loopback,
+		APIResourceConfig:    a.served,
+	}
+	more, err := controlplane.New(noNetwork(), nil, noServices{}, a.tracer)
+	if err != nil {
+		return nil, fmt.Errorf("building the admission initializers: %w", err)
+	}
+	initializers = append(initializers, more...)
+	if more, err = (&kubeadmission.Config{}).New(); err != nil {
+		return nil, fmt.Errorf("building kube-apiserver's admission initializers: %w", err)
+	}
+	initializers = append(initializers, more...)
+
+	names := enabledPlugins(a.options.EnableAdmission, a.options.DisableAdmission)
+	decorators := admission.Decorators{admission.DecoratorFunc(admissionmetrics.WithControllerMetrics)}
+	chain, err := plugins.NewFromPlugins(names, noConfig{}, initializers, decorators)
+	if err != nil {
+		return nil, fmt.Errorf("building the admission plugins: %w", err)
+	}
+	return admissionmetrics.WithStepMetrics(chain), nil
+}

@@ -1,0 +1,164 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+
+	oteltrace "go.opentelemetry.io/otel/trace"
+	nooptrace "go.opentelemetry.io/otel/trace/noop"
+	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/apiserver/pkg/util/proxy"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/capabilities"
+	generatedopenapi "k8s.io/kubernetes/pkg/generated/openapi"
+	"k8s.io/kubernetes/pkg/routes"
+	"k8s.io/kubernetes/pkg/serviceaccount"
+)
+
+// assembly holds the parts of a server while it is put together. It mirrors the server chain of
+// cmd/kube-apiserver/app/server.go without the aggregator in front.
+type assembly struct {
+	options Options
+	life    context.Context // ends when the server does
+	plugins context.Context // ends when no write is inside the admission plugins any more
+	version basecompatibility.EffectiveVersion
+	served  *serverstorage.ResourceConfig
+	backend *backend
+	address string // host:port for discovery and for the Service kubernetes
+
+	loopback  *rest.Config // the server's own privileged identity, as kube-apiserver has one
+	client    kubernetes.Interface
+	dynamic   dynamic.Interface
+	informers informers.SharedInformerFactory
+	identity  *identity
+	slices    proxy.EndpointSliceGetter
+	tracer    oteltrace.TracerProvider
+	gate      *admissionGate
+	serverID  string
+	accounts  *defaultAccounts // nil without Options.DefaultServiceAccounts
+}
+
+// newAssembly prepares the clients, informers and identities that the groups are built from.
+func newAssembly(o Options, s *Server) (*assembly, error) {
+	a := &assembly{
+		options: o,
+		life:    s.life,
+		plugins: s.plugins,
+		version: newEffectiveVersion(),
+		served:  servedVersions(),
+		backend: s.backend,
+		address: "127.0.0.1:443",
+		tracer:  nooptrace.NewTracerProvider(),
+		gate:    &s.gate,
+	}
+	if s.listener != nil {
+		a.address = s.listener.address
+	}
+	// Clusters allow privileged pods. Upstream takes the first setting of a process and ignores all others.
+	capabilities.Setup(true, 0)
+
+	a.loopback = inProcessConfig(s.transport, rand.Text())
+	a.loopback.WarningHandlerWithContext = rest.NoWarnings{}
+	var err error
+	if a.client, err = kubernetes.NewForConfig(a.loopback); err != nil {
+		return nil, fmt.Errorf("building the server's client: %w", err)
+	}
+	if a.dynamic, err = dynamic.NewForConfig(a.loopback); err != nil {
+		return nil, fmt.Errorf("building the server's dynamic client: %w", err)
+	}
+	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(dropManagedFields))
+	s.informers = a.informers
+	if a.slices, err = proxy.NewEndpointSliceIndexerGetter(a.informers.Discovery().V1().EndpointSlices()); err != nil {
+		return nil, fmt.Errorf("building the getter of endpoint slices: %w", err)
+	}
+	if a.identity, err = newIdentity(a.life, a.client, a.informers); err != nil {
+		return nil, err
+	}
+	s.admin = inProcessConfig(s.transport, a.identity.token)
+	if o.DefaultServiceAccounts {
+		a.accounts, err = newDefaultAccounts(a.client, a.informers)
+	}
+	return a, err
+}
+
+// build makes the two generic servers and connects them.
+func (a *assembly) build(s *Server) error {
+	groups := aggregated.NewResourceManager("apis")
+	storage, err := newBuiltIn(a.backend, a.version, a.served)
+	if err != nil {
+		return err
+	}
+	config := a.genericConfig(part{
+		definitions: generatedopenapi.GetOpenAPIDefinitions,
+		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme},
+		served:      a.served,
+		storage:     storage,
+		discovery:   groups,
+	})
+	config.SkipOpenAPIInstallation = true
+	config.EnableDiscovery = false
+	a.serverID = config.APIServerID
+	if s.custom, err = a.customResourceServer(groups); err != nil {
+		return err
+	}
+	if s.generic, err = config.Complete(a.informers).New("kube-apiserver", s.custom.GenericAPIServer); err != nil {
+		return fmt.Errorf("building the API server: %w", err)
+	}
+	if err := a.installGroups(s.generic, storage); err != nil {
+		return err
+	}
+	if err := a.installOpenID(s.generic); err != nil {
+		return err
+	}
+	s.generic.PrepareRun()
+	installOpenAPI(s.generic, s.custom.GenericAPIServer, config)
+	addresses := discovery.DefaultAddresses{DefaultAddress: a.address}
+	s.generic.Handler.NonGoRestfulMux.Handle("/apis", newRootDiscovery(groups, addresses, config.Serializer))
+	s.generic.Handler.NonGoRestfulMux.UnlistedHandle("/apis/", newRootDiscovery(groups, addresses, config.Serializer))
+	return nil
+}
+
+// installOpenID publishes the issuer of service account tokens.
+func (a *assembly) installOpenID(server *genericapiserver.GenericAPIServer) error {
+	provider, err := serviceaccount.NewOpenIDMetadataProvider(issuerURL, "", a.address, a.identity.keys)
+	if err != nil {
+		return fmt.Errorf("publishing the issuer of service account tokens: %w", err)
+	}
+	routes.NewOpenIDMetadataServer(provider).Install(server.Handler.GoRestfulContainer)
+	return nil
+}
+
+// inProcessConfig is a client configuration for whoever holds token.
+func inProcessConfig(t http.RoundTripper, token string) *rest.Config {
+	return &rest.Config{
+		Host:        "https://kubernetes.default.svc",
+		Transport:   t,
+		BearerToken: token,
+		QPS:         -1,
+		ContentConfig: rest.ContentConfig{
+			ContentType:        runtime.ContentTypeProtobuf,
+			AcceptContentTypes: runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON,
+		},
+	}
+}
+
+// dropManagedFields keeps the server's caches small, as in BuildGenericConfig of pkg/controlplane/apiserver/config.go.
+func dropManagedFields(obj any) (any, error) {
+	if object, err := meta.Accessor(obj); err == nil && object.GetManagedFields() != nil {
+		object.SetManagedFields(nil)
+	}
+	return obj, nil
+}

@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
+	schedulingapiv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
+	netutils "k8s.io/utils/net"
+)
+
+const (
+	kubernetesService = "kubernetes"
+	httpsPort         = 443
+	// unroutable is the address in the endpoints of the Service kubernetes when the server's own cannot be: endpoints may
+	// not name a loopback address. It is reserved for documentation (RFC 5737), so nothing answers there.
+	unroutable = "192.0.2.1"
+)
+
+// systemNamespaces are those that a kube-apiserver creates.
+func systemNamespaces() []string {
+	return []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
+}
+
+// createSystemObjects makes what a kube-apiserver has when it is ready, and the ServiceAccount default of its namespaces,
+// which a cluster gets from the serviceaccount controller. Upstream makes all of it in controllers that poll; a store that
+// starts empty needs each object only once.
+func createSystemObjects(ctx context.Context, client kubernetes.Interface, address string) error {
+	for _, name := range systemNamespaces() {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating namespace %q: %w", name, err)
+		}
+		if err := createDefaultAccount(ctx, client, name); err != nil {
+			return err
+		}
+	}
+	for _, class := range schedulingapiv1.SystemPriorityClasses() {
+		if _, err := client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating priority class %q: %w", class.Name, err)
+		}
+	}
+	return createKubernetesService(ctx, client, address)
+}
+
+// createDefaultAccount makes the ServiceAccount default of a namespace, if it is not there.
+func createDefaultAccount(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: defaultAccount, Namespace: namespace}}
+	_, err := client.CoreV1().ServiceAccounts(namespace).Create(ctx, account, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating service account %q in %q: %w", account.Name, namespace, err)
+	}
+	return nil
+}
+
+// createKubernetesService mirrors pkg/controlplane/controller/kubernetesservice and pkg/controlplane/reconcilers: the
+// Service kubernetes has the first address of the range, its Endpoints and its EndpointSlice have the server's.
+func createKubernetesService(ctx context.Context, client kubernetes.Interface, address string) error {
+	host, port, err := endpointOf(address)
+	if err != nil {
+		return err
+	}
+	service, err := serviceObject(port)
+	if err != nil {
+		return err
+	}
+	if _, err := client.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating service %q: %w", kubernetesService, err)
+	}
+	name, protocol := "https", corev1.ProtocolTCP
+	endpoints := &corev1.Endpoints{ //nolint:staticcheck // SA1019: kube-apiserver makes this one object still.
+		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService, Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"}},
+		Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // as above
+			Addresses: []corev1.EndpointAddress{{IP: host}},
+			Ports:     []corev1.EndpointPort{{Name: name, Port: port, Protocol: protocol}},
+		}},
+	}
+	if _, err := client.CoreV1().Endpoints(metav1.NamespaceDefault).Create(ctx, endpoints, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating endpoints %q: %w", kubernetesService, err)
+	}
+	ready := true
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: kubernetesService, Labels: map[string]string{discoveryv1.LabelServiceName: kubernetesService}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{host}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &protocol}},
+	}
+	if netutils.IsIPv6String(host) {
+		slice.AddressType = discoveryv1.AddressTypeIPv6
+	}
+	if _, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(ctx, slice, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating endpoint slice %q: %w", kubernetesService, err)
+	}
+	return nil
+}
+
+func serviceObject(port int32) (*corev1.Service, error) {
+	_, addresses, err := net.ParseCIDR(serviceRange)
+	if err != nil {
+		return nil, fmt.Errorf("reading the service range: %w", err)
+	}
+	first, err := netutils.GetIndexedIP(addresses, 1)
+	if err != nil {
+		return nil, fmt.Errorf("finding the first service address: %w", err)
+	}
+	single := corev1.IPFamilyPolicySingleStack
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      kubernetesService,
+			Namespace: metav1.NamespaceDefault,
+			Labels:    map[string]string{"provider": "kubernetes", "component": "apiserver"},
+		},
+		Spec: corev1.ServiceSpec{
+			Ports:           []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: httpsPort, TargetPort: intstr.FromInt32(port)}},
+			ClusterIP:       first.String(),
+			IPFamilyPolicy:  &single,
+			SessionAffinity: corev1.ServiceAffinityNone,
+			Type:            corev1.ServiceTypeClusterIP,
+		},
+	}, nil
+}
+
+// endpointOf is address as endpoints can have it.
+func endpointOf(address string) (host string, port int32, err error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, fmt.Errorf("reading the server's address %q: %w", address, err)
+	}
+	number, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return "", 0, fmt.Errorf("reading the port of the server's address %q: %w", address, err)
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() {
+		host = unroutable
+	}
+	return host, int32(number), nil
+}

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"fmt"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	admissionregistrationrest "k8s.io/kubernetes/pkg/registry/admissionregistration/rest"
+	appsrest "k8s.io/kubernetes/pkg/registry/apps/rest"
+	authenticationrest "k8s.io/kubernetes/pkg/registry/authentication/rest"
+	authorizationrest "k8s.io/kubernetes/pkg/registry/authorization/rest"
+	autoscalingrest "k8s.io/kubernetes/pkg/registry/autoscaling/rest"
+	batchrest "k8s.io/kubernetes/pkg/registry/batch/rest"
+	certificatesrest "k8s.io/kubernetes/pkg/registry/certificates/rest"
+	coordinationrest "k8s.io/kubernetes/pkg/registry/coordination/rest"
+	discoveryrest "k8s.io/kubernetes/pkg/registry/discovery/rest"
+	eventsrest "k8s.io/kubernetes/pkg/registry/events/rest"
+	flowcontrolrest "k8s.io/kubernetes/pkg/registry/flowcontrol/rest"
+	networkingrest "k8s.io/kubernetes/pkg/registry/networking/rest"
+	noderest "k8s.io/kubernetes/pkg/registry/node/rest"
+	policyrest "k8s.io/kubernetes/pkg/registry/policy/rest"
+	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
+	resourcerest "k8s.io/kubernetes/pkg/registry/resource/rest"
+	schedulingrest "k8s.io/kubernetes/pkg/registry/scheduling/rest"
+	storagerest "k8s.io/kubernetes/pkg/registry/storage/rest"
+	storagemigrationrest "k8s.io/kubernetes/pkg/registry/storagemigration/rest"
+)
+
+// eventTTL is kube-apiserver's default --event-ttl.
+const eventTTL = time.Hour
+
+// servedVersions are the API versions that kube-apiserver serves by default, without apiregistration.k8s.io, which needs
+// the aggregation layer. A test compares it with DefaultAPIResourceConfigSource of pkg/controlplane, which is not imported
+// here because it links the aggregator, leader election and the scheduler's helpers.
+func servedVersions() *serverstorage.ResourceConfig {
+	served := serverstorage.NewResourceConfig()
+	served.EnableVersions(
+		admissionregistrationv1.SchemeGroupVersion,
+		appsv1.SchemeGroupVersion,
+		authenticationv1.SchemeGroupVersion,
+		authorizationv1.SchemeGroupVersion,
+		autoscalingv1.SchemeGroupVersion,
+		autoscalingv2.SchemeGroupVersion,
+		batchv1.SchemeGroupVersion,
+		certificatesv1.SchemeGroupVersion,
+		coordinationv1.SchemeGroupVersion,
+		corev1.SchemeGroupVersion,
+		discoveryv1.SchemeGroupVersion,
+		eventsv1.SchemeGroupVersion,
+		flowcontrolv1.SchemeGroupVersion,
+		networkingv1.SchemeGroupVersion,
+		nodev1.SchemeGroupVersion,
+		policyv1.SchemeGroupVersion,
+		rbacv1.SchemeGroupVersion,
+		resourcev1.SchemeGroupVersion,
+		schedulingv1.SchemeGroupVersion,
+		storagev1.SchemeGroupVersion,
+		storagemigrationv1.SchemeGroupVersion,
+	)
+	return served
+}
+
+// groupProvider is upstream's RESTStorageProvider.
+type groupProvider interface {
+	GroupName() string
+	NewRESTStorage(serverstorage.APIResourceConfigSource, generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error)
+}
+
+// groupProviders mirrors StorageProviders of pkg/controlplane/instance.go. The order shows in discovery, and it decides
+// which group an unqualified resource name means.
+func (a *assembly) groupProviders() []groupProvider {
+	authz, authn := a.identity.authorizer, a.identity.authenticator
+	return []groupProvider{
+		a.coreProvider(),
+		authenticationrest.RESTStorageProvider{Authenticator: authn, APIAudiences: audiences()},
+		authorizationrest.RESTStorageProvider{Authorizer: authz, RuleResolver: a.identity.rules},
+		autoscalingrest.RESTStorageProvider{},
+		batchrest.RESTStorageProvider{},
+		certificatesrest.RESTStorageProvider{Authorizer: authz},
+		coordinationrest.RESTStorageProvider{},
+		discoveryrest.StorageProvider{},
+		networkingrest.RESTStorageProvider{},
+		noderest.RESTStorageProvider{},
+		policyrest.RESTStorageProvider{},
+		rbacrest.RESTStorageProvider{Authorizer: authz},
+		schedulingrest.RESTStorageProvider{},
+		storagerest.RESTStorageProvider{},
+		storagemigrationrest.RESTStorageProvider{},
+		flowcontrolrest.RESTStorageProvider{InformerFactory: a.informers},
+		appsrest.StorageProvider{},
+		admissionregistrationrest.RESTStorageProvider{Authorizer: authz, DiscoveryClient: a.client.Discovery()},
+		eventsrest.RESTStorageProvider{TTL: eventTTL},
+		resourcerest.RESTStorageProvider{NamespaceClient: a.client.CoreV1().Namespaces(), Authorizer: authz},
+	}
+}
+
+// installGroups mirrors InstallAPIs of pkg/controlplane/apiserver/apis.go. It leaves the providers' post-start hooks out:
+// they poll with one-second pauses that nothing can cut short, and end the process when they fail. What they would create
+// is created by the bootstrap files of this package.
+func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, storage generic.RESTOptionsGetter) error {
+	lifecycle, err := genericapiserver.NewResourceExpirationEvaluatorFromOptions(genericapiserver.ResourceExpirationEvaluatorOptions{
+		CurrentVersion: a.version.EmulationVersion(),
+		Prerelease:     a.version.BinaryVersion().PreRelease(),
+	})
+	if err != nil {
+		return fmt.Errorf("reading the lifecycle of the API versions: %w", err)
+	}
+	var groups []*genericapiserver.APIGroupInfo
+	for _, provider := range a.groupProviders() {
+		name := provider.GroupName()
+		info, err := provider.NewRESTStorage(a.served, storage)
+		if err != nil {
+			return fmt.Errorf("building API group %q: %w", name, err)
+		}
+		if err := lifecycle.RemoveUnavailableKinds(name, info.Scheme, info.VersionedResourcesStorageMap, a.served); err != nil {
+			return fmt.Errorf("removing unavailable kinds of API group %q: %w", name, err)
+		}
+		if len(info.VersionedResourcesStorageMap) == 0 {
+			continue
+		}
+		if name != "" {
+			groups = append(groups, &info)
+			continue
+		}
+		if err := server.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, &info); err != nil {
+			return fmt.Errorf("installing the core API: %w", err)
+		}
+	}
+	if err := server.InstallAPIGroups(groups...); err != nil {
+		return fmt.Errorf("installing the API groups: %w", err)
+	}
+	return nil
+}

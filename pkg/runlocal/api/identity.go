@@ -1,0 +1,130 @@
+package api
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	authorizerunion "k8s.io/apiserver/pkg/authorization/union"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	kubeauthenticator "k8s.io/kubernetes/pkg/kubeapiserver/authenticator"
+	"k8s.io/kubernetes/pkg/serviceaccount"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
+)
+
+const (
+	// adminUser is who holds the server's bearer token, named as in kubeadm's admin.conf.
+	adminUser = "kubernetes-admin"
+	// issuerURL is kubeadm's --service-account-issuer.
+	issuerURL = "https://kubernetes.default.svc.cluster.local"
+	// maxExtendedExpiration is kube-apiserver's default.
+	maxExtendedExpiration = serviceaccount.ExpirationExtensionSeconds * time.Second
+	// tokenCacheTTL is kube-apiserver's --authentication-token-webhook-cache-ttl for tokens accepted. It saves a
+	// signature check and two reads on every request with a service account's token.
+	tokenCacheTTL = 10 * time.Second
+)
+
+// audiences is whom tokens are meant for: the issuer, as kube-apiserver has it by default.
+func audiences() authenticator.Audiences { return authenticator.Audiences{issuerURL} }
+
+// identity is how the server knows who asks and decides what they may do.
+type identity struct {
+	token         string // the administrator's bearer token
+	authenticator authenticator.Request
+	authorizer    authorizer.Authorizer
+	rules         authorizer.RuleResolver
+	issuer        serviceaccount.TokenGenerator
+	keys          serviceaccount.PublicKeysGetter
+	security      *spec.SecurityDefinitions
+}
+
+// newIdentity makes a signing key and a token of its own. Requests are authenticated by the administrator's token, by
+// service account tokens, or as anonymous; a token that is none of those is refused. Members of system:masters may do
+// everything, all others what RBAC allows.
+func newIdentity(ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory) (*identity, error) {
+	id := &identity{token: rand.Text()}
+	if err := id.makeIssuer(); err != nil {
+		return nil, err
+	}
+	if err := id.makeAuthenticator(ctx, client); err != nil {
+		return nil, err
+	}
+	return id, id.makeAuthorizer(factory)
+}
+
+func (id *identity) makeIssuer() error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("making the key for service account tokens: %w", err)
+	}
+	if id.issuer, err = serviceaccount.JWTTokenGenerator(issuerURL, key); err != nil {
+		return fmt.Errorf("making the issuer of service account tokens: %w", err)
+	}
+	if id.keys, err = serviceaccount.StaticPublicKeysGetter([]any{&key.PublicKey}); err != nil {
+		return fmt.Errorf("publishing the key for service account tokens: %w", err)
+	}
+	return nil
+}
+
+// makeAuthenticator puts the administrator's token in front of upstream's authenticator, so that most requests cost one
+// look in a map.
+func (id *identity) makeAuthenticator(ctx context.Context, client kubernetes.Interface) error {
+	admin := tokenfile.New(map[string]*user.DefaultInfo{id.token: {
+		Name:   adminUser,
+		Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated},
+	}})
+	config := kubeauthenticator.Config{
+		Anonymous:                      apiserver.AnonymousAuthConfig{Enabled: true},
+		APIAudiences:                   audiences(),
+		ServiceAccountIssuers:          []string{issuerURL},
+		ServiceAccountLookup:           true,
+		ServiceAccountPublicKeysGetter: id.keys,
+		ServiceAccountTokenGetter:      boundObjects{client},
+		SecretsWriter:                  client.CoreV1(),
+		TokenSuccessCacheTTL:           tokenCacheTTL,
+	}
+	others, _, security, _, err := config.New(ctx)
+	if err != nil {
+		return fmt.Errorf("building the authenticator: %w", err)
+	}
+	id.security = security
+	id.authenticator = union.New(
+		bearertoken.New(authenticator.WrapAudienceAgnosticToken(audiences(), admin)),
+		others,
+	)
+	return nil
+}
+
+// makeAuthorizer mirrors pkg/kubeapiserver/authorizer/reload.go for --authorization-mode=RBAC. The node authorizer is for
+// kubelets' credentials, which nobody has here.
+func (id *identity) makeAuthorizer(factory informers.SharedInformerFactory) error {
+	objects := factory.Rbac().V1()
+	byRole := rbac.New(
+		&rbac.RoleGetter{Lister: objects.Roles().Lister()},
+		&rbac.RoleBindingLister{Lister: objects.RoleBindings().Lister()},
+		&rbac.ClusterRoleGetter{Lister: objects.ClusterRoles().Lister()},
+		&rbac.ClusterRoleBindingLister{Lister: objects.ClusterRoleBindings().Lister()},
+	)
+	authz, err := authorizerunion.New(
+		authorizerunion.NamedAuthorizer{AuthorizerName: "kubernetes.io/system-privileged-group", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)},
+		authorizerunion.NamedAuthorizer{AuthorizerName: "rbac", Authorizer: byRole},
+	)
+	if err != nil {
+		return fmt.Errorf("building the authorizer: %w", err)
+	}
+	id.authorizer, id.rules = authz, authorizerunion.NewRuleResolvers(byRole)
+	return nil
+}

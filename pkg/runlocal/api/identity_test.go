@@ -1,0 +1,234 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+)
+
+const account = "system:serviceaccount:default:default"
+
+// as is f for another identity.
+func (f *fixture) as(t *testing.T, change func(*rest.Config)) *fixture {
+	t.Helper()
+	config := f.Config()
+	change(config)
+	return clients(t, f.Server, config)
+}
+
+func (f *fixture) whoami(t *testing.T) (authenticationv1.UserInfo, error) {
+	t.Helper()
+	review, err := f.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return authenticationv1.UserInfo{}, err
+	}
+	return review.Status.UserInfo, nil
+}
+
+// policyReady waits for the last object of the default policy.
+func (f *fixture) policyReady(t *testing.T) {
+	t.Helper()
+	eventually(t, "the default policy is there", func(ctx context.Context) (bool, error) {
+		_, err := f.FlowcontrolV1().FlowSchemas().Get(ctx, "service-accounts", metav1.GetOptions{})
+		return err == nil, nil
+	})
+}
+
+func TestIdentities(t *testing.T) {
+	f := start(t, Options{})
+	f.policyReady(t)
+	for _, tt := range []struct {
+		change  func(*rest.Config)
+		user    string
+		refused func(error) bool // of listing pods
+		reason  string
+	}{
+		{func(*rest.Config) {}, "kubernetes-admin", nil, "who holds the token may do everything"},
+		{func(c *rest.Config) { c.Impersonate.UserName = "jane" }, "jane", apierrors.IsForbidden, "impersonation, and RBAC has nothing for jane"},
+		{func(c *rest.Config) {
+			c.Impersonate.UserName = "jane"
+			c.Impersonate.Groups = []string{"system:masters"}
+		}, "jane", nil, "a group is impersonated too"},
+		{func(c *rest.Config) { c.BearerToken = "" }, "system:anonymous", apierrors.IsForbidden, "no token is anonymous"},
+		{func(c *rest.Config) { c.BearerToken = "wrong" }, "", apierrors.IsUnauthorized, "a wrong token is not anonymous"},
+	} {
+		as := f.as(t, tt.change)
+		who, err := as.whoami(t)
+		if tt.user != "" && tt.user != "system:anonymous" && (err != nil || who.Username != tt.user) {
+			t.Errorf("the server sees %q, %v; want %q: %s", who.Username, err, tt.user, tt.reason)
+		}
+		_, err = as.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+		if tt.refused == nil && err != nil || tt.refused != nil && !tt.refused(err) {
+			t.Errorf("listing pods as %q: %v: %s", tt.user, err, tt.reason)
+		}
+	}
+}
+
+func TestAnonymousMayAskForHealth(t *testing.T) {
+	f := start(t, Options{})
+	f.policyReady(t)
+	anonymous := f.as(t, func(c *rest.Config) { c.BearerToken = "" })
+	for _, path := range []string{"/livez", "/readyz", "/healthz", "/version"} {
+		if _, err := anonymous.Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context()); err != nil {
+			t.Errorf("GET %s: %v", path, err)
+		}
+	}
+	for _, path := range []string{"/metrics", "/apis", "/openapi/v3"} {
+		if _, err := anonymous.Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context()); !apierrors.IsForbidden(err) {
+			t.Errorf("GET %s: %v, want forbidden", path, err)
+		}
+	}
+}
+
+func TestServiceAccountToken(t *testing.T) {
+	f := start(t, Options{})
+	f.policyReady(t)
+	request := &authenticationv1.TokenRequest{}
+	request, err := f.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", request, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := f.as(t, func(c *rest.Config) { c.BearerToken = request.Status.Token })
+	if who, err := pods.whoami(t); err != nil || who.Username != account || !strings.Contains(strings.Join(who.Groups, " "), "system:serviceaccounts:default") {
+		t.Errorf("the token speaks for %+v, %v", who, err)
+	}
+	if _, err := pods.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("listing pods without a role: %v", err)
+	}
+	bind(t, f, "view-pods", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
+	eventually(t, "the role allows the list", func(ctx context.Context) (bool, error) {
+		_, err := pods.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+		return err == nil, nil
+	})
+	if _, err := pods.CoreV1().Pods("kube-system").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("listing pods in a namespace without the role: %v", err)
+	}
+	for token, want := range map[string]bool{request.Status.Token: true, request.Status.Token + "x": false, "nonsense": false} {
+		review, err := f.AuthenticationV1().TokenReviews().Create(t.Context(),
+			&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+		if err != nil || review.Status.Authenticated != want {
+			t.Errorf("TokenReview of %.10s…%.3s: %+v, %v", token, token[len(token)-3:], review, err)
+		}
+	}
+}
+
+// bind gives the default account of default a role with rule.
+func bind(t *testing.T, f *fixture, name string, rule rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{rule}}
+	if _, err := f.RbacV1().Roles("default").Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "default", Namespace: "default"}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+	}
+	if _, err := f.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTokenBoundToPodEndsWithIt(t *testing.T) {
+	f := start(t, Options{})
+	p := f.createPod(t, pod("holder"))
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: p.Name, UID: p.UID},
+	}}
+	request, err := f.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", request, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.CoreV1().Pods("default").Delete(t.Context(), p.Name, *metav1.NewDeleteOptions(0)); err != nil {
+		t.Fatal(err)
+	}
+	holder := f.as(t, func(c *rest.Config) { c.BearerToken = request.Status.Token })
+	if _, err := holder.whoami(t); !apierrors.IsUnauthorized(err) {
+		t.Errorf("the token of a deleted pod: %v, want unauthorized", err)
+	}
+}
+
+func TestAccessReviews(t *testing.T) {
+	f := start(t, Options{})
+	f.policyReady(t)
+	eventually(t, "the bindings have reached the authorizer", func(ctx context.Context) (bool, error) {
+		rules, err := f.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
+			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: "default"},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, r := range rules.Status.ResourceRules {
+			if r.Verbs[0] == "*" && r.Resources[0] == "*" {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	can := func(as *fixture) bool {
+		review, err := as.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: "default", Verb: "delete", Resource: "pods",
+			}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Error(err)
+			return false
+		}
+		return review.Status.Allowed
+	}
+	if !can(f) {
+		t.Error("the administrator may not delete pods")
+	}
+	if can(f.as(t, func(c *rest.Config) { c.Impersonate.UserName = account })) {
+		t.Error("the default service account may delete pods")
+	}
+}
+
+func TestDefaultPolicyIsUpstreams(t *testing.T) {
+	f := start(t, Options{})
+	f.policyReady(t)
+	roles, err := f.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(bootstrappolicy.ClusterRoles()) + len(bootstrappolicy.ControllerRoles()); len(roles.Items) != want {
+		t.Errorf("%d cluster roles, upstream has %d", len(roles.Items), want)
+	}
+	bindings, err := f.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(bootstrappolicy.ClusterRoleBindings()) + len(bootstrappolicy.ControllerRoleBindings()); len(bindings.Items) != want {
+		t.Errorf("%d cluster role bindings, upstream has %d", len(bindings.Items), want)
+	}
+	for namespace, want := range bootstrappolicy.NamespaceRoles() {
+		got, err := f.RbacV1().Roles(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(got.Items) != len(want) {
+			t.Errorf("%d roles in %q, upstream has %d; %v", len(got.Items), namespace, len(want), err)
+		}
+	}
+	for _, level := range []string{"exempt", "catch-all", "system"} {
+		if _, err := f.FlowcontrolV1().PriorityLevelConfigurations().Get(t.Context(), level, metav1.GetOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestIssuerIsPublished(t *testing.T) {
+	f := start(t, Options{})
+	for path, want := range map[string]string{"/.well-known/openid-configuration": issuerURL, "/openid/v1/jwks": "ES256"} {
+		body, err := f.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "*/*").DoRaw(t.Context())
+		if err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("GET %s: %q, %v; want it to contain %q", path, body, err, want)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// ErrNoListener is returned where a kubeconfig is asked of a server that is reachable in process only.
+var ErrNoListener = errors.New("the embedded API server listens on no address")
+
+// contextName names cluster, user and context in the kubeconfig.
+const contextName = "reconcile-sandbox"
+
+// Kubeconfig returns a kubeconfig with the address, the certificate and the administrator's token of the server. Without
+// Options.Listen it fails with ErrNoListener.
+func (s *Server) Kubeconfig() ([]byte, error) {
+	if s.listener == nil {
+		return nil, ErrNoListener
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters[contextName] = &clientcmdapi.Cluster{Server: s.listener.url, CertificateAuthorityData: s.listener.ca}
+	config.AuthInfos[contextName] = &clientcmdapi.AuthInfo{Token: s.admin.BearerToken}
+	config.Contexts[contextName] = &clientcmdapi.Context{Cluster: contextName, AuthInfo: contextName, Namespace: "default"}
+	config.CurrentContext = contextName
+	data, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the kubeconfig: %w", err)
+	}
+	return data, nil
+}
+
+// WriteKubeconfig writes Kubeconfig to path with mode 0600, replacing what is there in one step: a reader sees the old file
+// or the whole of this one. A symbolic link at path is replaced, not followed.
+func (s *Server) WriteKubeconfig(path string) (err error) {
+	data, err := s.Kubeconfig()
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // mode 0600
+	if err != nil {
+		return fmt.Errorf("writing kubeconfig %q: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("writing kubeconfig %q: %w", path, err), os.Remove(f.Name()))
+		}
+	}()
+	if _, err := f.Write(data); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

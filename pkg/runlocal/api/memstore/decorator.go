@@ -1,0 +1,117 @@
+package memstore
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/features"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Mode is how the objects of a resource are kept. All users of one resource prefix must choose the same.
+type Mode int
+
+const (
+	// Objects keeps the registry's internal objects as they are: no encoding, shared between readers, never mutated. It
+	// is for resources whose objects have one Go type whatever version is asked for. A storage transformer (encryption)
+	// has nothing to transform and is ignored.
+	Objects Mode = iota
+	// Encoded keeps the bytes that the storage codec makes, transformed by the storage configuration's transformer if it
+	// has one, and decodes at every read. It is for custom resources, whose versions decode to different objects.
+	Encoded
+)
+
+// String returns the mode's name.
+func (m Mode) String() string {
+	if m == Encoded {
+		return "Encoded"
+	}
+	return "Objects"
+}
+
+// Decorator returns a generic.StorageDecorator that keeps resources in s. It takes the codec, the prefix of keys and the
+// transformer from the storage configuration; indexes and triggers are ignored, since lists are fast without. The
+// storages of one resource prefix share their objects. Destroying one ends its watches and leaves the objects alone.
+// The decorator fails for an empty or relative resource prefix and for one that is in use with the other mode.
+func (s *Store) Decorator(m Mode) generic.StorageDecorator {
+	return func(config *storagebackend.ConfigForResource, resourcePrefix string, _ func(obj runtime.Object) (string, error),
+		newFunc, _ func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers,
+	) (storage.Interface, factory.DestroyFunc, error) {
+		r, err := s.newResource(config, resourcePrefix, newFunc, m)
+		if err != nil {
+			return nil, nil, err
+		}
+		return r, r.destroy, nil
+	}
+}
+
+// resource is the storage.Interface of one resource: it mirrors the store of k8s.io/apiserver/pkg/storage/etcd3/store.go.
+// It is safe for concurrent use.
+type resource struct {
+	store          *Store
+	table          *table
+	form           form
+	versioner      storage.APIObjectVersioner
+	pathPrefix     string // "/registry/"
+	resourcePrefix string // "/pods"
+	groupResource  schema.GroupResource
+	newFunc        func() runtime.Object // nil: no bookmarks
+	watchers       *watcherGroup
+	sizes          sizes
+	// corruptible says that an object that cannot be decoded is reported as such and may be deleted unread.
+	corruptible bool
+}
+
+var _ storage.Interface = (*resource)(nil)
+
+func (s *Store) newResource(config *storagebackend.ConfigForResource, resourcePrefix string, newFunc func() runtime.Object, m Mode) (*resource, error) {
+	if !strings.HasPrefix(resourcePrefix, "/") || resourcePrefix == "/" {
+		return nil, fmt.Errorf("storing %v: resource prefix %q is not an absolute path", config.GroupResource, resourcePrefix)
+	}
+	t := s.table(resourcePrefix, m)
+	if t.mode != m {
+		return nil, fmt.Errorf("storing %v: %q is in use with mode %v, not %v", config.GroupResource, resourcePrefix, t.mode, m)
+	}
+	r := &resource{
+		store: s, table: t, resourcePrefix: resourcePrefix, groupResource: config.GroupResource, newFunc: newFunc,
+		pathPrefix:  strings.TrimSuffix(path.Join("/", config.Prefix), "/") + "/",
+		corruptible: utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion),
+		watchers:    s.newGroup(),
+	}
+	r.form = objectForm{codec: config.Codec, defaults: s.defaultsFor(config.EncodeVersioner)}
+	if m == Encoded {
+		r.form = newEncodedForm(config, r.corruptible)
+	}
+	return r, nil
+}
+
+// defaultsFor is Options.Default for a resource that would be stored in that version.
+func (s *Store) defaultsFor(version runtime.GroupVersioner) func(runtime.Object) (runtime.Object, error) {
+	if s.defaults == nil || version == nil {
+		return func(obj runtime.Object) (runtime.Object, error) { return obj, nil }
+	}
+	return func(obj runtime.Object) (runtime.Object, error) { return s.defaults(obj, version) }
+}
+
+// destroy ends the resource's watches, and returns when they have ended.
+func (r *resource) destroy() {
+	r.store.dropGroup(r.watchers)
+}
+
+// key returns the full key for one that the registry asks for, with the prefix of the storage configuration, so that
+// error texts name the same key as those of a kube-apiserver.
+func (r *resource) key(key string, recursive bool) (string, error) {
+	key, err := storage.PrepareKey(r.resourcePrefix, key, recursive)
+	if err != nil {
+		return "", err
+	}
+	return r.pathPrefix + strings.TrimPrefix(key, "/"), nil
+}

@@ -1,0 +1,121 @@
+package memstore
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+// The texts of k8s.io/apiserver/pkg/storage/etcd3/errors.go. Clients and tests look for them.
+const (
+	expired              = "The resourceVersion for the provided list is too old."
+	inconsistentContinue = "The provided continue parameter is too old " +
+		"to display a consistent list result. You can start a new list without " +
+		"the continue parameter, or use the continue token in this response to " +
+		"retrieve the remainder of the results. Continuing with the provided " +
+		"token results in an inconsistent list - objects that were created, " +
+		"modified, or deleted between the time the first chunk was returned " +
+		"and now may show up in the list."
+)
+
+// listExpired is the answer to a list from a version that is compacted. One that continues another gets a token with which
+// it can go on at the current version.
+func listExpired(from, prefix string, continued bool) error {
+	if !continued {
+		return apierrors.NewResourceExpired(expired)
+	}
+	token, err := storage.EncodeContinue(from, prefix, -1)
+	if err != nil {
+		return err
+	}
+	status := apierrors.NewResourceExpired(inconsistentContinue)
+	status.ErrStatus.Continue = token
+	return status
+}
+
+// watchExpired is the answer to a watch from a version whose events are not kept any more, in the words of
+// k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go.
+func watchExpired(from, compacted uint64) error {
+	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", from, compacted))
+}
+
+// watchStatus returns the object of the ERROR event that tells a watcher of err.
+func watchStatus(err error) *metav1.Status {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		status = apierrors.NewInternalError(err)
+	}
+	s := status.Status()
+	return &s
+}
+
+// deletedCorrupt is what a watcher is told of the deletion of an object that cannot be read.
+func deletedCorrupt(err error) error {
+	corrupt, ok := errors.AsType[*corruptError](err)
+	if !ok {
+		return err
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusInternalServerError,
+		Reason:  metav1.StatusReasonStoreReadError,
+		Message: fmt.Sprintf("saw a DELETED event, but object data is corrupt - %v", corrupt),
+	}}
+}
+
+// maxCorrupt is how many corrupt objects a list reports before it gives up.
+const maxCorrupt = 100
+
+// corruptList collects the corrupt objects that a list meets, as the aggregator of
+// k8s.io/apiserver/pkg/storage/etcd3/corrupt_obj_deleter.go does.
+type corruptList struct {
+	enabled bool // without it the first error is the result
+	found   []*storage.StorageError
+	abort   error // ended the list early
+	full    bool  // maxCorrupt was reached
+}
+
+// add takes the error of one item, and says whether the list is to end here.
+func (l *corruptList) add(key string, err error) (end bool) {
+	corrupt, ok := errors.AsType[*corruptError](err)
+	if !l.enabled || !ok {
+		l.abort = err
+		return true
+	}
+	l.found = append(l.found, storage.NewCorruptObjError(key, corrupt))
+	l.full = len(l.found) >= maxCorrupt
+	return l.full
+}
+
+// err returns the result of a list of resource: nil if nothing was corrupt.
+func (l *corruptList) err(resource schema.GroupResource) error {
+	if len(l.found) == 0 {
+		return l.abort
+	}
+	causes := make([]metav1.StatusCause, 0, len(l.found)+1)
+	for _, err := range l.found {
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Field: err.Key, Message: err.Error()})
+	}
+	switch {
+	case l.full:
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeTooMany, Message: "too many errors, the list is truncated"})
+	case l.abort != nil:
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Message: l.abort.Error()})
+	}
+	message := fmt.Sprintf("failed to read one or more %s from the storage: %v", resource, l.found[0])
+	if len(l.found) > 1 {
+		message += fmt.Sprintf(" (and %d more)", len(l.found)-1)
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusInternalServerError,
+		Reason:  metav1.StatusReasonStoreReadError,
+		Message: message,
+		Details: &metav1.StatusDetails{Group: resource.Group, Kind: resource.Resource, Name: "list", Causes: causes},
+	}}
+}

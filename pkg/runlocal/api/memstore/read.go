@@ -1,0 +1,68 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+// retryAfterSeconds is what a client that asks for a version of the future is told to wait: the watch cache's figure.
+const retryAfterSeconds = 1
+
+// Versioner implements storage.Interface.
+func (r *resource) Versioner() storage.Versioner {
+	return r.versioner
+}
+
+// ReadinessCheck implements storage.Interface. Memory is always ready.
+func (r *resource) ReadinessCheck() error {
+	return nil
+}
+
+// GetCurrentResourceVersion implements storage.Interface.
+func (r *resource) GetCurrentResourceVersion(context.Context) (uint64, error) {
+	return r.store.ResourceVersion(), nil
+}
+
+// CompactRevision implements storage.Interface: the revision last given to Store.Compact, 0 if there was none. Events
+// dropped from a full history do not count, as those that the watch cache drops do not.
+func (r *resource) CompactRevision() int64 {
+	return signed(r.store.compacted.Load())
+}
+
+// Get implements storage.Interface. What it reads is always current.
+func (r *resource) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	key, err := r.key(key, false)
+	if err != nil {
+		return err
+	}
+	e, revision := r.table.get(key)
+	if err := r.atLeast(opts.ResourceVersion, revision); err != nil {
+		return err
+	}
+	if e == nil {
+		if opts.IgnoreNotFound {
+			return runtime.SetZeroValue(out)
+		}
+		return storage.NewKeyNotFoundError(key, 0)
+	}
+	return asCorrupt(key, r.form.fill(ctx, e, e.revision, out))
+}
+
+// atLeast returns an error if current is older than the resource version that a request wants at least.
+func (r *resource) atLeast(wanted string, current uint64) error {
+	if wanted == "" {
+		return nil
+	}
+	revision, err := r.versioner.ParseResourceVersion(wanted)
+	if err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+	}
+	if revision > current {
+		return storage.NewTooLargeResourceVersionError(revision, current, retryAfterSeconds)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package memstore
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+)
+
+// DefaultHistory is the number of watch events kept per resource when Options.History is 0. Each holds one superseded
+// object: with pods of 5 KB they are 10 MB. A kube-apiserver's watch cache keeps between 100 and 100 thousand.
+const DefaultHistory = 2000
+
+// Options configure a Store. The zero value is usable.
+type Options struct {
+	// History is how many watch events are kept per resource for watches and lists from an older resource version; 0
+	// means DefaultHistory. Up to a quarter more are kept between two trims, and events that a running watcher has not
+	// read yet are kept beyond that, up to 16 times as many.
+	History int
+	// OnCommit, if not nil, is called for every committed write with the context of the request that wrote and the
+	// resource version of the write, before any watcher can see the event, in the goroutine of the writer. It is called
+	// with a lock held: it must be fast and must not call the store. An object that expires is written by no request:
+	// its deletion comes with an empty context.
+	OnCommit func(ctx context.Context, resourceVersion uint64)
+	// Default, if not nil, gives an object of mode Objects what reading it from its storage encoding would give it: the
+	// defaults of the version that it would be stored in. It may change and return the object that it is handed.
+	Default func(obj runtime.Object, version runtime.GroupVersioner) (runtime.Object, error)
+	// Clock tells when objects expire and when bookmarks are due; nil means real time.
+	Clock clock.WithTicker
+}
+
+// Store is what an etcd is to a kube-apiserver: the tables of all resources, and the resource version they share. Its
+// methods are safe for concurrent use. Create it with New and end it with Close.
+type Store struct {
+	clock    clock.WithTicker
+	history  int
+	onCommit func(ctx context.Context, resourceVersion uint64)
+	defaults func(obj runtime.Object, version runtime.GroupVersioner) (runtime.Object, error)
+
+	revision  atomic.Uint64 // of the newest write of any table; changed under the lock of the table written
+	compacted atomic.Uint64 // as last asked for by Compact
+	expiry    expiry
+
+	mu     sync.Mutex // guards what follows; taken before a table's lock, never after
+	tables map[string]*table
+	groups []*watcherGroup
+	closed bool
+}
+
+// New returns an empty store at resource version 1, as an empty etcd is.
+func New(o Options) *Store {
+	s := &Store{clock: o.Clock, history: o.History, onCommit: o.OnCommit, defaults: o.Default, tables: map[string]*table{}}
+	if s.clock == nil {
+		s.clock = clock.RealClock{}
+	}
+	if s.history <= 0 {
+		s.history = DefaultHistory
+	}
+	s.expiry.init(s.clock)
+	s.revision.Store(1)
+	return s
+}
+
+// ResourceVersion returns the resource version of the newest write.
+func (s *Store) ResourceVersion() uint64 {
+	return s.revision.Load()
+}
+
+// LastEvent returns the resource version of the newest event of the resource stored under resourcePrefix ("/pods" and
+// "pods" are the same), 0 if it never had one. A watcher that has been sent this event has been sent everything.
+func (s *Store) LastEvent(resourcePrefix string) uint64 {
+	s.mu.Lock()
+	t := s.tables[tableName(resourcePrefix)]
+	s.mu.Unlock()
+	if t == nil {
+		return 0
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.last
+}
+
+// Compact forgets the states before resourceVersion, as an etcd compaction does: watches and lists from an older version
+// are answered with "410 Gone" from then on. Objects are not touched. Compacting to an older version than before, or to
+// one that is yet to come, only forgets what there is.
+func (s *Store) Compact(resourceVersion uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	resourceVersion = min(resourceVersion, s.revision.Load())
+	s.compacted.Store(max(resourceVersion, s.compacted.Load()))
+	for _, t := range s.tables {
+		t.compact(resourceVersion)
+	}
+}
+
+// Close ends every watch and every expiry, and returns when no goroutine of the store is left. Reads and writes work
+// after it, but watches are refused and nothing expires any more. Closing twice is allowed.
+func (s *Store) Close() {
+	s.mu.Lock()
+	s.closed = true
+	groups := s.groups
+	s.groups = nil
+	s.mu.Unlock()
+	for _, g := range groups {
+		g.close()
+	}
+	s.expiry.close()
+}
+
+// table returns the table of resourcePrefix, and makes it if there is none.
+func (s *Store) table(resourcePrefix string, mode Mode) *table {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := tableName(resourcePrefix)
+	t := s.tables[name]
+	if t == nil {
+		t = newTable(s, mode)
+		s.tables[name] = t
+	}
+	return t
+}
+
+// newGroup returns a group of watchers that Close ends; it is closed already if the store is.
+func (s *Store) newGroup() *watcherGroup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := &watcherGroup{members: map[*watcher]struct{}{}, closed: s.closed}
+	if !s.closed {
+		s.groups = append(s.groups, g)
+	}
+	return g
+}
+
+// dropGroup ends g, and forgets it.
+func (s *Store) dropGroup(g *watcherGroup) {
+	s.mu.Lock()
+	for i := range s.groups {
+		if s.groups[i] == g {
+			s.groups = append(s.groups[:i:i], s.groups[i+1:]...)
+			break
+		}
+	}
+	s.mu.Unlock()
+	g.close()
+}
+
+func tableName(resourcePrefix string) string {
+	return "/" + strings.Trim(resourcePrefix, "/")
+}

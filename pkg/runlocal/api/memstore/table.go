@@ -1,0 +1,201 @@
+package memstore
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/utils/third_party/forked/golang/btree"
+)
+
+// entry is one version of one object. It is immutable once it is in a table; which of object and data is set depends on
+// the table's mode.
+type entry struct {
+	key      string
+	revision uint64
+	object   runtime.Object // internal object with its resource version, shared
+	data     []byte         // storage encoding, which has no resource version
+	size     atomic.Int64   // of the storage encoding in bytes, 0 until somebody asked
+}
+
+// event is one write: a creation has no previous entry, a deletion no current one.
+type event struct {
+	revision          uint64
+	current, previous *entry
+}
+
+func (ev event) key() string {
+	if ev.current != nil {
+		return ev.current.key
+	}
+	return ev.previous.key
+}
+
+// snapshot is the state of a table at a revision. Nobody writes to its tree.
+type snapshot struct {
+	tree     *btree.BTree[*entry]
+	revision uint64
+}
+
+// table holds the objects and the recent events of one resource.
+type table struct {
+	store *Store
+	mode  Mode
+
+	mu       sync.RWMutex
+	tree     *btree.BTree[*entry]
+	frozen   *btree.BTree[*entry] // clone of tree that readers share; nil after a write
+	log      history
+	last     uint64 // revision of the newest event
+	watchers map[*watcher]struct{}
+}
+
+func newTable(s *Store, m Mode) *table {
+	return &table{
+		store:    s,
+		mode:     m,
+		tree:     btree.New(32, func(a, b *entry) bool { return a.key < b.key }),
+		log:      history{compacted: s.compacted.Load(), limit: s.history},
+		watchers: map[*watcher]struct{}{},
+	}
+}
+
+// get returns the entry of key, nil if there is none, and the current revision.
+func (t *table) get(key string) (*entry, uint64) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	e, _ := t.tree.Get(&entry{key: key})
+	return e, t.store.revision.Load()
+}
+
+// swap commits a write: next takes the place of want, where a nil want says that key must not exist and a nil next
+// deletes. It returns the revision of the write; 0 says that the entry of key is another than want, and that nothing was
+// written. swap takes ownership of next.
+func (t *table) swap(ctx context.Context, key string, want, next *entry) (uint64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if current, _ := t.tree.Get(&entry{key: key}); current != want {
+		return 0, nil
+	}
+	revision := t.store.revision.Add(1)
+	if err := next.stamp(revision); err != nil {
+		return 0, err
+	}
+	if t.store.onCommit != nil {
+		t.store.onCommit(ctx, revision)
+	}
+	t.frozen = nil
+	if next == nil {
+		t.tree.Delete(want)
+	} else {
+		t.tree.ReplaceOrInsert(next)
+	}
+	t.publish(event{revision: revision, current: next, previous: want})
+	return revision, nil
+}
+
+// stamp sets the revision of an entry that is in no table yet; nil is allowed.
+func (e *entry) stamp(revision uint64) error {
+	if e == nil {
+		return nil
+	}
+	e.revision = revision
+	if e.object == nil {
+		return nil
+	}
+	return storage.APIObjectVersioner{}.UpdateObject(e.object, revision)
+}
+
+// publish appends ev to the history and wakes the watchers. The caller holds t.mu.
+func (t *table) publish(ev event) {
+	t.last = ev.revision
+	t.log.append(ev)
+	if t.log.full() {
+		t.log.trim(t.oldestRead())
+	}
+	for w := range t.watchers {
+		w.notify()
+	}
+}
+
+// oldestRead returns the number of the oldest event that some watcher has not read. The caller holds t.mu.
+func (t *table) oldestRead() int {
+	oldest := t.log.end()
+	for w := range t.watchers {
+		oldest = min(oldest, w.next)
+	}
+	return oldest
+}
+
+func (t *table) compact(revision uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.log.compact(revision)
+}
+
+// latest returns the current state.
+func (t *table) latest() snapshot {
+	t.mu.RLock()
+	s := snapshot{tree: t.frozen, revision: t.store.revision.Load()}
+	t.mu.RUnlock()
+	if s.tree != nil {
+		return s
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.freeze()
+}
+
+// freeze is latest for a caller that holds t.mu for writing.
+func (t *table) freeze() snapshot {
+	if t.frozen == nil {
+		t.frozen = t.tree.Clone()
+	}
+	return snapshot{tree: t.frozen, revision: t.store.revision.Load()}
+}
+
+// at returns the state at revision, which must not be in the future; false says that it is compacted.
+func (t *table) at(revision uint64) (snapshot, bool) {
+	t.mu.Lock()
+	if revision < t.log.compacted {
+		t.mu.Unlock()
+		return snapshot{}, false
+	}
+	tree := t.tree.Clone()
+	undo := t.log.since(revision)
+	t.mu.Unlock()
+	for _, ev := range slices.Backward(undo) {
+		if ev.previous != nil {
+			tree.ReplaceOrInsert(ev.previous)
+		} else {
+			tree.Delete(ev.current)
+		}
+	}
+	return snapshot{tree: tree, revision: revision}, true
+}
+
+// read copies the next events that w has not read into buf, as many as it holds, and marks them as read. With none it
+// returns the revision up to which w has read everything. False says that they are not kept any more.
+func (t *table) read(w *watcher, buf []event) (events []event, revision uint64, ok bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	events, ok = t.log.read(w.next, buf)
+	w.next += len(events)
+	return events, t.store.revision.Load(), ok
+}
+
+func (t *table) forget(w *watcher) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.watchers, w)
+}
+
+// compacted returns the revision from which on watches can begin.
+func (t *table) compacted() uint64 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.log.compacted
+}

@@ -1,0 +1,116 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+// Watch implements storage.Interface. What a watch cannot do is told by an ERROR event, as the watch cache does it;
+// errors are returned only for a key or a version that makes no sense, and by a store that is closed.
+func (r *resource) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	key, err := r.key(key, opts.Recursive)
+	if err != nil {
+		return nil, err
+	}
+	from, err := r.versioner.ParseResourceVersion(opts.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	w := newWatcher(ctx, r, key, opts)
+	if err := r.table.attach(w, from, opts.SendInitialEvents); err != nil {
+		w.cancel()
+		return newErrorWatch(err), nil
+	}
+	if !r.watchers.launch(w) {
+		r.table.forget(w)
+		w.cancel()
+		return nil, fmt.Errorf("watching %q: %w", key, storage.ErrStorageNotReady)
+	}
+	return w, nil
+}
+
+// attach registers w as a watcher of t and tells it where to begin: behind the version from, or at the current state,
+// which it begins with if sendInitial says so or, with nil, if from is 0.
+func (t *table) attach(w *watcher, from uint64, sendInitial *bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	revision := t.store.revision.Load()
+	initial := from == 0
+	if sendInitial != nil {
+		initial = *sendInitial
+	}
+	switch {
+	case initial && from > revision:
+		return storage.NewTooLargeResourceVersionError(from, revision, retryAfterSeconds)
+	case initial:
+		state := t.freeze()
+		w.initial, w.since, w.next = &state, revision, t.log.end()
+	case from == 0:
+		w.since, w.next = revision, t.log.end()
+	case from < t.log.compacted:
+		return watchExpired(from, t.log.compacted)
+	default:
+		w.since, w.next = from, t.log.after(from)
+	}
+	t.watchers[w] = struct{}{}
+	return nil
+}
+
+// watcherGroup is a set of running watchers that end together. It owns their goroutines.
+type watcherGroup struct {
+	wg sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	members map[*watcher]struct{}
+	closed  bool
+}
+
+// launch runs w in a goroutine; false says that the group is closed.
+func (g *watcherGroup) launch(w *watcher) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.members[w] = struct{}{}
+	g.wg.Go(func() {
+		w.run()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.members, w)
+	})
+	return true
+}
+
+// close stops the watchers, and returns when they have ended.
+func (g *watcherGroup) close() {
+	g.mu.Lock()
+	g.closed = true
+	for w := range g.members {
+		w.Stop()
+	}
+	g.mu.Unlock()
+	g.wg.Wait()
+}
+
+// errorWatch is a watch that has ended already, with an ERROR event.
+type errorWatch chan watch.Event
+
+var _ watch.Interface = errorWatch(nil)
+
+func newErrorWatch(err error) errorWatch {
+	events := make(errorWatch, 1)
+	events <- watch.Event{Type: watch.Error, Object: watchStatus(err)}
+	close(events)
+	return events
+}
+
+// ResultChan implements watch.Interface. It holds one event and is closed.
+func (w errorWatch) ResultChan() <-chan watch.Event { return w }
+
+// Stop implements watch.Interface. There is nothing left to stop.
+func (w errorWatch) Stop() {}

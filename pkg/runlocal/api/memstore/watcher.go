@@ -1,0 +1,230 @@
+package memstore
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+	utilflowcontrol "k8s.io/apiserver/pkg/util/flowcontrol"
+)
+
+const (
+	resultBuffer = 100 // events sent that the client has not received: etcd3's figure
+	batchSize    = 64  // events copied from the history at a time
+)
+
+// errStopped ends a watcher that nobody listens to any more.
+var errStopped = errors.New("watch stopped")
+
+// watcher is one running watch. Its goroutine takes events from the table's history, filters them and sends copies.
+type watcher struct {
+	resource       *resource
+	ctx            context.Context
+	cancel         context.CancelFunc
+	key            string
+	recursive      bool
+	pred           storage.SelectionPredicate
+	all            bool // pred selects everything
+	bookmarks      bool // the client wants to know how far the watch has come
+	initialEnd     bool // and where the initial events end
+	progressNotify bool
+
+	result   chan watch.Event
+	wake     chan struct{} // holds a token when there may be something to do
+	progress atomic.Bool   // a bookmark was asked for
+
+	initial *snapshot // state to begin with, nil for none
+	since   uint64    // events up to this revision are not for this watch
+	next    int       // number of the next event to read; guarded by the table's lock
+}
+
+var _ watch.Interface = (*watcher)(nil)
+
+func newWatcher(ctx context.Context, r *resource, key string, opts storage.ListOptions) *watcher {
+	w := &watcher{
+		resource: r, key: key, recursive: opts.Recursive, pred: opts.Predicate, all: opts.Predicate.Empty(),
+		bookmarks:      opts.Predicate.AllowWatchBookmarks && r.newFunc != nil,
+		progressNotify: opts.ProgressNotify && r.newFunc != nil,
+		result:         make(chan watch.Event, resultBuffer),
+		wake:           make(chan struct{}, 1),
+	}
+	w.initialEnd = w.bookmarks && opts.SendInitialEvents != nil && *opts.SendInitialEvents
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	return w
+}
+
+// ResultChan implements watch.Interface. The channel is closed when the watch has ended.
+func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
+
+// Stop implements watch.Interface. Events that are in the channel stay there.
+func (w *watcher) Stop() { w.cancel() }
+
+// notify makes the watcher look for events. It does not block, and a notification is never lost: the token stays until
+// the watcher, which reads the history after it took the token, has taken it.
+func (w *watcher) notify() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run delivers events until the watch is stopped or fails.
+func (w *watcher) run() {
+	defer close(w.result)
+	defer w.cancel()
+	defer w.resource.table.forget(w)
+	if err := w.deliver(); err != nil && !errors.Is(err, errStopped) {
+		// Whoever stopped the watch in the meantime is not interested in its error.
+		_ = w.send(watch.Event{Type: watch.Error, Object: watchStatus(err)})
+	}
+}
+
+func (w *watcher) deliver() error {
+	if err := w.deliverInitial(); err != nil {
+		return err
+	}
+	utilflowcontrol.WatchInitialized(w.ctx)
+	timer, due := w.bookmarkTimer()
+	if timer != nil {
+		defer timer.Stop()
+	}
+	batch := make([]event, batchSize)
+	wanted := false // a bookmark is due
+	for {
+		events, revision, ok := w.resource.table.read(w, batch)
+		if !ok {
+			return watchExpired(w.since, w.resource.table.compacted())
+		}
+		for _, ev := range events {
+			if err := w.deliverEvent(ev); err != nil {
+				return err
+			}
+		}
+		if len(events) > 0 {
+			continue
+		}
+		if wanted = wanted || w.progress.Swap(false); wanted && revision >= w.since {
+			if err := w.sendBookmark(revision, false); err != nil {
+				return err
+			}
+			wanted = false
+		}
+		select {
+		case <-w.wake:
+		case <-due:
+			wanted = true
+			w.rearm(timer)
+		case <-w.ctx.Done():
+			return errStopped
+		}
+	}
+}
+
+// deliverInitial sends the state that the watch begins with.
+func (w *watcher) deliverInitial() error {
+	if w.initial == nil {
+		return nil
+	}
+	entries := w.initial.entries(w.key, "", w.recursive)
+	revision := w.initial.revision
+	w.initial = nil
+	for _, e := range entries {
+		obj, err := w.selected(e)
+		if err != nil {
+			return err
+		}
+		if obj == nil {
+			continue
+		}
+		if err := w.send(watch.Event{Type: watch.Added, Object: w.resource.form.own(obj)}); err != nil {
+			return err
+		}
+	}
+	if w.initialEnd {
+		return w.sendBookmark(revision, true)
+	}
+	return nil
+}
+
+// deliverEvent sends what ev means for this watch: an object that begins to match is added, one that no longer matches is
+// deleted, as it last was but with the resource version of the event.
+func (w *watcher) deliverEvent(ev event) error {
+	if ev.revision <= w.since || !w.covers(ev.key()) {
+		return nil
+	}
+	w.since = ev.revision
+	current, err := w.selected(ev.current)
+	if err != nil {
+		return err
+	}
+	if current != nil && w.all {
+		return w.sendCurrent(current, ev.previous != nil)
+	}
+	previous, err := w.selected(ev.previous)
+	if err != nil {
+		if ev.current == nil {
+			err = deletedCorrupt(err)
+		}
+		return err
+	}
+	if current != nil {
+		return w.sendCurrent(current, previous != nil)
+	}
+	if previous == nil {
+		return nil
+	}
+	obj := w.resource.form.own(previous)
+	if err := w.resource.versioner.UpdateObject(obj, ev.revision); err != nil {
+		return err
+	}
+	return w.send(watch.Event{Type: watch.Deleted, Object: obj})
+}
+
+func (w *watcher) sendCurrent(view runtime.Object, known bool) error {
+	typ := watch.Added
+	if known {
+		typ = watch.Modified
+	}
+	return w.send(watch.Event{Type: typ, Object: w.resource.form.own(view)})
+}
+
+// covers says whether the watch is about key.
+func (w *watcher) covers(key string) bool {
+	if w.recursive {
+		return strings.HasPrefix(key, w.key)
+	}
+	return key == w.key
+}
+
+// selected returns a view of the object of e if the predicate selects it; nil if it does not, or if e is nil.
+func (w *watcher) selected(e *entry) (runtime.Object, error) {
+	if e == nil {
+		return nil, nil
+	}
+	obj, err := w.resource.form.view(w.ctx, e, nil)
+	if err != nil {
+		return nil, err
+	}
+	if !w.all && !matches(&w.pred, obj) {
+		return nil, nil
+	}
+	return obj, nil
+}
+
+// send hands ev to the client. It returns errStopped if the watch ended before; so whatever the client receives is a
+// sequence without gaps.
+func (w *watcher) send(ev watch.Event) error {
+	if w.ctx.Err() != nil {
+		return errStopped
+	}
+	select {
+	case w.result <- ev:
+		return nil
+	case <-w.ctx.Done():
+		return errStopped
+	}
+}

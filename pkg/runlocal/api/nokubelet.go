@@ -1,0 +1,51 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/util/webhook"
+	kubeletclient "k8s.io/kubernetes/pkg/kubelet/client"
+)
+
+// errNoPodNetwork answers whatever would have to reach a pod or a node.
+var errNoPodNetwork = errors.New("no pod runs here, and there is no pod network")
+
+// noKubelet answers logs, exec, attach, port-forward and the proxies, which a real server forwards to a kubelet.
+type noKubelet struct{}
+
+var _ kubeletclient.ConnectionInfoGetter = noKubelet{}
+
+// GetConnectionInfo always fails, with a status that clients print as it is.
+func (noKubelet) GetConnectionInfo(_ context.Context, node types.NodeName) (*kubeletclient.ConnectionInfo, error) {
+	return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusNotImplemented,
+		Reason:  "NotImplemented",
+		Message: fmt.Sprintf("node %q has no kubelet: %v, so there are no logs and nothing to exec, attach or forward to", node, errNoPodNetwork),
+	}}
+}
+
+// noNetwork is the transport of requests that a real server proxies to pods, services and nodes. It never dials.
+func noNetwork() *http.Transport {
+	return &http.Transport{DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
+		return nil, fmt.Errorf("dialing %q: %w", address, errNoPodNetwork)
+	}}
+}
+
+// noServices refuses webhooks that are named by service; those named by URL are called.
+type noServices struct{}
+
+var _ webhook.ServiceResolver = noServices{}
+
+// ResolveEndpoint always fails.
+func (noServices) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	return nil, fmt.Errorf("resolving service %q in %q, port %d: %w; name the webhook by url", name, namespace, port, errNoPodNetwork)
+}

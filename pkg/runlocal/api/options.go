@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"k8s.io/utils/clock"
+)
+
+// ErrRemoteListen is wrapped by the error of Start when Options.Listen is not a loopback address and
+// Options.AllowRemote is not set.
+var ErrRemoteListen = errors.New("not a loopback address")
+
+// Options say how a server is built. The zero value is a server in process only, with kube-apiserver's default
+// admission plugins.
+type Options struct {
+	// Listen is the host:port to serve TLS on; port 0 picks a free one. Empty means no socket at all.
+	Listen string
+	// AllowRemote permits a Listen address that other machines can reach.
+	AllowRemote bool
+
+	// EnableAdmission and DisableAdmission name admission plugins as kube-apiserver's flags --enable-admission-plugins
+	// and --disable-admission-plugins do. A name that upstream does not know is an error.
+	EnableAdmission, DisableAdmission []string
+
+	// DefaultServiceAccounts makes the server create the ServiceAccount `default` in every namespace, as the
+	// serviceaccount controller would. Without one of the two, ServiceAccount admission refuses every pod of a
+	// namespace created later; the initial namespaces get theirs in any case.
+	DefaultServiceAccounts bool
+
+	// History is how many watch events each resource keeps for watches that start in the past; 0 is memstore's default.
+	History int
+	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the
+	// pprof labels of the caller of an in-process request. It must not block and must not write to this server.
+	OnCommit func(ctx context.Context, resourceVersion uint64)
+	// Clock drives the expiry of objects with a time to live, such as Events. Nil is the real clock. Upstream's own
+	// code, creation timestamps included, always reads the real clock.
+	Clock clock.WithTicker
+}
+
+// validate refuses options that cannot work before anything is started.
+func (o Options) validate() error {
+	if err := validateListen(o.Listen, o.AllowRemote); err != nil {
+		return err
+	}
+	return validatePlugins(o.EnableAdmission, o.DisableAdmission)
+}
+
+// validateListen accepts an empty address, a loopback one, and any other only with remote.
+func validateListen(listen string, remote bool) error {
+	if listen == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fmt.Errorf("reading the listen address %q: %w", listen, err)
+	}
+	if remote || host == "localhost" {
+		return nil
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("listening on %q: %w", listen, ErrRemoteListen)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	klabels "k8s.io/apimachinery/pkg/labels"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+)
+
+// createPolicy makes the default roles, bindings, priority levels and flow schemas, with upstream's data. It stands for two
+// post-start hooks of a kube-apiserver: rbac/bootstrap-roles of pkg/registry/rbac/rest and
+// priority-and-fairness-config-producer of pkg/registry/flowcontrol/rest, which poll and cannot be stopped. The
+// administrator needs none of these objects; who comes with another identity is refused until they are there.
+//
+// What an aggregated role such as `view` allows is filled in at once; changes of the roles that it aggregates are left to
+// the clusterrole-aggregation controller.
+func createPolicy(ctx context.Context, client kubernetes.Interface) {
+	for _, create := range policyObjects(client) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := create(ctx); err != nil && ctx.Err() == nil {
+			utilruntime.HandleErrorWithContext(ctx, err, "Creating the default policy")
+		}
+	}
+}
+
+// policyObjects are the creations in upstream's order: roles before the bindings that name them. What upstream keeps in
+// package variables is copied, because encoding an object for a request writes to it.
+func policyObjects(client kubernetes.Interface) []func(context.Context) error {
+	var creations []func(context.Context) error
+	roles, flows := client.RbacV1(), client.FlowcontrolV1()
+	for _, list := range [][]rbacv1.ClusterRole{withAggregated(bootstrappolicy.ClusterRoles()), bootstrappolicy.ControllerRoles()} {
+		creations = append(creations, creationsOf(list, roles.ClusterRoles().Create)...)
+	}
+	for _, list := range [][]rbacv1.ClusterRoleBinding{bootstrappolicy.ClusterRoleBindings(), bootstrappolicy.ControllerRoleBindings()} {
+		creations = append(creations, creationsOf(list, roles.ClusterRoleBindings().Create)...)
+	}
+	for _, namespace := range systemNamespaces() {
+		creations = append(creations, creationsOf(bootstrappolicy.NamespaceRoles()[namespace], roles.Roles(namespace).Create)...)
+		creations = append(creations, creationsOf(bootstrappolicy.NamespaceRoleBindings()[namespace], roles.RoleBindings(namespace).Create)...)
+	}
+	for _, level := range slices.Concat(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations) {
+		creations = append(creations, creation(level.DeepCopy(), flows.PriorityLevelConfigurations().Create))
+	}
+	for _, schema := range slices.Concat(bootstrap.MandatoryFlowSchemas, bootstrap.SuggestedFlowSchemas) {
+		creations = append(creations, creation(schema.DeepCopy(), flows.FlowSchemas().Create))
+	}
+	return creations
+}
+
+// withAggregated fills the rules of roles that aggregate others of the list. An aggregated role may be part of another: each
+// round fills those whose parts the round before has filled.
+func withAggregated(roles []rbacv1.ClusterRole) []rbacv1.ClusterRole {
+	slices.SortFunc(roles, func(a, b rbacv1.ClusterRole) int { return cmp.Compare(a.Name, b.Name) })
+	for changed := true; changed; {
+		changed = false
+		for i := range roles {
+			if rules := aggregate(roles, &roles[i]); len(rules) > len(roles[i].Rules) {
+				roles[i].Rules, changed = rules, true
+			}
+		}
+	}
+	return roles
+}
+
+// aggregate is what syncClusterRole of pkg/controller/clusterroleaggregation finds for one role, none for a role that
+// aggregates nothing.
+func aggregate(roles []rbacv1.ClusterRole, into *rbacv1.ClusterRole) []rbacv1.PolicyRule {
+	if into.AggregationRule == nil {
+		return nil
+	}
+	var rules []rbacv1.PolicyRule
+	for _, labels := range into.AggregationRule.ClusterRoleSelectors {
+		selector, err := metav1.LabelSelectorAsSelector(&labels)
+		if err != nil {
+			continue // upstream's own data has none that is not valid
+		}
+		for _, part := range roles {
+			if part.Name == into.Name || !selector.Matches(klabels.Set(part.Labels)) {
+				continue
+			}
+			for _, rule := range part.Rules {
+				if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return apiequality.Semantic.DeepEqual(r, rule) }) {
+					rules = append(rules, rule)
+				}
+			}
+		}
+	}
+	return rules
+}
+
+// creationsOf is one creation an item.
+func creationsOf[T any](items []T, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) []func(context.Context) error {
+	creations := make([]func(context.Context) error, 0, len(items))
+	for i := range items {
+		creations = append(creations, creation(&items[i], create))
+	}
+	return creations
+}
+
+func creation[T any](item *T, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := create(ctx, item, metav1.CreateOptions{})
+		return err
+	}
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// Start builds a server and returns it when it is ready for every request: admission's caches are filled, and the
+// namespaces and objects that a cluster starts with are there. The roles and flow schemas of a cluster follow in the
+// background. The server runs until Stop is called or ctx ends; in both cases Stop or Wait must be called to wait for it.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	listener, err := listen(ctx, o.Listen)
+	if err != nil {
+		return nil, err
+	}
+	// The server must still answer its own controllers while it stops, so it does not end with ctx but by Stop.
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	plugins, endPlugins := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Server{
+		backend:    newBackend(o),
+		transport:  &transport{base: life},
+		listener:   listener,
+		life:       life,
+		end:        end,
+		plugins:    plugins,
+		endPlugins: endPlugins,
+		done:       make(chan struct{}),
+	}
+	s.stop = sync.OnceValue(s.shutdown)
+	if err := s.start(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	s.forget.Store(new(context.AfterFunc(ctx, func() { _ = s.Stop() }))) // Stop keeps its error for Wait
+	return s, nil
+}
+
+// start does all of Start that can fail halfway. Only its waiting ends with ctx.
+func (s *Server) start(ctx context.Context, o Options) error {
+	a, err := newAssembly(o, s)
+	if err != nil {
+		return err
+	}
+	if err := a.build(s); err != nil {
+		return err
+	}
+	s.transport.serve(s.generic.Handler)
+	if err := s.openAdmission(ctx, a); err != nil {
+		return err
+	}
+	if err := s.runHooks(); err != nil {
+		return err
+	}
+	if err := createSystemObjects(ctx, a.client, a.address); err != nil {
+		return err
+	}
+	s.background(a)
+	return nil
+}
+
+// background starts what readiness does not wait for.
+func (s *Server) background(a *assembly) {
+	s.tasks.Go(func() { createPolicy(s.life, a.client) })
+	if a.accounts != nil {
+		s.tasks.Go(func() { a.accounts.run(s.life) })
+	}
+	if s.listener != nil {
+		s.listener.handle(s.life, s.generic.Handler)
+		s.tasks.Go(func() { s.serveErr = s.listener.serve() })
+	}
+}
+
+// openAdmission builds the admission plugins once the informers that they look at are filled, then fills those that they
+// have asked for.
+func (s *Server) openAdmission(ctx context.Context, a *assembly) error {
+	policies := a.informers.Admissionregistration().V1()
+	for _, informer := range []interface {
+		Informer() cache.SharedIndexInformer
+	}{
+		policies.ValidatingAdmissionPolicies(), policies.ValidatingAdmissionPolicyBindings(),
+		policies.MutatingAdmissionPolicies(), policies.MutatingAdmissionPolicyBindings(),
+		a.informers.Core().V1().Namespaces(),
+	} {
+		informer.Informer()
+	}
+	if err := s.fill(ctx, a.informers); err != nil {
+		return err
+	}
+	chain, err := a.admissionChain()
+	if err != nil {
+		return err
+	}
+	a.gate.open(chain)
+	return s.fill(ctx, a.informers)
+}
+
+// runHooks runs upstream's post-start hooks, those that serve custom resources above all. One of them polls every 100 ms
+// for the informers that are filled here first, and one that fails would end the process: so they do not start with a
+// context that may end too soon.
+func (s *Server) runHooks() error {
+	s.hooked = true
+	if err := s.fill(s.life, s.custom.Informers); err != nil {
+		return err
+	}
+	s.generic.RunPostStartHooks(s.life)
+	return nil
+}
+
+// fill starts the informers of factory and returns when they have listed everything or ctx ends.
+func (s *Server) fill(ctx context.Context, factory interface {
+	StartWithContext(ctx context.Context)
+	WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResult
+}) error {
+	factory.StartWithContext(s.life)
+	if err := factory.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
+		return fmt.Errorf("filling the server's caches: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"fmt"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	serveroptions "k8s.io/apiserver/pkg/server/options"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/kubeapiserver"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
+)
+
+// registryPrefix is where every key starts, as in etcd.
+const registryPrefix = "/registry"
+
+// backend gives every resource its storage in one memstore and remembers under which prefix it put it.
+type backend struct {
+	store *memstore.Store
+
+	mu       sync.RWMutex
+	prefixes map[schema.GroupResource]string
+}
+
+func newBackend(o Options) *backend {
+	return &backend{
+		store:    memstore.New(memstore.Options{History: o.History, OnCommit: o.OnCommit, Default: applyDefaults, Clock: o.Clock}),
+		prefixes: map[schema.GroupResource]string{},
+	}
+}
+
+// applyDefaults does what decoding an object that was stored in version does: a strategy may have cleared a field that
+// has a default, such as the phase of a claim.
+func applyDefaults(obj runtime.Object, version runtime.GroupVersioner) (runtime.Object, error) {
+	scheme := legacyscheme.Scheme
+	if _, _, err := scheme.ObjectKinds(obj); err != nil {
+		scheme = apiextensionsserver.Scheme
+	}
+	versioned, err := scheme.UnsafeConvertToVersion(obj, version)
+	if err != nil {
+		return nil, err
+	}
+	scheme.Default(versioned)
+	return scheme.UnsafeConvertToVersion(versioned, runtime.InternalGroupVersioner)
+}
+
+// lastEvent is the newest event of gr, 0 if nothing of it was ever stored.
+func (b *backend) lastEvent(gr schema.GroupResource) uint64 {
+	b.mu.RLock()
+	prefix, ok := b.prefixes[gr]
+	b.mu.RUnlock()
+	if !ok {
+		return 0
+	}
+	return b.store.LastEvent(prefix)
+}
+
+// options are the REST options of one resource. Upstream's store needs nothing else: object counts are polled only if
+// asked for, and there is no etcd to configure.
+func (b *backend) options(gr schema.GroupResource, prefix string, mode memstore.Mode, config *storagebackend.ConfigForResource) generic.RESTOptions {
+	b.mu.Lock()
+	b.prefixes[gr] = prefix
+	b.mu.Unlock()
+	return generic.RESTOptions{
+		StorageConfig:           config,
+		Decorator:               b.store.Decorator(mode),
+		EnableGarbageCollection: true,
+		DeleteCollectionWorkers: 1,
+		ResourcePrefix:          prefix,
+	}
+}
+
+// builtIn is the RESTOptionsGetter of the resources compiled into kube-apiserver. They are kept as internal objects: no
+// write is encoded and no read decoded.
+type builtIn struct {
+	*backend
+	factory *serverstorage.DefaultStorageFactory
+}
+
+var _ generic.RESTOptionsGetter = (*builtIn)(nil)
+
+// newBuiltIn mirrors BuildGenericConfig of pkg/controlplane/apiserver/config.go as far as it makes the storage factory,
+// which decides which resources share a prefix (events of two groups) and in which version they would be stored.
+func newBuiltIn(b *backend, version basecompatibility.EffectiveVersion, served *serverstorage.ResourceConfig) (*builtIn, error) {
+	config := kubeapiserver.NewStorageFactoryConfigEffectiveVersion(version)
+	config.APIResourceConfig = served
+	etcd := serveroptions.NewEtcdOptions(storagebackend.NewDefaultConfig(registryPrefix, nil))
+	etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
+	factory, err := config.Complete(etcd).New()
+	if err != nil {
+		return nil, fmt.Errorf("building the storage factory: %w", err)
+	}
+	return &builtIn{backend: b, factory: factory}, nil
+}
+
+// GetRESTOptions is called once for every resource while the API groups are built.
+func (g *builtIn) GetRESTOptions(gr schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	config, err := g.factory.NewConfig(gr, example)
+	if err != nil {
+		return generic.RESTOptions{}, fmt.Errorf("configuring the storage of %q: %w", gr, err)
+	}
+	return g.options(gr, registryPrefix+"/"+g.factory.ResourcePrefix(gr), memstore.Objects, config), nil
+}
+
+// definitions is the RESTOptionsGetter of CustomResourceDefinitions.
+type definitions struct{ *backend }
+
+var _ generic.RESTOptionsGetter = definitions{}
+
+// GetRESTOptions mirrors pkg/controlplane/apiserver/apiextensions.go, with v1 as the only version.
+func (g definitions) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+	config := storagebackend.NewDefaultConfig(registryPrefix, apiextensionsserver.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion))
+	config.EncodeVersioner = apiextensionsv1.SchemeGroupVersion
+	return g.options(gr, registryPrefix+"/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
+}
+
+// customResources is the RESTOptionsGetter of custom resources. They are kept encoded, because upstream's handler for
+// them converts between versions, prunes and applies defaults in the codec.
+type customResources struct{ *backend }
+
+var _ generic.RESTOptionsGetter = customResources{}
+
+// GetRESTOptions mirrors k8s.io/apiextensions-apiserver/pkg/cmd/server/options/options.go. The handler sets the codec of
+// the custom resource on top.
+func (g customResources) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+	config := storagebackend.NewDefaultConfig(registryPrefix, unstructured.UnstructuredJSONScheme)
+	return g.options(gr, registryPrefix+"/"+gr.Group+"/"+gr.Resource, memstore.Encoded, config.ForResource(gr)), nil
+}
