@@ -1,0 +1,236 @@
+package nodes
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+)
+
+// Delays of the kubelet, as pkg/kubelet/kubelet.go has them.
+const (
+	// relist is about how long the kubelet takes to notice that a container has exited.
+	relist = time.Second
+	// firstBackoff delays the second restart of a container, and the second pull of an image; it doubles each time.
+	firstBackoff = 10 * time.Second
+	maxBackoff   = 300 * time.Second
+)
+
+// state is what a container does.
+type state int
+
+const (
+	created  state = iota // not started yet
+	pulling               // its image was not found: it waits for the next pull
+	running               //
+	exited                //
+	crashing              // exited, and waits for its restart
+)
+
+// container is a simulated container, as a container runtime would know it: to the nanosecond, which the API is not.
+type container struct {
+	spec *corev1.Container
+	// once says that it is an init container other than a sidecar: success is not repeated, and makes it ready.
+	once bool
+	// plan is what it does; an init container's says when it ends.
+	plan plan
+	// readyAfter is the time from start to ready.
+	readyAfter time.Duration
+
+	state    state
+	since    time.Time // when it came to be in this state
+	code     int32     // of the last exit
+	restarts int32
+	started  time.Time     // the last start
+	last     *exit         // the exit before the last start
+	backoff  time.Duration // what the next restart or pull waits for; 0 before the first
+	pulls    string        // the reason of a waiting container whose image cannot be pulled
+	killed   bool
+}
+
+// exit is the end of a run.
+type exit struct {
+	started, finished time.Time
+	code              int32
+	restarts          int32 // of the run that ended
+}
+
+// note is an event that a container is worth.
+type note struct {
+	container       string // name; empty if it is about the pod
+	init            bool
+	warning         bool
+	reason, message string
+}
+
+// ready says whether the container counts as ready, and when that will change by itself; zero if it does not.
+func (c *container) ready(now time.Time) (bool, time.Time) {
+	if c.state != running || c.plan.failure == NeverReady {
+		return false, time.Time{}
+	}
+	if at := c.started.Add(c.readyAfter); now.Before(at) {
+		return false, at
+	}
+	return true, time.Time{}
+}
+
+// due is when the container's next transition comes by itself, zero if none does. start is when it may first start, zero if
+// that is not known yet.
+func (c *container) due(pod *corev1.Pod, start time.Time) time.Time {
+	if c.killed {
+		return time.Time{}
+	}
+	switch c.state {
+	case created:
+		return start
+	case pulling:
+		if c.pulls == reasonErrImagePull {
+			return c.since.Add(relist)
+		}
+		return c.since.Add(c.backoff)
+	case running:
+		if c.plan.ends {
+			return c.started.Add(c.plan.runFor)
+		}
+	case exited:
+		if !c.succeeded() && podutil.ContainerShouldRestart(*c.spec, pod.Spec, c.code) {
+			return c.since.Add(relist)
+		}
+	case crashing:
+		return c.since.Add(c.backoff)
+	}
+	return time.Time{}
+}
+
+// Reasons of a waiting container, as pkg/kubelet/images/types.go and pkg/kubelet/container/sync_result.go spell them.
+const (
+	reasonErrImagePull     = "ErrImagePull"
+	reasonImagePullBackOff = "ImagePullBackOff"
+	reasonCrashLoopBackOff = "CrashLoopBackOff"
+	reasonCreating         = "ContainerCreating"
+	reasonInitializing     = "PodInitializing"
+)
+
+// step makes the transition that was due at the time, and returns the events that the kubelet would record.
+func (c *container) step(pod *corev1.Pod, at time.Time) []note {
+	switch c.state {
+	case created:
+		if c.plan.failure == ImagePullError {
+			return c.pull(at)
+		}
+		return c.start(at)
+	case pulling:
+		return c.repull(at)
+	case running:
+		c.exit(at, c.plan.exitCode)
+	case exited:
+		return c.restart(pod, at)
+	case crashing:
+		return c.start(at)
+	}
+	return nil
+}
+
+func (c *container) start(at time.Time) []note {
+	if c.state == exited || c.state == crashing {
+		c.last = c.lastExit()
+		c.restarts++
+		c.backoff = nextBackoff(c.backoff)
+	}
+	c.state, c.since, c.started = running, at, at
+	image := fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", c.spec.Image)
+	if c.spec.ImagePullPolicy == corev1.PullAlways {
+		image = fmt.Sprintf("Successfully pulled image %q in 0s (0s including waiting). Image size: 0 bytes.", c.spec.Image)
+	}
+	return []note{
+		{container: c.spec.Name, reason: "Pulled", message: image},
+		{container: c.spec.Name, reason: "Created", message: "Container created"},
+		{container: c.spec.Name, reason: "Started", message: "Container started"},
+	}
+}
+
+// lastExit is the exit of a container that has exited.
+func (c *container) lastExit() *exit {
+	return &exit{started: c.started, finished: c.since, code: c.code, restarts: c.restarts}
+}
+
+func (c *container) exit(at time.Time, code int32) {
+	c.state, c.since, c.code = exited, at, code
+}
+
+// restart starts the container again, or makes it wait, as doBackOff in pkg/kubelet/kuberuntime/kuberuntime_manager.go does: the
+// first restart comes at once, and so does that of a container that ran for long.
+func (c *container) restart(pod *corev1.Pod, at time.Time) []note {
+	if c.since.Sub(c.started) > 2*maxBackoff {
+		c.backoff = 0
+	}
+	if c.backoff == 0 {
+		return c.start(at)
+	}
+	c.state = crashing
+	return []note{{
+		container: c.spec.Name, warning: true, reason: "BackOff",
+		message: fmt.Sprintf("Back-off restarting failed container %s in pod %s", c.spec.Name, podText(pod)),
+	}}
+}
+
+func nextBackoff(b time.Duration) time.Duration {
+	if b == 0 {
+		return firstBackoff
+	}
+	return min(2*b, maxBackoff)
+}
+
+// pull tries to pull the image, in vain.
+func (c *container) pull(at time.Time) []note {
+	c.state, c.since, c.pulls = pulling, at, reasonErrImagePull
+	c.backoff = nextBackoff(c.backoff)
+	return []note{
+		{container: c.spec.Name, reason: "Pulling", message: fmt.Sprintf("Pulling image %q", c.spec.Image)},
+		{container: c.spec.Name, warning: true, reason: "Failed", message: fmt.Sprintf("Failed to pull image %q: %s", c.spec.Image, pullError(c.spec.Image))},
+		{container: c.spec.Name, warning: true, reason: "Failed", message: "Error: " + reasonErrImagePull},
+	}
+}
+
+// repull goes from the error to the back-off, or from the back-off to the next pull.
+func (c *container) repull(at time.Time) []note {
+	if c.pulls == reasonImagePullBackOff {
+		return c.pull(at)
+	}
+	c.pulls = reasonImagePullBackOff
+	return []note{
+		{container: c.spec.Name, reason: "BackOff", message: fmt.Sprintf("Back-off pulling image %q", c.spec.Image)},
+		{container: c.spec.Name, warning: true, reason: "Failed", message: "Error: " + reasonImagePullBackOff},
+	}
+}
+
+// pullError is what a container runtime answers when a registry does not know the image.
+func pullError(image string) string {
+	return fmt.Sprintf("rpc error: code = NotFound desc = failed to pull and unpack image %q: failed to resolve reference %q: %s: not found",
+		image, image, image)
+}
+
+// kill ends the container for good, with that exit code if it runs.
+func (c *container) kill(at time.Time, code int32) {
+	c.killed = true
+	switch c.state {
+	case running:
+		c.exit(at, code)
+	case crashing:
+		c.state = exited
+	}
+}
+
+// succeeded says that the container is done for good.
+func (c *container) succeeded() bool { return c.once && c.state == exited && c.code == 0 }
+
+// over says that the container has exited and will not start again.
+func (c *container) over(pod *corev1.Pod) bool {
+	return c.state == exited && c.due(pod, time.Time{}).IsZero()
+}
+
+// podText names a pod as pkg/kubelet/util/format does.
+func podText(pod *corev1.Pod) string {
+	return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
+}

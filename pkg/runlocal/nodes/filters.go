@@ -1,0 +1,140 @@
+package nodes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// refusal is why a node does not do.
+type refusal struct {
+	// reasons are worded as upstream's plugins do; NodeResourcesFit has one for each resource.
+	reasons []string
+	// resolvable says that it would do if pods on it went away.
+	resolvable bool
+}
+
+// Reasons of upstream's filter plugins, in pkg/scheduler/framework/plugins/*.
+const (
+	reasonUnschedulable = "node(s) were unschedulable"
+	reasonTaint         = "node(s) had untolerated taint(s)"
+	reasonAffinity      = "node(s) didn't match Pod's node affinity/selector"
+	reasonPorts         = "node(s) didn't have free ports for the requested pod ports"
+	reasonTooManyPods   = "Too many pods"
+)
+
+// filter says why the pod cannot go to the node, nil if it can. As in upstream's default profile the first plugin that refuses
+// counts: NodeUnschedulable, TaintToleration, NodeAffinity (with nodeSelector), NodePorts, NodeResourcesFit.
+func filter(pod *corev1.Pod, d demand, u *usage) *refusal {
+	switch {
+	case u.node.Spec.Unschedulable && !tolerates(pod, &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):
+		return &refusal{reasons: []string{reasonUnschedulable}}
+	case !toleratesAll(pod, u.node):
+		return &refusal{reasons: []string{reasonTaint}}
+	case !affine(pod, u.node):
+		return &refusal{reasons: []string{reasonAffinity}}
+	case !portsFree(d, u):
+		return &refusal{reasons: []string{reasonPorts}, resolvable: true}
+	}
+	return fits(d, u)
+}
+
+func tolerates(pod *corev1.Pod, taint *corev1.Taint) bool {
+	return schedulinghelper.TolerationsTolerateTaint(logr.Discard(), pod.Spec.Tolerations, taint, false)
+}
+
+func toleratesAll(pod *corev1.Pod, node *corev1.Node) bool {
+	_, untolerated := schedulinghelper.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, pod.Spec.Tolerations,
+		func(t *corev1.Taint) bool {
+			return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+		}, false)
+	return !untolerated
+}
+
+// affine says whether the node matches nodeSelector and required node affinity. Terms that cannot be parsed match nothing, as
+// upstream has it.
+func affine(pod *corev1.Pod, node *corev1.Node) bool {
+	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
+	return err == nil && match
+}
+
+func portsFree(d demand, u *usage) bool {
+	if len(d.ports) == 0 {
+		return true
+	}
+	for _, p := range u.pods {
+		for _, taken := range p.demand.ports {
+			if slices.ContainsFunc(d.ports, taken.overlaps) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// fits mirrors fitsRequest in pkg/scheduler/framework/plugins/noderesources/fit.go.
+func fits(d demand, u *usage) *refusal {
+	r := &refusal{resolvable: true}
+	if int64(len(u.pods))+1 > u.allocatable[corev1.ResourcePods] {
+		r.reasons = append(r.reasons, reasonTooManyPods)
+	}
+	for name, want := range d.requests {
+		if want == 0 || want <= u.allocatable[name]-u.requested[name] {
+			continue
+		}
+		r.reasons = append(r.reasons, fmt.Sprintf("Insufficient %v", name))
+		if want > u.allocatable[name] {
+			r.resolvable = false
+		}
+	}
+	if len(r.reasons) == 0 {
+		return nil
+	}
+	return r
+}
+
+// score ranks the nodes that would do. It is not upstream's sum of weighted plugins but their order of weight, and so that equal
+// clusters are scheduled equally, the name decides in the end.
+type score struct {
+	taints    int   // PreferNoSchedule taints that the pod does not tolerate: fewer are better
+	preferred int64 // weight of the preferred node affinity that matches: more is better
+	load      int64 // of CPU and memory with the pod, in thousandths: less is better
+	pods      int   // fewer are better
+	name      string
+}
+
+func (s score) better(other score) bool {
+	return cmp.Or(
+		cmp.Compare(s.taints, other.taints),
+		cmp.Compare(other.preferred, s.preferred),
+		cmp.Compare(s.load, other.load),
+		cmp.Compare(s.pods, other.pods),
+		cmp.Compare(len(s.name), len(other.name)), // node-2 before node-10
+		cmp.Compare(s.name, other.name),
+	) < 0
+}
+
+func scoreOf(pod *corev1.Pod, d demand, u *usage) score {
+	s := score{pods: len(u.pods), name: u.node.Name}
+	for i := range u.node.Spec.Taints {
+		if t := &u.node.Spec.Taints[i]; t.Effect == corev1.TaintEffectPreferNoSchedule && !tolerates(pod, t) {
+			s.taints++
+		}
+	}
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		if terms, err := nodeaffinity.NewPreferredSchedulingTerms(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution); err == nil {
+			s.preferred = terms.Score(u.node)
+		}
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if room := u.allocatable[name]; room > 0 {
+			s.load += 1000 * (u.weight[name] + d.weight[name]) / room
+		}
+	}
+	return s
+}

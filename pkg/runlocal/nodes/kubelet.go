@@ -1,0 +1,267 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
+)
+
+// kubelet moves the pods of all simulated nodes. Its events come from two informers, its Reconcile from any number of workers.
+type kubelet struct {
+	pods   corelisters.PodLister
+	nodes  corelisters.NodeLister
+	client kubernetes.Interface
+	clock  clock.Clock
+	events *recorder
+
+	readyAfter, stopAfter, runFor time.Duration
+
+	addresses *addresses
+
+	mu       sync.Mutex
+	machines map[types.UID]*machine // a machine itself belongs to the reconcile of its pod
+}
+
+var _ engine.Reconciler = (*kubelet)(nil)
+
+// onPod forgets a pod that is gone and enqueues one that is bound.
+func (k *kubelet) onPod(e engine.Event) []engine.Request {
+	if old, ok := e.Old.(*corev1.Pod); ok && (e.New == nil || old.UID != e.New.GetUID()) {
+		k.forget(old.UID)
+	}
+	pod, ok := e.New.(*corev1.Pod)
+	if !ok || pod.Spec.NodeName == "" {
+		return nil
+	}
+	if e.Old == nil || e.Initial {
+		k.addresses.reserve(pod.Status.PodIP)
+	}
+	if e.Old != nil && k.own(pod) {
+		return nil
+	}
+	return engine.Self(e)
+}
+
+// onNode enqueues the pods of a node that has become simulated.
+func (k *kubelet) onNode(e engine.Event) []engine.Request {
+	node, ok := e.New.(*corev1.Node)
+	if !ok || !simulated(node) {
+		return nil
+	}
+	if old, ok := e.Old.(*corev1.Node); ok && simulated(old) {
+		return nil
+	}
+	all, err := k.pods.List(labels.Everything())
+	if err != nil {
+		return nil // the cache of an informer cannot fail
+	}
+	var requests []engine.Request
+	for _, pod := range all {
+		if pod.Spec.NodeName == node.Name {
+			requests = append(requests, engine.Request{Namespace: pod.Namespace, Name: pod.Name})
+		}
+	}
+	return requests
+}
+
+// wrote keeps what the API answered.
+func (k *kubelet) wrote(m *machine, pod *corev1.Pod) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m.latest = pod
+}
+
+// own says whether the event is that of the kubelet's own last write, which leaves nothing to do.
+func (k *kubelet) own(pod *corev1.Pod) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m := k.machines[pod.UID]
+	return m != nil && m.latest != nil && m.latest.ResourceVersion == pod.ResourceVersion
+}
+
+func (k *kubelet) forget(uid types.UID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if m := k.machines[uid]; m != nil {
+		k.addresses.release(m.ip)
+		delete(k.machines, uid)
+	}
+}
+
+// Reconcile implements engine.Reconciler: it moves the pod to where it should be by this time.
+func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Result, error) {
+	pod, err := k.pods.Pods(r.Namespace).Get(r.Name)
+	if apierrors.IsNotFound(err) {
+		return engine.Result{}, nil
+	}
+	if err != nil {
+		return engine.Result{}, fmt.Errorf("reading pod %q: %w", r, err)
+	}
+	node, err := k.nodes.Get(pod.Spec.NodeName)
+	if apierrors.IsNotFound(err) || err == nil && !simulated(node) {
+		return engine.Result{}, nil
+	}
+	if err != nil {
+		return engine.Result{}, fmt.Errorf("reading node %q: %w", pod.Spec.NodeName, err)
+	}
+	result, err := k.sync(ctx, pod, node)
+	if apierrors.IsNotFound(err) {
+		return engine.Result{}, nil // gone meanwhile
+	}
+	return result, err
+}
+
+func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (engine.Result, error) {
+	now := k.clock.Now()
+	m := k.machine(pod, node, now)
+	pod = m.freshest(pod)
+	if podutil.IsPodPhaseTerminal(pod.Status.Phase) {
+		return engine.Result{}, k.finish(ctx, m, pod)
+	}
+	var notes []note
+	if pod.DeletionTimestamp != nil {
+		notes = m.stop(now.Add(k.stopTime(pod)))
+	}
+	notes = append(notes, m.advance(pod, now)...)
+	if m.ip == "" && m.sandboxed() {
+		if err := k.connect(m, pod, node); err != nil {
+			return engine.Result{}, err
+		}
+	}
+	k.tell(pod, notes, now)
+	status := m.status(pod, internalIP(node), now)
+	updated, err := patchStatus(ctx, k.client, pod, &status)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	k.wrote(m, updated)
+	if podutil.IsPodPhaseTerminal(updated.Status.Phase) {
+		return engine.Result{}, k.finish(ctx, m, updated)
+	}
+	if again := m.status(updated, internalIP(node), now); updated.DeletionTimestamp != nil && m.stopAt.IsZero() ||
+		!apiequality.Semantic.DeepEqual(again, updated.Status) {
+		return engine.Result{RequeueAfter: 1}, nil // somebody else wrote meanwhile; own may have swallowed the event of it
+	}
+	if next := m.next(pod, now); !next.IsZero() {
+		return engine.Result{RequeueAfter: max(next.Sub(k.clock.Now()), 1)}, nil
+	}
+	return engine.Result{}, nil
+}
+
+// machine returns the pod's machine, which is made when the pod is first seen.
+func (k *kubelet) machine(pod *corev1.Pod, node *corev1.Node, now time.Time) *machine {
+	k.mu.Lock()
+	m := k.machines[pod.UID]
+	k.mu.Unlock()
+	if m != nil {
+		return m
+	}
+	p, errs := planOf(pod, k.runFor)
+	for _, err := range errs {
+		k.events.record(&occurrence{
+			pod: pod, warning: true, reason: "InvalidAnnotation", host: node.Name, at: now,
+			message: fmt.Sprintf("Not simulated as asked for: %v", err),
+		})
+	}
+	m = newMachine(pod, p, k.readyAfter, now)
+	k.mu.Lock()
+	k.machines[pod.UID] = m
+	k.mu.Unlock()
+	if latest, err := k.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || latest.UID != pod.UID {
+		k.forget(pod.UID) // its deletion was handled before the machine was there
+	}
+	return m
+}
+
+// freshest is the pod as the informer has it, or as the API last answered if that is newer: what was written must not be
+// taken back by a cache that has not seen it yet.
+func (m *machine) freshest(pod *corev1.Pod) *corev1.Pod {
+	if m.latest == nil {
+		return pod
+	}
+	if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, m.latest.ResourceVersion); err == nil && order < 0 {
+		return m.latest
+	}
+	return pod
+}
+
+// connect gives the pod an address: the node's if it uses the node's network.
+func (k *kubelet) connect(m *machine, pod *corev1.Pod, node *corev1.Node) error {
+	if pod.Spec.HostNetwork {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		m.ip = internalIP(node)
+		return nil
+	}
+	ip, err := k.addresses.take(node)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.machines[pod.UID] != m {
+		k.addresses.release(ip) // the pod is gone: nobody else would do this
+		return nil
+	}
+	m.ip = ip
+	return nil
+}
+
+// stopTime is how long the containers of a deleted pod take to stop: no longer than its grace.
+func (k *kubelet) stopTime(pod *corev1.Pod) time.Duration {
+	if pod.DeletionGracePeriodSeconds == nil {
+		return k.stopAfter
+	}
+	return min(k.stopAfter, time.Duration(*pod.DeletionGracePeriodSeconds)*time.Second)
+}
+
+// finish removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go does. With a grace of
+// 0 that has been done, and what holds the pod is a finalizer.
+func (k *kubelet) finish(ctx context.Context, m *machine, pod *corev1.Pod) error {
+	if m.removed || pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
+		return nil
+	}
+	err := k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: new(int64),
+		Preconditions:      metav1.NewUIDPreconditions(string(pod.UID)),
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("removing pod %q: %w", pod.Name, err)
+	}
+	m.removed = true
+	klog.FromContext(ctx).V(3).Info("Pod fully terminated and removed", "pod", klog.KObj(pod))
+	return nil
+}
+
+// tell records events.
+func (k *kubelet) tell(pod *corev1.Pod, notes []note, now time.Time) {
+	for _, n := range notes {
+		list := "containers"
+		if n.init {
+			list = "initContainers"
+		}
+		k.events.record(&occurrence{
+			pod: pod, fieldPath: fmt.Sprintf("spec.%s{%s}", list, n.container), warning: n.warning,
+			reason: n.reason, message: n.message, host: pod.Spec.NodeName, at: now,
+		})
+	}
+}

@@ -1,0 +1,237 @@
+package nodes
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// container is the status of the pod's only container.
+func onlyContainer(pod *corev1.Pod) corev1.ContainerStatus {
+	if len(pod.Status.ContainerStatuses) != 1 {
+		return corev1.ContainerStatus{}
+	}
+	return pod.Status.ContainerStatuses[0]
+}
+
+func waitingFor(reason string) func(*corev1.Pod) bool {
+	return func(pod *corev1.Pod) bool {
+		w := onlyContainer(pod).State.Waiting
+		return w != nil && w.Reason == reason
+	}
+}
+
+func TestFailuresOnDemand(t *testing.T) {
+	s := newSandbox(t, Options{Count: 1})
+	s.create(podOf("crash", annotated(SimulateAnnotation, "crash-loop"), annotated(RunForAnnotation, "10ms")))
+	s.create(podOf("image", annotated(SimulateAnnotation, "image-pull-error")))
+	s.create(podOf("unready", annotated(SimulateAnnotation, "never-ready")))
+	s.create(podOf("wrong", annotated(SimulateAnnotation, "explode")))
+
+	s.until("image", "waiting for its image", waitingFor("ErrImagePull"))
+	s.until("image", "backing off", waitingFor("ImagePullBackOff"))
+	s.until("unready", "running", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && !ready(p) })
+	s.until("wrong", "ready all the same", ready)
+	if e := s.untilEvent("wrong", "InvalidAnnotation"); e.Type != "Warning" || !strings.Contains(e.Message, `"explode" is none of`) {
+		t.Errorf("event %s %q", e.Type, e.Message)
+	}
+	pod := s.until("crash", "in its back-off", waitingFor("CrashLoopBackOff"))
+	c := onlyContainer(pod)
+	if c.RestartCount != 1 || c.LastTerminationState.Terminated == nil || c.LastTerminationState.Terminated.ExitCode != 1 || ready(pod) {
+		t.Errorf("crashing container: %+v", c)
+	}
+	if e := s.untilEvent("crash", "BackOff"); e.InvolvedObject.FieldPath != "spec.containers{web}" || e.Source.Host != "node-1" {
+		t.Errorf("event about %q from %q", e.InvolvedObject.FieldPath, e.Source.Host)
+	}
+}
+
+func TestPodsThatEnd(t *testing.T) {
+	s := newSandbox(t, Options{Count: 1, RunFor: 10 * time.Millisecond})
+	s.create(podOf("done", restart(corev1.RestartPolicyNever)))
+	s.create(podOf("failed", restart(corev1.RestartPolicyNever), annotated(ExitCodeAnnotation, "3")))
+	s.create(podOf("retried", restart(corev1.RestartPolicyOnFailure), annotated(ExitCodeAnnotation, "3")))
+	s.until("done", "succeeded", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
+	pod := s.until("failed", "failed", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed })
+	if code := onlyContainer(pod).State.Terminated.ExitCode; code != 3 {
+		t.Errorf("exit code %d, want 3", code)
+	}
+	s.until("retried", "started again", func(p *corev1.Pod) bool { return onlyContainer(p).RestartCount > 0 })
+	for _, name := range []string{"done", "failed", "retried"} {
+		if err := s.CoreV1().Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.untilGone(name)
+	}
+}
+
+// TestPhases sees every version of the pod, because each phase lasts only a moment.
+func TestPhases(t *testing.T) {
+	s := newSandbox(t, Options{Count: 1, PodReadyAfter: 2 * time.Second})
+	w, err := s.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	s.create(podOf("web", withInit("setup")))
+	for _, phase := range []struct {
+		name string
+		is   func(*corev1.Pod) bool
+	}{
+		{"initializing", func(p *corev1.Pod) bool {
+			return p.Status.Phase == corev1.PodPending && len(p.Status.InitContainerStatuses) == 1 && p.Status.InitContainerStatuses[0].State.Running != nil
+		}},
+		{"running and not ready", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && !ready(p) }},
+		{"ready", ready},
+	} {
+		untilVersion(t, w, phase.name, phase.is)
+	}
+}
+
+// untilVersion reads versions of pods until one is as it should be.
+func untilVersion(t *testing.T, w watch.Interface, what string, is func(*corev1.Pod) bool) {
+	t.Helper()
+	late := time.After(time.Minute)
+	for {
+		select {
+		case e := <-w.ResultChan():
+			if pod, ok := e.Object.(*corev1.Pod); ok && is(pod) {
+				return
+			}
+		case <-late:
+			t.Fatalf("no version of the pod was %s", what)
+		}
+	}
+}
+
+func TestReadinessGateOpens(t *testing.T) {
+	s := newSandbox(t, Options{Count: 1})
+	s.create(podOf("web", func(p *corev1.Pod) {
+		p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/up"}}
+	}))
+	pod := s.until("web", "running", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
+	if ready(pod) {
+		t.Error("the pod is ready though its gate is closed")
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: "example.com/up", Status: corev1.ConditionTrue})
+	if _, err := s.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.until("web", "ready", ready)
+}
+
+func TestForcedDeletionAndReplacement(t *testing.T) {
+	s := newSandbox(t, Options{Count: 1})
+	s.create(podOf("web"))
+	first := s.until("web", "ready", ready)
+	if err := s.CoreV1().Pods("default").Delete(t.Context(), "web", *metav1.NewDeleteOptions(0)); err != nil {
+		t.Fatal(err)
+	}
+	s.untilGone("web")
+	s.create(podOf("web"))
+	second := s.until("web", "ready again", ready)
+	if first.UID == second.UID || first.Status.PodIP == second.Status.PodIP {
+		t.Errorf("the second pod has uid %s and address %s of the first", second.UID, second.Status.PodIP)
+	}
+}
+
+func TestHostNetwork(t *testing.T) {
+	s := newSandbox(t, Options{Count: 1})
+	s.create(podOf("web", func(p *corev1.Pod) { p.Spec.HostNetwork = true }))
+	if pod := s.until("web", "ready", ready); pod.Status.PodIP != pod.Status.HostIP {
+		t.Errorf("a pod of the host's network has address %q, the host %q", pod.Status.PodIP, pod.Status.HostIP)
+	}
+}
+
+func TestDeletionIsStatusThenDelete(t *testing.T) {
+	s := newSandbox(t, Options{Count: 1})
+	s.create(podOf("web"))
+	s.until("web", "ready", ready)
+	if err := s.CoreV1().Pods("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.untilGone("web")
+	s.untilEvent("web", "Killing")
+	var writes []string
+	for _, e := range s.trace.list() {
+		if r, ok := e.Detail.(*trace.Request); ok && e.Controller == KubeletName && r.IsWrite() && r.Resource == "pods" {
+			writes = append(writes, strings.TrimSuffix(r.Verb+" "+r.Subresource, " "))
+		}
+	}
+	if diff := cmp.Diff([]string{"patch status", "patch status", "delete"}, writes); diff != "" {
+		t.Errorf("the kubelet's writes of pods (-want +got):\n%s", diff)
+	}
+}
+
+func TestFreshest(t *testing.T) {
+	version := func(v string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: v}}
+	}
+	tests := []struct {
+		reason         string
+		written, cache *corev1.Pod
+		want           string
+	}{
+		{"nothing was written yet", nil, version("5"), "5"},
+		{"a cache that has not seen the write yet is stale", version("10"), version("9"), "10"},
+		{"a cache that has seen more counts", version("9"), version("10"), "10"},
+		{"versions that cannot be compared are left to the API", version("9"), version("x"), "x"},
+	}
+	for _, tt := range tests {
+		m := &machine{latest: tt.written}
+		if got := m.freshest(tt.cache).ResourceVersion; got != tt.want {
+			t.Errorf("%s: got version %s, want %s", tt.reason, got, tt.want)
+		}
+	}
+}
+
+func TestKubeletForgets(t *testing.T) {
+	k := &kubelet{addresses: newAddresses(), machines: map[types.UID]*machine{"old": {ip: "10.0.0.1"}}}
+	k.addresses.reserve("10.0.0.1")
+	old, replaced := bound(named("old"), "a"), bound(named("new"), "a")
+	replaced.Name = "old"
+	requests := k.onPod(engine.Event{Old: old, New: replaced})
+	if len(k.machines) != 0 || k.addresses.used["10.0.0.1"] {
+		t.Error("the machine or the address of a pod is kept whose deletion was seen as an update")
+	}
+	if !slices.Equal(requests, []engine.Request{{Namespace: "default", Name: "old"}}) {
+		t.Errorf("requests %v, want one for the pod in its place", requests)
+	}
+	if requests := k.onPod(engine.Event{Old: replaced}); len(requests) != 0 {
+		t.Errorf("requests %v for a pod that is gone", requests)
+	}
+	if requests := k.onPod(engine.Event{New: named("free")}); len(requests) != 0 {
+		t.Errorf("requests %v for a pod without a node", requests)
+	}
+}
+
+func TestStopTime(t *testing.T) {
+	k := &kubelet{stopAfter: 5 * time.Second}
+	grace := func(s int64) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionGracePeriodSeconds: &s}}
+	}
+	tests := []struct {
+		reason string
+		pod    *corev1.Pod
+		want   time.Duration
+	}{
+		{"a long grace is not used up", grace(30), 5 * time.Second},
+		{"a short one is not exceeded", grace(1), time.Second},
+		{"none means at once", grace(0), 0},
+		{"not known means our own time", &corev1.Pod{}, 5 * time.Second},
+	}
+	for _, tt := range tests {
+		if got := k.stopTime(tt.pod); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.reason, got, tt.want)
+		}
+	}
+}

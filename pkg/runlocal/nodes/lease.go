@@ -1,0 +1,92 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// Heartbeats of the kubelet: its default NodeLeaseDurationSeconds, and the quarter of it (pkg/kubelet/kubelet.go) between two.
+const (
+	leaseSeconds  = 40
+	leaseInterval = leaseSeconds * time.Second / 4
+)
+
+// heart renews the leases of all simulated nodes. A node's first lease comes with the first beat after the node.
+type heart struct {
+	client coordinationclient.LeaseInterface
+	nodes  corelisters.NodeLister
+	clock  clock.WithTicker
+}
+
+// run beats until stop is closed.
+func (h *heart) run(ctx context.Context, stop <-chan struct{}) {
+	ticker := h.clock.NewTicker(leaseInterval)
+	defer ticker.Stop()
+	for {
+		h.beat(ctx)
+		select {
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+func (h *heart) beat(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	all, err := h.nodes.List(labels.Everything())
+	if err != nil {
+		logger.Error(err, "Listing nodes for their heartbeats")
+		return
+	}
+	for _, node := range all {
+		if !simulated(node) || ctx.Err() != nil {
+			continue
+		}
+		if err := h.renew(ctx, node); err != nil && ctx.Err() == nil {
+			logger.Error(err, "Heartbeat left out", "node", node.Name)
+		}
+	}
+}
+
+func (h *heart) renew(ctx context.Context, node *corev1.Node) error {
+	lease, err := h.client.Get(ctx, node.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		if _, err = h.client.Create(ctx, newLease(node, h.clock.Now()), metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating the lease of node %q: %w", node.Name, err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the lease of node %q: %w", node.Name, err)
+	}
+	lease.Spec = newLease(node, h.clock.Now()).Spec
+	if _, err := h.client.Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("renewing the lease of node %q: %w", node.Name, err)
+	}
+	return nil
+}
+
+func newLease(node *corev1.Node, now time.Time) *coordinationv1.Lease {
+	holder, duration, renewed := node.Name, int32(leaseSeconds), metav1.NewMicroTime(now)
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: node.Name, Namespace: corev1.NamespaceNodeLease,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}},
+		},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &duration, RenewTime: &renewed},
+	}
+}

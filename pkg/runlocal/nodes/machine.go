@@ -1,0 +1,203 @@
+package nodes
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+)
+
+// machine simulates the containers of one pod. It is the kubelet's and the container runtime's memory of the pod; the API's view
+// of it is made by status. It is not safe for concurrent use: the engine reconciles a pod once at a time.
+type machine struct {
+	born       time.Time
+	readyAfter time.Duration
+	init       []*container
+	main       []*container
+	ip         string    // empty until the sandbox is there; written under kubelet.mu
+	stopAt     time.Time // when a deleted pod's containers are stopped; zero while it is not deleted
+	stopped    bool
+	removed    bool // whether the API was asked to remove the pod
+	// latest is the pod as the API answered the last write; nil before the first. It is written under kubelet.mu.
+	latest *corev1.Pod
+}
+
+// newMachine returns the machine of a pod that is first seen. What its status says to run, runs on: it may have been loaded,
+// or simulated by an earlier process.
+func newMachine(pod *corev1.Pod, p plan, readyAfter time.Duration, now time.Time) *machine {
+	m := &machine{born: now, readyAfter: readyAfter, ip: pod.Status.PodIP}
+	if pod.Status.StartTime != nil {
+		m.born = pod.Status.StartTime.Time
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &container{spec: &pod.Spec.InitContainers[i]}
+		if !podutil.IsRestartableInitContainer(c.spec) {
+			c.once = true
+			c.plan = plan{ends: true, runFor: readyAfter / 4 / time.Duration(len(pod.Spec.InitContainers))}
+		}
+		c.restore(pod.Status.InitContainerStatuses)
+		m.init = append(m.init, c)
+	}
+	for i := range pod.Spec.Containers {
+		c := &container{spec: &pod.Spec.Containers[i], plan: p, readyAfter: readyAfter / 2}
+		c.restore(pod.Status.ContainerStatuses)
+		m.main = append(m.main, c)
+	}
+	return m
+}
+
+// restore takes over what a status says of the container.
+func (c *container) restore(statuses []corev1.ContainerStatus) {
+	i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == c.spec.Name })
+	if i < 0 {
+		return
+	}
+	s := statuses[i]
+	c.restarts = s.RestartCount
+	for range s.RestartCount {
+		c.backoff = nextBackoff(c.backoff)
+	}
+	if t := s.LastTerminationState.Terminated; t != nil {
+		c.last = &exit{started: t.StartedAt.Time, finished: t.FinishedAt.Time, code: t.ExitCode, restarts: max(s.RestartCount-1, 0)}
+	}
+	switch {
+	case s.State.Running != nil:
+		c.state, c.started, c.since = running, s.State.Running.StartedAt.Time, s.State.Running.StartedAt.Time
+	case s.State.Terminated != nil:
+		t := s.State.Terminated
+		c.state, c.started, c.since, c.code = exited, t.StartedAt.Time, t.FinishedAt.Time, t.ExitCode
+	case c.last != nil:
+		c.state, c.started, c.since, c.code = crashing, c.last.started, c.last.finished, c.last.code
+	}
+}
+
+// containers lists all of them, init containers first.
+func (m *machine) containers() []*container { return slices.Concat(m.init, m.main) }
+
+// advance makes all transitions that are due by now, in order and each at its own time, and returns the events that they
+// are worth.
+func (m *machine) advance(pod *corev1.Pod, now time.Time) []note {
+	var notes []note
+	for m.stopAt.IsZero() {
+		c, at := m.first(pod)
+		if c == nil || at.After(now) {
+			break
+		}
+		for _, n := range c.step(pod, at) {
+			n.init = slices.Contains(m.init, c)
+			notes = append(notes, n)
+		}
+		m.endSidecars(pod, at)
+	}
+	if !m.stopAt.IsZero() && !m.stopAt.After(now) {
+		m.kill(m.stopAt)
+	}
+	return notes
+}
+
+// first is the container with the earliest transition to come, nil if none comes by itself.
+func (m *machine) first(pod *corev1.Pod) (*container, time.Time) {
+	var next *container
+	var when time.Time
+	for i, c := range m.containers() {
+		at := c.due(pod, m.startOf(i))
+		if !at.IsZero() && (next == nil || at.Before(when)) {
+			next, when = c, at
+		}
+	}
+	return next, when
+}
+
+// startOf is when the i-th of containers may first start, zero while that is not known. Of the time from binding to ready, a quarter
+// goes by before init containers start, and half before the others do.
+func (m *machine) startOf(i int) time.Time {
+	if i == 0 && len(m.init) > 0 {
+		return m.born.Add(m.readyAfter / 4)
+	}
+	begin := m.born
+	if len(m.init) > 0 {
+		before := m.init[min(i, len(m.init))-1]
+		if !before.initialized() {
+			return time.Time{}
+		}
+		begin = before.since
+	}
+	if half := m.born.Add(m.readyAfter / 2); i >= len(m.init) && begin.Before(half) {
+		return half
+	}
+	return begin
+}
+
+// initialized says of an init container that the next one may start.
+func (c *container) initialized() bool {
+	if c.once {
+		return c.succeeded()
+	}
+	return c.state == running
+}
+
+// endSidecars stops restartable init containers when nothing is left that they could serve.
+func (m *machine) endSidecars(pod *corev1.Pod, at time.Time) {
+	if slices.ContainsFunc(m.main, func(c *container) bool { return !c.over(pod) }) {
+		return
+	}
+	for _, c := range m.init {
+		c.kill(at, 0)
+	}
+}
+
+// stop begins the end of a deleted pod, whose containers take that long to stop, and returns the events of it.
+func (m *machine) stop(at time.Time) []note {
+	if !m.stopAt.IsZero() {
+		return nil
+	}
+	m.stopAt = at
+	var notes []note
+	for _, c := range m.containers() {
+		if c.state == running {
+			notes = append(notes, note{
+				container: c.spec.Name, init: slices.Contains(m.init, c),
+				reason: "Killing", message: "Stopping container " + c.spec.Name,
+			})
+		}
+	}
+	return notes
+}
+
+// kill ends all containers. Regular ones and sidecars are well-behaved on SIGTERM, other init containers are not done.
+func (m *machine) kill(at time.Time) {
+	for _, c := range m.init {
+		code := int32(0)
+		if c.once {
+			code = 143
+		}
+		c.kill(at, code)
+	}
+	for _, c := range m.main {
+		c.kill(at, 0)
+	}
+	m.stopped = true
+}
+
+// next is when the status changes next by itself; zero if it does not.
+func (m *machine) next(pod *corev1.Pod, now time.Time) time.Time {
+	if !m.stopAt.IsZero() {
+		if m.stopped {
+			return time.Time{}
+		}
+		return m.stopAt
+	}
+	_, next := m.first(pod)
+	for _, c := range m.containers() {
+		if _, at := c.ready(now); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// sandboxed says whether the pod's network is there: it is made just before the first container.
+func (m *machine) sandboxed() bool {
+	return slices.ContainsFunc(m.containers(), func(c *container) bool { return c.state != created })
+}

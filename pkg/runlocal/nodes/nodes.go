@@ -1,0 +1,137 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
+)
+
+// Names of the two reconcilers in a trace.
+const (
+	SchedulerName = "scheduler"
+	KubeletName   = "kubelet"
+)
+
+// flushFor is how long Events that were not written yet may hold up a stop.
+const flushFor = 500 * time.Millisecond
+
+// Nodes are the running simulation. Its methods may be called concurrently.
+type Nodes struct {
+	scheduler, kubelet *engine.Controller
+
+	stopping chan struct{} // closed when reconciling has ended: recorders write what they have, and end
+	cancel   context.CancelFunc
+	rest     sync.WaitGroup // recorders and heart
+	finished chan struct{}
+	err      error
+}
+
+// tapped lets a tap observe the engine.
+type tapped struct{ *tap.Controller }
+
+var _ engine.Observer = tapped{}
+
+// Queue implements engine.Observer.
+func (t tapped) Queue(q engine.Queue) engine.Queue {
+	return tap.WrapQueue(t.Controller, "", q, engine.Request.String)
+}
+
+// Start makes the nodes, and begins to schedule pods and to move those on simulated nodes. It blocks only to make the nodes. The end
+// of ctx is a Stop, and ends the informers too. After an error nothing is left running, but nodes may have been made.
+func Start(ctx context.Context, o Options) (*Nodes, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	n := &Nodes{stopping: make(chan struct{}), finished: make(chan struct{})}
+	b, err := newBuilder(o, n.busy)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.makeNodes(ctx); err != nil {
+		return nil, err
+	}
+	if n.scheduler, err = b.scheduler(ctx); err != nil {
+		return nil, err
+	}
+	if n.kubelet, err = b.kubelet(ctx); err != nil {
+		n.scheduler.Stop()
+		return nil, errors.Join(err, n.scheduler.Wait())
+	}
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	n.cancel = cancel
+	o.Informers.StartWithContext(ctx)
+	if err := errors.Join(n.scheduler.Start(ctx), n.kubelet.Start(ctx)); err != nil {
+		cancel()
+		return nil, err // cannot be: both have just been made
+	}
+	n.background(background, b)
+	go n.run(o.Clock)
+	return n, nil
+}
+
+// background starts what works beside the reconcilers: recorders until they have written all, the heart until ctx ends.
+func (n *Nodes) background(ctx context.Context, b *builder) {
+	if !b.NoEvents {
+		n.rest.Go(func() { b.schedulerEvents.run(b.scheduling.Context(ctx), n.stopping) })
+		n.rest.Go(func() { b.kubeletEvents.run(b.running.Context(ctx), n.stopping) })
+	}
+	n.rest.Go(func() {
+		select {
+		case <-b.Informers.Core().V1().Nodes().Informer().HasSyncedChecker().Done():
+			b.heart().run(b.running.Context(ctx), n.stopping)
+		case <-n.stopping:
+		}
+	})
+}
+
+// busy says whether pods wait for either of the two.
+func (n *Nodes) busy() bool { return n.scheduler.Len()+n.kubelet.Len() > 0 }
+
+// run waits for the end and puts everything away.
+func (n *Nodes) run(clk clock.Clock) {
+	defer close(n.finished)
+	defer n.cancel()
+	n.err = errors.Join(orderly(n.scheduler.Wait()), orderly(n.kubelet.Wait()))
+	close(n.stopping)
+	idle := make(chan struct{})
+	go func() {
+		n.rest.Wait()
+		close(idle)
+	}()
+	flush := clk.NewTimer(flushFor)
+	defer flush.Stop()
+	select {
+	case <-idle:
+	case <-flush.C():
+		n.cancel()
+		<-idle
+	}
+}
+
+// orderly forgives a stop that came before there was anything to do.
+func orderly(err error) error {
+	if errors.Is(err, engine.ErrNotSynced) {
+		return nil
+	}
+	return err
+}
+
+// Stop begins a stop and does not wait for it: pods stay as they are. It may be called more than once.
+func (n *Nodes) Stop() {
+	n.scheduler.Stop()
+	n.kubelet.Stop()
+}
+
+// Wait waits until all has stopped, Events that were still to be written included, and reports what did not stop in order.
+// Several may wait.
+func (n *Nodes) Wait() error {
+	<-n.finished
+	return n.err
+}

@@ -1,0 +1,180 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// Events are written after the fact and yield to the pods: what happens matters more than what is told of it, and four events a pod
+// would make a thousand pods take twice as long.
+const (
+	// yieldStep is how often a recorder looks whether the reconcilers have become idle.
+	yieldStep = 10 * time.Millisecond
+	// quiet is how long nothing must have been recorded before writing begins: pods come in bursts with gaps.
+	quiet = 50 * time.Millisecond
+	// yieldAtMost is how long an event waits for that.
+	yieldAtMost = 5 * time.Second
+	// rememberedEvents bounds how many events can still be counted up when they repeat.
+	rememberedEvents = 4096
+)
+
+// occurrence is an event that shall be recorded.
+type occurrence struct {
+	pod             *corev1.Pod
+	fieldPath       string // of the container; empty for the pod
+	warning         bool
+	reason, message string
+	host            string // node, empty for none
+	at              time.Time
+}
+
+func (o *occurrence) eventType() string {
+	if o.warning {
+		return corev1.EventTypeWarning
+	}
+	return corev1.EventTypeNormal
+}
+
+// identity tells events apart that are not repetitions.
+func (o *occurrence) identity() string {
+	return fmt.Sprintf("%s|%s|%s|%s", o.pod.UID, o.fieldPath, o.reason, o.message)
+}
+
+// eventWriter writes events in one of the two APIs that there are for them.
+type eventWriter interface {
+	// create writes an event of that name.
+	create(ctx context.Context, name string, o *occurrence) error
+	// repeat counts up the event of that name, which has then occurred count times. If it is not there, the error is the API's
+	// NotFound.
+	repeat(ctx context.Context, name string, o *occurrence, count int32) error
+}
+
+// recorder writes events on a goroutine of its own. record may be called concurrently.
+type recorder struct {
+	writer eventWriter
+	clock  clock.WithTicker
+	busy   func() bool // whether there is something better to do
+
+	mu      sync.Mutex
+	pending []*occurrence
+	latest  time.Time     // of the last record
+	wake    chan struct{} // has room for one
+
+	serial int                  // makes names unique; of run's goroutine, like the rest
+	known  map[string]*recorded // by identity
+}
+
+type recorded struct {
+	name  string
+	count int32
+}
+
+func newRecorder(w eventWriter, clk clock.WithTicker, busy func() bool) *recorder {
+	return &recorder{writer: w, clock: clk, busy: busy, wake: make(chan struct{}, 1), known: map[string]*recorded{}}
+}
+
+// record takes an event to be written soon. It does nothing on a nil recorder.
+func (r *recorder) record(o *occurrence) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	r.pending = append(r.pending, o)
+	r.latest = r.clock.Now()
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the oldest event that was not written; nil if there is none.
+func (r *recorder) take() *occurrence {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.pending) == 0 {
+		r.pending = nil
+		return nil
+	}
+	o := r.pending[0]
+	r.pending[0] = nil
+	r.pending = r.pending[1:]
+	return o
+}
+
+func (r *recorder) left() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.pending)
+}
+
+// run writes events until ctx ends; after stop is closed it yields no more and returns when all are written.
+func (r *recorder) run(ctx context.Context, stop <-chan struct{}) {
+	for ctx.Err() == nil {
+		if o := r.take(); o != nil {
+			r.yield(ctx, o, stop)
+			if err := r.write(ctx, o); err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).V(2).Info("Event not recorded", "reason", o.reason, "pod", klog.KObj(o.pod), "err", err.Error())
+			}
+			continue
+		}
+		select {
+		case <-r.wake:
+		case <-stop:
+			if r.left() == 0 {
+				return
+			}
+		case <-ctx.Done():
+		}
+	}
+}
+
+// calm says that nothing is being done or has been done a moment ago.
+func (r *recorder) calm() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.busy() && r.clock.Since(r.latest) >= quiet
+}
+
+// yield waits until there is nothing better to do, or the event is old.
+func (r *recorder) yield(ctx context.Context, o *occurrence, stop <-chan struct{}) {
+	for !r.calm() && r.clock.Since(o.at) < yieldAtMost {
+		select {
+		case <-r.clock.After(yieldStep):
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// write counts the event up, or creates it: a known one again if it has been deleted meanwhile, as client-go's recordEvent in
+// tools/record/event.go does.
+func (r *recorder) write(ctx context.Context, o *occurrence) error {
+	id := o.identity()
+	if k := r.known[id]; k != nil {
+		k.count++
+		if err := r.writer.repeat(ctx, k.name, o, k.count); !apierrors.IsNotFound(err) {
+			return err
+		}
+		delete(r.known, id)
+	}
+	if len(r.known) >= rememberedEvents {
+		clear(r.known)
+	}
+	r.serial++
+	name := fmt.Sprintf("%s.%x", o.pod.Name, o.at.UnixNano()+int64(r.serial))
+	if err := r.writer.create(ctx, name, o); err != nil {
+		return err
+	}
+	r.known[id] = &recorded{name: name, count: 1}
+	return nil
+}

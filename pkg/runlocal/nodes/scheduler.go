@@ -1,0 +1,204 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
+)
+
+// Delays of kube-scheduler's queue (pkg/scheduler/backend/queue): the backoff of a pod that did not fit, and when one that nothing
+// happened for is tried again.
+const (
+	firstScheduleBackoff = time.Second
+	maxScheduleBackoff   = 10 * time.Second
+	unschedulableFlush   = 5 * time.Minute
+)
+
+// noteLimit is the length of an Event's note, in bytes.
+const noteLimit = 1024
+
+// scheduler binds pods. Its events come from two informers, its Reconcile from any number of workers; deciding is done by one at a
+// time, under cluster's lock, binding by all.
+type scheduler struct {
+	pods   corelisters.PodLister
+	client kubernetes.Interface
+	clock  clock.Clock
+	events *recorder
+
+	cluster *cluster
+	// enqueueAfter is the engine's; it is set before Start.
+	enqueueAfter func(engine.Request, time.Duration)
+
+	mu      sync.Mutex
+	waiting map[engine.Request]attempts // pods that did not fit
+}
+
+// attempts are the tries of a pod that did not fit.
+type attempts struct {
+	uid   types.UID // of the pod: another one of that name starts anew
+	count int
+	last  time.Time
+}
+
+var _ engine.Reconciler = (*scheduler)(nil)
+
+// onPod takes in a pod and says whether it is to be scheduled.
+func (s *scheduler) onPod(e engine.Event) []engine.Request {
+	pod, ok := e.Object().(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	r := engine.Request{Namespace: pod.Namespace, Name: pod.Name}
+	freed := false
+	if old, ok := e.Old.(*corev1.Pod); ok && (e.New == nil || old.UID != pod.UID) {
+		freed = s.cluster.removePod(old.UID)
+	}
+	if e.New != nil {
+		freed = s.cluster.setPod(pod) || freed
+	}
+	if freed {
+		s.retryWaiting()
+	}
+	if e.New == nil || !needsScheduling(pod) {
+		s.forget(r)
+		return nil
+	}
+	if old, ok := e.Old.(*corev1.Pod); ok && sameForScheduling(old, pod) && s.isWaiting(r, pod.UID) {
+		return nil // such as the condition that the scheduler has just written
+	}
+	return []engine.Request{r}
+}
+
+// onNode takes in a node.
+func (s *scheduler) onNode(e engine.Event) []engine.Request {
+	node, ok := e.New.(*corev1.Node)
+	if !ok {
+		s.cluster.removeNode(e.Old.GetName())
+		return nil
+	}
+	s.cluster.setNode(node)
+	if old, ok := e.Old.(*corev1.Node); !ok || !sameNodeForScheduling(old, node) {
+		s.retryWaiting()
+	}
+	return nil
+}
+
+// needsScheduling says whether the pod is ours to bind. The API server itself sets the condition of gated pods.
+func needsScheduling(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.Spec.SchedulerName == corev1.DefaultSchedulerName &&
+		pod.DeletionTimestamp == nil && !podutil.IsPodPhaseTerminal(pod.Status.Phase) && len(pod.Spec.SchedulingGates) == 0
+}
+
+// Reconcile implements engine.Reconciler: it binds the pod, or says why it cannot be.
+func (s *scheduler) Reconcile(ctx context.Context, r engine.Request) (engine.Result, error) {
+	pod, err := s.pods.Pods(r.Namespace).Get(r.Name)
+	if apierrors.IsNotFound(err) {
+		s.forget(r) // an attempt may have ended after the deletion was seen
+		return engine.Result{}, nil
+	}
+	if err != nil {
+		return engine.Result{}, fmt.Errorf("reading pod %q: %w", r, err)
+	}
+	if !needsScheduling(pod) || s.cluster.has(pod.UID) {
+		s.forget(r)
+		return engine.Result{}, nil
+	}
+	s.warnOfLimits(ctx, pod)
+	node, unfit := s.cluster.schedule(pod)
+	if unfit != nil {
+		return s.unschedulable(ctx, r, pod, unfit)
+	}
+	err = s.bind(ctx, pod, node)
+	if err != nil && s.cluster.unassume(pod.UID) {
+		s.retryWaiting()
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return engine.Result{}, err
+	}
+	s.forget(r) // bound, or deleted meanwhile
+	return engine.Result{}, nil
+}
+
+func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) error {
+	binding := &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+	}
+	klog.FromContext(ctx).V(3).Info("Attempting to bind pod to node", "pod", klog.KObj(pod), "node", node)
+	err := s.client.CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("binding pod %q to node %q: %w", pod.Name, node, err)
+	}
+	s.events.record(&occurrence{
+		pod: pod, reason: "Scheduled", at: s.clock.Now(),
+		message: fmt.Sprintf("Successfully assigned %v/%v to %v", pod.Namespace, pod.Name, node),
+	})
+	return nil
+}
+
+// unschedulable tells why the pod stays pending, as handleSchedulingFailure in pkg/scheduler/schedule_one.go does.
+func (s *scheduler) unschedulable(ctx context.Context, r engine.Request, pod *corev1.Pod, why *unfit) (engine.Result, error) {
+	if why.nodes == 0 {
+		klog.FromContext(ctx).V(2).Info("Unable to schedule pod; no nodes are registered to the cluster; waiting", "pod", klog.KObj(pod))
+	} else {
+		klog.FromContext(ctx).V(2).Info("Unable to schedule pod; no fit; waiting", "pod", klog.KObj(pod), "err", why.String())
+	}
+	backoff := s.wait(r, pod.UID)
+	message := why.String()
+	if len(message) > noteLimit {
+		message = message[:noteLimit-len(" ...")] + " ..."
+	}
+	s.events.record(&occurrence{pod: pod, warning: true, reason: "FailedScheduling", message: message, at: s.clock.Now()})
+	status := pod.Status.DeepCopy()
+	changed := podutil.UpdatePodCondition(status, &corev1.PodCondition{
+		Type:               corev1.PodScheduled,
+		ObservedGeneration: podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.PodScheduled),
+		Status:             corev1.ConditionFalse,
+		Reason:             corev1.PodReasonUnschedulable,
+		Message:            why.String(),
+	})
+	if changed {
+		_, err := patchStatus(ctx, s.client, pod, status)
+		if apierrors.IsNotFound(err) {
+			s.forget(r) // deleted meanwhile
+			return engine.Result{}, nil
+		}
+		if err != nil {
+			return engine.Result{}, err
+		}
+	}
+	if s.cluster.changedSince(why.seen) {
+		return engine.Result{RequeueAfter: backoff}, nil // what changed found the pod not waiting yet
+	}
+	return engine.Result{RequeueAfter: unschedulableFlush}, nil
+}
+
+// warnOfLimits says in the log what of the pod's wishes is not looked at.
+func (s *scheduler) warnOfLimits(ctx context.Context, pod *corev1.Pod) {
+	var ignored []string
+	if a := pod.Spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
+		ignored = append(ignored, "spec.affinity.podAffinity, podAntiAffinity")
+	}
+	if len(pod.Spec.TopologySpreadConstraints) > 0 {
+		ignored = append(ignored, "spec.topologySpreadConstraints")
+	}
+	if len(pod.Spec.ResourceClaims) > 0 {
+		ignored = append(ignored, "spec.resourceClaims")
+	}
+	if len(ignored) > 0 {
+		klog.FromContext(ctx).Info("Not simulated and left out of account", "pod", klog.KObj(pod), "fields", ignored)
+	}
+}

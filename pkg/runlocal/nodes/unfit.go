@@ -1,0 +1,76 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// noNodes is worded as ErrNoNodesAvailable in pkg/scheduler/scheduler.go.
+const noNodes = "no nodes available to schedule pods"
+
+// unfit says why no node will do for a pod. Its text is that of FitError in pkg/scheduler/framework/types.go, with what
+// the preemption plugin would add.
+type unfit struct {
+	nodes   int
+	reasons map[string]int // nodes by reason
+	// resolvable counts the nodes that would do if pods on them went away, victims those where pods of a lower
+	// priority are.
+	resolvable, victims int
+	never               bool   // the pod may not preempt
+	seen                uint64 // cluster.changes when it was found
+}
+
+func (u *unfit) add(pod *corev1.Pod, on *usage, r *refusal) {
+	for _, reason := range r.reasons {
+		u.reasons[reason]++
+	}
+	if !r.resolvable {
+		return
+	}
+	u.resolvable++
+	for _, p := range on.pods {
+		if p.priority < priority(pod) {
+			u.victims++
+			return
+		}
+	}
+}
+
+func (u *unfit) String() string {
+	if u.nodes == 0 {
+		return noNodes
+	}
+	return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, histogram(u.reasons), u.preemption())
+}
+
+// preemption is what upstream says when preemption does not help. Where it might, which would take more than is simulated, that is
+// said.
+func (u *unfit) preemption() string {
+	switch {
+	case u.never:
+		return "preemption: not eligible due to preemptionPolicy=Never."
+	case u.victims > 0:
+		return "preemption: not simulated."
+	}
+	counts := map[string]int{}
+	if u.resolvable > 0 {
+		counts["No preemption victims found for incoming pod"] = u.resolvable
+	}
+	if rest := u.nodes - u.resolvable; rest > 0 {
+		counts["Preemption is not helpful for scheduling"] = rest
+	}
+	return fmt.Sprintf("preemption: 0/%d nodes are available: %s.", u.nodes, histogram(counts))
+}
+
+// histogram lists "3 Insufficient cpu", sorted as text.
+func histogram(reasons map[string]int) string {
+	var all []string
+	for reason, n := range reasons {
+		all = append(all, fmt.Sprintf("%d %s", n, reason))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,76 @@
+package nodes
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
+)
+
+// wait notes that the pod of that uid did not fit, and returns its backoff.
+func (s *scheduler) wait(r engine.Request, uid types.UID) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.waiting[r]
+	if a.uid != uid {
+		a = attempts{uid: uid}
+	}
+	a.count, a.last = a.count+1, s.clock.Now()
+	s.waiting[r] = a
+	return a.backoff()
+}
+
+func (s *scheduler) forget(r engine.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiting, r)
+}
+
+func (s *scheduler) isWaiting(r engine.Request, uid types.UID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.waiting[r]
+	return ok && a.uid == uid
+}
+
+// retryWaiting tries all pods again that did not fit, each when its backoff is over.
+func (s *scheduler) retryWaiting() {
+	now := s.clock.Now()
+	s.mu.Lock()
+	due := make(map[engine.Request]time.Duration, len(s.waiting))
+	for r, a := range s.waiting {
+		due[r] = a.last.Add(a.backoff()).Sub(now)
+	}
+	s.mu.Unlock()
+	for r, delay := range due {
+		s.enqueueAfter(r, delay)
+	}
+}
+
+func (a attempts) backoff() time.Duration {
+	d := firstScheduleBackoff
+	for range a.count - 1 {
+		if d *= 2; d >= maxScheduleBackoff {
+			return maxScheduleBackoff
+		}
+	}
+	return d
+}
+
+// sameForScheduling says that nothing changed that could make a pod fit: a pod without a node can have its tolerations,
+// nodeSelector and affinity changed, and its labels and conditions, which do not count.
+func sameForScheduling(a, b *corev1.Pod) bool {
+	return a.UID == b.UID && a.Generation == b.Generation && len(a.Spec.SchedulingGates) == len(b.Spec.SchedulingGates)
+}
+
+// sameNodeForScheduling says that nothing changed that could make a pod fit, as heartbeats do not.
+func sameNodeForScheduling(a, b *corev1.Node) bool {
+	return a.Spec.Unschedulable == b.Spec.Unschedulable &&
+		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(x, y corev1.Taint) bool { return x.MatchTaint(&y) && x.Value == y.Value }) &&
+		apiequality.Semantic.DeepEqual(a.Labels, b.Labels) &&
+		apiequality.Semantic.DeepEqual(a.Status.Allocatable, b.Status.Allocatable)
+}
