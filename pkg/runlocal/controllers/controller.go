@@ -1,0 +1,81 @@
+package controllers
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
+)
+
+// Need is something that a controller needs beside a client and informers of typed objects.
+type Need string
+
+// What controllers need.
+const (
+	NeedsMetadata Need = "metadata client"
+	NeedsMapper   Need = "REST mapper"
+	NeedsScale    Need = "scale client"
+)
+
+// Controller is a row of the table. Its slices must not be changed.
+type Controller struct {
+	// Name is kube-controller-manager's, such as "replicaset-controller".
+	Name string
+	// Short is the name in the trace, such as "replicaset"; empty for a controller that does not run here.
+	Short string
+	// Aliases are the other names that kube-controller-manager takes for it.
+	Aliases []string
+	// Reads are the resources that it lists and watches; Writes those that it writes, Events left out. Both are empty for
+	// a controller that does not run here.
+	Reads, Writes []schema.GroupResource
+	// Needs is what it needs beside a client and informers.
+	Needs []Need
+	// Danger says what it would destroy if it saw only a part of the cluster; empty if nothing.
+	Danger string
+	// OffByDefault says that kube-controller-manager's "*" leaves it out.
+	OffByDefault bool
+	// NotRun is why it does not run here; empty for those that do.
+	NotRun string
+
+	workers int // kube-controller-manager's default
+	build   builder
+}
+
+// Runs says whether Start can run the controller.
+func (c Controller) Runs() bool { return c.build != nil }
+
+// environment is what a controller is built from.
+type environment struct {
+	tap       *tap.Controller
+	client    kubernetes.Interface
+	informers informers.SharedInformerFactory
+}
+
+// loop runs a controller until the context ends, and returns when its workers have.
+type loop func(ctx context.Context, workers int)
+
+// builder constructs a controller as kube-controller-manager does, and taps its queues.
+type builder func(ctx context.Context, e environment) (loop, error)
+
+// All returns every controller of kube-controller-manager, those that do not run here included, sorted by name.
+func All() []Controller {
+	all := slices.Concat(running(), idle())
+	slices.SortFunc(all, func(a, b Controller) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// running are the controllers that run, in the order in which they are started.
+func running() []Controller {
+	return []Controller{deploymentController(), replicaSetController()}
+}
+
+// names are all that the controller is called by.
+func (c Controller) names() []string { return append([]string{c.Name}, c.Aliases...) }
+
+// stringKey spells the key of a queue of namespace/name.
+func stringKey(key string) string { return key }

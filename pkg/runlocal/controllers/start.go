@@ -1,0 +1,108 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
+)
+
+// Deps is what controllers run with. All but Workers must be set.
+type Deps struct {
+	// Tap observes them.
+	Tap *tap.Tap
+	// Informers are the Tap's, so that events are known as causes. Other users may share them.
+	Informers informers.SharedInformerFactory
+	// Config is what each controller's own client is made from, by tap.Controller.Config.
+	Config *rest.Config
+	// Workers is how many reconciles of a controller may run at a time; 0 is kube-controller-manager's default.
+	Workers int
+}
+
+// Running are controllers that were started.
+type Running struct {
+	loops     sync.WaitGroup
+	informers informers.SharedInformerFactory
+	cancel    context.CancelFunc
+}
+
+// started is a controller that was built.
+type started struct {
+	Controller
+	loop loop
+}
+
+// Start builds the controllers, starts the informers, waits until these have synced and then runs the controllers until
+// ctx ends. On an error the controllers have ended, and the informers that it has started are ending: Shutdown of
+// d.Informers waits for them. The error names the controller, and is the context's if it ended while informers were
+// waited for.
+func Start(ctx context.Context, d Deps, cs []Controller) (*Running, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &Running{informers: d.Informers, cancel: cancel}
+	built, err := buildAll(ctx, d, cs)
+	if err == nil {
+		d.Informers.StartWithContext(ctx)
+		if err = d.Informers.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
+			err = fmt.Errorf("waiting for the controllers' informers: %w", err)
+		}
+	}
+	if err != nil {
+		cancel() // a controller ends what its constructor has started only if it is run
+	}
+	for _, c := range built {
+		workers := c.workers
+		if d.Workers > 0 {
+			workers = d.Workers
+		}
+		r.loops.Go(func() { c.loop(d.Tap.Controller(c.Short).Context(ctx), workers) })
+	}
+	if err != nil {
+		r.loops.Wait()
+		return nil, err
+	}
+	return r, nil
+}
+
+// agent is the user agent up to the first slash, which the API takes for the manager of the fields that are written.
+const agent = "kube-controller-manager"
+
+// buildAll returns those that were built, also with an error.
+func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
+	var built []started
+	for _, c := range cs {
+		if !c.Runs() {
+			return built, &NotRunError{Name: c.Name, Reason: c.NotRun}
+		}
+		observer := d.Tap.Controller(c.Short)
+		config := observer.Config(d.Config)
+		config.UserAgent = agent + "/kubectl-reconcile " + c.Short
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return built, fmt.Errorf("making the client of %s: %w", c.Name, err)
+		}
+		err = observer.Build(ctx, func(ctx context.Context) error {
+			run, err := c.build(ctx, environment{tap: observer, client: client, informers: d.Informers})
+			if run != nil {
+				built = append(built, started{Controller: c, loop: run})
+			}
+			return err
+		})
+		if err != nil {
+			return built, fmt.Errorf("building %s: %w", c.Name, err)
+		}
+	}
+	return built, nil
+}
+
+// Wait returns when every goroutine of the controllers and of the informers has ended, which they do when the context
+// of Start ends. The informers cannot be started again. It may be called more than once.
+func (r *Running) Wait() {
+	r.loops.Wait()
+	r.cancel()
+	r.informers.Shutdown()
+}

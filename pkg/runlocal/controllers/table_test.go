@@ -1,0 +1,165 @@
+package controllers
+
+import (
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/kubernetes/pkg/controller/deployment"
+	"k8s.io/kubernetes/pkg/controller/replicaset"
+)
+
+// parsed returns the files of an upstream package, without its tests.
+func parsed(t *testing.T, path string) []*ast.File {
+	t.Helper()
+	found, err := build.Import(path, ".", build.FindOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob(filepath.Join(found.Dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*ast.File
+	for _, source := range sources {
+		if strings.HasSuffix(source, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+// upstreamNames are the constants of kube-controller-manager's names package and their values.
+func upstreamNames(t *testing.T) map[string]string {
+	names := map[string]string{}
+	for _, f := range parsed(t, "k8s.io/kubernetes/cmd/kube-controller-manager/names") {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+				names[spec.Names[0].Name] = literal(spec.Values[0])
+			}
+			return true
+		})
+	}
+	return names
+}
+
+func literal(e ast.Expr) string {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok {
+		return ""
+	}
+	s, err := strconv.Unquote(lit.Value)
+	if err != nil {
+		return ""
+	}
+	return s
+}
+
+// row is what kube-controller-manager's descriptors and the table have in common.
+type row struct {
+	Aliases      []string
+	OffByDefault bool
+}
+
+// upstreamRows reads the descriptors of kube-controller-manager. Importing its package instead would bring all its flags
+// and metrics into the test.
+func upstreamRows(t *testing.T) map[string]row {
+	names := upstreamNames(t)
+	rows := map[string]row{}
+	for _, f := range parsed(t, "k8s.io/kubernetes/cmd/kube-controller-manager/app") {
+		ast.Inspect(f, func(n ast.Node) bool {
+			lit, ok := n.(*ast.CompositeLit)
+			if !ok {
+				return true
+			}
+			if id, ok := lit.Type.(*ast.Ident); ok && id.Name == "ControllerDescriptor" {
+				name, r := descriptor(lit, names)
+				rows[name] = r
+			}
+			return true
+		})
+	}
+	return rows
+}
+
+func descriptor(lit *ast.CompositeLit, names map[string]string) (string, row) {
+	var name string
+	var r row
+	for _, e := range lit.Elts {
+		field := e.(*ast.KeyValueExpr)
+		switch field.Key.(*ast.Ident).Name {
+		case "name":
+			name = names[field.Value.(*ast.SelectorExpr).Sel.Name]
+		case "aliases":
+			for _, a := range field.Value.(*ast.CompositeLit).Elts {
+				r.Aliases = append(r.Aliases, literal(a))
+			}
+		case "isDisabledByDefault":
+			r.OffByDefault = true
+		}
+	}
+	return name, r
+}
+
+func TestTableIsUpstreams(t *testing.T) {
+	got := map[string]row{}
+	for _, c := range All() {
+		if _, twice := got[c.Name]; twice {
+			t.Errorf("%s is there twice", c.Name)
+		}
+		got[c.Name] = row{Aliases: c.Aliases, OffByDefault: c.OffByDefault}
+	}
+	if diff := cmp.Diff(upstreamRows(t), got); diff != "" {
+		t.Errorf("the table and kube-controller-manager's descriptors differ (-upstream +table):\n%s", diff)
+	}
+	inNames := slices.Sorted(maps.Values(upstreamNames(t)))
+	if diff := cmp.Diff(inNames, slices.Sorted(maps.Keys(got))); diff != "" {
+		t.Errorf("the table and upstream's names differ (-upstream +table):\n%s", diff)
+	}
+}
+
+func TestEveryRowIsWhole(t *testing.T) {
+	for _, c := range All() {
+		switch {
+		case c.Runs() == (c.NotRun != ""):
+			t.Errorf("%s must either run or say why not", c.Name)
+		case c.Runs() && (c.Short == "" || c.workers == 0 || len(c.Reads) == 0 || len(c.Writes) == 0):
+			t.Errorf("%s runs, but its row is not filled in", c.Name)
+		}
+	}
+}
+
+// TestNoQueueIsOverlooked fails when an upgrade gives a controller another queue, which would run unseen.
+func TestNoQueueIsOverlooked(t *testing.T) {
+	for _, test := range []struct {
+		controller reflect.Type
+		tapped     []string
+	}{
+		{reflect.TypeFor[deployment.DeploymentController](), []string{"queue"}},
+		{reflect.TypeFor[replicaset.ReplicaSetController](), []string{"queue"}},
+	} {
+		var got []string
+		for _, field := range reflect.VisibleFields(test.controller) {
+			if field.Type.PkgPath() == "k8s.io/client-go/util/workqueue" {
+				got = append(got, field.Name)
+			}
+		}
+		if diff := cmp.Diff(test.tapped, got); diff != "" {
+			t.Errorf("queues of %v (-tapped +there):\n%s", test.controller, diff)
+		}
+	}
+}
