@@ -1,0 +1,158 @@
+package runlocal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// Options say what a session runs. The zero value is an API server in process, without controllers and nodes.
+type Options struct {
+	// API is handed to the API server. OnCommit is set by the session.
+	API api.Options
+	// Controllers are those to run.
+	Controllers []controllers.Controller
+	// Workers is how many keys each controller reconciles at a time; 0 means as kube-controller-manager.
+	Workers int
+	// Nodes is how many nodes are simulated; without any, pods stay pending.
+	Nodes int
+	// NoScheduling leaves out the simulated scheduler and kubelet as well, so that pods are left alone.
+	NoScheduling bool
+	// PodReadyAfter is how long a simulated pod runs before it is ready.
+	PodReadyAfter time.Duration
+	// Recorder gets the trace; nil records nothing.
+	Recorder *trace.Recorder
+	// Verbosity is as in tap.Options.
+	Verbosity int
+	// Warnings gets the API's warnings about objects that are applied; nil logs them.
+	Warnings rest.WarningHandler
+}
+
+// Session is a running API server with controllers and nodes. Its methods may be called concurrently.
+type Session struct {
+	server      *api.Server
+	tap         *tap.Tap
+	controllers *controllers.Running
+	nodes       *nodes.Nodes
+	cancel      context.CancelFunc // ends controllers and nodes
+	end         context.CancelFunc // ends the server
+	// forget lets go of the context given to Start. It is nil until Start is done.
+	forget atomic.Pointer[func() bool]
+
+	podReadyAfter time.Duration
+
+	discovery discovery.CachedDiscoveryInterface
+	mapper    *restmapper.DeferredDiscoveryRESTMapper
+	dynamic   dynamic.Interface
+}
+
+// Start starts a session and returns when the API serves, the caches of all controllers are filled and their workers
+// run. It ends with Stop, or when ctx does; Stop must be called either way.
+func Start(ctx context.Context, o Options) (*Session, error) {
+	// The server ends after the controllers, and so neither ends with ctx by itself.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	running, cancel := context.WithCancel(life)
+	s := &Session{cancel: cancel, end: end, podReadyAfter: o.PodReadyAfter, tap: tap.New(tap.Options{Recorder: o.Recorder, Verbosity: o.Verbosity})}
+	interrupted := context.AfterFunc(ctx, end)
+	err := s.start(life, running, o)
+	if !interrupted() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	forget := context.AfterFunc(ctx, func() { _ = s.Stop() })
+	s.forget.Store(&forget)
+	return s, nil
+}
+
+// start gives the server a longer life than the controllers, which have their last words with it.
+func (s *Session) start(ctx, running context.Context, o Options) error {
+	o.API.OnCommit = s.tap.Committed
+	var err error
+	if s.server, err = api.Start(ctx, o.API); err != nil {
+		return err
+	}
+	if err := s.clients(o.Warnings); err != nil {
+		return err
+	}
+	return s.runControllers(running, o)
+}
+
+// clients makes the clients that the session itself uses.
+func (s *Session) clients(warnings rest.WarningHandler) error {
+	config := rest.AddUserAgent(s.server.Config(), fieldManager)
+	config.WarningHandler = warnings
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client of the embedded API: %w", err)
+	}
+	s.discovery = memory.NewMemCacheClient(client)
+	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(s.discovery)
+	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return fmt.Errorf("making a client of the embedded API: %w", err)
+	}
+	return nil
+}
+
+func (s *Session) runControllers(ctx context.Context, o Options) error {
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(s.server.Config(), "informers"))
+	if err != nil {
+		return fmt.Errorf("making a client of the embedded API: %w", err)
+	}
+	informers := s.tap.Informers(client, 0)
+	if !o.NoScheduling {
+		s.nodes, err = nodes.Start(ctx, nodes.Options{
+			Tap: s.tap, Informers: informers, Config: s.server.Config(),
+			Count: o.Nodes, Version: api.KubernetesVersion(), PodReadyAfter: o.PodReadyAfter, Workers: o.Workers,
+		})
+		if err != nil {
+			return fmt.Errorf("starting the simulated nodes: %w", err)
+		}
+	}
+	s.controllers, err = controllers.Start(ctx, controllers.Deps{
+		Tap: s.tap, Informers: informers, Config: s.server.Config(), Workers: o.Workers,
+	}, o.Controllers)
+	return err
+}
+
+// Stop ends the session and returns when everything that it started has ended. It may be called again.
+func (s *Session) Stop() error {
+	if forget := s.forget.Load(); forget != nil {
+		(*forget)()
+	}
+	s.cancel()
+	var errs []error
+	if s.controllers != nil {
+		s.controllers.Wait()
+	}
+	if s.nodes != nil {
+		errs = append(errs, s.nodes.Wait())
+	}
+	if s.server != nil {
+		errs = append(errs, s.server.Stop())
+	}
+	s.end()
+	return errors.Join(errs...)
+}
+
+// Config returns a copy of an administrator's client configuration for the API of the session, in process.
+func (s *Session) Config() *rest.Config { return s.server.Config() }
+
+// Server is the API server of the session.
+func (s *Session) Server() *api.Server { return s.server }

@@ -1,0 +1,340 @@
+package runlocal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// patience bounds what a test waits for on a busy machine; nothing is timed by it.
+const patience = time.Minute
+
+func start(t *testing.T, o Options, names ...string) *Session {
+	t.Helper()
+	selected, err := controllers.Select(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Controllers = selected
+	o.API.DefaultServiceAccounts = true
+	s, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
+	return s
+}
+
+func manifests(t testing.TB, texts ...string) []Manifest {
+	t.Helper()
+	var out []Manifest
+	for _, text := range texts {
+		u := &unstructured.Unstructured{}
+		data, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := u.UnmarshalJSON(data); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, Manifest{Source: "test.yaml", Object: u})
+	}
+	return out
+}
+
+func deployment(name string, replicas int) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s}
+spec:
+  replicas: %[2]d
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec: {containers: [{name: c, image: i}]}
+`, name, replicas)
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestDeploymentToReady(t *testing.T) {
+	s := start(t, Options{Nodes: 3}, "deployment", "replicaset")
+	ctx := within(t)
+	applied, err := s.Apply(ctx, "default", manifests(t, deployment("web", 3)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitReady(ctx, applied); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitSettled(ctx); err != nil {
+		t.Fatal(err)
+	}
+	statuses, err := s.Statuses(ctx, applied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := statuses[0].Status.Ready; got != "3/3" {
+		t.Errorf("ready %q, want 3/3", got)
+	}
+	others, err := s.Others(ctx, []schema.GroupVersionResource{
+		{Group: "apps", Version: "v1", Resource: "replicasets"}, {Version: "v1", Resource: "pods"}, applied[0].Resource,
+	}, applied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, o := range others {
+		kinds[o.Kind.Kind]++
+	}
+	if diff := cmp.Diff(map[string]int{"ReplicaSet": 1, "Pod": 3}, kinds); diff != "" {
+		t.Errorf("what the controllers made (-want +got):\n%s", diff)
+	}
+}
+
+// TestNotReady: waiting ends as soon as nothing is left that could change anything.
+func TestNotReady(t *testing.T) {
+	s := start(t, Options{Nodes: 1}) // no controller: nobody will ever look at the Deployment
+	applied, err := s.Apply(within(t), "default", manifests(t, deployment("web", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := (*NotReadyError)(nil)
+	if err := s.WaitReady(within(t), applied); !errors.As(err, &late) {
+		t.Fatalf("waiting for what nobody makes ready: %v", err)
+	}
+	if got := late.Objects[0].String(); got != "deployment.apps/web" || !strings.Contains(late.Error(), got) {
+		t.Errorf("the error %q does not name deployment.apps/web", late)
+	}
+}
+
+// TestPendingTimers: a rollout's deadline is a timer that settling does not wait for, and that is not hidden either.
+func TestPendingTimers(t *testing.T) {
+	s := start(t, Options{NoScheduling: true}, "deployment", "replicaset")
+	ctx := within(t)
+	if _, err := s.Apply(ctx, "default", manifests(t, deployment("web", 1))); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitSettled(ctx); err != nil {
+		t.Fatal(err)
+	}
+	pending := s.Pending()
+	if len(pending) != 1 || pending[0].Controller != "deployment" || pending[0].Key != "default/web" {
+		t.Fatalf("pending %v, want the progress deadline of default/web alone", pending)
+	}
+	if in := time.Until(pending[0].Due); in < 9*time.Minute || in > 11*time.Minute {
+		t.Errorf("due in %s, want about 10m", in)
+	}
+}
+
+func TestApply(t *testing.T) {
+	s := start(t, Options{})
+	tests := []struct {
+		reason  string
+		objects []string
+		applied []string
+		errors  []string
+	}{
+		{
+			"what others need comes first, wherever it stands",
+			[]string{
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: late}}",
+				"{apiVersion: v1, kind: Namespace, metadata: {name: late}}",
+			},
+			[]string{"namespace/late", "configmap/c"}, nil,
+		},
+		{
+			"a kind that is defined beside its object is known",
+			[]string{"{apiVersion: example.com/v1, kind: Thing, metadata: {name: t}, spec: {size: 2}}", thingCRD},
+			[]string{"customresourcedefinition.apiextensions.k8s.io/things.example.com", "thing.example.com/t"}, nil,
+		},
+		{
+			"an object read from a cluster has fields that only a server may set",
+			[]string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: read, uid: x, resourceVersion: '7', managedFields: []}}"},
+			[]string{"configmap/read"}, nil,
+		},
+		{
+			"an object that is there is changed",
+			[]string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: twice}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: twice}, data: {k: v}}"},
+			[]string{"configmap/twice", "configmap/twice"}, nil,
+		},
+		{
+			"a bad one among good ones is named and hinders none",
+			[]string{
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: first}}",
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: NOT}}",
+				"{apiVersion: apps/v9, kind: Deploymnt, metadata: {name: x}}",
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: field}, dta: {}}",
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: lost, namespace: nowhere}}",
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: last}}",
+			},
+			[]string{"configmap/first", "configmap/last"},
+			[]string{
+				`test.yaml: configmap/NOT: ConfigMap "NOT" is invalid: metadata.name: Invalid value: "NOT":`,
+				`test.yaml: deploymnt.apps/x: no kind "Deploymnt" is served in version "apps/v9"`,
+				`unknown field "dta"`,
+				`namespaces "nowhere" not found`,
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			applied, err := s.Apply(within(t), "default", manifests(t, tt.objects...))
+			var names []string
+			for _, a := range applied {
+				names = append(names, a.String())
+			}
+			if diff := cmp.Diff(tt.applied, names); diff != "" {
+				t.Errorf("applied (-want +got):\n%s", diff)
+			}
+			if (err != nil) != (tt.errors != nil) {
+				t.Fatalf("error %v", err)
+			}
+			for _, want := range tt.errors {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("no error has %q:\n%v", want, err)
+				}
+			}
+		})
+	}
+}
+
+const thingCRD = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  names: {kind: Thing, plural: things}
+  scope: Namespaced
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+`
+
+func TestEnsureNamespace(t *testing.T) {
+	s := start(t, Options{})
+	for range 2 { // the second time it is there
+		if err := s.EnsureNamespace(within(t), "shop"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Apply(within(t), "shop", manifests(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}")); err != nil {
+			t.Errorf("the namespace is not there: %v", err)
+		}
+	}
+}
+
+// TestStartFails: what cannot start leaves nothing running, which TestMain asserts.
+func TestStartFails(t *testing.T) {
+	_, err := Start(t.Context(), Options{API: api.Options{EnableAdmission: []string{"Nonsense"}}})
+	if err == nil || !strings.Contains(err.Error(), "Nonsense") {
+		t.Errorf("starting with an unknown plugin: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Start(ctx, Options{Nodes: 1}); err == nil {
+		t.Error("a session started on a context that has ended")
+	}
+}
+
+func TestStopTwice(t *testing.T) {
+	s := start(t, Options{Nodes: 1}, "deployment")
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	} // the cleanup stops it again
+}
+
+// TestTwoSessions: nothing of a session is known to the process at large.
+func TestTwoSessions(t *testing.T) {
+	a, b := start(t, Options{Nodes: 1}, "replicaset"), start(t, Options{Nodes: 1}, "replicaset")
+	if _, err := a.Apply(within(t), "default", manifests(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: mine}}")); err != nil {
+		t.Fatal(err)
+	}
+	maps := []schema.GroupVersionResource{{Version: "v1", Resource: "configmaps"}}
+	for session, want := range map[*Session]bool{a: true, b: false} {
+		found, err := session.Others(within(t), maps, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := false
+		for _, o := range found {
+			has = has || o.Name == "mine"
+		}
+		if has != want {
+			t.Errorf("the ConfigMap is there: %t, want %t", has, want)
+		}
+	}
+}
+
+// pods counts the creations of pods, and those that carry the reconcile of the pod's own ReplicaSet.
+type pods struct {
+	keys              map[trace.ReconcileID]string
+	created, ownersOK int
+}
+
+// Record implements trace.Sink.
+func (p *pods) Record(e *trace.Event) {
+	switch d := e.Detail.(type) {
+	case *trace.Start:
+		p.keys[e.Reconcile] = e.Key
+	case *trace.Request:
+		if d.Verb == "create" && d.Resource == "pods" && d.Subresource == "" && !d.Failed() {
+			p.created++
+			owner := d.Name[:strings.LastIndex(d.Name, "-")]
+			if e.Controller == "replicaset" && e.Key == "default/"+owner && p.keys[e.Reconcile] == e.Key {
+				p.ownersOK++
+			}
+		}
+	}
+}
+
+// TestAttribution: with many workers, every creation of a pod belongs to the reconcile of its own ReplicaSet.
+func TestAttribution(t *testing.T) {
+	const deployments, replicas = 50, 20
+	seen := &pods{keys: map[trace.ReconcileID]string{}}
+	s := start(t, Options{Nodes: 20, Workers: 5, Recorder: trace.NewRecorder(clock.RealClock{}, seen)}, "deployment", "replicaset")
+	ctx := within(t)
+	var texts []string
+	for i := range deployments {
+		texts = append(texts, deployment(fmt.Sprintf("d%02d", i), replicas))
+	}
+	applied, err := s.Apply(ctx, "default", manifests(t, texts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitReady(ctx, applied); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if seen.created != deployments*replicas || seen.ownersOK != seen.created {
+		t.Errorf("%d pods were created, of which %d carry the reconcile of their ReplicaSet; want %d of %d",
+			seen.created, seen.ownersOK, deployments*replicas, deployments*replicas)
+	}
+}

@@ -1,0 +1,69 @@
+package runlocal
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+)
+
+// ObjectStatus is an object and its status.
+type ObjectStatus struct {
+	Applied
+	Status inspect.Status
+}
+
+// Statuses reads the objects and judges each. One that is gone has the status NotFound.
+func (s *Session) Statuses(ctx context.Context, applied []Applied) ([]ObjectStatus, error) {
+	out := make([]ObjectStatus, 0, len(applied))
+	for _, a := range applied {
+		status, err := s.status(ctx, a)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, ObjectStatus{a, status})
+	}
+	return out, nil
+}
+
+func (s *Session) status(ctx context.Context, a Applied) (inspect.Status, error) {
+	obj, err := s.dynamic.Resource(a.Resource).Namespace(a.Namespace).Get(ctx, a.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return inspect.Status{Status: "NotFound"}, nil
+	case err != nil:
+		return inspect.Status{}, fmt.Errorf("reading %s: %w", a, err)
+	}
+	return inspect.StatusOf(obj), nil
+}
+
+// Others lists all objects of the resources, of all namespaces, that are not among those applied, and judges each.
+func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionResource, applied []Applied) ([]ObjectStatus, error) {
+	type object struct {
+		resource        schema.GroupVersionResource
+		namespace, name string
+	}
+	known := map[object]bool{}
+	for _, a := range applied {
+		known[object{a.Resource, a.Namespace, a.Name}] = true
+	}
+	var out []ObjectStatus
+	for _, r := range resources {
+		list, err := s.dynamic.Resource(r).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return out, fmt.Errorf("listing %s: %w", r.GroupResource(), err)
+		}
+		for i := range list.Items {
+			obj := &list.Items[i]
+			if !known[object{r, obj.GetNamespace(), obj.GetName()}] {
+				a := Applied{obj.GroupVersionKind(), r, obj.GetNamespace(), obj.GetName()}
+				out = append(out, ObjectStatus{a, inspect.StatusOf(obj)})
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,142 @@
+package runlocal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
+)
+
+// look is how often a session that is waited for is looked at: it costs a few microseconds.
+const look = 5 * time.Millisecond
+
+// soon is how far off the time of a key must be for the session to count as settled. Retries come sooner, mostly.
+const soon = time.Second
+
+// Settled says whether nothing is left to do: every queue is empty, no reconcile and no request of a controller is in
+// flight, every handler has handled every watch event, and no key's time comes soon (within a second, and the time that
+// pods take to be ready). Keys that wait for longer do not count: see Pending.
+func (s *Session) Settled() bool {
+	state := s.tap.State() // before the versions: whoever is idle here makes no later version
+	if !state.Idle() || slices.ContainsFunc(pending(state), s.isSoon) {
+		return false
+	}
+	for resource, handled := range state.Handled {
+		if handled < s.server.LastEvent(resource) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Session) isSoon(p Pending) bool { return time.Until(p.Due) <= soon+s.podReadyAfter }
+
+// Pending is a key that comes back by itself.
+type Pending struct {
+	Controller string
+	tap.DelayedKey
+}
+
+// Pending lists the keys that come back by themselves, soonest first.
+func (s *Session) Pending() []Pending { return pending(s.tap.State()) }
+
+func pending(state tap.State) []Pending {
+	var out []Pending
+	for _, c := range state.Controllers {
+		for _, q := range c.Queues {
+			for _, d := range q.Delayed {
+				out = append(out, Pending{c.Name, d})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Pending) int { return a.Due.Compare(b.Due) })
+	return out
+}
+
+// WaitSettled returns when Settled is true, or with the error of ctx.
+func (s *Session) WaitSettled(ctx context.Context) error {
+	return s.poll(ctx, func() (bool, error) { return s.Settled(), nil })
+}
+
+// NotReadyError says that applied objects are not as they should be and that nothing is left that could change that.
+type NotReadyError struct {
+	// Objects are those that are not Current.
+	Objects []ObjectStatus
+}
+
+// Error implements error.
+func (e *NotReadyError) Error() string {
+	first := e.Objects[0]
+	text := fmt.Sprintf("%s is %s", first.Applied, first.Status.Status)
+	if first.Status.Message != "" {
+		text += ": " + first.Status.Message
+	}
+	if more := len(e.Objects) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text
+}
+
+// WaitReady returns when all the objects are Current, or with the error of ctx. It returns a *NotReadyError as soon as
+// the session has settled and no key's time comes before the deadline of ctx, and they still are not: then nothing will
+// change any more.
+func (s *Session) WaitReady(ctx context.Context, applied []Applied) error {
+	var waiting []Applied // the first that was found, which is asked first: reading all each time would be much
+	return s.poll(ctx, func() (bool, error) {
+		last := s.Settled() && !s.comesBefore(ctx) // before the objects are read: nothing changes them afterwards
+		late, err := s.notCurrent(ctx, waiting, false)
+		if err == nil && (last || len(late) == 0) {
+			late, err = s.notCurrent(ctx, applied, last)
+		}
+		switch {
+		case err != nil || len(late) == 0:
+			return true, err
+		case last:
+			return true, &NotReadyError{late}
+		}
+		waiting = []Applied{late[0].Applied}
+		return false, nil
+	})
+}
+
+// comesBefore says whether a key comes back before the deadline of ctx, if that has one.
+func (s *Session) comesBefore(ctx context.Context) bool {
+	end, limited := ctx.Deadline()
+	return slices.ContainsFunc(s.Pending(), func(p Pending) bool { return !limited || p.Due.Before(end) })
+}
+
+// notCurrent finds those of the objects that are not Current: all, or the first.
+func (s *Session) notCurrent(ctx context.Context, objects []Applied, all bool) ([]ObjectStatus, error) {
+	var out []ObjectStatus
+	for _, a := range objects {
+		status, err := s.status(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		if !status.Current() {
+			out = append(out, ObjectStatus{a, status})
+			if !all {
+				break
+			}
+		}
+	}
+	return out, nil
+}
+
+// poll calls done until it says so.
+func (s *Session) poll(ctx context.Context, done func() (bool, error)) error {
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}
