@@ -1,0 +1,237 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// Detail says how much of a trace is shown.
+type Detail int
+
+// The details. Each shows all that the one before shows.
+const (
+	// Quiet shows no reconcile at all.
+	Quiet Detail = iota
+	// Normal shows causes, decisions, writes and outcomes.
+	Normal
+	// Verbose adds every line logged up to level 4, every read, and all names and fields.
+	Verbose
+	// Everything adds all that the controllers log.
+	Everything
+)
+
+// LogLevel is the highest klog level that is shown.
+func (d Detail) LogLevel() int {
+	switch {
+	case d >= Everything:
+		return 10
+	case d == Verbose:
+		return 4
+	}
+	return 2
+}
+
+// BlocksOptions say how a trace is shown.
+type BlocksOptions struct {
+	Palette Palette
+	Detail  Detail
+	// Events shows the API Events that controllers record.
+	Events bool
+	// Aside are controllers whose reconciles are shown only from Verbose on.
+	Aside []string
+	// Width is that of the terminal, where longer lines are broken; 0 breaks none.
+	Width int
+}
+
+// Blocks is a trace.Sink that writes one block of lines a reconcile, when it ends: reconciles that run side by side do
+// not mix.
+type Blocks struct {
+	o   BlocksOptions
+	out io.Writer
+
+	mu      sync.Mutex
+	startAt time.Time
+	open    map[trace.ReconcileID]*block
+	err     error
+}
+
+// NewBlocks returns Blocks that write to out.
+func NewBlocks(out io.Writer, o BlocksOptions) *Blocks {
+	return &Blocks{o: o, out: out, open: map[trace.ReconcileID]*block{}}
+}
+
+// StartAt sets the time that blocks count from; until then they count from the first that is shown.
+func (b *Blocks) StartAt(t time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.startAt = t
+}
+
+// block is a reconcile that has not ended.
+type block struct {
+	start  *trace.Event
+	events []*trace.Event
+}
+
+// Record implements trace.Sink.
+func (b *Blocks) Record(e *trace.Event) {
+	if b.o.Detail == Quiet || b.isAside(e) {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	open := b.open[e.Reconcile]
+	switch d := e.Detail.(type) {
+	case *trace.Start:
+		b.open[e.Reconcile] = &block{start: e}
+	case *trace.End:
+		if open != nil {
+			delete(b.open, e.Reconcile)
+			open.events = append(open.events, e)
+			b.write(b.lines(open))
+		}
+	case *trace.Request:
+		b.request(open, e, d)
+	case *trace.Log:
+		b.append(open, e, d.Level <= b.o.Detail.LogLevel() && (open != nil || b.showsLone(d)))
+	case *trace.Dropped:
+		b.append(open, e, true)
+	}
+}
+
+// isAside says whether the event is of a controller that is not shown, and is none of the Events that are asked for.
+func (b *Blocks) isAside(e *trace.Event) bool {
+	if b.o.Detail >= Verbose || !slices.Contains(b.o.Aside, e.Controller) {
+		return false
+	}
+	r, ok := e.Detail.(*trace.Request)
+	return !ok || r.Recorded == nil
+}
+
+// showsLone says whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down", and
+// before the run has begun its errors are those of a start that is cut off.
+func (b *Blocks) showsLone(l *trace.Log) bool {
+	return b.o.Detail >= Verbose || l.Error != "" && !b.startAt.IsZero()
+}
+
+// append adds the event to its block, or writes it alone if there is none.
+func (b *Blocks) append(open *block, e *trace.Event, shown bool) {
+	switch {
+	case !shown:
+	case open != nil:
+		open.events = append(open.events, e)
+	default:
+		b.write(b.lone(e))
+	}
+}
+
+func (b *Blocks) request(open *block, e *trace.Event, r *trace.Request) {
+	switch {
+	case r.Recorded != nil:
+		b.append(nil, e, b.o.Events) // sent later than its reconcile ends
+	case r.IsWrite():
+		b.append(open, e, true)
+	default:
+		b.append(open, e, b.o.Detail >= Verbose)
+	}
+}
+
+// Close writes the reconciles that have not ended, and says whether all was written.
+func (b *Blocks) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	unfinished := make([]*block, 0, len(b.open))
+	for _, open := range b.open {
+		unfinished = append(unfinished, open)
+	}
+	slices.SortFunc(unfinished, func(x, y *block) int { return x.start.Time.Compare(y.start.Time) })
+	for _, open := range unfinished {
+		b.write(append(b.lines(open), line{"cut off", b.o.Palette.Trouble("the session ended before this reconcile did")}))
+	}
+	clear(b.open)
+	return b.err
+}
+
+// line is a word that says what it is, and the rest.
+type line struct{ word, text string }
+
+// indent is how far the text of a line stands behind its word.
+const indent = "           "
+
+func (b *Blocks) write(lines []line) {
+	var text strings.Builder
+	for _, l := range lines {
+		switch l.word {
+		case headWord:
+			fmt.Fprintf(&text, "\n%s\n", Wrap(l.text, b.o.Width, indent))
+		default:
+			word := fmt.Sprintf("  %-9s", l.word)
+			if l.word == "failed" || l.word == "gave up" || l.word == "cut off" {
+				word = b.o.Palette.Trouble(word)
+			}
+			fmt.Fprintln(&text, Wrap(strings.TrimRight(word+l.text, " "), b.o.Width, indent))
+		}
+	}
+	if _, err := io.WriteString(b.out, text.String()); err != nil && b.err == nil {
+		b.err = err
+	}
+}
+
+// headWord marks the first line of a block; no other line has it.
+const headWord = "head"
+
+func (b *Blocks) lines(open *block) []line {
+	out := []line{b.head(open.start)}
+	out = append(out, b.causes(open.start.Detail.(*trace.Start))...)
+	for _, group := range groupWrites(b.worthShowing(open.events)) {
+		out = append(out, b.eventLines(group)...)
+	}
+	return out
+}
+
+// worthShowing leaves out the lines that only log the error that the end tells too.
+func (b *Blocks) worthShowing(events []*trace.Event) []*trace.Event {
+	if len(events) == 0 {
+		return nil // cut off before anything happened
+	}
+	end, ok := events[len(events)-1].Detail.(*trace.End)
+	if !ok || end.Error == "" || b.o.Detail >= Verbose {
+		return events
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(e *trace.Event) bool {
+		log, ok := e.Detail.(*trace.Log)
+		return ok && (log.Error == end.Error || slices.ContainsFunc(log.Values, func(v trace.Value) bool { return v.Value == end.Error }))
+	})
+}
+
+func (b *Blocks) head(e *trace.Event) line {
+	p := b.o.Palette
+	if b.startAt.IsZero() {
+		b.startAt = e.Time
+	}
+	at := fmt.Sprintf("%+.3fs", max(e.Time.Sub(b.startAt), 0).Seconds())
+	text := fmt.Sprintf("%s  %s  %s  %s", p.Dim(at), e.Controller, p.Strong(Escape(e.Key)), p.Dim(number(e.Reconcile)))
+	return line{headWord, strings.TrimRight(text, " ")}
+}
+
+// lone is the head and the line of an event that belongs to no open block.
+func (b *Blocks) lone(e *trace.Event) []line {
+	head := *e
+	if head.Key == "" {
+		head.Key = "(no reconcile)"
+	}
+	return append([]line{b.head(&head)}, b.eventLines([]*trace.Event{e})...)
+}
+
+func number(id trace.ReconcileID) string {
+	if id == 0 {
+		return ""
+	}
+	return fmt.Sprintf("#%d", id)
+}

@@ -1,0 +1,106 @@
+package render
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+func TestChanges(t *testing.T) {
+	change := func(path string, old, updated any) inspect.Change {
+		return inspect.Change{Path: path, Old: old, New: updated}
+	}
+	condition := func(kind, field string, old, updated any) inspect.Change {
+		return change("status.conditions[type="+kind+"]."+field, old, updated)
+	}
+	for _, tt := range []struct {
+		name   string
+		in     []inspect.Change
+		most   int
+		want   string
+		reason string
+	}{
+		{"none", nil, 3, "", "nothing changed, nothing is said"},
+		{"status", []inspect.Change{change("status.replicas", int64(0), int64(3))}, 0, "replicas: 0 -> 3", "the prefix goes if all share it"},
+		{"spec", []inspect.Change{change("spec.replicas", int64(3), int64(0))}, 0, "replicas: 3 -> 0", "spec as well as status"},
+		{"mixed", []inspect.Change{change("spec.paused", nil, true), change("status.replicas", int64(1), int64(2))}, 0, "spec.paused: true, status.replicas: 1 -> 2", "without it, two fields of the same name could not be told apart"},
+		{"came", []inspect.Change{change("status.readyReplicas", nil, int64(1))}, 0, "readyReplicas: 1", "what was not there has no value before"},
+		{"went", []inspect.Change{change("status.readyReplicas", int64(1), nil)}, 0, "readyReplicas: removed", "a removal is no empty value"},
+		{"zero", []inspect.Change{change("status.readyReplicas", int64(1), int64(0))}, 0, "readyReplicas: 1 -> 0", "nor is zero a removal"},
+		{"structured", []inspect.Change{change("spec.template", nil, map[string]any{"a": "b"})}, 0, `template: {"a":"b"}`, "values that are no text are JSON"},
+		{"condition", []inspect.Change{
+			condition("Ready", "lastTransitionTime", "t1", "t2"), condition("Ready", "status", "False", "True"), condition("Ready", "reason", "Waiting", "AllGood"),
+		}, 0, "Ready: True AllGood", "conditions are told by status and reason; times say nothing"},
+		{"condition's reason", []inspect.Change{condition("Progressing", "reason", "A", "B")}, 0, "Progressing: B", "what did not change is left out"},
+		{"condition's message", []inspect.Change{condition("Progressing", "message", "a", "b c")}, 0, "Progressing: b c", "the message, if it is all that changed"},
+		{"condition came", []inspect.Change{condition("Ready", "status", nil, "True"), condition("Ready", "type", nil, "Ready")}, 0, "Ready: True", "its type is its name"},
+		{"condition went", []inspect.Change{condition("Ready", "status", "True", nil), condition("Ready", "type", "Ready", nil)}, 0, "Ready: gone", "a condition that is gone is neither true nor false"},
+		{"only times", []inspect.Change{condition("Ready", "lastTransitionTime", "t1", "t2")}, 0, "", "nothing worth telling"},
+		{"entry came", []inspect.Change{
+			change("status.containerStatuses[name=web].name", nil, "web"), change("status.containerStatuses[name=web].ready", nil, true), change("status.phase", "Pending", "Running"),
+		}, 0, "phase: Pending -> Running, containerStatuses[web]: new", "an entry that came is one thing, not as many as it has fields"},
+		{"entry changed", []inspect.Change{change("status.containerStatuses[name=web].ready", false, true)}, 0, "containerStatuses[name=web].ready: false -> true", "of one that was there, the field counts"},
+		{"order", []inspect.Change{condition("B", "status", "x", "y"), condition("A", "status", "x", "z"), change("status.phase", "a", "b")}, 0, "phase: a -> b, A: z, B: y", "fields first, conditions by name: two runs look the same"},
+		{"most", []inspect.Change{change("status.a", nil, "1"), change("status.b", nil, "2"), change("status.c", nil, "3")}, 2, "a: 1, b: 2, 1 more", "how many are left out is said"},
+		{"just as many", []inspect.Change{change("status.a", nil, "1"), change("status.b", nil, "2")}, 2, "a: 1, b: 2", "the limit itself leaves nothing out"},
+		{"hostile", []inspect.Change{change("metadata.annotations[x]", nil, "\x1b[2J\nboo")}, 0, "metadata.annotations[x]: ^[[2J⏎ boo", "values come from outside"},
+		{"long", []inspect.Change{change("spec.image", nil, strings.Repeat("é", 60))}, 0, "image: " + strings.Repeat("é", 47) + "…", "cut by letters, not bytes"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, Changes(tt.in, tt.most)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestRound(t *testing.T) {
+	for _, tt := range []struct {
+		in     time.Duration
+		want   string
+		reason string
+	}{
+		{0, "0s", "no time at all"},
+		{999, "999ns", "three digits are kept"},
+		{1234567, "1.23ms", "three digits of seven"},
+		{1235001, "1.24ms", "rounded, not cut"},
+		{12345678, "12.3ms", "three digits, wherever the point is"},
+		{123456789, "123ms", "three digits without a point"},
+		{999_900_000, "1s", "rounding may carry to the next unit"},
+		{12_345 * time.Millisecond, "12.3s", "seconds as well"},
+		{59_999 * time.Millisecond, "1m", "carried to a minute, whose seconds are nothing"},
+		{61_499 * time.Millisecond, "1m1s", "from a minute on, whole seconds"},
+		{10 * time.Minute, "10m", "no seconds that are zero"},
+		{time.Hour, "1h", "no minutes that are zero either"},
+		{time.Hour + 5*time.Minute, "1h5m", "minutes that are there"},
+		{10*time.Hour + 20*time.Minute, "10h20m", "the zeros of ten and twenty stay"},
+		{-5 * time.Millisecond, "-5ms", "a key that is overdue"},
+	} {
+		if got := Round(trace.Duration(tt.in)); got != tt.want {
+			t.Errorf("Round(%v) = %q, want %q: %s", tt.in, got, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, tt := range []struct {
+		in     string
+		runes  int
+		want   string
+		reason string
+	}{
+		{"abc", 3, "abc", "what fits is whole"},
+		{"abcd", 3, "ab…", "the mark counts"},
+		{"日本語で", 3, "日本…", "letters count, not bytes"},
+		{"", 1, "", "nothing to cut"},
+	} {
+		if got := Cut(tt.in, tt.runes); got != tt.want {
+			t.Errorf("Cut(%q, %d) = %q, want %q: %s", tt.in, tt.runes, got, tt.want, tt.reason)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package render
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// within is what a whole reconcile with these events shows between its causes and its end.
+func within(t *testing.T, detail Detail, events ...trace.Detail) string {
+	t.Helper()
+	all := []*trace.Event{of1(&trace.Start{})}
+	for _, d := range events {
+		all = append(all, of1(d))
+	}
+	text := shown(t, BlocksOptions{Detail: detail}, append(all, of1(&trace.End{Outcome: trace.Done}))...)
+	text = strings.TrimPrefix(text, "\n+0.001s  deployment  default/web  #1\n  because  its cause was not seen\n")
+	return strings.TrimSuffix(text, "  done     no writes, 0s\n")
+}
+
+// squeezed leaves two blanks between columns: how wide they are, the golden files show.
+func squeezed(s string) string { return gap.ReplaceAllString(s, "$1  ") }
+
+var gap = regexp.MustCompile(`(\S) {3,}`)
+
+func TestRequests(t *testing.T) {
+	request := func(verb, kind, name string, code int, edit ...func(*trace.Request)) *trace.Request {
+		r := &trace.Request{Verb: verb, Code: code, Latency: trace.Duration(time.Millisecond), Object: trace.Object{Kind: kind, Resource: strings.ToLower(kind) + "s", Namespace: "default", Name: name}}
+		for _, e := range edit {
+			e(r)
+		}
+		return r
+	}
+	pod := func(name string, edit ...func(*trace.Request)) trace.Detail {
+		return request("create", "Pod", name, 201, edit...)
+	}
+	refused := func(message string) func(*trace.Request) {
+		return func(r *trace.Request) { r.Code, r.Message = 403, message }
+	}
+	many := func(n int) []trace.Detail {
+		var out []trace.Detail
+		for i := range n {
+			out = append(out, pod(fmt.Sprintf("web-%d", i)))
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name   string
+		detail Detail
+		in     []trace.Detail
+		want   string
+		reason string
+	}{
+		{"one", Normal, many(1), "  create   Pod web-0  201  1ms\n", "one has a whole name and its own latency"},
+		{"burst", Normal, many(3), "  create   Pod web-0, -1, -2  201  1ms each\n", "what names share is said once"},
+		{"five", Normal, many(5), "  create   Pod web-0, -1, -2, -3, -4  201  1ms each\n", "five names are not too many"},
+		{"six", Normal, many(6), "  create   Pod web-0, -1, -2, -3, -4 and 1 more  201  1ms each\n", "six are"},
+		{"six, verbose", Verbose, many(6), "  create   Pod web-0, -1, -2, -3, -4, -5  201  1ms each\n", "unless all are asked for"},
+		{"other names", Normal, []trace.Detail{pod("web-0"), pod("db-0")}, "  create   Pod web-0, db-0  201  1ms each\n", "names that share nothing are whole"},
+		{"names without dashes", Normal, []trace.Detail{pod("web"), pod("db")}, "  create   Pod web, db  201  1ms each\n", "there is nothing to share"},
+		{"a longer common part", Normal, []trace.Detail{pod("web-a-0"), pod("web-b-0")}, "  create   Pod web-a-0, web-b-0  201  1ms each\n", "shortened to what is behind the last dash, or not at all"},
+		{"mean", Normal, []trace.Detail{pod("web-0"), pod("web-1", func(r *trace.Request) { r.Latency *= 3 })}, "  create   Pod web-0, -1  201  2ms each\n", "the latency of a burst is the mean"},
+		{"refused among them", Normal, []trace.Detail{pod("web-0"), pod("web-1", refused("quota exceeded")), pod("web-2")},
+			"  create   Pod web-0  201  1ms\n  create   Pod web-1  403  1ms  quota exceeded\n  create   Pod web-2  201  1ms\n", "another answer is another line"},
+		{"refused alike", Normal, []trace.Detail{pod("web-0", refused("no")), pod("web-1", refused("no"))}, "  create   Pod web-0, -1  403  1ms each  no\n", "the same answer is not"},
+		{"other kinds", Normal, []trace.Detail{pod("web-0"), request("create", "Service", "web-1", 201)},
+			"  create   Pod web-0  201  1ms\n  create   Service web-1  201  1ms\n", "kinds do not mix"},
+		{"deletes", Normal, []trace.Detail{request("delete", "Pod", "web-0", 200), request("delete", "Pod", "web-1", 200)}, "  delete   Pod web-0, -1  200  1ms each\n", "deletions come in bursts too"},
+		{"updates", Normal, []trace.Detail{request("update", "Pod", "web-0", 200), request("update", "Pod", "web-1", 200)},
+			"  update   Pod web-0  200  1ms\n  update   Pod web-1  200  1ms\n", "each update changes something of its own"},
+		{"log between", Normal, []trace.Detail{pod("web-0"), &trace.Log{Message: "half way"}, pod("web-1")},
+			"  create   Pod web-0  201  1ms\n  decided  half way\n  create   Pod web-1  201  1ms\n", "the order is kept"},
+		{"subresource", Normal, []trace.Detail{request("update", "Deployment", "web", 200, func(r *trace.Request) { r.Subresource = "status" })}, "  update   Deployment web/status  200  1ms\n", "a status is written by itself"},
+		{"change", Normal, []trace.Detail{request("update", "Deployment", "web", 200, func(r *trace.Request) {
+			r.Change = changed(inspect.Change{Path: "spec.replicas", Old: int64(1), New: int64(2)})
+		})}, "  update   Deployment web  200  1ms  replicas: 1 -> 2\n", "what the write changed"},
+		{"no kind", Normal, []trace.Detail{request("update", "", "x", 404, func(r *trace.Request) { r.Resource, r.Message = "widgets", "not found" })}, "  update   widgets x  404  1ms  not found\n", "the resource stands in for a kind that is not known"},
+		{"hostile", Normal, []trace.Detail{request("update", "Pod", "x", 500, func(r *trace.Request) { r.Message = "a\n\x1b[2Jb" })}, "  update   Pod x  500  1ms  a⏎ ^[[2Jb\n", "answers come from outside"},
+		{"read", Normal, []trace.Detail{request("get", "Pod", "x", 200)}, "", "reads are left out"},
+		{"read, verbose", Verbose, []trace.Detail{request("get", "Pod", "x", 200)}, "  get      Pod x  200  1ms\n", "until they are asked for"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(squeezed(tt.want), squeezed(within(t, tt.detail, tt.in...))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestLogs(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		detail Detail
+		in     trace.Log
+		want   string
+		reason string
+	}{
+		{"plain", Normal, trace.Log{Message: "Too few"}, "  decided  Too few\n", "a decision"},
+		{"values", Normal, trace.Log{Message: "Too few", Values: trace.Values{{Key: "need", Value: "3"}, {Key: "have", Value: "1"}}}, "  decided  Too few: need 3, have 1\n", "in the order in which they were logged"},
+		{"error", Normal, trace.Log{Message: "Cannot", Error: "no\nway"}, "  error    Cannot: no⏎ way\n", "the error behind all"},
+		{"long value", Normal, trace.Log{Message: "m", Values: trace.Values{{Key: "k", Value: strings.Repeat("v", 200)}}}, "  decided  m: k " + strings.Repeat("v", 95) + "…\n", "nobody reads a whole object there"},
+		{"level 2", Normal, trace.Log{Level: 2, Message: "m"}, "  decided  m\n", "controllers log their decisions at 2"},
+		{"level 3", Normal, trace.Log{Level: 3, Message: "m"}, "", "what is above is for those who ask"},
+		{"level 3, verbose", Verbose, trace.Log{Level: 3, Message: "m"}, "  logged   m\n", "and is no decision"},
+		{"level 5, verbose", Verbose, trace.Log{Level: 5, Message: "m"}, "", "-v stops at 4"},
+		{"level 10, everything", Everything, trace.Log{Level: 10, Message: "m"}, "  logged   m\n", "-vv does not"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, within(t, tt.detail, &tt.in)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestEnds(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		detail Detail
+		events []trace.Detail
+		end    trace.End
+		want   string
+		reason string
+	}{
+		{"done", Normal, nil, trace.End{Outcome: trace.Done, Writes: 1, Duration: trace.Duration(time.Millisecond)}, "  done     1 write, 1ms\n", "one write is not plural"},
+		{"again", Normal, nil, trace.End{Outcome: trace.Done, Next: &trace.Next{After: trace.Duration(time.Minute)}}, "  done     no writes, 0s; again in 1m\n", "a timer"},
+		{"failed", Normal, nil, trace.End{Outcome: trace.Failed, Error: "boom", Next: &trace.Next{Retry: 3, After: trace.Duration(time.Second)}}, "  failed   no writes, 0s; retry 3 in 1s: boom\n", "when it is tried again, and why"},
+		{"gave up", Normal, nil, trace.End{Outcome: trace.GaveUp, Error: "boom"}, "  gave up  no writes, 0s: boom\n", "it is not tried again"},
+		{"panicked", Normal, nil, trace.End{Outcome: trace.Panicked, Error: "nil map"}, "  failed   panicked; no writes, 0s: nil map\n", "a panic is not like any other failure"},
+		{"dropped", Normal, []trace.Detail{&trace.Dropped{Retries: 15, Error: "boom"}}, trace.End{Outcome: trace.GaveUp}, "  gave up  after 15 retries: boom\n  gave up  no writes, 0s\n", "after how many tries"},
+		{"logged too", Normal, []trace.Detail{&trace.Log{Message: "syncing", Error: "boom"}}, trace.End{Outcome: trace.Failed, Error: "boom"}, "  failed   no writes, 0s: boom\n", "the same error is told once"},
+		{"logged as a value", Normal, []trace.Detail{&trace.Log{Message: "syncing", Values: trace.Values{{Key: "err", Value: "boom"}}}}, trace.End{Outcome: trace.Failed, Error: "boom"}, "  failed   no writes, 0s: boom\n", "however it was logged"},
+		{"logged another", Normal, []trace.Detail{&trace.Log{Message: "syncing", Error: "bang"}}, trace.End{Outcome: trace.Failed, Error: "boom"}, "  error    syncing: bang\n  failed   no writes, 0s: boom\n", "another error is another line"},
+		{"logged too, verbose", Verbose, []trace.Detail{&trace.Log{Message: "syncing", Error: "boom"}}, trace.End{Outcome: trace.Failed, Error: "boom"}, "  error    syncing: boom\n  failed   no writes, 0s: boom\n", "who asks for all gets all"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			events := []*trace.Event{of1(&trace.Start{})}
+			for _, d := range tt.events {
+				events = append(events, of1(d))
+			}
+			got := shown(t, BlocksOptions{Detail: tt.detail}, append(events, of1(&tt.end))...)
+			_, got, _ = strings.Cut(got, "its cause was not seen\n")
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}

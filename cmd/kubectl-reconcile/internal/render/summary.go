@@ -1,0 +1,118 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// ControllerTable writes the figures of each controller; nothing if there are none.
+func ControllerTable(w io.Writer, p Palette, controllers []trace.ControllerSummary) error {
+	if len(controllers) == 0 {
+		return nil
+	}
+	header := []string{"CONTROLLER", "RECONCILES", "FAILED", "RETRIES", "WRITES", "P50", "P99", "WAITED P50", "WAITED P99"}
+	var rows [][]string
+	for _, c := range controllers {
+		rows = append(rows, []string{
+			c.Controller, strconv.Itoa(c.Reconciles), troubleCount(p, c.Failed), strconv.Itoa(c.Retries), strconv.Itoa(c.Writes),
+			Round(c.P50), Round(c.P99), Round(c.WaitedP50), Round(c.WaitedP99),
+		})
+	}
+	return section(w, header, rows)
+}
+
+// troubleCount marks a number that had better be 0.
+func troubleCount(p Palette, n int) string {
+	if n == 0 {
+		return "0"
+	}
+	return p.Trouble(strconv.Itoa(n))
+}
+
+// section writes a table after an empty line.
+func section(w io.Writer, header []string, rows [][]string) error {
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return Table(w, header, rows)
+}
+
+// ObjectRow is an object in the table of objects. Texts may come from a cluster: they are escaped here.
+type ObjectRow struct {
+	Namespace, Name        string
+	Ready, Status, Message string
+	// Fold names what the object is folded under with others that are in the same state; empty if it stands alone.
+	Fold string
+}
+
+// unfolded is how many objects of a sort and state may stand in rows of their own.
+const unfolded = 3
+
+// ObjectTable writes a row an object. Objects that may be folded and are in the same state share one row if they are
+// many. The namespace is shown if there are several.
+func ObjectTable(w io.Writer, p Palette, objects []ObjectRow) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	several := slices.ContainsFunc(objects, func(o ObjectRow) bool { return o.Namespace != objects[0].Namespace })
+	header := []string{"OBJECT", "READY", "STATUS", "MESSAGE"}
+	if several {
+		header = append([]string{"NAMESPACE"}, header...)
+	}
+	var rows [][]string
+	for _, o := range fold(objects) {
+		row := []string{Escape(o.Name), dash(Escape(o.Ready)), status(p, o.Status), Escape(Cut(o.Message, 2*widest))}
+		if several {
+			row = append([]string{dash(Escape(o.Namespace))}, row...)
+		}
+		rows = append(rows, row)
+	}
+	return section(w, header, rows)
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func status(p Palette, s string) string {
+	switch s {
+	case "Current":
+		return s
+	case "InProgress", "Terminating":
+		return p.Change(s)
+	}
+	return p.Trouble(Escape(s))
+}
+
+// fold replaces objects of the same sort and state by one row, where they first stand, if they are many.
+func fold(objects []ObjectRow) []ObjectRow {
+	type state struct{ sort, namespace, ready, status string }
+	of := func(o ObjectRow) state { return state{o.Fold, o.Namespace, o.Ready, o.Status} }
+	many := map[state]int{}
+	for _, o := range objects {
+		many[of(o)]++
+	}
+	var out []ObjectRow
+	for _, o := range objects {
+		n := many[of(o)]
+		switch {
+		case o.Fold == "" || n > 0 && n <= unfolded:
+			out = append(out, o)
+		case n > 0:
+			many[of(o)] = -1
+			o.Name = fmt.Sprintf("%s (%d)", o.Fold, n)
+			if o.Ready != "" {
+				o.Ready += " each"
+			}
+			out = append(out, o)
+		}
+	}
+	return out
+}

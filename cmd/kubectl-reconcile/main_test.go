@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets the scripts run the real main, under the names that users and kubectl start it by.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"kubectl-reconcile": main,
+		completer:           main,
+		"reconcile-dev":     main,
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setUp,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"start":      start,
+			"interrupt":  interrupt,
+			"ends":       ends,
+			"await":      await,
+			"problems":   problems,
+			"mode":       mode,
+			"trace":      readTrace,
+			"attributed": attributed,
+			"serves": func(ts *testscript.TestScript, neg bool, args []string) {
+				serves(t.Context(), ts, neg, args)
+			},
+			"occupy":     occupy,
+			"exported":   exported,
+			"binary":     binary,
+			"deploy":     deploy,
+			"atonce":     atOnce,
+			"empty":      empty,
+			"sameevents": sameEvents,
+			"deployed": func(ts *testscript.TestScript, neg bool, args []string) {
+				deployed(t.Context(), ts, neg, args)
+			},
+		},
+	})
+}
+
+// setUp gives a script a home of its own, the manifest of README, and a place for the processes that it starts.
+func setUp(env *testscript.Env) error {
+	manifest, err := os.ReadFile("../../examples/web.yaml")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(env.WorkDir, "web.yaml"), manifest, 0o600); err != nil {
+		return err
+	}
+	env.Setenv("HOME", env.WorkDir)
+	started := processes{}
+	env.Values[processesKey{}] = started
+	env.Defer(started.killAll)
+	return nil
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// room is how many events an output may be behind before the controllers wait for it.
+const room = 1 << 16
+
+// simulated are the controllers of the simulated nodes: they are shown only on demand.
+var simulated = []string{nodes.SchedulerName, nodes.KubeletName}
+
+// outputs are where the trace of a run goes.
+type outputs struct {
+	summary *trace.Summary
+	made    *made
+	sinks   []trace.Sink
+
+	out     io.Writer // of people, or of NDJSON
+	notes   io.Writer // of remarks on the way; not part of the NDJSON
+	quiet   bool
+	buffers []*trace.Buffer
+	blocks  *render.Blocks
+	file    *traceFile
+}
+
+// openOutputs opens all outputs. fail ends the run when one of them fails later.
+func (o *runOptions) openOutputs(fail context.CancelCauseFunc) (*outputs, error) {
+	out := &outputs{summary: trace.NewSummary(), made: newMade(), out: o.streams.Out, notes: o.streams.Out, quiet: o.quiet}
+	out.sinks = append(out.sinks, out.summary, out.made)
+	if o.traceFile != "" {
+		file, err := createTraceFile(o.traceFile)
+		if err != nil {
+			return nil, err
+		}
+		out.file = file
+		out.buffer(&failing{file.Writer, o.traceFile, fail})
+	}
+	if o.json {
+		out.notes = o.streams.ErrOut
+		out.buffer(&failing{trace.NewWriter(o.streams.Out), "stdout", fail})
+		return out, nil
+	}
+	out.blocks = render.NewBlocks(o.streams.Out, render.BlocksOptions{
+		Palette: o.palette, Detail: o.detail, Events: o.events,
+		Aside: simulated, Width: render.TerminalWidth(o.streams.Out),
+	})
+	out.buffer(out.blocks)
+	return out, nil
+}
+
+func (out *outputs) buffer(sink trace.Sink) {
+	buffer := trace.NewBuffer(room, sink)
+	out.buffers = append(out.buffers, buffer)
+	out.sinks = append(out.sinks, buffer)
+}
+
+// startAt says when the run began: lines are timed from then on.
+func (out *outputs) startAt(t time.Time) {
+	if out.blocks != nil {
+		out.blocks.StartAt(t)
+	}
+}
+
+// note writes a remark on the way, safe for a terminal.
+func (out *outputs) note(format string, args ...any) {
+	if out.quiet {
+		return
+	}
+	out.say(format, args...)
+}
+
+// say writes a line of the summary, safe for a terminal.
+func (out *outputs) say(format string, args ...any) {
+	_, _ = fmt.Fprintln(out.notes, render.Escape(fmt.Sprintf(format, args...)))
+}
+
+// parting bounds what is still done after an interrupt, the reading of the final state and the last lines each: the API
+// may be slow, and whoever reads the lines may have stopped to.
+const parting = 500 * time.Millisecond
+
+// outliving returns a context for what is still to be done when ctx ends: it ends by parting later, or when cancelled.
+func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
+	kept, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		select {
+		case <-kept.Done():
+		case <-time.After(parting):
+			cancel()
+		}
+	})
+	return kept, cancel
+}
+
+// cut lets nobody wait for an output any more.
+func (out *outputs) cut() {
+	for _, b := range out.buffers {
+		b.Cut()
+	}
+}
+
+// flush waits until all events so far are written.
+func (out *outputs) flush(ctx context.Context) error {
+	ctx, cancel := outliving(ctx)
+	defer cancel()
+	var errs []error
+	for _, b := range out.buffers {
+		errs = append(errs, b.Close(ctx))
+	}
+	if out.blocks != nil && errors.Join(errs...) == nil {
+		errs = append(errs, out.blocks.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// close ends the trace file and reports whether all of it was written.
+func (out *outputs) close() error {
+	if out.file == nil {
+		return nil
+	}
+	return out.file.close()
+}
+
+// traceFile is the file of --trace-file.
+type traceFile struct {
+	*trace.Writer
+	file *os.File
+}
+
+func createTraceFile(path string) (*traceFile, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600) //nolint:gosec // G304: the user says where
+	if err != nil {
+		return nil, fmt.Errorf("creating the trace file: %w", err)
+	}
+	return &traceFile{trace.NewWriter(file), file}, nil
+}
+
+func (f *traceFile) close() error {
+	if err := f.Err(); err != nil {
+		return errors.Join(incomplete(f.file.Name(), err), f.file.Close())
+	}
+	if err := f.file.Close(); err != nil {
+		return incomplete(f.file.Name(), err)
+	}
+	return nil
+}
+
+// failing ends the run at the first error of a writer: a trace that is not kept is not worth going on for.
+type failing struct {
+	*trace.Writer
+	name string
+	fail context.CancelCauseFunc
+}
+
+// Record implements trace.Sink.
+func (f *failing) Record(e *trace.Event) {
+	f.Writer.Record(e)
+	if err := f.Err(); err != nil {
+		f.fail(incomplete(f.name, err))
+	}
+}
+
+func incomplete(name string, err error) error {
+	return fmt.Errorf("writing the trace to %s, which is not complete: %w", name, err)
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// outputVersion is the apiVersion of all that is printed as JSON or YAML.
+const outputVersion = trace.APIVersion
+
+// pendingKey is a key that would have come back by itself.
+type pendingKey struct {
+	Controller string         `json:"controller"`
+	Key        string         `json:"key"`
+	In         trace.Duration `json:"in"`
+	Retry      int            `json:"retry,omitempty"`
+}
+
+// collect reads the final state of the session's objects into the result. It is read even after an interrupt.
+func (o *runOptions) collect(ctx context.Context, session *runlocal.Session, applied []runlocal.Applied, made []schema.GroupVersionResource, r *result) error {
+	ctx, cancel := outliving(ctx)
+	defer cancel()
+	now := o.clock.Now()
+	for _, d := range session.Pending() {
+		r.pending = append(r.pending, pendingKey{d.Controller, d.Key, trace.Duration(d.Due.Sub(now)), d.Retry})
+	}
+	if len(applied) == 0 {
+		return nil
+	}
+	var errs [2]error
+	r.objects, errs[0] = session.Statuses(ctx, applied)
+	r.made, errs[1] = session.Others(ctx, made, applied)
+	r.judgeAgain()
+	if ctx.Err() != nil && errors.Join(errs[:]...) != nil {
+		return errors.New("the final state is not complete: there was no time to read it all")
+	}
+	return errors.Join(errs[:]...)
+}
+
+// summaryLine is the last line of a run's NDJSON.
+type summaryLine struct {
+	APIVersion  string                    `json:"apiVersion"`
+	Kind        string                    `json:"kind"`
+	Outcome     string                    `json:"outcome"`
+	Elapsed     trace.Duration            `json:"elapsed"`
+	Controllers []trace.ControllerSummary `json:"controllers"`
+	Objects     []objectLine              `json:"objects,omitempty"`
+	Pending     []pendingKey              `json:"pending,omitempty"`
+}
+
+// objectLine is an object's final state.
+type objectLine struct {
+	trace.Object
+	Applied bool   `json:"applied,omitempty"`
+	Status  string `json:"status"`
+	Ready   string `json:"ready,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+func (r *result) line() summaryLine {
+	line := summaryLine{
+		APIVersion: outputVersion, Kind: "TraceSummary", Outcome: r.outcome, Elapsed: trace.Duration(r.elapsed),
+		Controllers: r.controllers, Pending: r.pending,
+	}
+	for i, group := range [][]runlocal.ObjectStatus{r.objects, r.made} {
+		for _, s := range group {
+			line.Objects = append(line.Objects, objectLine{
+				Object: trace.Object{
+					Group: s.Resource.Group, Version: s.Resource.Version, Resource: s.Resource.Resource, Kind: s.Kind.Kind,
+					Namespace: s.Namespace, Name: s.Name,
+				},
+				Applied: i == 0, Status: s.Status.Status, Ready: s.Status.Ready, Message: s.Status.Message,
+			})
+		}
+	}
+	return line
+}
+
+// finish writes the last of the trace, and the summary.
+func (out *outputs) finish(ctx context.Context, o *runOptions, r result) error {
+	if err := out.flush(ctx); err != nil {
+		return err
+	}
+	written := make(chan error, 1) // buffered: a write that hangs ends with the process
+	go func() { written <- o.writeSummary(out, r) }()
+	ctx, cancel := outliving(ctx)
+	defer cancel()
+	select {
+	case err := <-written:
+		return err
+	case <-ctx.Done():
+		return errors.New("writing the summary: nobody reads it")
+	}
+}
+
+func (o *runOptions) writeSummary(out *outputs, r result) error {
+	if !o.json {
+		return o.printSummary(out, r)
+	}
+	enc := json.NewEncoder(out.out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r.line()); err != nil {
+		return fmt.Errorf("writing the summary: %w", err)
+	}
+	return nil
+}
+
+func (o *runOptions) printSummary(out *outputs, r result) error {
+	if r.outcome == broken && len(r.objects) == 0 {
+		return nil // nothing came of it that could be summed up
+	}
+	fmt.Fprintln(out.out)
+	out.say("%s", r.headline(o.until.String())+r.reached())
+	shown := slices.DeleteFunc(slices.Clone(r.controllers), func(c trace.ControllerSummary) bool {
+		return o.detail < render.Verbose && slices.Contains(simulated, c.Controller)
+	})
+	if err := render.ControllerTable(out.out, o.palette, shown); err != nil {
+		return err
+	}
+	if err := render.ObjectTable(out.out, o.palette, objectRows(r)); err != nil {
+		return err
+	}
+	o.printPending(out, r.pending)
+	return nil
+}
+
+// mostPending bounds the keys that are listed as still to come, unless all are asked for.
+const mostPending = 5
+
+func (o *runOptions) printPending(out *outputs, pending []pendingKey) {
+	more := 0
+	if o.detail < render.Verbose && len(pending) > mostPending {
+		pending, more = pending[:mostPending], len(pending)-mostPending
+	}
+	for _, p := range pending {
+		why := "timer"
+		if p.Retry > 0 {
+			why = fmt.Sprintf("retry %d", p.Retry)
+		}
+		out.say("still to come: %s %s in %s (%s)", p.Controller, p.Key, render.Round(p.In), why)
+	}
+	if more > 0 {
+		out.say("still to come: %d more", more)
+	}
+}
+
+func (r *result) headline(goal string) string {
+	after := fmt.Sprintf("after %.2fs", r.elapsed.Seconds())
+	switch r.outcome {
+	case string(untilElapsed):
+		return "ended " + after
+	case string(untilInterrupted):
+		if goal == string(untilInterrupted) {
+			return "ended " + after
+		}
+	case timedOut:
+		return "not " + goal + " " + after
+	case stuck:
+		return "not ready, and nothing left to do, " + after
+	case lapsed:
+		return "not ready any more " + after
+	}
+	return r.outcome + " " + after
+}
+
+// mostReached bounds the objects that the headline names.
+const mostReached = 3
+
+// reached names the objects that are ready, if they are few.
+func (r *result) reached() string {
+	if r.outcome != string(untilReady) || len(r.objects) > mostReached {
+		return ""
+	}
+	var objects []string
+	for _, s := range r.objects {
+		objects = append(objects, strings.TrimSpace(s.String()+" "+s.Status.Ready))
+	}
+	return ": " + strings.Join(objects, ", ")
+}
+
+// objectRows are the rows of the table of objects: each applied one, and what the controllers made of it, folded.
+func objectRows(r result) []render.ObjectRow {
+	var rows []render.ObjectRow
+	for _, s := range r.objects {
+		rows = append(rows, render.ObjectRow{Name: s.String(), Namespace: s.Namespace, Ready: s.Status.Ready, Status: s.Status.Status, Message: s.Status.Message})
+	}
+	for _, s := range r.made {
+		name := strings.ToLower(schema.GroupKind{Group: s.Kind.Group, Kind: s.Kind.Kind}.String())
+		rows = append(rows, render.ObjectRow{Fold: name, Name: s.String(), Namespace: s.Namespace, Ready: s.Status.Ready, Status: s.Status.Status, Message: s.Status.Message})
+	}
+	return rows
+}

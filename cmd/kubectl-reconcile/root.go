@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// completer is the name that kubectl runs a plugin under to ask for completions.
+const completer = "kubectl_complete-reconcile"
+
+// run executes one command line and returns its exit code: 0, or 1 after an error.
+func run(ctx context.Context, argv []string, streams genericiooptions.IOStreams) int {
+	name, args := programName(argv[0]), argv[1:]
+	if name == completer {
+		name, args = displayName("kubectl-reconcile"), append([]string{cobra.ShellCompRequestCmd}, args...)
+	} else {
+		name = displayName(name)
+	}
+	root := newRoot(name, streams)
+	root.SetArgs(args)
+	if err := root.ExecuteContext(ctx); err != nil {
+		printError(streams.ErrOut, err)
+		return 1
+	}
+	return 0
+}
+
+func programName(path string) string {
+	return strings.TrimSuffix(filepath.Base(path), ".exe")
+}
+
+// displayName is what a user types to run the program: "kubectl reconcile" for the plugin kubectl-reconcile.
+func displayName(program string) string {
+	if plugin, ok := strings.CutPrefix(program, "kubectl-"); ok {
+		return "kubectl " + strings.ReplaceAll(plugin, "_", "-")
+	}
+	return program
+}
+
+func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
+	root := &cobra.Command{
+		Use:         "kubectl-reconcile",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		Short:       "Debug Kubernetes controllers",
+		Long: `Debug Kubernetes controllers: run Kubernetes' own controllers on your machine, in an API server that needs no
+cluster, and see why every reconcile happened, what it decided and what it wrote.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noSuchCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	root.AddCommand(newRunCommand(streams), newSandboxCommand(streams), newVersionCommand(streams))
+	return root
+}
+
+// noSuchCommand refuses arguments of the root, which are misspelt commands.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return withHint(unknownError("command", args[0]), suggestion(args[0], names, "`"+cmd.CommandPath()+" --help` lists the commands"))
+}
+
+// flagError adds the nearest flags to the error of a misspelt one.
+func flagError(cmd *cobra.Command, err error) error {
+	help := "`" + cmd.CommandPath() + " --help` lists the flags"
+	_, flag, unknown := strings.Cut(err.Error(), "unknown flag: --")
+	if !unknown {
+		return withHint(err, help)
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	nearest := suggest(flag, names)
+	for i := range nearest {
+		nearest[i] = "--" + nearest[i]
+	}
+	return withHint(err, didYouMean(nearest, help))
+}
+
+// noArguments refuses arguments where there are only flags.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return withHint(unknownError("argument", args[0]), "`"+cmd.CommandPath()+" --help` shows how it is used")
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+func TestNames(t *testing.T) {
+	for _, tt := range []struct{ argv0, program, display, reason string }{
+		{"/usr/local/bin/kubectl-reconcile", "kubectl-reconcile", "kubectl reconcile", "as kubectl starts it"},
+		{"kubectl-reconcile.exe", "kubectl-reconcile", "kubectl reconcile", "on Windows"},
+		{"./kubectl-re_concile", "kubectl-re_concile", "kubectl re-concile", "kubectl looks for an underscore where the user types a dash"},
+		{"reconcile", "reconcile", "reconcile", "started by itself under another name"},
+		{"my_tool", "my_tool", "my_tool", "only kubectl turns dashes into underscores"},
+		{"/opt/kubectl_complete-reconcile", completer, completer, "the name for completion is not shown to anybody"},
+	} {
+		program := programName(tt.argv0)
+		if program != tt.program || displayName(program) != tt.display {
+			t.Errorf("%s is %q, shown as %q; want %q, %q: %s", tt.argv0, program, displayName(program), tt.program, tt.display, tt.reason)
+		}
+	}
+}
+
+func TestRunReturnsExitCodes(t *testing.T) {
+	for _, tt := range []struct {
+		args   []string
+		code   int
+		out    string
+		err    string
+		reason string
+	}{
+		{nil, 0, "Usage:", "", "without arguments: help"},
+		{[]string{"version"}, 0, "Kubernetes v", "", "data goes to stdout"},
+		{[]string{"--no-such-flag"}, 1, "", "error: unknown flag: --no-such-flag\nhint: `kubectl reconcile --help` lists the flags\n", "errors go to stderr, alone"},
+		{[]string{"nonsense"}, 1, "", "error: unknown command \"nonsense\"\nhint: `kubectl reconcile --help` lists the commands\n", "no usage is printed with them"},
+	} {
+		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+		code := run(t.Context(), append([]string{"kubectl-reconcile"}, tt.args...), streams)
+		if code != tt.code || !strings.Contains(out.String(), tt.out) || (tt.out == "") != (out.Len() == 0) || errOut.String() != tt.err {
+			t.Errorf("%q: code %d, stdout %q, stderr %q: %s", tt.args, code, out, errOut, tt.reason)
+		}
+	}
+}
+
+func TestCommandsAreDocumented(t *testing.T) {
+	root := newRoot("kubectl reconcile", genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}})
+	for _, cmd := range root.Commands() {
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: its line in the list of commands is %q", cmd.Name(), cmd.Short)
+		}
+		if strings.Contains(cmd.Example, "%!") {
+			t.Errorf("%s: its example is not filled in: %s", cmd.Name(), cmd.Example)
+		}
+	}
+}

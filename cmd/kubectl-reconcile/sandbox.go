@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+)
+
+const sandboxExample = `  # Serve an API with all controllers and three nodes; in another terminal, use the line that it prints
+  kubectl reconcile sandbox
+  export KUBECONFIG=…
+
+  # Keep the kubeconfig where you want it, and show every reconcile
+  kubectl reconcile sandbox --kubeconfig-out ./sandbox.kubeconfig -v
+
+  # An API server alone, to test a controller of your own against
+  kubectl reconcile sandbox --controller none --nodes 0 --disable-admission-plugins ServiceAccount --kubeconfig-out FILE`
+
+// noControllers is the value of --controller that runs none.
+const noControllers = "none"
+
+// sandboxFlags are the flags of `sandbox`.
+type sandboxFlags struct {
+	sessionFlags
+	listen        string
+	allowRemote   bool
+	kubeconfigOut string
+	enable        []string
+	disable       []string
+	events        bool
+}
+
+func newSandboxCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	f := &sandboxFlags{}
+	cmd := &cobra.Command{
+		Use:   "sandbox",
+		Short: "Serve an API server in memory, with controllers and simulated nodes",
+		Long: `Serve a Kubernetes API in memory, with Kubernetes' own controllers and with simulated nodes, for kubectl and for
+controllers of your own. It lives until it is interrupted, and nothing of it is kept.
+
+It listens on the loopback address only, with TLS and a token that the kubeconfig holds. Your own kubeconfig is not
+touched.`,
+		Example: sandboxExample,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := f.toOptions(streams)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	f.addTo(cmd)
+	return cmd
+}
+
+func (f *sandboxFlags) addTo(cmd *cobra.Command) {
+	f.sessionFlags.addTo(cmd, "*")
+	flags := cmd.Flags()
+	flags.Lookup("controller").Usage += "; none runs none"
+	flags.Lookup("verbose").Usage = "show every reconcile; -vv shows more of each, -vvv all that is logged"
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to serve on; port 0 picks a free one")
+	flags.BoolVar(&f.allowRemote, "allow-remote", false, "permit a --listen address that other machines can reach")
+	flags.StringVar(&f.kubeconfigOut, "kubeconfig-out", "", "write the kubeconfig to this file, and leave it there at the end; by default to a temporary one")
+	flags.StringSliceVar(&f.enable, "enable-admission-plugins", nil, "admission plugins to run beside those that kube-apiserver runs by default")
+	flags.StringSliceVar(&f.disable, "disable-admission-plugins", nil, "admission plugins not to run")
+	flags.BoolVar(&f.events, "events", false, "with -v, show the Events that controllers record")
+	completeWords(cmd, "enable-admission-plugins", admissionPlugins()...)
+	completeWords(cmd, "disable-admission-plugins", admissionPlugins()...)
+}
+
+func (f *sandboxFlags) toOptions(streams genericiooptions.IOStreams) (*runOptions, error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	if f.controllers == noControllers {
+		f.controllers = ""
+	}
+	session, err := f.sessionOptions(noControllers)
+	if err != nil {
+		return nil, err
+	}
+	session.API.Listen, session.API.AllowRemote = f.listen, f.allowRemote
+	session.API.EnableAdmission, session.API.DisableAdmission = f.enable, f.disable
+	session.NoScheduling = f.controllers == "" && f.nodes == 0
+	session.API.DefaultServiceAccounts = !session.NoScheduling
+	exported := streams.Out
+	streams.Out = streams.ErrOut // stdout gets the export line alone, for eval
+	return &runOptions{
+		session: session, until: until{goal: untilInterrupted}, namespace: "default", events: f.events,
+		detail: min(render.Detail(f.verbosity), render.Everything), traceFile: f.traceFile,
+		streams: streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv), clock: clock.RealClock{},
+		serve: func(s *runlocal.Session) (func() error, error) { return export(s, f.kubeconfigOut, exported) },
+	}, nil
+}
+
+// export writes the kubeconfig to path, or else to a temporary file that the returned function removes, and prints the
+// line that makes kubectl use it.
+func export(session *runlocal.Session, path string, out io.Writer) (func() error, error) {
+	remove := func() error { return nil }
+	if path == "" {
+		dir, err := os.MkdirTemp("", "kubectl-reconcile-")
+		if err != nil {
+			return remove, fmt.Errorf("making a place for the kubeconfig: %w", err)
+		}
+		path, remove = filepath.Join(dir, "kubeconfig"), func() error { return os.RemoveAll(dir) }
+	}
+	if err := session.Server().WriteKubeconfig(path); err != nil {
+		return remove, err
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return remove, fmt.Errorf("naming the kubeconfig %s: %w", path, err)
+	}
+	_, err = fmt.Fprintf(out, "export KUBECONFIG=%s\n", shellQuoted(absolute))
+	return remove, err
+}
+
+// shellQuoted quotes a path if a shell would not take it as it is.
+func shellQuoted(path string) string {
+	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%") == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// admissionPlugins are the names of all admission plugins.
+func admissionPlugins() []string {
+	var out []string
+	for _, p := range api.AdmissionPlugins() {
+		out = append(out, p.Name)
+	}
+	return out
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+)
+
+// sessionFlags are the flags that `run` and `sandbox` share: what a session consists of, and how its trace is shown.
+type sessionFlags struct {
+	controllers   string
+	workers       int
+	nodes         int
+	podReadyAfter time.Duration
+	traceFile     string
+	color         render.ColorMode
+	verbosity     int
+}
+
+func (f *sessionFlags) addTo(cmd *cobra.Command, controllers string) {
+	f.color = render.ColorAuto
+	flags := cmd.Flags()
+	flags.StringVar(&f.controllers, "controller", controllers, "controllers to run, by the names and aliases of kube-controller-manager; "+
+		"'*' is all that can run here, -NAME leaves one out")
+	flags.IntVar(&f.workers, "workers", 0, "keys that each controller reconciles at a time; 0 is what kube-controller-manager has, and 4 for the simulated nodes")
+	flags.IntVar(&f.nodes, "nodes", 3, "simulated nodes; with 0, pods stay pending")
+	flags.DurationVar(&f.podReadyAfter, "pod-ready-after", 200*time.Millisecond, "how long a simulated pod runs before it is ready")
+	flags.StringVar(&f.traceFile, "trace-file", "", "write the trace to this file too, as JSON, one event a line")
+	flags.Var(&f.color, "color", "colour the output: auto, always or never")
+	flags.CountVarP(&f.verbosity, "verbose", "v", "show more: all causes, names, fields and reads, and what is logged up to level 4; -vv shows all that is logged")
+	completeWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
+	completeControllers(cmd)
+}
+
+func (f *sessionFlags) validate() error {
+	switch {
+	case f.workers < 0:
+		return fmt.Errorf("--workers %d is negative", f.workers)
+	case f.nodes < 0:
+		return fmt.Errorf("--nodes %d is negative", f.nodes)
+	case f.podReadyAfter < 0:
+		return fmt.Errorf("--pod-ready-after %s is negative", f.podReadyAfter)
+	}
+	return nil
+}
+
+func (f *sessionFlags) detail() render.Detail {
+	return min(render.Normal+render.Detail(f.verbosity), render.Everything)
+}
+
+func (f *sessionFlags) sessionOptions(extra ...string) (runlocal.Options, error) {
+	selected, err := selectControllers(f.controllers, extra...)
+	if err != nil {
+		return runlocal.Options{}, err
+	}
+	return runlocal.Options{
+		API:           api.Options{DefaultServiceAccounts: true},
+		Controllers:   selected,
+		Workers:       f.workers,
+		Nodes:         f.nodes,
+		PodReadyAfter: f.podReadyAfter,
+		Verbosity:     f.detail().LogLevel(),
+	}, nil
+}
+
+// selectControllers finds the controllers of --controller, a comma list. extra are words that the flag takes beside names.
+func selectControllers(list string, extra ...string) ([]controllers.Controller, error) {
+	if list == "" {
+		return nil, nil
+	}
+	selected, err := controllers.Select(strings.Split(list, ","))
+	unknown := (*controllers.UnknownError)(nil)
+	if errors.As(err, &unknown) {
+		return nil, withHint(err, suggestion(unknown.Name, append(unknown.Known, extra...), "controllers are named as kube-controller-manager names them"))
+	}
+	if notRun := (*controllers.NotRunError)(nil); errors.As(err, &notRun) {
+		return nil, withHint(err, "these run here: "+strings.Join(runningControllers(), ", "))
+	}
+	return selected, err
+}
+
+// describe says in a few words what the session consists of.
+func (o *runOptions) describe(session *runlocal.Session) string {
+	text := fmt.Sprintf("Kubernetes %s API ", api.KubernetesVersion())
+	if url := session.Server().URL(); url != "" {
+		text += "at " + url
+	} else {
+		text += "in memory"
+	}
+	if len(o.session.Controllers) > 0 {
+		var names []string
+		for _, c := range o.session.Controllers {
+			names = append(names, c.Short)
+		}
+		text += "; controllers " + strings.Join(names, ", ")
+	}
+	if o.session.NoScheduling {
+		return text
+	}
+	return text + "; simulated nodes: " + strconv.Itoa(o.session.Nodes)
+}

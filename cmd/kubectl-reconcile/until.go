@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// goal is what a run waits for.
+type goal string
+
+const (
+	untilUnset       goal = ""
+	untilInterrupted goal = "interrupted"
+	untilSettled     goal = "settled"
+	untilReady       goal = "ready"
+	untilElapsed     goal = "elapsed"
+)
+
+// until is the value of --until. It implements pflag.Value.
+type until struct {
+	goal  goal
+	after time.Duration
+}
+
+// Set implements pflag.Value.
+func (u *until) Set(s string) error {
+	switch goal(s) {
+	case untilSettled, untilReady:
+		*u = until{goal: goal(s)}
+		return nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return errors.New("must be settled, ready or a duration such as 30s")
+	}
+	*u = until{untilElapsed, d}
+	return nil
+}
+
+// String implements pflag.Value.
+func (u *until) String() string {
+	if u.goal == untilElapsed {
+		return u.after.String()
+	}
+	return string(u.goal)
+}
+
+// Type implements pflag.Value.
+func (u *until) Type() string { return "goal" }
+
+// or is u, or what to wait for if --until was not given.
+func (u *until) or(objects bool) until {
+	switch {
+	case u.goal != untilUnset:
+		return *u
+	case objects:
+		return until{goal: untilReady}
+	}
+	return until{goal: untilInterrupted}
+}
+
+// Why a goal was not reached.
+const (
+	timedOut = "timedOut" // --timeout was over
+	stuck    = "stuck"    // nothing was left that could have led to it
+	lapsed   = "lapsed"   // it was reached, and is not held
+	broken   = "failed"   // an error ended the run
+)
+
+// result is how a run ended.
+type result struct {
+	// outcome is the goal if it was reached, else why it was not, or "interrupted".
+	outcome string
+	elapsed time.Duration
+	err     error
+
+	controllers []trace.ControllerSummary
+	objects     []runlocal.ObjectStatus
+	made        []runlocal.ObjectStatus
+	pending     []pendingKey
+}
+
+// wait waits for the goal, and says how that ended.
+func (o *runOptions) wait(ctx context.Context, session *runlocal.Session, applied []runlocal.Applied) result {
+	limited, cancel := o.limit(ctx)
+	defer cancel()
+	var err error
+	switch o.until.goal {
+	case untilReady:
+		if err = session.WaitReady(limited, applied); err == nil {
+			settleBriefly(limited, session)
+		}
+	case untilSettled:
+		err = session.WaitSettled(limited)
+	default:
+		<-limited.Done()
+		err = limited.Err()
+	}
+	return o.judge(ctx, err)
+}
+
+// limit bounds the wait by --timeout, or by --until if that is a duration.
+func (o *runOptions) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	switch {
+	case o.until.goal == untilElapsed:
+		return context.WithTimeout(ctx, o.until.after)
+	case o.until.goal == untilInterrupted || o.timeout == 0:
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, o.timeout)
+}
+
+// settling bounds how long the controllers may go on after the objects are ready.
+const settling = time.Second
+
+// settleBriefly lets the trace not end in the middle of what the controllers were about to see. The goal is reached
+// whether they settle or not.
+func settleBriefly(ctx context.Context, session *runlocal.Session) {
+	brief, cancel := context.WithTimeout(ctx, settling)
+	defer cancel()
+	_ = session.WaitSettled(brief)
+}
+
+// judge tells reaching the goal from an interrupt, a timeout and an error. ctx is the command's.
+func (o *runOptions) judge(ctx context.Context, err error) result {
+	goal := string(o.until.goal)
+	switch notReady := (*runlocal.NotReadyError)(nil); {
+	case err == nil:
+		return result{outcome: goal}
+	case ctx.Err() != nil:
+		return o.interrupted(ctx)
+	case errors.As(err, &notReady):
+		return result{outcome: stuck}
+	case errors.Is(err, context.DeadlineExceeded) && o.until.goal == untilElapsed:
+		return result{outcome: goal}
+	case errors.Is(err, context.DeadlineExceeded):
+		return result{outcome: timedOut}
+	}
+	return result{outcome: broken, err: err}
+}
+
+// failure is the error of a goal that was not reached, once the objects' final state is known.
+func (r *result) failure(o *runOptions) error {
+	var late []string
+	for _, s := range r.objects {
+		if !s.Status.Current() {
+			late = append(late, strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", s, s.Status.Status, s.Status.Message), ": "))
+		}
+	}
+	text := fmt.Sprintf("not %s after %s", o.until.goal, o.timeout)
+	if r.outcome == stuck {
+		text = "not ready, and nothing is left to do" + o.withinTimeout()
+	}
+	if o.until.goal == untilReady && len(late) > 0 {
+		text += ": " + strings.Join(late[:min(len(late), mostLate)], "; ")
+	}
+	if more := len(late) - mostLate; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	if r.outcome == lapsed {
+		text = "was ready, and is not any more: " + strings.Join(late[:min(len(late), mostLate)], "; ")
+	}
+	switch r.outcome {
+	case lapsed:
+		return errors.New(text)
+	case timedOut:
+		return withHint(errors.New(text), "--timeout gives it more time")
+	case stuck:
+		return withHint(errors.New(text+r.blame()), o.stuckHint(len(r.made) > 0))
+	}
+	return r.err
+}
+
+// withinTimeout is the end of a sentence about what could still happen.
+func (o *runOptions) withinTimeout() string {
+	if o.timeout == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" within --timeout %s", o.timeout)
+}
+
+func (o *runOptions) stuckHint(somethingMade bool) string {
+	switch {
+	case o.session.Nodes == 0:
+		return "without nodes all pods stay pending: --nodes gives it some"
+	case somethingMade:
+		return "" // the controllers did their part
+	}
+	return "it may need a controller that --controller does not name; these run here: " + strings.Join(runningControllers(), ", ")
+}
+
+// blame is the end of a sentence that tells why the first of the pods that are late is.
+func (r *result) blame() string {
+	for _, s := range r.made {
+		if s.Kind.Kind == "Pod" && !s.Status.Current() {
+			return fmt.Sprintf(" (%s: %s)", s, s.Status.Message)
+		}
+	}
+	return ""
+}
+
+// judgeAgain looks at the objects once more at the end: a crash loop is ready for a moment.
+func (r *result) judgeAgain() {
+	if r.outcome == string(untilReady) && slices.ContainsFunc(r.objects, func(s runlocal.ObjectStatus) bool { return !s.Status.Current() }) {
+		r.outcome = lapsed
+	}
+}
+
+// mostLate bounds the objects that an error names.
+const mostLate = 3
+
+// interrupted is no error if there was nothing else to wait for; an output that failed is one.
+func (o *runOptions) interrupted(ctx context.Context) result {
+	switch cause := context.Cause(ctx); {
+	case !errors.Is(cause, context.Canceled):
+		return result{outcome: broken, err: cause}
+	case o.until.goal == untilInterrupted:
+		return result{outcome: string(untilInterrupted)}
+	}
+	return result{outcome: "interrupted", err: fmt.Errorf("interrupted before the goal %q was reached", o.until.String())}
+}

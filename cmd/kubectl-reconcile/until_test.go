@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+)
+
+func TestUntilSet(t *testing.T) {
+	for _, tt := range []struct {
+		in     string
+		want   until
+		text   string
+		reason string
+	}{
+		{"settled", until{goal: untilSettled}, "settled", "a goal"},
+		{"ready", until{goal: untilReady}, "ready", "a goal"},
+		{"30s", until{untilElapsed, 30 * time.Second}, "30s", "a time"},
+		{"1h30m", until{untilElapsed, 90 * time.Minute}, "1h30m0s", "any that Go reads"},
+		{"0", until{untilElapsed, 0}, "0s", "no time at all: only what applying does"},
+		{"-1s", until{}, "", "time does not run backwards"},
+		{"30", until{}, "", "30 of what?"},
+		{"Ready", until{}, "", "goals are lower case"},
+		{"interrupted", until{}, "", "that is what is meant if nothing is said"},
+		{"", until{}, "", "--until= says nothing"},
+	} {
+		var got until
+		err := got.Set(tt.in)
+		if (err == nil) != (tt.want != until{}) || got != tt.want || got.String() != tt.text {
+			t.Errorf("Set(%q): %+v, %q, %v: %s", tt.in, got, got.String(), err, tt.reason)
+		}
+	}
+}
+
+func TestUntilOr(t *testing.T) {
+	for _, tt := range []struct {
+		given   until
+		objects bool
+		want    goal
+		reason  string
+	}{
+		{until{}, true, untilReady, "with objects, they are what one waits for"},
+		{until{}, false, untilInterrupted, "without, one watches until one has seen enough"},
+		{until{goal: untilSettled}, true, untilSettled, "what was asked for counts"},
+		{until{untilElapsed, 0}, true, untilElapsed, "no time at all was asked for as well"},
+	} {
+		if got := tt.given.or(tt.objects); got.goal != tt.want {
+			t.Errorf("%+v.or(%t) = %+v, want %s: %s", tt.given, tt.objects, got, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	broke := errors.New("no space left")
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	failed, fail := context.WithCancelCause(t.Context())
+	fail(broke)
+	notReady := &runlocal.NotReadyError{Objects: []runlocal.ObjectStatus{{}}}
+	for _, tt := range []struct {
+		name    string
+		ctx     context.Context
+		goal    goal
+		err     error
+		outcome string
+		failed  string
+		reason  string
+	}{
+		{"ready", t.Context(), untilReady, nil, "ready", "", "the goal was reached"},
+		{"settled", t.Context(), untilSettled, nil, "settled", "", "the goal was reached"},
+		{"elapsed", t.Context(), untilElapsed, context.DeadlineExceeded, "elapsed", "", "the end of the time was the goal"},
+		{"timed out", t.Context(), untilReady, context.DeadlineExceeded, timedOut, "", "the end of --timeout was not"},
+		{"timed out within", t.Context(), untilSettled, fmt.Errorf("reading: %w", context.DeadlineExceeded), timedOut, "", "however it is told"},
+		{"stuck", t.Context(), untilReady, notReady, stuck, "", "nothing was left to do"},
+		{"broken", t.Context(), untilReady, broke, broken, "no space left", "any other error is one"},
+		{"interrupted", interrupted, untilReady, context.Canceled, "interrupted", `interrupted before the goal "ready" was reached`, "there was something to wait for"},
+		{"interrupted with another error", interrupted, untilReady, errors.New("client closed"), "interrupted", `interrupted before the goal "ready" was reached`, "what was cut off says no more than that"},
+		{"interrupted at last", interrupted, untilReady, nil, "ready", "", "it was reached before"},
+		{"ended", interrupted, untilInterrupted, context.Canceled, "interrupted", "", "that is how such a run ends"},
+		{"output failed", failed, untilReady, context.Canceled, broken, "no space left", "it was no interrupt that ended it"},
+		{"output failed at last", failed, untilInterrupted, context.Canceled, broken, "no space left", "not even where an interrupt would be no error"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := (&runOptions{until: until{goal: tt.goal}}).judge(tt.ctx, tt.err)
+			text := ""
+			if got.err != nil {
+				text = got.err.Error()
+			}
+			if got.outcome != tt.outcome || text != tt.failed {
+				t.Errorf("%q with the error %q, want %q with %q: %s", got.outcome, text, tt.outcome, tt.failed, tt.reason)
+			}
+		})
+	}
+}
+
+func TestFailure(t *testing.T) {
+	object := func(name, status, message string) runlocal.ObjectStatus {
+		s := runlocal.ObjectStatus{Status: inspect.Status{Status: status, Message: message}}
+		s.Kind.Kind, s.Name = "Pod", name
+		return s
+	}
+	var five []runlocal.ObjectStatus
+	for i := range 5 {
+		five = append(five, object(fmt.Sprint(i), "InProgress", ""))
+	}
+	ready := &runOptions{until: until{goal: untilReady}, timeout: time.Minute}
+	settled := &runOptions{until: until{goal: untilSettled}, timeout: time.Minute}
+	for _, tt := range []struct {
+		name   string
+		r      result
+		o      *runOptions
+		want   string
+		reason string
+	}{
+		{"reached", result{outcome: "ready"}, ready, "", "no error"},
+		{"late", result{outcome: timedOut, objects: []runlocal.ObjectStatus{object("good", "Current", ""), object("bad", "Failed", "no image")}}, ready,
+			"not ready after 1m0s: pod/bad is Failed: no image", "the object that is late, and why"},
+		{"no message", result{outcome: timedOut, objects: five[:1]}, ready, "not ready after 1m0s: pod/0 is InProgress", "no colon before nothing"},
+		{"many", result{outcome: timedOut, objects: five}, ready, "not ready after 1m0s: pod/0 is InProgress; pod/1 is InProgress; pod/2 is InProgress; and 2 more", "a few, and how many more"},
+		{"stuck", result{outcome: stuck, objects: five[:1]}, ready, "not ready, and nothing is left to do within --timeout 1m0s: pod/0 is InProgress", "time would not mend it"},
+		{"not settled", result{outcome: timedOut, objects: nil}, settled, "not settled after 1m0s", "no object is to blame"},
+		{"broken", result{outcome: broken, err: errors.New("boom")}, ready, "boom", "the error itself"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := ""
+			if err := tt.r.failure(tt.o); err != nil {
+				text = err.Error()
+			}
+			if diff := cmp.Diff(tt.want, text); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestLimit(t *testing.T) {
+	for _, tt := range []struct {
+		o      runOptions
+		want   time.Duration
+		reason string
+	}{
+		{runOptions{until: until{goal: untilReady}, timeout: time.Hour}, time.Hour, "a goal is waited for that long"},
+		{runOptions{until: until{goal: untilReady}}, 0, "0 waits forever"},
+		{runOptions{until: until{untilElapsed, 2 * time.Hour}, timeout: time.Hour}, 2 * time.Hour, "a time that was asked for is not cut short"},
+		{runOptions{until: until{goal: untilInterrupted}, timeout: time.Hour}, 0, "nor is watching"},
+	} {
+		ctx, cancel := tt.o.limit(t.Context())
+		defer cancel()
+		deadline, bounded := ctx.Deadline()
+		left := time.Until(deadline).Round(time.Minute)
+		if bounded != (tt.want > 0) || bounded && left != tt.want {
+			t.Errorf("%s with --timeout %s ends in %s (%t): %s", tt.o.until.String(), tt.o.timeout, left, bounded, tt.reason)
+		}
+	}
+}
+
+func TestWithoutCutOff(t *testing.T) {
+	refused, full := errors.New("refused"), errors.New("no space left")
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	failed, fail := context.WithCancelCause(t.Context())
+	fail(full)
+	for _, tt := range []struct {
+		name   string
+		ctx    context.Context
+		err    error
+		want   string
+		reason string
+	}{
+		{"none", interrupted, nil, "", "nothing went wrong"},
+		{"running", t.Context(), fmt.Errorf("creating: %w", context.Canceled), "creating: context canceled", "nobody interrupted it"},
+		{"interrupted", interrupted, fmt.Errorf("creating: %w", context.Canceled), "", "the interrupt is told elsewhere"},
+		{"refused before", interrupted, errors.Join(refused, fmt.Errorf("creating: %w", context.Canceled)), "refused", "what was refused before stays an error"},
+		{"output failed", failed, errors.Join(fmt.Errorf("creating: %w", full), refused), "refused", "the output's error is told once"},
+	} {
+		text := ""
+		if err := withoutCutOff(tt.ctx, tt.err); err != nil {
+			text = err.Error()
+		}
+		if text != tt.want {
+			t.Errorf("%s: %q, want %q: %s", tt.name, text, tt.want, tt.reason)
+		}
+	}
+}
