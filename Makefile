@@ -1,0 +1,44 @@
+KUBERNETES := v1.37.1
+STAGING    := v0.37.1
+GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+.PHONY: help build install test race test-clients lint tidy bench clean
+
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+build: ## build bin/kubectl-reconcile
+	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/kubectl-reconcile ./cmd/kubectl-reconcile
+
+install: ## install kubectl-reconcile to GOBIN, where kubectl finds it if that is on PATH
+	CGO_ENABLED=0 go install -ldflags '$(LDFLAGS)' ./cmd/kubectl-reconcile
+
+test: ## run the tests
+	go test ./...
+
+race: ## run the tests of everything concurrent under the race detector
+	go test -race ./pkg/...
+
+test-clients: ## run the real kubectl and a controller-runtime manager against sandbox
+	go -C test/kubectl test ./...
+	go -C test/controllerruntime test ./...
+
+lint: ## run the linters of .golangci.yml
+	go run $(GOLANGCI) run ./...
+
+bench: ## measure start, memory, throughput and the cost of tracing
+	test/bench.sh
+
+tidy: ## re-pin every staging module of Kubernetes, then tidy
+	go mod edit -require k8s.io/kubernetes@$(KUBERNETES)
+	go mod download k8s.io/kubernetes
+	for m in $$(sed -nE 's#^[[:space:]]+(k8s.io/[a-z-]+) v0.0.0$$#\1#p' "$$(go env GOMODCACHE)/k8s.io/kubernetes@$(KUBERNETES)/go.mod"); do \
+		go mod edit -require "$$m@$(STAGING)"; \
+	done
+	go mod tidy
+
+clean: ## remove what was built
+	rm -rf bin dist

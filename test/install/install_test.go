@@ -1,0 +1,157 @@
+// Package install tests that `go install …@version` works, as it does for a user who has no clone.
+package install
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	module = "github.com/kubectl-reconcile/kubectl-reconcile"
+	root   = "../.."
+)
+
+// newVersion returns a version that was never used: the go command takes it for granted that a version does not change.
+func newVersion() string { return fmt.Sprintf("v0.0.0-installtest.%d", time.Now().UnixNano()) }
+
+// TestGoInstall serves the module from a folder, in the layout of a module proxy, and everything else from the module
+// cache, and installs the program from there.
+func TestGoInstall(t *testing.T) {
+	proxy, bin, version := t.TempDir(), t.TempDir(), newVersion()
+	writeProxy(t, filepath.Join(proxy, filepath.FromSlash(module), "@v"), version)
+	cache := goOutput(t, nil, "env", "GOMODCACHE")
+	t.Cleanup(func() { forget(t, cache, version) })
+
+	env := []string{
+		"GOPROXY=file://" + filepath.ToSlash(proxy) + ",file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")),
+		"GONOSUMDB=" + module, "GOFLAGS=-modcacherw", "GOBIN=" + bin,
+	}
+	goOutput(t, env, "install", module+"/cmd/kubectl-reconcile@"+version)
+
+	out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "kubectl-reconcile"), "version").Output()
+	if err != nil {
+		t.Fatalf("running what was installed: %v", err)
+	}
+	if want := "kubectl-reconcile " + version + "\n"; !strings.HasPrefix(string(out), want) {
+		t.Errorf("version says\n%s\nwant %q first: it is read from the build info", out, want)
+	}
+}
+
+// goOutput runs the go command outside any module, with more environment, and returns what it prints.
+func goOutput(t *testing.T, env []string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), env...)
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, problems.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// writeProxy writes what a proxy serves for one version of the module.
+func writeProxy(t *testing.T, dir, version string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"list":            version + "\n",
+		version + ".info": `{"Version":"` + version + `"}`,
+		version + ".mod":  string(mod),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeZip(t, filepath.Join(dir, version+".zip"), module+"@"+version)
+}
+
+// writeZip packs the module as the go command does: without modules below it, and without what is no part of it.
+func writeZip(t *testing.T, file, prefix string) {
+	t.Helper()
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z := zip.NewWriter(f)
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return skip(name)
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		return pack(z, prefix, name)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func skip(dir string) error {
+	if dir == root {
+		return nil
+	}
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	if name := filepath.Base(dir); err == nil || name == ".git" || name == "bin" || name == "dist" {
+		return filepath.SkipDir
+	}
+	return nil
+}
+
+func pack(z *zip.Writer, prefix, name string) error {
+	inside, err := filepath.Rel(root, name)
+	if err != nil {
+		return err
+	}
+	w, err := z.Create(path.Join(prefix, filepath.ToSlash(inside)))
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// forget removes the version from the module cache.
+func forget(t *testing.T, cache, version string) {
+	t.Helper()
+	unpacked := filepath.Join(cache, filepath.FromSlash(module)+"@"+version)
+	downloaded, err := filepath.Glob(filepath.Join(cache, "cache", "download", filepath.FromSlash(module), "@v", version+".*"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, name := range append(downloaded, unpacked) {
+		if err := os.RemoveAll(name); err != nil {
+			t.Errorf("clearing the module cache: %v", err)
+		}
+	}
+}
