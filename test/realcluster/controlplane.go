@@ -1,0 +1,135 @@
+package realcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func (c *Cluster) startEtcd(clientPort, peerPort int) error {
+	client := "http://127.0.0.1:" + strconv.Itoa(clientPort)
+	peer := "http://127.0.0.1:" + strconv.Itoa(peerPort)
+	_, err := c.home.start("etcd", nil, c.programs.Path("etcd"),
+		"--data-dir", filepath.Join(c.home.dir, "etcd"),
+		"--listen-client-urls", client, "--advertise-client-urls", client,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer,
+		"--unsafe-no-fsync", // what is lost with the machine is not missed
+		"--log-level", "warn",
+	)
+	return err
+}
+
+// auditPolicy has kube-apiserver log each request once, when it is answered. Watches end with the server.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted, Panic]
+omitManagedFields: true
+rules:
+- level: Metadata
+  verbs: [create, update, patch, delete, deletecollection]
+`
+
+// ServiceRange is where Services get their addresses from: the embedded API's is the same.
+const ServiceRange = "10.96.0.0/12"
+
+func (c *Cluster) startAPIServer(etcdPort int) error {
+	dir := c.home.dir
+	if err := errors.Join(c.writeUsers(), writeFile(dir, "audit-policy.yaml", []byte(auditPolicy))); err != nil {
+		return err
+	}
+	_, err := c.home.start("kube-apiserver", nil, c.programs.Path("kube-apiserver"),
+		"--etcd-servers=http://127.0.0.1:"+strconv.Itoa(etcdPort),
+		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(c.port),
+		"--advertise-address=192.0.2.1", // goes into the Endpoints of the Service kubernetes, where a loopback address is refused
+		"--tls-cert-file="+filepath.Join(dir, "server.crt"), "--tls-private-key-file="+filepath.Join(dir, "server.key"),
+		"--cert-dir="+dir,
+		"--client-ca-file="+filepath.Join(dir, "ca.crt"),
+		"--token-auth-file="+filepath.Join(dir, "tokens.csv"),
+		"--authorization-mode=Node,RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file="+filepath.Join(dir, "sa.pub"),
+		"--service-account-signing-key-file="+filepath.Join(dir, "sa.key"),
+		"--service-cluster-ip-range="+ServiceRange,
+		"--allow-privileged=true",
+		"--disable-admission-plugins="+strings.Join(c.options.DisableAdmission, ","),
+		"--audit-policy-file="+filepath.Join(dir, "audit-policy.yaml"), "--audit-log-path="+c.AuditLog(), "--audit-log-mode=blocking",
+	)
+	return err
+}
+
+// awaitAPIServer waits until the server says that all of it is ready, and has made what every cluster has.
+func (c *Cluster) awaitAPIServer(ctx context.Context) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	err = c.home.await(ctx, "kube-apiserver to be ready", func(ctx context.Context) (bool, error) {
+		var code int
+		result := client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).StatusCode(&code)
+		return code == http.StatusOK, result.Error()
+	})
+	if err != nil {
+		return err
+	}
+	return c.home.await(ctx, "the namespace default", func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
+		return err == nil, err
+	})
+}
+
+// serviceAccounts is the controller without which every pod is refused.
+const serviceAccounts = "serviceaccount-controller"
+
+func (c *Cluster) startControllers(ctx context.Context) error {
+	names := slices.Clone(c.options.Controllers)
+	if len(names) == 0 {
+		return nil
+	}
+	if !slices.Contains(names, "*") && !slices.Contains(names, serviceAccounts) {
+		names = append(names, serviceAccounts)
+	}
+	dir := c.home.dir
+	_, err := c.home.start("kube-controller-manager", nil, c.programs.Path("kube-controller-manager"),
+		"--kubeconfig="+c.kubeconfig(controllerManager),
+		"--controllers="+strings.Join(names, ","),
+		"--use-service-account-credentials=true", // each controller is a user of its own, whom the audit log names
+		"--service-account-private-key-file="+filepath.Join(dir, "sa.key"),
+		"--root-ca-file="+filepath.Join(dir, "ca.crt"),
+		"--cluster-signing-cert-file="+filepath.Join(dir, "ca.crt"), "--cluster-signing-key-file="+filepath.Join(dir, "ca.key"),
+		"--leader-elect=false", "--secure-port=0",
+	)
+	if err != nil {
+		return err
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	return c.home.await(ctx, "kube-controller-manager to make a ServiceAccount", func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+func (c *Cluster) startScheduler(context.Context) error {
+	if !c.options.Scheduler {
+		return nil
+	}
+	_, err := c.home.start("kube-scheduler", nil, c.programs.Path("kube-scheduler"),
+		"--kubeconfig="+c.kubeconfig(scheduler), "--leader-elect=false", "--secure-port=0")
+	if err != nil {
+		return fmt.Errorf("running the scheduler: %w", err)
+	}
+	return nil
+}
