@@ -11,7 +11,7 @@ import (
 
 // Users of the control plane. RBAC knows the names of Kubernetes' own.
 const (
-	admin             = "admin"
+	admin             = "kubernetes-admin"
 	controllerManager = "system:kube-controller-manager"
 	scheduler         = "system:kube-scheduler"
 	kwok              = "kwok"
@@ -25,7 +25,7 @@ func token(user string) string { return "token-of-" + strings.ReplaceAll(user, "
 func (c *Cluster) writeUsers() error {
 	var lines []string
 	for user, group := range map[string]string{admin: "system:masters", kwok: "system:masters", controllerManager: "", scheduler: ""} {
-		lines = append(lines, fmt.Sprintf("%s,%s,%s,%s", token(user), user, user, group))
+		lines = append(lines, fmt.Sprintf("%s,%s,,%s", token(user), user, group))
 		if err := c.writeKubeconfig(user); err != nil {
 			return err
 		}

@@ -1,0 +1,104 @@
+package apidiff
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Answer is what a server answered to a step: a tree of what is compared, with the keys code, type, headers, warnings, body, and
+// events and end for a stream. Values are those of JSON, numbers as json.Number.
+type Answer map[string]any
+
+// Code is the HTTP status, 0 if there was no answer.
+func (a Answer) Code() int {
+	code, _ := a["code"].(int)
+	return code
+}
+
+// comparedHeaders are the headers, beside type and warnings, that clients act on.
+var comparedHeaders = []string{"Allow", "Cache-Control", "Content-Encoding", "Location", "Retry-After", "Www-Authenticate"}
+
+// headOf is the answer without its body.
+func headOf(r *http.Response) Answer {
+	headers := map[string]any{}
+	for _, name := range comparedHeaders {
+		if value := r.Header.Get(name); value != "" {
+			headers[name] = value
+		}
+	}
+	warnings := []any{}
+	for _, warning := range r.Header.Values("Warning") {
+		warnings = append(warnings, warning)
+	}
+	return Answer{"code": r.StatusCode, "type": r.Header.Get("Content-Type"), "headers": headers, "warnings": warnings}
+}
+
+// readBody is the answer's body: a tree for JSON and YAML, text for other text. Of a binary answer only the first bytes are kept,
+// which say what it is: the rest holds identifiers and times that cannot be normalised.
+func readBody(r *http.Response) (any, error) {
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		if data, err = gunzip(data); err != nil {
+			return nil, fmt.Errorf("unpacking the answer: %w", err)
+		}
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		kind = ""
+	}
+	switch {
+	case len(data) == 0:
+		return nil, nil
+	case kind == jsonType:
+		return decode(data)
+	case kind == "application/yaml":
+		if data, err = yaml.YAMLToJSON(data); err != nil {
+			return nil, err
+		}
+		return decode(data)
+	case utf8.Valid(data) && !strings.Contains(kind, "protobuf"):
+		return string(data), nil
+	}
+	return fmt.Sprintf("binary, starting with %x", data[:min(4, len(data))]), nil
+}
+
+func gunzip(data []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
+}
+
+// readEvents reads a stream of JSON documents: count of them, or with ended all until the server ends it. What cuts it short
+// becomes part of the answer.
+func readEvents(a Answer, r *http.Response, count int, ended bool) {
+	decoder := newDecoder(r.Body)
+	events := []any{}
+	for ended || len(events) < count {
+		var event any
+		err := decoder.Decode(&event)
+		if errors.Is(err, io.EOF) {
+			a["end"] = "ended by the server"
+			break
+		}
+		if err != nil {
+			a["end"] = fmt.Sprintf("no further event after %d: %v", len(events), err)
+			break
+		}
+		events = append(events, event)
+	}
+	a["events"] = events
+}

@@ -1,0 +1,129 @@
+package apidiff
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Load reads the files *.yaml of fsys, sorted by name. It is strict: an unknown or repeated field, a placeholder that no earlier
+// step saves, a step that cannot mean what it says, each is an error, and all of them are returned.
+func Load(fsys fs.FS) ([]File, error) {
+	names, err := fs.Glob(fsys, "*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("listing the corpus: %w", err)
+	}
+	slices.Sort(names)
+	var files []File
+	var problems []error
+	for _, name := range names {
+		data, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return nil, fmt.Errorf("reading %q: %w", name, err)
+		}
+		file, err := parseFile(strings.TrimSuffix(path.Base(name), ".yaml"), data)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("reading %q: %w", name, err))
+			continue
+		}
+		files = append(files, *file)
+	}
+	if len(names) == 0 {
+		problems = append(problems, errors.New("the corpus is empty"))
+	}
+	return files, errors.Join(problems...)
+}
+
+// parseFile reads one file of the corpus.
+func parseFile(name string, data []byte) (*File, error) {
+	f := &File{Name: name, text: string(data)}
+	if err := yaml.UnmarshalStrict(data, f); err != nil {
+		return nil, err
+	}
+	var problems []error
+	if f.About == "" {
+		problems = append(problems, errors.New("about is missing"))
+	}
+	if len(f.Steps) == 0 {
+		problems = append(problems, errors.New("there are no steps"))
+	}
+	known := map[string]bool{"ns": true}
+	seen := map[string]bool{}
+	for i := range f.Steps {
+		step := &f.Steps[i]
+		for _, err := range append(step.problems(known), step.saves(known)...) {
+			problems = append(problems, fmt.Errorf("step %d (%q): %w", i, step.Name, err))
+		}
+		if seen[step.Name] {
+			problems = append(problems, fmt.Errorf("step %d: the name %q is taken", i, step.Name))
+		}
+		seen[step.Name] = true
+	}
+	return f, errors.Join(problems...)
+}
+
+// stepName is what a step may be called: it is part of reports and of globs in meant.yaml.
+var stepName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+
+// problems are what is wrong with a step; known are the placeholders that have values before it.
+func (s *Step) problems(known map[string]bool) []error {
+	var found []error
+	bad := func(wrong bool, format string, args ...any) {
+		if wrong {
+			found = append(found, fmt.Errorf(format, args...))
+		}
+	}
+	watch := s.Method == methodWatch
+	bad(!stepName.MatchString(s.Name), "the name must match %s", stepName)
+	bad(!slices.Contains([]string{"GET", "POST", "PUT", "PATCH", "DELETE", methodWatch}, s.Method), "unknown method %q", s.Method)
+	bad(!strings.HasPrefix(s.Path, "/"), "the path must start with a slash")
+	bad(s.Method == "PATCH" && s.Type == "", "a PATCH needs a type")
+	bad(s.Body != nil && s.Raw != "", "body and raw exclude each other")
+	bad((s.Method == "GET" || watch) && (s.Body != nil || s.Raw != ""), "a %s has no body", s.Method)
+	bad(watch != (s.Events > 0 || s.Ended), "events or ended belong to a WATCH, and a WATCH needs one of them")
+	bad(s.Events > 0 && s.Ended, "events and ended exclude each other")
+	bad(s.Until != nil && s.Method != "GET", "until is for a GET")
+	bad(s.Until != nil && s.Until.Value == nil, "until needs a value")
+	bad(s.Setup && s.Code != 0, "a setup step must succeed, so it has no code")
+	texts := []string{s.Path, string(s.Body), s.Raw, s.Accept}
+	for _, header := range s.Headers {
+		texts = append(texts, header)
+	}
+	for _, text := range texts {
+		for _, name := range placeholders(text) {
+			bad(!known[name], "unknown placeholder {{%s}}", name)
+		}
+	}
+	return found
+}
+
+// saves adds what the step saves to known and reports paths that cannot be read.
+func (s *Step) saves(known map[string]bool) []error {
+	var found []error
+	paths := slices.Clone(s.Keep)
+	if s.Until != nil {
+		paths = append(paths, s.Until.Path)
+	}
+	for name, p := range s.Save {
+		if !placeholderName.MatchString(name) {
+			found = append(found, fmt.Errorf("save: %q cannot be the name of a placeholder", name))
+		}
+		if known[name] {
+			found = append(found, fmt.Errorf("save: %q has a value already", name))
+		}
+		known[name] = true
+		paths = append(paths, p)
+	}
+	for _, p := range paths {
+		if _, err := parsePath(p); err != nil {
+			found = append(found, err)
+		}
+	}
+	return found
+}

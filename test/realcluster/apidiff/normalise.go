@@ -1,0 +1,149 @@
+package apidiff
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// normaliser replaces what two servers cannot have in common by words, over all answers of one side to one file. What the file
+// itself contains is left alone.
+//
+// Identifiers, resource versions of objects, names that the server completed, and addresses and ports that it handed out are called
+// after the step and the path where they were first seen, so that it still shows when one of them changes, or does not.
+type normaliser struct {
+	literal string // the file's text
+	host    string
+	now     time.Time
+
+	words map[string]string // by value; applied to whole strings and to parts of strings
+	order []string          // of words, longest first
+	// versions are words for the resource versions of objects. They are numbers, so they are applied only where one is expected.
+	versions map[string]string
+	ports    map[string]string // likewise
+}
+
+func newNormaliser(literal, host string) *normaliser {
+	return &normaliser{
+		literal:  literal,
+		host:     host,
+		now:      time.Now(),
+		words:    map[string]string{},
+		versions: map[string]string{},
+		ports:    map[string]string{},
+	}
+}
+
+var (
+	uidPattern  = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	timePattern = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+	jwtPattern  = regexp.MustCompile(`\beyJ[\w-]+\.[\w-]+\.[\w-]+`)
+	// versionText are resource versions in messages.
+	versionText = regexp.MustCompile(`(resource ?[vV]ersion: |current: |old resource version: \d+ \()\d+`)
+	agePattern  = regexp.MustCompile(`^(\d+[ydhms])+$`)
+)
+
+// nearby is how far from the present a time may be to count as one that the server made.
+const nearby = 48 * time.Hour
+
+// learn finds the values of the answer that get words.
+func (n *normaliser) learn(step string, answer Answer) {
+	n.learnTree(step, "", map[string]any(answer))
+	n.order = slices.SortedFunc(maps.Keys(n.words), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+	})
+}
+
+func (n *normaliser) learnTree(step, path string, node any) {
+	switch node := node.(type) {
+	case map[string]any:
+		n.learnObject(step, path, node)
+		for _, key := range slices.Sorted(maps.Keys(node)) {
+			n.learnTree(step, path+"."+key, node[key])
+		}
+	case []any:
+		for i, item := range node {
+			n.learnTree(step, fmt.Sprintf("%s[%d]", path, i), item)
+		}
+	case string:
+		for _, uid := range uidPattern.FindAllString(node, -1) {
+			n.name(n.words, uid, fmt.Sprintf("<uid %s %s>", step, path))
+		}
+	}
+}
+
+// learnObject looks at the fields whose values a server makes up.
+func (n *normaliser) learnObject(step, path string, node map[string]any) {
+	if version, ok := node["resourceVersion"].(string); ok && node["uid"] != nil {
+		n.name(n.versions, version, fmt.Sprintf("<version %s %s>", step, path))
+	}
+	name, _ := node["name"].(string)
+	if prefix, ok := node["generateName"].(string); ok && prefix != "" && name != prefix && strings.HasPrefix(name, prefix) {
+		n.name(n.words, name, fmt.Sprintf("%s<name %s>", prefix, step))
+	}
+	ips, _ := node["clusterIPs"].([]any)
+	for i, value := range append([]any{node["clusterIP"]}, ips...) {
+		if ip, ok := value.(string); ok && ip != "" && ip != "None" {
+			n.name(n.words, ip, fmt.Sprintf("<ip %s %s.clusterIPs[%d]>", step, path, max(0, i-1)))
+		}
+	}
+	for _, key := range []string{"nodePort", "healthCheckNodePort"} {
+		if port, ok := node[key].(json.Number); ok {
+			n.name(n.ports, port.String(), fmt.Sprintf("<port %s %s>", step, path))
+		}
+	}
+}
+
+// name gives value a word, unless it has one or stands in the file.
+func (n *normaliser) name(words map[string]string, value, word string) {
+	if _, ok := words[value]; !ok && value != "" && !strings.Contains(n.literal, value) {
+		words[value] = word
+	}
+}
+
+// apply is a copy of tree with words in place of values.
+func (n *normaliser) apply(node any) any {
+	switch node := node.(type) {
+	case map[string]any:
+		if _, ok := node["columnDefinitions"]; ok {
+			n.forgetAges(node)
+		}
+		applied := make(map[string]any, len(node))
+		for key, value := range node {
+			applied[n.text(key)] = n.field(node, key, value)
+		}
+		return applied
+	case []any:
+		applied := make([]any, len(node))
+		for i, item := range node {
+			applied[i] = n.apply(item)
+		}
+		return applied
+	case string:
+		return n.text(node)
+	}
+	return node
+}
+
+// field applies what depends on the field's name.
+func (n *normaliser) field(parent map[string]any, key string, value any) any {
+	text, isText := value.(string)
+	number, isNumber := value.(json.Number)
+	switch {
+	case key == "resourceVersion" && isText && text != "" && !strings.Contains(n.literal, `"`+text+`"`):
+		if word, ok := n.versions[text]; ok && parent["uid"] != nil {
+			return word
+		}
+		return "<version>"
+	case key == "continue" && isText && text != "":
+		return "<continue>"
+	case isNumber && n.ports[number.String()] != "" && strings.HasSuffix(strings.ToLower(key), "nodeport"):
+		return n.ports[number.String()]
+	}
+	return n.apply(value)
+}

@@ -1,0 +1,75 @@
+package apidiff
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// text replaces what is known or recognised in a string.
+func (n *normaliser) text(s string) string {
+	for _, value := range n.order {
+		s = strings.ReplaceAll(s, value, n.words[value])
+	}
+	s = strings.ReplaceAll(s, n.host, "<server>")
+	s = timePattern.ReplaceAllStringFunc(s, n.time)
+	s = jwtPattern.ReplaceAllString(s, "<token>")
+	s = versionText.ReplaceAllStringFunc(s, n.version)
+	return s
+}
+
+// time is a word for a time that the server made, and the time itself otherwise. The fraction's length is part of the word, for
+// it is part of a field's format.
+func (n *normaliser) time(s string) string {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil || t.Sub(n.now).Abs() > nearby || strings.Contains(n.literal, s) {
+		return s
+	}
+	if _, fraction, ok := strings.Cut(s, "."); ok {
+		return "<time with " + fractionName(len(strings.TrimRight(fraction, "Z"))) + ">"
+	}
+	return "<time>"
+}
+
+func fractionName(digits int) string {
+	switch digits {
+	case 6:
+		return "microseconds"
+	case 9:
+		return "nanoseconds"
+	default:
+		return "a fraction"
+	}
+}
+
+// version hides the number at the end of a message's text, unless the file has it.
+func (n *normaliser) version(s string) string {
+	cut := strings.LastIndexAny(s, " (") + 1
+	if strings.Contains(n.literal, s[cut:]) {
+		return s
+	}
+	return s[:cut] + "<version>"
+}
+
+// forgetAges hides the ages in a Table's rows; they depend on how fast the server is.
+func (n *normaliser) forgetAges(table map[string]any) {
+	columns, _ := table["columnDefinitions"].([]any)
+	rows, _ := table["rows"].([]any)
+	for _, row := range rows {
+		object, _ := row.(map[string]any)
+		cells, _ := object["cells"].([]any)
+		for i, cell := range cells {
+			text, ok := cell.(string)
+			if ok && i < len(columns) && isAge(columns[i]) && agePattern.MatchString(text) {
+				cells[i] = "<age>"
+			}
+		}
+	}
+}
+
+// isAge says whether a column shows how long ago something was.
+func isAge(column any) bool {
+	object, _ := column.(map[string]any)
+	name, _ := object["name"].(string)
+	return slices.Contains([]string{"Age", "Created At", "Last Seen", "First Seen", "Duration", "Last Schedule"}, name)
+}
