@@ -8,7 +8,7 @@
 //	about: what this file is for
 //	steps:
 //	- name: create                  # unique in the file; the step is called FILE/create
-//	  method: POST                  # GET POST PUT PATCH DELETE; WATCH is a GET that is read as a stream
+//	  method: POST                  # GET (the default) POST PUT PATCH DELETE; WATCH is a GET that is read as a stream
 //	  path: /api/v1/namespaces/{{ns}}/configmaps
 //	  body: {metadata: {name: a}}   # sent as JSON; or raw: text that is sent as it is; or neither
 //	  save: {rv: .metadata.resourceVersion}

@@ -1,6 +1,7 @@
 package apidiff
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,9 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Load reads the files *.yaml of fsys, sorted by name. It is strict: an unknown or repeated field, a placeholder that no earlier
+// Load reads those files *.yaml of fsys whose names without .yaml match wanted, sorted by name; nil reads all. It is strict: an unknown or repeated field, a placeholder that no earlier
 // step saves, a step that cannot mean what it says, each is an error, and all of them are returned.
-func Load(fsys fs.FS) ([]File, error) {
+func Load(fsys fs.FS, wanted *regexp.Regexp) ([]File, error) {
 	names, err := fs.Glob(fsys, "*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("listing the corpus: %w", err)
@@ -23,19 +24,23 @@ func Load(fsys fs.FS) ([]File, error) {
 	var files []File
 	var problems []error
 	for _, name := range names {
+		short := strings.TrimSuffix(path.Base(name), ".yaml")
+		if wanted != nil && !wanted.MatchString(short) {
+			continue
+		}
 		data, err := fs.ReadFile(fsys, name)
 		if err != nil {
 			return nil, fmt.Errorf("reading %q: %w", name, err)
 		}
-		file, err := parseFile(strings.TrimSuffix(path.Base(name), ".yaml"), data)
+		file, err := parseFile(short, data)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("reading %q: %w", name, err))
 			continue
 		}
 		files = append(files, *file)
 	}
-	if len(names) == 0 {
-		problems = append(problems, errors.New("the corpus is empty"))
+	if len(files)+len(problems) == 0 {
+		problems = append(problems, errors.New("there are no such files in the corpus"))
 	}
 	return files, errors.Join(problems...)
 }
@@ -57,6 +62,7 @@ func parseFile(name string, data []byte) (*File, error) {
 	seen := map[string]bool{}
 	for i := range f.Steps {
 		step := &f.Steps[i]
+		step.Method = cmp.Or(step.Method, "GET")
 		for _, err := range append(step.problems(known), step.saves(known)...) {
 			problems = append(problems, fmt.Errorf("step %d (%q): %w", i, step.Name, err))
 		}
@@ -69,7 +75,7 @@ func parseFile(name string, data []byte) (*File, error) {
 }
 
 // stepName is what a step may be called: it is part of reports and of globs in meant.yaml.
-var stepName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+var stepName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 .,-]*$`)
 
 // problems are what is wrong with a step; known are the placeholders that have values before it.
 func (s *Step) problems(known map[string]bool) []error {
@@ -81,14 +87,14 @@ func (s *Step) problems(known map[string]bool) []error {
 	}
 	watch := s.Method == methodWatch
 	bad(!stepName.MatchString(s.Name), "the name must match %s", stepName)
-	bad(!slices.Contains([]string{"GET", "POST", "PUT", "PATCH", "DELETE", methodWatch}, s.Method), "unknown method %q", s.Method)
+	bad(!slices.Contains([]string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", methodWatch}, s.Method), "unknown method %q", s.Method)
 	bad(!strings.HasPrefix(s.Path, "/"), "the path must start with a slash")
 	bad(s.Method == "PATCH" && s.Type == "", "a PATCH needs a type")
 	bad(s.Body != nil && s.Raw != "", "body and raw exclude each other")
 	bad((s.Method == "GET" || watch) && (s.Body != nil || s.Raw != ""), "a %s has no body", s.Method)
 	bad(watch != (s.Events > 0 || s.Ended), "events or ended belong to a WATCH, and a WATCH needs one of them")
 	bad(s.Events > 0 && s.Ended, "events and ended exclude each other")
-	bad(s.Until != nil && s.Method != "GET", "until is for a GET")
+	bad(s.Until != nil && s.Method != "GET" && !strings.Contains(s.Path, "dryRun=All"), "until is for a GET or a dry run")
 	bad(s.Until != nil && s.Until.Value == nil, "until needs a value")
 	bad(s.Setup && s.Code != 0, "a setup step must succeed, so it has no code")
 	texts := []string{s.Path, string(s.Body), s.Raw, s.Accept}

@@ -19,10 +19,10 @@ type File struct {
 
 // Step is one request.
 type Step struct {
-	// Name is unique in the file.
+	// Name is unique in the file: letters, digits, spaces, dots, commas, hyphens.
 	Name string `json:"name"`
-	// Method is GET, POST, PUT, PATCH or DELETE, or WATCH for a GET that is read as a stream of events.
-	Method string `json:"method"`
+	// Method is GET, HEAD, OPTIONS, POST, PUT, PATCH or DELETE, or WATCH for a GET that is read as a stream of events; GET if it is not given.
+	Method string `json:"method,omitempty"`
 	// Path is the path with its query.
 	Path string `json:"path"`
 	// Accept is application/json if empty.
@@ -39,7 +39,7 @@ type Step struct {
 	// Events is how many events a WATCH reads before it hangs up; with Ended it reads until the server ends the stream.
 	Events int  `json:"events,omitempty"`
 	Ended  bool `json:"ended,omitempty"`
-	// Until repeats a GET until its answer is as wanted, for ten seconds at most; the last answer is compared.
+	// Until repeats a GET or a dry run until its answer is as wanted, for ten seconds at most; the last answer is compared.
 	Until *Until `json:"until,omitempty"`
 	// Keep limits the comparison of the body to these paths; none compares all of it.
 	Keep []string `json:"keep,omitempty"`
