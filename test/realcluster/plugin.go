@@ -24,8 +24,15 @@ type Sandbox struct {
 	process *process
 }
 
-// BuildPlugin builds the plugin of this checkout and returns its file. It does nothing if nothing has changed.
+// pluginVariable names a file that is the plugin under test, instead of what the checkout makes: a release, for instance.
+const pluginVariable = "KUBECTL_RECONCILE"
+
+// BuildPlugin builds the plugin of this checkout and returns its file. It does nothing if nothing has changed, or if the
+// environment variable KUBECTL_RECONCILE names the file.
 func BuildPlugin(ctx context.Context) (string, error) {
+	if program := os.Getenv(pluginVariable); program != "" {
+		return program, nil
+	}
 	module, err := moduleRoot(ctx)
 	if err != nil {
 		return "", err

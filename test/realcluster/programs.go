@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -117,8 +118,8 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return filepath.Dir(file), nil
 }
 
-// notForName is what a folder's name had better not have.
-var notForName = regexp.MustCompile(`[^A-Za-z0-9.]+`)
+// moduleVersion is a module and its version, as go.mod names what it requires.
+var moduleVersion = regexp.MustCompile(`[a-z0-9.-]+\.[a-z]+/\S+ v\d\S+`)
 
 // cacheFolder is where the programs belong: named for the version of Kubernetes and all else that they are built from.
 func cacheFolder(module string) (string, error) {
@@ -130,12 +131,15 @@ func cacheFolder(module string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the versions of the programs: %w", err)
 	}
-	sum := sha256.Sum256([]byte(string(mod) + runtime.Version() + runtime.GOOS + runtime.GOARCH))
-	version := regexp.MustCompile(`k8s.io/kubernetes (\S+)`).FindSubmatch(mod)
-	if version == nil {
+	versions := moduleVersion.FindAllString(string(mod), -1)
+	at := slices.IndexFunc(versions, func(v string) bool { return strings.HasPrefix(v, "k8s.io/kubernetes ") })
+	if at < 0 {
 		return "", fmt.Errorf("%s/go.mod does not require k8s.io/kubernetes", module)
 	}
-	name := notForName.ReplaceAllString(string(version[1]), "-") + "-" + hex.EncodeToString(sum[:6])
+	_, kubernetes, _ := strings.Cut(versions[at], " ")
+	slices.Sort(versions)
+	sum := sha256.Sum256([]byte(strings.Join(append(versions, runtime.Version(), runtime.GOOS, runtime.GOARCH), "\n")))
+	name := kubernetes + "-" + hex.EncodeToString(sum[:6])
 	parent := filepath.Join(cache, "kubectl-reconcile", "realcluster")
 	if err := os.MkdirAll(parent, 0o750); err != nil {
 		return "", fmt.Errorf("making the cache folder: %w", err)
