@@ -85,6 +85,10 @@ func (c *Cluster) awaitAPIServer(ctx context.Context) error {
 	})
 }
 
+// rate is how many requests a second Kubernetes' own clients may send: so many that it is no limit. By default a thousand
+// pods take the controllers nearly a minute, most of which they wait.
+const rate = "5000"
+
 // serviceAccounts is the controller without which every pod is refused.
 const serviceAccounts = "serviceaccount-controller"
 
@@ -105,6 +109,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 		"--root-ca-file="+filepath.Join(dir, "ca.crt"),
 		"--cluster-signing-cert-file="+filepath.Join(dir, "ca.crt"), "--cluster-signing-key-file="+filepath.Join(dir, "ca.key"),
 		"--leader-elect=false", "--secure-port=0",
+		"--kube-api-qps="+rate, "--kube-api-burst="+rate,
 	)
 	if err != nil {
 		return err
@@ -122,14 +127,22 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	})
 }
 
+// schedulerConfig is what kube-scheduler has no flags for.
+const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: %q, qps: ` + rate + `, burst: ` + rate + `}
+`
+
 func (c *Cluster) startScheduler(context.Context) error {
 	if !c.options.Scheduler {
 		return nil
 	}
-	_, err := c.home.start("kube-scheduler", nil, c.programs.Path("kube-scheduler"),
-		"--kubeconfig="+c.kubeconfig(scheduler), "--leader-elect=false", "--secure-port=0")
-	if err != nil {
-		return fmt.Errorf("running the scheduler: %w", err)
+	config := fmt.Sprintf(schedulerConfig, c.kubeconfig(scheduler))
+	if err := writeFile(c.home.dir, "scheduler.yaml", []byte(config)); err != nil {
+		return err
 	}
-	return nil
+	_, err := c.home.start("kube-scheduler", nil, c.programs.Path("kube-scheduler"),
+		"--config="+filepath.Join(c.home.dir, "scheduler.yaml"), "--secure-port=0")
+	return err
 }
