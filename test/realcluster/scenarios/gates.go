@@ -1,0 +1,76 @@
+package scenarios
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// gatekeeper is the field manager of readiness gates.
+const gatekeeper = "gatekeeper"
+
+// ready plays the part of whoever a readiness gate waits for. What it selects is fixed at the begin; pods that are gone before their
+// turn are left out.
+func (p *play) ready(ctx context.Context, r *Ready) error {
+	client, pods, err := p.selected(r.Selection)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		body, err := gatePatch(pod, r.Status)
+		if err != nil {
+			return err
+		}
+		if body == nil || !p.observer.uids(p.scenario.Name)[pod.GetUID()] {
+			continue
+		}
+		options := metav1.PatchOptions{FieldManager: gatekeeper}
+		if _, err := client.Patch(ctx, pod.GetName(), types.StrategicMergePatchType, body, options, "status"); err != nil {
+			return fmt.Errorf("opening the gates of pod %q: %w", pod.GetName(), err)
+		}
+		if err := p.observer.settle(ctx, p.scenario.Name, nil, quietTicks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gatePatch is nil for a pod whose gates have the status, or that has none.
+func gatePatch(pod *unstructured.Unstructured, status string) ([]byte, error) {
+	if status == "" {
+		status = string(metav1.ConditionTrue)
+	}
+	var typed struct {
+		Spec struct {
+			ReadinessGates []struct{ ConditionType string }
+		}
+		Status struct{ Conditions []metav1.Condition }
+	}
+	data, err := pod.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(data, &typed)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading pod %q: %w", pod.GetName(), err)
+	}
+	is := map[string]string{}
+	for _, c := range typed.Status.Conditions {
+		is[c.Type] = string(c.Status)
+	}
+	var conditions []map[string]any
+	for _, gate := range typed.Spec.ReadinessGates {
+		if is[gate.ConditionType] != status {
+			conditions = append(conditions, map[string]any{
+				"type": gate.ConditionType, "status": status, "lastTransitionTime": metav1.Now().Rfc3339Copy(),
+			})
+		}
+	}
+	if conditions == nil {
+		return nil, nil
+	}
+	return json.Marshal(map[string]any{"status": map[string]any{"conditions": conditions}})
+}

@@ -1,0 +1,126 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// What can come of comparing a scenario's two sides.
+const (
+	Same      = "same"
+	MeantOnly = "meant"
+	Different = "different"
+)
+
+// Result is what came of a scenario.
+type Result struct {
+	Name   string `json:"name"`
+	About  string `json:"about"`
+	Result string `json:"result"`
+	// Writes are the numbers of writes, real and embedded, by controller, verb and resource.
+	Writes map[string][2]int `json:"writes"`
+	// Meant are the lines of the file of meant differences that were needed.
+	Meant []Meant `json:"meant,omitempty"`
+}
+
+// Report collects the results of a run. It may be used concurrently.
+type Report struct {
+	meant []Meant
+
+	mu      sync.Mutex
+	used    []bool
+	results []Result
+}
+
+// NewReport begins a report that knows which differences are meant.
+func NewReport(meant []Meant) *Report { return &Report{meant: meant, used: make([]bool, len(meant))} }
+
+// Add takes in a scenario's differences, and returns those that are not meant.
+func (r *Report) Add(s *Scenario, real, embedded *Outcome, differences []Difference) []Difference {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	result := Result{Name: s.Name, About: s.About, Result: Same, Writes: writeTable(real, embedded)}
+	needed := map[int]bool{}
+	var left []Difference
+	for _, d := range differences {
+		i := slices.IndexFunc(r.meant, func(m Meant) bool { return m.covers(s.Name, d) })
+		if i < 0 {
+			left = append(left, d)
+			continue
+		}
+		needed[i], r.used[i] = true, true
+	}
+	for i, m := range r.meant {
+		if needed[i] {
+			result.Meant = append(result.Meant, m)
+		}
+	}
+	switch {
+	case len(left) > 0:
+		result.Result = Different
+	case len(needed) > 0:
+		result.Result = MeantOnly
+	}
+	r.results = append(r.results, result)
+	return left
+}
+
+// Fail takes in a scenario that could not be played.
+func (r *Report) Fail(s *Scenario) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.results = append(r.results, Result{Name: s.Name, About: s.About, Result: Different})
+}
+
+// Unneeded are the meant differences that were not seen.
+func (r *Report) Unneeded() []Meant {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []Meant
+	for i, m := range r.meant {
+		if !r.used[i] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func writeTable(real, embedded *Outcome) map[string][2]int {
+	table := map[string][2]int{}
+	for i, o := range []*Outcome{real, embedded} {
+		for key, n := range countWrites(o.Writes) {
+			key = strings.TrimPrefix(key, "write ")
+			row := table[key]
+			row[i] = n
+			table[key] = row
+		}
+	}
+	return table
+}
+
+// Write writes the report to controllers.json in the folder.
+func (r *Report) Write(dir string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.SortFunc(r.results, func(a, b Result) int { return strings.Compare(a.Name, b.Name) })
+	count := map[string]int{}
+	for _, result := range r.results {
+		count[result.Result]++
+	}
+	data, err := json.MarshalIndent(map[string]any{
+		"suite": "controllers", "total": len(r.results), "same": count[Same], "meant": count[MeantOnly], "different": count[Different],
+		"scenarios": r.results,
+	}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "controllers.json"), append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}

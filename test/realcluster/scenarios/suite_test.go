@@ -1,0 +1,220 @@
+package scenarios_test
+
+import (
+	"context"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/scenarios"
+)
+
+// nodes is how many there are on each side: messages of the scheduler have the number in them.
+const nodes = 3
+
+// played is a scenario with what came of it on both sides.
+type played struct {
+	scenario *scenarios.Scenario
+	outcomes [2]*scenarios.Outcome
+	errs     [2]error
+}
+
+// TestScenarios plays all scenarios on a real control plane and on the embedded one. Variables of the environment choose: SCENARIOS, a
+// pattern of names such as roll*; SCENARIOS_SIDES, "embedded,embedded" to compare the embedded one with itself; SCENARIOS_AT_ONCE, how
+// many are played at a time; FIDELITY_REPORT, a folder for controllers.json.
+func TestScenarios(t *testing.T) {
+	all, chosen := load(t)
+	sides := start(t, scenarios.Controllers(all))
+	rules, err := scenarios.LoadRules(os.DirFS("testdata"), "rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	meant, err := scenarios.LoadMeant(os.DirFS("testdata"), "meant.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := scenarios.NewReport(meant)
+	for _, p := range playAll(t.Context(), sides, chosen) {
+		t.Run(p.scenario.Name, func(t *testing.T) { judge(t, p, report, rules) })
+	}
+	if dir := os.Getenv("FIDELITY_REPORT"); dir != "" {
+		if err := report.Write(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(chosen) < len(all) || os.Getenv("SCENARIOS_SIDES") != "" {
+		return
+	}
+	for _, m := range report.Unneeded() {
+		t.Errorf("meant.yaml: no longer needed: %s (scenario %q)", m.At, m.Scenario)
+	}
+}
+
+// load returns all scenarios, and those that the environment asks for.
+func load(t *testing.T) (all, chosen []scenarios.Scenario) {
+	t.Helper()
+	all, err := scenarios.Load(os.DirFS("testdata"), "scenarios")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pattern := os.Getenv("SCENARIOS")
+	chosen = slices.DeleteFunc(slices.Clone(all), func(s scenarios.Scenario) bool {
+		ok, err := path.Match(pattern, s.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pattern != "" && !ok
+	})
+	if len(chosen) == 0 {
+		t.Fatalf("no scenario is called %q", pattern)
+	}
+	return all, chosen
+}
+
+// start starts the two sides and ends them with the test.
+func start(t *testing.T, controllers []string) [2]*scenarios.Side {
+	t.Helper()
+	names := strings.Split(os.Getenv("SCENARIOS_SIDES"), ",")
+	if len(names) != 2 {
+		names = []string{"real", "embedded"}
+	}
+	for i := range controllers {
+		controllers[i] += "-controller"
+	}
+	var sides [2]*scenarios.Side
+	var group sync.WaitGroup
+	for i, name := range names {
+		group.Go(func() {
+			begin := startEmbedded
+			if name == "real" {
+				begin = startReal
+			}
+			config, writes, err := begin(t, controllers)
+			if err == nil {
+				sides[i], err = newSide(t, name, config, writes)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return sides
+}
+
+func newSide(t *testing.T, name string, config *rest.Config, writes scenarios.Writes) (*scenarios.Side, error) {
+	failed := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	side, err := scenarios.NewSide(ctx, name, config, writes, failed)
+	t.Cleanup(func() {
+		cancel()
+		if side == nil {
+			return
+		}
+		if err := <-failed; err != nil {
+			t.Error(err)
+		}
+	})
+	return side, err
+}
+
+func startReal(t *testing.T, controllers []string) (*rest.Config, scenarios.Writes, error) {
+	names, err := scenarios.LoadNames(os.DirFS("testdata"), "names.yaml")
+	if err != nil {
+		return nil, nil, err
+	}
+	cluster, err := realcluster.Start(t.Context(), realcluster.Options{
+		Controllers: controllers, Scheduler: true, Nodes: nodes, Log: t.Logf,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	t.Cleanup(func() { stop(t, cluster.Stop) })
+	return cluster.Config(), scenarios.AuditLog(cluster.AuditLog(), names), nil
+}
+
+func startEmbedded(t *testing.T, controllers []string) (*rest.Config, scenarios.Writes, error) {
+	sandbox, err := realcluster.StartSandbox(t.Context(), realcluster.SandboxOptions{Args: []string{
+		"--controller", strings.Join(controllers, ","), "--nodes", strconv.Itoa(nodes), "--pod-ready-after", "0",
+	}})
+	if err != nil {
+		return nil, nil, err
+	}
+	t.Cleanup(func() { stop(t, sandbox.Stop) })
+	config, err := sandbox.Config()
+	return config, scenarios.Trace(sandbox.Trace()), err
+}
+
+func stop(t *testing.T, stop func() error) {
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// playAll plays the scenarios, some at a time, each on both sides at once.
+func playAll(ctx context.Context, sides [2]*scenarios.Side, chosen []scenarios.Scenario) []*played {
+	atOnce, err := strconv.Atoi(os.Getenv("SCENARIOS_AT_ONCE"))
+	if err != nil {
+		atOnce = 8
+	}
+	turns := make(chan struct{}, atOnce)
+	all := make([]*played, len(chosen))
+	var group sync.WaitGroup
+	for i := range chosen {
+		all[i] = &played{scenario: &chosen[i]}
+		turns <- struct{}{}
+		group.Go(func() {
+			defer func() { <-turns }()
+			all[i].play(ctx, sides)
+		})
+	}
+	group.Wait()
+	return all
+}
+
+func (p *played) play(ctx context.Context, sides [2]*scenarios.Side) {
+	var group sync.WaitGroup
+	for i, side := range sides {
+		group.Go(func() { p.outcomes[i], p.errs[i] = side.Play(ctx, p.scenario) })
+	}
+	group.Wait()
+}
+
+// judge compares what came of a scenario, and tells of what differs together with what happened on both sides.
+func judge(t *testing.T, p *played, report *scenarios.Report, rules []scenarios.Rule) {
+	failed := false
+	for _, err := range p.errs {
+		if err != nil {
+			t.Error(err)
+			failed = true
+		}
+	}
+	if failed {
+		report.Fail(p.scenario)
+	} else {
+		rules := append(slices.Clone(p.scenario.Rules), rules...)
+		differences := scenarios.Compare(p.outcomes[0], p.outcomes[1], rules)
+		for _, d := range report.Add(p.scenario, p.outcomes[0], p.outcomes[1], differences) {
+			t.Error(d)
+			failed = true
+		}
+	}
+	if !failed {
+		return
+	}
+	for i, side := range []string{"real", "embedded"} {
+		if p.outcomes[i] != nil {
+			t.Logf("%s:\n  %s", side, strings.Join(p.outcomes[i].History, "\n  "))
+		}
+	}
+}
