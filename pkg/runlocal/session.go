@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -127,9 +128,13 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 	}
 	s.controllers, err = controllers.Start(ctx, controllers.Deps{
 		Tap: s.tap, Informers: informers, Config: s.server.Config(), Workers: o.Workers,
+		Kinds: func() uint64 { return s.server.LastEvent(customResourceDefinitions) },
 	}, o.Controllers)
 	return err
 }
+
+// customResourceDefinitions add kinds to the API.
+var customResourceDefinitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
 // Stop ends the session and returns when everything that it started has ended. It may be called again.
 func (s *Session) Stop() error {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
@@ -52,8 +53,11 @@ func (c Controller) Runs() bool { return c.build != nil }
 // environment is what a controller is built from.
 type environment struct {
 	tap       *tap.Controller
+	config    *rest.Config // of the controller's clients
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
+	// kinds is Deps.Kinds.
+	kinds func() uint64
 }
 
 // loop runs a controller until the context ends, and returns when its workers have.
@@ -71,7 +75,7 @@ func All() []Controller {
 
 // running are the controllers that run, in the order in which they are started.
 func running() []Controller {
-	return []Controller{deploymentController(), replicaSetController()}
+	return []Controller{deploymentController(), replicaSetController(), garbageCollector()}
 }
 
 // names are all that the controller is called by.

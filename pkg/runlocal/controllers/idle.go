@@ -24,7 +24,6 @@ func idle() []Controller {
 		no(names.ResourceQuotaController, notIncluded, "resourcequota"),
 		dangerous(no(names.NamespaceController, notIncluded, "namespace"), "takes a namespace for empty whose content it does not see"),
 		no(names.ServiceAccountController, notIncluded, "serviceaccount"),
-		dangerous(no(names.GarbageCollectorController, notIncluded, "garbagecollector"), "deletes objects whose owner it does not see"),
 		no(names.DaemonSetController, notIncluded, "daemonset"),
 		no(names.JobController, notIncluded, "job"),
 		no(names.HorizontalPodAutoscalerController, notIncluded, "horizontalpodautoscaling"),

@@ -20,10 +20,10 @@ func TestSelect(t *testing.T) {
 		{"an alias, as kube-controller-manager takes it", []string{"deployment"}, both[:1]},
 		{"the order is that of starting, not of asking", []string{"replicaset", "deployment"}, both},
 		{"name and alias are one controller", []string{"deployment", "deployment-controller"}, both[:1]},
-		{"all that run", []string{"*"}, both},
-		{"all but one", []string{"*", "-replicaset"}, both[:1]},
+		{"all that run", []string{"*"}, append(slices.Clone(both), "garbage-collector-controller")},
+		{"all but two", []string{"*", "-replicaset", "-garbagecollector"}, both[:1]},
 		{"leaving out wins, wherever it stands", []string{"-deployment", "deployment", "replicaset"}, both[1:]},
-		{"leaving out what does not run anyway", []string{"*", "-garbagecollector"}, both},
+		{"leaving out what does not run anyway", []string{"*", "-garbagecollector", "-job"}, both},
 		{"leaving out alone chooses nothing, as in kube-controller-manager", []string{"-replicaset"}, nil},
 	} {
 		chosen, err := Select(test.args)

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// Deps is what controllers run with. All but Workers must be set.
+// Deps is what controllers run with. All but Kinds and Workers must be set.
 type Deps struct {
 	// Tap observes them.
 	Tap *tap.Tap
@@ -20,6 +20,9 @@ type Deps struct {
 	Informers informers.SharedInformerFactory
 	// Config is what each controller's own client is made from, by tap.Controller.Config.
 	Config *rest.Config
+	// Kinds returns a number that changes when the API may have begun or ceased to serve a kind. It is called often. If it
+	// is nil, controllers that act on all kinds ask the API from time to time.
+	Kinds func() uint64
 	// Workers is how many reconciles of a controller may run at a time; 0 is kube-controller-manager's default.
 	Workers int
 }
@@ -86,7 +89,9 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 			return built, fmt.Errorf("making the client of %s: %w", c.Name, err)
 		}
 		err = observer.Build(ctx, func(ctx context.Context) error {
-			run, err := c.build(ctx, environment{tap: observer, client: client, informers: d.Informers})
+			run, err := c.build(ctx, environment{
+				tap: observer, config: config, client: client, informers: d.Informers, kinds: d.Kinds,
+			})
 			if run != nil {
 				built = append(built, started{Controller: c, loop: run})
 			}

@@ -42,13 +42,15 @@ func (q *queue[K]) record(k K, e *trace.Enqueue) *trace.Cause {
 	s := current()
 	e.Handler = t.stacks.handler()
 	cause := &trace.Cause{Type: trace.CauseOther, Handler: e.Handler, Retry: e.Retry, Delay: e.Delay}
-	var by trace.ReconcileID
+	by := s.behind
 	if r := s.reconcile; r != nil {
 		by = r.id
+	}
+	if by != 0 {
 		cause.Type = trace.CauseReconcile
 	}
 	if s.event != nil {
-		e.Watch = s.event.seq
+		e.Watch = s.event.seq()
 		cause.Type, cause.Watch = trace.CauseWatch, s.event.watch
 	}
 	if e.Delay > 0 {

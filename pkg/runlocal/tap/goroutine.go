@@ -5,6 +5,8 @@ import (
 	"runtime/pprof"
 	"sync"
 	"unsafe"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // A goroutine's profiler labels are the only thing that the goroutines it starts inherit, and the Go runtime offers no
@@ -27,6 +29,8 @@ type scope struct {
 	reconcile *reconcile
 	// event is the watch event that a handler is handling; nil outside of handlers.
 	event *watchEvent
+	// behind is the reconcile that left this work to another goroutine, and may have ended; 0 if none did.
+	behind trace.ReconcileID
 	// inCall says that a request is under way: what is logged there is the API server's, if it runs in this process.
 	inCall bool
 }

@@ -19,6 +19,17 @@ type handler struct {
 	controller *Controller // that was being built when the handler was registered; may be nil
 	next       cache.ResourceEventHandler
 	progress   atomic.Uint64 // the latest resourceVersion that was handled
+	base       uint64        // see informer.since
+}
+
+// handled is the resourceVersion up to which the handler has handled everything. An object that was deleted before the
+// handler could see it leaves no trace but that: what the handler was first given is not older than base.
+func (h *handler) handled(registration cache.ResourceEventHandlerRegistration) uint64 {
+	progress := h.progress.Load()
+	if progress < h.base && registration.HasSynced() {
+		return h.base
+	}
+	return progress
 }
 
 var _ cache.ResourceEventHandler = (*handler)(nil)

@@ -26,32 +26,57 @@ func SwapQueue[K comparable](c *Controller, target any, field string, key func(K
 	if err != nil {
 		return fmt.Errorf("observing the queue of controller %q: %w", c.name, err)
 	}
-	name := field
-	if field == "queue" {
-		name = ""
-	}
-	*q = WrapQueue(c, name, *q, key)
+	*q = WrapQueue(c, queueName(field), *q, key)
 	return nil
 }
 
-// privateField returns the address of a field of the struct that target points to, of exactly type F.
-func privateField[F any](target any, field string) (*F, error) {
+// SwapRelay replaces a private field as SwapQueue does, by a queue that only passes on, within a controller, what its
+// handlers have seen: it makes no reconciles. What is queued while one of its keys is worked on has the causes of the
+// key. The keys are pointers to a type that upstream need not export.
+func SwapRelay(c *Controller, target any, field string) error {
+	q, err := opaqueField(target, field)
+	if err != nil {
+		return fmt.Errorf("observing the queue of controller %q: %w", c.name, err)
+	}
+	*q = newRelay(c, queueName(field), *q)
+	return nil
+}
+
+// queueName is the name in the trace of the queue in that field.
+func queueName(field string) string {
+	if field == "queue" {
+		return ""
+	}
+	return field
+}
+
+// fieldOf finds a field of the struct that target points to, and that it is set.
+func fieldOf(target any, field string) (reflect.Value, error) {
 	v := reflect.ValueOf(target)
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
 	}
 	if v.Kind() != reflect.Struct || !v.CanAddr() {
-		return nil, fmt.Errorf("%T is no pointer to a struct", target)
+		return v, fmt.Errorf("%T is no pointer to a struct", target)
 	}
 	f := v.FieldByName(field)
 	if !f.IsValid() {
-		return nil, fmt.Errorf("%T has no field %q", target, field)
+		return f, fmt.Errorf("%T has no field %q", target, field)
+	}
+	if f.IsZero() {
+		return f, fmt.Errorf("field %q of %T is not set", field, target)
+	}
+	return f, nil
+}
+
+// privateField returns the address of a field of the struct that target points to, of exactly type F.
+func privateField[F any](target any, field string) (*F, error) {
+	f, err := fieldOf(target, field)
+	if err != nil {
+		return nil, err
 	}
 	if want := reflect.TypeFor[F](); f.Type() != want {
 		return nil, fmt.Errorf("field %q of %T is a %v, not a %v", field, target, f.Type(), want)
-	}
-	if f.IsZero() {
-		return nil, fmt.Errorf("field %q of %T is not set", field, target)
 	}
 	return (*F)(unsafe.Pointer(f.UnsafeAddr())), nil //nolint:gosec // the type was compared just above
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/utils/clock"
 
@@ -34,6 +35,7 @@ type Tap struct {
 	stacks    stacks
 	answers   answers
 	kindTable func() kinds
+	newest    atomic.Uint64 // resourceVersion that was committed
 
 	mu          sync.Mutex // guards the maps here and every account that State reads; no event is emitted under it
 	controllers map[string]*Controller
@@ -78,6 +80,9 @@ func (t *Tap) byName() []*Controller {
 // API server in this process calls it before any watcher can see the write; then Watch.WrittenBy is never missing. The
 // context is not looked at: what it carries does not reach the store of a server that keeps requests apart.
 func (t *Tap) Committed(_ context.Context, resourceVersion uint64) {
+	for newest := t.newest.Load(); resourceVersion > newest && !t.newest.CompareAndSwap(newest, resourceVersion); {
+		newest = t.newest.Load()
+	}
 	if r := current().reconcile; r != nil {
 		t.writers.put(resourceVersion, r)
 	}

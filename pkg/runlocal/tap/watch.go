@@ -1,6 +1,8 @@
 package tap
 
 import (
+	"sync"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,11 +12,11 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// watchEvent is a watch event that was emitted.
+// watchEvent is a watch event that was or can be emitted.
 type watchEvent struct {
-	seq   uint64
 	watch *trace.Watch
-	left  int // handlers that have yet to see it
+	seq   func() uint64 // emits it, if it was not, and returns its number; may be called concurrently
+	left  int           // handlers that have yet to see it
 }
 
 // eventID tells watch events of an informer apart.
@@ -47,7 +49,11 @@ func (i *informer) seen(event trace.WatchType, old, obj any, m metav1.Object, in
 	if event == trace.Modified {
 		w.Change = changeOf(asObject(old), asObject(obj))
 	}
-	e := &watchEvent{seq: i.tap.rec.Emit("", 0, "", w), watch: w, left: int(i.handlerCount.Load()) - 1}
+	e := &watchEvent{watch: w, left: int(i.handlerCount.Load()) - 1}
+	e.seq = sync.OnceValue(func() uint64 { return i.tap.rec.Emit("", 0, "", w) })
+	if !i.sparing {
+		e.seq()
+	}
 	if e.left > 0 {
 		i.events.put(id, e)
 	}

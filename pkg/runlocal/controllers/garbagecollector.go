@@ -1,0 +1,85 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+	gc "k8s.io/kubernetes/pkg/controller/garbagecollector"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
+)
+
+// garbageCollector is newGarbageCollectorController of cmd/kube-controller-manager/app/core.go.
+func garbageCollector() Controller {
+	every := []schema.GroupResource{{Group: "*", Resource: "*"}}
+	return Controller{
+		Name:    names.GarbageCollectorController,
+		Short:   "garbagecollector",
+		Aliases: []string{"garbagecollector"},
+		Reads:   every,
+		Writes:  every,
+		Needs:   []Need{NeedsMetadata, NeedsMapper},
+		Danger:  "deletes objects whose owner it does not see",
+		workers: 20,
+		build:   buildGarbageCollector,
+	}
+}
+
+// syncPeriod is how long the collector waits for informers before it begins, and for those of new kinds. It is also the
+// least time between two looks at which kinds there are. kube-controller-manager has 30 s; here kinds are asked for only
+// when they may have changed.
+const syncPeriod = time.Second
+
+func buildGarbageCollector(ctx context.Context, e environment) (loop, error) {
+	config := *e.config
+	config.QPS *= 2 // upstream: each deletion takes two requests
+	client, err := metadata.NewForConfig(&config)
+	if err != nil {
+		return nil, fmt.Errorf("making the metadata client: %w", err)
+	}
+	discoverer, err := discovery.NewDiscoveryClientForConfig(e.config)
+	if err != nil {
+		return nil, fmt.Errorf("making the discovery client: %w", err)
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
+	monitors := e.tap.MetadataInformers(e.informers, client, mapper)
+	started := make(chan struct{})
+	close(started) // it is run when the other informers have synced
+	graph := gc.NewDependencyGraphBuilder(ctx, client, mapper, gc.DefaultIgnoredResources(), monitors, started)
+	kinds := newServedKinds(discoverer, e.kinds, monitors.Keep)
+	swapped := tapGraph(e.tap, graph, kinds.key)
+	collector, err := gc.NewComposedGarbageCollector(ctx, e.client, client, mapper, graph)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, workers int) {
+		var running sync.WaitGroup
+		running.Go(func() { collector.Run(ctx, workers, syncPeriod) })
+		collector.Sync(ctx, kinds, syncPeriod)
+		running.Wait()
+		monitors.Wait()
+	}, swapped
+}
+
+// tapGraph observes the queues of the graph. The collector takes two of them from the graph when it is made.
+func tapGraph(c *tap.Controller, graph *gc.GraphBuilder, spell func(*tap.Identity) string) error {
+	attemptToDelete, _, _ := graph.GetGraphResources()
+	key, err := tap.Identities(attemptToDelete, spell)
+	if err != nil {
+		return fmt.Errorf("naming the keys of controller %q: %w", c.Name(), err)
+	}
+	for _, field := range []string{"attemptToDelete", "attemptToOrphan"} {
+		if err := tap.SwapQueue(c, graph, field, key); err != nil {
+			return err
+		}
+	}
+	return tap.SwapRelay(c, graph, "graphChanges")
+}

@@ -1,0 +1,105 @@
+package tap
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	metadataclient "k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+// MetadataInformers hands out informers for a controller that watches every resource and needs only the metadata of its
+// objects. It is an InformerFactory of k8s.io/controller-manager/pkg/informerfactory. Where another controller has an
+// informer of whole objects, that one is shared; where not, the metadata alone is watched, and its watch events are told
+// only when they turn out to be a cause. All its methods may be called concurrently.
+type MetadataInformers struct {
+	tap    *Tap
+	shared informers.SharedInformerFactory
+	client metadataclient.Interface
+	mapper meta.RESTMapper
+
+	running sync.WaitGroup
+	mu      sync.Mutex // guards what follows
+	own     map[schema.GroupVersionResource]*ownInformer
+}
+
+// ownInformer is one of the metadata alone.
+type ownInformer struct {
+	informers.GenericInformer
+	observed *informer
+	stop     context.CancelFunc // nil before it is started
+}
+
+// Informer implements informers.GenericInformer.
+func (o *ownInformer) Informer() cache.SharedIndexInformer { return o.observed }
+
+// MetadataInformers returns informers that share those of shared, which must be its Tap's, and make others by client.
+// mapper names the kinds of resources.
+func (c *Controller) MetadataInformers(shared informers.SharedInformerFactory, client metadataclient.Interface, mapper meta.RESTMapper) *MetadataInformers {
+	return &MetadataInformers{
+		tap: c.tap, shared: shared, client: client, mapper: mapper, own: map[schema.GroupVersionResource]*ownInformer{},
+	}
+}
+
+// ForResource returns the informer of a resource.
+func (m *MetadataInformers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o := m.own[resource]; o != nil {
+		return o, nil
+	}
+	for _, i := range m.tap.informersOf(resource.GroupResource()) {
+		if i.gvr == resource {
+			return m.shared.ForResource(resource)
+		}
+	}
+	kind, err := m.mapper.KindFor(resource)
+	if err != nil {
+		return nil, fmt.Errorf("finding the kind of %s: %w", resource.GroupResource(), err)
+	}
+	generic := metadatainformer.NewFilteredMetadataInformer(m.client, resource, allNamespaces, 0, cache.Indexers{}, nil)
+	o := &ownInformer{GenericInformer: generic, observed: m.tap.watching(kind, resource, generic.Informer())}
+	o.observed.sparing = true
+	m.own[resource] = o
+	return o, nil
+}
+
+// Start starts the informers that are not shared and were not started; they end when stop is closed. The shared ones are
+// whoever's made them.
+func (m *MetadataInformers) Start(stop <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, o := range m.own {
+		if o.stop != nil {
+			continue
+		}
+		ctx, cancel := context.WithCancel(wait.ContextForChannel(stop))
+		o.stop = cancel
+		m.running.Go(func() { o.observed.RunWithContext(ctx) })
+	}
+}
+
+// Keep stops and forgets the informers of resources that are not served any more. It is not for shared ones.
+func (m *MetadataInformers) Keep(served func(schema.GroupVersionResource) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for resource, o := range m.own {
+		if served(resource) {
+			continue
+		}
+		if o.stop != nil {
+			o.stop()
+		}
+		m.tap.dropped(o.observed)
+		delete(m.own, resource)
+	}
+}
+
+// Wait returns when the informers that it has started have ended.
+func (m *MetadataInformers) Wait() { m.running.Wait() }
