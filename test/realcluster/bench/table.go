@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// table prints medians, and how many times less the second side takes.
+func table(out io.Writer, sides []side, measured [][]measurement) {
+	fmt.Fprintf(out, "| median of %d | %s | %s | |\n|---|---|---|---|\n", rounds, sides[0].name, sides[1].name)
+	seconds := func(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
+	mebibytes := func(n int) string { return fmt.Sprintf("%d MiB", n>>20) }
+	row(out, "start to ready", measured, func(m measurement) time.Duration { return m.ready }, seconds)
+	row(out, "resident when ready", measured, func(m measurement) int { return m.idle }, mebibytes)
+	row(out, fmt.Sprintf("%d pods of %d Deployments from apply to Ready, %d nodes", deployments*replicas, deployments, nodes),
+		measured, func(m measurement) time.Duration { return m.pods }, seconds)
+	row(out, "resident then", measured, func(m measurement) int { return m.allocated }, mebibytes)
+}
+
+func row[T int | time.Duration](out io.Writer, what string, measured [][]measurement, of func(measurement) T, text func(T) string) {
+	real, embedded := median(measured[0], of), median(measured[1], of)
+	fmt.Fprintf(out, "| %s | %s | %s | ÷ %.1f |\n", what, text(real), text(embedded), float64(real)/float64(embedded))
+}
+
+func median[T int | time.Duration](of []measurement, value func(measurement) T) T {
+	values := make([]T, 0, len(of))
+	for _, m := range of {
+		values = append(values, value(m))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
