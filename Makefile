@@ -3,12 +3,16 @@ STAGING    := v0.37.1
 GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+REPORTS := $(CURDIR)/bin/fidelity
+PLAY    := rm -rf $(REPORTS) && mkdir -p $(REPORTS) && \
+	FIDELITY_REPORT=$(REPORTS) go -C test/realcluster test -count=1 -p 1 -timeout 30m ./...
+SHOW    := go -C test/realcluster run ./fidelity
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
-.PHONY: help build install test race test-clients lint tidy bench clean
+.PHONY: help build install test race test-clients realcluster test-real fidelity lint tidy bench bench-real clean
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 build: ## build bin/kubectl-reconcile
 	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/kubectl-reconcile ./cmd/kubectl-reconcile
@@ -26,8 +30,20 @@ test-clients: ## run the real kubectl and a controller-runtime manager against s
 	go -C test/kubectl test ./...
 	go -C test/controllerruntime test ./...
 
+realcluster: ## build a real control plane into the user's cache folder, unless it is there
+	go -C test/realcluster run ./build
+
+test-real: ## compare the sandbox with a real control plane, request by request and scenario by scenario
+	$(PLAY) ; tested=$$? ; $(SHOW) -check ../../docs/fidelity.md $(REPORTS) && exit $$tested
+
+fidelity: ## do the same and write docs/fidelity.md
+	$(PLAY) && $(SHOW) -write ../../docs/fidelity.md $(REPORTS)
+
 lint: ## run the linters of .golangci.yml
 	go run $(GOLANGCI) run ./...
+
+bench-real: build ## measure the sandbox beside a real control plane
+	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile go -C test/realcluster run ./bench
 
 bench: ## measure start, memory, throughput and the cost of tracing
 	test/bench.sh
