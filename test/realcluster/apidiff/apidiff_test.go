@@ -1,6 +1,7 @@
 package apidiff
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -152,11 +153,14 @@ func writeReport(t *testing.T, report Report) {
 
 func writeJSON(t *testing.T, file string, value any) {
 	t.Helper()
-	data, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, append(data, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -101,7 +101,7 @@ func elementAt(list []any, i int) any {
 }
 
 // elementNames are the names of the elements, nil if one has none or two have the same. An object of the API is named by its
-// namespace and name.
+// namespace and name, an entry of managedFields by its manager and operation.
 func elementNames(list []any) []string {
 	names := make([]string, 0, len(list))
 	for _, element := range list {
@@ -112,6 +112,9 @@ func elementNames(list []any) []string {
 			if namespace, isNamespaced := metadata["namespace"].(string); isNamespaced {
 				name = namespace + "/" + name
 			}
+		}
+		if key := managerKey(element); key != "" {
+			name, ok = key, true
 		}
 		if !ok || slices.Contains(names, name) {
 			return nil
@@ -136,9 +139,11 @@ func show(value any) string {
 	if value == any(missing{}) {
 		return Absent
 	}
-	data, err := json.Marshal(value)
-	if err != nil {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
 		return fmt.Sprint(value)
 	}
-	return string(data)
+	return strings.TrimSuffix(text.String(), "\n")
 }

@@ -45,13 +45,41 @@ func Load(fsys fs.FS, wanted *regexp.Regexp) ([]File, error) {
 	return files, errors.Join(problems...)
 }
 
+// entry is what a file lists: a step, or a name for what Every stands for.
+type entry struct {
+	Step
+	Every *Every `json:"every,omitempty"`
+}
+
+// expand are the steps of the entry.
+func (e *entry) expand() ([]Step, error) {
+	if e.Every == nil {
+		return []Step{e.Step}, nil
+	}
+	if e.Method+e.Path != "" || e.Body != nil {
+		return nil, errors.New("every goes with a name alone")
+	}
+	return e.Every.steps(e.Name)
+}
+
 // parseFile reads one file of the corpus.
 func parseFile(name string, data []byte) (*File, error) {
-	f := &File{Name: name, text: string(data)}
-	if err := yaml.UnmarshalStrict(data, f); err != nil {
+	var read struct {
+		About string  `json:"about"`
+		Steps []entry `json:"steps"`
+	}
+	if err := yaml.UnmarshalStrict(data, &read); err != nil {
 		return nil, err
 	}
+	f := &File{Name: name, About: read.About, text: string(data)}
 	var problems []error
+	for i, e := range read.Steps {
+		steps, err := e.expand()
+		if err != nil {
+			problems = append(problems, fmt.Errorf("entry %d (%q): %w", i, e.Name, err))
+		}
+		f.Steps = append(f.Steps, steps...)
+	}
 	if f.About == "" {
 		problems = append(problems, errors.New("about is missing"))
 	}

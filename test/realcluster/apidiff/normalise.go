@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -48,6 +49,9 @@ var (
 	agePattern  = regexp.MustCompile(`^(\d+[ydhms])+$`)
 )
 
+// tokenVolume is the beginning of the name that ServiceAccount admission gives a volume; five random characters follow.
+const tokenVolume = "kube-api-access-"
+
 // nearby is how far from the present a time may be to count as one that the server made.
 const nearby = 48 * time.Hour
 
@@ -72,36 +76,48 @@ func (n *normaliser) learnTree(step, path string, node any) {
 		}
 	case string:
 		for _, uid := range uidPattern.FindAllString(node, -1) {
-			n.name(n.words, uid, fmt.Sprintf("<uid %s %s>", step, path))
+			n.name(uid, fmt.Sprintf("<uid %s %s>", step, path))
 		}
 	}
 }
 
 // learnObject looks at the fields whose values a server makes up.
 func (n *normaliser) learnObject(step, path string, node map[string]any) {
-	if version, ok := node["resourceVersion"].(string); ok && node["uid"] != nil {
-		n.name(n.versions, version, fmt.Sprintf("<version %s %s>", step, path))
+	if version, ok := node["resourceVersion"].(string); ok && node["uid"] != nil && !n.isLiteral(strconv.Quote(version)) {
+		setOnce(n.versions, version, fmt.Sprintf("<version %s %s>", step, path))
 	}
 	name, _ := node["name"].(string)
+	if strings.HasPrefix(name, tokenVolume) {
+		n.name(name, fmt.Sprintf("%s<name %s>", tokenVolume, step))
+	}
 	if prefix, ok := node["generateName"].(string); ok && prefix != "" && name != prefix && strings.HasPrefix(name, prefix) {
-		n.name(n.words, name, fmt.Sprintf("%s<name %s>", prefix, step))
+		n.name(name, fmt.Sprintf("%s<name %s>", prefix, step))
 	}
 	ips, _ := node["clusterIPs"].([]any)
 	for i, value := range append([]any{node["clusterIP"]}, ips...) {
 		if ip, ok := value.(string); ok && ip != "" && ip != "None" {
-			n.name(n.words, ip, fmt.Sprintf("<ip %s %s.clusterIPs[%d]>", step, path, max(0, i-1)))
+			n.name(ip, fmt.Sprintf("<ip %s %s.clusterIPs[%d]>", step, path, max(0, i-1)))
 		}
 	}
 	for _, key := range []string{"nodePort", "healthCheckNodePort"} {
-		if port, ok := node[key].(json.Number); ok {
-			n.name(n.ports, port.String(), fmt.Sprintf("<port %s %s>", step, path))
+		if port, ok := node[key].(json.Number); ok && !n.isLiteral(port.String()) {
+			setOnce(n.ports, port.String(), fmt.Sprintf("<port %s %s>", step, path))
 		}
 	}
 }
 
 // name gives value a word, unless it has one or stands in the file.
-func (n *normaliser) name(words map[string]string, value, word string) {
-	if _, ok := words[value]; !ok && value != "" && !strings.Contains(n.literal, value) {
+func (n *normaliser) name(value, word string) {
+	if value != "" && !n.isLiteral(value) {
+		setOnce(n.words, value, word)
+	}
+}
+
+// isLiteral says whether the file has text in it.
+func (n *normaliser) isLiteral(text string) bool { return strings.Contains(n.literal, text) }
+
+func setOnce(words map[string]string, value, word string) {
+	if _, ok := words[value]; !ok {
 		words[value] = word
 	}
 }
@@ -113,6 +129,7 @@ func (n *normaliser) apply(node any) any {
 		if _, ok := node["columnDefinitions"]; ok {
 			n.forgetAges(node)
 		}
+		sortManagers(node)
 		applied := make(map[string]any, len(node))
 		for key, value := range node {
 			applied[n.text(key)] = n.field(node, key, value)
@@ -135,7 +152,7 @@ func (n *normaliser) field(parent map[string]any, key string, value any) any {
 	text, isText := value.(string)
 	number, isNumber := value.(json.Number)
 	switch {
-	case key == "resourceVersion" && isText && text != "" && !strings.Contains(n.literal, `"`+text+`"`):
+	case key == "resourceVersion" && isText && text != "" && !n.isLiteral(strconv.Quote(text)):
 		if word, ok := n.versions[text]; ok && parent["uid"] != nil {
 			return word
 		}

@@ -76,9 +76,11 @@ func (v values) fillTree(node any) any {
 // decode reads one JSON document and keeps numbers as they are written.
 func decode(data []byte) (any, error) {
 	var tree any
-	err := newDecoder(bytes.NewReader(data)).Decode(&tree)
+	err := unmarshal(data, &tree)
 	return tree, err
 }
+
+func unmarshal(data []byte, into any) error { return newDecoder(bytes.NewReader(data)).Decode(into) }
 
 func newDecoder(r io.Reader) *json.Decoder {
 	decoder := json.NewDecoder(r)

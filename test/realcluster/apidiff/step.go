@@ -8,10 +8,10 @@ import (
 // File is one file of the corpus: steps that are played in order in one namespace.
 type File struct {
 	// Name is the file's name without .yaml; the namespace is called so too.
-	Name string `json:"-"`
+	Name string
 	// About says in a line what the file is for.
-	About string `json:"about"`
-	Steps []Step `json:"steps"`
+	About string
+	Steps []Step
 
 	// text is the file as it was read: what occurs in it literally was chosen by its author and is never normalised.
 	text string

@@ -22,7 +22,7 @@ func (n *normaliser) text(s string) string {
 // it is part of a field's format.
 func (n *normaliser) time(s string) string {
 	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil || t.Sub(n.now).Abs() > nearby || strings.Contains(n.literal, s) {
+	if err != nil || t.Sub(n.now).Abs() > nearby || n.isLiteral(s) {
 		return s
 	}
 	if _, fraction, ok := strings.Cut(s, "."); ok {
@@ -45,10 +45,32 @@ func fractionName(digits int) string {
 // version hides the number at the end of a message's text, unless the file has it.
 func (n *normaliser) version(s string) string {
 	cut := strings.LastIndexAny(s, " (") + 1
-	if strings.Contains(n.literal, s[cut:]) {
+	if n.isLiteral(s[cut:]) {
 		return s
 	}
 	return s[:cut] + "<version>"
+}
+
+// sortManagers brings the managers of a metadata into an order that does not depend on the second in which each of them wrote.
+func sortManagers(metadata map[string]any) {
+	if managers, ok := metadata["managedFields"].([]any); ok {
+		slices.SortStableFunc(managers, func(a, b any) int { return strings.Compare(managerKey(a), managerKey(b)) })
+	}
+}
+
+// managerKey tells the entries of managedFields apart; "" is none of them.
+func managerKey(entry any) string {
+	object, _ := entry.(map[string]any)
+	manager, ok := object["manager"].(string)
+	operation, _ := object["operation"].(string)
+	if !ok || operation == "" {
+		return ""
+	}
+	key := operation + " by " + manager
+	if subresource, ok := object["subresource"].(string); ok {
+		key += " of " + subresource
+	}
+	return key
 }
 
 // forgetAges hides the ages in a Table's rows; they depend on how fast the server is.
