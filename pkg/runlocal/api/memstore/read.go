@@ -39,6 +39,9 @@ func (r *resource) Get(ctx context.Context, key string, opts storage.GetOptions,
 	if err != nil {
 		return err
 	}
+	if _, err := r.versioner.ParseResourceVersion(opts.ResourceVersion); err != nil {
+		return err // as it is, like the watch cache: clients are told of an internal error
+	}
 	e, revision := r.table.get(key)
 	if err := r.atLeast(opts.ResourceVersion, revision); err != nil {
 		return err

@@ -44,6 +44,7 @@ type snapshot struct {
 type table struct {
 	store *Store
 	mode  Mode
+	began uint64 // the store's revision when the table was made: watches can begin there, as where a watch cache was filled first
 
 	mu       sync.RWMutex
 	tree     *btree.BTree[*entry]
@@ -57,6 +58,7 @@ func newTable(s *Store, m Mode) *table {
 	return &table{
 		store:    s,
 		mode:     m,
+		began:    s.revision.Load(),
 		tree:     btree.New(32, func(a, b *entry) bool { return a.key < b.key }),
 		log:      history{compacted: s.compacted.Load(), limit: s.history},
 		watchers: map[*watcher]struct{}{},
@@ -197,5 +199,10 @@ func (t *table) forget(w *watcher) {
 func (t *table) compacted() uint64 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.log.compacted
+	return t.watchable()
+}
+
+// watchable is compacted for a caller that holds t.mu.
+func (t *table) watchable() uint64 {
+	return max(t.log.compacted, t.began)
 }

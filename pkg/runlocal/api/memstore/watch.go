@@ -51,11 +51,12 @@ func (t *table) attach(w *watcher, from uint64, sendInitial *bool) error {
 		w.initial, w.since, w.next = &state, revision, t.log.end()
 	case from == 0:
 		w.since, w.next = revision, t.log.end()
-	case from < t.log.compacted:
-		return watchExpired(from, t.log.compacted)
+	case from < t.watchable():
+		return watchExpired(from, t.watchable())
 	default:
 		w.since, w.next = from, t.log.after(from)
 	}
+	w.start = max(w.since, revision)
 	t.watchers[w] = struct{}{}
 	return nil
 }

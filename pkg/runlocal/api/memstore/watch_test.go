@@ -245,6 +245,31 @@ func TestBookmarks(t *testing.T) {
 	}
 }
 
+// TestWatchFromBeforeTheTable wants "too old" for versions from before a resource was served, as a watch cache that is filled then
+// answers, while a list of that time is still told.
+func TestWatchFromBeforeTheTable(t *testing.T) {
+	f := newFixture(t, Objects, Options{})
+	f.mustCreate(t, labelled("a", "1"))
+	late, err := f.store.newResource(f.config(t), "/late", newPod, Objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := storage.ListOptions{ResourceVersion: "1", Recursive: true, Predicate: storage.Everything}
+	w, err := late.Watch(t.Context(), "/late", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	status, _ := (<-w.ResultChan()).Object.(*metav1.Status)
+	if status == nil || status.Message != "too old resource version: 1 (2)" {
+		t.Errorf("a watch from before the table began with %v", status)
+	}
+	opts.ResourceVersionMatch = metav1.ResourceVersionMatchExact
+	if err := late.GetList(t.Context(), "/late", opts, &example.PodList{}); err != nil {
+		t.Errorf("listing at a version from before the table: %v", err)
+	}
+}
+
 // TestRequestWatchProgress wants a bookmark at once, and only for those who asked for progress.
 func TestRequestWatchProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -39,6 +39,7 @@ type watcher struct {
 
 	initial *snapshot // state to begin with, nil for none
 	since   uint64    // events up to this revision are not for this watch
+	start   uint64    // the newest revision when the watch began
 	next    int       // number of the next event to read; guarded by the table's lock
 }
 
@@ -107,7 +108,7 @@ func (w *watcher) deliver() error {
 		if len(events) > 0 {
 			continue
 		}
-		if wanted = wanted || w.progress.Swap(false); wanted && revision >= w.since {
+		if wanted = wanted || w.progress.Swap(false); wanted && w.news(revision) {
 			if err := w.sendBookmark(revision, false); err != nil {
 				return err
 			}
@@ -122,6 +123,12 @@ func (w *watcher) deliver() error {
 			return errStopped
 		}
 	}
+}
+
+// news says whether a bookmark at revision tells the client anything. As in the watch cache, it must be above what the watch began
+// with; a watch with ProgressNotify is told again.
+func (w *watcher) news(revision uint64) bool {
+	return revision > w.start || w.progressNotify && revision >= w.since
 }
 
 // deliverInitial sends the state that the watch begins with.
