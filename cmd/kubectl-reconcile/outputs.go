@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -52,10 +53,21 @@ func (o *runOptions) openOutputs(fail context.CancelCauseFunc) (*outputs, error)
 	}
 	out.blocks = render.NewBlocks(o.streams.Out, render.BlocksOptions{
 		Palette: o.palette, Detail: o.detail, Events: o.events,
-		Aside: simulated, Width: render.TerminalWidth(o.streams.Out),
+		Aside: simulated, Routine: routine(o.session.Controllers), Width: render.TerminalWidth(o.streams.Out),
 	})
 	out.buffer(out.blocks)
 	return out, nil
+}
+
+// routine is render.BlocksOptions.Routine of the controllers.
+func routine(of []controllers.Controller) map[string][]string {
+	messages := map[string][]string{}
+	for _, c := range of {
+		if c.Routine != nil {
+			messages[c.Short] = c.Routine
+		}
+	}
+	return messages
 }
 
 func (out *outputs) buffer(sink trace.Sink) {

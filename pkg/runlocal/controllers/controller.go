@@ -38,6 +38,9 @@ type Controller struct {
 	Needs []Need
 	// Danger says what it would destroy if it saw only a part of the cluster; empty if nothing.
 	Danger string
+	// Routine are the messages that it logs when it looks at a key, up to level 2, and that tell of no decision. Nil for a
+	// controller whose every reconcile is worth showing.
+	Routine []string
 	// OffByDefault says that kube-controller-manager's "*" leaves it out.
 	OffByDefault bool
 	// NotRun is why it does not run here; empty for those that do.

@@ -28,6 +28,7 @@ func garbageCollector() Controller {
 		Writes:  every,
 		Needs:   []Need{NeedsMetadata, NeedsMapper},
 		Danger:  "deletes objects whose owner it does not see",
+		Routine: []string{"Processing item", "item doesn't have an owner, continue on next item"},
 		workers: 20,
 		build:   buildGarbageCollector,
 	}
@@ -55,6 +56,7 @@ func buildGarbageCollector(ctx context.Context, e environment) (loop, error) {
 	close(started) // it is run when the other informers have synced
 	graph := gc.NewDependencyGraphBuilder(ctx, client, mapper, gc.DefaultIgnoredResources(), monitors, started)
 	kinds := newServedKinds(discoverer, e.kinds, monitors.Keep)
+	e.tap.SetHabits(collectorHabits(kinds))
 	swapped := tapGraph(e.tap, graph, kinds.key)
 	collector, err := gc.NewComposedGarbageCollector(ctx, e.client, client, mapper, graph)
 	if err != nil {

@@ -92,14 +92,38 @@ func (a *answer) status() (reason, message string) {
 	return "", cut(string(a.body))
 }
 
+// partial is the kind of an answer to who has asked for the metadata alone.
+const partial = "PartialObjectMetadata"
+
 // object decodes the whole answer: typed if client-go knows the type, else unstructured.
 func (a *answer) object() (runtime.Object, error) {
+	if a.kind == partial {
+		return a.metadata()
+	}
 	obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(a.body, nil, nil)
 	if runtime.IsNotRegisteredError(err) {
 		obj, _, err = unstructured.UnstructuredJSONScheme.Decode(a.body, nil, nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decoding an API answer of kind %q: %w", a.kind, err)
+	}
+	return obj, nil
+}
+
+// metadata decodes an answer of that kind.
+func (a *answer) metadata() (*metav1.PartialObjectMetadata, error) {
+	obj := &metav1.PartialObjectMetadata{}
+	var err error
+	if raw, ok := bytes.CutPrefix(a.body, protobufMagic); ok {
+		var envelope runtime.Unknown
+		if err = envelope.Unmarshal(raw); err == nil {
+			err = obj.Unmarshal(envelope.Raw)
+		}
+	} else {
+		err = json.Unmarshal(a.body, obj)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decoding the metadata of %q in an API answer: %w", a.meta.Name, err)
 	}
 	return obj, nil
 }

@@ -23,7 +23,7 @@ type call struct {
 	t       *transport
 	req     *http.Request
 	request *trace.Request
-	before  known // the object as it was, for a change of one
+	before  known // the object as it was, for a change or the deletion of one
 }
 
 // begin reads what the request is. One that is for no resource has the path for its resource's name.
@@ -44,7 +44,8 @@ func (t *transport) begin(req *http.Request) *call {
 		},
 	}
 	c.request.Kind = t.c.tap.kinds().kind(&c.request.Object)
-	if c.request.Verb == "update" || c.request.Verb == "patch" {
+	switch c.request.Verb {
+	case "update", "patch", "delete":
 		c.before = t.c.tap.known(&c.request.Object)
 	}
 	return c
@@ -93,16 +94,19 @@ func (c *call) succeeded(a *answer) {
 	if a.meta.Name == "" || r.Subresource != "" && r.Subresource != "status" {
 		return
 	}
-	r.Kind, r.UID = a.kind, string(a.meta.UID)
+	r.UID = string(a.meta.UID)
+	if a.kind != partial {
+		r.Kind = a.kind
+	}
 	r.Name, r.Namespace = a.meta.Name, a.meta.Namespace
 	switch {
 	case r.Verb == "create":
 		r.Change = trace.ChangeFrom(func() []inspect.Change { return a.created() })
-	case c.before != nil:
+	case c.before != nil && r.Verb != "delete":
 		before := c.before
 		r.Change = trace.ChangeFrom(func() []inspect.Change { return compareKnown(before, a) })
 	}
-	if !r.DryRun {
+	if !r.DryRun && (a.kind != partial || r.Verb == "delete") { // what follows is to be compared with all of the object
 		c.t.c.tap.answers.put(&r.Object, a, r.Verb == "delete")
 	}
 }
@@ -124,7 +128,7 @@ func (c *call) emit(r *reconcile) {
 	if r != nil && q.IsWrite() && q.Recorded == nil {
 		r.wrote()
 		if rv := number(q.ResourceVersion); !q.Failed() && !q.DryRun && (c.before == nil || c.before.version() != rv) {
-			tap.writers.put(rv, r)
+			tap.writers.offer(rv, r)
 		}
 	}
 	c.t.c.emit(r, q)

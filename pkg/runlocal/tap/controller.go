@@ -18,8 +18,38 @@ type Controller struct {
 	tap      *Tap
 	name     string
 	calls    atomic.Int64 // requests without an answer
+	habits   Habits
 	history  history
 	accounts []account // guarded by tap.mu
+}
+
+// Habits are how a controller differs from most. The zero value is that of most.
+type Habits struct {
+	// ErrorLevel is the highest level of log lines that tell why a reconcile failed; 0 is 2.
+	ErrorLevel int
+	// Waits says that the controller also adds a key again by AddRateLimited, and reports no error, when it has not failed
+	// but wants to look again later.
+	Waits bool
+	// Value makes text of a logged value; empty for those that are made text as usual. Nil for none. It may be called
+	// concurrently.
+	Value func(any) string
+	// Error makes an error's text, as it is logged or handled, fit to read; nil leaves it.
+	Error func(string) string
+}
+
+// SetHabits tells the tap how the controller differs from most. It must be called before the controller is built.
+func (c *Controller) SetHabits(h Habits) { c.habits = h }
+
+// errorText is the text of an error of the controller's. The error may be nil, or may panic when asked.
+func (c *Controller) errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := wholeText(err)
+	if c.habits.Error != nil {
+		text = c.habits.Error(text)
+	}
+	return cut(text)
 }
 
 // Name is the short name that the controller was asked for by.

@@ -27,9 +27,9 @@ func handled(ctx context.Context, err error, message string, keysAndValues ...an
 	if s.controller == nil || s.inCall || !s.controller.tap.on() {
 		return
 	}
-	text := errorText(err)
+	text := s.controller.errorText(err)
 	if r := s.reconcile; r != nil {
 		r.reported(orElse(text, message), s.controller.tap.stacks.reporter())
 	}
-	s.controller.emit(s.reconcile, &trace.Log{Message: message, Error: text, Values: values(keysAndValues)})
+	s.controller.emit(s.reconcile, &trace.Log{Message: message, Error: text, Values: values(s.controller.habits.Value, keysAndValues)})
 }

@@ -36,3 +36,13 @@ func Identities[K comparable](_ workqueue.TypedRateLimitingInterface[K], spell f
 		return spell((*Identity)(unsafe.Add(node, field.Offset))) //nolint:gosec // and the field to be there
 	}, nil
 }
+
+// IdentityOf returns what a value of the garbage collector's own type says, as it logs it; nil for any other value.
+func IdentityOf(v any) *Identity {
+	value := reflect.ValueOf(v)
+	if !value.IsValid() || value.Kind() != reflect.Struct || !value.Type().ConvertibleTo(reflect.TypeFor[Identity]()) {
+		return nil
+	}
+	i, _ := value.Convert(reflect.TypeFor[Identity]()).Interface().(Identity)
+	return &i
+}

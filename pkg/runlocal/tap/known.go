@@ -3,6 +3,8 @@ package tap
 import (
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -69,7 +71,20 @@ func compareKnown(before, after known) []inspect.Change {
 		}
 		objects[n] = obj
 	}
-	return compare(objects[0], objects[1])
+	return compare(alike(objects[0], objects[1]))
+}
+
+// alike cuts both objects down to their metadata if one of them is nothing else.
+func alike(a, b runtime.Object) (runtime.Object, runtime.Object) {
+	_, ok := a.(*metav1.PartialObjectMetadata)
+	if _, other := b.(*metav1.PartialObjectMetadata); !ok && !other {
+		return a, b
+	}
+	x, y := metadata(a), metadata(b)
+	if x == nil || y == nil {
+		return a, b
+	}
+	return meta.AsPartialObjectMetadata(x), meta.AsPartialObjectMetadata(y)
 }
 
 // answers remembers the latest answers, for the time until informers show what they showed. The zero value is empty; it

@@ -25,7 +25,7 @@ func (*sink) Init(logr.RuntimeInfo) {}
 
 // Enabled implements logr.LogSink.
 func (s *sink) Enabled(level int) bool {
-	return s.c.tap.on() && level <= max(s.c.tap.verbosity, errorLevel)
+	return s.c.tap.on() && level <= max(s.c.tap.verbosity, errorLevel, s.c.habits.ErrorLevel)
 }
 
 // Info implements logr.LogSink. An error among the values is the reason for a failure, should one follow.
@@ -34,7 +34,7 @@ func (s *sink) Info(level int, message string, keysAndValues ...any) {
 	if r != nil {
 		for i := 1; i < len(keysAndValues); i += 2 {
 			if err, ok := keysAndValues[i].(error); ok && err != nil {
-				r.reported(errorText(err), "")
+				r.reported(s.c.errorText(err), "")
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func (s *sink) Error(err error, message string, keysAndValues ...any) {
 	if !s.c.tap.on() {
 		return
 	}
-	text := errorText(err)
+	text := s.c.errorText(err)
 	r := s.reconcile()
 	if r != nil {
 		r.reported(orElse(text, message), s.c.tap.stacks.reporter())
@@ -65,7 +65,7 @@ func (s *sink) reconcile() *reconcile {
 }
 
 func (s *sink) record(r *reconcile, l *trace.Log, keysAndValues []any) {
-	l.Values = values(s.values, keysAndValues)
+	l.Values = values(s.c.habits.Value, s.values, keysAndValues)
 	s.c.emit(r, l)
 }
 

@@ -99,6 +99,8 @@ func (r *reconcile) verdict(panicking bool) (trace.Outcome, string) {
 			return r.outcome, r.outcomeErr.Error()
 		}
 		return r.outcome, ""
+	case r.retried && r.err == "" && r.c.habits.Waits:
+		return trace.Done, ""
 	case r.retried:
 		return trace.Failed, r.err
 	case r.retries > 0 && slices.Contains(r.reporters, r.forgetter):

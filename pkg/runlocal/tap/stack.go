@@ -77,7 +77,7 @@ func isTap(function string) bool {
 // loops are the functions that every controller has between its goroutines and its work.
 var loops = [...]string{
 	"Run", "worker", "runWorker", "processNextWorkItem", "processNextItem",
-	"runProcessGraphChanges", "runAttemptToDeleteWorker", "runAttemptToOrphanWorker", // the garbage collector's
+	"runProcessGraphChanges", "processAttemptToDeleteWorker", "processAttemptToOrphanWorker", // the garbage collector's
 }
 
 func handlerOf(frames *runtime.Frames) string {

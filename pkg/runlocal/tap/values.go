@@ -16,19 +16,28 @@ import (
 const maxValue = 1024
 
 // values makes logged keys and values text. Of a key that is there twice the last value counts, in the place of the
-// first, as klog has it.
-func values(lists ...[]any) trace.Values {
+// first, as klog has it. own makes text of values in a way of its own, or returns "": it may be nil.
+func values(own func(any) string, lists ...[]any) trace.Values {
 	var out trace.Values
 	for _, list := range lists {
 		for i := 0; i < len(list); i += 2 {
 			v := trace.Value{Key: fmt.Sprint(list[i]), Value: "(MISSING)"}
 			if i+1 < len(list) {
-				v.Value = valueText(list[i+1])
+				v.Value = ownText(own, list[i+1])
 			}
 			out = put(out, v)
 		}
 	}
 	return out
+}
+
+func ownText(own func(any) string, v any) string {
+	if own != nil {
+		if text := own(v); text != "" {
+			return cut(text)
+		}
+	}
+	return valueText(v)
 }
 
 func put(list trace.Values, v trace.Value) trace.Values {
@@ -44,13 +53,16 @@ func put(list trace.Values, v trace.Value) trace.Values {
 // valueText makes a value text by the rules of klog's text output (internal/serialize/keyvalues.go), without its quotes.
 // A whole API object is cut down to its name: upstream logs some at level 4, and to spell out every pod that ReplicaSet
 // sees would cost more than all the rest of the trace. A value whose own method panics says so.
-func valueText(v any) (text string) {
+func valueText(v any) string { return cut(wholeText(v)) }
+
+// wholeText is valueText of any length.
+func wholeText(v any) (text string) {
 	defer func() {
 		if p := recover(); p != nil {
 			text = fmt.Sprintf("<panic: %v>", p)
 		}
 	}()
-	return cut(formatted(v))
+	return formatted(v)
 }
 
 func formatted(v any) string {
@@ -90,12 +102,4 @@ func cut(s string) string {
 		end--
 	}
 	return fmt.Sprintf("%s… (%d bytes more)", strings.TrimSpace(s[:end]), len(s)-end)
-}
-
-// errorText is that of an error that may be nil or may panic when asked.
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return valueText(err)
 }

@@ -27,6 +27,14 @@ func (w *writers) put(rv uint64, r *reconcile) {
 	w.byRV.put(rv, writer{r.id, r.c.name})
 }
 
+// offer is put for one who is told the version by an answer: a deletion of what is being deleted is answered with the
+// version that another has written.
+func (w *writers) offer(rv uint64, r *reconcile) {
+	if w.of(rv) == (writer{}) {
+		w.put(rv, r)
+	}
+}
+
 // of returns the zero value for what was not written by a reconcile that is remembered.
 func (w *writers) of(rv uint64) writer {
 	w.mu.Lock()

@@ -45,6 +45,9 @@ type BlocksOptions struct {
 	Events bool
 	// Aside are controllers whose reconciles are shown only from Verbose on.
 	Aside []string
+	// Routine are messages, by controller, that tell of no decision: they are shown from Verbose on. So are the reconciles
+	// of these controllers that did nothing else and went well.
+	Routine map[string][]string
 	// Width is that of the terminal, where longer lines are broken; 0 breaks none.
 	Width int
 }
@@ -93,13 +96,16 @@ func (b *Blocks) Record(e *trace.Event) {
 	case *trace.End:
 		if open != nil {
 			delete(b.open, e.Reconcile)
+			if b.isRoutine(e.Controller, open, d) {
+				return
+			}
 			open.events = append(open.events, e)
 			b.write(b.lines(open))
 		}
 	case *trace.Request:
 		b.request(open, e, d)
 	case *trace.Log:
-		b.append(open, e, d.Level <= b.o.Detail.LogLevel() && (open != nil || b.showsLone(d)))
+		b.append(open, e, d.Level <= b.o.Detail.LogLevel() && (open != nil && !b.tellsNothing(e.Controller, d) || open == nil && b.showsLone(d)))
 	case *trace.Dropped:
 		b.append(open, e, true)
 	}
@@ -114,10 +120,22 @@ func (b *Blocks) isAside(e *trace.Event) bool {
 	return !ok || r.Recorded == nil
 }
 
+// tellsNothing says whether a line is one of those that are shown only from Verbose on.
+func (b *Blocks) tellsNothing(controller string, l *trace.Log) bool {
+	return b.o.Detail < Verbose && l.Error == "" && slices.Contains(b.o.Routine[controller], l.Message)
+}
+
+// isRoutine says whether a reconcile that ends is left out: it is of a controller with routine, and nothing of it would
+// be shown but that it was.
+func (b *Blocks) isRoutine(controller string, open *block, end *trace.End) bool {
+	return b.o.Detail < Verbose && b.o.Routine[controller] != nil && len(open.events) == 0 && end.Outcome == trace.Done
+}
+
 // showsLone says whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down", and
-// before the run has begun its errors are those of a start that is cut off.
+// before the run has begun its errors are those of a start that is cut off. What a controller tells of its machinery in
+// detail would drown the reconciles.
 func (b *Blocks) showsLone(l *trace.Log) bool {
-	return b.o.Detail >= Verbose || l.Error != "" && !b.startAt.IsZero()
+	return b.o.Detail >= Everything || b.o.Detail == Verbose && l.Level <= Normal.LogLevel() || l.Error != "" && !b.startAt.IsZero()
 }
 
 // append adds the event to its block, or writes it alone if there is none.

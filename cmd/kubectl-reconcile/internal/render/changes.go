@@ -30,9 +30,11 @@ func Changes(changes []inspect.Change, most int) string {
 				conditions[m[1]] = &conditionChange{}
 			}
 			conditions[m[1]].add(m[2], c)
-		case newEntry(changes, c.Path) != "":
-			entries[strings.TrimPrefix(newEntry(changes, c.Path), prefix)] = "new"
 		default:
+			if name, change := wholeEntry(changes, c.Path); name != "" {
+				entries[strings.TrimPrefix(name, prefix)] = change
+				continue
+			}
 			fields = append(fields, fieldText(path, c))
 		}
 	}
@@ -62,18 +64,24 @@ func commonPrefix(changes []inspect.Change) string {
 
 var entryPath = regexp.MustCompile(`^(.*?)\[([A-Za-z]+)=([^\]]+)\]`)
 
-// newEntry is the entry of a list that the path leads into, if the whole of it came: its merge key did. It is spelt
-// "containerStatuses[web]".
-func newEntry(changes []inspect.Change, path string) string {
+// wholeEntry is the entry of a list that the path leads into, if the whole of it came or went: its merge key did. It is
+// spelt "containerStatuses[web]", and its change "new" or "removed".
+func wholeEntry(changes []inspect.Change, path string) (name, change string) {
 	m := entryPath.FindStringSubmatch(path)
 	if m == nil {
-		return ""
+		return "", ""
 	}
 	key := m[0] + "." + m[2]
-	if !slices.ContainsFunc(changes, func(c inspect.Change) bool { return c.Path == key && c.Old == nil }) {
-		return ""
+	n := slices.IndexFunc(changes, func(c inspect.Change) bool { return c.Path == key })
+	switch {
+	case n >= 0 && changes[n].Old == nil:
+		change = "new"
+	case n >= 0 && changes[n].New == nil:
+		change = "removed"
+	default:
+		return "", ""
 	}
-	return m[1] + "[" + m[3] + "]"
+	return m[1] + "[" + m[3] + "]", change
 }
 
 var conditionPath = regexp.MustCompile(`^status\.conditions\[type=([^\]]+)\](?:\.(.+))?$`)
