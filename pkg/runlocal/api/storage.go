@@ -14,7 +14,6 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	basecompatibility "k8s.io/component-base/compatibility"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/kubeapiserver"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
@@ -33,24 +32,9 @@ type backend struct {
 
 func newBackend(o Options) *backend {
 	return &backend{
-		store:    memstore.New(memstore.Options{History: o.History, OnCommit: o.OnCommit, Default: applyDefaults, Clock: o.Clock}),
+		store:    memstore.New(memstore.Options{History: o.History, OnCommit: o.OnCommit, Clock: o.Clock}),
 		prefixes: map[schema.GroupResource]string{},
 	}
-}
-
-// applyDefaults does what decoding an object that was stored in version does: a strategy may have cleared a field that
-// has a default, such as the phase of a claim.
-func applyDefaults(obj runtime.Object, version runtime.GroupVersioner) (runtime.Object, error) {
-	scheme := legacyscheme.Scheme
-	if _, _, err := scheme.ObjectKinds(obj); err != nil {
-		scheme = apiextensionsserver.Scheme
-	}
-	versioned, err := scheme.UnsafeConvertToVersion(obj, version)
-	if err != nil {
-		return nil, err
-	}
-	scheme.Default(versioned)
-	return scheme.UnsafeConvertToVersion(versioned, runtime.InternalGroupVersioner)
 }
 
 // lastEvent is the newest event of gr, 0 if nothing of it was ever stored.
@@ -80,7 +64,7 @@ func (b *backend) options(gr schema.GroupResource, prefix string, mode memstore.
 }
 
 // builtIn is the RESTOptionsGetter of the resources compiled into kube-apiserver. They are kept as internal objects: no
-// write is encoded and no read decoded.
+// read decodes anything.
 type builtIn struct {
 	*backend
 	factory *serverstorage.DefaultStorageFactory

@@ -20,9 +20,9 @@ import (
 type Mode int
 
 const (
-	// Objects keeps the registry's internal objects as they are: no encoding, shared between readers, never mutated. It
-	// is for resources whose objects have one Go type whatever version is asked for. A storage transformer (encryption)
-	// has nothing to transform and is ignored.
+	// Objects keeps internal objects, shared between readers, never mutated: as decoding the storage encoding makes them,
+	// which happens once, when they are written. It is for resources whose objects have one Go type whatever version is
+	// asked for. A storage transformer (encryption) has nothing to transform and is ignored.
 	Objects Mode = iota
 	// Encoded keeps the bytes that the storage codec makes, transformed by the storage configuration's transformer if it
 	// has one, and decodes at every read. It is for custom resources, whose versions decode to different objects.
@@ -86,19 +86,11 @@ func (s *Store) newResource(config *storagebackend.ConfigForResource, resourcePr
 		corruptible: utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion),
 		watchers:    s.newGroup(),
 	}
-	r.form = objectForm{codec: config.Codec, defaults: s.defaultsFor(config.EncodeVersioner)}
+	r.form = objectForm{codec: config.Codec}
 	if m == Encoded {
 		r.form = newEncodedForm(config, r.corruptible)
 	}
 	return r, nil
-}
-
-// defaultsFor is Options.Default for a resource that would be stored in that version.
-func (s *Store) defaultsFor(version runtime.GroupVersioner) func(runtime.Object) (runtime.Object, error) {
-	if s.defaults == nil || version == nil {
-		return func(obj runtime.Object) (runtime.Object, error) { return obj, nil }
-	}
-	return func(obj runtime.Object) (runtime.Object, error) { return s.defaults(obj, version) }
 }
 
 // destroy ends the resource's watches, and returns when they have ended.

@@ -53,7 +53,7 @@ func (f *encodedForm) draft(ctx context.Context, key string, obj runtime.Object)
 	if err != nil {
 		return draft{}, storage.NewInternalError(err)
 	}
-	return draft{entry: &entry{key: key, data: data}, plain: plain}, nil
+	return draft{entry: &entry{key: key, data: data, size: len(data)}, plain: plain}, nil
 }
 
 // plain returns the encoding of e, and whether it would be written differently today.
@@ -117,8 +117,4 @@ func (f *encodedForm) same(ctx context.Context, next draft, e *entry) (bool, err
 		return false, storage.NewInternalError(err)
 	}
 	return !stale && bytes.Equal(data, next.plain), nil
-}
-
-func (f *encodedForm) size(e *entry) (int64, error) {
-	return int64(len(e.data)), nil
 }

@@ -2,12 +2,11 @@ package memstore
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"reflect"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
@@ -34,53 +33,45 @@ type form interface {
 	fillWritten(ctx context.Context, next draft, out runtime.Object) error
 	// same says whether writing next in the place of e would change nothing.
 	same(ctx context.Context, next draft, e *entry) (bool, error)
-	// size returns the length of the storage encoding of e in bytes.
-	size(e *entry) (int64, error)
 }
 
-// objectForm holds internal objects. It decodes nothing, and so its reads cannot fail for what is stored.
+// objectForm holds internal objects. A write encodes its object and decodes it again, as etcd3 does: that completes defaults
+// which a strategy has cleared, and drops what the encoding drops, such as parts of seconds and empty lists. Reads decode
+// nothing, and so cannot fail for what is stored.
 type objectForm struct {
-	codec     runtime.Codec // for sizes only
-	defaults  func(runtime.Object) (runtime.Object, error)
+	codec     runtime.Codec
 	versioner storage.APIObjectVersioner
 }
 
 var _ form = objectForm{}
 
 func (f objectForm) draft(_ context.Context, key string, obj runtime.Object) (draft, error) {
-	obj = obj.DeepCopyObject()
-	if err := f.versioner.PrepareObjectForStorage(obj); err != nil {
-		return draft{}, fmt.Errorf("preparing %q for storage: %w", key, err)
-	}
-	obj, err := f.defaults(obj)
+	data, err := f.encode(key, obj)
 	if err != nil {
-		return draft{}, fmt.Errorf("applying the defaults of %q: %w", key, err)
+		return draft{}, err
 	}
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return draft{}, fmt.Errorf("reading the metadata of %q: %w", key, err)
+	object := emptyLike(obj)
+	if _, _, err := f.codec.Decode(data, nil, object); err != nil {
+		return draft{}, fmt.Errorf("decoding %q as it would be stored: %w", key, err)
 	}
-	roundTimes(m)
-	return draft{entry: &entry{key: key, object: obj}}, nil
+	return draft{entry: &entry{key: key, object: object, sum: sha256.Sum256(data), size: len(data)}}, nil
 }
 
-// roundTimes drops what the storage encoding drops: the parts of a second of the times that the API server sets itself.
-// Without it an object would differ from what its clients have seen, and its immutable creation time would seem changed.
-func roundTimes(m metav1.Object) {
-	if t := m.GetCreationTimestamp(); t.Nanosecond() != 0 {
-		m.SetCreationTimestamp(metav1.Unix(t.Unix(), 0))
+// encode leaves obj as it was when it returns.
+func (f objectForm) encode(key string, obj runtime.Object) ([]byte, error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metadata of %q: %w", key, err)
 	}
-	if t := m.GetDeletionTimestamp(); t != nil && t.Nanosecond() != 0 {
-		seconds := metav1.Unix(t.Unix(), 0)
-		m.SetDeletionTimestamp(&seconds)
+	version, link := m.GetResourceVersion(), m.GetSelfLink()
+	defer func() {
+		m.SetResourceVersion(version)
+		m.SetSelfLink(link)
+	}()
+	if err := f.versioner.PrepareObjectForStorage(obj); err != nil {
+		return nil, fmt.Errorf("preparing %q for storage: %w", key, err)
 	}
-	fields := m.GetManagedFields()
-	for i := range fields {
-		if t := fields[i].Time; t != nil && t.Nanosecond() != 0 {
-			seconds := metav1.Unix(t.Unix(), 0)
-			fields[i].Time = &seconds
-		}
-	}
+	return runtime.Encode(f.codec, obj)
 }
 
 func (f objectForm) view(_ context.Context, e *entry, _ func() runtime.Object) (runtime.Object, error) {
@@ -114,26 +105,8 @@ func (f objectForm) fillWritten(ctx context.Context, next draft, out runtime.Obj
 	return f.fill(ctx, next.entry, next.revision, out)
 }
 
-// same lends next the resource version of e for the comparison; the commit overwrites it.
+// same compares encodings, as etcd3 does. What decoding completes is not part of the encoding that was completed: so the first
+// write after it is a write, even if it changes nothing that a client sees.
 func (f objectForm) same(_ context.Context, next draft, e *entry) (bool, error) {
-	if err := f.versioner.UpdateObject(next.object, e.revision); err != nil {
-		return false, err
-	}
-	return apiequality.Semantic.DeepEqual(next.object, e.object), nil
-}
-
-func (f objectForm) size(e *entry) (int64, error) {
-	if n := e.size.Load(); n != 0 {
-		return n, nil
-	}
-	object := e.object.DeepCopyObject()
-	if err := f.versioner.PrepareObjectForStorage(object); err != nil {
-		return 0, fmt.Errorf("preparing %q for storage: %w", e.key, err)
-	}
-	data, err := runtime.Encode(f.codec, object)
-	if err != nil {
-		return 0, fmt.Errorf("encoding %q: %w", e.key, err)
-	}
-	e.size.Store(int64(len(data)))
-	return int64(len(data)), nil
+	return next.sum == e.sum, nil
 }

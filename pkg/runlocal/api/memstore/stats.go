@@ -25,11 +25,7 @@ func (r *resource) Stats(context.Context) (storage.Stats, error) {
 	}
 	var total int64
 	for _, e := range entries {
-		n, err := r.form.size(e)
-		if err != nil {
-			return storage.Stats{}, err
-		}
-		total += n
+		total += int64(e.size)
 	}
 	stats.EstimatedAverageObjectSizeBytes = total / stats.ObjectCount
 	return stats, nil

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 )
 
@@ -25,9 +24,6 @@ type Options struct {
 	// with a lock held: it must be fast and must not call the store. An object that expires is written by no request:
 	// its deletion comes with an empty context.
 	OnCommit func(ctx context.Context, resourceVersion uint64)
-	// Default, if not nil, gives an object of mode Objects what reading it from its storage encoding would give it: the
-	// defaults of the version that it would be stored in. It may change and return the object that it is handed.
-	Default func(obj runtime.Object, version runtime.GroupVersioner) (runtime.Object, error)
 	// Clock tells when objects expire and when bookmarks are due; nil means real time.
 	Clock clock.WithTicker
 }
@@ -38,7 +34,6 @@ type Store struct {
 	clock    clock.WithTicker
 	history  int
 	onCommit func(ctx context.Context, resourceVersion uint64)
-	defaults func(obj runtime.Object, version runtime.GroupVersioner) (runtime.Object, error)
 
 	revision  atomic.Uint64 // of the newest write of any table; changed under the lock of the table written
 	compacted atomic.Uint64 // as last asked for by Compact
@@ -52,7 +47,7 @@ type Store struct {
 
 // New returns an empty store at resource version 1, as an empty etcd is.
 func New(o Options) *Store {
-	s := &Store{clock: o.Clock, history: o.History, onCommit: o.OnCommit, defaults: o.Default, tables: map[string]*table{}}
+	s := &Store{clock: o.Clock, history: o.History, onCommit: o.OnCommit, tables: map[string]*table{}}
 	if s.clock == nil {
 		s.clock = clock.RealClock{}
 	}

@@ -2,9 +2,9 @@ package memstore
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
@@ -16,9 +16,10 @@ import (
 type entry struct {
 	key      string
 	revision uint64
-	object   runtime.Object // internal object with its resource version, shared
-	data     []byte         // storage encoding, which has no resource version
-	size     atomic.Int64   // of the storage encoding in bytes, 0 until somebody asked
+	object   runtime.Object    // internal object with its resource version, shared
+	data     []byte            // storage encoding, which has no resource version
+	sum      [sha256.Size]byte // of the storage encoding, in mode Objects
+	size     int               // of the storage encoding in bytes
 }
 
 // event is one write: a creation has no previous entry, a deletion no current one.
