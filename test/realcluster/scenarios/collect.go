@@ -63,9 +63,9 @@ func (o *observer) uids(namespace string) map[types.UID]bool {
 
 // collect reads what the scenario led to.
 func (p *play) collect(ctx context.Context) (*Outcome, error) {
-	out := &Outcome{Nodes: p.nodes}
+	out := &Outcome{Nodes: p.nodes, Names: p.names}
 	writes, errWrites := p.writes(p.scenario.Name)
-	out.Writes = writes
+	out.Writes = slices.DeleteFunc(writes, func(w Write) bool { return w.At.Before(p.start) })
 	p.observer.mu.Lock()
 	s := p.observer.space(p.scenario.Name)
 	out.Gone = slices.Clone(s.gone)
@@ -78,7 +78,7 @@ func (p *play) collect(ctx context.Context) (*Outcome, error) {
 			out.Objects = append(out.Objects, Object{known.resource.String(), known.object})
 		}
 	}
-	out.History = history(p.start, writes, s.told)
+	out.History = history(p.start, out.Writes, s.told)
 	p.observer.mu.Unlock()
 	errs := []error{errWrites}
 	for _, m := range p.made {

@@ -13,13 +13,16 @@ import (
 // gatekeeper is the field manager of readiness gates.
 const gatekeeper = "gatekeeper"
 
-// ready plays the part of whoever a readiness gate waits for. What it selects is fixed at the begin; pods that are gone before their
-// turn are left out.
+// ready plays the part of whoever a readiness gate waits for. What it selects is fixed at the begin, of the pods whose gates do not
+// have the status yet; pods that are gone before their turn are left out.
 func (p *play) ready(ctx context.Context, r *Ready) error {
-	client, pods, err := p.selected(r.Selection)
+	all := r.Selection
+	all.First = 0
+	client, pods, err := p.selected(all)
 	if err != nil {
 		return err
 	}
+	left := r.First
 	for _, pod := range pods {
 		body, err := gatePatch(pod, r.Status)
 		if err != nil {
@@ -31,6 +34,9 @@ func (p *play) ready(ctx context.Context, r *Ready) error {
 		options := metav1.PatchOptions{FieldManager: gatekeeper}
 		if _, err := client.Patch(ctx, pod.GetName(), types.StrategicMergePatchType, body, options, "status"); err != nil {
 			return fmt.Errorf("opening the gates of pod %q: %w", pod.GetName(), err)
+		}
+		if left--; left == 0 {
+			return nil // the step itself waits for quiet
 		}
 		if err := p.observer.settle(ctx, p.scenario.Name, nil, quietTicks); err != nil {
 			return err

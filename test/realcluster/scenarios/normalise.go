@@ -14,6 +14,7 @@ import (
 type normaliser struct {
 	names *strings.Replacer
 	nodes *regexp.Regexp // nil without nodes
+	roles Names          // whom a field manager stands for
 }
 
 // Texts that are made up anew each time: addresses, digests of uids, and the volume that the ServiceAccount admission plugin adds to pods.
@@ -46,7 +47,7 @@ func newNormaliser(o *Outcome) *normaliser {
 	for _, key := range keys {
 		list = append(list, key, pairs[key])
 	}
-	n := &normaliser{names: strings.NewReplacer(list...)}
+	n := &normaliser{names: strings.NewReplacer(list...), roles: o.Names}
 	if len(o.Nodes) > 0 {
 		var quoted []string
 		for _, node := range o.Nodes {
@@ -105,13 +106,13 @@ func (n *normaliser) object(o Object) map[string]any {
 	}
 	metadata["resourceVersion"] = "(version)"
 	if managers, ok := metadata[managedFields].([]any); ok {
-		metadata[managedFields] = byManager(managers)
+		metadata[managedFields] = n.byManager(managers)
 	}
 	return out
 }
 
 // byManager tells managers apart by what they are, where the API sorts them by time.
-func byManager(managers []any) map[string]any {
+func (n *normaliser) byManager(managers []any) map[string]any {
 	out := map[string]any{}
 	for _, m := range managers {
 		entry, ok := m.(map[string]any)
@@ -122,7 +123,11 @@ func byManager(managers []any) map[string]any {
 		if !ok {
 			subresource = "-"
 		}
-		out[fmt.Sprintf("%v %v %v %v", entry["manager"], entry["operation"], subresource, entry["apiVersion"])] = entry["fieldsV1"]
+		manager := fmt.Sprint(entry["manager"])
+		if role, ok := n.roles[manager]; ok {
+			manager = role
+		}
+		out[fmt.Sprintf("%s %v %v %v", manager, entry["operation"], subresource, entry["apiVersion"])] = entry["fieldsV1"]
 	}
 	return out
 }

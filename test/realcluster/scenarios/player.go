@@ -19,6 +19,8 @@ type Outcome struct {
 	// Gone are the last states of objects that were deleted: their names and uids live on in texts.
 	Gone  []*unstructured.Unstructured
 	Nodes []string
+	// Names are those of the side.
+	Names Names
 	// History tells what happened, in order.
 	History []string
 }
@@ -33,7 +35,7 @@ type Object struct {
 type play struct {
 	*Side
 	scenario *Scenario
-	start    time.Time
+	start    time.Time          // of the first step
 	before   map[types.UID]bool // what the namespace had before the first step
 	made     []made             // without a namespace
 }
@@ -41,7 +43,7 @@ type play struct {
 // Play plays the scenario in a namespace of its name, which must not be there yet, and returns what came of it. An error means that
 // an input was refused or something waited for did not come; the outcome has the history then.
 func (s *Side) Play(ctx context.Context, scenario *Scenario) (*Outcome, error) {
-	p := &play{Side: s, scenario: scenario, start: time.Now()}
+	p := &play{Side: s, scenario: scenario}
 	err := p.run(ctx)
 	outcome, collected := p.collect(ctx)
 	if err == nil {
@@ -78,7 +80,7 @@ func (p *play) prepare(ctx context.Context) error {
 	if err := p.observer.settle(ctx, p.scenario.Name, []*compiled{account}, quietTicks); err != nil {
 		return err
 	}
-	p.before = p.observer.uids(p.scenario.Name)
+	p.before, p.start = p.observer.uids(p.scenario.Name), time.Now()
 	return nil
 }
 

@@ -40,12 +40,15 @@ type Side struct {
 	mapper   meta.RESTMapper
 	observer *observer
 	writes   Writes
+	names    Names
 	nodes    []string
 }
 
-// NewSide begins to watch a control plane, until ctx ends. The errors of what runs in the background are sent to failed, which
+// NewSide begins to watch a control plane, until ctx ends. Field managers and users are called by names. The errors of what runs in the background are sent to failed, which
 // must have room for one.
-func NewSide(ctx context.Context, name string, config *rest.Config, writes Writes, failed chan<- error) (*Side, error) {
+func NewSide(ctx context.Context, name string, config *rest.Config, names Names, writes Writes, failed chan<- error) (*Side, error) {
+	config = rest.CopyConfig(config)
+	config.WarningHandlerWithContext = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of %q: %w", name, err)
@@ -62,7 +65,7 @@ func NewSide(ctx context.Context, name string, config *rest.Config, writes Write
 	if err != nil {
 		return nil, err
 	}
-	s := &Side{name: name, client: client, mapper: restmapper.NewDiscoveryRESTMapper(groups), writes: writes}
+	s := &Side{name: name, client: client, mapper: restmapper.NewDiscoveryRESTMapper(groups), names: names, writes: writes}
 	if s.nodes, err = s.nodeNames(ctx); err != nil {
 		return nil, err
 	}

@@ -26,8 +26,8 @@ type played struct {
 	errs     [2]error
 }
 
-// TestScenarios plays all scenarios on a real control plane and on the embedded one. Variables of the environment choose: SCENARIOS, a
-// pattern of names such as roll*; SCENARIOS_SIDES, "embedded,embedded" to compare the embedded one with itself; SCENARIOS_AT_ONCE, how
+// TestScenarios plays all scenarios on a real control plane and on the embedded one. Variables of the environment choose: SCENARIOS,
+// patterns of names such as roll*,paused; SCENARIOS_SIDES, "embedded,embedded" to compare the embedded one with itself; SCENARIOS_AT_ONCE, how
 // many are played at a time; FIDELITY_REPORT, a folder for controllers.json.
 func TestScenarios(t *testing.T) {
 	all, chosen := load(t)
@@ -64,16 +64,15 @@ func load(t *testing.T) (all, chosen []scenarios.Scenario) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pattern := os.Getenv("SCENARIOS")
+	patterns := strings.Split(os.Getenv("SCENARIOS"), ",")
 	chosen = slices.DeleteFunc(slices.Clone(all), func(s scenarios.Scenario) bool {
-		ok, err := path.Match(pattern, s.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return pattern != "" && !ok
+		return os.Getenv("SCENARIOS") != "" && !slices.ContainsFunc(patterns, func(pattern string) bool {
+			ok, err := path.Match(pattern, s.Name)
+			return ok && err == nil
+		})
 	})
 	if len(chosen) == 0 {
-		t.Fatalf("no scenario is called %q", pattern)
+		t.Fatalf("no scenario is called %q", patterns)
 	}
 	return all, chosen
 }
@@ -81,24 +80,28 @@ func load(t *testing.T) (all, chosen []scenarios.Scenario) {
 // start starts the two sides and ends them with the test.
 func start(t *testing.T, controllers []string) [2]*scenarios.Side {
 	t.Helper()
-	names := strings.Split(os.Getenv("SCENARIOS_SIDES"), ",")
-	if len(names) != 2 {
-		names = []string{"real", "embedded"}
+	kinds := strings.Split(os.Getenv("SCENARIOS_SIDES"), ",")
+	if len(kinds) != 2 {
+		kinds = []string{"real", "embedded"}
+	}
+	names, err := scenarios.LoadNames(os.DirFS("testdata"), "names.yaml")
+	if err != nil {
+		t.Fatal(err)
 	}
 	for i := range controllers {
 		controllers[i] += "-controller"
 	}
 	var sides [2]*scenarios.Side
 	var group sync.WaitGroup
-	for i, name := range names {
+	for i, name := range kinds {
 		group.Go(func() {
 			begin := startEmbedded
 			if name == "real" {
 				begin = startReal
 			}
-			config, writes, err := begin(t, controllers)
+			config, writes, err := begin(t, names, controllers)
 			if err == nil {
-				sides[i], err = newSide(t, name, config, writes)
+				sides[i], err = newSide(t, name, config, names, writes)
 			}
 			if err != nil {
 				t.Error(err)
@@ -112,10 +115,10 @@ func start(t *testing.T, controllers []string) [2]*scenarios.Side {
 	return sides
 }
 
-func newSide(t *testing.T, name string, config *rest.Config, writes scenarios.Writes) (*scenarios.Side, error) {
+func newSide(t *testing.T, name string, config *rest.Config, names scenarios.Names, writes scenarios.Writes) (*scenarios.Side, error) {
 	failed := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	side, err := scenarios.NewSide(ctx, name, config, writes, failed)
+	side, err := scenarios.NewSide(ctx, name, config, names, writes, failed)
 	t.Cleanup(func() {
 		cancel()
 		if side == nil {
@@ -128,11 +131,7 @@ func newSide(t *testing.T, name string, config *rest.Config, writes scenarios.Wr
 	return side, err
 }
 
-func startReal(t *testing.T, controllers []string) (*rest.Config, scenarios.Writes, error) {
-	names, err := scenarios.LoadNames(os.DirFS("testdata"), "names.yaml")
-	if err != nil {
-		return nil, nil, err
-	}
+func startReal(t *testing.T, names scenarios.Names, controllers []string) (*rest.Config, scenarios.Writes, error) {
 	cluster, err := realcluster.Start(t.Context(), realcluster.Options{
 		Controllers: controllers, Scheduler: true, Nodes: nodes, Log: t.Logf,
 	})
@@ -143,7 +142,7 @@ func startReal(t *testing.T, controllers []string) (*rest.Config, scenarios.Writ
 	return cluster.Config(), scenarios.AuditLog(cluster.AuditLog(), names), nil
 }
 
-func startEmbedded(t *testing.T, controllers []string) (*rest.Config, scenarios.Writes, error) {
+func startEmbedded(t *testing.T, _ scenarios.Names, controllers []string) (*rest.Config, scenarios.Writes, error) {
 	sandbox, err := realcluster.StartSandbox(t.Context(), realcluster.SandboxOptions{Args: []string{
 		"--controller", strings.Join(controllers, ","), "--nodes", strconv.Itoa(nodes), "--pod-ready-after", "0",
 	}})
