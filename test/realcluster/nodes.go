@@ -78,7 +78,10 @@ func makeNode(ctx context.Context, client kubernetes.Interface, n int) error {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: runtime.GOARCH,
 		}},
-		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
+		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity, Addresses: []corev1.NodeAddress{
+			{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("172.18.0.%d", n+2)},
+			{Type: corev1.NodeHostName, Address: name},
+		}},
 	}
 	if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("making node %q: %w", name, err)
