@@ -11,7 +11,6 @@ import (
 	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
@@ -21,12 +20,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	basecompatibility "k8s.io/component-base/compatibility"
+	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/capabilities"
 	generatedopenapi "k8s.io/kubernetes/pkg/generated/openapi"
 	"k8s.io/kubernetes/pkg/routes"
 	"k8s.io/kubernetes/pkg/serviceaccount"
 )
+
+// serverAgent is how the server's own requests present themselves. Its first part becomes their field manager.
+const serverAgent = "kube-apiserver/embedded"
 
 // assembly holds the parts of a server while it is put together. It mirrors the server chain of
 // cmd/kube-apiserver/app/server.go without the aggregator in front.
@@ -72,6 +75,7 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 
 	a.loopback = inProcessConfig(s.transport, rand.Text())
 	a.loopback.WarningHandlerWithContext = rest.NoWarnings{}
+	a.loopback.UserAgent = serverAgent
 	var err error
 	if a.client, err = kubernetes.NewForConfig(a.loopback); err != nil {
 		return nil, fmt.Errorf("building the server's client: %w", err)
@@ -97,13 +101,14 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 // build makes the two generic servers and connects them.
 func (a *assembly) build(s *Server) error {
 	groups := aggregated.NewResourceManager("apis")
+	setPriorities(groups)
 	storage, err := newBuiltIn(a.backend, a.version, a.served)
 	if err != nil {
 		return err
 	}
 	config := a.genericConfig(part{
 		definitions: generatedopenapi.GetOpenAPIDefinitions,
-		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme},
+		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme},
 		served:      a.served,
 		storage:     storage,
 		discovery:   groups,
@@ -125,9 +130,9 @@ func (a *assembly) build(s *Server) error {
 	}
 	s.generic.PrepareRun()
 	installOpenAPI(s.generic, s.custom.GenericAPIServer, config)
-	addresses := discovery.DefaultAddresses{DefaultAddress: a.address}
-	s.generic.Handler.NonGoRestfulMux.Handle("/apis", newRootDiscovery(groups, addresses, config.Serializer))
-	s.generic.Handler.NonGoRestfulMux.UnlistedHandle("/apis/", newRootDiscovery(groups, addresses, config.Serializer))
+	root := newRootDiscovery(groups, config.Serializer)
+	s.generic.Handler.NonGoRestfulMux.Handle("/apis", root)
+	s.generic.Handler.NonGoRestfulMux.UnlistedHandle("/apis/", root)
 	return nil
 }
 

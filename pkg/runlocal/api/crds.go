@@ -11,6 +11,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
 	"k8s.io/apiserver/pkg/util/webhook"
+	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
@@ -19,7 +20,7 @@ import (
 func (a *assembly) customResourceServer(groups aggregated.ResourceManager) (*apiextensionsserver.CustomResourceDefinitions, error) {
 	generic := a.genericConfig(part{
 		definitions: apiextensionsopenapi.GetOpenAPIDefinitions,
-		schemes:     []*runtime.Scheme{apiextensionsserver.Scheme, legacyscheme.Scheme},
+		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme},
 		served:      apiextensionsserver.DefaultAPIResourceConfigSource(),
 		storage:     definitions{a.backend},
 		discovery:   groups,

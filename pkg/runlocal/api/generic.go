@@ -56,5 +56,6 @@ func (a *assembly) genericConfig(p part) *genericapiserver.Config {
 	c.OpenAPIConfig.SecurityDefinitions = a.identity.security
 	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
 	c.OpenAPIV3Config.Info.Title = "Kubernetes"
+	c.OpenAPIV3Config.SecuritySchemes = a.identity.schemes
 	return c
 }

@@ -19,6 +19,7 @@ import (
 	authorizerunion "k8s.io/apiserver/pkg/authorization/union"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	kubeauthenticator "k8s.io/kubernetes/pkg/kubeapiserver/authenticator"
 	"k8s.io/kubernetes/pkg/serviceaccount"
@@ -48,7 +49,8 @@ type identity struct {
 	rules         authorizer.RuleResolver
 	issuer        serviceaccount.TokenGenerator
 	keys          serviceaccount.PublicKeysGetter
-	security      *spec.SecurityDefinitions
+	security      *spec.SecurityDefinitions // for OpenAPI v2
+	schemes       spec3.SecuritySchemes     // the same for OpenAPI v3
 }
 
 // newIdentity makes a signing key and a token of its own. Requests are authenticated by the administrator's token, by
@@ -96,11 +98,11 @@ func (id *identity) makeAuthenticator(ctx context.Context, client kubernetes.Int
 		SecretsWriter:                  client.CoreV1(),
 		TokenSuccessCacheTTL:           tokenCacheTTL,
 	}
-	others, _, security, _, err := config.New(ctx)
+	others, _, security, schemes, err := config.New(ctx)
 	if err != nil {
 		return fmt.Errorf("building the authenticator: %w", err)
 	}
-	id.security = security
+	id.security, id.schemes = security, schemes
 	id.authenticator = union.New(
 		bearertoken.New(authenticator.WrapAudienceAgnosticToken(audiences(), admin)),
 		others,

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	restful "github.com/emicklei/go-restful/v3"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/kube-openapi/pkg/handler"
 )
@@ -29,7 +29,7 @@ type openAPI struct {
 // Both have their routes already, and server skips its own installation.
 func installOpenAPI(server, custom *genericapiserver.GenericAPIServer, config *genericapiserver.Config) {
 	o := &openAPI{
-		builtIn: newBuiltInDocuments(server.Handler.GoRestfulContainer.RegisteredWebServices(), config.OpenAPIV3Config),
+		builtIn: newBuiltInDocuments(services(server), config.OpenAPIV3Config),
 		custom:  custom.Handler.NonGoRestfulMux,
 	}
 	m := server.Handler.NonGoRestfulMux
@@ -38,20 +38,23 @@ func installOpenAPI(server, custom *genericapiserver.GenericAPIServer, config *g
 	handler.NewOpenAPIServiceLazy(mergedV2(server, o.custom, config)).RegisterOpenAPIVersionedService(openAPIV2Path, m)
 }
 
-// serveGroup answers for one group and version.
-func (o *openAPI) serveGroup(w http.ResponseWriter, r *http.Request) {
-	name := strings.Trim(strings.TrimPrefix(r.URL.Path, openAPIV3Path), "/")
-	switch document, ok := o.builtIn.groups[name]; {
-	case name == "":
-		o.serveIndex(w, r)
-	case ok:
-		serveBuiltIn(document(), w, r)
-	default:
-		o.serveCustom(name, w, r)
-	}
+// services are those whose routes are documented: the root of discovery, which server does not serve itself, is one of them.
+func services(server *genericapiserver.GenericAPIServer) []*restful.WebService {
+	return append(server.Handler.GoRestfulContainer.RegisteredWebServices(), server.DiscoveryGroupManager.WebService())
 }
 
-// serveCustom makes sure that an unknown group gets a 404: upstream's handler would answer it with an empty 200.
+// serveGroup answers for one group and version.
+func (o *openAPI) serveGroup(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, openAPIV3Path+"/")
+	if document, ok := o.builtIn.groups[name]; ok {
+		serveBuiltIn(document(), w, r)
+		return
+	}
+	o.serveCustom(name, w, r)
+}
+
+// serveCustom makes sure that an unknown group gets a 404: upstream's handler would answer it with an empty 200. As the aggregation
+// layer's, the 404 has no body.
 func (o *openAPI) serveCustom(name string, w http.ResponseWriter, r *http.Request) {
 	index, err := readV3Index(o.custom, r)
 	if err != nil {
@@ -59,13 +62,14 @@ func (o *openAPI) serveCustom(name string, w http.ResponseWriter, r *http.Reques
 		return
 	}
 	if _, ok := index[name]; !ok {
-		http.NotFound(w, r)
+		w.WriteHeader(http.StatusNotFound)
 		return
 	}
 	o.custom.ServeHTTP(w, r)
 }
 
-// serveIndex lists the groups and versions that have a document.
+// serveIndex lists the groups and versions that have a document. As on a cluster its content type is the one that net/http guesses,
+// plain text.
 func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
 	all, err := readV3Index(o.custom, r)
 	if err != nil {
@@ -78,7 +82,6 @@ func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
 	if _, err := w.Write(data); err != nil {
 		panic(http.ErrAbortHandler) // the client is gone
 	}

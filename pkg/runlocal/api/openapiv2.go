@@ -8,10 +8,11 @@ import (
 	"sync"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/mux"
-	"k8s.io/apiserver/pkg/server/routes"
 	"k8s.io/kube-openapi/pkg/aggregator"
+	"k8s.io/kube-openapi/pkg/builder"
 	"k8s.io/kube-openapi/pkg/cached"
+	"k8s.io/kube-openapi/pkg/common/restfuladapter"
+	"k8s.io/kube-openapi/pkg/handler"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
@@ -19,7 +20,11 @@ import (
 // server's part takes a quarter of a second, and most sessions never read it.
 func mergedV2(server *genericapiserver.GenericAPIServer, custom http.Handler, config *genericapiserver.Config) cached.Value[*spec.Swagger] {
 	builtIn := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
-		_, document := routes.OpenAPI{Config: config.OpenAPIConfig}.InstallV2(server.Handler.GoRestfulContainer, mux.NewPathRecorderMux("openapi"))
+		document, err := builder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(services(server)), config.OpenAPIConfig)
+		if err != nil {
+			return nil, "", fmt.Errorf("building the OpenAPI document of the built-in groups: %w", err)
+		}
+		document.Definitions = handler.PruneDefaults(document.Definitions)
 		return document, "built-in", nil
 	}))
 	return cached.MergeList(mergeV2, []cached.Value[*spec.Swagger]{builtIn, newCustomV2(custom)})

@@ -32,8 +32,7 @@ func newBuiltInDocuments(services []*restful.WebService, config *openapicommon.O
 	var building sync.Mutex // the builder does not say whether one config may be used twice at a time
 	for _, service := range services {
 		name := strings.TrimPrefix(service.RootPath(), "/")
-		at := url.URL{Path: openAPIV3Path + "/" + name, RawQuery: url.Values{"hash": {KubernetesVersion()}}.Encode()}
-		d.index[name] = v3Entry{ServerRelativeURL: at.String()}
+		d.index[name] = v3Entry{ServerRelativeURL: documentURL(name)}
 		d.groups[name] = sync.OnceValue(func() http.Handler {
 			building.Lock()
 			defer building.Unlock()
@@ -41,6 +40,12 @@ func newBuiltInDocuments(services []*restful.WebService, config *openapicommon.O
 		})
 	}
 	return d
+}
+
+// documentURL is where the index says that the document of a group and version is.
+func documentURL(name string) string {
+	at := url.URL{Path: openAPIV3Path + "/" + name, RawQuery: url.Values{"hash": {KubernetesVersion()}}.Encode()}
+	return at.String()
 }
 
 // buildV3 has upstream build the document of one group, by way of a container that has no other.
@@ -51,11 +56,16 @@ func buildV3(service *restful.WebService, config *openapicommon.OpenAPIV3Config)
 	return own
 }
 
-// serveBuiltIn serves a document. A client that asks for the hash of this version may keep it; the handler below has
-// hashes of its own and must not see it.
+// serveBuiltIn serves a document. A client that asks for the hash of this version may keep it, and one that asks for another is
+// sent there; the handler below has hashes of its own and must not see it.
 func serveBuiltIn(document http.Handler, w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	if query.Get("hash") == KubernetesVersion() {
+	switch hash := query.Get("hash"); hash {
+	case "":
+	default:
+		http.Redirect(w, r, documentURL(strings.TrimPrefix(r.URL.Path, openAPIV3Path+"/")), http.StatusMovedPermanently)
+		return
+	case KubernetesVersion():
 		w.Header().Set("Cache-Control", "public, immutable")
 		w.Header().Set("Expires", time.Now().Add(documentLifetime).UTC().Format(http.TimeFormat))
 	}

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 )
 
@@ -22,30 +22,26 @@ const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 // document, which has them.
 type rootDiscovery struct {
 	aggregated http.Handler
-	addresses  discovery.Addresses
 	serializer runtime.NegotiatedSerializer
 }
 
 var _ http.Handler = (*rootDiscovery)(nil)
 
 // newRootDiscovery answers /apis in both forms.
-func newRootDiscovery(manager aggregated.ResourceManager, addresses discovery.Addresses, serializer runtime.NegotiatedSerializer) http.Handler {
-	legacy := &rootDiscovery{aggregated: manager, addresses: addresses, serializer: serializer}
+func newRootDiscovery(manager aggregated.ResourceManager, serializer runtime.NegotiatedSerializer) http.Handler {
+	legacy := &rootDiscovery{aggregated: manager, serializer: serializer}
 	return aggregated.WrapAggregatedDiscoveryToHandler(legacy, manager, nil)
 }
 
-// ServeHTTP lists groups and versions.
+// ServeHTTP lists groups and versions, as apisHandler of k8s.io/kube-aggregator does: without addresses.
 func (d *rootDiscovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	groups, err := d.groups(r)
 	if err != nil {
 		responsewriters.ErrorNegotiated(err, d.serializer, schema.GroupVersion{}, w, r)
 		return
 	}
-	list := discovery.NewRootAPIsHandler(d.addresses, d.serializer)
-	for _, g := range groups {
-		list.AddGroup(g)
-	}
-	list.ServeHTTP(w, r)
+	list := &metav1.APIGroupList{Groups: groups}
+	responsewriters.WriteObjectNegotiated(d.serializer, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, r, http.StatusOK, list, false)
 }
 
 // groups reads the aggregated document on behalf of r.

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
@@ -44,7 +43,7 @@ func TestRootDiscoveryReportsFailure(t *testing.T) {
 		{func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("no JSON")) }, "decoding", "the document is broken"},
 		{func(http.ResponseWriter, *http.Request) { panic("oops") }, "oops", "whoever makes the document panics"},
 	} {
-		d := &rootDiscovery{aggregated: tt.aggregated, addresses: discovery.DefaultAddresses{}, serializer: legacyscheme.Codecs}
+		d := &rootDiscovery{aggregated: tt.aggregated, serializer: legacyscheme.Codecs}
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/apis", nil)
 		if err != nil {
 			t.Fatal(err)
