@@ -3,6 +3,7 @@ package apidiff
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
 
@@ -42,8 +45,8 @@ func headOf(r *http.Response) Answer {
 	return Answer{"code": r.StatusCode, "type": r.Header.Get("Content-Type"), "headers": headers, "warnings": warnings}
 }
 
-// readBody is the answer's body: a tree for JSON and YAML, text for other text. Of a binary answer only the first bytes are kept,
-// which say what it is: the rest holds identifiers and times that cannot be normalised.
+// readBody is the answer's body: a tree for JSON, YAML and protobuf, text for other text. Of another binary answer only the first
+// bytes are kept, which say what it is: the rest holds identifiers and times that cannot be normalised.
 func readBody(r *http.Response) (any, error) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -68,10 +71,36 @@ func readBody(r *http.Response) (any, error) {
 			return nil, err
 		}
 		return decode(data)
+	case kind == runtime.ContentTypeProtobuf && bytes.HasPrefix(data, []byte("k8s\x00")):
+		return decodeProtobuf(data)
 	case utf8.Valid(data) && !strings.Contains(kind, "protobuf"):
-		return string(data), nil
+		return textOrTree(string(data)), nil
 	}
 	return fmt.Sprintf("binary, starting with %x", data[:min(4, len(data))]), nil
+}
+
+// textOrTree is the tree of a JSON object that is said to be plain text, as the index of OpenAPI documents is, or else the text.
+func textOrTree(text string) any {
+	if strings.HasPrefix(text, "{") {
+		if tree, err := decode([]byte(text)); err == nil {
+			return tree
+		}
+	}
+	return text
+}
+
+// decodeProtobuf is an object of a built-in kind as a tree.
+func decodeProtobuf(data []byte) (any, error) {
+	object, kind, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("decoding the answer: %w", err)
+	}
+	plain, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	tree, err := decode(plain)
+	return map[string]any{"kind": kind.String(), "object": tree}, err
 }
 
 func gunzip(data []byte) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,9 +19,9 @@ import (
 // Identifiers, resource versions of objects, names that the server completed, and addresses and ports that it handed out are called
 // after the step and the path where they were first seen, so that it still shows when one of them changes, or does not.
 type normaliser struct {
-	literal string // the file's text
-	host    string
-	now     time.Time
+	literal   string         // the file's text
+	addresses *regexp.Regexp // of the server: its host:port, and its port on any other host
+	now       time.Time
 
 	words map[string]string // by value; applied to whole strings and to parts of strings
 	order []string          // of words, longest first
@@ -31,13 +32,22 @@ type normaliser struct {
 
 func newNormaliser(literal, host string) *normaliser {
 	return &normaliser{
-		literal:  literal,
-		host:     host,
-		now:      time.Now(),
-		words:    map[string]string{},
-		versions: map[string]string{},
-		ports:    map[string]string{},
+		literal:   literal,
+		addresses: addressPattern(host),
+		now:       time.Now(),
+		words:     map[string]string{},
+		versions:  map[string]string{},
+		ports:     map[string]string{},
 	}
+}
+
+// addressPattern matches host, and its port on another address: servers advertise one that they do not listen on.
+func addressPattern(host string) *regexp.Regexp {
+	pattern := regexp.QuoteMeta(host)
+	if _, port, err := net.SplitHostPort(host); err == nil {
+		pattern += `|\b\d+\.\d+\.\d+\.\d+:` + port + `\b`
+	}
+	return regexp.MustCompile(pattern)
 }
 
 var (
@@ -45,7 +55,8 @@ var (
 	timePattern = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	jwtPattern  = regexp.MustCompile(`\beyJ[\w-]+\.[\w-]+\.[\w-]+`)
 	// versionText are resource versions in messages.
-	versionText = regexp.MustCompile(`(resource ?[vV]ersion: |current: |old resource version: \d+ \()\d+`)
+	versionText = regexp.MustCompile(`(resource ?[vV]ersion: |current: )\d+( \(\d+\))?`)
+	numberText  = regexp.MustCompile(`\d+`)
 	agePattern  = regexp.MustCompile(`^(\d+[ydhms])+$`)
 )
 

@@ -11,7 +11,7 @@ func (n *normaliser) text(s string) string {
 	for _, value := range n.order {
 		s = strings.ReplaceAll(s, value, n.words[value])
 	}
-	s = strings.ReplaceAll(s, n.host, "<server>")
+	s = n.addresses.ReplaceAllString(s, "<server>")
 	s = timePattern.ReplaceAllStringFunc(s, n.time)
 	s = jwtPattern.ReplaceAllString(s, "<token>")
 	s = versionText.ReplaceAllStringFunc(s, n.version)
@@ -42,13 +42,14 @@ func fractionName(digits int) string {
 	}
 }
 
-// version hides the number at the end of a message's text, unless the file has it.
+// version hides the numbers in a piece of a message, unless the file has them.
 func (n *normaliser) version(s string) string {
-	cut := strings.LastIndexAny(s, " (") + 1
-	if n.isLiteral(s[cut:]) {
-		return s
-	}
-	return s[:cut] + "<version>"
+	return numberText.ReplaceAllStringFunc(s, func(number string) string {
+		if n.isLiteral("resourceVersion="+number) || n.isLiteral(`resourceVersion: "`+number) {
+			return number
+		}
+		return "<version>"
+	})
 }
 
 // sortManagers brings the managers of a metadata into an order that does not depend on the second in which each of them wrote.
