@@ -17,6 +17,8 @@ type refusal struct {
 	reasons []string
 	// resolvable says that it would do if pods on it went away.
 	resolvable bool
+	// crowded says that pods take what it would need to have, be it enough or not.
+	crowded bool
 }
 
 // Reasons of upstream's filter plugins, in pkg/scheduler/framework/plugins/*.
@@ -39,7 +41,7 @@ func filter(pod *corev1.Pod, d demand, u *usage) *refusal {
 	case !affine(pod, u.node):
 		return &refusal{reasons: []string{reasonAffinity}}
 	case !portsFree(d, u):
-		return &refusal{reasons: []string{reasonPorts}, resolvable: true}
+		return &refusal{reasons: []string{reasonPorts}, resolvable: true, crowded: true}
 	}
 	return fits(d, u)
 }
@@ -79,7 +81,7 @@ func portsFree(d demand, u *usage) bool {
 
 // fits mirrors fitsRequest in pkg/scheduler/framework/plugins/noderesources/fit.go.
 func fits(d demand, u *usage) *refusal {
-	r := &refusal{resolvable: true}
+	r := &refusal{resolvable: true, crowded: true}
 	if int64(len(u.pods))+1 > u.allocatable[corev1.ResourcePods] {
 		r.reasons = append(r.reasons, reasonTooManyPods)
 	}

@@ -48,9 +48,10 @@ type scheduler struct {
 
 // attempts are the tries of a pod that did not fit.
 type attempts struct {
-	uid   types.UID // of the pod: another one of that name starts anew
-	count int
-	last  time.Time
+	uid     types.UID // of the pod: another one of that name starts anew
+	count   int
+	last    time.Time
+	crowded bool // as in unfit: pods that go may let it fit
 }
 
 var _ engine.Reconciler = (*scheduler)(nil)
@@ -70,7 +71,7 @@ func (s *scheduler) onPod(e engine.Event) []engine.Request {
 		freed = s.cluster.setPod(pod) || freed
 	}
 	if freed {
-		s.retryWaiting()
+		s.retryCrowded()
 	}
 	if e.New == nil || !needsScheduling(pod) {
 		s.forget(r)
@@ -123,7 +124,7 @@ func (s *scheduler) Reconcile(ctx context.Context, r engine.Request) (engine.Res
 	}
 	err = s.bind(ctx, pod, node)
 	if err != nil && s.cluster.unassume(pod.UID) {
-		s.retryWaiting()
+		s.retryCrowded()
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return engine.Result{}, err
@@ -156,7 +157,7 @@ func (s *scheduler) unschedulable(ctx context.Context, r engine.Request, pod *co
 	} else {
 		klog.FromContext(ctx).V(2).Info("Unable to schedule pod; no fit; waiting", "pod", klog.KObj(pod), "err", why.String())
 	}
-	backoff := s.wait(r, pod.UID)
+	backoff := s.wait(r, pod.UID, why.crowded)
 	message := why.String()
 	if len(message) > noteLimit {
 		message = message[:noteLimit-len(" ...")] + " ..."
@@ -180,7 +181,7 @@ func (s *scheduler) unschedulable(ctx context.Context, r engine.Request, pod *co
 			return engine.Result{}, err
 		}
 	}
-	if s.cluster.changedSince(why.seen) {
+	if s.cluster.mayFit(why) {
 		return engine.Result{RequeueAfter: backoff}, nil // what changed found the pod not waiting yet
 	}
 	return engine.Result{RequeueAfter: unschedulableFlush}, nil

@@ -108,7 +108,7 @@ func TestRoomOfFailedBindings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLone(t, []*corev1.Pod{named("p")}, nodeOf("a"))
 			other := engine.Request{Namespace: "default", Name: "waits for room"}
-			l.wait(other, "other")
+			l.wait(other, "other", true)
 			if tt.before != nil {
 				tt.before(l)
 			}
@@ -154,24 +154,24 @@ func TestGonePodsDoNotWait(t *testing.T) {
 		do     func(l *lone)
 	}{{
 		name: "gone", reason: "an attempt that outlasts the deletion's event waits again; the next one ends that",
-		do: func(l *lone) { l.wait(r, "p") },
+		do: func(l *lone) { l.wait(r, "p", true) },
 	}, {
 		name: "not ours any more", reason: "what somebody else schedules does not wait for us",
 		pod: bound(named("p"), "elsewhere"),
-		do:  func(l *lone) { l.wait(r, "p") },
+		do:  func(l *lone) { l.wait(r, "p", true) },
 	}, {
 		name: "on a node", reason: "what has been seen on a node waits for none, though the lister is late",
 		pod: named("p"),
 		do: func(l *lone) {
 			l.cluster.setPod(bound(named("p"), "a"))
-			l.wait(r, "p")
+			l.wait(r, "p", true)
 		},
 	}, {
 		name: "gone while its binding is asked for", reason: "there is nothing left to bind",
 		pod: named("p"),
 		do: func(l *lone) {
 			l.onNode(engine.Event{New: nodeOf("a")})
-			l.wait(r, "p")
+			l.wait(r, "p", true)
 			l.answer("create", "binding", podNotFound)
 		},
 	}, {
@@ -202,17 +202,56 @@ func TestAttemptsAreOfOnePod(t *testing.T) {
 	l := newLone(t, nil)
 	r := requestOf(named("p"))
 	for n, want := range []time.Duration{time.Second, 2 * time.Second} {
-		if got := l.wait(r, "first"); got != want {
+		if got := l.wait(r, "first", true); got != want {
 			t.Errorf("backoff %v after try %d, want %v", got, n+1, want)
 		}
 	}
 	if l.isWaiting(r, "second") {
 		t.Error("a pod waits because another one of its name did")
 	}
-	if got := l.wait(r, "second"); got != time.Second {
+	if got := l.wait(r, "second", true); got != time.Second {
 		t.Errorf("backoff %v after the first try, want %v: another pod's tries do not count", got, time.Second)
 	}
 	if !l.isWaiting(r, "second") || l.isWaiting(r, "first") {
 		t.Error("the pod that is there waits, and no other")
+	}
+}
+
+func TestWhatWakesPodsThatDoNotFit(t *testing.T) {
+	changed := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := named("p")
+		change(p)
+		return p
+	}
+	gone := func(l *lone) { l.onPod(engine.Event{Old: bound(named("other"), "a")}) }
+	tests := []struct {
+		name   string
+		reason string
+		pod    *corev1.Pod
+		event  func(l *lone)
+		woken  bool
+	}{{
+		name: "no room, and a pod goes", reason: "there may be room now",
+		pod: changed(requesting(corev1.ResourceCPU, "1000")), event: gone, woken: true,
+	}, {
+		name: "no node of that label, and a pod goes", reason: "that changes no label, so kube-scheduler does not look again either",
+		pod: changed(selecting("disk", "none")), event: gone,
+	}, {
+		name: "no node of that label, and a node comes", reason: "it may have the label",
+		pod: changed(selecting("disk", "none")), event: func(l *lone) { l.onNode(engine.Event{New: nodeOf("b")}) }, woken: true,
+	}}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLone(t, []*corev1.Pod{tt.pod}, nodeOf("a"))
+			l.cluster.setPod(bound(named("other"), "a"))
+			l.answer("patch", "status", func() error { return nil })
+			if _, err := l.Reconcile(t.Context(), requestOf(tt.pod)); err != nil {
+				t.Fatal(err)
+			}
+			tt.event(l)
+			if woken := len(l.again) > 0; woken != tt.woken {
+				t.Errorf("woken %t, want %t: %s", woken, tt.woken, tt.reason)
+			}
+		})
 	}
 }

@@ -19,14 +19,16 @@ type unfit struct {
 	// resolvable counts the nodes that would do if pods on them went away, victims those where pods of a lower
 	// priority are.
 	resolvable, victims int
-	never               bool   // the pod may not preempt
-	seen                uint64 // cluster.changes when it was found
+	never               bool // the pod may not preempt
+	crowded             bool // a node was refused for what pods take of it
+	seen                changes
 }
 
 func (u *unfit) add(pod *corev1.Pod, on *usage, r *refusal) {
 	for _, reason := range r.reasons {
 		u.reasons[reason]++
 	}
+	u.crowded = u.crowded || r.crowded
 	if !r.resolvable {
 		return
 	}

@@ -103,11 +103,16 @@ type placed struct {
 // cluster is the scheduler's view: nodes and what is taken of them, kept up by watch events and by what the scheduler has
 // assumed. Its methods may be called concurrently.
 type cluster struct {
-	mu    sync.Mutex
-	nodes map[string]*usage
-	pods  map[types.UID]placed
-	// changes counts what may have made room: whoever finds none can tell whether it has looked at the latest state.
-	changes uint64
+	mu      sync.Mutex
+	nodes   map[string]*usage
+	pods    map[types.UID]placed
+	changes changes
+}
+
+// changes counts what may let a pod fit: whoever finds that it does not can tell whether it has looked at the latest state.
+type changes struct {
+	nodes uint64 // that came or changed
+	room  uint64 // made by pods that went
 }
 
 func newCluster() *cluster {
@@ -129,7 +134,7 @@ func (c *cluster) setNode(node *corev1.Node) {
 	defer c.mu.Unlock()
 	u := c.usageOf(node.Name)
 	u.node, u.allocatable = node, amountsOf(node.Status.Allocatable)
-	c.changes++
+	c.changes.nodes++
 }
 
 // removeNode forgets a node; its pods are kept until they are gone too.
@@ -183,11 +188,11 @@ func (c *cluster) has(uid types.UID) bool {
 	return ok
 }
 
-// changedSince says whether room may have been made after changes.
-func (c *cluster) changedSince(changes uint64) bool {
+// mayFit says whether something has happened since that may let the pod fit.
+func (c *cluster) mayFit(u *unfit) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.changes != changes
+	return c.changes.nodes != u.seen.nodes || u.crowded && c.changes.room != u.seen.room
 }
 
 func (c *cluster) place(pod *corev1.Pod, node string, assumed bool) {
@@ -211,7 +216,7 @@ func (c *cluster) remove(uid types.UID) bool {
 		return false
 	}
 	delete(c.pods, uid)
-	c.changes++
+	c.changes.room++
 	u := c.nodes[p.node]
 	delete(u.pods, uid)
 	u.requested.add(p.demand.requests, -1)

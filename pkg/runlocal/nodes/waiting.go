@@ -11,15 +11,15 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// wait notes that the pod of that uid did not fit, and returns its backoff.
-func (s *scheduler) wait(r engine.Request, uid types.UID) time.Duration {
+// wait notes that the pod of that uid did not fit, and whether for lack of room, and returns its backoff.
+func (s *scheduler) wait(r engine.Request, uid types.UID, crowded bool) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.waiting[r]
 	if a.uid != uid {
 		a = attempts{uid: uid}
 	}
-	a.count, a.last = a.count+1, s.clock.Now()
+	a.count, a.last, a.crowded = a.count+1, s.clock.Now(), crowded
 	s.waiting[r] = a
 	return a.backoff()
 }
@@ -37,13 +37,22 @@ func (s *scheduler) isWaiting(r engine.Request, uid types.UID) bool {
 	return ok && a.uid == uid
 }
 
-// retryWaiting tries all pods again that did not fit, each when its backoff is over.
-func (s *scheduler) retryWaiting() {
+// retryWaiting tries all pods again that did not fit, because there is a node that they have not seen.
+func (s *scheduler) retryWaiting() { s.retry(func(attempts) bool { return true }) }
+
+// retryCrowded tries those again that had no room, because a pod has gone. To the others that makes no difference: of upstream's plugins
+// only NodePorts and NodeResourcesFit ask for such events in EventsToRegister.
+func (s *scheduler) retryCrowded() { s.retry(func(a attempts) bool { return a.crowded }) }
+
+// retry tries the chosen pods again, each when its backoff is over.
+func (s *scheduler) retry(chosen func(attempts) bool) {
 	now := s.clock.Now()
 	s.mu.Lock()
 	due := make(map[engine.Request]time.Duration, len(s.waiting))
 	for r, a := range s.waiting {
-		due[r] = a.last.Add(a.backoff()).Sub(now)
+		if chosen(a) {
+			due[r] = a.last.Add(a.backoff()).Sub(now)
+		}
 	}
 	s.mu.Unlock()
 	for r, delay := range due {
