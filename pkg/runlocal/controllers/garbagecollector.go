@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -62,13 +63,32 @@ func buildGarbageCollector(ctx context.Context, e environment) (loop, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.tap.Preparing(true)
 	return func(ctx context.Context, workers int) {
 		var running sync.WaitGroup
 		running.Go(func() { collector.Run(ctx, workers, syncPeriod) })
+		running.Go(func() {
+			untilSynced(ctx, collector)
+			e.tap.Preparing(false)
+		})
 		collector.Sync(ctx, kinds, syncPeriod)
 		running.Wait()
 		monitors.Wait()
 	}, swapped
+}
+
+const (
+	syncLook = 5 * time.Millisecond
+	// syncPatience is how long the session does not count as settled while a resource cannot be listed.
+	syncPatience = 10 * time.Second
+)
+
+// untilSynced returns when the collector has listed all that there is, or when that takes too long.
+func untilSynced(ctx context.Context, collector *gc.GarbageCollector) {
+	ctx, cancel := context.WithTimeout(ctx, syncPatience)
+	defer cancel()
+	for !collector.IsSynced(logr.Discard()) && pause(ctx, syncLook) {
+	}
 }
 
 // tapGraph observes the queues of the graph. The collector takes two of them from the graph when it is made.

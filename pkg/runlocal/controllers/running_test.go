@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -164,17 +165,17 @@ func TestHandledReachesTheLastEventOfEveryResource(t *testing.T) {
 	for _, gr := range []schema.GroupResource{{Resource: "pods"}, {Group: "apps", Resource: "replicasets"}, {Group: "apps", Resource: "deployments"}} {
 		eventually(t, gr.String()+" to be handled", func() bool { return s.tap.State().Handled[gr] == s.server.LastEvent(gr) })
 	}
-	var delayed []string
-	for _, c := range s.tap.State().Controllers {
-		for _, q := range c.Queues {
-			for _, d := range q.Delayed {
-				delayed = append(delayed, c.Name+" "+d.Key)
+	eventually(t, "the one key that comes back, which the progress deadline brings about", func() bool {
+		var delayed []string
+		for _, c := range s.tap.State().Controllers {
+			for _, q := range c.Queues {
+				for _, d := range q.Delayed {
+					delayed = append(delayed, c.Name+" "+d.Key)
+				}
 			}
 		}
-	}
-	if diff := cmp.Diff([]string{"deployment default/web"}, delayed); diff != "" {
-		t.Errorf("keys that come back, which the progress deadline brings about (-want +got):\n%s", diff)
-	}
+		return slices.Equal(delayed, []string{"deployment default/web"})
+	})
 }
 
 func TestEveryPodBelongsToTheReconcileOfItsOwner(t *testing.T) {

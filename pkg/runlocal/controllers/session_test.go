@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -97,6 +98,9 @@ func (s *session) start(t testing.TB, workers int, args ...string) (stop func())
 	ctx, cancel := context.WithCancel(t.Context())
 	running, err := Start(ctx, Deps{
 		Tap: s.tap, Informers: s.tap.Informers(informersClient, 0), Config: s.config, Workers: workers,
+		Kinds: func() uint64 {
+			return s.server.LastEvent(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"})
+		},
 	}, chosen)
 	if err != nil {
 		cancel()

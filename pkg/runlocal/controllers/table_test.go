@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/kubernetes/pkg/controller/deployment"
+	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 )
 
@@ -151,6 +152,8 @@ func TestNoQueueIsOverlooked(t *testing.T) {
 	}{
 		{reflect.TypeFor[deployment.DeploymentController](), []string{"queue"}},
 		{reflect.TypeFor[replicaset.ReplicaSetController](), []string{"queue"}},
+		{reflect.TypeFor[garbagecollector.GarbageCollector](), []string{"attemptToDelete", "attemptToOrphan"}},
+		{reflect.TypeFor[garbagecollector.GraphBuilder](), []string{"graphChanges", "attemptToDelete", "attemptToOrphan"}},
 	} {
 		var got []string
 		for _, field := range reflect.VisibleFields(test.controller) {

@@ -15,12 +15,13 @@ import (
 
 // Controller is the tap's side of one controller. All its methods may be called concurrently.
 type Controller struct {
-	tap      *Tap
-	name     string
-	calls    atomic.Int64 // requests without an answer
-	habits   Habits
-	history  history
-	accounts []account // guarded by tap.mu
+	tap       *Tap
+	name      string
+	calls     atomic.Int64 // requests without an answer
+	preparing atomic.Bool  // as told by Preparing
+	habits    Habits
+	history   history
+	accounts  []account // guarded by tap.mu
 }
 
 // Habits are how a controller differs from most. The zero value is that of most.
@@ -60,6 +61,9 @@ func (c *Controller) Name() string { return c.name }
 func (c *Controller) Context(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, logr.New(&sink{c: c}))
 }
+
+// Preparing tells whether the controller, which runs, does not see all yet that it is to act on.
+func (c *Controller) Preparing(is bool) { c.preparing.Store(is) }
 
 // Build runs build, a controller's constructor, with the context of Context. Event handlers that it registers with an
 // informer of the tap are known to be this controller's. The error is build's.

@@ -23,6 +23,8 @@ type ControllerState struct {
 	Queues []QueueState
 	// Requests counts the requests that have no answer yet; a watch is answered when it is opened.
 	Requests int
+	// Preparing says that it does not see all yet that it is to act on, although it runs.
+	Preparing bool
 }
 
 // QueueState is what one queue holds.
@@ -47,10 +49,10 @@ type DelayedKey struct {
 	Handler string
 }
 
-// Idle says that nothing is queued, running or in flight. Delayed keys may be left.
+// Idle says that nothing is queued, running or in flight, and that no controller is still preparing. Delayed keys may be left.
 func (s State) Idle() bool {
 	for _, c := range s.Controllers {
-		if c.Requests > 0 {
+		if c.Requests > 0 || c.Preparing {
 			return false
 		}
 		for _, q := range c.Queues {
@@ -75,7 +77,7 @@ func (t *Tap) State() State {
 	now := t.clock.Now()
 	s := State{Handled: map[schema.GroupResource]uint64{}}
 	for _, c := range t.byName() {
-		cs := ControllerState{Name: c.name, Requests: int(c.calls.Load())}
+		cs := ControllerState{Name: c.name, Requests: int(c.calls.Load()), Preparing: c.preparing.Load()}
 		for _, a := range c.accounts {
 			cs.Queues = append(cs.Queues, a.state(now))
 		}

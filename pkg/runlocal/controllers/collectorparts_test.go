@@ -1,0 +1,95 @@
+package controllers
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
+)
+
+func identity(apiVersion, kind, namespace, name string) *tap.Identity {
+	return &tap.Identity{OwnerReference: metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name}, Namespace: namespace}
+}
+
+func TestKeysOfTheCollector(t *testing.T) {
+	k := newServedKinds(nil, nil, func(func(schema.GroupVersionResource) bool) {})
+	k.learn([]*metav1.APIResourceList{
+		{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "pods", Kind: "Pod"}, {Name: "nodes", Kind: "Node"}}},
+		{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "mice", Kind: "Mouse"}}},
+	})
+	for _, test := range []struct {
+		reason string
+		of     *tap.Identity
+		want   string
+	}{
+		{"an object of the core group", identity("v1", "Pod", "default", "a"), "pods default/a"},
+		{"one without a namespace", identity("v1", "Node", "", "n"), "nodes n"},
+		{"a custom resource, whose plural nobody can guess", identity("example.com/v1", "Mouse", "default", "m"), "mice.example.com default/m"},
+		{"a kind that is not served", identity("example.com/v1", "Widget", "default", "w"), "widget.example.com default/w"},
+	} {
+		if got := k.key(test.of); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
+		}
+	}
+	refs := []metav1.OwnerReference{identity("v1", "Pod", "", "a").OwnerReference, identity("v1", "Node", "", "n").OwnerReference}
+	if got := k.value(refs); got != "pods a and nodes n" {
+		t.Errorf("owners are logged as %q", got)
+	}
+	if got := k.value("text"); got != "" {
+		t.Errorf("text is logged as %q: it needs no help", got)
+	}
+}
+
+func TestServedKindsLetsGoOfWhatIsNotServed(t *testing.T) {
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	var kept func(schema.GroupVersionResource) bool
+	k := newServedKinds(nil, nil, func(served func(schema.GroupVersionResource) bool) { kept = served })
+	k.learn([]*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "pods", Kind: "Pod"}}}})
+	if !kept(pods) {
+		t.Error("pods are served")
+	}
+	k.learn([]*metav1.APIResourceList{{GroupVersion: "not/a/version"}})
+	if kept(pods) {
+		t.Error("pods are not served any more")
+	}
+}
+
+// dumped is a node as upstream's errors dump it.
+type dumped struct {
+	identity any
+	owners   []metav1.OwnerReference
+}
+
+func TestErrorsWithoutNodes(t *testing.T) {
+	dump := fmt.Sprintf("&garbagecollector.node%s", fmt.Sprintf("%#v", dumped{identity("v1", "Pod", "default", "a"), []metav1.OwnerReference{{Name: "x"}}})[len("controllers.dumped"):])
+	reason := errors.New("it has moved")
+	for _, test := range []struct{ reason, text, want string }{
+		{"the dump goes", fmt.Sprintf("error syncing item %s: %v", dump, reason), "error syncing item: it has moved"},
+		{"every dump goes", fmt.Sprintf("%v of %s and of %s: no", reason, dump, dump), "it has moved of and of: no"},
+		{"a dump that was cut off", "error syncing item &garbagecollector.node{identity:", "error syncing item"},
+		{"another error stays", "it {has} moved", "it {has} moved"},
+	} {
+		if got := withoutNodes(test.text); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
+		}
+	}
+}
+
+func TestServedKindsAsksWhenSomethingMayHaveChanged(t *testing.T) {
+	number := uint64(1)
+	k := newServedKinds(nil, func() uint64 { return number }, nil)
+	if !k.wait(t.Context()) || k.last != 1 {
+		t.Fatal("the first time it asks at once")
+	}
+	number++
+	if !k.wait(t.Context()) || k.last != 2 {
+		t.Error("it asks when the number has changed")
+	}
+	if !k.wait(t.Context()) {
+		t.Error("it asks again soon after a change: discovery may lag behind")
+	}
+}

@@ -1,0 +1,64 @@
+package runlocal
+
+import (
+	"context"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// left counts the objects of a resource in the namespace default.
+func left(t *testing.T, s *Session, group, resource string) int {
+	t.Helper()
+	r := schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
+	list, err := s.dynamic.Resource(r).Namespace("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+const orphanConfigMap = `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: lost
+  ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: never, uid: 11111111-2222-3333-4444-555555555555}]
+`
+
+func TestSettledWaitsForTheGarbageCollector(t *testing.T) {
+	s := start(t, Options{Nodes: 1}, "*")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	settle := func() {
+		t.Helper()
+		if err := s.WaitSettled(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Apply(ctx, "default", manifests(t, orphanConfigMap)); err != nil {
+		t.Fatal(err)
+	}
+	settle() // the collector has only just started
+	if n := left(t, s, "", "configmaps"); n != 0 {
+		t.Errorf("settled, and %d ConfigMaps of an absent owner are left", n)
+	}
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
+		applied, err := s.Apply(ctx, "default", manifests(t, deployment("web", 3)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.WaitReady(ctx, applied); err != nil {
+			t.Fatal(err)
+		}
+		deployments := s.dynamic.Resource(applied[0].Resource).Namespace("default")
+		if err := deployments.Delete(ctx, "web", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+			t.Fatal(err)
+		}
+		settle()
+		if d, r, p := left(t, s, "apps", "deployments"), left(t, s, "apps", "replicasets"), left(t, s, "", "pods"); d+r+p != 0 {
+			t.Errorf("%s: settled, and %d Deployments, %d ReplicaSets and %d pods are left", policy, d, r, p)
+		}
+	}
+}
