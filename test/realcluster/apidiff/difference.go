@@ -23,9 +23,16 @@ const Absent = "(absent)"
 // missing is the value of a field that is not there; nil is JSON's null.
 type missing struct{}
 
-// Differences are the places where two answers differ, sorted by path.
+// Differences are the places where two answers differ, sorted by path. Bodies of answers with different codes have nothing to do
+// with each other, so they count as one difference.
 func Differences(reference, embedded Answer) []Difference {
 	var found []Difference
+	if reference.Code() != embedded.Code() {
+		return []Difference{
+			{Path: "body", Real: show(valueAt(reference, "body")), Embedded: show(valueAt(embedded, "body"))},
+			{Path: "code", Real: show(valueAt(reference, "code")), Embedded: show(valueAt(embedded, "code"))},
+		}
+	}
 	compare("", map[string]any(reference), map[string]any(embedded), &found)
 	slices.SortStableFunc(found, func(a, b Difference) int { return strings.Compare(a.Path, b.Path) })
 	return found
