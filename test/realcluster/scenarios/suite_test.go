@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -41,7 +42,10 @@ func TestScenarios(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := scenarios.NewReport(meant)
-	for _, p := range playAll(t.Context(), sides, chosen) {
+	begin := time.Now()
+	outcomes := playAll(t.Context(), sides, chosen)
+	t.Logf("played %d scenarios in %s", len(chosen), time.Since(begin).Round(time.Second))
+	for _, p := range outcomes {
 		t.Run(p.scenario.Name, func(t *testing.T) { judge(t, p, report, rules) })
 	}
 	if dir := os.Getenv("FIDELITY_REPORT"); dir != "" {
