@@ -141,6 +141,7 @@ func (n *normaliser) apply(node any) any {
 			n.forgetAges(node)
 		}
 		sortManagers(node)
+		sortConflicts(node)
 		applied := make(map[string]any, len(node))
 		for key, value := range node {
 			applied[n.text(key)] = n.field(node, key, value)

@@ -1,6 +1,7 @@
 package apidiff
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -57,6 +58,24 @@ func sortManagers(metadata map[string]any) {
 	if managers, ok := metadata["managedFields"].([]any); ok {
 		slices.SortStableFunc(managers, func(a, b any) int { return strings.Compare(managerKey(a), managerKey(b)) })
 	}
+}
+
+// sortConflicts brings the causes of a conflict between managers into an order: the server lists managers in the order of a map.
+func sortConflicts(details map[string]any) {
+	causes, _ := details["causes"].([]any)
+	text := func(cause any, key string) string {
+		object, _ := cause.(map[string]any)
+		value, _ := object[key].(string)
+		return value
+	}
+	for _, cause := range causes {
+		if text(cause, "reason") != "FieldManagerConflict" {
+			return
+		}
+	}
+	slices.SortFunc(causes, func(a, b any) int {
+		return cmp.Or(strings.Compare(text(a, "field"), text(b, "field")), strings.Compare(text(a, "message"), text(b, "message")))
+	})
 }
 
 // managerKey tells the entries of managedFields apart; "" is none of them.
