@@ -1,0 +1,57 @@
+// Package scenarios is the controller differential: it plays scenarios on a real control plane (etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler, and kwok for kubelets) and on `kubectl reconcile sandbox` with the same controllers, and
+// compares what comes of them. Both are black boxes, reached by a rest.Config.
+//
+// # A scenario
+//
+// A scenario is a file in testdata/scenarios; its name without ".yaml" is the scenario's and that of its namespace. To add one, add
+// a file: nothing here knows kinds or controllers. It says what it shows (about), which controllers must run by
+// kube-controller-manager's names without "-controller" (those of all scenarios run on both sides), and the steps:
+//
+//	about: a Deployment is scaled
+//	controllers: [deployment, replicaset]
+//	steps:
+//	- apply:                                   # or create; as many manifests as needed
+//	  - apiVersion: apps/v1
+//	    kind: Deployment
+//	    metadata: {name: web}
+//	    spec: {…}
+//	  wait:                                    # what must hold before the next step
+//	  - {object: pods, selector: app=web, path: .status.phase, value: Running, count: 3}
+//	- ready: {object: pods, selector: app=web, order: oldest, first: 1}
+//	- patch: {object: deployments.apps/web, type: merge, subresource: scale, body: {spec: {replicas: 1}}}
+//	- delete: {object: deployments.apps/web, propagation: Foreground}
+//	  wait: [{object: deployments.apps/web, absent: true}]
+//
+// Scenario and the types that it is made of say what each field means. In manifests and bodies {{ns}} is the namespace, and
+// {{uid configmaps/one}} the uid of an object. Objects without a namespace need names of their own ({{ns}}-x); they are compared too, and
+// deleted at the end.
+//
+// # Making it deterministic
+//
+// Both sides must get the same inputs in the same states. A step ends when what it waits for holds and nothing in the namespace has
+// changed for some ticks of the pulse; so give the last state that the step leads to. What happens between two steps
+// should not depend on which of two controllers is faster. Means to that end:
+//   - a readiness gate in the pod template (readinessGates: [{conditionType: example.com/held}]) holds pods not ready until a step
+//     with ready opens them, one by one;
+//   - the annotation kubectl-reconcile.github.io/simulate: never-ready is understood on both sides, and so are run-for
+//     and exit-code (docs/nodes.md; ../stages has kwok's part);
+//   - nodeName: nowhere in the template leaves pods to the scenario: no scheduler binds them, no kubelet runs them, and they stay
+//     terminating when they are deleted. A patch of their subresource status plays the kubelet's part.
+//
+// # What is compared
+//
+// Objects that are left in the namespace, whole; Events by component, kind, type and reason with their occurrences, and the messages
+// that there were; writes by controller, verb, resource and subresource. Only what is made up anew in each run is normalised: see
+// normaliser. What Kubernetes itself does not determine has a rule, with the reason, in testdata/rules.yaml or in the
+// scenario (rules); a rule concerns counts, never objects. A difference that is meant to be has a line in testdata/meant.yaml, with the
+// reason; a line that is not needed any more fails a full run. Everything else that differs is a bug.
+//
+// A scenario that fails prints every difference, and what happened on both sides in order. To find out what is stable, play a
+// scenario often, and the embedded side against itself:
+//
+//	SCENARIOS='rolling,paused' SCENARIOS_SIDES=embedded,embedded go test -count=10 -run TestScenarios ./scenarios
+//
+// testdata/names.yaml says which user of a real control plane is which controller of a trace, where the names differ by more than
+// "-controller".
+package scenarios
