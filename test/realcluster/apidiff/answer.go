@@ -12,7 +12,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
@@ -91,7 +93,11 @@ func textOrTree(text string) any {
 
 // decodeProtobuf is an object of a built-in kind as a tree.
 func decodeProtobuf(data []byte) (any, error) {
-	object, kind, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+	known := runtime.NewScheme()
+	if err := errors.Join(scheme.AddToScheme(known), metav1.AddMetaToScheme(known)); err != nil {
+		return nil, fmt.Errorf("listing the built-in kinds: %w", err)
+	}
+	object, kind, err := serializer.NewCodecFactory(known).UniversalDeserializer().Decode(data, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("decoding the answer: %w", err)
 	}

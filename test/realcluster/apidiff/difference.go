@@ -107,13 +107,16 @@ func elementAt(list []any, i int) any {
 	return missing{}
 }
 
-// elementNames are the names of the elements, nil if one has none or two have the same. An object of the API is named by its
-// namespace and name, an entry of managedFields by its manager and operation.
+// elementNames are the names of the elements, nil if one has none or two have the same. A text is its own name, an object of the API
+// is named by its namespace and name, an entry of managedFields by its manager and operation.
 func elementNames(list []any) []string {
 	names := make([]string, 0, len(list))
 	for _, element := range list {
 		object, _ := element.(map[string]any)
-		name, ok := object["name"].(string)
+		name, ok := element.(string)
+		if object != nil {
+			name, ok = object["name"].(string)
+		}
 		if metadata, isObject := object["metadata"].(map[string]any); isObject {
 			name, ok = metadata["name"].(string)
 			if namespace, isNamespaced := metadata["namespace"].(string); isNamespaced {

@@ -56,8 +56,10 @@ var (
 	jwtPattern  = regexp.MustCompile(`\beyJ[\w-]+\.[\w-]+\.[\w-]+`)
 	// versionText are resource versions in messages.
 	versionText = regexp.MustCompile(`(resource ?[vV]ersion: |current: )\d+( \(\d+\))?`)
-	numberText  = regexp.MustCompile(`\d+`)
-	agePattern  = regexp.MustCompile(`^(\d+[ydhms])+$`)
+	// versionInJSON is the resource version of an object in a message that quotes it.
+	versionInJSON = regexp.MustCompile(`(resourceVersion\\+":\\+")\d+`)
+	numberText    = regexp.MustCompile(`\d+`)
+	agePattern    = regexp.MustCompile(`^(\d+[ydhms])+$`)
 )
 
 // tokenVolume is the beginning of the name that ServiceAccount admission gives a volume; five random characters follow.

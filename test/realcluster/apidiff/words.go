@@ -15,6 +15,7 @@ func (n *normaliser) text(s string) string {
 	s = n.addresses.ReplaceAllString(s, "<server>")
 	s = timePattern.ReplaceAllStringFunc(s, n.time)
 	s = jwtPattern.ReplaceAllString(s, "<token>")
+	s = versionInJSON.ReplaceAllString(s, "${1}<version>")
 	s = versionText.ReplaceAllStringFunc(s, n.version)
 	return s
 }
