@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/report"
 )
 
 // What can come of comparing a scenario's two sides.
@@ -33,12 +35,12 @@ type Report struct {
 	meant []Meant
 
 	mu      sync.Mutex
-	used    []bool
+	used    []int // in how many scenarios, by line of meant
 	results []Result
 }
 
 // NewReport begins a report that knows which differences are meant.
-func NewReport(meant []Meant) *Report { return &Report{meant: meant, used: make([]bool, len(meant))} }
+func NewReport(meant []Meant) *Report { return &Report{meant: meant, used: make([]int, len(meant))} }
 
 // Add takes in a scenario's differences, and returns those that are not meant.
 func (r *Report) Add(s *Scenario, real, embedded *Outcome, differences []Difference) []Difference {
@@ -53,10 +55,11 @@ func (r *Report) Add(s *Scenario, real, embedded *Outcome, differences []Differe
 			left = append(left, d)
 			continue
 		}
-		needed[i], r.used[i] = true, true
+		needed[i] = true
 	}
 	for i, m := range r.meant {
 		if needed[i] {
+			r.used[i]++
 			result.Meant = append(result.Meant, m)
 		}
 	}
@@ -83,7 +86,7 @@ func (r *Report) Unneeded() []Meant {
 	defer r.mu.Unlock()
 	var out []Meant
 	for i, m := range r.meant {
-		if !r.used[i] {
+		if r.used[i] == 0 {
 			out = append(out, m)
 		}
 	}
@@ -103,21 +106,42 @@ func writeTable(real, embedded *Outcome) map[string][2]int {
 	return table
 }
 
-// Write writes the report to controllers.json in the folder.
+// suite is the report as package report reads it. The lock must be held.
+func (r *Report) suite() report.Suite {
+	s := report.Suite{Name: "Controllers", Unit: "scenarios"}
+	for _, result := range r.results {
+		row := report.Row{Name: result.Name, About: result.About}
+		switch result.Result {
+		case Same:
+			row.Same = 1
+		case MeantOnly:
+			row.Meant = 1
+		default:
+			row.Different = 1
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	for i, m := range r.meant {
+		where := m.At
+		if m.Scenario != "" {
+			where = m.Scenario + ": " + where
+		}
+		s.Meant = append(s.Meant, report.Meant{Where: where, Reason: m.Reason, Times: r.used[i]})
+	}
+	return s
+}
+
+// Write writes the report to controllers.json in the folder: what package report reads, and each scenario's result in full.
 func (r *Report) Write(dir string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	slices.SortFunc(r.results, func(a, b Result) int { return strings.Compare(a.Name, b.Name) })
-	count := map[string]int{}
-	for _, result := range r.results {
-		count[result.Result]++
-	}
-	data, err := json.MarshalIndent(map[string]any{
-		"suite": "controllers", "total": len(r.results), "same": count[Same], "meant": count[MeantOnly], "different": count[Different],
-		"scenarios": r.results,
-	}, "", "  ")
+	data, err := json.MarshalIndent(struct {
+		report.Suite
+		Scenarios []Result `json:"scenarios"`
+	}{r.suite(), r.results}, "", "  ")
 	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+		return fmt.Errorf("encoding the report: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "controllers.json"), append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
