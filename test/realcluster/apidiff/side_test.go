@@ -1,0 +1,93 @@
+package apidiff
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+)
+
+// TestPlay plays a file against two servers that count: one says so in other words.
+func TestPlay(t *testing.T) {
+	file, err := parseFile("10-a", []byte(`
+about: a
+steps:
+- {name: first, path: "/count/{{ns}}", save: {count: .n}}
+- {name: until, path: /count/x, until: {path: .n, value: 5}}
+- {name: send, method: POST, path: "/echo?n={{count}}", type: text/plain, raw: "n is {{count}}"}
+- {name: anonymous, path: /who, headers: {Authorization: ""}}
+- {name: watch, method: WATCH, path: /stream, events: 2}
+- {name: ended, method: WATCH, path: /stream, ended: true}
+- {name: setup, path: /who, setup: true}
+- {name: kept, path: /different, keep: [.a]}
+- {name: not as expected, path: /missing}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := ParseMeant([]byte(`[{step: 10-a/anonymous, path: body, reason: r}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite := &Suite{Real: counting(t, "real"), Embedded: counting(t, "embedded"), Meant: lines}
+	results, err := suite.Play(t.Context(), []File{*file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]Outcome{}
+	for _, step := range results[0].Steps {
+		got[step.ID] = step.Outcome
+	}
+	want := map[string]Outcome{
+		"10-a/first": Same, "10-a/until": Same, "10-a/send": Same, "10-a/anonymous": MeantTo, "10-a/watch": Same, "10-a/ended": Same,
+		"10-a/kept": Same, "10-a/not as expected": Same,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	if problems := fmt.Sprint(results[0].Problems); problems != `[10-a/not as expected: answered 404, which the file does not expect: null]` {
+		t.Errorf("problems are %s", problems)
+	}
+	report := NewReport(results, lines)
+	if report.Counts != (Counts{Total: 8, Same: 7, Meant: 1}) || report.Files[0].Counts != report.Counts {
+		t.Errorf("counts are %+v, of the file %+v", report.Counts, report.Files[0].Counts)
+	}
+}
+
+// counting is a server that answers in JSON, and that makes namespaces and accounts as the harness needs them.
+func counting(t *testing.T, name string) *Side {
+	t.Helper()
+	n := 0
+	mux := http.NewServeMux()
+	answer := func(pattern, text string, args func(r *http.Request) []any) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, text, args(r)...)
+		})
+	}
+	nothing := func(*http.Request) []any { return nil }
+	answer("POST /api/v1/namespaces", "{}", nothing)
+	answer("POST /api/v1/namespaces/10-a/serviceaccounts", "{}", nothing)
+	answer("/count/", `{"n": %d}`, func(*http.Request) []any { n++; return []any{n} })
+	answer("/who", `"%s, %s"`, func(r *http.Request) []any { return []any{name, r.Header.Get("Authorization")} })
+	answer("/stream", `{"e": 1}{"e": 2}{"e": 3}`, nothing)
+	answer("/different", `{"a": 1, "name": "%s"}`, func(*http.Request) []any { return []any{name} })
+	answer("/echo", `%q`, func(r *http.Request) []any {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		return []any{r.URL.RawQuery + " " + string(body) + " " + r.Header.Get("Content-Type")}
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	side, err := NewSide(name, &rest.Config{Host: server.URL, BearerToken: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return side
+}
