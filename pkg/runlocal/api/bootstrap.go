@@ -33,6 +33,9 @@ func systemNamespaces() []string {
 // which a cluster gets from the serviceaccount controller. Upstream makes all of it in controllers that poll; a store that
 // starts empty needs each object only once.
 func createSystemObjects(ctx context.Context, client kubernetes.Interface, address string) error {
+	if err := createServiceRange(ctx, client); err != nil {
+		return err
+	}
 	for _, name := range systemNamespaces() {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
@@ -71,7 +74,11 @@ func createKubernetesService(ctx context.Context, client kubernetes.Interface, a
 	if err != nil {
 		return err
 	}
-	if _, err := client.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
+	err = whenAddressable(ctx, func(ctx context.Context) error {
+		_, err := client.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("creating service %q: %w", kubernetesService, err)
 	}
 	name, protocol := "https", corev1.ProtocolTCP
@@ -102,9 +109,9 @@ func createKubernetesService(ctx context.Context, client kubernetes.Interface, a
 }
 
 func serviceObject(port int32) (*corev1.Service, error) {
-	_, addresses, err := net.ParseCIDR(serviceRange)
+	addresses, err := serviceNetwork()
 	if err != nil {
-		return nil, fmt.Errorf("reading the service range: %w", err)
+		return nil, err
 	}
 	first, err := netutils.GetIndexedIP(addresses, 1)
 	if err != nil {

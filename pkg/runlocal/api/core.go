@@ -3,7 +3,6 @@ package api
 import (
 	"fmt"
 	"maps"
-	"net"
 
 	corev1 "k8s.io/api/core/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -40,7 +39,7 @@ const (
 )
 
 // coreProvider assembles core/v1. Upstream's corerest.New opens an etcd client for its allocators, so that half is done
-// here, with allocators in memory; the other half, corerest.GenericConfig, is upstream's.
+// here, with node ports in memory; the other half, corerest.GenericConfig, is upstream's.
 type coreProvider struct {
 	corerest.GenericConfig
 	authorizer authorizer.Authorizer
@@ -76,7 +75,7 @@ func (p *coreProvider) NewRESTStorage(served serverstorage.APIResourceConfigSour
 	if err != nil {
 		return info, err
 	}
-	pods, err := p.pods(getter, storage)
+	pods, err := p.pods(getter, nodes, storage)
 	if err != nil {
 		return info, err
 	}
@@ -101,13 +100,13 @@ func (p *coreProvider) nodes(getter generic.RESTOptionsGetter, storage map[strin
 	if err != nil {
 		return nil, fmt.Errorf("building the storage of nodes: %w", err)
 	}
-	nodes.Proxy.Connection = noKubelet{}
+	nodes.Proxy.Connection = noKubelet{nodes.KubeletConnectionInfo}
 	storage["nodes"], storage["nodes/status"], storage["nodes/proxy"] = nodes.Node, nodes.Status, nodes.Proxy
 	return nodes, nil
 }
 
-func (p *coreProvider) pods(getter generic.RESTOptionsGetter, storage map[string]rest.Storage) (podstore.PodStorage, error) {
-	pods, err := podstore.NewStorage(getter, noKubelet{}, noNetwork(), p.client.PolicyV1(), p.authorizer)
+func (p *coreProvider) pods(getter generic.RESTOptionsGetter, nodes *nodestore.NodeStorage, storage map[string]rest.Storage) (podstore.PodStorage, error) {
+	pods, err := podstore.NewStorage(getter, noKubelet{nodes.KubeletConnectionInfo}, noNetwork(), p.client.PolicyV1(), p.authorizer)
 	if err != nil {
 		return pods, fmt.Errorf("building the storage of pods: %w", err)
 	}
@@ -121,11 +120,7 @@ func (p *coreProvider) pods(getter generic.RESTOptionsGetter, storage map[string
 }
 
 func (p *coreProvider) services(getter generic.RESTOptionsGetter, pods podstore.PodStorage, storage map[string]rest.Storage) error {
-	_, addresses, err := net.ParseCIDR(serviceRange)
-	if err != nil {
-		return fmt.Errorf("reading the service range: %w", err)
-	}
-	ips, err := ipallocator.NewInMemory(addresses)
+	ips, err := p.serviceAddresses()
 	if err != nil {
 		return fmt.Errorf("building the allocator of cluster addresses: %w", err)
 	}

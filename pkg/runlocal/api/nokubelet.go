@@ -19,12 +19,17 @@ import (
 var errNoPodNetwork = errors.New("no pod runs here, and there is no pod network")
 
 // noKubelet answers logs, exec, attach, port-forward and the proxies, which a real server forwards to a kubelet.
-type noKubelet struct{}
+type noKubelet struct {
+	nodes kubeletclient.ConnectionInfoGetter // upstream's: it finds the node and its address
+}
 
 var _ kubeletclient.ConnectionInfoGetter = noKubelet{}
 
-// GetConnectionInfo always fails, with a status that clients print as it is.
-func (noKubelet) GetConnectionInfo(_ context.Context, node types.NodeName) (*kubeletclient.ConnectionInfo, error) {
+// GetConnectionInfo always fails, with a status that clients print as it is: for a node that is not there as on a cluster.
+func (k noKubelet) GetConnectionInfo(ctx context.Context, node types.NodeName) (*kubeletclient.ConnectionInfo, error) {
+	if _, err := k.nodes.GetConnectionInfo(ctx, node); err != nil {
+		return nil, err
+	}
 	return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusNotImplemented,

@@ -66,7 +66,10 @@ func (s *Server) start(ctx context.Context, o Options) error {
 
 // background starts what readiness does not wait for.
 func (s *Server) background(a *assembly) {
-	s.tasks.Go(func() { createPolicy(s.life, a.client) })
+	s.tasks.Go(func() {
+		createPolicy(s.life, a.client)
+		a.keepFlowSchemas(s.life)
+	})
 	if a.accounts != nil {
 		s.tasks.Go(func() { a.accounts.run(s.life) })
 	}

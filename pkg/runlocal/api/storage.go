@@ -92,7 +92,7 @@ func (g *builtIn) GetRESTOptions(gr schema.GroupResource, example runtime.Object
 	if err != nil {
 		return generic.RESTOptions{}, fmt.Errorf("configuring the storage of %q: %w", gr, err)
 	}
-	return g.options(gr, registryPrefix+"/"+g.factory.ResourcePrefix(gr), memstore.Objects, config), nil
+	return g.options(gr, "/"+g.factory.ResourcePrefix(gr), memstore.Objects, config), nil
 }
 
 // definitions is the RESTOptionsGetter of CustomResourceDefinitions.
@@ -104,7 +104,7 @@ var _ generic.RESTOptionsGetter = definitions{}
 func (g definitions) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	config := storagebackend.NewDefaultConfig(registryPrefix, apiextensionsserver.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion))
 	config.EncodeVersioner = apiextensionsv1.SchemeGroupVersion
-	return g.options(gr, registryPrefix+"/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
+	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
 }
 
 // customResources is the RESTOptionsGetter of custom resources. They are kept encoded, because upstream's handler for
@@ -117,5 +117,5 @@ var _ generic.RESTOptionsGetter = customResources{}
 // the custom resource on top.
 func (g customResources) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	config := storagebackend.NewDefaultConfig(registryPrefix, unstructured.UnstructuredJSONScheme)
-	return g.options(gr, registryPrefix+"/"+gr.Group+"/"+gr.Resource, memstore.Encoded, config.ForResource(gr)), nil
+	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Encoded, config.ForResource(gr)), nil
 }

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	applynetworkingv1 "k8s.io/client-go/applyconfigurations/networking/v1"
+	networkinginformers "k8s.io/client-go/informers/networking/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
+)
+
+const (
+	// defaultServiceCIDR and serviceCIDRManager are DefaultServiceCIDRName and controllerName of
+	// pkg/controlplane/controller/defaultservicecidr, which polls and so is not run here.
+	defaultServiceCIDR = "kubernetes"
+	serviceCIDRManager = "kubernetes-service-cidr-controller"
+
+	// allocatorPause is how often the first Service is tried until the allocator has seen the range of addresses.
+	allocatorPause = time.Millisecond
+	// allocatorTimeout is how long it is tried.
+	allocatorTimeout = 10 * time.Second
+)
+
+// serviceAddresses is upstream's allocator of cluster addresses: a Service's address is an IPAddress object, and ranges are
+// ServiceCIDR objects. It runs until the storage of services is destroyed.
+func (p *coreProvider) serviceAddresses() (*ipallocator.MetaAllocator, error) {
+	networking := p.Informers.Networking().V1()
+	return ipallocator.NewMetaAllocator(p.client.NetworkingV1(), serviceCIDRs{networking.ServiceCIDRs()}, networking.IPAddresses(), false, nil)
+}
+
+// serviceCIDRs is an informer that says at once that it has synced. The allocator polls its two informers every 100 ms before it
+// looks at ranges, which would hold up the first Service, and with it readiness. It need not wait for ranges: it handles
+// them when the informer tells of them. It still waits for the other informer before it gives an address out.
+type serviceCIDRs struct {
+	networkinginformers.ServiceCIDRInformer
+}
+
+// Informer is the informer of all others, except for what it says of its state.
+func (s serviceCIDRs) Informer() cache.SharedIndexInformer {
+	return syncedInformer{s.ServiceCIDRInformer.Informer()}
+}
+
+type syncedInformer struct{ cache.SharedIndexInformer }
+
+// HasSynced is true.
+func (syncedInformer) HasSynced() bool { return true }
+
+// createServiceRange makes the default range of cluster addresses, as pkg/controlplane/controller/defaultservicecidr does.
+func createServiceRange(ctx context.Context, client kubernetes.Interface) error {
+	ranges := client.NetworkingV1().ServiceCIDRs()
+	_, err := ranges.Create(ctx, &networkingv1.ServiceCIDR{
+		ObjectMeta: metav1.ObjectMeta{Name: defaultServiceCIDR},
+		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{serviceRange}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("creating service range %q: %w", defaultServiceCIDR, err)
+	}
+	status := applynetworkingv1.ServiceCIDRStatus().WithConditions(applymetav1.Condition().
+		WithType(networkingv1.ServiceCIDRConditionReady).
+		WithStatus(metav1.ConditionTrue).
+		WithMessage("Kubernetes default Service CIDR is ready").
+		WithLastTransitionTime(metav1.Now()))
+	apply := applynetworkingv1.ServiceCIDR(defaultServiceCIDR).WithStatus(status)
+	if _, err := ranges.ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: serviceCIDRManager, Force: true}); err != nil {
+		return fmt.Errorf("declaring service range %q ready: %w", defaultServiceCIDR, err)
+	}
+	return nil
+}
+
+// whenAddressable calls create, which makes a Service, until the allocator knows the range of its address. Upstream tries too,
+// every 100 ms.
+func whenAddressable(ctx context.Context, create func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, allocatorPause, allocatorTimeout, true, func(ctx context.Context) (bool, error) {
+		last = create(ctx)
+		if apierrors.IsInvalid(last) {
+			return false, nil
+		}
+		return true, last
+	})
+	if wait.Interrupted(err) && last != nil {
+		return last
+	}
+	return err
+}
+
+// serviceNetwork is serviceRange as a network.
+func serviceNetwork() (*net.IPNet, error) {
+	_, addresses, err := net.ParseCIDR(serviceRange)
+	if err != nil {
+		return nil, fmt.Errorf("reading the service range: %w", err)
+	}
+	return addresses, nil
+}
