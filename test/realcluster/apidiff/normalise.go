@@ -21,6 +21,7 @@ import (
 type normaliser struct {
 	literal   string         // the file's text
 	addresses *regexp.Regexp // of the server: its host:port, and its port on any other host
+	port      string         // of the server, "" if the host has none
 	now       time.Time
 
 	words map[string]string // by value; applied to whole strings and to parts of strings
@@ -31,9 +32,14 @@ type normaliser struct {
 }
 
 func newNormaliser(literal, host string) *normaliser {
+	_, port, err := net.SplitHostPort(host)
+	if err != nil {
+		port = ""
+	}
 	return &normaliser{
 		literal:   literal,
-		addresses: addressPattern(host),
+		addresses: addressPattern(host, port),
+		port:      port,
 		now:       time.Now(),
 		words:     map[string]string{},
 		versions:  map[string]string{},
@@ -42,9 +48,9 @@ func newNormaliser(literal, host string) *normaliser {
 }
 
 // addressPattern matches host, and its port on another address: servers advertise one that they do not listen on.
-func addressPattern(host string) *regexp.Regexp {
+func addressPattern(host, port string) *regexp.Regexp {
 	pattern := regexp.QuoteMeta(host)
-	if _, port, err := net.SplitHostPort(host); err == nil {
+	if port != "" {
 		pattern += `|\b\d+\.\d+\.\d+\.\d+:` + port + `\b`
 	}
 	return regexp.MustCompile(pattern)
@@ -55,11 +61,13 @@ var (
 	timePattern = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	jwtPattern  = regexp.MustCompile(`\beyJ[\w-]+\.[\w-]+\.[\w-]+`)
 	// versionText are resource versions in messages.
-	versionText = regexp.MustCompile(`(resource ?[vV]ersion: |current: )\d+( \(\d+\))?`)
+	versionText = regexp.MustCompile(`(resource ?[vV]ersion: |current: |precondition \(|in record \()\d+( \(\d+\))?`)
 	// versionInJSON is the resource version of an object in a message that quotes it.
 	versionInJSON = regexp.MustCompile(`(resourceVersion\\+":\\+")\d+`)
 	numberText    = regexp.MustCompile(`\d+`)
-	agePattern    = regexp.MustCompile(`^(\d+[ydhms])+$`)
+	// portText is a message about a node port.
+	portText   = regexp.MustCompile(`\b\d+: provided port is`)
+	agePattern = regexp.MustCompile(`^(\d+[ydhms])+$`)
 )
 
 // tokenVolume is the beginning of the name that ServiceAccount admission gives a volume; five random characters follow.
@@ -144,6 +152,7 @@ func (n *normaliser) apply(node any) any {
 		}
 		sortManagers(node)
 		sortConflicts(node)
+		sortRules(node)
 		applied := make(map[string]any, len(node))
 		for key, value := range node {
 			applied[n.text(key)] = n.field(node, key, value)
@@ -175,6 +184,8 @@ func (n *normaliser) field(parent map[string]any, key string, value any) any {
 		return "<continue>"
 	case isNumber && n.ports[number.String()] != "" && strings.HasSuffix(strings.ToLower(key), "nodeport"):
 		return n.ports[number.String()]
+	case isNumber && number.String() == n.port && (key == "port" || key == "targetPort"):
+		return "<server port>"
 	}
 	return n.apply(value)
 }

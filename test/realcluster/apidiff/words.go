@@ -17,6 +17,10 @@ func (n *normaliser) text(s string) string {
 	s = jwtPattern.ReplaceAllString(s, "<token>")
 	s = versionInJSON.ReplaceAllString(s, "${1}<version>")
 	s = versionText.ReplaceAllStringFunc(s, n.version)
+	s = portText.ReplaceAllStringFunc(s, func(found string) string {
+		number, rest, _ := strings.Cut(found, ":")
+		return cmp.Or(n.ports[number], number) + ":" + rest
+	})
 	return s
 }
 
@@ -77,6 +81,14 @@ func sortConflicts(details map[string]any) {
 	slices.SortFunc(causes, func(a, b any) int {
 		return cmp.Or(strings.Compare(text(a, "field"), text(b, "field")), strings.Compare(text(a, "message"), text(b, "message")))
 	})
+}
+
+// sortRules brings the rules of a review into an order: RBAC collects them in the order of a map.
+func sortRules(status map[string]any) {
+	for _, key := range []string{"resourceRules", "nonResourceRules"} {
+		rules, _ := status[key].([]any)
+		slices.SortFunc(rules, func(a, b any) int { return strings.Compare(show(a), show(b)) })
+	}
 }
 
 // managerKey tells the entries of managedFields apart; "" is none of them.
