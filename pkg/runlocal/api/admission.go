@@ -123,7 +123,7 @@ func (a *assembly) admissionChain() (admission.Interface, error) {
 		LoopbackClientConfig: a.loopback,
 		APIResourceConfig:    a.served,
 	}
-	more, err := controlplane.New(noNetwork(), nil, noServices{}, a.tracer)
+	more, err := controlplane.New(noNetwork(), nil, noServices{a.life, a.client}, a.tracer)
 	if err != nil {
 		return nil, fmt.Errorf("building the admission initializers: %w", err)
 	}

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	basecompatibility "k8s.io/component-base/compatibility"
-	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/capabilities"
 	generatedopenapi "k8s.io/kubernetes/pkg/generated/openapi"
@@ -52,6 +51,8 @@ type assembly struct {
 	gate      *admissionGate
 	serverID  string
 	accounts  *defaultAccounts // nil without Options.DefaultServiceAccounts
+
+	registration *runtime.Scheme // of apiregistration.k8s.io
 }
 
 // newAssembly prepares the clients, informers and identities that the groups are built from.
@@ -66,6 +67,8 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 		address: "127.0.0.1:443",
 		tracer:  nooptrace.NewTracerProvider(),
 		gate:    &s.gate,
+
+		registration: newRegistrationScheme(),
 	}
 	if s.listener != nil {
 		a.address = s.listener.address
@@ -108,7 +111,7 @@ func (a *assembly) build(s *Server) error {
 	}
 	config := a.genericConfig(part{
 		definitions: generatedopenapi.GetOpenAPIDefinitions,
-		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme},
+		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.registration},
 		served:      a.served,
 		storage:     storage,
 		discovery:   groups,

@@ -11,7 +11,6 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
 	"k8s.io/apiserver/pkg/util/webhook"
-	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
@@ -20,7 +19,7 @@ import (
 func (a *assembly) customResourceServer(groups aggregated.ResourceManager) (*apiextensionsserver.CustomResourceDefinitions, error) {
 	generic := a.genericConfig(part{
 		definitions: apiextensionsopenapi.GetOpenAPIDefinitions,
-		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, aggregatorscheme.Scheme},
+		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.registration},
 		served:      apiextensionsserver.DefaultAPIResourceConfigSource(),
 		storage:     definitions{a.backend},
 		discovery:   groups,
@@ -30,7 +29,7 @@ func (a *assembly) customResourceServer(groups aggregated.ResourceManager) (*api
 		ExtraConfig: apiextensionsserver.ExtraConfig{
 			CRDRESTOptionsGetter: customResources{a.backend},
 			MasterCount:          1,
-			ServiceResolver:      noServices{},
+			ServiceResolver:      noServices{a.life, a.client},
 			AuthResolverWrapper:  webhook.NewDefaultAuthenticationInfoResolverWrapper(noNetwork(), nil, a.loopback, a.tracer),
 		},
 	}

@@ -128,7 +128,8 @@ func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, stor
 	if err != nil {
 		return fmt.Errorf("reading the lifecycle of the API versions: %w", err)
 	}
-	var groups []*genericapiserver.APIGroupInfo
+	registration := a.registrationGroup()
+	groups := []*genericapiserver.APIGroupInfo{&registration}
 	for _, provider := range a.groupProviders() {
 		name := provider.GroupName()
 		info, err := provider.NewRESTStorage(a.served, storage)

@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"net/url"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/kubernetes"
 	kubeletclient "k8s.io/kubernetes/pkg/kubelet/client"
 )
 
@@ -46,11 +48,18 @@ func noNetwork() *http.Transport {
 }
 
 // noServices refuses webhooks that are named by service; those named by URL are called.
-type noServices struct{}
+type noServices struct {
+	life   context.Context // upstream's interface passes none
+	client kubernetes.Interface
+}
 
 var _ webhook.ServiceResolver = noServices{}
 
-// ResolveEndpoint always fails.
-func (noServices) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+// ResolveEndpoint always fails; for a service that is not there as on a cluster, where a lister names the kind in the singular.
+func (s noServices) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	_, err := s.client.CoreV1().Services(namespace).Get(s.life, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, apierrors.NewNotFound(corev1.Resource("service"), name)
+	}
 	return nil, fmt.Errorf("resolving service %q in %q, port %d: %w; name the webhook by url", name, namespace, port, errNoPodNetwork)
 }

@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 // priority orders groups, and versions in a group, in discovery: the highest first.
@@ -60,8 +61,13 @@ func priorities() map[schema.GroupVersion]priority {
 	}
 }
 
+// registrationPriority is APIRegistrationGroupPriority of k8s.io/kube-aggregator/pkg/apiserver/handler_discovery.go.
+const registrationPriority = 20001
+
 // setPriorities orders the groups of manager. Those of custom resources are ordered by upstream's controller of their discovery.
 func setPriorities(manager aggregated.ResourceManager) {
+	// The aggregation layer puts its own group first; it has no APIService.
+	manager.SetGroupVersionPriority(metav1.GroupVersion(apiregistrationv1.SchemeGroupVersion), registrationPriority, 0)
 	for gv, p := range priorities() {
 		manager.SetGroupVersionPriority(metav1.GroupVersion(gv), p.group, p.version)
 	}

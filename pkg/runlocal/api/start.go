@@ -70,6 +70,7 @@ func (s *Server) background(a *assembly) {
 		createPolicy(s.life, a.client)
 		a.keepFlowSchemas(s.life)
 	})
+	s.tasks.Go(func() { keepRegistrations(s.life, a.loopback, s.custom) })
 	if a.accounts != nil {
 		s.tasks.Go(func() { a.accounts.run(s.life) })
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -100,10 +101,11 @@ type definitions struct{ *backend }
 
 var _ generic.RESTOptionsGetter = definitions{}
 
-// GetRESTOptions mirrors pkg/controlplane/apiserver/apiextensions.go, with v1 as the only version.
+// GetRESTOptions mirrors pkg/controlplane/apiserver/apiextensions.go: upstream stores v1beta1, which is shorter.
 func (g definitions) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
-	config := storagebackend.NewDefaultConfig(registryPrefix, apiextensionsserver.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion))
-	config.EncodeVersioner = apiextensionsv1.SchemeGroupVersion
+	codec := apiextensionsserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)
+	config := storagebackend.NewDefaultConfig(registryPrefix, codec)
+	config.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion, schema.GroupKind{Group: apiextensionsv1beta1.GroupName})
 	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
 }
 

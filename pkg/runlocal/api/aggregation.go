@@ -1,0 +1,130 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	"k8s.io/kube-aggregator/pkg/client/informers/externalversions"
+	"k8s.io/kube-aggregator/pkg/controllers/autoregister"
+	local "k8s.io/kube-aggregator/pkg/controllers/status/local"
+	availabilitymetrics "k8s.io/kube-aggregator/pkg/controllers/status/metrics"
+	apiservicestorage "k8s.io/kube-aggregator/pkg/registry/apiservice/etcd"
+	"k8s.io/kubernetes/pkg/controlplane/controller/crdregistration"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
+)
+
+// apiServices is the RESTOptionsGetter of APIServices. It mirrors the storage of pkg/controlplane/apiserver/aggregator.go.
+type apiServices struct {
+	*backend
+	codecs serializer.CodecFactory
+}
+
+var _ generic.RESTOptionsGetter = apiServices{}
+
+// GetRESTOptions is called once, for apiservices.
+func (g apiServices) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+	version := apiregistrationv1.SchemeGroupVersion
+	config := storagebackend.NewDefaultConfig(registryPrefix, g.codecs.LegacyCodec(version))
+	config.EncodeVersioner = version
+	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
+}
+
+// registrationGroup is the API group apiregistration.k8s.io. It mirrors k8s.io/kube-aggregator/pkg/registry/apiservice/rest.
+func (a *assembly) registrationGroup() genericapiserver.APIGroupInfo {
+	codecs := serializer.NewCodecFactory(a.registration)
+	info := genericapiserver.NewDefaultAPIGroupInfo(apiregistration.GroupName, a.registration, metav1.ParameterCodec, codecs)
+	services := apiservicestorage.NewREST(a.registration, apiServices{a.backend, codecs})
+	info.VersionedResourcesStorageMap[apiregistrationv1.SchemeGroupVersion.Version] = map[string]rest.Storage{
+		"apiservices": services, "apiservices/status": apiservicestorage.NewStatusREST(a.registration, services),
+	}
+	return info
+}
+
+// newRegistrationScheme is the scheme of k8s.io/kube-aggregator/pkg/apiserver with what the package's init adds to it: the options of
+// requests, and types that belong to no version.
+func newRegistrationScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	version := schema.GroupVersion{Version: "v1"}
+	metav1.AddToGroupVersion(scheme, version)
+	scheme.AddUnversionedTypes(version, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+	return scheme
+}
+
+// keepRegistrations keeps an APIService for every version that is served, custom resources included, with upstream's controllers,
+// until ctx ends. That is what the aggregation layer does for the API server that it is part of; requests for other API servers are
+// not forwarded. The controllers are made here, for only running them ends the goroutines of their queues.
+func keepRegistrations(ctx context.Context, loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions) {
+	r, err := newRegistrations(loopback, custom)
+	if err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "Registering the API versions")
+		return
+	}
+	r.run(ctx)
+}
+
+// registrations are the controllers, with the informers that they need.
+type registrations struct {
+	informers   externalversions.SharedInformerFactory
+	controllers []interface {
+		Run(workers int, stop <-chan struct{})
+	}
+}
+
+// newRegistrations mirrors CreateAggregatorServer of pkg/controlplane/apiserver/aggregator.go.
+func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions) (*registrations, error) {
+	client, err := clientset.NewForConfig(loopback)
+	if err != nil {
+		return nil, fmt.Errorf("building the client of API services: %w", err)
+	}
+	r := &registrations{informers: externalversions.NewSharedInformerFactory(client, 0)}
+	services := r.informers.Apiregistration().V1().APIServices()
+	builtIn := autoregister.NewAutoRegisterController(services, client.ApiregistrationV1())
+	for gv, p := range priorities() {
+		builtIn.AddAPIServiceToSyncOnStart(apiService(gv, p))
+	}
+	available, err := local.New(services, client.ApiregistrationV1(), availabilitymetrics.New())
+	if err != nil {
+		return nil, fmt.Errorf("building the controller of API services: %w", err)
+	}
+	definitions := crdregistration.NewCRDRegistrationController(custom.Informers.Apiextensions().V1().CustomResourceDefinitions(), builtIn)
+	r.controllers = append(r.controllers, builtIn, available, definitions)
+	return r, nil
+}
+
+// apiService is the registration of a version that the server itself serves.
+func apiService(gv schema.GroupVersion, p priority) *apiregistrationv1.APIService {
+	service := &apiregistrationv1.APIService{Spec: apiregistrationv1.APIServiceSpec{
+		Group: gv.Group, Version: gv.Version, GroupPriorityMinimum: int32(p.group), VersionPriority: int32(p.version),
+	}}
+	service.Name = gv.Version + "." + gv.Group
+	return service
+}
+
+// run works until ctx ends. The store starts empty, so there are no definitions that the other controllers would have to wait for.
+func (r *registrations) run(ctx context.Context) {
+	r.informers.Start(ctx.Done())
+	defer r.informers.Shutdown()
+	var running sync.WaitGroup
+	for _, controller := range r.controllers {
+		running.Go(func() { controller.Run(1, ctx.Done()) })
+	}
+	running.Wait()
+}
