@@ -5,8 +5,8 @@
 // asked, on a loopback address by TLS. It is not a cluster: there is no etcd, no aggregation layer and no kubelet, so pods
 // do not run, and requests that need a kubelet (logs, exec, proxies) are answered with an error that says so.
 //
-// What differs from a cluster, beside that: cluster addresses and node ports are allocated in memory, so there are no
-// IPAddress and ServiceCIDR objects; aggregated roles such as `view` are filled once and follow no later role unless the
+// What differs from a cluster, beside that: node ports are allocated in memory, and an IPAddress object that somebody deletes is not
+// made again; aggregated roles such as `view` are filled once and follow no later role unless the
 // clusterrole-aggregation controller runs; priority and fairness is served as objects but limits nobody; and the Service kubernetes leads nowhere
 // when the server listens on loopback, for endpoints may not name a loopback address.
 //

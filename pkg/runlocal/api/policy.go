@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +16,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
+
+// flowManager owns the fields of flow schemas and priority levels, as fieldManager of pkg/registry/flowcontrol/ensurer.
+const flowManager = "api-priority-and-fairness-config-producer-v1"
 
 // createPolicy makes the default roles, bindings, priority levels and flow schemas, with upstream's data. It stands for two
 // post-start hooks of a kube-apiserver: rbac/bootstrap-roles of pkg/registry/rbac/rest and
@@ -49,12 +54,12 @@ func policyObjects(client kubernetes.Interface) []func(context.Context) error {
 		creations = append(creations, creationsOf(bootstrappolicy.NamespaceRoleBindings()[namespace], roles.RoleBindings(namespace).Create)...)
 	}
 	for _, level := range slices.Concat(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations) {
-		creations = append(creations, creation(level.DeepCopy(), flows.PriorityLevelConfigurations().Create))
+		creations = append(creations, creation(level.DeepCopy(), flowManager, flows.PriorityLevelConfigurations().Create))
 	}
 	for _, schema := range slices.Concat(bootstrap.MandatoryFlowSchemas, bootstrap.SuggestedFlowSchemas) {
-		creations = append(creations, creation(schema.DeepCopy(), flows.FlowSchemas().Create))
+		creations = append(creations, creation(schema.DeepCopy(), flowManager, flows.FlowSchemas().Create))
 	}
-	return creations
+	return append(creations, creation(tokenTracking(), "", client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create))
 }
 
 // withAggregated fills the rules of roles that aggregate others of the list. An aggregated role may be part of another: each
@@ -102,14 +107,24 @@ func aggregate(roles []rbacv1.ClusterRole, into *rbacv1.ClusterRole) []rbacv1.Po
 func creationsOf[T any](items []T, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) []func(context.Context) error {
 	creations := make([]func(context.Context) error, 0, len(items))
 	for i := range items {
-		creations = append(creations, creation(&items[i], create))
+		creations = append(creations, creation(&items[i], "", create))
 	}
 	return creations
 }
 
-func creation[T any](item *T, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) func(context.Context) error {
+// creation creates item in the name of a field manager; "" is the server itself.
+func creation[T any](item *T, manager string, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) func(context.Context) error {
 	return func(ctx context.Context) error {
-		_, err := create(ctx, item, metav1.CreateOptions{})
+		_, err := create(ctx, item, metav1.CreateOptions{FieldManager: manager})
 		return err
+	}
+}
+
+// tokenTracking says since when the use of tokens in secrets is recorded, which upstream's authenticator does here too. It is what
+// pkg/controlplane/controller/legacytokentracking makes.
+func tokenTracking() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-legacy-service-account-token-tracking"},
+		Data:       map[string]string{"since": time.Now().UTC().Format(time.DateOnly)},
 	}
 }
