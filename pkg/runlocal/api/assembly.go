@@ -31,7 +31,7 @@ import (
 const serverAgent = "kube-apiserver/embedded"
 
 // assembly holds the parts of a server while it is put together. It mirrors the server chain of
-// cmd/kube-apiserver/app/server.go without the aggregator in front.
+// cmd/kube-apiserver/app/server.go without the aggregator in front: aggregation.go has its API group.
 type assembly struct {
 	options Options
 	life    context.Context // ends when the server does
