@@ -11,8 +11,8 @@ import (
 
 // Difference is something that the two sides do not have in common.
 type Difference struct {
-	// At says what it is: "object RESOURCE/NAME PATH", "event COMPONENT KIND TYPE REASON", "message COMPONENT KIND TYPE REASON: TEXT",
-	// or "write CONTROLLER VERB RESOURCE[/SUBRESOURCE] [REASON]".
+	// At says what it is: "object RESOURCE/NAME PATH", "event COMPONENT KIND TYPE REASON",
+	// "message COMPONENT KIND TYPE REASON: TEXT", or "write CONTROLLER VERB RESOURCE[/SUBRESOURCE] [REASON]".
 	At string
 	// Real and Embedded are the values; "(none)" where there is none.
 	Real, Embedded string
@@ -23,18 +23,20 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s\n    real:     %s\n    embedded: %s", d.At, d.Real, d.Embedded)
 }
 
-// Compare lists the differences of two outcomes, sorted. Rules say which counts are not compared exactly: the first that fits holds.
+// Compare lists the differences of two outcomes, sorted. Rules say what is not compared exactly: the first that fits holds.
 func Compare(real, embedded *Outcome, rules []Rule) []Difference {
 	r, e := newNormaliser(real), newNormaliser(embedded)
-	out := compareObjects(r.objects(real), e.objects(embedded))
+	out := slices.DeleteFunc(compareObjects(r.objects(real), e.objects(embedded)), func(d Difference) bool {
+		return ruleFor(rules, d.At).As == ignored
+	})
 	out = append(out, compareCounts(r.events(real), e.events(embedded), rules)...)
 	out = append(out, compareCounts(countWrites(real.Writes), countWrites(embedded.Writes), rules)...)
 	slices.SortFunc(out, func(a, b Difference) int { return strings.Compare(a.At, b.At) })
 	return out
 }
 
-// objects groups the outcome's objects by resource and normalised name. Within a group they are sorted, so that those that are alike
-// stand at the same place on both sides.
+// objects groups the outcome's objects by resource and normalised name. Within a group they are sorted, so that those that are
+// alike stand at the same place on both sides.
 func (n *normaliser) objects(o *Outcome) map[string][]map[string]any {
 	groups := map[string][]map[string]any{}
 	for _, object := range o.Objects {

@@ -114,6 +114,18 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+func TestRuleForAField(t *testing.T) {
+	left, right := side(t, []string{"Running"}, nil), side(t, []string{"Failed"}, nil)
+	rules := []Rule{{At: "object pods/web-* .status.phase", As: ignored, Reason: "test"}}
+	if got := Compare(left, right, rules); len(got) != 0 {
+		t.Errorf("got %v, want the field left out", got)
+	}
+	right.Objects[0].SetLabels(map[string]string{"a": "b"})
+	if got := Compare(left, right, rules); len(got) != 1 || got[0].At != "object pods/web-* .metadata.labels" {
+		t.Errorf("got %v, want the other field alone", got)
+	}
+}
+
 func TestEventOf(t *testing.T) {
 	tests := []struct{ reason, event, want string }{
 		{

@@ -24,8 +24,8 @@
 //	  wait: [{object: deployments.apps/web, absent: true}]
 //
 // Scenario and the types that it is made of say what each field means. In manifests and bodies {{ns}} is the namespace, and
-// {{uid configmaps/one}} the uid of an object. Objects without a namespace need names of their own ({{ns}}-x); they are compared too, and
-// deleted at the end.
+// {{uid configmaps/one}} the uid of an object. Objects without a namespace need names of their own ({{ns}}-x); they are compared
+// too, and deleted at the end.
 //
 // # Making it deterministic
 //
@@ -44,8 +44,9 @@
 // Objects that are left in the namespace, whole; Events by component, kind, type and reason with their occurrences, and the messages
 // that there were; writes by controller, verb, resource and subresource. Only what is made up anew in each run is normalised: see
 // normaliser. What Kubernetes itself does not determine has a rule, with the reason, in testdata/rules.yaml or in the
-// scenario (rules); a rule concerns counts, never objects. A difference that is meant to be has a line in testdata/meant.yaml, with the
-// reason; a line that is not needed any more fails a full run. Everything else that differs is a bug.
+// scenario (rules); it concerns a count or, rarely, a field of an object. A difference that is meant to be has a line in
+// testdata/meant.yaml, with the reason; a line that is not needed any more fails a full run. Everything else that differs is a
+// bug.
 //
 // A scenario that fails prints every difference, and what happened on both sides in order. To find out what is stable, play a
 // scenario often, and the embedded side against itself:

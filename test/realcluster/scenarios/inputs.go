@@ -138,7 +138,8 @@ func (p *play) patch(ctx context.Context, patch *Patch) error {
 		subresources = append(subresources, patch.Subresource)
 	}
 	for _, o := range objects {
-		if _, err := client.Patch(ctx, o.GetName(), kind, []byte(body), metav1.PatchOptions{FieldManager: user}, subresources...); err != nil {
+		_, err := client.Patch(ctx, o.GetName(), kind, []byte(body), metav1.PatchOptions{FieldManager: user}, subresources...)
+		if err != nil {
 			return fmt.Errorf("patching %s %q: %w", patch.Object, o.GetName(), err)
 		}
 	}

@@ -17,13 +17,13 @@ type normaliser struct {
 	roles Names          // whom a field manager stands for
 }
 
-// Texts that are made up anew each time: addresses, digests of uids, and the volume that the ServiceAccount admission plugin adds to pods.
+// Texts that are made up anew each time: addresses, digests of uids, and the volume that the ServiceAccount admission plugin adds
+// to pods.
 var (
-	ipAddress     = regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b`)
-	digest        = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
-	accessVolume  = regexp.MustCompile(`\bkube-api-access-[a-z0-9]{5}\b`)
-	anyUID        = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
-	managedFields = "managedFields"
+	ipAddress    = regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b`)
+	digest       = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+	accessVolume = regexp.MustCompile(`\bkube-api-access-[a-z0-9]{5}\b`)
+	anyUID       = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 )
 
 // newNormaliser learns the generated names and the uids of all objects of the outcome, those that are gone included.
@@ -43,7 +43,9 @@ func newNormaliser(o *Outcome) *normaliser {
 	}
 	var list []string
 	// Longer texts first: one name may begin with another.
-	keys := slices.SortedFunc(maps.Keys(pairs), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	keys := slices.SortedFunc(maps.Keys(pairs), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+	})
 	for _, key := range keys {
 		list = append(list, key, pairs[key])
 	}
@@ -105,8 +107,8 @@ func (n *normaliser) object(o Object) map[string]any {
 		return out
 	}
 	metadata["resourceVersion"] = "(version)"
-	if managers, ok := metadata[managedFields].([]any); ok {
-		metadata[managedFields] = n.byManager(managers)
+	if managers, ok := metadata["managedFields"].([]any); ok {
+		metadata["managedFields"] = n.byManager(managers)
 	}
 	return out
 }

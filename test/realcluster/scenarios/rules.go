@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Rule says how a count is compared that Kubernetes itself does not determine.
+// Rule says how something is compared that Kubernetes itself does not determine: a count, or a field of an object, which can only
+// be ignored.
 type Rule struct {
 	// At is a pattern of Difference.At; "*" stands for any text.
 	At string `json:"at"`
@@ -42,6 +43,9 @@ func validateRules(rules []Rule) error {
 	for _, r := range rules {
 		if r.At == "" || r.Reason == "" || r.As != exact && r.As != presence && r.As != ignored {
 			errs = append(errs, fmt.Errorf("rule %q needs at, reason, and as: %s, %s or %s", r.At, exact, presence, ignored))
+		}
+		if strings.HasPrefix(r.At, "object ") && r.As == presence {
+			errs = append(errs, fmt.Errorf("rule %q: a field of an object can be ignored, not counted", r.At))
 		}
 	}
 	return errors.Join(errs...)

@@ -25,8 +25,8 @@ type Scenario struct {
 	Steps []Step `json:"steps"`
 }
 
-// Step is one input, and what must hold afterwards. It has one of Create, Apply, Patch, Delete, Ready, or none of them: then it only
-// waits. Every step ends when its conditions hold and nothing changes any more.
+// Step is one input, and what must hold afterwards. It has one of Create, Apply, Patch, Delete, Ready, or none of them: then it
+// only waits. Every step ends when its conditions hold and nothing changes any more.
 type Step struct {
 	// Create are manifests to create, in order.
 	Create []json.RawMessage `json:"create,omitempty"`

@@ -46,6 +46,9 @@ steps:
 	}, {
 		name: "rule without reason", reason: "what weakens a comparison says why",
 		file: "about: it\nrules: [{at: x, as: ignored}]\nsteps: [{quiet: true}]", want: "needs at, reason",
+	}, {
+		name: "field counted", reason: "a field has no number",
+		file: "about: it\nrules: [{at: object pods/p .status, as: presence, reason: x}]\nsteps: [{quiet: true}]", want: "can be ignored",
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

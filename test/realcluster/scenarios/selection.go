@@ -65,7 +65,11 @@ func (s Selection) pick(objects []*seen) []*unstructured.Unstructured {
 // compareAge sorts by the step in which objects came to be: times have whole seconds only, and would not tell steps apart that
 // follow each other fast. Within a step the owner's name decides, which is no more random than the scenario is.
 func compareAge(a, b *seen) int {
-	return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(owner(a.object), owner(b.object)), cmp.Compare(a.object.GetName(), b.object.GetName()))
+	return cmp.Or(
+		cmp.Compare(a.step, b.step),
+		cmp.Compare(owner(a.object), owner(b.object)),
+		cmp.Compare(a.object.GetName(), b.object.GetName()),
+	)
 }
 
 func owner(o *unstructured.Unstructured) string {

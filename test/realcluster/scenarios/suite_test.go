@@ -27,9 +27,9 @@ type played struct {
 	errs     [2]error
 }
 
-// TestScenarios plays all scenarios on a real control plane and on the embedded one. Variables of the environment choose: SCENARIOS,
-// patterns of names such as roll*,paused; SCENARIOS_SIDES, "embedded,embedded" to compare the embedded one with itself; SCENARIOS_AT_ONCE, how
-// many are played at a time; FIDELITY_REPORT, a folder for controllers.json.
+// TestScenarios plays all scenarios on a real control plane and on the embedded one. Variables of the environment choose:
+// SCENARIOS, patterns of names such as roll*,paused; SCENARIOS_SIDES, "embedded,embedded" to compare the embedded one with
+// itself; SCENARIOS_AT_ONCE, how many are played at a time; FIDELITY_REPORT, a folder for controllers.json.
 func TestScenarios(t *testing.T) {
 	all, chosen := load(t)
 	sides := start(t, scenarios.Controllers(all))
@@ -119,7 +119,9 @@ func start(t *testing.T, controllers []string) [2]*scenarios.Side {
 	return sides
 }
 
-func newSide(t *testing.T, name string, config *rest.Config, names scenarios.Names, writes scenarios.Writes) (*scenarios.Side, error) {
+func newSide(
+	t *testing.T, name string, config *rest.Config, names scenarios.Names, writes scenarios.Writes,
+) (*scenarios.Side, error) {
 	failed := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	side, err := scenarios.NewSide(ctx, name, config, names, writes, failed)
