@@ -12,10 +12,13 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// session starts a session with the controllers of Deployments for a benchmark.
-func session(b *testing.B, recorder *trace.Recorder) *Session {
+// session starts a session for a benchmark, with the controllers of Deployments if none are named.
+func session(b *testing.B, recorder *trace.Recorder, names ...string) *Session {
 	b.Helper()
-	selected, err := controllers.Select([]string{"deployment", "replicaset"})
+	if len(names) == 0 {
+		names = []string{"deployment", "replicaset"}
+	}
+	selected, err := controllers.Select(names)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -42,6 +45,24 @@ func BenchmarkStart(b *testing.B) {
 		b.StopTimer()
 		stop(b, s)
 		b.StartTimer()
+	}
+}
+
+// BenchmarkSettled times a session from nothing to having nothing to do: with the garbage collector, which then watches
+// all kinds, and without.
+func BenchmarkSettled(b *testing.B) {
+	for name, selected := range map[string][]string{"all": {"*"}, "deployments": nil} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				s := session(b, nil, selected...)
+				if err := s.WaitSettled(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				stop(b, s)
+				b.StartTimer()
+			}
+		})
 	}
 }
 

@@ -50,7 +50,7 @@ func (q *queue[K]) record(k K, e *trace.Enqueue) *trace.Cause {
 		cause.Type = trace.CauseReconcile
 	}
 	if s.event != nil {
-		e.Watch = s.event.seq()
+		e.Watch = s.event.number()
 		cause.Type, cause.Watch = trace.CauseWatch, s.event.watch
 	}
 	if e.Delay > 0 {

@@ -15,8 +15,17 @@ import (
 // watchEvent is a watch event that was or can be emitted.
 type watchEvent struct {
 	watch *trace.Watch
-	seq   func() uint64 // emits it, if it was not, and returns its number; may be called concurrently
+	seq   uint64        // its number, if it was emitted at once
+	tell  func() uint64 // emits it when it is first called, and returns its number; nil if it was emitted at once
 	left  int           // handlers that have yet to see it
+}
+
+// number is that of the event, which is emitted if it was not. It may be called concurrently.
+func (e *watchEvent) number() uint64 {
+	if e.tell != nil {
+		return e.tell()
+	}
+	return e.seq
 }
 
 // eventID tells watch events of an informer apart.
@@ -50,9 +59,10 @@ func (i *informer) seen(event trace.WatchType, old, obj any, m metav1.Object, in
 		w.Change = changeOf(asObject(old), asObject(obj))
 	}
 	e := &watchEvent{watch: w, left: int(i.handlerCount.Load()) - 1}
-	e.seq = sync.OnceValue(func() uint64 { return i.tap.rec.Emit("", 0, "", w) })
-	if !i.sparing {
-		e.seq()
+	if i.sparing {
+		e.tell = sync.OnceValue(func() uint64 { return i.tap.rec.Emit("", 0, "", w) })
+	} else {
+		e.seq = i.tap.rec.Emit("", 0, "", w)
 	}
 	if e.left > 0 {
 		i.events.put(id, e)
