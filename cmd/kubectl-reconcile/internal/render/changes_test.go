@@ -44,6 +44,9 @@ func TestChanges(t *testing.T) {
 		{"entry came", []inspect.Change{
 			change("status.containerStatuses[name=web].name", nil, "web"), change("status.containerStatuses[name=web].ready", nil, true), change("status.phase", "Pending", "Running"),
 		}, 0, "phase: Pending -> Running, containerStatuses[web]: new", "an entry that came is one thing, not as many as it has fields"},
+		{"entry went", []inspect.Change{
+			change("metadata.ownerReferences[name=web].kind", "Deployment", nil), change("metadata.ownerReferences[name=web].name", "web", nil),
+		}, 0, "metadata.ownerReferences[web]: removed", "so is one that went"},
 		{"entry changed", []inspect.Change{change("status.containerStatuses[name=web].ready", false, true)}, 0, "containerStatuses[name=web].ready: false -> true", "of one that was there, the field counts"},
 		{"order", []inspect.Change{condition("B", "status", "x", "y"), condition("A", "status", "x", "z"), change("status.phase", "a", "b")}, 0, "phase: a -> b, A: z, B: y", "fields first, conditions by name: two runs look the same"},
 		{"most", []inspect.Change{change("status.a", nil, "1"), change("status.b", nil, "2"), change("status.c", nil, "3")}, 2, "a: 1, b: 2, 1 more", "how many are left out is said"},
