@@ -18,7 +18,7 @@ import (
 const (
 	tick        = 100 * time.Millisecond // at least
 	quietTicks  = 8                      // after a step
-	settleTicks = 16                     // at the end, for Events that are recorded late
+	settleTicks = 25                     // at the end, for Events that are recorded late
 	stepTimeout = 90 * time.Second
 )
 
