@@ -53,6 +53,9 @@ func (f *encodedForm) draft(ctx context.Context, key string, obj runtime.Object)
 	if err != nil {
 		return draft{}, storage.NewInternalError(err)
 	}
+	if len(data) > maxSize {
+		return draft{}, errTooLarge
+	}
 	return draft{entry: &entry{key: key, data: data, size: len(data)}, plain: plain}, nil
 }
 

@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -11,6 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
 )
+
+// maxSize is what an object may take in bytes: etcd's default --max-request-bytes. There a request also has the key and a few bytes
+// more, so an object that is larger by less than that is refused there and accepted here.
+const maxSize = 1536 * 1024
+
+// errTooLarge is the answer to a write of more than maxSize, in the words of go.etcd.io/etcd/api/v3/v3rpc/rpctypes.
+var errTooLarge = errors.New("etcdserver: request is too large")
 
 // draft is an entry that is to be written.
 type draft struct {
@@ -49,6 +57,9 @@ func (f objectForm) draft(_ context.Context, key string, obj runtime.Object) (dr
 	data, err := f.encode(key, obj)
 	if err != nil {
 		return draft{}, err
+	}
+	if len(data) > maxSize {
+		return draft{}, errTooLarge
 	}
 	object := emptyLike(obj)
 	if _, _, err := f.codec.Decode(data, nil, object); err != nil {

@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -156,5 +157,23 @@ func TestUnencodable(t *testing.T) {
 	}
 	if got := f.store.ResourceVersion(); got != 1 {
 		t.Errorf("resource version is %d", got)
+	}
+}
+
+// TestTooLarge wants objects of more than etcd's limit refused, whatever way they are kept, and what was there to stay.
+func TestTooLarge(t *testing.T) {
+	for _, mode := range []Mode{Objects, Encoded} {
+		t.Run(mode.String(), func(t *testing.T) {
+			f := newFixture(t, mode, Options{})
+			big := labelled("big", "1")
+			big.Annotations = map[string]string{"a": strings.Repeat("x", maxSize)}
+			if err := f.Create(t.Context(), "/pods/test/big", big, &example.Pod{}, 0); !errors.Is(err, errTooLarge) {
+				t.Errorf("creating an object of more than %d bytes: %v", maxSize, err)
+			}
+			big.Annotations["a"] = strings.Repeat("x", maxSize/2)
+			if err := f.Create(t.Context(), "/pods/test/big", big, &example.Pod{}, 0); err != nil {
+				t.Errorf("creating an object of half as many: %v", err)
+			}
+		})
 	}
 }
