@@ -93,13 +93,25 @@ func (n *normaliser) learnTree(step, path string, node any) {
 		}
 	case []any:
 		for i, item := range node {
-			n.learnTree(step, fmt.Sprintf("%s[%d]", path, i), item)
+			n.learnTree(step, path+"["+elementWord(item, i)+"]", item)
 		}
 	case string:
 		for _, uid := range uidPattern.FindAllString(node, -1) {
 			n.name(uid, fmt.Sprintf("<uid %s %s>", step, path))
 		}
 	}
+}
+
+// elementWord names an element of a list in the path of a word: by its own name, unless a server made that up, and by its
+// position i otherwise.
+func elementWord(item any, i int) string {
+	object, _ := item.(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	if name == "" || metadata["generateName"] != nil {
+		return strconv.Itoa(i)
+	}
+	return name
 }
 
 // learnObject looks at the fields whose values a server makes up.
