@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/report"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 	filesVariable = "APIDIFF_FILES"
 	// answersVariable names a folder for the normalised answers of both sides.
 	answersVariable = "APIDIFF_ANSWERS"
-	// reportVariable names a folder for api.json.
+	// reportVariable names a folder for the report.
 	reportVariable = "FIDELITY_REPORT"
 	// realVariable set to "embedded" compares the embedded API with itself, which needs no real server: for writing steps.
 	realVariable = "APIDIFF_REAL"
@@ -42,14 +43,19 @@ func TestAPI(t *testing.T) {
 		}
 		writeAnswers(t, file)
 	}
-	report := NewReport(results, lines)
 	if whole {
-		for _, line := range report.Unneeded() {
+		for _, line := range Unneeded(lines) {
 			t.Errorf("meant.yaml: no longer needed: step %q, path %q", line.Step, line.Path)
 		}
 	}
-	t.Logf("%d requests: %d same, %d meant to differ, %d different", report.Total, report.Same, report.Meant, report.Different)
-	writeReport(t, report)
+	sum := Sum(results, lines)
+	counts := sum.Counts()
+	t.Logf("%d requests: %d same, %d meant to differ, %d different", counts.Total(), counts.Same, counts.Meant, counts.Different)
+	if dir := os.Getenv(reportVariable); dir != "" {
+		if err := report.Write(dir, sum); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // corpus reads the corpus, or the part of it that the environment asks for.
@@ -140,14 +146,6 @@ func writeAnswers(t *testing.T, file FileResult) {
 	for _, step := range file.Steps {
 		writeJSON(t, filepath.Join(dir, step.ID+".real.json"), step.Real)
 		writeJSON(t, filepath.Join(dir, step.ID+".embedded.json"), step.Embedded)
-	}
-}
-
-// writeReport writes api.json, where asked for.
-func writeReport(t *testing.T, report Report) {
-	t.Helper()
-	if dir := os.Getenv(reportVariable); dir != "" {
-		writeJSON(t, filepath.Join(dir, "api.json"), report)
 	}
 }
 

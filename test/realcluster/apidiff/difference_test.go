@@ -95,12 +95,11 @@ func TestMeansAll(t *testing.T) {
 			t.Errorf("%s: %t, want %t", test.reason, got, test.want)
 		}
 	}
-	report := NewReport(nil, lines)
-	if diff := cmp.Diff([]MeantRow{{Step: "20-*", Path: "*", Reason: "r"}}, report.Unneeded()); diff != "" {
-		t.Errorf("lines that nothing needed (-want +got):\n%s", diff)
+	if unneeded := Unneeded(lines); len(unneeded) != 1 || unneeded[0].Step != "20-*" {
+		t.Errorf("lines that nothing needed: %+v, want that of 20-*", unneeded)
 	}
-	if report.Lines[0].Steps != 2 || report.Lines[1].Steps != 1 {
-		t.Errorf("lines are needed by %d and %d steps, want 2 and 1", report.Lines[0].Steps, report.Lines[1].Steps)
+	if sum := Sum(nil, lines); sum.Meant[0].Times != 2 || sum.Meant[1].Times != 1 {
+		t.Errorf("lines are needed by %d and %d steps, want 2 and 1", sum.Meant[0].Times, sum.Meant[1].Times)
 	}
 }
 

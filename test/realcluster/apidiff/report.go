@@ -3,18 +3,27 @@ package apidiff
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/report"
 )
 
-// Counts are numbers of compared steps.
-type Counts struct {
-	Total     int `json:"total"`
-	Same      int `json:"same"`
-	Meant     int `json:"meant"`
-	Different int `json:"different"`
+// Sum makes the suite's report of results. meant are the lines of meant.yaml, which have counted the steps that needed them.
+func Sum(results []FileResult, meant []*Meant) report.Suite {
+	suite := report.Suite{Name: "API", Unit: "requests"}
+	for _, file := range results {
+		row := report.Row{Name: file.Name, About: file.About}
+		for _, step := range file.Steps {
+			count(&row.Counts, step.Outcome)
+		}
+		suite.Rows = append(suite.Rows, row)
+	}
+	for _, line := range meant {
+		suite.Meant = append(suite.Meant, report.Meant{Where: line.Step + " " + line.Path, Reason: line.Reason, Times: line.count})
+	}
+	return suite
 }
 
-func (c *Counts) add(o Outcome) {
-	c.Total++
+func count(c *report.Counts, o Outcome) {
 	switch o {
 	case Same:
 		c.Same++
@@ -25,51 +34,11 @@ func (c *Counts) add(o Outcome) {
 	}
 }
 
-// Report is what api.json holds.
-type Report struct {
-	Suite string `json:"suite"`
-	Counts
-	Files []FileRow  `json:"files"`
-	Lines []MeantRow `json:"meantLines"`
-}
-
-// FileRow sums up a file.
-type FileRow struct {
-	Name  string `json:"name"`
-	About string `json:"about"`
-	Counts
-}
-
-// MeantRow is a line of meant.yaml with the number of steps that needed it.
-type MeantRow struct {
-	Step   string `json:"step"`
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-	Steps  int    `json:"steps"`
-}
-
-// NewReport sums results up.
-func NewReport(results []FileResult, lines []*Meant) Report {
-	report := Report{Suite: "api", Files: []FileRow{}, Lines: []MeantRow{}}
-	for _, file := range results {
-		row := FileRow{Name: file.Name, About: file.About}
-		for _, step := range file.Steps {
-			row.add(step.Outcome)
-			report.add(step.Outcome)
-		}
-		report.Files = append(report.Files, row)
-	}
-	for _, line := range lines {
-		report.Lines = append(report.Lines, MeantRow{Step: line.Step, Path: line.Path, Reason: line.Reason, Steps: line.count})
-	}
-	return report
-}
-
 // Unneeded are the lines that no step needed. They mean something only after a run of the whole corpus.
-func (r Report) Unneeded() []MeantRow {
-	var unneeded []MeantRow
-	for _, line := range r.Lines {
-		if line.Steps == 0 {
+func Unneeded(meant []*Meant) []*Meant {
+	var unneeded []*Meant
+	for _, line := range meant {
+		if line.count == 0 {
 			unneeded = append(unneeded, line)
 		}
 	}

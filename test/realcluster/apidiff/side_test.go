@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/report"
 )
 
 // TestPlay plays a file against two servers that count: one says so in other words.
@@ -52,9 +54,9 @@ steps:
 	if problems := fmt.Sprint(results[0].Problems); problems != `[10-a/not as expected: answered 404, which the file does not expect: null]` {
 		t.Errorf("problems are %s", problems)
 	}
-	report := NewReport(results, lines)
-	if report.Counts != (Counts{Total: 8, Same: 7, Meant: 1}) || report.Files[0].Counts != report.Counts {
-		t.Errorf("counts are %+v, of the file %+v", report.Counts, report.Files[0].Counts)
+	sum := Sum(results, lines)
+	if sum.Counts() != (report.Counts{Same: 7, Meant: 1}) || sum.Rows[0].Counts != sum.Counts() {
+		t.Errorf("counts are %+v, of the file %+v", sum.Counts(), sum.Rows[0].Counts)
 	}
 }
 
