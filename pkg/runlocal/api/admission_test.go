@@ -322,13 +322,23 @@ func TestWebhook(t *testing.T) {
 
 // A webhook that nobody can reach must not be taken for one that allows.
 func TestWebhookByServiceIsRefused(t *testing.T) {
+	for _, tt := range []struct{ service, want, reason string }{
+		{"kubernetes", errNoPodNetwork.Error(), "the service is there, but leads nowhere"},
+		{"hook", `service "hook" not found`, "there is no such service"},
+	} {
+		t.Run(tt.service, func(t *testing.T) { refusedByService(t, tt.service, tt.want, tt.reason) })
+	}
+}
+
+func refusedByService(t *testing.T, service, want, reason string) {
+	t.Helper()
 	f := start(t, Options{})
 	none, fail := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Fail
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "w"},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
 			Name:         "w.example.com",
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "shop", Name: "hook"}},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: service}},
 			Rules:        []admissionregistrationv1.RuleWithOperations{configMaps().ResourceRules[0].RuleWithOperations},
 			SideEffects:  &none, FailurePolicy: &fail, AdmissionReviewVersions: []string{"v1"},
 		}},
@@ -336,8 +346,8 @@ func TestWebhookByServiceIsRefused(t *testing.T) {
 	if _, err := f.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the webhook fails", func(ctx context.Context) (bool, error) {
+	eventually(t, "the webhook fails, for "+reason, func(ctx context.Context) (bool, error) {
 		_, err := f.CoreV1().ConfigMaps("default").Create(ctx, configMap("c"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err != nil && strings.Contains(err.Error(), errNoPodNetwork.Error()), nil
+		return err != nil && strings.Contains(err.Error(), want), nil
 	})
 }

@@ -233,7 +233,9 @@ func TestNoKubelet(t *testing.T) {
 	p := pod("p")
 	p.Spec.NodeName = "n1"
 	f.createPod(t, p)
-	if _, err := f.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, metav1.CreateOptions{}); err != nil {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}} // without one, that is the error
+	if _, err := f.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	client := f.CoreV1().RESTClient()
