@@ -154,7 +154,7 @@ require (
 	k8s.io/externaljwt v0.37.1 // indirect
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/kms v0.37.1 // indirect
-	k8s.io/kube-aggregator v0.37.1 // indirect
+	k8s.io/kube-aggregator v0.37.1
 	k8s.io/kube-controller-manager v0.37.1 // indirect
 	k8s.io/kube-proxy v0.37.1 // indirect
 	k8s.io/kube-scheduler v0.37.1 // indirect
