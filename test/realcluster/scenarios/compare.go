@@ -24,13 +24,13 @@ func (d Difference) String() string {
 }
 
 // Compare lists the differences of two outcomes, sorted. Rules say what is not compared exactly: the first that fits holds.
-func Compare(real, embedded *Outcome, rules []Rule) []Difference {
-	r, e := newNormaliser(real), newNormaliser(embedded)
-	out := slices.DeleteFunc(compareObjects(r.objects(real), e.objects(embedded)), func(d Difference) bool {
+func Compare(upstream, embedded *Outcome, rules []Rule) []Difference {
+	r, e := newNormaliser(upstream), newNormaliser(embedded)
+	out := slices.DeleteFunc(compareObjects(r.objects(upstream), e.objects(embedded)), func(d Difference) bool {
 		return ruleFor(rules, d.At).As == ignored
 	})
-	out = append(out, compareCounts(r.events(real), e.events(embedded), rules)...)
-	out = append(out, compareCounts(countWrites(real.Writes), countWrites(embedded.Writes), rules)...)
+	out = append(out, compareCounts(r.events(upstream), e.events(embedded), rules)...)
+	out = append(out, compareCounts(countWrites(upstream.Writes), countWrites(embedded.Writes), rules)...)
 	slices.SortFunc(out, func(a, b Difference) int { return strings.Compare(a.At, b.At) })
 	return out
 }
@@ -57,10 +57,10 @@ func canonical(v any) string {
 	return string(data)
 }
 
-func compareObjects(real, embedded map[string][]map[string]any) []Difference {
+func compareObjects(upstream, embedded map[string][]map[string]any) []Difference {
 	var out []Difference
-	for _, key := range union(real, embedded) {
-		r, e := withoutEqual(real[key], embedded[key])
+	for _, key := range union(upstream, embedded) {
+		r, e := withoutEqual(upstream[key], embedded[key])
 		for i := range max(len(r), len(e)) {
 			var left, right any = absent{}, absent{}
 			if i < len(r) {
@@ -71,7 +71,7 @@ func compareObjects(real, embedded map[string][]map[string]any) []Difference {
 			}
 			for _, d := range diffTrees("", left, right) {
 				at := strings.TrimSpace("object " + key + " " + d.path)
-				out = append(out, Difference{At: at, Real: value(d.real), Embedded: value(d.embedded)})
+				out = append(out, Difference{At: at, Real: value(d.upstream), Embedded: value(d.embedded)})
 			}
 		}
 	}
@@ -79,12 +79,12 @@ func compareObjects(real, embedded map[string][]map[string]any) []Difference {
 }
 
 // withoutEqual leaves out the objects that both sides have.
-func withoutEqual(real, embedded []map[string]any) (r, e []map[string]any) {
+func withoutEqual(upstream, embedded []map[string]any) (r, e []map[string]any) {
 	left := map[string]int{}
 	for _, o := range embedded {
 		left[canonical(o)]++
 	}
-	for _, o := range real {
+	for _, o := range upstream {
 		if left[canonical(o)] > 0 {
 			left[canonical(o)]--
 			continue
@@ -135,10 +135,10 @@ func countWrites(writes []Write) map[string]int {
 	return counts
 }
 
-func compareCounts(real, embedded map[string]int, rules []Rule) []Difference {
+func compareCounts(upstream, embedded map[string]int, rules []Rule) []Difference {
 	var out []Difference
-	for _, key := range union(real, embedded) {
-		if r, e := real[key], embedded[key]; !ruleFor(rules, key).allows(r, e) {
+	for _, key := range union(upstream, embedded) {
+		if r, e := upstream[key], embedded[key]; !ruleFor(rules, key).allows(r, e) {
 			out = append(out, Difference{At: key, Real: fmt.Sprint(r), Embedded: fmt.Sprint(e)})
 		}
 	}

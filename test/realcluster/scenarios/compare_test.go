@@ -15,8 +15,8 @@ import (
 
 func TestDiffTrees(t *testing.T) {
 	tests := []struct {
-		name, reason, real, embedded string
-		want                         []string
+		name, reason, upstream, embedded string
+		want                             []string
 	}{
 		{"same", "order of keys does not count", `{"a": 1, "b": [1]}`, `{"b": [1], "a": 1}`, nil},
 		{"value", "the path leads to it", `{"a": {"b": 1}}`, `{"a": {"b": 2}}`, []string{".a.b 1 2"}},
@@ -29,13 +29,13 @@ func TestDiffTrees(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var real, embedded any
-			if json.Unmarshal([]byte(tt.real), &real) != nil || json.Unmarshal([]byte(tt.embedded), &embedded) != nil {
+			var upstream, embedded any
+			if json.Unmarshal([]byte(tt.upstream), &upstream) != nil || json.Unmarshal([]byte(tt.embedded), &embedded) != nil {
 				t.Fatal("bad table")
 			}
 			var got []string
-			for _, d := range diffTrees("", real, embedded) {
-				got = append(got, d.path+" "+value(d.real)+" "+value(d.embedded))
+			for _, d := range diffTrees("", upstream, embedded) {
+				got = append(got, d.path+" "+value(d.upstream)+" "+value(d.embedded))
 			}
 			if strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
 				t.Errorf("%s: got %q, want %q", tt.reason, got, tt.want)
@@ -65,46 +65,46 @@ func TestCompare(t *testing.T) {
 		return []Event{{Component: "c", Kind: "Pod", Type: "Normal", Reason: "R", Message: message, Count: count}}
 	}
 	tests := []struct {
-		name, reason   string
-		real, embedded *Outcome
-		want           []string
+		name, reason       string
+		upstream, embedded *Outcome
+		want               []string
 	}{{
 		name: "alike", reason: "which pod is which has no meaning",
-		real: side(t, []string{"Running", "Pending"}, nil), embedded: side(t, []string{"Pending", "Running"}, nil),
+		upstream: side(t, []string{"Running", "Pending"}, nil), embedded: side(t, []string{"Pending", "Running"}, nil),
 	}, {
 		name: "one differs", reason: "those that are alike are left out before the rest is compared",
-		real: side(t, []string{"Running", "Pending"}, nil), embedded: side(t, []string{"Failed", "Running"}, nil),
+		upstream: side(t, []string{"Running", "Pending"}, nil), embedded: side(t, []string{"Failed", "Running"}, nil),
 		want: []string{`object pods/web-* .status.phase "Pending" "Failed"`},
 	}, {
 		name: "events", reason: "occurrences count, however many Events they are",
-		real: side(t, nil, append(event("m", 2), event("m", 1)...)), embedded: side(t, nil, event("m", 3)),
+		upstream: side(t, nil, append(event("m", 2), event("m", 1)...)), embedded: side(t, nil, event("m", 3)),
 	}, {
 		name: "one event more", reason: "the number differs, the messages do not",
-		real: side(t, nil, event("m", 2)), embedded: side(t, nil, event("m", 3)),
+		upstream: side(t, nil, event("m", 2)), embedded: side(t, nil, event("m", 3)),
 		want: []string{"event c Pod Normal R 2 3"},
 	}, {
 		name: "other message", reason: "the number does not differ, the messages do",
-		real: side(t, nil, event("m", 1)), embedded: side(t, nil, event("(combined from similar events): n", 1)),
+		upstream: side(t, nil, event("m", 1)), embedded: side(t, nil, event("(combined from similar events): n", 1)),
 		want: []string{"message c Pod Normal R: m 1 0", "message c Pod Normal R: n 0 1"},
 	}, {
 		name: "writes", reason: "refused ones are counted by reason, apart from the others",
-		real:     side(t, nil, nil, write("update", "", 200, ""), write("update", "", 409, "Conflict")),
+		upstream: side(t, nil, nil, write("update", "", 200, ""), write("update", "", 409, "Conflict")),
 		embedded: side(t, nil, nil, write("update", "", 200, ""), write("update", "", 200, "")),
 		want:     []string{"write c update things.apps 1 2", "write c update things.apps Conflict 1 0"},
 	}, {
 		name: "a rule", reason: "of a status it counts only that it was written",
-		real:     side(t, nil, nil, write("update", "status", 200, ""), write("update", "status", 200, "")),
+		upstream: side(t, nil, nil, write("update", "status", 200, ""), write("update", "status", 200, "")),
 		embedded: side(t, nil, nil, write("update", "status", 200, "")),
 	}, {
 		name: "a rule that does not hold", reason: "and it must have been written",
-		real: side(t, nil, nil, write("update", "status", 200, "")), embedded: side(t, nil, nil),
+		upstream: side(t, nil, nil, write("update", "status", 200, "")), embedded: side(t, nil, nil),
 		want: []string{"write c update things.apps/status 1 0"},
 	}}
 	rules := []Rule{{At: "write * update */status", As: presence, Reason: "test"}, {At: "write *", As: exact, Reason: "test"}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, d := range Compare(tt.real, tt.embedded, rules) {
+			for _, d := range Compare(tt.upstream, tt.embedded, rules) {
 				got = append(got, d.At+" "+d.Real+" "+d.Embedded)
 			}
 			if strings.Join(got, "\n") != strings.Join(tt.want, "\n") {

@@ -11,16 +11,16 @@ import (
 
 // fieldDiff is a field in which two trees differ. A missing value is nil.
 type fieldDiff struct {
-	path           string
-	real, embedded any
+	path               string
+	upstream, embedded any
 }
 
 // diffTrees lists the fields that differ, sorted by path. Of a subtree that only one has, the root alone is listed.
-func diffTrees(path string, real, embedded any) []fieldDiff {
-	if reflect.DeepEqual(real, embedded) {
+func diffTrees(path string, upstream, embedded any) []fieldDiff {
+	if reflect.DeepEqual(upstream, embedded) {
 		return nil
 	}
-	switch r := real.(type) {
+	switch r := upstream.(type) {
 	case map[string]any:
 		if e, ok := embedded.(map[string]any); ok {
 			return diffMaps(path, r, e)
@@ -30,42 +30,42 @@ func diffTrees(path string, real, embedded any) []fieldDiff {
 			return diffLists(path, r, e)
 		}
 	}
-	return []fieldDiff{{path: path, real: real, embedded: embedded}}
+	return []fieldDiff{{path: path, upstream: upstream, embedded: embedded}}
 }
 
-func diffMaps(path string, real, embedded map[string]any) []fieldDiff {
-	keys := slices.Collect(maps.Keys(real))
+func diffMaps(path string, upstream, embedded map[string]any) []fieldDiff {
+	keys := slices.Collect(maps.Keys(upstream))
 	keys = slices.AppendSeq(keys, maps.Keys(embedded))
 	slices.Sort(keys)
 	var out []fieldDiff
 	for _, key := range slices.Compact(keys) {
-		r, inReal := real[key]
+		r, inReal := upstream[key]
 		e, inEmbedded := embedded[key]
 		if inReal && inEmbedded {
 			out = append(out, diffTrees(join(path, key), r, e)...)
 			continue
 		}
-		out = append(out, fieldDiff{path: join(path, key), real: orAbsent(r, inReal), embedded: orAbsent(e, inEmbedded)})
+		out = append(out, fieldDiff{path: join(path, key), upstream: orAbsent(r, inReal), embedded: orAbsent(e, inEmbedded)})
 	}
 	return out
 }
 
 // diffLists compares items that stand at the same place; those of a list of named items are told by their names.
-func diffLists(path string, real, embedded []any) []fieldDiff {
-	if r, ok := named(real); ok {
+func diffLists(path string, upstream, embedded []any) []fieldDiff {
+	if r, ok := named(upstream); ok {
 		if e, ok := named(embedded); ok {
 			out := diffMaps(path, r, e)
-			if order := diffTrees(path+" (order)", names(real), names(embedded)); len(out) == 0 {
+			if order := diffTrees(path+" (order)", names(upstream), names(embedded)); len(out) == 0 {
 				out = order
 			}
 			return out
 		}
 	}
 	var out []fieldDiff
-	for i := range max(len(real), len(embedded)) {
+	for i := range max(len(upstream), len(embedded)) {
 		var r, e any = absent{}, absent{}
-		if i < len(real) {
-			r = real[i]
+		if i < len(upstream) {
+			r = upstream[i]
 		}
 		if i < len(embedded) {
 			e = embedded[i]

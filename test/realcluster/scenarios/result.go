@@ -43,10 +43,10 @@ type Report struct {
 func NewReport(meant []Meant) *Report { return &Report{meant: meant, used: make([]int, len(meant))} }
 
 // Add takes in a scenario's differences, and returns those that are not meant.
-func (r *Report) Add(s *Scenario, real, embedded *Outcome, differences []Difference) []Difference {
+func (r *Report) Add(s *Scenario, upstream, embedded *Outcome, differences []Difference) []Difference {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	result := Result{Name: s.Name, About: s.About, Result: Same, Writes: writeTable(real, embedded)}
+	result := Result{Name: s.Name, About: s.About, Result: Same, Writes: writeTable(upstream, embedded)}
 	needed := map[int]bool{}
 	var left []Difference
 	for _, d := range differences {
@@ -93,9 +93,9 @@ func (r *Report) Unneeded() []Meant {
 	return out
 }
 
-func writeTable(real, embedded *Outcome) map[string][2]int {
+func writeTable(upstream, embedded *Outcome) map[string][2]int {
 	table := map[string][2]int{}
-	for i, o := range []*Outcome{real, embedded} {
+	for i, o := range []*Outcome{upstream, embedded} {
 		for key, n := range countWrites(o.Writes) {
 			key = strings.TrimPrefix(key, "write ")
 			row := table[key]

@@ -61,14 +61,14 @@ func ruleFor(rules []Rule, at string) Rule {
 	return Rule{As: exact}
 }
 
-func (r Rule) allows(real, embedded int) bool {
+func (r Rule) allows(upstream, embedded int) bool {
 	switch r.As {
 	case ignored:
 		return true
 	case presence:
-		return (real > 0) == (embedded > 0)
+		return (upstream > 0) == (embedded > 0)
 	}
-	return real == embedded
+	return upstream == embedded
 }
 
 // matches says whether the text is of the pattern, in which "*" stands for any text.
