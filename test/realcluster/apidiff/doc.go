@@ -23,12 +23,12 @@
 //
 // A resource's whole life is one entry, which stands for some twenty steps called "things create", "things apply" and so on:
 //
-//	- name: things
-//	  every:                        # see [Every]: create, read, each kind of patch, conflicts, watch, delete, delete the collection
-//	    path: /apis/example.com/v1/namespaces/{{ns}}/things
-//	    body: {apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}
-//	    status: {ready: true}       # also by way of the subresource status
-//	    codes: {get deleted: 200}   # where a verb is not answered as usual
+//   - name: things
+//     every:                        # see [Every]: create, read, each kind of patch, conflicts, watch, delete, delete the collection
+//     path: /apis/example.com/v1/namespaces/{{ns}}/things
+//     body: {apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}
+//     status: {ready: true}       # also by way of the subresource status
+//     codes: {get deleted: 200}   # where a verb is not answered as usual
 //
 // YAML 1.1 reads n and y as booleans; quote them or use other names. Merges (<<) cannot override a key, since the loader is strict.
 //
@@ -47,10 +47,11 @@
 //	    embedded  (absent)
 //
 // The path leads into the answer: code, type (of the content), headers, warnings, body, events. An element of a list is named by
-// its index, or by its name where all elements have one. If the codes differ, the bodies are one difference. Before comparing, what must differ is replaced by words: `<uid S P>` is
-// the identifier that step S showed at path P first, so two different identifiers are never mistaken for one; so are
-// `<version S P>`, the resource version of an object, `<ip S P>` and `<port S P>`, which the server handed out, and the generated
-// part of a name. `<time>` is a time close to the present; see normaliser for the rest.
+// its index, or by its name where all elements have one. If the codes differ, the bodies are one difference. Before comparing,
+// what must differ is replaced by words: `<uid S P>` is the identifier that step S showed at path P first, so two different
+// identifiers are never mistaken for one; so are `<version S P>`, the resource version of an object, `<ip S P>` and `<port S P>`,
+// which the server handed out, and the generated part of a name. `<time>` is a time close to the present; see normaliser for the
+// rest.
 //
 // A difference is a defect of the embedded API, to be mended there, or a line in testdata/meant.yaml with a reason that a
 // maintainer of Kubernetes would accept. A line that nothing matches any more fails a run of the whole corpus.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"path"
 	"regexp"
 	"slices"
@@ -13,8 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Load reads those files *.yaml of fsys whose names without .yaml match wanted, sorted by name; nil reads all. It is strict: an unknown or repeated field, a placeholder that no earlier
-// step saves, a step that cannot mean what it says, each is an error, and all of them are returned.
+// Load reads those files *.yaml of fsys whose names without .yaml match wanted, sorted by name; nil reads all. It is strict: an
+// unknown or repeated field, a placeholder that no earlier step saves, a step that cannot mean what it says, each is an error, and
+// all of them are returned.
 func Load(fsys fs.FS, wanted *regexp.Regexp) ([]File, error) {
 	names, err := fs.Glob(fsys, "*.yaml")
 	if err != nil {
@@ -117,12 +119,12 @@ func (s *Step) problems(known map[string]bool) []error {
 	bad(!stepName.MatchString(s.Name), "the name must match %s", stepName)
 	bad(!slices.Contains([]string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", methodWatch}, s.Method), "unknown method %q", s.Method)
 	bad(!strings.HasPrefix(s.Path, "/"), "the path must start with a slash")
-	bad(s.Method == "PATCH" && s.Type == "", "a PATCH needs a type")
+	bad(s.Method == http.MethodPatch && s.Type == "", "a PATCH needs a type")
 	bad(s.Body != nil && s.Raw != "", "body and raw exclude each other")
-	bad((s.Method == "GET" || watch) && (s.Body != nil || s.Raw != ""), "a %s has no body", s.Method)
+	bad((s.Method == http.MethodGet || watch) && (s.Body != nil || s.Raw != ""), "a %s has no body", s.Method)
 	bad(watch != (s.Events > 0 || s.Ended), "events or ended belong to a WATCH, and a WATCH needs one of them")
 	bad(s.Events > 0 && s.Ended, "events and ended exclude each other")
-	bad(s.Until != nil && s.Method != "GET" && !strings.Contains(s.Path, "dryRun=All"), "until is for a GET or a dry run")
+	bad(s.Until != nil && s.Method != http.MethodGet && !strings.Contains(s.Path, "dryRun=All"), "until is for a GET or a dry run")
 	bad(s.Until != nil && s.Until.Value == nil, "until needs a value")
 	bad(s.Setup && s.Code != 0, "a setup step must succeed, so it has no code")
 	texts := []string{s.Path, string(s.Body), s.Raw, s.Accept}
