@@ -19,6 +19,8 @@ type Suite struct {
 	Rows []Row `json:"rows"`
 	// Meant are the differences that are meant.
 	Meant []Meant `json:"meant"`
+	// Loose is what is not compared, or not exactly.
+	Loose []Loose `json:"loose,omitempty"`
 }
 
 // Row sums up what is compared together: a file of requests, or a scenario.
@@ -47,6 +49,14 @@ type Meant struct {
 	Reason string `json:"reason"`
 	// Times is how many of the suite's units it was found in.
 	Times int `json:"times"`
+}
+
+// Loose is something that is not compared exactly, because neither side determines it.
+type Loose struct {
+	// Where is what, in the words of the suite; As is how it is compared, and Reason why.
+	Where  string `json:"where"`
+	As     string `json:"as"`
+	Reason string `json:"reason"`
 }
 
 // Counts are those of all rows.

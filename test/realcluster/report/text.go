@@ -40,7 +40,7 @@ the embedded API, and the whole answers are compared: status code, body, error t
 real control plane (with kube-controller-manager, kube-scheduler, and kwok for the kubelets) and in the sandbox with the same
 controllers; the final objects, the Events and the writes of each controller are compared.
 
-**%s.** What is meant to differ is listed below, each with its reason.
+**%s.** What is meant to differ, and what is not compared exactly, is listed below, each with its reason.
 
 ` + "`make test-real`" + ` measures it, ` + "`make fidelity`" + ` writes this page. How to add a request or a scenario is told in the package documentation of
 ` + "`test/realcluster/apidiff`" + ` and ` + "`test/realcluster/scenarios`" + `.
@@ -69,12 +69,17 @@ func (s Suite) page(page *strings.Builder) {
 	for _, r := range s.Rows {
 		fmt.Fprintf(page, "| %s | %s | %d | %d | %d | %d |\n", r.Name, cell(r.About), r.Total(), r.Same, r.Meant, r.Different)
 	}
-	if len(s.Meant) == 0 {
-		return
+	if len(s.Meant) > 0 {
+		fmt.Fprintf(page, "\nMeant to differ:\n\n| where | why | %s |\n|---|---|---|\n", s.Unit)
 	}
-	fmt.Fprintf(page, "\nMeant to differ:\n\n| where | why | %s |\n|---|---|---|\n", s.Unit)
 	for _, m := range s.Meant {
-		fmt.Fprintf(page, "| `%s` | %s | %d |\n", strings.ReplaceAll(m.Where, "|", `\|`), cell(m.Reason), m.Times)
+		fmt.Fprintf(page, "| `%s` | %s | %d |\n", cell(m.Where), cell(m.Reason), m.Times)
+	}
+	if len(s.Loose) > 0 {
+		page.WriteString("\nNot compared exactly:\n\n| what | compared as | why |\n|---|---|---|\n")
+	}
+	for _, l := range s.Loose {
+		fmt.Fprintf(page, "| `%s` | %s | %s |\n", cell(l.Where), l.As, cell(l.Reason))
 	}
 }
 

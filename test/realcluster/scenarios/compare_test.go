@@ -148,7 +148,7 @@ func TestEventOf(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	s := &Scenario{Name: "rolling", About: "it rolls"}
-	r := NewReport([]Meant{{Scenario: "roll*", At: "event kubelet *", Reason: "a"}, {Scenario: "other", At: "*", Reason: "b"}})
+	r := NewReport([]Meant{{Scenario: "roll*", At: "event kubelet *", Reason: "a"}, {Scenario: "other", At: "*", Reason: "b"}}, nil)
 	o := side(t, nil, nil, write("create", "", 201, ""))
 	left := r.Add(s, o, o, []Difference{{At: "event kubelet Pod"}, {At: "write x"}})
 	if len(left) != 1 || left[0].At != "write x" {

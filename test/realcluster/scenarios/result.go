@@ -33,14 +33,18 @@ type Result struct {
 // Report collects the results of a run. It may be used concurrently.
 type Report struct {
 	meant []Meant
+	rules []Rule
 
 	mu      sync.Mutex
 	used    []int // in how many scenarios, by line of meant
 	results []Result
+	loose   []report.Loose // by rules of scenarios
 }
 
-// NewReport begins a report that knows which differences are meant.
-func NewReport(meant []Meant) *Report { return &Report{meant: meant, used: make([]int, len(meant))} }
+// NewReport begins a report that knows which differences are meant, and the rules of all scenarios.
+func NewReport(meant []Meant, rules []Rule) *Report {
+	return &Report{meant: meant, rules: rules, used: make([]int, len(meant))}
+}
 
 // Add takes in a scenario's differences, and returns those that are not meant.
 func (r *Report) Add(s *Scenario, upstream, embedded *Outcome, differences []Difference) []Difference {
@@ -70,6 +74,9 @@ func (r *Report) Add(s *Scenario, upstream, embedded *Outcome, differences []Dif
 		result.Result = MeantOnly
 	}
 	r.results = append(r.results, result)
+	for _, rule := range s.Rules {
+		r.loose = append(r.loose, report.Loose{Where: s.Name + ": " + rule.At, As: rule.As, Reason: rule.Reason})
+	}
 	return left
 }
 
@@ -128,6 +135,11 @@ func (r *Report) suite() report.Suite {
 		}
 		s.Meant = append(s.Meant, report.Meant{Where: where, Reason: m.Reason, Times: r.used[i]})
 	}
+	for _, rule := range r.rules {
+		s.Loose = append(s.Loose, report.Loose{Where: rule.At, As: rule.As, Reason: rule.Reason})
+	}
+	slices.SortStableFunc(r.loose, func(a, b report.Loose) int { return strings.Compare(a.Where, b.Where) })
+	s.Loose = append(s.Loose, r.loose...)
 	return s
 }
 

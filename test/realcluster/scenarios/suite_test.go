@@ -41,7 +41,7 @@ func TestScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := scenarios.NewReport(meant)
+	report := scenarios.NewReport(meant, rules)
 	begin := time.Now()
 	outcomes := playAll(t.Context(), sides, chosen)
 	t.Logf("played %d scenarios in %s", len(chosen), time.Since(begin).Round(time.Second))
