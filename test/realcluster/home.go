@@ -23,6 +23,7 @@ type home struct {
 	mu        sync.Mutex
 	processes []*process
 	closed    bool
+	failed    error // what closing it found
 }
 
 // keep reads the numbers of processes until nobody can write any more, kills them, waits until they are gone and removes
@@ -118,20 +119,21 @@ func (h *home) numbers() map[string]int {
 }
 
 // close ends the processes, the youngest first, and removes the folder. The error is of a process that had ended before.
-// Only the first call does anything.
+// Only the first call does anything; the others tell what it found, as it may be the end of a context that nobody listens to.
 func (h *home) close() error {
 	failed := h.ended()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return nil
+		return h.failed
 	}
 	h.closed = true
 	for _, p := range slices.Backward(h.processes) {
 		p.kill()
 	}
 	_, err := io.WriteString(h.toKeep, "-\n")
-	return errors.Join(failed, err, h.toKeep.Close(), h.keeper.Wait())
+	h.failed = errors.Join(failed, err, h.toKeep.Close(), h.keeper.Wait())
+	return h.failed
 }
 
 // closeWith closes when ctx ends, too.

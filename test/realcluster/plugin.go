@@ -102,7 +102,8 @@ func (s *Sandbox) Interrupt() error {
 	if err := s.process.ended(); err != nil {
 		return err
 	}
-	if err := s.process.interrupt(); err != nil {
+	err := s.process.interrupt()
+	if err != nil && !errors.Is(err, os.ErrProcessDone) { // the end of its context may have killed it meanwhile
 		return fmt.Errorf("interrupting the sandbox: %w", err)
 	}
 	select {
