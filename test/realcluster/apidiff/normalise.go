@@ -65,6 +65,7 @@ var (
 	// versionInJSON is the resource version of an object in a message that quotes it.
 	versionInJSON = regexp.MustCompile(`(resourceVersion\\+":\\+")\d+`)
 	numberText    = regexp.MustCompile(`\d+`)
+	wholeNumber   = regexp.MustCompile(`^[1-9]\d*$`)
 	// portText is a message about a node port.
 	portText   = regexp.MustCompile(`\b\d+: provided port is`)
 	agePattern = regexp.MustCompile(`^(\d+[ydhms])+$`)
@@ -191,7 +192,7 @@ func (n *normaliser) field(parent map[string]any, key string, value any) any {
 		if word, ok := n.versions[text]; ok && parent["uid"] != nil {
 			return word
 		}
-		return "<version>"
+		return wholeNumber.ReplaceAllString(text, "<version>")
 	case key == "continue" && isText && text != "":
 		return "<continue>"
 	case isNumber && n.ports[number.String()] != "" && strings.HasSuffix(strings.ToLower(key), "nodeport"):

@@ -2,6 +2,7 @@ package apidiff
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ func (n *normaliser) text(s string) string {
 	}
 	s = n.addresses.ReplaceAllString(s, "<server>")
 	s = timePattern.ReplaceAllStringFunc(s, n.time)
-	s = jwtPattern.ReplaceAllString(s, "<token>")
+	s = jwtPattern.ReplaceAllStringFunc(s, n.token)
 	s = versionInJSON.ReplaceAllString(s, "${1}<version>")
 	s = versionText.ReplaceAllStringFunc(s, n.version)
 	s = portText.ReplaceAllStringFunc(s, func(found string) string {
@@ -25,7 +26,7 @@ func (n *normaliser) text(s string) string {
 }
 
 // time is a word for a time that the server made, and the time itself otherwise. The fraction's length is part of the word, for
-// it is part of a field's format.
+// it is part of a field's format; so is how far ahead the time is, in steps that are longer than a file is played.
 func (n *normaliser) time(s string) string {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil || t.Sub(n.now).Abs() > nearby || n.isLiteral(s) {
@@ -33,6 +34,9 @@ func (n *normaliser) time(s string) string {
 	}
 	if _, fraction, ok := strings.Cut(s, "."); ok {
 		return "<time with " + fractionName(len(strings.TrimRight(fraction, "Z"))) + ">"
+	}
+	if ahead := t.Sub(n.now).Round(10 * time.Minute); ahead > 0 {
+		return fmt.Sprintf("<time in %s>", ahead)
 	}
 	return "<time>"
 }
@@ -83,8 +87,12 @@ func sortConflicts(details map[string]any) {
 	})
 }
 
-// sortRules brings the rules of a review into an order: RBAC collects them in the order of a map.
+// sortRules brings the rules of a review into an order: RBAC collects them in the order of a map. Rules of other objects, such as
+// admission policies, keep the order in which they were written.
 func sortRules(status map[string]any) {
+	if _, isReview := status["incomplete"]; !isReview {
+		return
+	}
 	for _, key := range []string{"resourceRules", "nonResourceRules"} {
 		rules, _ := status[key].([]any)
 		slices.SortFunc(rules, func(a, b any) int { return strings.Compare(show(a), show(b)) })
