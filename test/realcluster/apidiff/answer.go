@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Answer is what a server answered to a step: a tree of what is compared, with the keys code, type, headers, warnings, body, and
-// events and end for a stream. Values are those of JSON, numbers as json.Number.
+// Answer is what a server answered to a step: a tree of what is compared, with the keys code, type, headers, warnings, body,
+// events and end for a stream, and until for a condition that did not come to hold. Values are those of JSON, numbers as json.Number.
 type Answer map[string]any
 
 // Code is the HTTP status, 0 if there was no answer.
@@ -117,6 +117,9 @@ func gunzip(data []byte) ([]byte, error) {
 	return io.ReadAll(reader)
 }
 
+// endedByServer is how a stream ends that the server ends.
+const endedByServer = "ended by the server"
+
 // readEvents reads a stream of JSON documents: count of them, or with ended all until the server ends it. What cuts it short
 // becomes part of the answer.
 func readEvents(a Answer, r *http.Response, count int, ended bool) {
@@ -126,7 +129,7 @@ func readEvents(a Answer, r *http.Response, count int, ended bool) {
 		var event any
 		err := decoder.Decode(&event)
 		if errors.Is(err, io.EOF) {
-			a["end"] = "ended by the server"
+			a["end"] = endedByServer
 			break
 		}
 		if err != nil {

@@ -3,6 +3,7 @@ package apidiff
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,7 @@ import (
 type played struct {
 	answer Answer // normalised; only what the step keeps
 	code   int
-	// problem is what kept the step from being played as it should: no answer, nothing to save.
+	// problem is what kept the step from being played as it should: no answer, less than it waits for, nothing to save.
 	problem error
 }
 
@@ -55,6 +56,9 @@ func (p *player) play(ctx context.Context, step *Step) played {
 		return played{answer: Answer{"problem": err.Error()}, problem: err}
 	}
 	result := played{code: answer.Code()}
+	if why := step.cutShort(answer); why != "" {
+		result.problem = errors.New(why)
+	}
 	for _, name := range slices.Sorted(maps.Keys(step.Save)) {
 		if p.values[name] = lookup(answer["body"], step.Save[name]); p.values[name] == nil {
 			result.problem = fmt.Errorf("there is nothing at %s to save as %q", step.Save[name], name)
@@ -84,7 +88,8 @@ func (p *player) sendUntil(ctx context.Context, step *Step) (Answer, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-deadline.C:
-			return answer, nil // it differs from the side where the condition holds
+			answer["until"] = "the condition has not come to hold" // so it differs from the side where it has
+			return answer, nil
 		case <-pause.C:
 		}
 	}

@@ -24,6 +24,7 @@ steps:
 - {name: anonymous, path: /who, headers: {Authorization: ""}}
 - {name: watch, method: WATCH, path: /stream, events: 2}
 - {name: ended, method: WATCH, path: /stream, ended: true}
+- {name: short, method: WATCH, path: /stream, events: 4}
 - {name: setup, path: /who, setup: true}
 - {name: kept, path: /different, keep: [.a]}
 - {name: not as expected, path: /missing}
@@ -46,16 +47,17 @@ steps:
 	}
 	want := map[string]Outcome{
 		"10-a/first": Same, "10-a/until": Same, "10-a/send": Same, "10-a/anonymous": MeantTo, "10-a/watch": Same, "10-a/ended": Same,
-		"10-a/kept": Same, "10-a/not as expected": Same,
+		"10-a/short": Same, "10-a/kept": Same, "10-a/not as expected": Same,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
-	if problems := fmt.Sprint(results[0].Problems); problems != `[10-a/not as expected: answered 404, which the file does not expect: null]` {
+	problems := fmt.Sprint(results[0].Problems)
+	if problems != `[10-a/short: ended by the server 10-a/not as expected: answered 404, which the file does not expect: null]` {
 		t.Errorf("problems are %s", problems)
 	}
 	sum := Sum(results, lines)
-	if sum.Counts() != (report.Counts{Same: 7, Meant: 1}) || sum.Rows[0].Counts != sum.Counts() {
+	if sum.Counts() != (report.Counts{Same: 8, Meant: 1}) || sum.Rows[0].Counts != sum.Counts() {
 		t.Errorf("counts are %+v, of the file %+v", sum.Counts(), sum.Rows[0].Counts)
 	}
 }

@@ -39,7 +39,7 @@ type Step struct {
 	// Events is how many events a WATCH reads before it hangs up; with Ended it reads until the server ends the stream.
 	Events int  `json:"events,omitempty"`
 	Ended  bool `json:"ended,omitempty"`
-	// Until repeats a GET or a dry run until its answer is as wanted, for ten seconds at most; the last answer is compared.
+	// Until repeats a GET or a dry run until its answer is as wanted, for a minute at most; the last answer is compared.
 	Until *Until `json:"until,omitempty"`
 	// Keep limits the comparison of the body to these paths; none compares all of it.
 	Keep []string `json:"keep,omitempty"`
@@ -63,9 +63,21 @@ const (
 	// stepTimeout bounds a request, streams included.
 	stepTimeout = 30 * time.Second
 	// untilTimeout bounds the repetitions of a step with Until, untilPause parts them.
-	untilTimeout = 10 * time.Second
+	untilTimeout = time.Minute
 	untilPause   = 50 * time.Millisecond
 )
+
+// cutShort says why the answer is not all that the step waits for; it is empty if it is.
+func (s *Step) cutShort(a Answer) string {
+	if why, ok := a["until"].(string); ok {
+		return why
+	}
+	end, _ := a["end"].(string)
+	if s.Ended && end == endedByServer {
+		return ""
+	}
+	return end
+}
 
 // expects says whether code is what the step must be answered with.
 func (s *Step) expects(code int) bool {
