@@ -1,12 +1,17 @@
 package controllers
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest/fake"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
@@ -75,6 +80,30 @@ func TestErrorsWithoutNodes(t *testing.T) {
 	} {
 		if got := withoutNodes(test.text); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
+		}
+	}
+}
+
+// The API answers an error once, and nothing changes afterwards.
+func TestServedKindsAsksAgainAfterAnError(t *testing.T) {
+	asked := 0
+	client := discovery.NewDiscoveryClient(&fake.RESTClient{
+		NegotiatedSerializer: scheme.Codecs,
+		Client: fake.CreateHTTPClient(func(*http.Request) (*http.Response, error) {
+			asked++
+			return nil, errors.New("not now")
+		}),
+	})
+	k := newServedKinds(client, func() uint64 { return 0 }, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*kindsLook)
+	defer cancel()
+	for range 2 {
+		before := asked
+		if _, err := k.ServerPreferredResourcesWithContext(ctx); err == nil {
+			t.Fatal("no error of the API")
+		}
+		if asked == before {
+			t.Fatal("the API was not asked")
 		}
 	}
 }

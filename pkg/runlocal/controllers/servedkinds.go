@@ -16,7 +16,7 @@ import (
 const (
 	// kindsLook is how often it is looked whether kinds may have changed. That costs next to nothing.
 	kindsLook = 100 * time.Millisecond
-	// kindsUnsure is for how long after a change discovery may lag behind it: it is asked at each turn.
+	// kindsUnsure is for how long after a change discovery may lag behind it: it is asked at each turn. So it is after an error.
 	kindsUnsure = 2 * time.Second
 	// kindsUnasked is how long is waited when nobody knows of changes, as in kube-controller-manager.
 	kindsUnasked = 30 * time.Second
@@ -49,10 +49,12 @@ func (k *servedKinds) ServerPreferredResourcesWithContext(ctx context.Context) (
 		return nil, ctx.Err()
 	}
 	lists, err := k.DiscoveryClient.ServerPreferredResourcesWithContext(ctx)
-	if err == nil {
-		k.learn(lists)
+	if err != nil {
+		k.unsure = time.Now().Add(kindsUnsure) // whatever was not told is asked for again, changes or none
+		return lists, err
 	}
-	return lists, err
+	k.learn(lists)
+	return lists, nil
 }
 
 // wait returns when discovery is to be asked, or with false when ctx has ended.
