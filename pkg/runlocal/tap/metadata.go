@@ -55,7 +55,7 @@ func (m *MetadataInformers) ForResource(resource schema.GroupVersionResource) (i
 		return o, nil
 	}
 	for _, i := range m.tap.informersOf(resource.GroupResource()) {
-		if i.gvr == resource {
+		if i.gvr == resource && !i.sparing { // one of the metadata alone is another MetadataInformers' own
 			return m.shared.ForResource(resource)
 		}
 	}

@@ -62,6 +62,21 @@ func TestMetadataInformersShare(t *testing.T) {
 	}
 }
 
+func TestMetadataInformersOfTwoControllers(t *testing.T) {
+	tap, _, m := everything(t)
+	first, err := m.ForResource(secretResource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := tap.Controller("quota").MetadataInformers(m.shared, m.client, m.mapper).ForResource(secretResource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own, ok := second.(*ownInformer); !ok || own.Informer() == first.Informer() {
+		t.Errorf("the other controller has %T: nobody starts a shared informer that is asked for so late", second)
+	}
+}
+
 func TestMetadataInformersTellCausesOnly(t *testing.T) {
 	tap, sink, m := everything(t)
 	secrets, err := m.ForResource(secretResource)
