@@ -38,7 +38,8 @@ type Habits struct {
 	Error func(string) string
 }
 
-// SetHabits tells the tap how the controller differs from most. It must be called before the controller is built.
+// SetHabits tells the tap how the controller differs from most. It must be called before anything of the controller is
+// observed: before its queues are and its workers run. Its constructor may call it.
 func (c *Controller) SetHabits(h Habits) { c.habits = h }
 
 // errorText is the text of an error of the controller's. The error may be nil, or may panic when asked.
