@@ -54,7 +54,7 @@ const eventTTL = time.Hour
 
 // servedVersions are the API versions that kube-apiserver serves by default, without apiregistration.k8s.io, which upstream serves by
 // its aggregation layer and aggregation.go here. A test compares it with DefaultAPIResourceConfigSource of pkg/controlplane, which is
-// not imported here because it links the aggregator, leader election and the scheduler's helpers.
+// not imported here because it links all of the aggregator, leader election and the scheduler's helpers.
 func servedVersions() *serverstorage.ResourceConfig {
 	served := serverstorage.NewResourceConfig()
 	served.EnableVersions(

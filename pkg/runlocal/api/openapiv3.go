@@ -60,14 +60,14 @@ func buildV3(service *restful.WebService, config *openapicommon.OpenAPIV3Config)
 // sent there; the handler below has hashes of its own and must not see it.
 func serveBuiltIn(document http.Handler, w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	switch hash := query.Get("hash"); hash {
+	switch query.Get("hash") {
 	case "":
-	default:
-		http.Redirect(w, r, documentURL(strings.TrimPrefix(r.URL.Path, openAPIV3Path+"/")), http.StatusMovedPermanently)
-		return
 	case KubernetesVersion():
 		w.Header().Set("Cache-Control", "public, immutable")
 		w.Header().Set("Expires", time.Now().Add(documentLifetime).UTC().Format(http.TimeFormat))
+	default:
+		http.Redirect(w, r, documentURL(strings.TrimPrefix(r.URL.Path, openAPIV3Path+"/")), http.StatusMovedPermanently)
+		return
 	}
 	query.Del("hash")
 	inner := r.Clone(r.Context())

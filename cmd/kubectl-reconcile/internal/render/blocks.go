@@ -105,7 +105,7 @@ func (b *Blocks) Record(e *trace.Event) {
 	case *trace.Request:
 		b.request(open, e, d)
 	case *trace.Log:
-		b.append(open, e, d.Level <= b.o.Detail.LogLevel() && (open != nil && !b.tellsNothing(e.Controller, d) || open == nil && b.showsLone(d)))
+		b.append(open, e, b.showsLog(open, e.Controller, d))
 	case *trace.Dropped:
 		b.append(open, e, true)
 	}
@@ -118,6 +118,17 @@ func (b *Blocks) isAside(e *trace.Event) bool {
 	}
 	r, ok := e.Detail.(*trace.Request)
 	return !ok || r.Recorded == nil
+}
+
+// showsLog says whether a line is shown, in its block if it has one.
+func (b *Blocks) showsLog(open *block, controller string, l *trace.Log) bool {
+	if l.Level > b.o.Detail.LogLevel() {
+		return false
+	}
+	if open == nil {
+		return b.showsLone(l)
+	}
+	return !b.tellsNothing(controller, l)
 }
 
 // tellsNothing says whether a line is one of those that are shown only from Verbose on.
