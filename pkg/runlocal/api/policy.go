@@ -20,10 +20,10 @@ import (
 // flowManager owns the fields of flow schemas and priority levels, as fieldManager of pkg/registry/flowcontrol/ensurer.
 const flowManager = "api-priority-and-fairness-config-producer-v1"
 
-// createPolicy makes the default roles, bindings, priority levels and flow schemas, with upstream's data. It stands for two
-// post-start hooks of a kube-apiserver: rbac/bootstrap-roles of pkg/registry/rbac/rest and
-// priority-and-fairness-config-producer of pkg/registry/flowcontrol/rest, which poll and cannot be stopped. The
-// administrator needs none of these objects; who comes with another identity is refused until they are there.
+// createPolicy makes the default roles, bindings, priority levels and flow schemas, with upstream's data, and then the
+// ConfigMap of tokenTracking. For the former it stands for two post-start hooks of a kube-apiserver, rbac/bootstrap-roles of
+// pkg/registry/rbac/rest and priority-and-fairness-config-producer of pkg/registry/flowcontrol/rest, which poll and cannot be
+// stopped. The administrator needs none of these objects; who comes with another identity is refused until they are there.
 //
 // What an aggregated role such as `view` allows is filled in at once; changes of the roles that it aggregates are left to
 // the clusterrole-aggregation controller.
