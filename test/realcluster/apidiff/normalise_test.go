@@ -63,6 +63,8 @@ func TestNormalise(t *testing.T) {
 		{"one that the file asked for", "nodePort: 31000", []string{`{"nodePort": 31000}`}, `{"nodePort":31000}`},
 		{"ages in tables", "", []string{`{"columnDefinitions": [{"name": "Name"}, {"name": "Age"}], "rows": [{"cells": ["5s", "5s"]}]}`},
 			`{"columnDefinitions":[{"name":"Name"},{"name":"Age"}],"rows":[{"cells":["5s","<age>"]}]}`},
+		{"a manager that has written in two versions", "", []string{`{"managedFields": [{"manager": "a", "operation": "Update", "apiVersion": "x/v2"}, {"manager": "a", "operation": "Update", "apiVersion": "x/v1"}]}`},
+			`{"managedFields":[{"apiVersion":"x/v1","manager":"a","operation":"Update"},{"apiVersion":"x/v2","manager":"a","operation":"Update"}]}`},
 		{"managers in an order of their own", "", []string{`{"managedFields": [{"manager": "b", "operation": "Update"}, {"manager": "a", "operation": "Update"}]}`},
 			`{"managedFields":[{"manager":"a","operation":"Update"},{"manager":"b","operation":"Update"}]}`},
 		{"the server's address", "", []string{`{"a": "https://127.0.0.1:4321/x"}`}, `{"a":"https://<server>/x"}`},

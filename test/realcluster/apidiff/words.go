@@ -99,7 +99,8 @@ func sortRules(status map[string]any) {
 	}
 }
 
-// managerKey tells the entries of managedFields apart; "" is none of them.
+// managerKey tells the entries of managedFields apart: as managers are, by name, operation, version and subresource. "" is none of
+// them.
 func managerKey(entry any) string {
 	object, _ := entry.(map[string]any)
 	manager, ok := object["manager"].(string)
@@ -108,6 +109,9 @@ func managerKey(entry any) string {
 		return ""
 	}
 	key := operation + " by " + manager
+	if version, ok := object["apiVersion"].(string); ok {
+		key += " in " + version
+	}
 	if subresource, ok := object["subresource"].(string); ok {
 		key += " of " + subresource
 	}
