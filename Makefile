@@ -41,6 +41,7 @@ fidelity: ## do the same and write docs/fidelity.md
 
 lint: ## run the linters of .golangci.yml
 	go run $(GOLANGCI) run ./...
+	cd test/realcluster && go run $(GOLANGCI) run ./...
 
 bench-real: build ## measure the sandbox beside a real control plane
 	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile go -C test/realcluster run ./bench

@@ -53,7 +53,7 @@ func TestNothingIsLeft(t *testing.T) {
 // startVictim runs this test binary anew and reads what it has made.
 func startVictim(t *testing.T, what string) (*exec.Cmd, io.Writer, left) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // G204: itself
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), victimVariable+"="+what)
 	cmd.Stderr = io.Discard // a panic is as long as it is wanted
 	stdin, err := cmd.StdinPipe()

@@ -20,8 +20,8 @@ func table(out io.Writer, sides []side, measured [][]measurement) {
 }
 
 func row[T int | time.Duration](out io.Writer, what string, measured [][]measurement, of func(measurement) T, text func(T) string) {
-	real, embedded := median(measured[0], of), median(measured[1], of)
-	fmt.Fprintf(out, "| %s | %s | %s | ÷ %.1f |\n", what, text(real), text(embedded), float64(real)/float64(embedded))
+	upstream, embedded := median(measured[0], of), median(measured[1], of)
+	fmt.Fprintf(out, "| %s | %s | %s | ÷ %.1f |\n", what, text(upstream), text(embedded), float64(upstream)/float64(embedded))
 }
 
 func median[T int | time.Duration](of []measurement, value func(measurement) T) T {
