@@ -29,6 +29,7 @@ type normaliser struct {
 	// versions are words for the resource versions of objects. They are numbers, so they are applied only where one is expected.
 	versions map[string]string
 	ports    map[string]string // likewise
+	columns  []any             // of the Table that was seen last: of a stream of Tables only the first has them
 }
 
 func newNormaliser(literal, host string) *normaliser {
@@ -160,9 +161,7 @@ func setOnce(words map[string]string, value, word string) {
 func (n *normaliser) apply(node any) any {
 	switch node := node.(type) {
 	case map[string]any:
-		if _, ok := node["columnDefinitions"]; ok {
-			n.forgetAges(node)
-		}
+		n.forgetAges(node)
 		sortManagers(node)
 		sortConflicts(node)
 		sortRules(node)

@@ -118,16 +118,18 @@ func managerKey(entry any) string {
 	return key
 }
 
-// forgetAges hides the ages in a Table's rows; they depend on how fast the server is.
+// forgetAges hides the ages in the rows of an object that is a Table; they depend on how fast the server is.
 func (n *normaliser) forgetAges(table map[string]any) {
-	columns, _ := table["columnDefinitions"].([]any)
-	rows, _ := table["rows"].([]any)
+	rows, isTable := table["rows"].([]any)
+	if columns, ok := table["columnDefinitions"].([]any); ok && isTable {
+		n.columns = columns
+	}
 	for _, row := range rows {
 		object, _ := row.(map[string]any)
 		cells, _ := object["cells"].([]any)
 		for i, cell := range cells {
 			text, ok := cell.(string)
-			if ok && i < len(columns) && isAge(columns[i]) && agePattern.MatchString(text) {
+			if ok && i < len(n.columns) && isAge(n.columns[i]) && agePattern.MatchString(text) {
 				cells[i] = "<age>"
 			}
 		}
