@@ -139,7 +139,7 @@ func (e *Every) verbs(object map[string]any, id, placeholder string, change map[
 		{name: "apply", method: "PATCH", sub: one, query: "?fieldManager=applier&force=true", kind: applyPatch, body: apply},
 		{name: "update late", method: "PUT", sub: one, body: saved, code: 409},
 	}
-	verbs = append(verbs, e.subresources(id)...)
+	verbs = append(verbs, e.subresources(object, id, placeholder)...)
 	return append(verbs,
 		verb{name: "watch", method: methodWatch, events: 3,
 			query: selected + "&watch=1&resourceVersion={{" + placeholder + "Version}}"},
@@ -154,14 +154,20 @@ func (e *Every) verbs(object map[string]any, id, placeholder string, change map[
 }
 
 // subresources are the requests to status and scale.
-func (e *Every) subresources(id string) []verb {
+func (e *Every) subresources(object map[string]any, id, placeholder string) []verb {
 	var verbs []verb
 	if e.Status != nil {
 		sub := "/" + id + "/status"
 		verbs = append(verbs,
 			verb{name: "patch status", method: "PATCH", sub: sub, query: "?fieldManager=controller", kind: mergePatch,
 				body: map[string]any{"status": e.Status}},
-			verb{name: "get status", method: "GET", sub: sub},
+			verb{name: "get status", method: "GET", sub: sub, save: map[string]string{
+				placeholder + "Metadata": ".metadata", placeholder + "Spec": ".spec",
+			}},
+			verb{name: "update status", method: "PUT", sub: sub, query: "?fieldManager=keeper", body: map[string]any{
+				"apiVersion": object["apiVersion"], "kind": object["kind"], "status": map[string]any{},
+				"metadata": "{{" + placeholder + "Metadata}}", "spec": "{{" + placeholder + "Spec}}",
+			}},
 			verb{name: "patch status by way of the object", method: "PATCH", sub: "/" + id, kind: mergePatch, body: map[string]any{"status": nil}},
 		)
 	}

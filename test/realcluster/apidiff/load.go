@@ -127,6 +127,7 @@ func (s *Step) problems(known map[string]bool) []error {
 	bad(s.Until != nil && s.Method != http.MethodGet && !strings.Contains(s.Path, "dryRun=All"), "until is for a GET or a dry run")
 	bad(s.Until != nil && s.Until.Value == nil, "until needs a value")
 	bad(s.Setup && s.Code != 0, "a setup step must succeed, so it has no code")
+	found = append(found, s.meanwhileProblems(known)...)
 	texts := []string{s.Path, string(s.Body), s.Raw, s.Accept}
 	for _, header := range s.Headers {
 		texts = append(texts, header)
@@ -137,6 +138,19 @@ func (s *Step) problems(known map[string]bool) []error {
 		}
 	}
 	return found
+}
+
+// meanwhileProblems are what is wrong with the request that is sent while a stream is open.
+func (s *Step) meanwhileProblems(known map[string]bool) []error {
+	if s.Meanwhile == nil {
+		return nil
+	}
+	inner := *s.Meanwhile
+	if s.Method != methodWatch || inner.Name != "" || !slices.Contains([]string{"POST", "PUT", "PATCH", "DELETE"}, inner.Method) {
+		return []error{errors.New("meanwhile is a write without a name, and belongs to a WATCH")}
+	}
+	inner.Name = "meanwhile"
+	return inner.problems(known)
 }
 
 // saves adds what the step saves to known and reports paths that cannot be read.

@@ -25,6 +25,10 @@ func TestLoadRefuses(t *testing.T) {
 		{"a patch says which kind it is", `{about: a, steps: [{name: a, method: PATCH, path: /x, body: {}}]}`, "a PATCH needs a type"},
 		{"a request has one body", `{about: a, steps: [{name: a, method: POST, path: /x, body: {}, raw: x}]}`, "body and raw exclude each other"},
 		{"a watch ends", `{about: a, steps: [{name: a, method: WATCH, path: /x}]}`, "a WATCH needs one of them"},
+		{"what is sent meanwhile is a write", `{about: a, steps: [{name: a, method: WATCH, path: /x, events: 1, meanwhile: {path: /y}}]}`, "meanwhile is a write"},
+		{"and has values too", `{about: a, steps: [{name: a, method: WATCH, path: /x, events: 1, meanwhile: {method: DELETE, path: "/{{b}}"}}]}`,
+			"unknown placeholder {{b}}"},
+		{"and needs a stream", `{about: a, steps: [{name: a, path: /x, meanwhile: {method: DELETE, path: /y}}]}`, "belongs to a WATCH"},
 		{"only reading may be repeated", `{about: a, steps: [{name: a, method: POST, path: /x, until: {path: .a, value: 1}}]}`, "until is for a GET"},
 		{"every verb needs an object", `{about: a, steps: [{name: a, every: {path: /x, body: {kind: A}}}]}`, "the object needs apiVersion, kind and metadata.name"},
 		{"codes are of verbs", `{about: a, steps: [{name: a, every: {path: /x, body: {apiVersion: v1, kind: A, metadata: {name: a}}, codes: {shout: 200}}}]}`,
@@ -80,6 +84,7 @@ steps:
 	for _, want := range []string{
 		"create: POST ?fieldManager=creator", "get: GET /a", "list: GET ?labelSelector=corpus={{ns}}",
 		"apply: PATCH /a?fieldManager=applier&force=true", "patch status: PATCH /a/status?fieldManager=controller",
+		"update status: PUT /a/status?fieldManager=keeper",
 		"patch scale: PATCH /a/scale?fieldManager=scaler", "delete: DELETE /a", "delete collection: DELETE ?labelSelector=corpus={{ns}}",
 	} {
 		if !strings.Contains(strings.Join(got, "\n"), want) {

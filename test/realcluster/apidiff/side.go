@@ -65,11 +65,29 @@ func (s *Side) send(ctx context.Context, step *Step, v values) (Answer, error) {
 	defer func() { _ = response.Body.Close() }() // it was read as far as wanted
 	answer := headOf(response)
 	if step.Method == methodWatch && response.StatusCode == http.StatusOK {
+		if err := s.sendMeanwhile(ctx, step.Meanwhile, v); err != nil {
+			return nil, err
+		}
 		readEvents(answer, response, step.Events, step.Ended)
 		return answer, nil
 	}
 	answer["body"], err = readBody(response)
 	return answer, err
+}
+
+// sendMeanwhile sends the request of an open stream, if it has one. That it is refused is an error.
+func (s *Side) sendMeanwhile(ctx context.Context, step *Step, v values) error {
+	if step == nil {
+		return nil
+	}
+	answer, err := s.send(ctx, step, v)
+	if err == nil && !step.expects(answer.Code()) {
+		err = fmt.Errorf("answered %d: %v", answer.Code(), answer["body"])
+	}
+	if err != nil {
+		return fmt.Errorf("sending %s %q meanwhile: %w", step.Method, step.Path, err)
+	}
+	return nil
 }
 
 // request builds the request of step.

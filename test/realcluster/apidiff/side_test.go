@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +25,8 @@ steps:
 - {name: anonymous, path: /who, headers: {Authorization: ""}}
 - {name: watch, method: WATCH, path: /stream, events: 2}
 - {name: ended, method: WATCH, path: /stream, ended: true}
+- {name: meanwhile, method: WATCH, path: /live, events: 1, meanwhile: {method: POST, path: /news}}
+- {name: refused meanwhile, method: WATCH, path: /live, events: 1, meanwhile: {method: POST, path: /missing}}
 - {name: short, method: WATCH, path: /stream, events: 4}
 - {name: setup, path: /who, setup: true}
 - {name: kept, path: /different, keep: [.a]}
@@ -47,17 +50,24 @@ steps:
 	}
 	want := map[string]Outcome{
 		"10-a/first": Same, "10-a/until": Same, "10-a/send": Same, "10-a/anonymous": MeantTo, "10-a/watch": Same, "10-a/ended": Same,
-		"10-a/short": Same, "10-a/kept": Same, "10-a/not as expected": Same,
+		"10-a/meanwhile": Same, "10-a/refused meanwhile": Same, "10-a/short": Same, "10-a/kept": Same, "10-a/not as expected": Same,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
-	problems := fmt.Sprint(results[0].Problems)
-	if problems != `[10-a/short: ended by the server 10-a/not as expected: answered 404, which the file does not expect: null]` {
-		t.Errorf("problems are %s", problems)
+	var problems []string
+	for _, problem := range results[0].Problems {
+		problems = append(problems, strings.TrimSpace(problem.Error()))
+	}
+	if diff := cmp.Diff([]string{
+		`10-a/refused meanwhile: sending POST "/missing" meanwhile: answered 404: 404 page not found`,
+		"10-a/short: ended by the server",
+		"10-a/not as expected: answered 404, which the file does not expect: null",
+	}, problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 	sum := Sum(results, lines)
-	if sum.Counts() != (report.Counts{Same: 8, Meant: 1}) || sum.Rows[0].Counts != sum.Counts() {
+	if sum.Counts() != (report.Counts{Same: 10, Meant: 1}) || sum.Rows[0].Counts != sum.Counts() {
 		t.Errorf("counts are %+v, of the file %+v", sum.Counts(), sum.Rows[0].Counts)
 	}
 }
@@ -79,6 +89,18 @@ func counting(t *testing.T, name string) *Side {
 	answer("/count/", `{"n": %d}`, func(*http.Request) []any { n++; return []any{n} })
 	answer("/who", `"%s, %s"`, func(r *http.Request) []any { return []any{name, r.Header.Get("Authorization")} })
 	answer("/stream", `{"e": 1}{"e": 2}{"e": 3}`, nothing)
+	news := make(chan struct{}, 1)
+	answer("POST /news", "{}", func(*http.Request) []any { news <- struct{}{}; return nil })
+	mux.HandleFunc("/live", func(w http.ResponseWriter, r *http.Request) {
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-news:
+			fmt.Fprint(w, `{"e": "news"}`)
+		case <-r.Context().Done():
+		}
+	})
 	answer("/different", `{"a": 1, "name": "%s"}`, func(*http.Request) []any { return []any{name} })
 	answer("/echo", `%q`, func(r *http.Request) []any {
 		body, err := io.ReadAll(r.Body)

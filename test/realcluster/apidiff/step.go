@@ -39,6 +39,9 @@ type Step struct {
 	// Events is how many events a WATCH reads before it hangs up; with Ended it reads until the server ends the stream.
 	Events int  `json:"events,omitempty"`
 	Ended  bool `json:"ended,omitempty"`
+	// Meanwhile is a request without a name that a WATCH sends once its stream is open, so that events come that are news. It must
+	// succeed; its answer is not compared otherwise.
+	Meanwhile *Step `json:"meanwhile,omitempty"`
 	// Until repeats a GET or a dry run until its answer is as wanted, for a minute at most; the last answer is compared.
 	Until *Until `json:"until,omitempty"`
 	// Keep limits the comparison of the body to these paths; none compares all of it.
