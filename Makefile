@@ -33,10 +33,10 @@ test-clients: ## run the real kubectl and a controller-runtime manager against s
 realcluster: ## build a real control plane into the user's cache folder, unless it is there
 	go -C test/realcluster run ./build
 
-test-real: ## compare the sandbox with a real control plane, request by request and scenario by scenario
+test-real: realcluster ## compare the sandbox with a real control plane, request by request and scenario by scenario
 	$(PLAY) ; tested=$$? ; $(SHOW) -check ../../docs/fidelity.md $(REPORTS) && exit $$tested
 
-fidelity: ## do the same and write docs/fidelity.md
+fidelity: realcluster ## do the same and write docs/fidelity.md
 	$(PLAY) && $(SHOW) -write ../../docs/fidelity.md $(REPORTS)
 
 lint: ## run the linters of .golangci.yml
