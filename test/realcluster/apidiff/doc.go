@@ -50,8 +50,8 @@
 // its index, or by its name where all elements have one. If the codes differ, the bodies are one difference. Before comparing,
 // what must differ is replaced by words: `<uid S P>` is the identifier that step S showed at path P first, so two different
 // identifiers are never mistaken for one; so are `<version S P>`, the resource version of an object, `<ip S P>` and `<port S P>`,
-// which the server handed out, and the generated part of a name. `<time>` is a time close to the present; see normaliser for the
-// rest.
+// which the server handed out, and the generated part of a name. `<time>` is a time close to the present, `<time in 1h0m0s>` one
+// that is to come, `<token …>` a token with its claims; see normaliser for the rest.
 //
 // A difference is a defect of the embedded API, to be mended there, or a line in testdata/meant.yaml with a reason that a
 // maintainer of Kubernetes would accept. A line that nothing matches any more fails a run of the whole corpus.
