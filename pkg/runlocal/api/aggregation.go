@@ -112,7 +112,7 @@ func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.C
 // apiService is the registration of a version that the server itself serves.
 func apiService(gv schema.GroupVersion, p priority) *apiregistrationv1.APIService {
 	service := &apiregistrationv1.APIService{Spec: apiregistrationv1.APIServiceSpec{
-		Group: gv.Group, Version: gv.Version, GroupPriorityMinimum: int32(p.group), VersionPriority: int32(p.version),
+		Group: gv.Group, Version: gv.Version, GroupPriorityMinimum: p.group, VersionPriority: p.version,
 	}}
 	service.Name = gv.Version + "." + gv.Group
 	return service

@@ -30,7 +30,7 @@ func TestPriorities(t *testing.T) {
 		t.Errorf("versions (-served +with a priority):\n%s", diff)
 	}
 	for gv, upstream := range controlplaneapiserver.DefaultGenericAPIServicePriorities() {
-		if p, ok := own[gv]; ok && (p.group != int(upstream.Group) || p.version != int(upstream.Version)) {
+		if p, ok := own[gv]; ok && (p.group != upstream.Group || p.version != upstream.Version) {
 			t.Errorf("%v has priority %v, upstream %v", gv, p, upstream)
 		}
 	}

@@ -30,7 +30,7 @@ import (
 )
 
 // priority orders groups, and versions in a group, in discovery: the highest first.
-type priority struct{ group, version int }
+type priority struct{ group, version int32 }
 
 // priorities are those of pkg/controlplane/apiserver/aggregator.go and cmd/kube-apiserver/app/aggregator.go, for what is served. They
 // decide which group an unqualified resource name means, and which version of a group clients prefer.
@@ -69,6 +69,6 @@ func setPriorities(manager aggregated.ResourceManager) {
 	// The aggregation layer puts its own group first; it has no APIService.
 	manager.SetGroupVersionPriority(metav1.GroupVersion(apiregistrationv1.SchemeGroupVersion), registrationPriority, 0)
 	for gv, p := range priorities() {
-		manager.SetGroupVersionPriority(metav1.GroupVersion(gv), p.group, p.version)
+		manager.SetGroupVersionPriority(metav1.GroupVersion(gv), int(p.group), int(p.version))
 	}
 }

@@ -34,7 +34,7 @@ func TestHabits(t *testing.T) {
 			q.AddRateLimited(k)
 		}, trace.Failed, "reason"},
 		{"it tells why past its logger", func(k string) {
-			utilruntime.HandleError(errors.New("long other reason")) //nolint:staticcheck // as the garbage collector does
+			utilruntime.HandleError(errors.New("long other reason"))
 			q.AddRateLimited(k)
 		}, trace.Failed, "other reason"},
 	} {

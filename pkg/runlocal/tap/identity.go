@@ -33,7 +33,7 @@ func Identities[K comparable](_ workqueue.TypedRateLimitingInterface[K], spell f
 		if node == nil {
 			return ""
 		}
-		return spell((*Identity)(unsafe.Add(node, field.Offset))) //nolint:gosec // and the field to be there
+		return spell((*Identity)(unsafe.Add(node, field.Offset)))
 	}, nil
 }
 
@@ -43,6 +43,6 @@ func IdentityOf(v any) *Identity {
 	if !value.IsValid() || value.Kind() != reflect.Struct || !value.Type().ConvertibleTo(reflect.TypeFor[Identity]()) {
 		return nil
 	}
-	i, _ := value.Convert(reflect.TypeFor[Identity]()).Interface().(Identity)
+	i, _ := reflect.TypeAssert[Identity](value.Convert(reflect.TypeFor[Identity]()))
 	return &i
 }

@@ -135,7 +135,7 @@ func TestSwapRelayRefusesOtherQueues(t *testing.T) {
 
 // nodeLike is like the garbage collector's.
 type nodeLike struct {
-	before   int
+	_        int
 	identity reference
 }
 

@@ -28,7 +28,7 @@ func TestRoutineIsShownOnDemand(t *testing.T) {
 	} {
 		o := BlocksOptions{Detail: test.detail, Routine: map[string][]string{"deployment": {"Processing item"}}}
 		var words []string
-		for _, l := range strings.Split(shown(t, o, append([]*trace.Event{of1(&trace.Start{})}, test.events...)...), "\n") {
+		for l := range strings.SplitSeq(shown(t, o, append([]*trace.Event{of1(&trace.Start{})}, test.events...)...), "\n") {
 			if strings.HasPrefix(l, "  ") {
 				words = append(words, strings.Fields(l)[0])
 			}
