@@ -98,7 +98,7 @@ type runOptions struct {
 
 	// serve makes the session known to others as soon as it is ready; what it returns is called at the end. Nil if nobody
 	// else uses it.
-	serve func(*runlocal.Session) (end func() error, err error)
+	serve func(context.Context, *runlocal.Session) (end func() error, err error)
 
 	streams genericiooptions.IOStreams
 	palette render.Palette
@@ -209,7 +209,7 @@ func (o *runOptions) use(ctx context.Context, session *runlocal.Session, out *ou
 	end := func() error { return nil }
 	if o.serve != nil {
 		var err error
-		if end, err = o.serve(session); err != nil {
+		if end, err = o.serve(ctx, session); err != nil {
 			return result{outcome: broken}, errors.Join(err, end())
 		}
 	}

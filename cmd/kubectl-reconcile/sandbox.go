@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -100,7 +101,10 @@ func (f *sandboxFlags) toOptions(streams genericiooptions.IOStreams) (*runOption
 		session: session, until: until{goal: untilInterrupted}, namespace: "default", events: f.events,
 		detail: min(render.Detail(f.verbosity), render.Everything), traceFile: f.traceFile,
 		streams: streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv), clock: clock.RealClock{},
-		serve: func(s *runlocal.Session) (func() error, error) { return export(s, f.kubeconfigOut, exported) },
+		serve: func(ctx context.Context, s *runlocal.Session) (func() error, error) {
+			s.Server().WaitReady(ctx) // whoever reads the line may not be the administrator
+			return export(s, f.kubeconfigOut, exported)
+		},
 	}, nil
 }
 

@@ -131,6 +131,9 @@ func (a *assembly) build(s *Server) error {
 	if err := a.installOpenID(s.generic); err != nil {
 		return err
 	}
+	if err := s.generic.AddReadyzChecks(s.policyCheck()); err != nil {
+		return fmt.Errorf("adding a check of readiness: %w", err)
+	}
 	s.generic.PrepareRun()
 	installOpenAPI(s.generic, s.custom.GenericAPIServer, config)
 	root := newRootDiscovery(groups, config.Serializer)

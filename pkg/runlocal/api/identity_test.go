@@ -36,10 +36,21 @@ func (f *fixture) whoami(t *testing.T) (authenticationv1.UserInfo, error) {
 // policyReady waits for the last object of the default policy.
 func (f *fixture) policyReady(t *testing.T) {
 	t.Helper()
-	eventually(t, "the default policy is there", func(ctx context.Context) (bool, error) {
-		_, err := f.FlowcontrolV1().FlowSchemas().Get(ctx, "service-accounts", metav1.GetOptions{})
+	eventually(t, "the server to be ready, which it is when the default policy is there", func(ctx context.Context) (bool, error) {
+		_, err := f.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 		return err == nil, nil
 	})
+}
+
+func TestNotReadyBeforeThePolicy(t *testing.T) {
+	s := &Server{policed: make(chan struct{})}
+	if err := s.policyCheck().Check(nil); err == nil {
+		t.Error("ready before the default roles are there")
+	}
+	close(s.policed)
+	if err := s.policyCheck().Check(nil); err != nil {
+		t.Errorf("not ready when they are there: %v", err)
+	}
 }
 
 func TestIdentities(t *testing.T) {

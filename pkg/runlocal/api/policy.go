@@ -3,6 +3,8 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	klabels "k8s.io/apimachinery/pkg/labels"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
@@ -35,6 +38,29 @@ func createPolicy(ctx context.Context, client kubernetes.Interface) {
 		if err := create(ctx); err != nil && ctx.Err() == nil {
 			utilruntime.HandleErrorWithContext(ctx, err, "Creating the default policy")
 		}
+	}
+}
+
+// policyCheck is the part of /readyz that upstream's post-start hook rbac/bootstrap-roles is: a client that is not the
+// administrator waits for it.
+func (s *Server) policyCheck() healthz.HealthChecker {
+	return healthz.NamedCheck("poststarthook/rbac/bootstrap-roles", func(*http.Request) error {
+		select {
+		case <-s.policed:
+			return nil
+		default:
+			return errors.New("not finished")
+		}
+	})
+}
+
+// WaitReady returns when /readyz says ok, about 0.1 s after Start, when ctx ends or when the server does. Until then who is
+// not the administrator is refused. It may be called concurrently.
+func (s *Server) WaitReady(ctx context.Context) {
+	select {
+	case <-s.policed:
+	case <-ctx.Done():
+	case <-s.life.Done():
 	}
 }
 

@@ -32,6 +32,8 @@ type Server struct {
 	endPlugins context.CancelFunc
 	gate       admissionGate
 
+	policed chan struct{} // closed when createPolicy has ended
+
 	hooked bool           // upstream's post-start hooks were run; not touched between Start and shutdown
 	tasks  sync.WaitGroup // the server's own goroutines
 	// serveErr is why the listener ended before its time. It may be read after tasks.Wait.

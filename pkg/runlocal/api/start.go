@@ -31,6 +31,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		end:        end,
 		plugins:    plugins,
 		endPlugins: endPlugins,
+		policed:    make(chan struct{}),
 		done:       make(chan struct{}),
 	}
 	s.stop = sync.OnceValue(s.shutdown)
@@ -68,6 +69,7 @@ func (s *Server) start(ctx context.Context, o Options) error {
 func (s *Server) background(a *assembly) {
 	s.tasks.Go(func() {
 		createPolicy(s.life, a.client)
+		close(s.policed)
 		a.keepFlowSchemas(s.life)
 	})
 	s.tasks.Go(func() { keepRegistrations(s.life, a.loopback, s.custom) })

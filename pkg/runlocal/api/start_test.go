@@ -88,6 +88,7 @@ func TestHealthAndVersion(t *testing.T) {
 	if info.GitVersion != KubernetesVersion() || info.Major != "1" || info.Minor != "37" || info.GitTreeState != "clean" {
 		t.Errorf("version is %+v, want that of module k8s.io/kubernetes, %s", info, KubernetesVersion())
 	}
+	f.policyReady(t)
 	for path, want := range map[string]string{"/livez": "ok", "/readyz": "ok", "/healthz": "ok", "/metrics": "apiserver_request_total"} {
 		body, err := f.Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context())
 		if err != nil || !strings.Contains(string(body), want) {
