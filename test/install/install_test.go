@@ -33,7 +33,8 @@ func TestGoInstall(t *testing.T) {
 
 	env := []string{
 		"GOPROXY=file://" + filepath.ToSlash(proxy) + ",file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")),
-		"GONOSUMDB=" + module, "GOFLAGS=-modcacherw", "GOBIN=" + bin,
+		"GOSUMDB=off", // what is in the cache was verified by go.sum when it came, and a database may not be reachable
+		"GOFLAGS=-modcacherw", "GOBIN=" + bin,
 	}
 	goOutput(t, env, "install", module+"/cmd/kubectl-reconcile@"+version)
 
