@@ -93,7 +93,11 @@ func (g *builtIn) GetRESTOptions(gr schema.GroupResource, example runtime.Object
 	if err != nil {
 		return generic.RESTOptions{}, fmt.Errorf("configuring the storage of %q: %w", gr, err)
 	}
-	return g.options(gr, "/"+g.factory.ResourcePrefix(gr), memstore.Objects, config), nil
+	mode := memstore.Objects
+	if size, ok := kubeapiserver.DefaultWatchCacheSizes()[gr]; ok && size == 0 {
+		mode = memstore.Uncached
+	}
+	return g.options(gr, "/"+g.factory.ResourcePrefix(gr), mode, config), nil
 }
 
 // definitions is the RESTOptionsGetter of CustomResourceDefinitions.

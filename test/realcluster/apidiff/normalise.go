@@ -194,6 +194,8 @@ func (n *normaliser) field(parent map[string]any, key string, value any) any {
 		return wholeNumber.ReplaceAllString(text, "<version>")
 	case key == "continue" && isText && text != "":
 		return "<continue>"
+	case key == "retryAfterSeconds" && slices.Contains([]json.Number{"1", "2", "3"}, number):
+		return "<1 to 3>" // where nothing caches a kind, kube-apiserver draws lots
 	case isNumber && n.ports[number.String()] != "" && strings.HasSuffix(strings.ToLower(key), "nodeport"):
 		return n.ports[number.String()]
 	case isNumber && number.String() == n.port && (key == "port" || key == "targetPort"):

@@ -61,6 +61,8 @@ func TestNormalise(t *testing.T) {
 			`{"name": "10.0.0.7"}`}, `{"name":"<ip s0 .body.spec.clusterIPs[0]>"}`},
 		{"a node port", "", []string{`{"ports": [{"nodePort": 31000, "port": 31000}]}`}, `{"ports":[{"nodePort":"<port s0 .body.ports[0]>","port":31000}]}`},
 		{"one that the file asked for", "nodePort: 31000", []string{`{"nodePort": 31000}`}, `{"nodePort":31000}`},
+		{"a pause that the server draws by lot", "", []string{`[{"retryAfterSeconds": 1}, {"retryAfterSeconds": 3}, {"retryAfterSeconds": 10}]`},
+			`[{"retryAfterSeconds":"<1 to 3>"},{"retryAfterSeconds":"<1 to 3>"},{"retryAfterSeconds":10}]`},
 		{"ages in tables", "", []string{`{"columnDefinitions": [{"name": "Name"}, {"name": "Age"}], "rows": [{"cells": ["5s", "5s"]}]}`},
 			`{"columnDefinitions":[{"name":"Name"},{"name":"Age"}],"rows":[{"cells":["5s","<age>"]}]}`},
 		{"a manager that has written in two versions", "", []string{`{"managedFields": [{"manager": "a", "operation": "Update", "apiVersion": "x/v2"}, {"manager": "a", "operation": "Update", "apiVersion": "x/v1"}]}`},

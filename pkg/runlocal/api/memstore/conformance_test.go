@@ -189,7 +189,7 @@ func suite() map[string]suiteTest {
 
 // TestSuite runs upstream's conformance suite for stores, in both modes.
 func TestSuite(t *testing.T) {
-	for _, mode := range []Mode{Objects, Encoded} {
+	for _, mode := range []Mode{Objects, Encoded, Uncached} {
 		for name, test := range suite() {
 			if test.encoded != "" && mode != Encoded {
 				continue

@@ -16,7 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Mode is how the objects of a resource are kept. All users of one resource prefix must choose the same.
+// Mode is how the objects of a resource are kept, and how requests at a version are answered. All users of one resource
+// prefix must choose the same.
 type Mode int
 
 const (
@@ -27,14 +28,34 @@ const (
 	// Encoded keeps the bytes that the storage codec makes, transformed by the storage configuration's transformer if it
 	// has one, and decodes at every read. It is for custom resources, whose versions decode to different objects.
 	Encoded
+	// Uncached keeps what Objects keeps, and answers as etcd does without a watch cache before it: lists at any version
+	// come in pages, and errors are told otherwise. A kube-apiserver has no watch cache for Events.
+	Uncached
 )
 
 // String returns the mode's name.
 func (m Mode) String() string {
-	if m == Encoded {
+	switch m {
+	case Encoded:
 		return "Encoded"
+	case Uncached:
+		return "Uncached"
+	default:
+		return "Objects"
 	}
-	return "Objects"
+}
+
+// watchRetryAfterSeconds is what a client that wants to watch from a version of the future is told to wait: the watch
+// cache's figure. Without it, it is one of 1 to 3 by chance: startWatching of upstream's etcd3/watcher.go.
+const watchRetryAfterSeconds = 1
+
+// retryAfterSeconds is what a client that reads at a version of the future is told to wait: the watch cache's figure, or
+// nothing, as the next write may be far off.
+func (m Mode) retryAfterSeconds() int {
+	if m == Uncached {
+		return 0
+	}
+	return 1
 }
 
 // Decorator returns a generic.StorageDecorator that keeps resources in s. It takes the codec, the prefix of keys and the

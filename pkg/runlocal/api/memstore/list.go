@@ -29,7 +29,7 @@ func (r *resource) GetList(ctx context.Context, key string, opts storage.ListOpt
 	if err != nil {
 		return err
 	}
-	if opts.ResourceVersion == "0" {
+	if opts.ResourceVersion == "0" && r.table.mode != Uncached {
 		opts.Predicate.Limit = 0 // the watch cache answers lists at any version whole: computeListLimit of its cacher.go
 	}
 	state, err := r.state(key, version, from, opts)
@@ -96,7 +96,7 @@ func (r *resource) state(prefix string, version int64, continued string, opts st
 	}
 	wanted := uint64(version)
 	if wanted > state.revision {
-		return snapshot{}, storage.NewTooLargeResourceVersionError(wanted, state.revision, retryAfterSeconds)
+		return snapshot{}, storage.NewTooLargeResourceVersionError(wanted, state.revision, r.table.mode.retryAfterSeconds())
 	}
 	if wanted == state.revision {
 		return state, nil

@@ -9,9 +9,6 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// retryAfterSeconds is what a client that asks for a version of the future is told to wait: the watch cache's figure.
-const retryAfterSeconds = 1
-
 // Versioner implements storage.Interface.
 func (r *resource) Versioner() storage.Versioner {
 	return r.versioner
@@ -39,7 +36,7 @@ func (r *resource) Get(ctx context.Context, key string, opts storage.GetOptions,
 	if err != nil {
 		return err
 	}
-	if _, err := r.versioner.ParseResourceVersion(opts.ResourceVersion); err != nil {
+	if _, err := r.versioner.ParseResourceVersion(opts.ResourceVersion); err != nil && r.table.mode != Uncached {
 		return err // as it is, like the watch cache: clients are told of an internal error
 	}
 	e, revision := r.table.get(key)
@@ -65,7 +62,7 @@ func (r *resource) atLeast(wanted string, current uint64) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
 	}
 	if revision > current {
-		return storage.NewTooLargeResourceVersionError(revision, current, retryAfterSeconds)
+		return storage.NewTooLargeResourceVersionError(revision, current, r.table.mode.retryAfterSeconds())
 	}
 	return nil
 }

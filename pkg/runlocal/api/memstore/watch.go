@@ -45,7 +45,7 @@ func (t *table) attach(w *watcher, from uint64, sendInitial *bool) error {
 	}
 	switch {
 	case initial && from > revision:
-		return storage.NewTooLargeResourceVersionError(from, revision, retryAfterSeconds)
+		return storage.NewTooLargeResourceVersionError(from, revision, watchRetryAfterSeconds)
 	case initial:
 		state := t.freeze()
 		w.initial, w.since, w.next = &state, revision, t.log.end()
