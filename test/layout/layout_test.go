@@ -18,7 +18,8 @@ const module = "github.com/kubectl-reconcile/kubectl-reconcile/"
 // holds for what is below its package too, unless that has one of its own.
 var rules = map[string][]string{
 	"pkg/inspect":                           {},
-	"pkg/ownertree":                         {"pkg/inspect"},
+	"pkg/inspect/cluster":                   {},
+	"pkg/ownertree":                         {"pkg/inspect", "pkg/inspect/cluster"},
 	"pkg/replay":                            {"pkg/inspect", "pkg/runlocal/trace"},
 	"pkg/runlocal":                          {"pkg/inspect", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/engine", "pkg/runlocal/tap", "pkg/runlocal/trace"},
 	"pkg/runlocal/api":                      {"pkg/runlocal/api/memstore"},
@@ -28,8 +29,8 @@ var rules = map[string][]string{
 	"pkg/runlocal/engine":                   {"pkg/runlocal/trace"},
 	"pkg/runlocal/tap":                      {"pkg/inspect", "pkg/runlocal/trace"},
 	"pkg/runlocal/trace":                    {"pkg/inspect"},
-	"cmd/kubectl-reconcile/internal/render": {"pkg/inspect", "pkg/ownertree", "pkg/replay", "pkg/runlocal/trace"},
-	"cmd/kubectl-reconcile":                 {"cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/trace"},
+	"cmd/kubectl-reconcile/internal/render": {"pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal/trace"},
+	"cmd/kubectl-reconcile":                 {"cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/trace"},
 }
 
 // terminal are packages that only cmd may import: data comes out of pkg, text is made in cmd.

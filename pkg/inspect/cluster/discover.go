@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"golang.org/x/sync/errgroup"
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+)
+
+// found is what discovery says, in the form of client-go.
+type found struct {
+	groups    []metav1.APIGroup
+	resources map[schema.GroupVersion]*metav1.APIResourceList
+	failed    map[schema.GroupVersion]error
+}
+
+// Discover asks the server which kinds it serves, by two requests of aggregated discovery at once, past every cache. A
+// server that has no aggregated discovery (before Kubernetes 1.30) is asked group by group, 16 at a time.
+//
+// A group that fails, or that the server calls stale, is in Kinds.Incomplete. A server that cannot be reached, or that
+// answers neither way, is the error.
+func Discover(ctx context.Context, config *rest.Config) (*Kinds, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a discovery client: %w", err)
+	}
+	all, aggregated, err := discoverAggregated(ctx, client.RESTClient())
+	if err == nil && !aggregated {
+		all, err = discoverLegacy(ctx, client)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking for the kinds that the server serves: %w", err)
+	}
+	return newKinds(all.groups, all.resources, all.failed), nil
+}
+
+// discoverAggregated returns false if the server answers in the old form.
+func discoverAggregated(ctx context.Context, client rest.Interface) (found, bool, error) {
+	paths := []string{"/api", "/apis"}
+	answers := make([]*apidiscovery.APIGroupDiscoveryList, len(paths))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, path := range paths {
+		group.Go(func() (err error) {
+			answers[i], err = discoveryList(ctx, client, path)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return found{}, false, err
+	}
+	all := found{resources: map[schema.GroupVersion]*metav1.APIResourceList{}, failed: map[schema.GroupVersion]error{}}
+	for _, answer := range answers {
+		if answer == nil {
+			return found{}, false, nil
+		}
+		groups, resources, failed := discovery.SplitGroupsAndResources(*answer)
+		all.groups = append(all.groups, groups.Groups...)
+		maps.Copy(all.resources, resources)
+		maps.Copy(all.failed, failed)
+	}
+	return all, true, nil
+}
+
+// discoveryList returns nil if the server does not know the aggregated form. A server may do without the core group.
+func discoveryList(ctx context.Context, client rest.Interface, path string) (*apidiscovery.APIGroupDiscoveryList, error) {
+	var contentType string
+	body, err := client.Get().AbsPath(path).
+		SetHeader("Accept", discovery.AcceptV2+","+discovery.AcceptV1).
+		Do(ctx).ContentType(&contentType).Raw()
+	list := &apidiscovery.APIGroupDiscoveryList{}
+	if apierrors.IsNotFound(err) && path == "/api" {
+		return list, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if is, err := discovery.ContentTypeIsGVK(contentType, apidiscovery.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")); err != nil || !is {
+		return nil, nil //nolint:nilerr,nilnil // an answer of no known type is an answer in the old form
+	}
+	if err := json.Unmarshal(body, list); err != nil {
+		return nil, fmt.Errorf("reading the answer to %s: %w", path, err)
+	}
+	return list, nil
+}
+
+// discoverLegacy asks each version of each group.
+func discoverLegacy(ctx context.Context, client *discovery.DiscoveryClient) (found, error) {
+	groups, err := client.WithLegacyWithContext(ctx).ServerGroupsWithContext(ctx)
+	if err != nil {
+		return found{}, err
+	}
+	var versions []schema.GroupVersion
+	for _, g := range groups.Groups {
+		for _, v := range g.Versions {
+			versions = append(versions, schema.GroupVersion{Group: g.Name, Version: v.Version})
+		}
+	}
+	lists, failures := make([]*metav1.APIResourceList, len(versions)), make([]error, len(versions))
+	var each errgroup.Group
+	each.SetLimit(parallel)
+	for i, gv := range versions {
+		each.Go(func() error {
+			lists[i], failures[i] = client.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+			return nil
+		})
+	}
+	_ = each.Wait() // failures are kept one by one
+	all := found{groups: groups.Groups, resources: map[schema.GroupVersion]*metav1.APIResourceList{}, failed: map[schema.GroupVersion]error{}}
+	for i, gv := range versions {
+		if failures[i] != nil {
+			all.failed[gv] = failures[i]
+			continue
+		}
+		all.resources[gv] = lists[i]
+	}
+	return all, ctx.Err()
+}

@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// parallel bounds the requests of a reader, and of discovery, that are under way at a time.
+	parallel = 16
+	// pageSize is how many objects a list asks for at a time, as kubectl does.
+	pageSize = 500
+	// patience is how long one answer may take if the configuration does not say it. A server waits a minute for an
+	// aggregated API that does not answer; one such kind must not hold up all others for that long.
+	patience = 20 * time.Second
+)
+
+// Reader reads objects from one API server. It is safe for concurrent use: all its users together have at most 16 requests
+// under way. Lists and gets are consistent, that is, without a resource version: what a cache of the server holds may be
+// older than what the user has just done, and verdicts about missing owners must not come from the past.
+type Reader struct {
+	client *rest.RESTClient
+	slots  chan struct{}
+	// patience bounds one request; watches are not bounded.
+	patience time.Duration
+}
+
+// NewReader makes a reader. A rate limit, user agent and time limit of config hold for it; without a time limit each request
+// has 20 seconds.
+func NewReader(config *rest.Config) (*Reader, error) {
+	config = rest.CopyConfig(config)
+	config.APIPath, config.GroupVersion = "/", &schema.GroupVersion{}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	r := &Reader{slots: make(chan struct{}, parallel), patience: patience}
+	if config.Timeout > 0 {
+		r.patience, config.Timeout = config.Timeout, 0
+	}
+	var err error
+	if r.client, err = rest.RESTClientFor(config); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return r, nil
+}
+
+// acquire takes one of the reader's slots; the function returned gives it back.
+func (r *Reader) acquire(ctx context.Context) (func(), error) {
+	select {
+	case r.slots <- struct{}{}:
+		return func() { <-r.slots }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// answer is the body of a successful answer.
+type answer struct {
+	body        []byte
+	contentType string
+}
+
+// get asks for one object or one page.
+func (r *Reader) get(ctx context.Context, segments []string, accept string, options *metav1.ListOptions) (answer, error) {
+	release, err := r.acquire(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	defer release()
+	ctx, cancel := context.WithTimeoutCause(ctx, r.patience, errNoAnswer)
+	defer cancel()
+	var a answer
+	request := r.client.Get().AbsPath(segments...).SetHeader("Accept", accept)
+	if options != nil {
+		request = request.SpecificallyVersionedParams(options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
+	}
+	result := request.Do(ctx).ContentType(&a.contentType)
+	if err := result.Error(); err != nil {
+		if errors.Is(context.Cause(ctx), errNoAnswer) {
+			return answer{}, fmt.Errorf("%w within %v", errNoAnswer, r.patience)
+		}
+		return answer{}, err
+	}
+	a.body, err = result.Raw()
+	return a, err
+}
+
+// segments is the path of a kind, or of an object if name is not empty.
+func segments(kind *Kind, namespace, name string) ([]string, error) {
+	out := []string{"apis", kind.Group, kind.Version}
+	if kind.Group == "" {
+		out = []string{"api", kind.Version}
+	}
+	if kind.Namespaced && namespace != "" {
+		out = append(out, "namespaces", namespace)
+	}
+	out = append(out, kind.Resource)
+	if name != "" {
+		out = append(out, name)
+	}
+	for _, segment := range out {
+		if problems := path.IsValidPathSegmentName(segment); len(problems) > 0 {
+			return nil, fmt.Errorf("invalid name %q: %s", segment, problems[0])
+		}
+	}
+	return out, nil
+}
