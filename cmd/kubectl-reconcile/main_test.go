@@ -23,6 +23,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setUp,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start":      start,
 			"interrupt":  interrupt,
@@ -42,6 +43,13 @@ func TestScripts(t *testing.T) {
 			"atonce":     atOnce,
 			"empty":      empty,
 			"sameevents": sameEvents,
+			"masked":     masked,
+			"apply": func(ts *testscript.TestScript, neg bool, args []string) {
+				apply(t.Context(), ts, neg, args)
+			},
+			"remove": func(ts *testscript.TestScript, neg bool, args []string) {
+				remove(t.Context(), ts, neg, args)
+			},
 			"deployed": func(ts *testscript.TestScript, neg bool, args []string) {
 				deployed(t.Context(), ts, neg, args)
 			},

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
+)
+
+// writer is a client of scripts that writes any objects, their status too.
+type writer struct {
+	client dynamic.Interface
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+}
+
+func writerOf(ts *testscript.TestScript, kubeconfig string) *writer {
+	config, err := clientcmd.BuildConfigFromFlags("", ts.MkAbs(kubeconfig))
+	ts.Check(err)
+	config.QPS = -1
+	client, err := dynamic.NewForConfig(config)
+	ts.Check(err)
+	served, err := discovery.NewDiscoveryClientForConfig(config)
+	ts.Check(err)
+	return &writer{client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(served))}
+}
+
+// apply is `apply KUBECONFIG FILE`: it creates the objects of the file, or replaces what they have, in the namespace default if
+// they name none, and then writes their status, as their controllers would. In the file, the uid uid-of:NAME or
+// uid-of:NAMESPACE/NAME of an owner stands for its real one, and just-now for the time.
+func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: apply KUBECONFIG FILE")
+	}
+	w := writerOf(ts, args[0])
+	for _, obj := range documents(ts, args[1]) {
+		if err := w.apply(ctx, obj); err != nil {
+			ts.Fatalf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
+		}
+	}
+}
+
+// remove is `remove KUBECONFIG FILE`: it deletes the objects of the file, and does not wait for their end.
+func remove(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: remove KUBECONFIG FILE")
+	}
+	w := writerOf(ts, args[0])
+	for _, obj := range documents(ts, args[1]) {
+		resource, err := w.resource(obj)
+		ts.Check(err)
+		ts.Check(resource.Delete(ctx, obj.GetName(), metav1.DeleteOptions{}))
+	}
+}
+
+func documents(ts *testscript.TestScript, file string) []*unstructured.Unstructured {
+	text := strings.ReplaceAll(ts.ReadFile(file), "just-now", time.Now().UTC().Format(time.RFC3339))
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	var out []*unstructured.Unstructured
+	for {
+		obj := &unstructured.Unstructured{}
+		err := decoder.Decode(&obj.Object)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		ts.Check(err)
+		if len(obj.Object) > 0 {
+			out = append(out, obj)
+		}
+	}
+}
+
+func (w *writer) resource(obj *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	mapping, err := w.mapping(obj)
+	if err != nil {
+		return nil, err
+	}
+	resource := w.client.Resource(mapping.Resource)
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return resource, nil
+	}
+	if obj.GetNamespace() == "" {
+		obj.SetNamespace("default")
+	}
+	return resource.Namespace(obj.GetNamespace()), nil
+}
+
+// mapping asks again for kinds that are not known: those of a definition that was applied just before.
+func (w *writer) mapping(obj *unstructured.Unstructured) (*meta.RESTMapping, error) {
+	gvk := obj.GroupVersionKind()
+	mapping, err := w.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		w.mapper.Reset()
+		mapping, err = w.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	}
+	return mapping, err
+}
+
+func (w *writer) apply(ctx context.Context, obj *unstructured.Unstructured) error {
+	resource, err := w.resource(obj)
+	if err != nil {
+		return err
+	}
+	if err := w.nameOwners(ctx, obj); err != nil {
+		return err
+	}
+	status, hasStatus := obj.Object["status"]
+	made, err := resource.Create(ctx, obj, metav1.CreateOptions{FieldManager: "author"})
+	if apierrors.IsAlreadyExists(err) {
+		made, err = w.replace(ctx, resource, obj)
+	}
+	if err != nil {
+		return err
+	}
+	if obj.GetKind() == "CustomResourceDefinition" {
+		return established(ctx, resource, obj.GetName())
+	}
+	if !hasStatus {
+		return nil
+	}
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		made.Object["status"] = status
+		_, err := resource.UpdateStatus(ctx, made, metav1.UpdateOptions{FieldManager: "controller"})
+		if apierrors.IsNotFound(err) {
+			return nil // the kind has no such subresource: the status was part of the object
+		}
+		if apierrors.IsConflict(err) {
+			made, _ = resource.Get(ctx, obj.GetName(), metav1.GetOptions{})
+		}
+		return err
+	})
+}
+
+func (w *writer) replace(ctx context.Context, resource dynamic.ResourceInterface, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var made *unstructured.Unstructured
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		old, err := resource.Get(ctx, obj.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		obj.SetResourceVersion(old.GetResourceVersion())
+		made, err = resource.Update(ctx, obj, metav1.UpdateOptions{FieldManager: "author"})
+		return err
+	})
+	return made, err
+}
+
+// nameOwners fills in the uids of owner references.
+func (w *writer) nameOwners(ctx context.Context, obj *unstructured.Unstructured) error {
+	refs := obj.GetOwnerReferences()
+	for i, ref := range refs {
+		named, ok := strings.CutPrefix(string(ref.UID), "uid-of:")
+		if !ok {
+			continue
+		}
+		namespace, name, elsewhere := strings.Cut(named, "/")
+		if !elsewhere {
+			namespace, name = obj.GetNamespace(), named
+		}
+		owner := &unstructured.Unstructured{}
+		owner.SetAPIVersion(ref.APIVersion)
+		owner.SetKind(ref.Kind)
+		owner.SetNamespace(namespace)
+		resource, err := w.resource(owner)
+		if err != nil {
+			return err
+		}
+		found, err := resource.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		refs[i].UID = found.GetUID()
+	}
+	if refs != nil {
+		obj.SetOwnerReferences(refs)
+	}
+	return nil
+}
+
+// established waits until the kind of a definition is served.
+func established(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
+	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		crd, err := resource.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
+		return slices.ContainsFunc(conditions, func(c any) bool {
+			m, _ := c.(map[string]any)
+			return m["type"] == "Established" && m["status"] == "True"
+		}), err
+	})
+}
+
+// youngAges are those that objects have which a script has just made, with the blanks behind them.
+var youngAges = regexp.MustCompile(`\b\d{1,3}(m\d{1,2})?s( |$)`)
+
+// masked is `masked FILE`: it writes what the last program printed on stdout to the file, with ages shown as ~, which takes
+// the place of the longest one that there may be, so that a table stays one.
+func masked(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: masked FILE")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(maskAges(ts.ReadFile("stdout"))), 0o600))
+}
+
+// maskAges keeps the width of what it masks, but for the end of a line.
+func maskAges(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		line = youngAges.ReplaceAllStringFunc(line, func(age string) string { return fmt.Sprintf("%-*s", len(age), "~") })
+		fmt.Fprintln(&out, strings.TrimRight(line, " "))
+	}
+	return out.String()
+}
