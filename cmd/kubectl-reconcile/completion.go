@@ -1,10 +1,19 @@
 package main
 
 import (
+	"context"
+	"io"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
@@ -35,6 +44,120 @@ func runningControllers() []string {
 		if c.Runs() {
 			out = append(out, c.Short)
 		}
+	}
+	return out
+}
+
+// completionPatience is how long somebody who has pressed Tab waits for a cluster.
+const completionPatience = 3 * time.Second
+
+// completeConnection offers the names of the kubeconfig, and the namespaces of the cluster.
+func completeConnection(cmd *cobra.Command, f *clusterFlags) {
+	names := func(of func(clientcmdapi.Config) []string) cobra.CompletionFunc {
+		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			raw, err := f.config.ToRawKubeConfigLoader().RawConfig()
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return slices.Sorted(slices.Values(of(raw))), cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	for flag, of := range map[string]func(clientcmdapi.Config) []string{
+		"context": func(raw clientcmdapi.Config) []string { return slices.Collect(maps.Keys(raw.Contexts)) },
+		"cluster": func(raw clientcmdapi.Config) []string { return slices.Collect(maps.Keys(raw.Clusters)) },
+		"user":    func(raw clientcmdapi.Config) []string { return slices.Collect(maps.Keys(raw.AuthInfos)) },
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, names(of))
+	}
+	_ = cmd.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, at *completing) []string {
+			return at.names(ctx, "namespaces")
+		})
+	})
+}
+
+// completeTargets offers TYPE, then NAME; or TYPE/NAME.
+func completeTargets(f *clusterFlags) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, at *completing) []string {
+			pair := len(args) > 0 && strings.Contains(args[0], "/")
+			switch typeName, _, slash := strings.Cut(typed, "/"); {
+			case slash && (len(args) == 0 || pair):
+				return prefixed(typeName+"/", at.names(ctx, typeName))
+			case len(args) == 0 || pair:
+				before := typed[:strings.LastIndex(typed, ",")+1]
+				return prefixed(before, at.types())
+			default:
+				return slices.DeleteFunc(at.names(ctx, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
+			}
+		})
+	}
+}
+
+// completing is a cluster that completions come from.
+type completing struct {
+	connection *connection
+	kinds      *cluster.Kinds
+}
+
+// completeFromCluster offers what the cluster has, or nothing if it does not answer at once.
+func completeFromCluster(ctx context.Context, f *clusterFlags, offer func(context.Context, *completing) []string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(ctx, completionPatience)
+	defer cancel()
+	c, err := f.connect(genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	kinds, err := cluster.Discover(ctx, c.config)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return offer(ctx, &completing{c, kinds}), cobra.ShellCompDirectiveNoFileComp
+}
+
+// names are those of the objects of a type, in the namespace of the command line.
+func (at *completing) names(ctx context.Context, typeName string) []string {
+	kind, err := at.kinds.Resolve(typeName)
+	if err != nil {
+		return nil
+	}
+	reader, err := cluster.NewReader(at.connection.config)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	targets := []cluster.Target{newTarget(kind, at.connection.namespace, "").Target}
+	_, _ = reader.ListMetadata(ctx, targets, func(_ cluster.Target, obj *metav1.PartialObjectMetadata) {
+		out = append(out, obj.Name) // what cannot be listed is not offered
+	})
+	slices.Sort(out)
+	return out
+}
+
+// types are the plural names of all kinds that can be listed, with the group where two share a name, and the categories.
+func (at *completing) types() []string {
+	var out []string
+	seen := map[string]int{}
+	kinds := slices.DeleteFunc(at.kinds.All(), func(k cluster.Kind) bool { return !k.Can("list") })
+	for _, k := range kinds {
+		seen[k.Resource]++
+		out = append(out, k.Categories...)
+	}
+	for _, k := range kinds {
+		if seen[k.Resource] > 1 && k.Group != "" {
+			out = append(out, k.GroupResource().String())
+		} else {
+			out = append(out, k.Resource)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func prefixed(prefix string, names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = prefix + name
 	}
 	return out
 }
