@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -38,7 +39,7 @@ func (s *Session) status(ctx context.Context, a Applied) (inspect.Status, error)
 	case err != nil:
 		return inspect.Status{}, fmt.Errorf("reading %s: %w", a, err)
 	}
-	return inspect.StatusOf(obj), nil
+	return statusOf(obj), nil
 }
 
 // Others lists all objects of the resources, of all namespaces, that are not among those applied, and judges each.
@@ -61,9 +62,15 @@ func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionRes
 			obj := &list.Items[i]
 			if !known[object{r, obj.GetNamespace(), obj.GetName()}] {
 				a := Applied{obj.GroupVersionKind(), r, obj.GetNamespace(), obj.GetName()}
-				out = append(out, ObjectStatus{a, inspect.StatusOf(obj)})
+				out = append(out, ObjectStatus{a, statusOf(obj)})
 			}
 		}
 	}
 	return out, nil
+}
+
+// statusOf judges an object of a session. A custom resource without any status is as its spec asks: no controller of its
+// own runs here, which would report one.
+func statusOf(obj *unstructured.Unstructured) inspect.Status {
+	return inspect.StatusOf(obj).ForKind(false)
 }

@@ -1,0 +1,90 @@
+package inspect
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// DriftState says whether a controller has seen an object as it is.
+type DriftState string
+
+// The states of drift.
+const (
+	InSync      DriftState = "InSync"      // the controller has seen this generation
+	Behind      DriftState = "Behind"      // it has seen an older one only
+	NotReported DriftState = "NotReported" // it does not say what it has seen: that is not "in sync"
+	Ahead       DriftState = "Ahead"       // it claims a generation that there is not yet, as after a restore from a backup
+)
+
+// Drift compares the generation of an object's spec with the one that its controller says it has seen.
+type Drift struct {
+	// Generation is metadata.generation: 0 if the API server counts none for the kind.
+	Generation int64 `json:"generation"`
+	// Observed is status.observedGeneration, nil if it is not reported.
+	Observed *int64 `json:"observed,omitempty"`
+	// State is how the two compare.
+	State DriftState `json:"state"`
+	// Since is when the spec was last written, as far as managedFields tell; nil unless State is Behind.
+	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// Behind says by how many generations the controller is behind, 0 if it is not, or if that is not known.
+func (d Drift) Behind() int64 {
+	if d.State != Behind {
+		return 0
+	}
+	return d.Generation - *d.Observed
+}
+
+// compareGenerations is the drift of who has observed one generation of an object that is at another. An object
+// without a generation, 0, has nothing to be behind.
+func compareGenerations(generation int64, observed *int64) DriftState {
+	switch {
+	case observed == nil || generation == 0:
+		return NotReported
+	case *observed < generation:
+		return Behind
+	case *observed > generation:
+		return Ahead
+	}
+	return InSync
+}
+
+// driftOf reads the drift of the object as a whole.
+func driftOf(obj *unstructured.Unstructured, f *flaws) Drift {
+	var d Drift
+	v := values(obj.Object)
+	if generation := generationAt(v, f, "", "metadata", "generation"); generation != nil {
+		d.Generation = *generation
+	}
+	d.Observed = generationAt(v, f, "", "status", "observedGeneration")
+	d.State = compareGenerations(d.Generation, d.Observed)
+	switch d.State {
+	case Ahead:
+		f.odd("status.observedGeneration %d is above metadata.generation %d", *d.Observed, d.Generation)
+	case Behind:
+		d.Since = specWritten(obj)
+	case InSync, NotReported:
+	}
+	return d
+}
+
+// generationAt reads a generation, one that was written as text too; nil if there is none. Where it stands is said with
+// the prefix.
+func generationAt(v values, f *flaws, prefix string, path ...string) *int64 {
+	found, where := v.at(path...), prefix+strings.Join(path, ".")
+	if found == nil {
+		return nil
+	}
+	if n, ok := whole(found); ok {
+		return &n
+	}
+	if n, ok := numeral(found); ok {
+		f.odd("%s is %s and no number", where, described(found))
+		return &n
+	}
+	f.lost("%s is %s and no whole number", where, described(found))
+	return nil
+}

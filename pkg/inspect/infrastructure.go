@@ -1,0 +1,102 @@
+package inspect
+
+import (
+	"cmp"
+	"strings"
+)
+
+// namespace is Terminating by its phase too; a namespace's finalizers are in its spec.
+func (o subject) namespace() Status {
+	if o.text("status", "phase") == "Terminating" {
+		return o.is(Terminating, o.namespaceWaits())
+	}
+	return o.unlessBad(o.base)
+}
+
+// namespaceWaits tells why a namespace is not gone yet: its conditions, the ones that are errors first.
+func (o subject) namespaceWaits() string {
+	for _, name := range []string{
+		"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure",
+		"NamespaceDeletionContentFailure", "NamespaceFinalizersRemaining", "NamespaceContentRemaining",
+	} {
+		if c := o.condition(name); c.Status == "True" {
+			return cmp.Or(firstLine(c.Message), reasonOf(c))
+		}
+	}
+	if finalizers := o.strings("spec", "finalizers"); len(finalizers) > 0 {
+		return "waiting for finalizer " + strings.Join(finalizers, ", ")
+	}
+	return "being deleted"
+}
+
+// node corrects kstatus, which takes one that is lost for one on its way, and overlooks pressure and cordons.
+func (o subject) node() Status {
+	ready := o.condition("Ready")
+	switch {
+	case ready.Status == "":
+		return o.is(Unknown, "its kubelet has not reported")
+	case ready.Status != "True":
+		s := o.is(Failed, "NotReady"+after(": ", cmp.Or(firstLine(ready.Message), ready.Reason)))
+		s.Message = ready.Message
+		return s
+	}
+	s := o.unlessBad(o.base)
+	if s.Status == Current && o.flag("spec", "unschedulable") {
+		return o.is(Suspended, "cordoned")
+	}
+	return s
+}
+
+// customResourceDefinition tells what of a definition does not work though it is established.
+func (o subject) customResourceDefinition() Status {
+	switch names, established := o.condition("NamesAccepted"), o.condition("Established"); {
+	case names.Status == "False":
+		return o.is(Failed, reasonOf(names))
+	case established.Status == "True":
+		return o.unlessBad(o.base)
+	case established.Status == "False" && established.Reason != "Installing":
+		return o.is(o.base.Status, reasonOf(established))
+	}
+	return o.is(InProgress, "not established yet")
+}
+
+// apiService corrects kstatus, which does not know the kind: discovery of a group that does not answer breaks clients.
+func (o subject) apiService() Status {
+	available := o.condition("Available")
+	switch available.Status {
+	case "True":
+		return o.base
+	case "":
+		return o.is(InProgress, "not judged yet")
+	}
+	s := o.is(Failed, reasonOf(available))
+	s.Message = cmp.Or(available.Message, s.Message)
+	return s
+}
+
+// service corrects kstatus, which does not wait for the address of a load balancer.
+func (o subject) service() Status {
+	if o.text("spec", "type") == "LoadBalancer" && len(o.maps("status", "loadBalancer", "ingress")) == 0 {
+		return o.is(InProgress, "waiting for a load balancer address")
+	}
+	if o.base.Status != Current {
+		return o.because(o.base.Message)
+	}
+	return o.unlessBad(o.base)
+}
+
+// certificateSigningRequest waits for somebody to approve it, and then for its certificate.
+func (o subject) certificateSigningRequest() Status {
+	for _, name := range []string{"Denied", "Failed"} {
+		if c := o.condition(name); c.Status == "True" {
+			return o.is(Failed, name+after(": ", firstLine(cmp.Or(c.Message, c.Reason))))
+		}
+	}
+	switch {
+	case o.text("status", "certificate") != "":
+		return o.is(Current, "issued")
+	case o.condition("Approved").Status == "True":
+		return o.is(InProgress, "approved, waiting for "+o.text("spec", "signerName"))
+	}
+	return o.is(InProgress, "waiting for approval")
+}

@@ -1,0 +1,147 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// subject is an object that is judged, with what is already known of it.
+type subject struct {
+	values
+	group, kind string
+	drift       Drift
+	conditions  []Condition
+	base        Status // what kstatus makes of it, its Ready filled in
+}
+
+// is is the base with another word and reason.
+func (o subject) is(word, reason string) Status {
+	s := o.base
+	s.Status, s.Reason = word, reason
+	return s
+}
+
+// because is the base with a reason.
+func (o subject) because(reason string) Status { return o.is(o.base.Status, reason) }
+
+// condition is the condition of the type; its zero value if there is none.
+func (o subject) condition(name string) Condition {
+	if i := slices.IndexFunc(o.conditions, func(c Condition) bool { return c.Type == name }); i >= 0 {
+		return o.conditions[i]
+	}
+	return Condition{}
+}
+
+// judge finds the status of the object whose drift and conditions the report holds.
+func judge(obj *unstructured.Unstructured, r Report) Status {
+	o := subject{
+		values: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind(),
+		drift: r.Drift, conditions: r.Conditions,
+	}
+	o.base = base(obj, r)
+	o.base.Ready = readyOf(o)
+	return o.judge()
+}
+
+func (o subject) judge() Status {
+	rule := ruleOf(o.group, o.kind)
+	switch {
+	case o.text("metadata", "deletionTimestamp") != "":
+		return o.terminating()
+	case o.drift.State == Behind && !o.finished():
+		return o.is(InProgress, fmt.Sprintf("generation %d not observed yet, %d is", o.drift.Generation, *o.drift.Observed))
+	case o.stalled():
+		return o.is(Failed, reasonOf(o.condition("Stalled")))
+	case rule != nil:
+		return rule(o)
+	}
+	return o.custom()
+}
+
+// finished says whether the object has come to an end that a new generation does not change.
+func (o subject) finished() bool {
+	switch o.group + "/" + o.kind {
+	case "/Pod":
+		phase := o.text("status", "phase")
+		return phase == "Succeeded" || phase == "Failed"
+	case "batch/Job":
+		return o.condition("Complete").Status == "True" || o.condition("Failed").Status == "True"
+	}
+	return false
+}
+
+func (o subject) stalled() bool {
+	c := o.condition("Stalled")
+	return c.Status == "True" && c.Drift != Behind
+}
+
+// terminating tells what a deletion waits for.
+func (o subject) terminating() Status {
+	finalizers := o.strings("metadata", "finalizers")
+	var reason string
+	switch {
+	case o.group == "" && o.kind == "Namespace":
+		reason = o.namespaceWaits()
+	case len(finalizers) > 0:
+		reason = "waiting for finalizer " + strings.Join(finalizers, ", ")
+	case o.group == "" && o.kind == "Pod":
+		reason = "waiting for its containers to stop"
+	}
+	return o.is(Terminating, cmp.Or(reason, "being deleted"))
+}
+
+// reasonOf is a condition as a reason for people: its reason and message where it has them.
+func reasonOf(c Condition) string {
+	message := firstLine(c.Message)
+	switch {
+	case c.Reason != "" && message != "":
+		return c.Reason + ": " + message
+	case c.Reason != "" || message != "":
+		return c.Reason + message
+	}
+	return c.Type + "=" + c.Status
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(line)
+}
+
+// since is when what the status tells began.
+func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
+	v := values(obj.Object)
+	if r.Status.Status == Terminating {
+		return deletionAsked(v)
+	}
+	if r.Drift.State == Behind {
+		return r.Drift.Since
+	}
+	var last *metav1.Time
+	for _, c := range r.Conditions {
+		switch {
+		case c.Since == nil:
+		case c.Bad: // bad ones come first; the oldest of them is when the trouble began
+			if last == nil || c.Since.Before(last) {
+				last = c.Since
+			}
+		case last == nil && c.sumsUp():
+			last = c.Since
+		}
+	}
+	return last
+}
+
+// deletionAsked is when the deletion was asked for: deletionTimestamp is when its grace period ends.
+func deletionAsked(v values) *metav1.Time {
+	t, _ := v.time("metadata", "deletionTimestamp")
+	if t == nil {
+		return nil
+	}
+	grace := v.count(0, "metadata", "deletionGracePeriodSeconds")
+	return &metav1.Time{Time: t.Add(-seconds(grace))}
+}

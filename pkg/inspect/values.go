@@ -1,0 +1,116 @@
+package inspect
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// values are the fields of an object, or of a part of one, that somebody else wrote: nothing is where it is promised to
+// be. What is missing or of another type reads as its zero value.
+type values map[string]any
+
+// at is what stands at the path, nil if nothing does.
+func (v values) at(path ...string) any {
+	var found any = map[string]any(v)
+	for _, name := range path {
+		m, ok := found.(map[string]any)
+		if !ok {
+			return nil
+		}
+		found = m[name]
+	}
+	return found
+}
+
+func (v values) sub(path ...string) values {
+	m, _ := v.at(path...).(map[string]any)
+	return m
+}
+
+func (v values) text(path ...string) string {
+	s, _ := v.at(path...).(string)
+	return s
+}
+
+func (v values) flag(path ...string) bool {
+	b, _ := v.at(path...).(bool)
+	return b
+}
+
+// maps are the entries of a list that are maps; the others are left out.
+func (v values) maps(path ...string) []values {
+	list, _ := v.at(path...).([]any)
+	out := make([]values, 0, len(list))
+	for _, entry := range list {
+		if m, ok := entry.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// strings are the entries of a list that are text; the others are left out.
+func (v values) strings(path ...string) []string {
+	list, _ := v.at(path...).([]any)
+	var out []string
+	for _, entry := range list {
+		if s, ok := entry.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// number is the whole number at the path.
+func (v values) number(path ...string) (n int64, found bool) { return whole(v.at(path...)) }
+
+// count is the whole number at the path, or the default.
+func (v values) count(def int64, path ...string) int64 {
+	if n, ok := v.number(path...); ok {
+		return n
+	}
+	return def
+}
+
+// whole reads a whole number as JSON decoders and typed converters leave it.
+func whole(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case int32:
+		return int64(v), true
+	case int:
+		return int64(v), true
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v), true
+		}
+	}
+	return 0, false
+}
+
+// numeral reads a whole number that was written as text, as some controllers do.
+func numeral(v any) (int64, bool) {
+	s, ok := v.(string)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil
+}
+
+// time is the time at the path; ok is false if something stands there that is none.
+func (v values) time(path ...string) (t *metav1.Time, ok bool) {
+	s, isText := v.at(path...).(string)
+	if !isText || s == "" {
+		return nil, isText || v.at(path...) == nil
+	}
+	parsed, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return nil, false
+	}
+	return &metav1.Time{Time: parsed}, true
+}

@@ -1,0 +1,90 @@
+package inspect
+
+import (
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Writer is who wrote to an object, as managedFields have it.
+type Writer struct {
+	// Manager is the name that the client gave, or that the API server made of its user agent.
+	Manager string `json:"manager"`
+	// Operation is Apply or Update.
+	Operation string `json:"operation,omitempty"`
+	// Subresource is "status" or another, empty for the object itself.
+	Subresource string `json:"subresource,omitempty"`
+	// Time is when it last changed a field that it manages; nil if that is not told.
+	Time *metav1.Time `json:"time,omitempty"`
+}
+
+// LastWriter is who wrote to the object last. Of several at the same second, the first by subresource and name is it. It
+// is false when managedFields are missing: they may have been dropped while reading.
+func LastWriter(obj metav1.Object) (Writer, bool) {
+	var last Writer
+	found := false
+	for _, w := range writers(obj) {
+		if !found || w.later(last) {
+			last, found = w, true
+		}
+	}
+	return last, found
+}
+
+// later orders writers by time; the names decide between those of one second, so that two runs find the same.
+func (w Writer) later(other Writer) bool {
+	mine, others := w.when(), other.when()
+	switch {
+	case !mine.Equal(others):
+		return mine.After(others)
+	case w.Subresource != other.Subresource:
+		return w.Subresource < other.Subresource
+	}
+	return w.Manager < other.Manager
+}
+
+func (w Writer) when() time.Time {
+	if w.Time == nil {
+		return time.Time{}
+	}
+	return w.Time.Time
+}
+
+// specWritten is when something beside the status was last written.
+func specWritten(obj metav1.Object) *metav1.Time {
+	var last *metav1.Time
+	for _, w := range writers(obj) {
+		if w.Subresource == "" && w.Time != nil && (last == nil || last.Before(w.Time)) {
+			last = w.Time
+		}
+	}
+	return last
+}
+
+// writers reads the entries of managedFields. Of unstructured objects they are read field by field: GetManagedFields
+// would copy them whole, and log what it cannot decode.
+func writers(obj metav1.Object) []Writer {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return typedWriters(obj)
+	}
+	var out []Writer
+	for _, f := range values(u.Object).maps("metadata", "managedFields") {
+		when, _ := f.time("time")
+		out = append(out, Writer{f.text("manager"), f.text("operation"), strings.TrimSpace(f.text("subresource")), when})
+	}
+	return out
+}
+
+func typedWriters(obj metav1.Object) []Writer {
+	if obj == nil {
+		return nil
+	}
+	var out []Writer
+	for _, f := range obj.GetManagedFields() {
+		out = append(out, Writer{f.Manager, string(f.Operation), f.Subresource, f.Time})
+	}
+	return out
+}
