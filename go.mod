@@ -3,6 +3,7 @@ module github.com/kubectl-reconcile/kubectl-reconcile
 go 1.26.0
 
 require (
+	github.com/awalterschulze/gographviz v2.0.3+incompatible
 	github.com/fatih/color v1.19.0
 	github.com/fluxcd/cli-utils v1.2.3
 	github.com/google/go-cmp v0.7.0

@@ -1,0 +1,205 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/mattn/go-runewidth"
+)
+
+// rollout is the tree of a Deployment of which a pod cannot start.
+func rollout() *TreeItem {
+	return &TreeItem{
+		Label: "Deployment/web", Namespace: "shop", Ready: "2/3", Status: "InProgress", Tone: ToneChange, Generation: "3/4", Drift: ToneChange, Age: "12m",
+		Reason: "2 of 3 updated pods available: ImagePullBackOff on web-7d4b9c-x1",
+		Children: []*TreeItem{
+			{
+				Label: "ReplicaSet/web-7d4b9c", Namespace: "shop", Asked: true, Ready: "2/3", Status: "InProgress", Tone: ToneChange, Generation: "2", Age: "3m",
+				Reason: "ImagePullBackOff on web-7d4b9c-x1",
+				Children: []*TreeItem{
+					{Label: "Pod/web-7d4b9c-x1", Namespace: "shop", Ready: "0/1", Status: "Failed", Tone: ToneTrouble, Reason: "ImagePullBackOff: nginx:nope", Generation: "1", Age: "3m"},
+					{Label: "Pod (2)", Namespace: "shop", Ready: "2/2", Status: "Current", Generation: "1", Age: "3m"},
+				},
+			},
+			{Label: "ReplicaSet (10)", Namespace: "shop", Ready: "0/0", Status: "Current", Reason: "scaled to 0"},
+			{Label: "Service/web", Namespace: "shop", Dotted: true, Note: "selects it", Status: "Current"},
+		},
+	}
+}
+
+func TestTree(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		items  []*TreeItem
+		o      TreeOptions
+		want   string
+		reason string
+	}{
+		{"nothing", nil, TreeOptions{Namespaces: true}, "", "no items, no header"},
+		{"rollout", []*TreeItem{rollout()}, TreeOptions{}, `
+NAME                         READY   STATUS       REASON                                                             GEN   AGE
+Deployment/web               2/3     InProgress   2 of 3 updated pods available: ImagePullBackOff on web-7d4b9c-x1   3/4   12m
+├─ReplicaSet/web-7d4b9c  ◀   2/3     InProgress   ImagePullBackOff on web-7d4b9c-x1                                  2     3m
+│ ├─Pod/web-7d4b9c-x1        0/1     Failed       ImagePullBackOff: nginx:nope                                       1     3m
+│ └─Pod (2)                  2/2     Current                                                                         1     3m
+├─ReplicaSet (10)            0/0     Current      scaled to 0                                                        -     -
+└┄Service/web  selects it    -       Current                                                                         -     -
+`, "guides, the mark, the dotted tie; dashes where there is nothing to say, but not in prose"},
+		{"ASCII", []*TreeItem{rollout()}, TreeOptions{ASCII: true, Width: 100}, strings.ReplaceAll(`
+NAME                              READY  STATUS      REASON                                 GEN  AGE
+Deployment/web                    2/3    InProgress  2 of 3 updated pods available: Ima...  3/4  12m
+|-ReplicaSet/web-7d4b9c  (asked)  2/3    InProgress  ImagePullBackOff on web-7d4b9c-x1      2    3m
+| |-Pod/web-7d4b9c-x1             0/1    Failed      ImagePullBackOff: nginx:nope           1    3m
+| \-Pod (2)                       2/2    Current                                            1    3m
+|-ReplicaSet (10)                 0/0    Current     scaled to 0                            -    -
+\.Service/web  selects it         -      Current                                            -    -
+`, "\\", "`"), "not a letter beyond ASCII, not even where a reason is cut"},
+		{"80 cells", []*TreeItem{rollout()}, TreeOptions{Width: 80}, `
+NAME                        READY  STATUS      REASON                   GEN  AGE
+Deployment/web              2/3    InProgress  2 of 3 updated pods av…  3/4  12m
+├─ReplicaSet/web-7d4b9c  ◀  2/3    InProgress  ImagePullBackOff on we…  2    3m
+│ ├─Pod/web-7d4b9c-x1       0/1    Failed      ImagePullBackOff: ngin…  1    3m
+│ └─Pod (2)                 2/2    Current                              1    3m
+├─ReplicaSet (10)           0/0    Current     scaled to 0              -    -
+└┄Service/web  selects it   -      Current                              -    -
+`, "columns move together, and reasons alone are cut"},
+		{"60 cells", []*TreeItem{rollout()}, TreeOptions{Width: 60}, `
+NAME                        READY  STATUS      REASON
+Deployment/web              2/3    InProgress  2 of 3 updat…
+├─ReplicaSet/web-7d4b9c  ◀  2/3    InProgress  ImagePullBac…
+│ ├─Pod/web-7d4b9c-x1       0/1    Failed      ImagePullBac…
+│ └─Pod (2)                 2/2    Current
+├─ReplicaSet (10)           0/0    Current     scaled to 0
+└┄Service/web  selects it   -      Current
+`, "columns go that say least, before a reason is too short to be one"},
+		{"40 cells", []*TreeItem{rollout()}, TreeOptions{Width: 40}, `
+NAME                        STATUS
+Deployment/web              InProgress
+├─ReplicaSet/web-7d4b9c  ◀  InProgress
+│ ├─Pod/web-7d4b9c-x1       Failed
+│ └─Pod (2)                 Current
+├─ReplicaSet (10)           Current
+└┄Service/web  selects it   Current
+`, "names and states stay"},
+		{"namespaces", []*TreeItem{{Label: "A/a", Namespace: "x", Children: []*TreeItem{{Label: "B/b"}}}}, TreeOptions{}, `
+NAMESPACE   NAME    READY   STATUS   REASON   GEN   AGE
+x           A/a     -       -                 -     -
+-           └─B/b   -       -                 -     -
+`, "several namespaces have a column"},
+		{"one namespace", []*TreeItem{{Label: "A/a", Namespace: "x"}}, TreeOptions{Namespaces: true}, `
+NAMESPACE   NAME   READY   STATUS   REASON   GEN   AGE
+x           A/a    -       -                 -     -
+`, "asked for, as by -A"},
+		{"more columns", []*TreeItem{{Label: "A/a", More: []string{"kubectl", ""}}, {Label: "B (2)"}}, TreeOptions{More: []string{"LAST WRITER", "WRITTEN"}}, `
+NAME    READY   STATUS   REASON   GEN   AGE   LAST WRITER   WRITTEN
+A/a     -       -                 -     -     kubectl       -
+B (2)   -       -                 -     -     -             -
+`, "columns of -o wide, empty for rows that have none"},
+		{"hostile", []*TreeItem{{Label: "A/a\x1b[31m", Note: "n\n", Ready: "\t", Status: "s\x07", Reason: "r\u202er", Generation: "\n", Age: "\x00", Namespace: "n\x1b"}}, TreeOptions{Namespaces: true}, `
+NAMESPACE   NAME             READY   STATUS   REASON   GEN   AGE
+n^[         A/a^[[31m  n⏎            s�       r�r      ⏎     �
+`, "no text commands the terminal"},
+		{"wide letters", []*TreeItem{{Label: "A/日本", Status: "ok", Reason: "理由理由理由理由理由", Children: []*TreeItem{{Label: "B/b", Status: "ok"}}}}, TreeOptions{Width: 50}, `
+NAME    READY  STATUS  REASON             GEN  AGE
+A/日本  -      ok      理由理由理由理由…  -    -
+└─B/b   -      ok                         -    -
+`, "letters of two cells are measured and cut as such"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := Tree(&out, tt.items, tt.o); err != nil {
+				t.Fatal(err)
+			}
+			got := out.String()
+			want := strings.TrimPrefix(tt.want, "\n")
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+			for line := range strings.Lines(out.String()) {
+				if tt.o.Width > 0 && runewidth.StringWidth(strings.TrimRight(line, "\n")) > tt.o.Width {
+					t.Errorf("%s: wider than %d cells: %q", tt.reason, tt.o.Width, line)
+				}
+			}
+		})
+	}
+}
+
+func TestTreeIsAsNarrowAsItsNames(t *testing.T) {
+	lines := TreeLines([]*TreeItem{{Label: "Deployment/a-name-longer-than-the-terminal-is-wide", Namespace: "a", Status: "Current", Reason: "fine"}, {Label: "B/b", Namespace: "b"}}, TreeOptions{Width: 20})
+	want := []string{
+		"NAME                                            STATUS",
+		"Deployment/a-name-longer-than-the-terminal-is-wide  Current",
+	}
+	want[0] = "NAME" + strings.Repeat(" ", len("Deployment/a-name-longer-than-the-terminal-is-wide")-2) + "STATUS"
+	if diff := cmp.Diff(want, lines[:2]); diff != "" {
+		t.Errorf("a name is never cut, whatever the terminal (-want +got):\n%s", diff)
+	}
+}
+
+func TestTreeColours(t *testing.T) {
+	p := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
+	lines := TreeLines([]*TreeItem{rollout()}, TreeOptions{Palette: p, Width: 80})
+	plain := TreeLines([]*TreeItem{rollout()}, TreeOptions{Width: 80})
+	for i := range lines {
+		if got := colour.ReplaceAllString(lines[i], ""); got != plain[i] {
+			t.Errorf("colours move the text:\n%s\n%s", plain[i], got)
+		}
+	}
+	for _, want := range []string{p.Dim("│ ├─"), p.Change("InProgress"), p.Trouble("Failed"), p.Trouble("ImagePullBackOff: ngin…"), p.Change("3/4"), p.Strong("◀"), p.Dim("  selects it")} {
+		if !strings.Contains(strings.Join(lines, "\n"), want) {
+			t.Errorf("%q is not there in:\n%q", want, lines)
+		}
+	}
+	if strings.Contains(strings.Join(lines, "\n"), p.Change("Current")) {
+		t.Error("what is well is coloured, too")
+	}
+}
+
+func TestTreeEndsWithItsReader(t *testing.T) {
+	var many []*TreeItem
+	for range 10_000 {
+		many = append(many, &TreeItem{Label: "A/a"})
+	}
+	if err := Tree(&brokenWriter{100}, many, TreeOptions{}); !errors.Is(err, errBroken) {
+		t.Errorf("writing fails, and yet: %v", err)
+	}
+}
+
+func TestASCIIOnly(t *testing.T) {
+	for _, tt := range []struct {
+		env    map[string]string
+		system string
+		want   bool
+		reason string
+	}{
+		{map[string]string{"LANG": "en_US.UTF-8"}, "linux", false, "the usual case"},
+		{map[string]string{"LANG": "C.utf8"}, "linux", false, "another spelling"},
+		{map[string]string{"LANG": "de_DE.ISO-8859-1"}, "linux", true, "letters of one byte"},
+		{map[string]string{"LANG": "en_US.UTF-8", "LC_ALL": "C"}, "linux", true, "LC_ALL wins"},
+		{map[string]string{"LANG": "C", "LC_CTYPE": "C.UTF-8"}, "linux", false, "LC_CTYPE is about letters, and wins over LANG"},
+		{nil, "linux", true, "without a locale it is that of POSIX"},
+		{nil, "windows", false, "there are no locales in the environment, and terminals know Unicode"},
+		{map[string]string{"LANG": "C"}, "windows", true, "said in the environment"},
+	} {
+		if got := asciiOnly(func(name string) string { return tt.env[name] }, tt.system); got != tt.want {
+			t.Errorf("%v on %s: %t: %s", tt.env, tt.system, got, tt.reason)
+		}
+	}
+}
+
+func BenchmarkTree(b *testing.B) {
+	items := make([]*TreeItem, 10_000)
+	for i := range items {
+		items[i] = &TreeItem{Label: fmt.Sprintf("Pod/web-7d4b9c-%d", i), Namespace: "shop", Ready: "1/1", Status: "Current", Generation: "1", Age: "3m"}
+	}
+	for b.Loop() {
+		if err := Tree(&bytes.Buffer{}, items, TreeOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
