@@ -8,9 +8,9 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// The blanks between two columns: as kubectl has them, and on a terminal that is too narrow for that.
+// columnGap are the blanks between two columns, as kubectl has them; a tree that is too wide for the terminal has fewer.
 const (
-	wideGap   = 3
+	columnGap = "   "
 	narrowGap = 2
 )
 
@@ -55,7 +55,7 @@ type treeLayout struct {
 
 // treeLines lays out a tree, and yields its lines, the header first.
 func treeLines(items []*TreeItem, o TreeOptions) iter.Seq[string] {
-	l := &treeLayout{TreeOptions: o, guides: guidesOf(o.ASCII), gap: wideGap, wide: &runewidth.Condition{StrictEmojiNeutral: true}}
+	l := &treeLayout{TreeOptions: o, guides: guidesOf(o.ASCII), gap: len(columnGap), wide: &runewidth.Condition{StrictEmojiNeutral: true}}
 	for _, item := range items {
 		l.add(item, "", "")
 	}
