@@ -35,6 +35,7 @@ type Cluster struct {
 	options  Options
 	ca       *authority
 	port     int
+	etcdPort int
 }
 
 // startTimeout is generous: a machine that runs other tests at once takes many times the five seconds that are usual.
@@ -83,10 +84,10 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.port = ports[0]
+	c.port, c.etcdPort = ports[0], ports[1]
 	for _, step := range []func(context.Context) error{
-		func(context.Context) error { return c.startEtcd(ports[1], ports[2]) },
-		func(context.Context) error { return c.startAPIServer(ports[1]) },
+		func(context.Context) error { return c.startEtcd(ports[2]) },
+		func(context.Context) error { return c.startAPIServer() },
 		c.awaitAPIServer,
 		c.startControllers,
 		c.startScheduler,
@@ -122,6 +123,9 @@ func (c *Cluster) Config() *rest.Config {
 		TLSClientConfig: rest.TLSClientConfig{CAData: slices.Clone(c.ca.pem)},
 	}
 }
+
+// Etcd is the address of the store, which asks nobody for a password.
+func (c *Cluster) Etcd() string { return "http://127.0.0.1:" + strconv.Itoa(c.etcdPort) }
 
 func (c *Cluster) url() string { return "https://" + c.address() }
 

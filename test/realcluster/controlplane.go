@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func (c *Cluster) startEtcd(clientPort, peerPort int) error {
-	client := "http://127.0.0.1:" + strconv.Itoa(clientPort)
+func (c *Cluster) startEtcd(peerPort int) error {
+	client := c.Etcd()
 	peer := "http://127.0.0.1:" + strconv.Itoa(peerPort)
 	_, err := c.home.start("etcd", nil, c.programs.Path("etcd"),
 		"--data-dir", filepath.Join(c.home.dir, "etcd"),
@@ -40,13 +40,13 @@ rules:
 // ServiceRange is where Services get their addresses from: the embedded API's is the same.
 const ServiceRange = "10.96.0.0/12"
 
-func (c *Cluster) startAPIServer(etcdPort int) error {
+func (c *Cluster) startAPIServer() error {
 	dir := c.home.dir
 	if err := errors.Join(c.writeUsers(), writeFile(dir, "audit-policy.yaml", []byte(auditPolicy))); err != nil {
 		return err
 	}
 	_, err := c.home.start("kube-apiserver", nil, c.programs.Path("kube-apiserver"),
-		"--etcd-servers=http://127.0.0.1:"+strconv.Itoa(etcdPort),
+		"--etcd-servers="+c.Etcd(),
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(c.port),
 		"--advertise-address=192.0.2.1", // goes into the Endpoints of the Service kubernetes, where a loopback address is refused
 		"--tls-cert-file="+filepath.Join(dir, "server.crt"), "--tls-private-key-file="+filepath.Join(dir, "server.key"),

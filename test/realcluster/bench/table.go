@@ -3,8 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/figures"
 )
 
 // table prints medians, and how many times less the second side takes.
@@ -20,15 +21,6 @@ func table(out io.Writer, sides []side, measured [][]measurement) {
 }
 
 func row[T int | time.Duration](out io.Writer, what string, measured [][]measurement, of func(measurement) T, text func(T) string) {
-	upstream, embedded := median(measured[0], of), median(measured[1], of)
+	upstream, embedded := figures.Median(measured[0], of), figures.Median(measured[1], of)
 	fmt.Fprintf(out, "| %s | %s | %s | ÷ %.1f |\n", what, text(upstream), text(embedded), float64(upstream)/float64(embedded))
-}
-
-func median[T int | time.Duration](of []measurement, value func(measurement) T) T {
-	values := make([]T, 0, len(of))
-	for _, m := range of {
-		values = append(values, value(m))
-	}
-	slices.Sort(values)
-	return values[len(values)/2]
 }

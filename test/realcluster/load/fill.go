@@ -15,10 +15,10 @@ import (
 
 // A family is a Deployment with all that it owns.
 const (
-	oldReplicaSets = 10 // scaled to 0, as many as a Deployment keeps by default
-	pods           = 10 // of the ReplicaSet that is not old
+	revisions = 11 // a ReplicaSet each; all but the last are scaled to 0: as many old ones as a Deployment keeps by default
+	pods      = 10 // of the last ReplicaSet
 	// FamilySize is how many objects a Deployment, its ReplicaSets and its pods are.
-	FamilySize = 1 + oldReplicaSets + 1 + pods
+	FamilySize = 1 + revisions + pods
 )
 
 // Options say how much there shall be.
@@ -30,8 +30,16 @@ type Options struct {
 	Namespaces int
 	// Prefix begins the names of namespaces.
 	Prefix string
+	// First is the number of the first Deployment: as many as were made before, to make more. The n-th Deployment of all is
+	// called web-000n and belongs to the namespace of number n modulo Namespaces.
+	First int
+	// Owners are the owners of the n-th Deployment; it may be nil.
+	Owners func(n int) []metav1.OwnerReference
 	// Parallel is how many Deployments are made at a time.
 	Parallel int
+	// Etcd is the address of the API server's store. If it is given, only one Deployment and what it owns are made by the
+	// API; their like are written to the store, as the API server would have: many times faster.
+	Etcd string
 	// Made is called with the number of objects made so far, from many goroutines; it may be nil.
 	Made func(objects int)
 }
@@ -43,6 +51,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("the number of objects, %d, is not positive", o.Objects)
 	case o.Namespaces <= 0:
 		return fmt.Errorf("the number of namespaces, %d, is not positive", o.Namespaces)
+	case o.First < 0:
+		return fmt.Errorf("the number of the first Deployment, %d, is negative", o.First)
 	case o.Parallel <= 0:
 		return fmt.Errorf("the number of Deployments at a time, %d, is not positive", o.Parallel)
 	case o.Prefix == "":
@@ -72,14 +82,26 @@ func Fill(ctx context.Context, config *rest.Config, o Options) (int, error) {
 			return 0, err
 		}
 	}
+	f := &filler{client: client, made: o.Made, owners: o.Owners}
+	if o.Etcd != "" {
+		err = f.fillStore(ctx, o)
+	} else {
+		err = f.fillAPI(ctx, o)
+	}
+	return int(f.count.Load()), err
+}
+
+// fillAPI makes all objects by requests.
+func (f *filler) fillAPI(ctx context.Context, o Options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(o.Parallel)
-	f := &filler{client: client, made: o.Made}
-	for n := range o.Families() {
-		group.Go(func() error { return f.family(ctx, o.namespace(n%o.Namespaces), n) })
+	for n := o.First; n < o.First+o.Families(); n++ {
+		group.Go(func() error {
+			_, err := f.family(ctx, o.namespace(n), n)
+			return err
+		})
 	}
-	err = group.Wait()
-	return int(f.count.Load()), err
+	return group.Wait()
 }
 
 func (o Options) namespace(n int) string { return fmt.Sprintf("%s-%d", o.Prefix, n%o.Namespaces+1) }

@@ -51,7 +51,7 @@ func checkNamespace(t *testing.T, client kubernetes.Interface, namespace string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(deployments.Items) != 2 || len(sets.Items) != 2*(oldReplicaSets+1) || len(list.Items) != 2*pods {
+	if len(deployments.Items) != 2 || len(sets.Items) != 2*(revisions) || len(list.Items) != 2*pods {
 		t.Fatalf("%s has %d Deployments, %d ReplicaSets and %d pods", namespace, len(deployments.Items), len(sets.Items), len(list.Items))
 	}
 	owned := map[types.UID]int{}
@@ -74,7 +74,7 @@ func checkNamespace(t *testing.T, client kubernetes.Interface, namespace string)
 
 func checkDeployment(t *testing.T, d *appsv1.Deployment, owned map[types.UID]int) {
 	t.Helper()
-	if owned[d.UID] != oldReplicaSets+1 || d.Status.ReadyReplicas != pods || d.Status.ObservedGeneration != d.Generation {
+	if owned[d.UID] != revisions || d.Status.ReadyReplicas != pods || d.Status.ObservedGeneration != d.Generation {
 		t.Errorf("Deployment %s owns %d ReplicaSets; its status is %+v", d.Name, owned[d.UID], d.Status)
 	}
 }

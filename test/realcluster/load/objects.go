@@ -28,12 +28,12 @@ func deployment(n int) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name(n), Labels: labels,
-			Annotations: map[string]string{"deployment.kubernetes.io/revision": fmt.Sprint(oldReplicaSets + 1)},
+			Annotations: map[string]string{"deployment.kubernetes.io/revision": fmt.Sprint(revisions)},
 		},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: template(labels, oldReplicaSets+1),
+			Template: template(labels, revisions),
 		},
 	}
 }
@@ -70,11 +70,14 @@ func container(name string, revision int, port int32) corev1.Container {
 	}
 }
 
-// replicaSet is that of a revision of the n-th Deployment.
-func replicaSet(owner *appsv1.Deployment, n, revision, replicas int) *appsv1.ReplicaSet {
+// replicaSet is that of a revision of the n-th Deployment, which is scaled to 0 unless it is the last.
+func replicaSet(owner *appsv1.Deployment, n, revision int) *appsv1.ReplicaSet {
 	id := hash(n, revision)
 	labels := map[string]string{"app": owner.Name, "pod-template-hash": id}
-	wanted := int32(replicas) //nolint:gosec // G115: a few
+	wanted := int32(0)
+	if revision == revisions {
+		wanted = pods
+	}
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: owner.Name + "-" + id, Labels: labels,

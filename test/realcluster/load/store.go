@@ -1,0 +1,115 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// fillStore makes the first family by requests, and writes the others to the store like it, each in one transaction.
+func (f *filler) fillStore(ctx context.Context, o Options) (err error) {
+	first, err := f.family(ctx, o.namespace(o.First), o.First)
+	if err != nil {
+		return err
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{o.Etcd}, Context: ctx})
+	if err != nil {
+		return fmt.Errorf("making a client of the store at %s: %w", o.Etcd, err)
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(o.Parallel)
+	for n := o.First + 1; n < o.First+o.Families(); n++ {
+		group.Go(func() error {
+			puts, err := first.like(f, o.namespace(n), n).puts()
+			if err != nil {
+				return err
+			}
+			if _, err := client.Txn(ctx).Then(puts...).Commit(); err != nil {
+				return fmt.Errorf("writing Deployment %d and what it owns to the store: %w", n, err)
+			}
+			f.add(len(puts))
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// like is the n-th family, as f.family would have made it: it differs from first in names, identifiers and addresses.
+func (first *family) like(f *filler, namespace string, n int) *family {
+	made := &family{deployment: first.deployment.DeepCopy()}
+	fresh := f.deployment(n)
+	renew(&made.deployment.ObjectMeta, fresh.ObjectMeta, namespace)
+	made.deployment.Spec.Selector, made.deployment.Spec.Template.Labels = fresh.Spec.Selector, fresh.Spec.Template.Labels
+	made.deployment.Status = deploymentStatus(made.deployment)
+	for i, set := range first.sets {
+		set, fresh := set.DeepCopy(), replicaSet(made.deployment, n, i+1)
+		renew(&set.ObjectMeta, fresh.ObjectMeta, namespace)
+		set.Spec.Selector, set.Spec.Template.Labels = fresh.Spec.Selector, fresh.Spec.Template.Labels
+		made.sets = append(made.sets, set)
+	}
+	for i, p := range first.pods {
+		p := p.DeepCopy()
+		renew(&p.ObjectMeta, pod(made.sets[revisions-1], n, i).ObjectMeta, namespace)
+		old := p.Status.PodIP
+		p.Status = podStatus(p, n*pods+i)
+		rekey(&p.ObjectMeta, old, p.Status.PodIP)
+		made.pods = append(made.pods, p)
+	}
+	return made
+}
+
+// renew makes meta that of another object with as many owners, and such as is stored.
+func renew(meta *metav1.ObjectMeta, fresh metav1.ObjectMeta, namespace string) {
+	for i, owner := range meta.OwnerReferences {
+		rekey(meta, string(owner.UID), string(fresh.OwnerReferences[i].UID))
+	}
+	meta.Name, meta.Namespace, meta.UID, meta.ResourceVersion = fresh.Name, namespace, uuid.NewUUID(), ""
+	meta.Labels, meta.OwnerReferences = fresh.Labels, fresh.OwnerReferences
+}
+
+// rekey changes what an element of a list is called by in managedFields.
+func rekey(meta *metav1.ObjectMeta, from, to string) {
+	for _, fields := range meta.ManagedFields {
+		fields.FieldsV1.Raw = bytes.ReplaceAll(fields.FieldsV1.Raw, []byte(`\"`+from+`\"`), []byte(`\"`+to+`\"`))
+	}
+}
+
+// puts are what stores the family, under the keys that a kube-apiserver uses unless it is told otherwise.
+func (made *family) puts() ([]clientv3.Op, error) {
+	objects := map[string]runtime.Object{key("deployments", made.deployment): made.deployment}
+	for _, rs := range made.sets {
+		objects[key("replicasets", rs)] = rs
+	}
+	for _, p := range made.pods {
+		objects[key("pods", p)] = p
+	}
+	stored := scheme.Codecs.EncoderForVersion(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme),
+		schema.GroupVersions{appsv1.SchemeGroupVersion, corev1.SchemeGroupVersion})
+	var puts []clientv3.Op
+	for key, object := range objects {
+		data, err := runtime.Encode(stored, object)
+		if err != nil {
+			return nil, fmt.Errorf("encoding %s: %w", key, err)
+		}
+		puts = append(puts, clientv3.OpPut(key, string(data)))
+	}
+	return puts, nil
+}
+
+func key(resource string, o metav1.Object) string {
+	return "/registry/" + resource + "/" + o.GetNamespace() + "/" + o.GetName()
+}
