@@ -1,0 +1,136 @@
+package ownertree
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// leaving is how an owner goes.
+type leaving int
+
+const (
+	staying   leaving = iota
+	vanishing         // and its dependents then refer to nothing
+	waiting           // for its dependents to go first
+	orphaning         // after its dependents have lost their references to it
+)
+
+// futures says which nodes of a graph will go.
+type futures struct {
+	graph *Graph
+	going map[*Node]leaving
+}
+
+// prospects are the references of a node as classifyReferences of the garbage collector sorts them, when all is over that
+// happens to the owners.
+type prospects struct {
+	// solid, unknown and stuck are the first reference of the sort; nil if there is none.
+	solid, unknown, stuck *Owner
+	lost, orphaned        []*Owner
+	// waited says that an owner waits for the node to go.
+	waited bool
+}
+
+// future works out who goes. It begins with who is being deleted, or whose owners are not there, and follows the dependents;
+// each is looked at again only when one of its owners has turned out to go.
+func (g *Graph) future() *futures {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.futures != nil {
+		return g.futures
+	}
+	f := &futures{graph: g, going: map[*Node]leaving{}}
+	var next []*Node
+	for _, n := range slices.Backward(g.nodes) {
+		if n.Deleting != nil || len(n.Owners) > 0 {
+			next = append(next, n)
+		}
+	}
+	for len(next) > 0 {
+		n := next[len(next)-1]
+		next = next[:len(next)-1]
+		if f.going[n] != staying {
+			continue
+		}
+		if way := f.way(n); way != staying {
+			f.going[n] = way
+			next = append(next, n.Dependents...)
+		}
+	}
+	g.futures = f
+	return f
+}
+
+// way is how the node goes, if it does.
+func (f *futures) way(n *Node) leaving {
+	switch {
+	case n.orphans():
+		return orphaning
+	case n.waits():
+		return waiting
+	case n.Deleting != nil:
+		return vanishing
+	}
+	fate := f.fate(n)
+	if fate.Action != Deleted {
+		return staying
+	}
+	switch fate.Policy {
+	case metav1.DeletePropagationOrphan:
+		return orphaning
+	case metav1.DeletePropagationForeground:
+		return waiting
+	default:
+		return vanishing
+	}
+}
+
+func (f *futures) prospects(n *Node) prospects {
+	var p prospects
+	for i := range n.Owners {
+		o := &n.Owners[i]
+		switch {
+		case o.Impossible || o.Verdict == UnmappableKind:
+			p.stuck = firstOf(p.stuck, o)
+		case o.Dangling():
+			p.lost = append(p.lost, o)
+		case o.Node == nil:
+			p.unknown = firstOf(p.unknown, o)
+		case f.going[o.Node] == orphaning:
+			p.orphaned = append(p.orphaned, o)
+		case f.going[o.Node] != staying:
+			p.waited = p.waited || f.going[o.Node] == waiting
+			p.lost = append(p.lost, o)
+		default:
+			p.solid = firstOf(p.solid, o)
+		}
+	}
+	return p
+}
+
+func firstOf(known, o *Owner) *Owner {
+	if known != nil {
+		return known
+	}
+	return o
+}
+
+// first is the reference to tell people about.
+func (p *prospects) first() *Owner { return slices.Concat(p.lost, p.orphaned)[0] }
+
+// stripped are the references that go. They are taken away by uid, and so others with the same uid go with them.
+func (p *prospects) stripped(n *Node) []metav1.OwnerReference {
+	uids := map[types.UID]bool{}
+	for _, o := range slices.Concat(p.lost, p.orphaned) {
+		uids[o.UID] = true
+	}
+	var out []metav1.OwnerReference
+	for i := range n.Owners {
+		if uids[n.Owners[i].UID] {
+			out = append(out, n.Owners[i].OwnerReference)
+		}
+	}
+	return out
+}

@@ -1,0 +1,154 @@
+package ownertree
+
+import (
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+// Graph is what was read of a cluster, linked by owner references. Add, Confirm and Ascend change it and must not
+// be called while anything else is; everything else may be called concurrently.
+type Graph struct {
+	kinds *cluster.Kinds
+	scope Scope
+	// unread are the targets of the scope that could not be listed.
+	unread map[unreadKey]bool
+	// shared has one copy of each kind.
+	shared map[schema.GroupResource]*cluster.Kind
+	lookup map[ownerKind]ownerKindResult
+
+	nodes []*Node // sorted
+	at    map[place]*Node
+	uids  map[types.UID]*Node
+	// open are the references whose owner was not found, by where it should be.
+	open map[place][]openReference
+	// answers are what live reads of owners gave: nil if something was there.
+	answers map[place]error
+	// misfits are nodes that refer to the uid of a node which is not their owner.
+	misfits    map[*Node][]*Node
+	incomplete []cluster.Incomplete
+
+	mu      sync.Mutex // guards futures
+	futures *futures   // nil until somebody asks, and after every change
+}
+
+// place is where an object is, whatever its uid.
+type place struct {
+	kind            *cluster.Kind
+	namespace, name string
+}
+
+type unreadKey struct {
+	resource  schema.GroupResource
+	namespace string
+}
+
+// openReference is node.Owners[index].
+type openReference struct {
+	node  *Node
+	index int
+}
+
+func newGraph(kinds *cluster.Kinds, scope Scope) *Graph {
+	g := &Graph{
+		kinds: kinds, scope: scope,
+		unread: map[unreadKey]bool{},
+		shared: map[schema.GroupResource]*cluster.Kind{},
+		lookup: map[ownerKind]ownerKindResult{},
+		at:     map[place]*Node{}, uids: map[types.UID]*Node{},
+		open: map[place][]openReference{}, answers: map[place]error{},
+		misfits: map[*Node][]*Node{},
+	}
+	for _, kind := range kinds.All() {
+		g.share(kind)
+	}
+	return g
+}
+
+// Find returns the object, whatever the version of kind; nil if it is not in the graph.
+func (g *Graph) Find(kind cluster.Kind, namespace, name string) *Node {
+	shared, ok := g.shared[kind.GroupResource()]
+	if !ok {
+		return nil
+	}
+	return g.at[place{shared, namespace, name}]
+}
+
+// ByUID returns the object with the uid; nil if it is not in the graph.
+func (g *Graph) ByUID(uid types.UID) *Node { return g.uids[uid] }
+
+// Nodes returns all objects, sorted by Node.Compare. The slice is the graph's.
+func (g *Graph) Nodes() []*Node { return g.nodes }
+
+// Incomplete returns what could not be read, discovery included, sorted.
+func (g *Graph) Incomplete() []cluster.Incomplete {
+	return cluster.SortIncomplete(append(g.kinds.Incomplete(), g.incomplete...))
+}
+
+// Covers says whether the lists that the graph was made of hold all dependents of the node: those of a namespaced object are
+// in its namespace, those of others anywhere. Kinds in Incomplete are missing all the same.
+func (g *Graph) Covers(n *Node) bool {
+	if n.Kind.Namespaced {
+		return g.scope.includes(n.Namespace)
+	}
+	return !g.scope.Nothing && g.scope.Namespaces == nil
+}
+
+// Roots returns the objects that no object of the graph owns, sorted: the tops of the forest. Of objects that own each other
+// in a circle, with nobody above, it is one.
+func (g *Graph) Roots() []*Node {
+	return sources(g.nodes, func(n *Node) []*Node { return n.Dependents })
+}
+
+// Add puts an object that was read by itself into the graph and returns its node. One that is there already stays as it is.
+func (g *Graph) Add(kind cluster.Kind, object *metav1.PartialObjectMetadata) *Node {
+	shared := g.share(kind)
+	if n := g.at[place{shared, object.Namespace, object.Name}]; n != nil && n.UID == object.UID {
+		return n
+	}
+	n := (&builder{graph: g}).node(shared, object)
+	if known := g.insert(n); known != n {
+		return known
+	}
+	at, _ := slices.BinarySearchFunc(g.nodes, n, (*Node).Compare)
+	g.nodes = slices.Insert(g.nodes, at, n)
+	g.judgeAll(n)
+	for i := range n.Owners {
+		if owner := n.Owners[i].Node; owner != nil {
+			slices.SortFunc(owner.Dependents, (*Node).Compare)
+		}
+	}
+	g.answer(place{shared, n.Namespace, n.Name}, nil)
+	return n
+}
+
+// insert makes the node known by its place and uid. A uid that another node has is the same object, served as another kind:
+// it returns that node.
+func (g *Graph) insert(n *Node) *Node {
+	at := place{n.Kind, n.Namespace, n.Name}
+	if same := g.uids[n.UID]; same != nil && n.UID != "" {
+		g.at[at] = same
+		return same
+	}
+	g.at[at] = n
+	if n.UID != "" {
+		g.uids[n.UID] = n
+	}
+	g.futures = nil
+	return n
+}
+
+// share returns the one copy of the kind, whatever its version: that of the preferred one.
+func (g *Graph) share(kind cluster.Kind) *cluster.Kind {
+	shared, ok := g.shared[kind.GroupResource()]
+	if !ok {
+		shared = &kind
+		g.shared[kind.GroupResource()] = shared
+	}
+	return shared
+}
