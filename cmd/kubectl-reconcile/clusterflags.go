@@ -86,6 +86,7 @@ func usageWith(title string, set *pflag.FlagSet) func(*cobra.Command) error {
 type connection struct {
 	config    *rest.Config
 	namespace string // of -n, else of the context
+	enforced  bool   // -n was given
 	context   string // empty: the plugin runs in a pod, or flags alone say where the cluster is
 	user      string // by its name in the kubeconfig; empty if there is none
 	program   string // as a user calls it
@@ -120,7 +121,7 @@ func (f *clusterFlags) connect(streams genericiooptions.IOStreams) (*connection,
 			return nil, err
 		}
 	}
-	if c.namespace, _, err = loader.Namespace(); err != nil {
+	if c.namespace, c.enforced, err = loader.Namespace(); err != nil {
 		return nil, brokenKubeconfig(err)
 	}
 	f.tune(c.config, streams)

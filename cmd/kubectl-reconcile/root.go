@@ -24,7 +24,9 @@ func run(ctx context.Context, argv []string, streams genericiooptions.IOStreams)
 	root := newRoot(name, streams)
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
-		printError(streams.ErrOut, err)
+		if err := withoutFound(err); err != nil {
+			printError(streams.ErrOut, err)
+		}
 		return 1
 	}
 	return 0
@@ -59,7 +61,7 @@ cluster, and see why every reconcile happened, what it decided and what it wrote
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.AddCommand(newRunCommand(streams), newSandboxCommand(streams), newVersionCommand(streams))
+	root.AddCommand(newStatusCommand(streams), newRunCommand(streams), newSandboxCommand(streams), newVersionCommand(streams))
 	return root
 }
 

@@ -187,8 +187,9 @@ func appendTarget(list []target, one target) []target {
 	return append(list, one)
 }
 
-// fromFiles finds the objects that the files name, each in its own namespace, else in the one given.
-func (f *targetFlags) fromFiles(stdin io.Reader, kinds *cluster.Kinds, namespace string) ([]target, error) {
+// fromFiles finds the objects that the files name, each in its own namespace, else in that of the command line. The error
+// joins those of objects that cannot be looked for; the others are there all the same.
+func (f *targetFlags) fromFiles(stdin io.Reader, kinds *cluster.Kinds, c *connection) ([]target, error) {
 	manifests, err := f.manifests.read(stdin)
 	if err != nil {
 		return nil, err
@@ -196,7 +197,7 @@ func (f *targetFlags) fromFiles(stdin io.Reader, kinds *cluster.Kinds, namespace
 	var out []target
 	var errs []error
 	for _, m := range manifests {
-		one, err := targetOf(m, kinds, namespace)
+		one, err := targetOf(m, kinds, c)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", m.Source, err))
 			continue
@@ -206,7 +207,7 @@ func (f *targetFlags) fromFiles(stdin io.Reader, kinds *cluster.Kinds, namespace
 	return out, errors.Join(errs...)
 }
 
-func targetOf(m runlocal.Manifest, kinds *cluster.Kinds, namespace string) (target, error) {
+func targetOf(m runlocal.Manifest, kinds *cluster.Kinds, c *connection) (target, error) {
 	gvk, name := m.Object.GroupVersionKind(), m.Object.GetName()
 	if name == "" {
 		return target{}, fmt.Errorf("the %s has no name", gvk.Kind)
@@ -218,7 +219,11 @@ func targetOf(m runlocal.Manifest, kinds *cluster.Kinds, namespace string) (targ
 	case !ok:
 		return target{}, &cluster.UnknownKindError{Name: describeKind(gvk)}
 	}
-	if own := m.Object.GetNamespace(); own != "" {
+	namespace := c.namespace
+	if own := m.Object.GetNamespace(); own != "" && kind.Namespaced {
+		if c.enforced && own != namespace {
+			return target{}, fmt.Errorf("%s %q is in namespace %q, and -n says %q", kind, name, own, namespace)
+		}
 		namespace = own
 	}
 	return newTarget(kind, namespace, name), nil

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+// compare orders targets by kind, namespace and name.
+func (t target) compare(other target) int {
+	return cmp.Or(t.Target.Compare(other.Target), cmp.Compare(t.Name, other.Name))
+}
+
+// where says where a target was looked for: ` in namespace "shop"`, or nothing for kinds without namespaces. all says that all
+// namespaces were asked for.
+func (t target) where(all bool) string {
+	switch {
+	case t.Namespace != "":
+		return fmt.Sprintf(" in namespace %q", t.Namespace)
+	case all && t.Kind.Namespaced:
+		return " in all namespaces"
+	}
+	return ""
+}
+
+// forbiddenError says in one sentence what may not be read. The targets are sorted and not none.
+func forbiddenError(targets []target, all bool) error {
+	verb := "list"
+	var names []string
+	where := ""
+	for _, t := range targets {
+		names = appendNew(names, t.Kind.GroupResource().String())
+		where = cmp.Or(where, t.where(all))
+		if t.Name != "" {
+			verb = "get"
+		}
+	}
+	hint := "`kubectl auth can-i --list` shows what is permitted"
+	if all {
+		hint += "; a single namespace, by -n, may be"
+	}
+	return withHint(fmt.Errorf("no permission to %s %s%s", verb, enumerate(names), where), hint)
+}
+
+// explainReading says why one target could not be read.
+func (c *connection) explainReading(t target, err error) error {
+	explained := c.explain(err)
+	if explained != err { //nolint:errorlint // is it the very same?
+		return explained // it is about the cluster, whatever was read
+	}
+	if t.Name != "" {
+		return fmt.Errorf("reading %s %q%s: %w", t.Kind, t.Name, t.where(false), err)
+	}
+	return fmt.Errorf("listing %s%s: %w", t.Kind.GroupResource(), t.where(false), err)
+}
+
+// explainEach explains each of the errors that err joins.
+func (c *connection) explainEach(err error) error {
+	if err == nil {
+		return nil
+	}
+	errs := flatten(err)
+	for i := range errs {
+		errs[i] = c.explain(errs[i])
+	}
+	return errors.Join(errs...)
+}
+
+// describeIncomplete says what could not be read, in a line for each cause. Texts are of the cluster, not escaped.
+func describeIncomplete(all []cluster.Incomplete) []string {
+	type cause struct{ text, message string }
+	var causes []cause
+	resources := map[cause][]string{}
+	for _, i := range all {
+		c := cause{text: incompleteText(i.Reason)}
+		if i.Reason != cluster.ReasonForbidden && i.Reason != cluster.ReasonUnauthorized {
+			c.message = i.Message
+		}
+		if _, known := resources[c]; !known {
+			causes = append(causes, c)
+		}
+		resources[c] = appendNew(resources[c], incompleteName(i))
+	}
+	slices.SortFunc(causes, func(a, b cause) int {
+		return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(resources[a][0], resources[b][0]), cmp.Compare(a.message, b.message))
+	})
+	var out []string
+	for _, c := range causes {
+		line := fmt.Sprintf("incomplete: %s %s", c.text, strings.Join(resources[c], ", "))
+		if c.message != "" {
+			line += ": " + c.message
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func incompleteText(reason string) string {
+	switch reason {
+	case cluster.ReasonForbidden:
+		return "no permission to list"
+	case cluster.ReasonUnauthorized:
+		return "not logged in for"
+	case cluster.ReasonDiscovery:
+		return "the kinds are not known of"
+	case cluster.ReasonTimeout, cluster.ReasonUnavailable:
+		return "no answer for"
+	case cluster.ReasonGone:
+		return "no longer served are"
+	}
+	return "could not list"
+}
+
+func incompleteName(i cluster.Incomplete) string {
+	switch {
+	case i.Resource == "" && i.Group == "":
+		return i.Version
+	case i.Resource == "":
+		return i.Group + "/" + i.Version
+	case i.Group == "":
+		return i.Resource
+	}
+	return i.Resource + "." + i.Group
+}

@@ -1,0 +1,231 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+)
+
+// StatusRow is an object in the table of `status`.
+type StatusRow struct {
+	Namespace, Name string
+	Created, Now    time.Time
+	inspect.Report
+	// Writer is who wrote to it last; nil if that is not known.
+	Writer *inspect.Writer
+	// Gone says that it was deleted.
+	Gone bool
+}
+
+// StatusOptions say how the table of `status` is drawn.
+type StatusOptions struct {
+	ListingOptions
+	// Namespaces shows their column.
+	Namespaces bool
+	// Wide shows what is seldom wanted, too.
+	Wide bool
+}
+
+// StatusTable writes a row an object, in the order given; nothing without rows.
+func StatusTable(w io.Writer, rows []StatusRow, o StatusOptions) error {
+	return NewStatusListing(o).Write(w, StatusCells(rows, o))
+}
+
+// NewStatusListing is the empty table of `status`, for rows that come by and by.
+func NewStatusListing(o StatusOptions) *Listing { return NewListing(o.columns(), o.ListingOptions) }
+
+func (o StatusOptions) columns() []Column {
+	var out []Column
+	if o.Namespaces {
+		out = append(out, Column{Title: "NAMESPACE"})
+	}
+	out = append(out, Column{Title: "NAME"}, Column{Title: "STATUS"})
+	if o.Wide {
+		out = append(out, Column{Title: "READY", Rank: 4})
+	}
+	out = append(out,
+		Column{Title: "REASON", Free: true},
+		Column{Title: "GEN", Rank: 2}, Column{Title: "OBSERVED", Rank: 1}, Column{Title: "DRIFT", Rank: 7},
+		Column{Title: "CONDITIONS", Free: true, Rank: 5},
+		Column{Title: "SINCE", Rank: 6}, Column{Title: "AGE", Rank: 3})
+	if o.Wide {
+		out = append(out, Column{Title: "KSTATUS", Rank: 1}, Column{Title: "WRITTEN BY", Rank: 1}, Column{Title: "WRITTEN", Rank: 1})
+	}
+	return out
+}
+
+// StatusCells are the cells of rows, for the Listing of the same options.
+func StatusCells(rows []StatusRow, o StatusOptions) [][]Cell {
+	out := make([][]Cell, len(rows))
+	for i := range rows {
+		out[i] = rows[i].cells(o)
+	}
+	return out
+}
+
+func (r *StatusRow) cells(o StatusOptions) []Cell {
+	tone := StatusTone(r.Status)
+	word := r.Status.Status
+	if r.Gone {
+		tone, word = ToneDim, "Deleted"
+	}
+	var out []Cell
+	if o.Namespaces {
+		out = append(out, Cell{Text: dash(r.Namespace)})
+	}
+	out = append(out, Cell{Text: r.Name}, Cell{word, tone})
+	if o.Wide {
+		out = append(out, Cell{Text: dash(r.Ready)})
+	}
+	out = append(out,
+		Cell{dash(r.Reason), quiet(r.Reason, tone)},
+		Cell{generation(r.Drift.Generation), ToneDim}, Cell{observed(r.Drift.Observed), ToneDim}, r.drift(),
+		r.conditions(),
+		Cell{Text: sinceText(r.Since, r.Now)}, Cell{Text: age(r.Created, r.Now)})
+	if o.Wide {
+		out = append(out, Cell{Text: dash(r.Kstatus)})
+		out = append(out, r.writer()...)
+	}
+	return out
+}
+
+// StatusTone is how much a status asks to be looked at.
+func StatusTone(s inspect.Status) Tone {
+	switch s.Status {
+	case inspect.Current:
+		return TonePlain
+	case inspect.Suspended:
+		return ToneDim
+	case inspect.InProgress, inspect.Terminating:
+		return ToneChange
+	case inspect.Unknown:
+		if s.Unreported() {
+			return ToneDim
+		}
+	}
+	return ToneTrouble
+}
+
+// quiet keeps the dash of an empty cell from being coloured.
+func quiet(text string, tone Tone) Tone {
+	if text == "" {
+		return ToneDim
+	}
+	return tone
+}
+
+func generation(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func observed(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+// drift says by how much the controller is behind. What it does not report is unknown, and never none.
+func (r *StatusRow) drift() Cell {
+	switch d := r.Drift; {
+	case d.State == inspect.Behind:
+		return Cell{fmt.Sprintf("%d behind", d.Behind()), ToneChange}
+	case r.Drifted():
+		return r.conditionDrift()
+	case d.State == inspect.Ahead:
+		return Cell{fmt.Sprintf("%d ahead", *d.Observed-d.Generation), ToneChange}
+	case d.State == inspect.InSync:
+		return Cell{"none", ToneDim}
+	case d.Generation == 0:
+		return Cell{"-", ToneDim} // there is nothing to be behind
+	}
+	return Cell{"unknown", ToneDim}
+}
+
+// conditionDrift is for objects of which only conditions are of an older generation.
+func (r *StatusRow) conditionDrift() Cell {
+	var behind []inspect.Condition
+	for _, c := range r.Conditions {
+		if c.Drift == inspect.Behind {
+			behind = append(behind, c)
+		}
+	}
+	if len(behind) == 1 && behind[0].Generation != nil {
+		return Cell{fmt.Sprintf("%s %d behind", behind[0].Type, r.Drift.Generation-*behind[0].Generation), ToneChange}
+	}
+	return Cell{fmt.Sprintf("%d conditions", len(behind)), ToneChange}
+}
+
+// conditions shows what asks for attention; where nothing does, the condition that sums the object up.
+func (r *StatusRow) conditions() Cell {
+	var parts []string
+	tone := ToneDim
+	for _, c := range r.Conditions {
+		switch {
+		case c.Bad:
+			tone = ToneTrouble
+		case c.Drift == inspect.Behind, c.Status != "True" && c.Status != "False":
+			tone = max(tone, ToneChange)
+		default:
+			continue
+		}
+		parts = append(parts, r.conditionText(c))
+	}
+	if len(parts) > 0 {
+		return Cell{strings.Join(parts, ", "), tone}
+	}
+	for _, c := range r.Conditions {
+		if c.Status == "True" && (c.Type == "Ready" || c.Type == "Available" || c.Type == "Complete") {
+			return Cell{r.conditionText(c), ToneDim}
+		}
+	}
+	return Cell{"-", ToneDim}
+}
+
+func (r *StatusRow) conditionText(c inspect.Condition) string {
+	text := c.Type + "=" + c.Status
+	if c.Reason != "" && (c.Bad || c.Status == "Unknown") {
+		text += " " + c.Reason
+	}
+	if c.Drift == inspect.Behind && c.Generation != nil {
+		text += fmt.Sprintf(" (of generation %d)", *c.Generation)
+	}
+	return text
+}
+
+func (r *StatusRow) writer() []Cell {
+	if r.Writer == nil {
+		return []Cell{{Text: "-"}, {Text: "-"}}
+	}
+	who := r.Writer.Manager
+	if r.Writer.Subresource != "" {
+		who += " (" + r.Writer.Subresource + ")"
+	}
+	return []Cell{{Text: who}, {Text: sinceText(r.Writer.Time, r.Now)}}
+}
+
+// sinceText is how long ago that was, as kubectl writes ages.
+func sinceText(t *metav1.Time, now time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return age(t.Time, now)
+}
+
+// age is the time from then to now; times to come are 0s, for clocks differ.
+func age(then, now time.Time) string {
+	if then.IsZero() {
+		return "-"
+	}
+	return duration.HumanDuration(max(0, now.Sub(then)))
+}

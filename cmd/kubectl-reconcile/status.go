@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+const statusExample = `  # All that has a status in the namespace, the worst first
+  kubectl reconcile status
+
+  # What is not ready, or whose controller has not seen the latest change, in all namespaces
+  kubectl reconcile status -A --not-ready --drifted
+
+  # One Deployment with each of its conditions in full
+  kubectl reconcile status deploy/web --conditions
+
+  # Is what these files describe in place? For scripts
+  kubectl reconcile status -f ./manifests --exit-code
+
+  # Follow custom resources as they change
+  kubectl reconcile status certificates,issuers -w`
+
+// statusFlags are the flags of `status`.
+type statusFlags struct {
+	cluster      *clusterFlags
+	targets      *targetFlags
+	drifted      bool
+	notReady     bool
+	conditions   bool
+	watch        bool
+	exitCode     bool
+	noHeaders    bool
+	output       string
+	polarityFile string
+}
+
+func newStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	f := &statusFlags{cluster: newClusterFlags(), targets: newTargetFlags()}
+	cmd := &cobra.Command{
+		Use:   "status [TYPE[,TYPE…] [NAME…] | TYPE/NAME… | -f FILE]",
+		Short: "Show what is not ready, and whose controller has not seen the latest change",
+		Long: `Show the status of objects of any kind, the worst first: whether each is as its spec asks for and why not, whether its
+controller has seen the latest generation of it (drift), and its conditions, bad ones first.
+
+Without arguments it shows all objects in the namespace whose kind has a status; with -A those of the whole cluster.
+What could not be read is named below the table.`,
+		Example: statusExample,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := f.toOptions(streams, args)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	f.addTo(cmd)
+	return cmd
+}
+
+func (f *statusFlags) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.targets.addTo(cmd)
+	flags.BoolVar(&f.drifted, "drifted", false, "only objects whose controller has not seen the latest generation; with --not-ready those that are either")
+	flags.BoolVar(&f.notReady, "not-ready", false, "only objects that are not as their spec asks for")
+	flags.BoolVar(&f.conditions, "conditions", false, "show every condition in full")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show what changes")
+	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 1 if any object that is shown is drifted or not ready")
+	flags.BoolVar(&f.noHeaders, "no-headers", false, "leave out the titles of the columns")
+	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json or yaml")
+	flags.StringVar(&f.polarityFile, "polarity-file", "", "a file that says which status of a condition is the good one; see docs/status.md")
+	f.cluster.addTo(cmd)
+	cmd.ValidArgsFunction = completeTargets(f.cluster)
+	completeWords(cmd, "output", statusOutputs...)
+	_ = cmd.MarkFlagFilename("polarity-file", "yaml", "yml", "json")
+}
+
+// statusOutputs are the values of -o.
+var statusOutputs = []string{"wide", "name", "json", "yaml"}
+
+// statusOptions are what `status` needs to run.
+type statusOptions struct {
+	connection *connection
+	targets    *targetFlags
+	named      targetArgs
+	polarities *inspect.Polarities
+
+	drifted, notReady, conditions, watch, exitCode, noHeaders bool
+	output                                                    string
+
+	streams genericiooptions.IOStreams
+	palette render.Palette
+	width   int // of the terminal; 0 if stdout is none
+	clock   clock.WithTicker
+}
+
+func (f *statusFlags) toOptions(streams genericiooptions.IOStreams, args []string) (*statusOptions, error) {
+	named, err := f.targets.parse(args)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	polarities, err := readPolarities(f.polarityFile)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := f.cluster.connect(streams)
+	if err != nil {
+		return nil, err
+	}
+	return &statusOptions{
+		connection: connection, targets: f.targets, named: named, polarities: polarities,
+		drifted: f.drifted, notReady: f.notReady, conditions: f.conditions, watch: f.watch, exitCode: f.exitCode, noHeaders: f.noHeaders,
+		output: f.output, streams: streams, palette: render.NewPalette(streams.Out, f.cluster.color, os.Getenv),
+		width: render.TerminalWidth(streams.Out), clock: clock.RealClock{},
+	}, nil
+}
+
+func (f *statusFlags) validate() error {
+	known := false
+	for _, o := range statusOutputs {
+		known = known || f.output == o
+	}
+	switch {
+	case f.output != "" && !known:
+		return withHint(unknownError("output format", f.output), suggestion(f.output, statusOutputs, "there are wide, name, json and yaml; without -o the output is a table"))
+	case f.watch && f.exitCode:
+		return errors.New("--watch and --exit-code exclude each other")
+	case f.watch && f.output == "yaml":
+		return withHint(errors.New("--watch does not write YAML"), "-o json writes a line for each change")
+	case f.conditions && f.output != "" && f.output != "wide":
+		return withHint(fmt.Errorf("--conditions and -o %s exclude each other", f.output), "-o json and yaml have all conditions")
+	}
+	return nil
+}
+
+// readPolarities reads the file of --polarity-file; nil, which stands for the defaults, without one.
+func readPolarities(file string) (*inspect.Polarities, error) {
+	if file == "" {
+		return nil, nil
+	}
+	in, err := os.Open(file) //nolint:gosec // the user names it
+	if err != nil {
+		return nil, fmt.Errorf("reading the polarities: %w", err)
+	}
+	defer in.Close()
+	polarities, err := inspect.ReadPolarities(in)
+	if err != nil {
+		return nil, fmt.Errorf("reading the polarities of %s: %w", file, err)
+	}
+	return polarities, nil
+}
+
+// errFound ends a command with the exit code 1 and prints nothing: what was found has been shown.
+var errFound = errors.New("found what --exit-code is for")
+
+// withoutFound leaves out errFound, which is not for people.
+func withoutFound(err error) error {
+	errs := flatten(err)
+	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return errors.Is(e, errFound) })...)
+}
+
+// run reads everything once, shows it, and with --watch goes on.
+func (o *statusOptions) run(ctx context.Context) error {
+	kinds, err := cluster.Discover(ctx, o.connection.config)
+	if err != nil {
+		return o.connection.explain(err)
+	}
+	reader, err := cluster.NewReader(o.connection.config)
+	if err != nil {
+		return err
+	}
+	r := &statusReader{statusOptions: o, kinds: kinds, reader: reader}
+	targets, err := r.find()
+	if err != nil {
+		return err
+	}
+	if o.watch {
+		return r.follow(ctx, targets)
+	}
+	list, err := r.read(ctx, targets)
+	if len(list.Items) == 0 && err != nil {
+		return err
+	}
+	all := len(list.Items)
+	list.Items = o.filter(list.Items)
+	return errors.Join(o.print(list), r.explainEmpty(ctx, all, list), err, o.verdict(list))
+}
+
+// verdict is what --exit-code says.
+func (o *statusOptions) verdict(list *statusList) error {
+	if !o.exitCode {
+		return nil
+	}
+	for i := range list.Items {
+		if list.Items[i].Drifted || list.Items[i].NotReady {
+			return errFound
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+// statusList is what `status -o json` prints. docs/status.md describes it: it is a promise.
+type statusList struct {
+	APIVersion string       `json:"apiVersion"`
+	Kind       string       `json:"kind"`
+	Items      []statusItem `json:"items"`
+	// Incomplete is what could not be read, sorted.
+	Incomplete []cluster.Incomplete `json:"incomplete,omitempty"`
+}
+
+// statusItem is one object. Nothing of its spec is in it.
+type statusItem struct {
+	Object objectRef `json:"object"`
+	// Created is when it was.
+	Created metav1.Time `json:"created"`
+	inspect.Report
+	// Drifted and NotReady sum the report up, as --drifted and --not-ready select by them.
+	Drifted  bool `json:"drifted"`
+	NotReady bool `json:"notReady"`
+	// LastWriter is who wrote to it last; only if managedFields were read.
+	LastWriter *inspect.Writer `json:"lastWriter,omitempty"`
+
+	kind    cluster.Kind
+	version string // resourceVersion
+	source  string // the key of the target that it was watched for; empty without --watch
+}
+
+// objectRef names an object.
+type objectRef struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Namespace  string    `json:"namespace,omitempty"`
+	Name       string    `json:"name"`
+	UID        types.UID `json:"uid,omitempty"`
+}
+
+func newStatusList(items []statusItem, incomplete []cluster.Incomplete) *statusList {
+	if items == nil {
+		items = []statusItem{}
+	}
+	sortStatus(items)
+	return &statusList{APIVersion: outputVersion, Kind: "StatusList", Items: items, Incomplete: cluster.SortIncomplete(incomplete)}
+}
+
+// newStatusItem judges one object, and keeps nothing else of it.
+func newStatusItem(kind cluster.Kind, obj *unstructured.Unstructured, p *inspect.Polarities) statusItem {
+	item := statusItem{
+		Object: objectRef{
+			APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
+			Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(),
+		},
+		Created: obj.GetCreationTimestamp(),
+		Report:  inspect.Inspect(obj, p),
+		kind:    kind,
+		version: obj.GetResourceVersion(),
+	}
+	item.Status = item.Status.ForKind(kind.HasStatus)
+	item.Drifted, item.NotReady = item.Report.Drifted(), item.Report.NotReady()
+	if writer, ok := inspect.LastWriter(obj); ok {
+		item.LastWriter = &writer
+	}
+	return item
+}
+
+// name spells the object as kubectl does: deployment.apps/web.
+func (i *statusItem) name() string { return i.kind.String() + "/" + i.Object.Name }
+
+// sortStatus puts the worst first, then what is drifted, then orders by namespace, kind and name.
+func sortStatus(items []statusItem) {
+	slices.SortFunc(items, func(a, b statusItem) int {
+		return cmp.Or(
+			cmp.Compare(b.Severity(), a.Severity()),
+			-compareBool(a.Drifted, b.Drifted),
+			cmp.Compare(a.Object.Namespace, b.Object.Namespace),
+			a.kind.Compare(b.kind),
+			cmp.Compare(a.Object.Name, b.Object.Name),
+			cmp.Compare(a.Object.UID, b.Object.UID),
+		)
+	})
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// filter keeps what --drifted and --not-ready select: with both, what is either.
+func (o *statusOptions) filter(items []statusItem) []statusItem {
+	return slices.DeleteFunc(items, func(i statusItem) bool { return !o.selects(&i) })
+}
+
+func (o *statusOptions) selects(i *statusItem) bool {
+	return !o.drifted && !o.notReady || o.drifted && i.Drifted || o.notReady && i.NotReady
+}

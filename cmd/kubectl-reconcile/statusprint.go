@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+)
+
+// print writes the list in the format asked for; what could not be read, and what is odd, goes to stderr if the format has
+// no place for it.
+func (o *statusOptions) print(list *statusList) error {
+	switch o.output {
+	case "json":
+		text, err := json.MarshalIndent(list, "", "  ")
+		return o.write(append(text, '\n'), err)
+	case "yaml":
+		text, err := yaml.Marshal(list)
+		return o.write(text, err)
+	case "name":
+		var text strings.Builder
+		for i := range list.Items {
+			fmt.Fprintln(&text, render.Escape(list.Items[i].name()))
+		}
+		return o.write([]byte(text.String()), nil)
+	}
+	if err := o.printTable(list); err != nil {
+		return err
+	}
+	o.printNotes(list)
+	return nil
+}
+
+func (o *statusOptions) write(text []byte, err error) error {
+	if err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	_, err = o.streams.Out.Write(text)
+	return err
+}
+
+func (o *statusOptions) printTable(list *statusList) error {
+	if o.conditions {
+		return render.Conditions(o.streams.Out, o.rows(list.Items), o.listing())
+	}
+	return render.StatusTable(o.streams.Out, o.rows(list.Items), o.tableOptions(list.Items))
+}
+
+func (o *statusOptions) listing() render.ListingOptions {
+	return render.ListingOptions{Palette: o.palette, Width: o.width, NoHeader: o.noHeaders}
+}
+
+func (o *statusOptions) tableOptions(items []statusItem) render.StatusOptions {
+	return render.StatusOptions{ListingOptions: o.listing(), Namespaces: o.severalNamespaces(items), Wide: o.output == "wide"}
+}
+
+// severalNamespaces says whether the objects' namespaces must be told.
+func (o *statusOptions) severalNamespaces(items []statusItem) bool {
+	if o.targets.all {
+		return true
+	}
+	for i := range items {
+		if items[i].kind.Namespaced && items[i].Object.Namespace != o.connection.namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// rows are what the tables show of the objects.
+func (o *statusOptions) rows(items []statusItem) []render.StatusRow {
+	now := o.clock.Now()
+	rows := make([]render.StatusRow, len(items))
+	for i := range items {
+		rows[i] = render.StatusRow{
+			Namespace: items[i].Object.Namespace, Name: items[i].name(), Created: items[i].Created.Time,
+			Report: items[i].Report, Writer: items[i].LastWriter, Now: now,
+		}
+	}
+	return rows
+}
+
+// mostNotes bounds the odd objects that are told of.
+const mostNotes = 10
+
+// printNotes tells what could not be read, and what of the objects is not what their kind promises.
+func (o *statusOptions) printNotes(list *statusList) {
+	for _, line := range describeIncomplete(list.Incomplete) {
+		fmt.Fprintln(o.streams.ErrOut, oneLine(line))
+	}
+	odd := 0
+	for i := range list.Items {
+		item := &list.Items[i]
+		for _, problem := range item.Problems {
+			if odd++; odd <= mostNotes {
+				fmt.Fprintln(o.streams.ErrOut, oneLine(fmt.Sprintf("odd: %s: %s", item.name(), problem)))
+			}
+		}
+	}
+	if odd > mostNotes {
+		fmt.Fprintf(o.streams.ErrOut, "odd: and %d more; -o json has all, as problems\n", odd-mostNotes)
+	}
+}
+
+// explainEmpty says on stderr that there is nothing to show, of so many objects.
+func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusList) error {
+	if len(list.Items) > 0 || r.output == "json" || r.output == "yaml" {
+		return nil
+	}
+	where := ""
+	if !r.targets.all && !r.targets.manifests.given() {
+		where = fmt.Sprintf(" in %s namespace", r.connection.namespace)
+	}
+	if all > 0 {
+		fmt.Fprintf(r.streams.ErrOut, "None of %s%s is %s.\n", plural(all, "object"), where, r.selection())
+		return nil
+	}
+	fmt.Fprintf(r.streams.ErrOut, "No resources found%s.\n", where)
+	if where != "" {
+		hint(r.streams.ErrOut, r.missingNamespace(ctx, r.connection.namespace))
+	}
+	return nil
+}
+
+// selection names what --drifted and --not-ready ask for.
+func (o *statusOptions) selection() string {
+	switch {
+	case o.drifted && o.notReady:
+		return "drifted or not ready"
+	case o.drifted:
+		return "drifted"
+	}
+	return "not ready"
+}
+
+func hint(w io.Writer, text string) {
+	if text != "" {
+		fmt.Fprintf(w, "hint: %s\n", text)
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+// statusReader reads what `status` shows.
+type statusReader struct {
+	*statusOptions
+	kinds  *cluster.Kinds
+	reader *cluster.Reader
+}
+
+// find turns the command line into what is to be read.
+func (r *statusReader) find() ([]target, error) {
+	namespace := r.connection.namespace
+	if r.targets.all {
+		namespace = ""
+	}
+	var targets []target
+	var err error
+	switch {
+	case r.targets.manifests.given():
+		targets, err = r.targets.fromFiles(r.streams.In, r.kinds, r.connection)
+	case r.named.empty():
+		targets = r.everything(namespace)
+	default:
+		targets, err = r.named.resolve(r.kinds, namespace)
+	}
+	return targets, r.connection.explainEach(err)
+}
+
+// everything is all kinds that have a status: those of the namespace, and for the whole cluster also those without one.
+func (r *statusReader) everything(namespace string) []target {
+	var out []target
+	for _, kind := range r.kinds.All() {
+		if kind.HasStatus && kind.Can("list") && (kind.Namespaced || namespace == "") {
+			out = append(out, newTarget(kind, namespace, ""))
+		}
+	}
+	return out
+}
+
+// guessed says that the user named no kinds, so that one that cannot be read is no error.
+func (r *statusReader) guessed() bool { return r.named.empty() && !r.targets.manifests.given() }
+
+// whole says whether managedFields are wanted.
+func (r *statusReader) whole() bool { return r.output != "" && r.output != "name" }
+
+// statusReading gathers what comes in from many goroutines.
+type statusReading struct {
+	mu       sync.Mutex
+	items    []statusItem
+	failures []failure
+}
+
+// failure is a target that could not be read.
+type failure struct {
+	target target
+	err    error
+}
+
+func (s *statusReading) add(item statusItem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.items = append(s.items, item)
+}
+
+func (s *statusReading) fail(t target, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures = append(s.failures, failure{t, err})
+}
+
+// read reads all targets at once; the reader bounds the requests. The list holds what came. The error is for what was
+// asked for by name, and for having been able to read nothing at all.
+func (r *statusReader) read(ctx context.Context, targets []target) (*statusList, error) {
+	reading := &statusReading{}
+	var running sync.WaitGroup
+	for _, t := range targets {
+		running.Go(func() {
+			if err := r.readOne(ctx, t, reading.add); err != nil {
+				reading.fail(t, err)
+			}
+		})
+	}
+	running.Wait()
+	if ctx.Err() != nil {
+		return newStatusList(nil, nil), r.connection.explain(context.Cause(ctx))
+	}
+	r.dateDrift(ctx, reading.items)
+	incomplete := r.incomplete(reading.failures)
+	if r.guessed() && len(reading.failures) < len(targets) {
+		return newStatusList(reading.items, incomplete), nil
+	}
+	return newStatusList(reading.items, incomplete), r.explainFailures(ctx, reading.failures)
+}
+
+func (r *statusReader) readOne(ctx context.Context, t target, add func(statusItem)) error {
+	if t.Name != "" {
+		obj, err := r.reader.Object(ctx, t.Kind, t.Namespace, t.Name)
+		if err == nil {
+			add(newStatusItem(t.Kind, obj, r.polarities))
+		}
+		return err
+	}
+	options := cluster.ListOptions{Labels: r.targets.labels, Fields: r.targets.fields, Whole: r.whole()}
+	return r.reader.ListObjects(ctx, t.Target, options, func(obj *unstructured.Unstructured) error {
+		add(newStatusItem(t.Kind, obj, r.polarities))
+		return nil
+	})
+}
+
+// mostDated bounds the drifted objects that are read again.
+const mostDated = 100
+
+// dateDrift reads drifted objects again if managedFields, which say since when they are, have been left out.
+func (r *statusReader) dateDrift(ctx context.Context, items []statusItem) {
+	if r.whole() {
+		return
+	}
+	var running sync.WaitGroup
+	dated := 0
+	for i := range items {
+		item := &items[i]
+		if item.Drift.Behind() == 0 || item.Drift.Since != nil || dated == mostDated {
+			continue
+		}
+		dated++
+		running.Go(func() {
+			obj, err := r.reader.Object(ctx, item.kind, item.Object.Namespace, item.Object.Name)
+			if err == nil && obj.GetUID() == item.Object.UID {
+				*item = newStatusItem(item.kind, obj, r.polarities)
+			}
+		})
+	}
+	running.Wait()
+}
+
+// incomplete is what could not be read, for programs. That a named object is not there does not make a list incomplete.
+func (r *statusReader) incomplete(failures []failure) []cluster.Incomplete {
+	var out []cluster.Incomplete
+	if r.guessed() {
+		out = r.kinds.Incomplete()
+	}
+	for _, f := range failures {
+		if f.target.Name != "" && apierrors.IsNotFound(f.err) {
+			continue
+		}
+		out = append(out, cluster.Incomplete{
+			Group: f.target.Kind.Group, Version: f.target.Kind.Version, Resource: f.target.Kind.Resource, Namespace: f.target.Namespace,
+			Reason: cluster.Reason(f.err), Message: f.err.Error(),
+		})
+	}
+	return out
+}
+
+// explainFailures says for people what could not be read: what is forbidden in one sentence, the rest one by one.
+func (r *statusReader) explainFailures(ctx context.Context, failures []failure) error {
+	slices.SortFunc(failures, func(a, b failure) int { return a.target.compare(b.target) })
+	var forbidden []target
+	var errs []error
+	for _, f := range failures {
+		switch {
+		case apierrors.IsForbidden(f.err):
+			forbidden = append(forbidden, f.target)
+		case f.target.Name != "" && apierrors.IsNotFound(f.err):
+			errs = append(errs, r.notFound(ctx, f.target))
+		default:
+			errs = append(errs, r.connection.explainReading(f.target, f.err))
+		}
+	}
+	if len(forbidden) > 0 {
+		errs = append(errs, forbiddenError(forbidden, r.targets.all))
+	}
+	return errors.Join(errs...)
+}
+
+// notFound says where a named object is not, and where one of that name is.
+func (r *statusReader) notFound(ctx context.Context, t target) error {
+	err := fmt.Errorf("no %s %q%s", t.Kind, t.Name, t.where(false))
+	if !t.Kind.Namespaced {
+		return err
+	}
+	var elsewhere []string
+	_ = r.reader.ListObjects(ctx, cluster.Target{Kind: t.Kind}, cluster.ListOptions{Fields: "metadata.name=" + t.Name}, func(obj *unstructured.Unstructured) error {
+		elsewhere = append(elsewhere, obj.GetNamespace())
+		return nil
+	}) // who may not look elsewhere gets no hint
+	slices.Sort(elsewhere)
+	if len(elsewhere) > 0 {
+		return withHint(err, "there is one in namespace "+enumerate(elsewhere)+": -n says which to look in")
+	}
+	return withHint(err, r.missingNamespace(ctx, t.Namespace))
+}
+
+// missingNamespace is a hint that there is no such namespace; empty if there is one, or if that cannot be told.
+func (r *statusReader) missingNamespace(ctx context.Context, name string) string {
+	kind, ok, err := r.kinds.Lookup(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	if err != nil || !ok || name == "" {
+		return ""
+	}
+	if _, err := r.reader.Metadata(ctx, kind, "", name); !apierrors.IsNotFound(err) {
+		return ""
+	}
+	var names []string
+	_, _ = r.reader.ListMetadata(ctx, []cluster.Target{{Kind: kind}}, func(_ cluster.Target, obj *metav1.PartialObjectMetadata) {
+		names = append(names, obj.Name)
+	})
+	return suggestion(name, names, fmt.Sprintf("there is no namespace %q", name))
+}
