@@ -89,3 +89,10 @@ func (b *builder) shared(flag *bool) *bool {
 	}
 	return *known
 }
+
+// forget drops what it knows of strings and labels when that has become much for so many objects, as it does over time.
+func (b *builder) forget(objects int) {
+	if limit := 2*objects + 1000; len(b.strings) > limit || len(b.labels) > limit {
+		b.strings, b.labels = nil, nil
+	}
+}

@@ -49,7 +49,7 @@ func reasonOfStatus(err error, status apierrors.APIStatus) string {
 	case strings.Contains(s.Message, "conversion webhook for "):
 		return ReasonConversion
 	case apierrors.IsNotFound(err):
-		return ReasonGone
+		return ReasonNotServed
 	case s.Code == 502, s.Code == 503, apierrors.IsServiceUnavailable(err):
 		return ReasonUnavailable
 	case s.Code == 504:

@@ -17,8 +17,8 @@ const (
 	// ReasonForbidden and ReasonUnauthorized mean that the user may not, and that the server does not know the user.
 	ReasonForbidden    = "Forbidden"
 	ReasonUnauthorized = "Unauthorized"
-	// ReasonGone means that the kind is served no longer.
-	ReasonGone = "Gone"
+	// ReasonNotServed means that the kind is served no longer.
+	ReasonNotServed = "NotServed"
 	// ReasonConversion means that a webhook that converts the objects of the kind failed.
 	ReasonConversion = "Conversion"
 	// ReasonInternal is any other error that the server names as its own.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 )
 
@@ -31,6 +32,9 @@ type Reader struct {
 	slots  chan struct{}
 	// patience bounds one request; watches are not bounded.
 	patience time.Duration
+	// metadata is for watches.
+	metadata metadata.Interface
+	pause    time.Duration // between the first two tries to follow a kind
 }
 
 // NewReader makes a reader. A rate limit, user agent and time limit of config hold for it; without a time limit each request
@@ -39,12 +43,18 @@ func NewReader(config *rest.Config) (*Reader, error) {
 	config = rest.CopyConfig(config)
 	config.APIPath, config.GroupVersion = "/", &schema.GroupVersion{}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	r := &Reader{slots: make(chan struct{}, parallel), patience: patience}
+	r := &Reader{slots: make(chan struct{}, parallel), patience: patience, pause: firstPause}
 	if config.Timeout > 0 {
 		r.patience, config.Timeout = config.Timeout, 0
 	}
-	var err error
-	if r.client, err = rest.RESTClientFor(config); err != nil {
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if r.client, err = rest.RESTClientForConfigAndClient(config, transport); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if r.metadata, err = metadata.NewForConfigAndClient(config, transport); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	return r, nil
