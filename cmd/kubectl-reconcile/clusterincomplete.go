@@ -109,8 +109,6 @@ func incompleteText(reason string) string {
 		return "the kinds are not known of"
 	case cluster.ReasonTimeout, cluster.ReasonUnavailable:
 		return "no answer for"
-	case cluster.ReasonGone:
-		return "no longer served are"
 	}
 	return "could not list"
 }
