@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Condition is one condition of an object's status.
@@ -47,16 +46,23 @@ func (c Condition) rank() int {
 	return 3
 }
 
-// conditionsOf decodes the conditions: bad ones first, else by type.
-func conditionsOf(obj *unstructured.Unstructured, d Drift, p *Polarities, f *flaws) []Condition {
-	list := conditionList(obj, f)
-	group, kind := obj.GroupVersionKind().Group, obj.GetKind()
+// conditionReader decodes the conditions of one object.
+type conditionReader struct {
+	group, kind string
+	drift       Drift
+	polarities  *Polarities
+	flaws       *flaws
+}
+
+// read decodes the conditions: bad ones first, else by type.
+func (r conditionReader) read(found any) []Condition {
+	list, ok := found.([]any)
+	if !ok && found != nil {
+		r.flaws.lost("status.conditions is %s and no list", described(found))
+	}
 	var out []Condition
 	for i, entry := range list {
-		c := conditionFrom(entry, i, d, f)
-		if c.Type != "" {
-			c.Polarity, c.Guessed = p.of(group, kind, c.Type)
-			c.Bad = c.isBad()
+		if c := r.condition(entry, i); c.Type != "" {
 			out = append(out, c)
 		}
 	}
@@ -67,53 +73,44 @@ func conditionsOf(obj *unstructured.Unstructured, d Drift, p *Polarities, f *fla
 	return out
 }
 
-func conditionList(obj *unstructured.Unstructured, f *flaws) []any {
-	v := values(obj.Object)
-	if status := v.at("status"); status != nil && v.sub("status") == nil {
-		f.lost("status is %s and no map", described(status))
-		return nil
-	}
-	found := v.at("status", "conditions")
-	list, ok := found.([]any)
-	if !ok && found != nil {
-		f.lost("status.conditions is %s and no list", described(found))
-	}
-	return list
-}
-
-// conditionFrom decodes one entry. One without a type is none: its Type is empty.
-func conditionFrom(entry any, i int, d Drift, f *flaws) Condition {
+// condition decodes one entry. One without a type is none: its Type is empty.
+func (r conditionReader) condition(entry any, i int) Condition {
 	m, ok := entry.(map[string]any)
 	if !ok {
-		f.lost("status.conditions[%d] is %s and no condition", i, described(entry))
+		r.flaws.lost("status.conditions[%d] is %s and no condition", i, described(entry))
 		return Condition{}
 	}
 	v := values(m)
 	c := Condition{Type: v.text("type"), Reason: v.text("reason"), Message: v.text("message"), Severity: v.text("severity")}
 	if c.Type == "" {
-		f.lost("status.conditions[%d] has no type", i)
+		r.flaws.lost("status.conditions[%d] has no type", i)
 		return Condition{}
 	}
 	where := "condition " + shortened(c.Type) + ": "
-	c.Status = statusAt(v, f, where)
-	c.Since = transition(v, f, where)
-	c.Generation = generationAt(v, f, where, "observedGeneration")
-	c.Drift = compareGenerations(d.Generation, cmp.Or(c.Generation, d.Observed))
+	c.Status = r.status(v, where)
+	c.Since = transition(v, r.flaws, where)
+	c.Generation = generationAt(v, r.flaws, where, "observedGeneration")
+	c.Drift = compareGenerations(r.drift.Generation, cmp.Or(c.Generation, r.drift.Observed))
+	c.Polarity, c.Guessed = r.polarities.of(r.group, r.kind, c.Type)
+	c.Bad = c.isBad()
 	return c
 }
 
-// statusAt reads a condition's status; a controller that writes true for "True" is understood.
-func statusAt(v values, f *flaws, where string) string {
+// status reads a condition's status; a controller that writes true for "True" is understood.
+func (r conditionReader) status(v values, where string) string {
 	switch s := v.at("status").(type) {
 	case string:
 		return s
 	case bool:
-		f.odd("%sstatus is %s and no text", where, described(s))
+		r.flaws.odd("%sstatus is %s and no text", where, described(s))
 		return map[bool]string{true: "True", false: "False"}[s]
 	case nil:
-		f.lost("%sthere is no status", where)
+		if r.group == "argoproj.io" && r.kind == "Application" {
+			return "True" // its conditions have no status: they are there, or not
+		}
+		r.flaws.lost("%sthere is no status", where)
 	default:
-		f.lost("%sstatus is %s and no text", where, described(s))
+		r.flaws.lost("%sstatus is %s and no text", where, described(s))
 	}
 	return ""
 }
@@ -133,9 +130,13 @@ func transition(v values, f *flaws, where string) *metav1.Time {
 	return nil
 }
 
+// meantReasons are of conditions that are not as they should be, and are meant to be so: the pod has done its work, the
+// target of an autoscaler has no replicas. Cluster API and Knative have the severity Info for that.
+var meantReasons = map[string]bool{"PodCompleted": true, "ScalingDisabled": true}
+
 // isBad is the verdict of the condition alone. What is Unknown is not bad: it is on its way, mostly.
 func (c Condition) isBad() bool {
-	if c.Severity == "Info" { // Cluster API and Knative: False, and meant to be
+	if c.Severity == "Info" || meantReasons[c.Reason] {
 		return false
 	}
 	switch c.Polarity {

@@ -57,7 +57,7 @@ func containersOf(pod values) []Container {
 		{"ephemeralContainers", "ephemeralContainerStatuses", EphemeralContainer},
 	} {
 		reported := map[string]values{}
-		statuses := pod.maps("status", field.status)
+		statuses := slices.DeleteFunc(pod.maps("status", field.status), func(s values) bool { return s.text("name") == "" })
 		for _, s := range statuses {
 			reported[s.text("name")] = s
 		}
@@ -73,6 +73,25 @@ func containersOf(pod values) []Container {
 		}
 	}
 	return out
+}
+
+// containerFlaws notes container statuses that are none.
+func containerFlaws(pod values, f *flaws) {
+	for _, field := range []string{"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"} {
+		found := pod.at("status", field)
+		list, ok := found.([]any)
+		if !ok && found != nil {
+			f.lost("status.%s is %s and no list", field, described(found))
+		}
+		for i, entry := range list {
+			m, ok := entry.(map[string]any)
+			if !ok {
+				f.lost("status.%s[%d] is %s and no map", field, i, described(entry))
+			} else if name := m["name"]; values(m).text("name") == "" {
+				f.lost("status.%s[%d].name is %s and no name", field, i, described(name))
+			}
+		}
+	}
 }
 
 func containerOf(spec values, kind string, status values) Container {

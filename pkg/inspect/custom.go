@@ -3,51 +3,90 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // custom judges a kind without a rule of its own: a custom resource mostly, by what is usual for them.
 func (o subject) custom() Status {
-	switch {
-	case len(o.conditions) == 0 && o.silent():
+	if len(o.conditions) == 0 && o.silent() {
 		return o.is(Unknown, noStatus)
-	case o.suspended() != "":
-		return o.is(Suspended, o.suspended())
 	}
-	if s, told := o.byReady(); told {
-		return s
+	if held := o.suspended(); held != "" {
+		if c, bad := o.worst(); bad {
+			held += ", " + c.text()
+		}
+		return o.is(Suspended, held)
 	}
-	if s, told := o.byPhase(); told {
-		return s
+	for _, judge := range []func() (Status, bool){o.byGeneration, o.byResult, o.byPhase} {
+		if s, told := judge(); told {
+			return s
+		}
 	}
 	if o.base.Status != Current {
-		return o.because(o.base.Message)
+		return o.because(cmp.Or(o.progress(), o.base.Message))
 	}
 	return o.unlessBad(o.base)
 }
 
-// byReady judges by the condition Ready, if there is one.
-func (o subject) byReady() (Status, bool) {
-	ready := o.condition("Ready")
+// byGeneration finds that what a condition says of the whole object is said of an older one.
+func (o subject) byGeneration() (Status, bool) {
+	for _, c := range o.conditions {
+		if c.sumsUp() && c.Drift == Behind {
+			reason := fmt.Sprintf("%s=%s is of generation %d, not %d", c.Type, c.Status, *cmp.Or(c.Generation, o.drift.Observed), o.drift.Generation)
+			return o.is(InProgress, reason), true
+		}
+	}
+	return Status{}, false
+}
+
+// byResult judges by the condition that tells the result, if there is one.
+func (o subject) byResult() (Status, bool) {
+	ready, succeeded := o.condition("Ready"), o.condition("Succeeded")
 	switch {
-	case ready.Type == "":
-		return Status{}, false
-	case ready.Drift == Behind:
-		reason := fmt.Sprintf("%s=%s is of generation %d, not %d", ready.Type, ready.Status, *cmp.Or(ready.Generation, o.drift.Observed), o.drift.Generation)
-		return o.is(InProgress, reason), true
 	case ready.Status == "True":
 		return o.unlessBad(o.base), true
+	case ready.Type != "":
+		s := o.because(reasonOf(ready))
+		s.Message = cmp.Or(ready.Message, s.Message)
+		return s, true
+	case succeeded.Status == "False":
+		return o.failing(succeeded).as(Failed), true
+	case succeeded.Type != "" && succeeded.Status != "True":
+		return o.is(InProgress, reasonOf(succeeded)), true
 	}
-	s := o.because(reasonOf(ready))
-	s.Message = cmp.Or(ready.Message, s.Message)
-	return s, true
+	return Status{}, false
+}
+
+// progress tells what the object says of being on its way.
+func (o subject) progress() string {
+	if c := o.condition("Reconciling"); c.Status == "True" {
+		return reasonOf(c)
+	}
+	return ""
 }
 
 // silent says whether nobody has written a status to an object that asks for something. The kinds that the API server
 // itself brings are known: those without a rule need none.
 func (o subject) silent() bool {
-	status := o.sub("status")
-	return !builtIn(o.group) && len(status) == 0 && o.at("status") == nil && o.sub("spec") != nil
+	status := o.at("status")
+	return !builtIn(o.group) && !reportsNothing(o.group, o.kind) && (status == nil || isEmptyMap(status)) && o.sub("spec") != nil
+}
+
+// reportsNothing knows kinds that are often met and for which nobody writes a status: they are read by a controller that
+// watches over something else.
+func reportsNothing(group, kind string) bool {
+	switch group {
+	case "networking.istio.io", "security.istio.io", "telemetry.istio.io", "traefik.io", "monitoring.coreos.com":
+		return kind != "Prometheus" && kind != "Alertmanager" && kind != "ThanosRuler" && kind != "PrometheusAgent"
+	}
+	switch kind + "." + group {
+	case "AppProject.argoproj.io", "WorkflowTemplate.argoproj.io", "ClusterWorkflowTemplate.argoproj.io", "Alert.notification.toolkit.fluxcd.io",
+		"Provider.notification.toolkit.fluxcd.io", "ReferenceGrant.gateway.networking.k8s.io",
+		"NetworkAttachmentDefinition.k8s.cni.cncf.io", "SecretProviderClass.secrets-store.csi.x-k8s.io":
+		return true
+	}
+	return false
 }
 
 // suspended tells by which field or annotation somebody holds the object, as is usual in several families; it is empty if
@@ -77,12 +116,21 @@ func (o subject) byPhase() (Status, bool) {
 	if judged == "" || builtIn(o.group) {
 		return Status{}, false
 	}
+	if judged == Current && strings.EqualFold(word, "running") && endsSometime(o.kind) {
+		judged = InProgress
+	}
 	message := cmp.Or(o.text("status", "health", "message"), o.text("status", "message"))
 	s := o.is(judged, word+after(": ", firstLine(message)))
 	if judged == Current {
 		s = o.unlessBad(o.is(Current, ""))
 	}
 	return s, true
+}
+
+// endsSometime says whether objects of a kind of this name run to an end, so that Running is not where they shall be.
+func endsSometime(kind string) bool {
+	return slices.ContainsFunc([]string{"Workflow", "Job", "Run", "Backup", "Restore", "Task", "Test", "Build", "Migration"},
+		func(end string) bool { return strings.HasSuffix(kind, end) })
 }
 
 // phases are the words of status.phase, and of Argo's status.health.status, that mean the same wherever they are used.
@@ -113,4 +161,9 @@ func builtIn(group string) bool {
 		return ok
 	}
 	return false
+}
+
+func isEmptyMap(v any) bool {
+	m, ok := v.(map[string]any)
+	return ok && len(m) == 0
 }

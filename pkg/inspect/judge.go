@@ -26,6 +26,12 @@ func (o subject) is(word, reason string) Status {
 	return s
 }
 
+// as is the status with another word.
+func (s Status) as(word string) Status {
+	s.Status = word
+	return s
+}
+
 // because is the base with a reason.
 func (o subject) because(reason string) Status { return o.is(o.base.Status, reason) }
 

@@ -51,6 +51,7 @@ func mended(obj *unstructured.Unstructured, r Report) *unstructured.Unstructured
 	delete(object, "status")
 	if mended != nil {
 		delete(mended, "observedGeneration")
+		delete(mended, "containerStatuses") // kstatus looks there only for crash loops, which are found without it
 		if r.Drift.Observed != nil {
 			mended["observedGeneration"] = min(*r.Drift.Observed, r.Drift.Generation)
 		}

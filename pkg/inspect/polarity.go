@@ -15,11 +15,11 @@ const (
 	Neutral  Polarity = "Neutral"  // neither is bad: Reconciling
 )
 
-// Polarities know which status of a condition is the good one. The tables of built-in kinds and of common families of
-// custom resources come first, then the words of the condition's name, then what is usual: True is good. They are
-// never changed after they were made, and may be used concurrently.
+// Polarities know which status of a condition is the good one. A file's rules come first, then the tables of built-in
+// kinds and of common families of custom resources, then the words of the condition's name, then what is usual: True is
+// good. They do not change after they were made, and may be used concurrently. Nil is DefaultPolarities.
 type Polarities struct {
-	rules []polarityRule // of the user's file, the last that matches wins
+	rules []polarityRule // of the user's file
 }
 
 // DefaultPolarities are those without a file.
@@ -30,34 +30,44 @@ func (p *Polarities) of(group, kind, condition string) (polarity Polarity, guess
 	if p != nil {
 		for _, r := range slices.Backward(p.rules) {
 			if r.matches(group, kind, condition) {
-				return r.Polarity, false
+				return r.polarity, false
 			}
 		}
 	}
-	for _, r := range knownPolarities {
-		if r.matches(group, kind, condition) {
-			return r.Polarity, false
+	if known, ok := builtInPolarities[group+"/"+kind][condition]; ok {
+		return known, false
+	}
+	for _, f := range polarityFamilies {
+		if known, ok := f.conditions[condition]; ok && f.has(group) {
+			return known, false
 		}
 	}
 	return polarityOfName(condition), true
 }
 
-// polarityRule is an entry of the tables, and of the user's file.
-type polarityRule struct {
-	// Group, Kind and Type are names, or patterns in which * stands for any letters.
-	Group, Kind, Type string
-	Polarity          Polarity
-}
+// conditionTable is of the conditions of a kind, or of a family of kinds.
+type conditionTable map[string]Polarity
 
-func (r polarityRule) matches(group, kind, condition string) bool {
-	return matches(r.Group, group) && matches(r.Kind, kind) && matches(r.Type, condition)
-}
-
-// matches compares a name with a pattern that holds at most one *.
-func matches(pattern, name string) bool {
-	before, after, any := strings.Cut(pattern, "*")
-	if !any {
-		return pattern == name
+// table makes one of names with blanks between them.
+func table(positive, negative, neutral string) conditionTable {
+	t := conditionTable{}
+	for polarity, names := range map[Polarity]string{Positive: positive, Negative: negative, Neutral: neutral} {
+		for _, name := range strings.Fields(names) {
+			t[name] = polarity
+		}
 	}
-	return len(name) >= len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after)
+	return t
+}
+
+// polarityFamily is of projects whose kinds share their conditions.
+type polarityFamily struct {
+	groups     []string // of the family, or the domains that these end in
+	conditions conditionTable
+}
+
+func (f polarityFamily) has(group string) bool {
+	return slices.ContainsFunc(f.groups, func(domain string) bool {
+		before, ok := strings.CutSuffix(group, domain)
+		return ok && (before == "" || strings.HasSuffix(before, "."))
+	})
 }

@@ -38,7 +38,15 @@ func Inspect(obj *unstructured.Unstructured, p *Polarities) Report {
 	}
 	var f flaws
 	r.Drift = driftOf(obj, &f)
-	r.Conditions = conditionsOf(obj, r.Drift, p, &f)
+	v := values(obj.Object)
+	if status := v.at("status"); status != nil && v.sub("status") == nil {
+		f.lost("status is %s and no map", described(status))
+	}
+	conditions := conditionReader{obj.GroupVersionKind().Group, obj.GetKind(), r.Drift, p, &f}
+	r.Conditions = conditions.read(v.at("status", "conditions"))
+	if conditions.kind == "Pod" && conditions.group == "" {
+		containerFlaws(v, &f)
+	}
 	r.Status = f.doubted(judge(obj, r))
 	r.Problems = f.texts()
 	r.Since = since(obj, r)
