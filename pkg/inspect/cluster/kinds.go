@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -62,7 +63,28 @@ func (k *Kinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool, error) {
 	if found != nil {
 		return *found, true, nil
 	}
+	if list, ok := k.list(gvk); ok {
+		return list, true, nil
+	}
 	return Kind{}, false, k.unknown(gvk.GroupVersion())
+}
+
+// list makes up a kind for a list of a kind, at a path that the server answers with 404: so does the mapper, and to the garbage
+// collector an owner of kind ConfigMapList is therefore missing, rather than of an unknown kind.
+func (k *Kinds) list(gvk schema.GroupVersionKind) (Kind, bool) {
+	item, isList := strings.CutSuffix(gvk.Kind, "List")
+	if !isList {
+		return Kind{}, false
+	}
+	for i := range k.served {
+		s := &k.served[i]
+		if s.Group != gvk.Group || gvk.Version != "" && s.Version != gvk.Version || item != "" && s.Kind != item {
+			continue
+		}
+		resource, _ := meta.UnsafeGuessKindToResource(s.GroupVersion().WithKind(gvk.Kind))
+		return Kind{GroupVersionKind: s.GroupVersion().WithKind(gvk.Kind), Resource: resource.Resource, Namespaced: item != "" && s.Namespaced}, true
+	}
+	return Kind{}, false
 }
 
 // unknown returns an error if discovery of the version, or without a version of any version of the group, failed.
