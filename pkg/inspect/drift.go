@@ -78,13 +78,15 @@ func generationAt(v values, f *flaws, prefix string, path ...string) *int64 {
 	if found == nil {
 		return nil
 	}
-	if n, ok := whole(found); ok {
-		return &n
+	n, ok := whole(found)
+	if !ok {
+		if n, ok = numeral(found); ok {
+			f.odd("%s is %s and no number", where, described(found))
+		}
 	}
-	if n, ok := numeral(found); ok {
-		f.odd("%s is %s and no number", where, described(found))
-		return &n
+	if !ok || n < 0 {
+		f.lost("%s is %s and no count", where, described(found))
+		return nil
 	}
-	f.lost("%s is %s and no whole number", where, described(found))
-	return nil
+	return &n
 }

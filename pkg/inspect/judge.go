@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,9 +20,12 @@ type subject struct {
 	base        Status // what kstatus makes of it, its Ready filled in
 }
 
-// is is the base with another word and reason.
+// is is the base with another word and reason. What kstatus says in full goes with its own word only.
 func (o subject) is(word, reason string) Status {
 	s := o.base
+	if word != s.Status {
+		s.Message = reason
+	}
 	s.Status, s.Reason = word, reason
 	return s
 }
@@ -148,6 +152,7 @@ func deletionAsked(v values) *metav1.Time {
 	if t == nil {
 		return nil
 	}
-	grace := v.count(0, "metadata", "deletionGracePeriodSeconds")
-	return &metav1.Time{Time: t.Add(-seconds(grace))}
+	const longest = 100 * 365 * 24 * 60 * 60 // seconds: a longer one is no grace period, and would not fit
+	grace := min(max(v.count(0, "metadata", "deletionGracePeriodSeconds"), 0), longest)
+	return &metav1.Time{Time: t.Add(-time.Duration(grace) * time.Second)}
 }

@@ -11,7 +11,7 @@ var badWords = []string{
 	"Abnormal", "Abort", "Block", "Broken", "Conflict", "Corrupt", "Crash", "Dangling", "Deadlock", "Degraded", "Denied",
 	"Deprecated", "Disconnected", "Disrupt", "Error", "Evict", "Exceed", "Exhausted", "Expired", "Fail", "Fault", "Fatal",
 	"Fenced", "Hung", "Illegal", "Inaccessible", "Insufficient", "Invalid", "Lost", "Misconfigured", "Mismatch", "Missing",
-	"Not", "Offline", "Orphaned", "Outage", "Outdated", "Overload", "Partitioned", "Pressure", "Problem", "Quarantine", "Readonly",
+	"Offline", "Orphaned", "Outage", "Outdated", "Overload", "Partitioned", "Pressure", "Problem", "Quarantine", "Readonly",
 	"Refused", "Rejected", "Stale", "Stalled", "Stuck", "Terminating", "Throttled", "Timeout", "Unauthorized", "Unavailable", "Unbound",
 	"Unhealthy", "Unknown", "Unreachable", "Unready", "Unresponsive", "Unschedulable", "Unsupported", "Violat", "Warning",
 }
@@ -43,12 +43,7 @@ func polarityOfName(condition string) Polarity {
 	return Positive
 }
 
-func isBadWord(w string) bool {
-	if w == "Notified" || w == "Notification" || w == "Failover" || w == "Note" || w == "Notes" {
-		return false
-	}
-	return begins(w, badWords)
-}
+func isBadWord(w string) bool { return w == "Not" || w != "Failover" && begins(w, badWords) }
 
 func begins(word string, with []string) bool {
 	return slices.ContainsFunc(with, func(prefix string) bool { return strings.HasPrefix(word, prefix) })
@@ -59,30 +54,32 @@ func isGoingOn(word string) bool {
 	return strings.HasSuffix(word, "ing") && !slices.Contains(goodIngs, word)
 }
 
-// wordsOf splits CamelCase, and what is joined by other characters, into words that begin with a capital.
+// wordsOf splits CamelCase, and what is joined by other characters, into words that begin with a capital: TLSReady is TLS
+// and Ready.
 func wordsOf(name string) []string {
-	if i := strings.LastIndexByte(name, '/'); i >= 0 {
-		name = name[i+1:] // a domain in front of a readiness gate's name tells nothing
-	}
+	name = name[strings.LastIndexByte(name, '/')+1:] // a domain in front, of a readiness gate, tells nothing
+	letters := []rune(name)
 	var words []string
-	var word []rune
-	flush := func() {
-		if len(word) > 0 {
-			word[0] = unicode.ToUpper(word[0])
-			words = append(words, string(word))
-			word = nil
+	begin := 0
+	for i, r := range letters {
+		joint := !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		begins := i > begin && unicode.IsUpper(r) &&
+			(!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1]))
+		if joint || begins {
+			words = append(words, word(letters[begin:i])...)
+			begin = i
+		}
+		if joint {
+			begin = i + 1
 		}
 	}
-	for _, r := range name {
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			flush()
-			continue
-		case unicode.IsUpper(r) && len(word) > 0 && !unicode.IsUpper(word[len(word)-1]):
-			flush()
-		}
-		word = append(word, r)
+	return append(words, word(letters[begin:])...)
+}
+
+// word is of the letters, if there are any.
+func word(letters []rune) []string {
+	if len(letters) == 0 {
+		return nil
 	}
-	flush()
-	return words
+	return []string{string(unicode.ToUpper(letters[0])) + string(letters[1:])}
 }

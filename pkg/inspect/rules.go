@@ -1,10 +1,6 @@
 package inspect
 
-import (
-	"cmp"
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // rules judge the built-in kinds that kstatus does not know, or misleads about; or that have more to tell than it does.
 // Groups of old versions are not served any more.
@@ -48,8 +44,6 @@ func plural(n int64, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
-
-func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
 // readyOf counts what the kind counts.
 func readyOf(o subject) string {
@@ -101,8 +95,7 @@ func (o subject) worst() (Condition, bool) {
 // unlessBad is the status, or Degraded if it is Current and a condition is bad.
 func (o subject) unlessBad(s Status) Status {
 	if c, bad := o.worst(); bad && s.Status == Current {
-		s.Status, s.Reason = Degraded, cmp.Or(c.text(), s.Reason)
-		s.Message = cmp.Or(c.Message, s.Message)
+		s.Status, s.Reason, s.Message = Degraded, c.text(), c.Message
 	}
 	return s
 }

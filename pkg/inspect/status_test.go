@@ -1,77 +1,62 @@
 package inspect
 
 import (
+	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestStatusOf(t *testing.T) {
-	tests := []struct {
-		reason, object string
-		want           Status
-		current        bool
+// TestCurrent: what waits for objects, and what sorts them, goes by these.
+func TestCurrent(t *testing.T) {
+	for _, tt := range []struct {
+		word     string
+		current  bool
+		severity int
 	}{
-		{
-			"a rolled out Deployment is as its spec asks",
-			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","generation":1},"spec":{"replicas":2},
-			  "status":{"observedGeneration":1,"replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2,
-			  "conditions":[{"type":"Available","status":"True"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`,
-			Status{Status: "Current", Ready: "2/2"}, true,
-		},
-		{
-			"a Deployment that waits for pods counts those that are ready",
-			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","generation":1},"spec":{"replicas":2},
-			  "status":{"observedGeneration":1,"replicas":2,"updatedReplicas":2,"readyReplicas":1,"availableReplicas":1}}`,
-			Status{Status: "InProgress", Ready: "1/2"}, false,
-		},
-		{
-			"a Deployment that its controller has not seen has no status at all",
-			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","generation":1},"spec":{"replicas":2},"status":{}}`,
-			Status{Status: "InProgress", Ready: "0/2"}, false,
-		},
-		{
-			"a pod counts its containers",
-			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"a"},{"name":"b"}]},
-			  "status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"a","ready":true},{"name":"b","ready":false}]}}`,
-			Status{Status: "Current", Ready: "1/2"}, true,
-		},
-		{
-			"a pod that failed is not as its spec asks, though nothing more will happen to it",
-			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Failed"}}`,
-			Status{Status: "Failed", Ready: "0/1"}, false,
-		},
-		{
-			"a pod that succeeded is done",
-			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"a"}]},"status":{"phase":"Succeeded"}}`,
-			Status{Status: "Current", Ready: "0/1"}, true,
-		},
-		{
-			"an object without a status is as it is",
-			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`,
-			Status{Status: "Current"}, true,
-		},
-		{
-			"a status that is not of the promised shape is unknown, not a panic",
-			`{"apiVersion":"example.com/v1","kind":"X","metadata":{"name":"x","generation":2},"spec":{"replicas":"two"},"status":{"observedGeneration":"one","conditions":"none"}}`,
-			Status{Status: "Unknown"}, false,
-		},
-		{
-			"containers that are no list count as none",
-			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":{}},"status":{"phase":"Pending","containerStatuses":[1]}}`,
-			Status{Status: "InProgress", Ready: "0/0"}, false,
-		},
+		{Current, true, 0}, {Suspended, true, 1}, {InProgress, false, 2}, {Terminating, false, 3},
+		{Unknown, false, 4}, {"NotFound", false, 4}, {Degraded, false, 5}, {Failed, false, 6},
+	} {
+		s := Status{Status: tt.word}
+		if s.Current() != tt.current || s.NotReady() == tt.current || s.Severity() != tt.severity {
+			t.Errorf("%s: Current %t, NotReady %t, Severity %d", tt.word, s.Current(), s.NotReady(), s.Severity())
+		}
+	}
+}
+
+// TestForKind: the API knows whether there is a status to wait for.
+func TestForKind(t *testing.T) {
+	silent := StatusOf(fromYAML(t, `{apiVersion: example.com/v1, kind: Cache, spec: {size: 1}}`))
+	tests := []struct {
+		reason  string
+		status  Status
+		reports bool
+		want    string
+	}{
+		{"its controller does not run", silent, true, Unknown},
+		{"its kind has no status", silent, false, Current},
+		{"something else is unknown", Status{Status: Unknown, Reason: "status is a list and no map"}, false, Unknown},
+		{"a word that was found stays", Status{Status: Failed}, false, Failed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got := StatusOf(fromJSON(t, tt.object))
-			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(Status{}, "Message", "Kstatus", "Reason")); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
+			got := tt.status.ForKind(tt.reports)
+			if got.Status != tt.want {
+				t.Errorf("status %s, want %s", got.Status, tt.want)
 			}
-			if got.Current() != tt.current {
-				t.Errorf("Current() = %t for %s", got.Current(), got.Status)
+			if got.Current() && got.Reason != "" {
+				t.Errorf("it is current and keeps the reason %q", got.Reason)
 			}
 		})
+	}
+}
+
+// TestMessageIsNotAgainstTheWord: kstatus's "Service is ready" does not stand beside a Service that is not.
+func TestMessageIsNotAgainstTheWord(t *testing.T) {
+	for _, row := range misleading {
+		obj := fromYAML(t, row.object)
+		got := StatusOf(obj)
+		calm := []string{"Service is ready", "Resource is current", "Resource is Ready", "Resource is always ready", "Pod is Ready"}
+		if got.NotReady() && slices.Contains(calm, got.Message) {
+			t.Errorf("%s: %s with the message %q", row.reason, got.Status, got.Message)
+		}
 	}
 }
