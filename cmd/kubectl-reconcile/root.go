@@ -61,7 +61,7 @@ cluster, and see why every reconcile happened, what it decided and what it wrote
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.AddCommand(newStatusCommand(streams), newRunCommand(streams), newSandboxCommand(streams), newVersionCommand(streams))
+	root.AddCommand(newTreeCommand(streams), newStatusCommand(streams), newRunCommand(streams), newSandboxCommand(streams), newVersionCommand(streams))
 	return root
 }
 

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+)
+
+const treeExample = `  # What owns a ReplicaSet, what it owns, and how all of that is doing
+  kubectl reconcile tree rs/web-7d4b9c
+
+  # All Deployments of the namespace, with the containers of their pods
+  kubectl reconcile tree deploy --containers
+
+  # Everything in the namespace, and what is wrong in it first
+  kubectl reconcile tree
+
+  # A Deployment with what it uses and what uses it: Services, ConfigMaps, PodDisruptionBudgets, …
+  kubectl reconcile tree deploy/web --related
+
+  # What would deleting it do?
+  kubectl reconcile tree deploy/web --delete-preview=foreground
+
+  # Follow a rollout
+  kubectl reconcile tree deploy/web -w
+
+  # A picture
+  kubectl reconcile tree deploy/web -o dot | dot -Tsvg > web.svg`
+
+// treeOutputs are the values of -o.
+var treeOutputs = []string{"wide", "name", "json", "yaml", "dot", "mermaid"}
+
+// treeFlags are the flags of `tree`.
+type treeFlags struct {
+	cluster *clusterFlags
+	targets *targetFlags
+
+	depth          int
+	up, down       bool
+	kinds, exclude []string
+	containers     bool
+	related        bool
+	expand         bool
+	preview        string
+	watch          bool
+	output         string
+}
+
+func newTreeCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	f := &treeFlags{cluster: newClusterFlags(), targets: newTargetFlags()}
+	cmd := &cobra.Command{
+		Use:   "tree [TYPE[,TYPE…] [NAME…] | TYPE/NAME… | -f FILE]",
+		Short: "Show who owns whom, how each object is doing, and what the garbage collector will do",
+		Long: `Show the owners above objects and the dependents below them, of any kind, with the status of each, whether its controller
+has seen its latest generation, and what the garbage collector makes of its owner references.
+
+Without arguments it shows all objects in the namespace; with -A those of the whole cluster. Where to look follows from
+the objects asked for: -A is not needed to see what an object owns. Objects in the same state share a line, what is
+wrong comes first, and what could not be read is named below the tree.`,
+		Example: treeExample,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := f.toOptions(streams, args)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	f.addTo(cmd)
+	return cmd
+}
+
+func (f *treeFlags) addTo(cmd *cobra.Command) {
+	f.targets.addTo(cmd)
+	flags := cmd.Flags()
+	flags.IntVar(&f.depth, "depth", 0, "show so many levels below the objects asked for; 0 shows all")
+	flags.BoolVar(&f.up, "up", false, "show only the owners above, unless with --down")
+	flags.BoolVar(&f.down, "down", false, "show only the dependents below, unless with --up")
+	flags.StringSliceVar(&f.kinds, "kinds", nil, "show only these kinds, beside the objects asked for: deploy,pods")
+	flags.StringSliceVar(&f.exclude, "exclude-kinds", nil, "do not show these kinds")
+	flags.BoolVar(&f.containers, "containers", false, "show the containers of pods")
+	flags.BoolVar(&f.related, "related", false, "show also what is related in other ways than by ownership, by dotted lines")
+	flags.BoolVar(&f.expand, "expand", false, "show each object on a line of its own")
+	flags.StringVar(&f.preview, "delete-preview", "", "show what deleting the objects would do: background, foreground or orphan")
+	flags.Lookup("delete-preview").NoOptDefVal = string(previewBackground)
+	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show what changes")
+	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json, yaml, dot or mermaid")
+	f.cluster.addTo(cmd)
+	cmd.ValidArgsFunction = completeTargets(f.cluster)
+	completeWords(cmd, "output", treeOutputs...)
+	completeWords(cmd, "delete-preview", previewPolicies...)
+}
+
+// The values of --delete-preview.
+const (
+	previewBackground = "background"
+	previewForeground = "foreground"
+	previewOrphan     = "orphan"
+)
+
+var previewPolicies = []string{previewBackground, previewForeground, previewOrphan}
+
+// treeOptions are what `tree` needs to run.
+type treeOptions struct {
+	connection *connection
+	targets    *targetFlags
+	named      targetArgs
+
+	depth                              int
+	up, down                           bool
+	kinds, exclude                     []string
+	containers, related, expand, watch bool
+	preview                            metav1.DeletionPropagation // empty: none
+	output                             string
+
+	streams genericiooptions.IOStreams
+	palette render.Palette
+	ascii   bool
+	width   int // of the terminal; 0 if stdout is none
+	clock   clock.WithTicker
+}
+
+func (f *treeFlags) toOptions(streams genericiooptions.IOStreams, args []string) (*treeOptions, error) {
+	named, err := f.targets.parse(args)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.validate(named); err != nil {
+		return nil, err
+	}
+	connection, err := f.cluster.connect(streams)
+	if err != nil {
+		return nil, err
+	}
+	both := f.up == f.down
+	return &treeOptions{
+		connection: connection, targets: f.targets, named: named,
+		depth: f.depth, up: f.up || both, down: f.down || both, kinds: f.kinds, exclude: f.exclude,
+		containers: f.containers, related: f.related, expand: f.expand, watch: f.watch,
+		preview: propagation(f.preview), output: f.output,
+		streams: streams, palette: render.NewPalette(streams.Out, f.cluster.color, os.Getenv),
+		ascii: render.ASCIIOnly(os.Getenv), width: render.TerminalWidth(streams.Out), clock: clock.RealClock{},
+	}, nil
+}
+
+// propagation is the API's word for a value of --delete-preview.
+func propagation(policy string) metav1.DeletionPropagation {
+	if policy == "" {
+		return ""
+	}
+	return metav1.DeletionPropagation(strings.ToUpper(policy[:1]) + policy[1:])
+}
+
+func (f *treeFlags) validate(named targetArgs) error {
+	switch {
+	case f.output != "" && !slices.Contains(treeOutputs, f.output):
+		return withHint(unknownError("output format", f.output),
+			suggestion(f.output, treeOutputs, "there are wide, name, json, yaml, dot and mermaid; without -o the output is a tree"))
+	case f.depth < 0:
+		return errors.New("--depth must not be negative")
+	case f.depth > 0 && f.up && !f.down:
+		return errors.New("--depth is about what is below, which --up alone does not show")
+	case slices.Contains(f.kinds, "") || slices.Contains(f.exclude, ""):
+		return errors.New("a kind of --kinds or --exclude-kinds is empty")
+	case f.targets.fields != "" && len(named.types) == 0:
+		return errors.New("--field-selector needs a TYPE: each kind has its own fields")
+	case f.containers && f.output == "name":
+		return errors.New("containers have no names as objects do: --containers and -o name exclude each other")
+	}
+	if f.watch && f.output != "" && f.output != "wide" {
+		return withHint(fmt.Errorf("--watch and -o %s exclude each other", f.output), "`status -w -o json` writes a line for each change")
+	}
+	if f.preview == "" {
+		return nil
+	}
+	return f.validatePreview(named)
+}
+
+func (f *treeFlags) validatePreview(named targetArgs) error {
+	switch {
+	case !slices.Contains(previewPolicies, f.preview):
+		return withHint(unknownError("deletion policy", f.preview), suggestion(f.preview, previewPolicies, "there are background, foreground and orphan"))
+	case f.output != "" && !slices.Contains([]string{"json", "yaml", "name"}, f.output):
+		return withHint(fmt.Errorf("--delete-preview and -o %s exclude each other", f.output), "-o json, yaml and name show it")
+	case f.watch:
+		return errors.New("--delete-preview and --watch exclude each other")
+	case f.related:
+		return errors.New("--delete-preview and --related exclude each other: a deletion follows ownership alone")
+	case f.up || f.depth > 0 || len(f.kinds)+len(f.exclude) > 0 || f.containers:
+		return errors.New("--delete-preview is about all that would be deleted: it takes no --up, --depth, --kinds, --exclude-kinds or --containers")
+	case named.empty() && !f.targets.manifests.given() && f.targets.labels == "":
+		return withHint(errors.New("--delete-preview needs to know what would be deleted"), "name the objects, for example deploy/web")
+	}
+	return nil
+}
+
+// run reads the tree and shows it, once or with --watch as long as it changes.
+func (o *treeOptions) run(ctx context.Context) error {
+	r, err := o.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.watch:
+		return r.follow(ctx)
+	case o.preview != "":
+		return r.showPreview(ctx)
+	}
+	t, err := r.read(ctx)
+	if t == nil {
+		return err
+	}
+	return errors.Join(t.print(), err)
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// factsReader reads the objects of trees in full, and keeps what a tree shows of them.
+type factsReader struct {
+	reader objectReader
+	// whole wants managedFields, containers those of pods.
+	whole, containers bool
+	// known need not be read again; it may be nil.
+	known *knownFacts
+
+	mu         sync.Mutex
+	facts      factsByUID
+	incomplete []cluster.Incomplete
+}
+
+// objectReader reads objects in full. A cluster.Reader does.
+type objectReader interface {
+	Object(ctx context.Context, kind cluster.Kind, namespace, name string) (*unstructured.Unstructured, error)
+	ListObjects(ctx context.Context, target cluster.Target, o cluster.ListOptions, each func(*unstructured.Unstructured) error) error
+}
+
+var _ objectReader = (*cluster.Reader)(nil)
+
+// worthListing is how many times more objects a list may hold than are needed of it, to be cheaper than as many single reads.
+const worthListing = 20
+
+// read reads the nodes that are wanted, of all that are there. What could not be read is in incomplete.
+func (r *factsReader) read(ctx context.Context, wanted, all []*ownertree.Node) {
+	r.facts = make(factsByUID, len(wanted))
+	targets := map[targetKey]*factsTarget{}
+	for _, n := range wanted {
+		if known := r.known.of(n); known != nil {
+			r.facts[n.UID] = known
+			continue
+		}
+		if !r.whole && n.Deleting == nil && statusless(n.Kind) {
+			r.facts[n.UID] = &objectFacts{Report: inspect.Report{
+				Status: inspect.Status{Status: inspect.Current, Kstatus: inspect.Current}, Drift: inspect.Drift{Generation: n.Generation, State: inspect.NotReported},
+			}}
+			continue
+		}
+		key := targetKey{n.Kind, n.Namespace}
+		if targets[key] == nil {
+			targets[key] = &factsTarget{}
+		}
+		targets[key].wanted = append(targets[key].wanted, n)
+	}
+	for _, n := range all {
+		if t := targets[targetKey{n.Kind, n.Namespace}]; t != nil {
+			t.there++
+		}
+	}
+	var running sync.WaitGroup
+	for key, t := range targets {
+		running.Go(func() { r.readTarget(ctx, cluster.Target{Kind: *key.kind, Namespace: key.namespace}, t) })
+	}
+	running.Wait()
+	r.incomplete = cluster.SortIncomplete(r.incomplete)
+}
+
+// targetKey is a list that may be read.
+type targetKey struct {
+	kind      *cluster.Kind
+	namespace string
+}
+
+// factsTarget is what is wanted of a list, and how long it is.
+type factsTarget struct {
+	wanted []*ownertree.Node
+	there  int
+}
+
+// statusless says whether the objects of a kind certainly have nothing to report: a kind of Kubernetes itself without the
+// subresource status. Custom resources may have a status all the same.
+func statusless(kind *cluster.Kind) bool {
+	return !kind.HasStatus && scheme.Scheme.Recognizes(kind.GroupVersionKind) && kind.Kind != "Event"
+}
+
+// readTarget lists the target if that is cheaper than to read the objects one by one.
+func (r *factsReader) readTarget(ctx context.Context, target cluster.Target, t *factsTarget) {
+	if len(t.wanted) == 1 || len(t.wanted)*worthListing < t.there || !target.Kind.Can("list") {
+		r.readEach(ctx, t.wanted)
+		return
+	}
+	wanted := make(map[string]*ownertree.Node, len(t.wanted))
+	for _, n := range t.wanted {
+		wanted[n.Name] = n
+	}
+	err := r.reader.ListObjects(ctx, target, cluster.ListOptions{Whole: r.whole}, func(obj *unstructured.Unstructured) error {
+		if n := wanted[obj.GetName()]; n != nil && n.UID == obj.GetUID() {
+			r.keep(n, obj)
+		}
+		return nil
+	})
+	if err == nil {
+		r.lost(t.wanted)
+		return
+	}
+	if ctx.Err() == nil {
+		r.failed(&target.Kind, target.Namespace, err)
+	}
+}
+
+// readEach reads objects one by one; the reader bounds how many at a time.
+func (r *factsReader) readEach(ctx context.Context, nodes []*ownertree.Node) {
+	var running sync.WaitGroup
+	for _, n := range nodes {
+		running.Go(func() {
+			obj, err := r.reader.Object(ctx, *n.Kind, n.Namespace, n.Name)
+			switch {
+			case err == nil && obj.GetUID() == n.UID:
+				r.keep(n, obj)
+			case err == nil, apierrors.IsNotFound(err):
+				r.lost([]*ownertree.Node{n})
+			case ctx.Err() == nil:
+				r.failed(n.Kind, n.Namespace, err)
+			}
+		})
+	}
+	running.Wait()
+}
+
+// keep keeps what a tree shows of an object.
+func (r *factsReader) keep(n *ownertree.Node, obj *unstructured.Unstructured) {
+	facts := &objectFacts{Report: inspect.Inspect(obj, nil)}
+	facts.Status = facts.Status.ForKind(n.Kind.HasStatus)
+	if w, ok := inspect.LastWriter(obj); ok && r.whole {
+		facts.writer = &w
+	}
+	if r.containers {
+		facts.containers = inspect.Containers(obj)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.facts[n.UID] = facts
+}
+
+// lost notes the objects, of those, that have gone since their metadata were read.
+func (r *factsReader) lost(nodes []*ownertree.Node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range nodes {
+		if r.facts[n.UID] == nil {
+			r.facts[n.UID] = goneFacts
+		}
+	}
+}
+
+// goneFacts stand for those of an object that was deleted while the tree was read.
+var goneFacts = &objectFacts{Report: inspect.Report{
+	Status: inspect.Status{Status: inspect.Terminating, Reason: "deleted just now"},
+	Drift:  inspect.Drift{State: inspect.NotReported},
+}}
+
+func (r *factsReader) failed(kind *cluster.Kind, namespace string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.incomplete = append(r.incomplete, cluster.Incomplete{
+		Group: kind.Group, Version: kind.Version, Resource: kind.Resource, Namespace: namespace,
+		Reason: cluster.Reason(err), Message: err.Error(),
+	})
+}
+
+// nodesOf lists the objects of trees, each once, as they are first drawn.
+func nodesOf(branches []*ownertree.Branch) []*ownertree.Node {
+	var out []*ownertree.Node
+	seen := map[*ownertree.Node]bool{}
+	stack := slices.Clone(branches)
+	slices.Reverse(stack)
+	for len(stack) > 0 {
+		b := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if !seen[b.Node] {
+			seen[b.Node] = true
+			out = append(out, b.Node)
+		}
+		for i := len(b.Children) - 1; i >= 0; i-- {
+			stack = append(stack, b.Children[i])
+		}
+	}
+	return out
+}

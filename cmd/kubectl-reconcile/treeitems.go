@@ -1,0 +1,217 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// wideColumns are those that -o wide adds to a tree.
+var wideColumns = []string{"LAST WRITER", "WRITTEN", "FINALIZERS", "UID", "WAITING"}
+
+// itemMaker makes lines of twigs.
+type itemMaker struct {
+	now  time.Time
+	wide bool
+}
+
+func (m itemMaker) items(twigs []*twig) []*render.TreeItem {
+	out := make([]*render.TreeItem, 0, len(twigs))
+	for _, t := range twigs {
+		item := m.item(t)
+		if len(t.folded) == 0 {
+			for _, c := range t.facts.containers {
+				item.Children = append(item.Children, containerItem(t.Node, c))
+			}
+		}
+		item.Children = append(item.Children, m.items(t.children)...)
+		out = append(out, item)
+	}
+	return out
+}
+
+// item is the line of a twig alone.
+func (m itemMaker) item(t *twig) *render.TreeItem {
+	item := &render.TreeItem{
+		Namespace: t.Node.Namespace, Dotted: t.Relation != "",
+		Status: t.status(), Tone: toneOf(t.status()), Reason: t.reason(),
+	}
+	if len(t.folded) > 0 {
+		m.describeFold(item, t)
+		return item
+	}
+	item.Label, item.Note, item.Asked = label(t.Node), note(t), t.Asked
+	item.Ready, item.Age = t.facts.Ready, m.age(&t.Node.Created)
+	item.Generation, item.Drift = generation(t.limb)
+	if item.Status == dangling {
+		item.Reason = t.fate.Why
+	}
+	if m.wide {
+		item.More = m.more(t.limb)
+	}
+	return item
+}
+
+// label names an object: Deployment/web.
+func label(n *ownertree.Node) string { return n.Kind.Kind + "/" + n.Name }
+
+// note says what is particular about a line.
+func note(t *twig) string {
+	var notes []string
+	if t.Relation != "" {
+		notes = append(notes, t.Relation)
+	}
+	switch {
+	case t.Cycle:
+		notes = append(notes, "owned in a circle")
+	case t.Repeated:
+		notes = append(notes, "shown above")
+	case t.Truncated > 0:
+		notes = append(notes, fmt.Sprintf("%d more below", t.Truncated))
+	}
+	return strings.Join(notes, ", ")
+}
+
+// describeFold sums up several objects in the same state.
+func (m itemMaker) describeFold(item *render.TreeItem, t *twig) {
+	item.Label = fmt.Sprintf("%s (%d)", t.Node.Kind.Kind, len(t.folded))
+	if hidden := hiddenBelow(t.folded); hidden != "" {
+		item.Note = "with " + hidden
+	}
+	if t.Relation != "" {
+		item.Note = strings.TrimSuffix(t.Relation+", "+item.Note, ", ")
+	}
+	item.Ready = readyOfAll(t.folded)
+	item.Age = m.ages(t.folded)
+	if item.Reason == "" {
+		item.Reason = namesOf(t.folded)
+	}
+	if item.Status != inspect.Current {
+		return
+	}
+	item.Generation = generationOfAll(t.folded)
+}
+
+// hiddenBelow counts the objects that lie below folded ones: "Pod (3)".
+func hiddenBelow(all []*limb) string {
+	counts := map[string]int{}
+	var walk func(*limb)
+	walk = func(l *limb) {
+		for _, c := range l.children {
+			if c.Relation == "" {
+				counts[c.Node.Kind.Kind]++
+				walk(c)
+			}
+		}
+	}
+	for _, l := range all {
+		walk(l)
+	}
+	return countsByKind(counts)
+}
+
+// readyOfAll adds up "1/1" and "0/2" to "1/3"; it is empty if not all have such counts.
+func readyOfAll(all []*limb) string {
+	ready, wanted := 0, 0
+	for _, l := range all {
+		r, w, ok := strings.Cut(l.facts.Ready, "/")
+		n, err := strconv.Atoi(r)
+		of, err2 := strconv.Atoi(w)
+		if !ok || err != nil || err2 != nil {
+			return ""
+		}
+		ready, wanted = ready+n, wanted+of
+	}
+	return fmt.Sprintf("%d/%d", ready, wanted)
+}
+
+// generationOfAll is the generation that all have, empty if they differ.
+func generationOfAll(all []*limb) string {
+	first, _ := generation(all[0])
+	if slices.ContainsFunc(all, func(l *limb) bool { g, _ := generation(l); return g != first }) {
+		return ""
+	}
+	return first
+}
+
+// generation is what the column GEN shows: "4", or "3/4" if the controller has seen an older one or, oddly, a newer one.
+func generation(l *limb) (string, render.Tone) {
+	of := l.Node.Generation
+	if of == 0 {
+		return "", render.TonePlain
+	}
+	seen := of
+	if o := l.facts.Drift.Observed; o != nil {
+		seen = *o
+	}
+	for _, c := range l.facts.Conditions {
+		if c.Drift == inspect.Behind && c.Generation != nil {
+			seen = min(seen, *c.Generation)
+		}
+	}
+	if seen == of {
+		return strconv.FormatInt(of, 10), render.TonePlain
+	}
+	return fmt.Sprintf("%d/%d", seen, of), render.ToneChange
+}
+
+func toneOf(status string) render.Tone {
+	switch status {
+	case inspect.Current:
+		return render.TonePlain
+	case inspect.Suspended:
+		return render.ToneDim
+	case inspect.InProgress, inspect.Terminating, inspect.Unknown:
+		return render.ToneChange
+	}
+	return render.ToneTrouble
+}
+
+func (m itemMaker) age(t *metav1.Time) string {
+	if t == nil || t.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(m.now.Sub(t.Time))
+}
+
+// ages of several objects are from the youngest to the oldest.
+func (m itemMaker) ages(all []*limb) string {
+	youngest, oldest := all[0].Node.Created, all[0].Node.Created
+	for _, l := range all {
+		if created := l.Node.Created; created.Before(&oldest) {
+			oldest = created
+		} else if youngest.Before(&created) {
+			youngest = created
+		}
+	}
+	from, to := m.age(&youngest), m.age(&oldest)
+	if from == to {
+		return from
+	}
+	return from + "-" + to
+}
+
+// more are the cells of wideColumns.
+func (m itemMaker) more(l *limb) []string {
+	writer, written := "", ""
+	if w := l.facts.writer; w != nil {
+		writer, written = w.Manager, m.age(w.Time)
+		if w.Subresource != "" {
+			writer += " (" + w.Subresource + ")"
+		}
+	}
+	waiting := ""
+	if l.facts.NotReady() {
+		waiting = m.age(l.facts.Since)
+	}
+	return []string{writer, written, strings.Join(l.Node.Finalizers, ","), string(l.Node.UID), waiting}
+}

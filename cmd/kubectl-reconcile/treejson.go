@@ -1,0 +1,130 @@
+package main
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// treeDocument is what `tree -o json` prints. docs/tree.schema.json describes it: it is a promise.
+type treeDocument struct {
+	APIVersion string               `json:"apiVersion"`
+	Kind       string               `json:"kind"`
+	Trees      []*treeObject        `json:"trees"`
+	Incomplete []cluster.Incomplete `json:"incomplete,omitempty"`
+}
+
+// treeObject is an object in its place.
+type treeObject struct {
+	Object     objectRef    `json:"object"`
+	Created    metav1.Time  `json:"created"`
+	Deleting   *metav1.Time `json:"deleting,omitempty"`
+	Finalizers []string     `json:"finalizers,omitempty"`
+	inspect.Report
+	Drifted  bool `json:"drifted"`
+	NotReady bool `json:"notReady"`
+	// Summary is the reason as the tree shows it: the object's own, and what is worst below.
+	Summary    string              `json:"summary,omitempty"`
+	LastWriter *inspect.Writer     `json:"lastWriter,omitempty"`
+	Containers []inspect.Container `json:"containers,omitempty"`
+	Owners     []treeOwner         `json:"owners,omitempty"`
+	Fate       *treeFate           `json:"garbageCollector,omitempty"`
+	HeldBy     *treeHold           `json:"heldBy,omitempty"`
+	// Relation says how the object belongs to the one above if that does not own it.
+	Relation string `json:"relation,omitempty"`
+	Asked    bool   `json:"asked,omitempty"`
+	// Repeated and Cycle mean that what is below is told elsewhere: at the same object, or above.
+	Repeated bool `json:"repeated,omitempty"`
+	Cycle    bool `json:"cycle,omitempty"`
+	// Beside means that what is below is not told: the object only shares an owner with one asked for.
+	Beside bool `json:"beside,omitempty"`
+	// Truncated is how many dependents are left out because of --depth.
+	Truncated int           `json:"truncated,omitempty"`
+	Children  []*treeObject `json:"children,omitempty"`
+}
+
+// treeOwner is an owner reference and its verdict.
+type treeOwner struct {
+	APIVersion         string            `json:"apiVersion"`
+	Kind               string            `json:"kind"`
+	Name               string            `json:"name"`
+	UID                types.UID         `json:"uid"`
+	Controller         bool              `json:"controller,omitempty"`
+	BlockOwnerDeletion bool              `json:"blockOwnerDeletion,omitempty"`
+	Verdict            ownertree.Verdict `json:"verdict"`
+	Confirmed          bool              `json:"confirmed"`
+	Detail             string            `json:"detail,omitempty"`
+}
+
+// treeFate is what the garbage collector will do.
+type treeFate struct {
+	Action ownertree.FateAction       `json:"action"`
+	Policy metav1.DeletionPropagation `json:"policy,omitempty"`
+	Why    string                     `json:"why,omitempty"`
+}
+
+// treeHold is what holds up a deletion.
+type treeHold struct {
+	Finalizers []string    `json:"finalizers,omitempty"`
+	Dependents []objectRef `json:"dependents,omitempty"`
+}
+
+// document is the tree for programs: nothing in it is folded.
+func (t *tree) document() *treeDocument {
+	return &treeDocument{
+		APIVersion: outputVersion, Kind: "OwnerTree",
+		Trees: append([]*treeObject{}, treeObjects(t.limbs(), t.graph)...), Incomplete: t.incomplete,
+	}
+}
+
+func treeObjects(limbs []*limb, c collector) []*treeObject {
+	var out []*treeObject
+	for _, l := range limbs {
+		out = append(out, newTreeObject(l, c))
+	}
+	return out
+}
+
+func newTreeObject(l *limb, c collector) *treeObject {
+	n := l.Node
+	o := &treeObject{
+		Object: refOf(n), Created: n.Created, Deleting: n.Deleting, Finalizers: n.Finalizers,
+		Report: l.facts.Report, Drifted: l.facts.Drifted(), NotReady: l.facts.NotReady(), Summary: l.reason(),
+		LastWriter: l.facts.writer, Containers: l.facts.containers,
+		Relation: l.Relation, Asked: l.Asked, Repeated: l.Repeated, Cycle: l.Cycle, Beside: l.Beside, Truncated: l.Truncated,
+		Children: treeObjects(l.children, c),
+	}
+	for i := range n.Owners {
+		o.Owners = append(o.Owners, newTreeOwner(&n.Owners[i]))
+	}
+	if l.fate.Action != ownertree.Kept {
+		o.Fate = &treeFate{l.fate.Action, l.fate.Policy, l.fate.Why}
+	}
+	if hold, held := c.Held(n); held {
+		o.HeldBy = &treeHold{Finalizers: hold.Finalizers, Dependents: refsOf(hold.Dependents)}
+	}
+	return o
+}
+
+func newTreeOwner(o *ownertree.Owner) treeOwner {
+	return treeOwner{
+		APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID,
+		Controller: o.Controller != nil && *o.Controller, BlockOwnerDeletion: o.Blocks(),
+		Verdict: o.Verdict, Confirmed: o.Confirmed, Detail: o.Detail,
+	}
+}
+
+func refOf(n *ownertree.Node) objectRef {
+	return objectRef{APIVersion: n.Kind.GroupVersion().String(), Kind: n.Kind.Kind, Namespace: n.Namespace, Name: n.Name, UID: n.UID}
+}
+
+func refsOf(nodes []*ownertree.Node) []objectRef {
+	var out []objectRef
+	for _, n := range nodes {
+		out = append(out, refOf(n))
+	}
+	return out
+}

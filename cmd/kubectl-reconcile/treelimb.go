@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// objectFacts is what a tree tells of an object beyond its metadata.
+type objectFacts struct {
+	inspect.Report
+	// writer is who wrote to it last; nil if that was not read, or is not told.
+	writer *inspect.Writer
+	// containers are those of a pod, if they were asked for.
+	containers []inspect.Container
+}
+
+// unreadFacts stand for those of an object that was not read in full.
+var unreadFacts = &objectFacts{Report: inspect.Report{
+	Status: inspect.Status{Status: inspect.Unknown, Reason: "not read"},
+	Drift:  inspect.Drift{State: inspect.NotReported},
+}}
+
+// factsByUID are those of the objects that are printed.
+type factsByUID map[types.UID]*objectFacts
+
+func (f factsByUID) of(n *ownertree.Node) *objectFacts {
+	if facts := f[n.UID]; facts != nil {
+		return facts
+	}
+	return unreadFacts
+}
+
+// collector knows what the garbage collector makes of objects. A graph does.
+type collector interface {
+	Fate(*ownertree.Node) ownertree.Fate
+	Held(*ownertree.Node) (ownertree.Hold, bool)
+}
+
+var _ collector = (*ownertree.Graph)(nil)
+
+// limb is a branch of a tree with what is known of its object, and what all that is below adds up to.
+type limb struct {
+	*ownertree.Branch
+	facts    *objectFacts
+	fate     ownertree.Fate
+	children []*limb
+	// severity is how much the object itself asks for attention, worst the most of it and all that it owns here.
+	severity, worst int
+	// cause is what is worst below and not itself explained by something further below; nil if nothing is wrong there. There
+	// are causes such objects.
+	cause  *limb
+	causes int
+	// asked says that it, or something below it, is what the user asked for.
+	asked bool
+}
+
+// calm is the highest severity of objects that are where they should be, suspended ones included.
+const calm = 1
+
+// limbMaker adds trees up.
+type limbMaker struct {
+	facts     factsByUID
+	collector collector
+}
+
+func (m limbMaker) limbs(branches []*ownertree.Branch) []*limb {
+	out := make([]*limb, 0, len(branches))
+	for _, b := range branches {
+		out = append(out, m.limb(b))
+	}
+	return out
+}
+
+func (m limbMaker) limb(b *ownertree.Branch) *limb {
+	l := &limb{Branch: b, facts: m.facts.of(b.Node), fate: m.collector.Fate(b.Node), asked: b.Asked}
+	l.severity = severityOf(l)
+	l.worst = l.severity
+	l.children = m.limbs(b.Children)
+	for _, child := range l.children {
+		l.asked = l.asked || child.asked
+		if child.Relation == "" && !child.Cycle {
+			l.gather(child)
+		}
+	}
+	return l
+}
+
+// gather adds what is wrong in a dependent.
+func (l *limb) gather(child *limb) {
+	l.worst = max(l.worst, child.worst)
+	cause, causes := child.cause, child.causes
+	if cause == nil && child.severity > calm {
+		cause, causes = child, 1
+	}
+	if cause == nil {
+		return
+	}
+	l.causes += causes
+	if l.cause == nil || cause.severity > l.cause.severity {
+		l.cause = cause
+	}
+}
+
+// severityOf is inspect's, raised for what only the owners tell. An object that nobody has ever reported on is no trouble.
+func severityOf(l *limb) int {
+	severity := l.facts.Severity()
+	if l.facts.Unreported() {
+		severity = calm
+	}
+	if l.facts.Drifted() {
+		severity = max(severity, inspect.Status{Status: inspect.InProgress}.Severity())
+	}
+	if l.dangles() {
+		severity = max(severity, inspect.Status{Status: inspect.Degraded}.Severity())
+	}
+	return severity
+}
+
+// dangles says whether an owner of the object is certainly not there, or will not be.
+func (l *limb) dangles() bool {
+	switch l.fate.Action {
+	case ownertree.Deleted, ownertree.ReferencesStripped:
+		return true
+	case ownertree.NeverCollected:
+		return len(l.Node.Owners) > 0
+	case ownertree.Kept, ownertree.BeingDeleted, ownertree.FateUnknown:
+	}
+	return false
+}
+
+// reason is why the object is as it is, in few words: its own, or for lack of a better one that of the worst dependent.
+func (l *limb) reason() string {
+	own := l.facts.Reason
+	if l.severity <= calm && (l.cause == nil || l.cause.severity < troubling) || l.cause == nil {
+		return own
+	}
+	below := l.cause.short() + " on " + l.cause.Node.Name
+	if l.causes > 1 {
+		below += " and " + fmt.Sprintf("%d more", l.causes-1)
+	}
+	switch {
+	case l.facts.Ready != "" && counting(own):
+		return l.facts.Ready + " ready: " + below
+	case own == "":
+		return below
+	}
+	return own + ": " + below
+}
+
+// troubling is the least severity that is told of what is below an object that is well itself.
+var troubling = inspect.Status{Status: inspect.Degraded}.Severity()
+
+// short is the first part of the reason, or the status.
+func (l *limb) short() string {
+	if short, _, _ := strings.Cut(l.facts.Reason, ": "); short != "" {
+		return short
+	}
+	return l.status()
+}
+
+// counting says whether a reason only repeats what the column READY tells: "2 of 3 updated pods available".
+func counting(reason string) bool {
+	words := strings.Fields(reason)
+	return len(words) > 2 && words[1] == "of" && strings.Trim(words[0]+words[2], "0123456789") == ""
+}
+
+// dangling is the status of objects that the garbage collector will delete: no object says that of itself.
+const dangling = "Dangling"
+
+func (l *limb) status() string {
+	if l.fate.Action == ownertree.Deleted {
+		return dangling
+	}
+	return l.facts.Status.Status
+}

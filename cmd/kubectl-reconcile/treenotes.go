@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// mostOfASort bounds the lines of one sort below a tree.
+const mostOfASort = 10
+
+// noteMaker makes the lines below a tree.
+type noteMaker struct {
+	itemMaker
+	collector collector
+	palette   render.Palette
+	// namespaces says that objects must be told apart by namespace.
+	namespaces bool
+	// width is that of the terminal; 0 if there is none.
+	width int
+}
+
+// notes are the lines below the tree, escaped.
+func (t *tree) notes() []string {
+	m := t.noteMaker()
+	all := each(t.limbs())
+	var out []string
+	for _, sort := range []struct {
+		name  string
+		tone  render.Tone
+		lines func(*limb) []string
+	}{
+		{"drift", render.ToneChange, m.drift},
+		{"dangling", render.ToneTrouble, m.dangling},
+		{"deleting", render.ToneChange, m.deleting},
+		{"odd", render.ToneChange, m.odd},
+	} {
+		out = append(out, m.sort(sort.name, sort.tone, all, sort.lines)...)
+	}
+	for _, line := range describeIncomplete(t.incomplete) {
+		out = append(out, m.line(render.ToneChange, line))
+	}
+	return out
+}
+
+func (t *tree) noteMaker() noteMaker {
+	return noteMaker{t.itemMaker(), t.graph, t.palette, t.treeOptions.targets.all, t.width}
+}
+
+// each lists objects once, as they are drawn.
+func each(all []*limb) []*limb {
+	var out []*limb
+	seen := map[*ownertree.Node]bool{}
+	var walk func([]*limb)
+	walk = func(all []*limb) {
+		for _, l := range all {
+			if !seen[l.Node] {
+				seen[l.Node] = true
+				out = append(out, l)
+			}
+			walk(l.children)
+		}
+	}
+	walk(all)
+	return out
+}
+
+// sort makes the lines of one sort, of which only the first are shown.
+func (m noteMaker) sort(name string, tone render.Tone, all []*limb, lines func(*limb) []string) []string {
+	var out []string
+	more := 0
+	for _, l := range all {
+		for _, text := range lines(l) {
+			if len(out) == mostOfASort {
+				more++
+				continue
+			}
+			out = append(out, m.line(tone, name+": "+text))
+		}
+	}
+	if more > 0 {
+		out = append(out, m.line(tone, fmt.Sprintf("%s: and %d more; -o json has all", name, more)))
+	}
+	return out
+}
+
+// line colours what stands before the colon, and breaks the line where the terminal ends.
+func (m noteMaker) line(tone render.Tone, text string) string {
+	name, rest, _ := strings.Cut(oneLine(text), ":")
+	return render.Wrap(m.palette.Paint(tone, name+":")+rest, m.width, "  ")
+}
+
+func (m noteMaker) label(n *ownertree.Node) string {
+	if m.namespaces && n.Namespace != "" {
+		return n.Namespace + " " + label(n)
+	}
+	return label(n)
+}
+
+// drift says which generation has been seen, of the object and of conditions that tell one of their own.
+func (m noteMaker) drift(l *limb) []string {
+	var out []string
+	d := l.facts.Drift
+	if d.State == inspect.Behind {
+		since := ""
+		if age := m.age(d.Since); age != "" {
+			since = " (for " + age + ")"
+		}
+		out = append(out, fmt.Sprintf("%s has generation %d, its controller has seen %d%s", m.label(l.Node), d.Generation, *d.Observed, since))
+	}
+	for _, c := range l.facts.Conditions {
+		if c.Drift == inspect.Behind && c.Generation != nil {
+			out = append(out, fmt.Sprintf("%s has generation %d, its condition %s=%s is of %d", m.label(l.Node), d.Generation, c.Type, c.Status, *c.Generation))
+		}
+	}
+	return out
+}
+
+// dangling says which owners are not there, and what the garbage collector will do about it.
+func (m noteMaker) dangling(l *limb) []string {
+	var verdicts []string
+	for i := range l.Node.Owners {
+		if o := &l.Node.Owners[i]; o.Verdict != ownertree.Solid {
+			verdicts = append(verdicts, verdictText(o))
+		}
+	}
+	if len(verdicts) == 0 && !l.dangles() {
+		return nil
+	}
+	will := fateText(l.fate)
+	if len(verdicts) == 0 {
+		return []string{fmt.Sprintf("%s: %s; %s", m.label(l.Node), l.fate.Why, will)}
+	}
+	return []string{fmt.Sprintf("%s: %s; %s", m.label(l.Node), strings.Join(verdicts, ", "), will)}
+}
+
+// deleting says since when an object is being deleted, and what holds it.
+func (m noteMaker) deleting(l *limb) []string {
+	hold, held := m.collector.Held(l.Node)
+	if !held {
+		return nil
+	}
+	text := m.label(l.Node)
+	if age := m.age(l.Node.Deleting); age != "" {
+		text += " for " + age
+	}
+	return []string{text + holdText(hold)}
+}
+
+// holdText says what holds up a deletion, after the object.
+func holdText(hold ownertree.Hold) string {
+	own := func(f string) bool {
+		return f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	}
+	foreign := slices.DeleteFunc(slices.Clone(hold.Finalizers), own)
+	var parts []string
+	if len(foreign) > 0 {
+		parts = append(parts, fmt.Sprintf("held by %s %s, which %s must remove", pluralOf(len(foreign), "the finalizer", "the finalizers"),
+			enumerate(foreign), pluralOf(len(foreign), "its owner", "their owners")))
+	}
+	if len(hold.Dependents) > 0 {
+		names := make([]string, 0, len(hold.Dependents))
+		for _, d := range hold.Dependents {
+			names = append(names, label(d))
+		}
+		parts = append(parts, fmt.Sprintf("waits for %s that block it: %s", pluralOf(len(names), "a dependent", "dependents"), enumerate(names)))
+	}
+	if len(parts) == 0 {
+		return ": nothing holds it up"
+	}
+	return ": " + strings.Join(parts, "; ")
+}
+
+// odd says what of an object is not what its kind promises.
+func (m noteMaker) odd(l *limb) []string {
+	var out []string
+	for _, problem := range l.facts.Problems {
+		out = append(out, m.label(l.Node)+": "+problem)
+	}
+	return out
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+)
+
+// print writes the tree in the format asked for.
+func (t *tree) print() error {
+	switch t.output {
+	case "json", "yaml":
+		return t.printDocument(t.document())
+	case "name":
+		return t.printNames()
+	}
+	twigs := t.twigs()
+	switch t.output {
+	case "dot":
+		return render.Dot(t.streams.Out, t.diagram(twigs))
+	case "mermaid":
+		return render.Mermaid(t.streams.Out, t.diagram(twigs))
+	}
+	if err := render.Tree(t.streams.Out, t.itemMaker().items(twigs), t.drawing()); err != nil {
+		return err
+	}
+	for _, line := range t.notes() {
+		if _, err := fmt.Fprintln(t.streams.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lines are what print writes for people.
+func (t *tree) lines() []string {
+	if t.gone {
+		return []string{"nothing of what was asked for is there any more"}
+	}
+	lines := render.TreeLines(t.itemMaker().items(t.twigs()), t.drawing())
+	for _, note := range t.notes() {
+		lines = append(lines, strings.Split(note, "\n")...)
+	}
+	return lines
+}
+
+func (t *tree) limbs() []*limb { return limbMaker{t.facts, t.graph}.limbs(t.branches) }
+
+func (t *tree) twigs() []*twig { return folder{t.expand, t.containers}.tops(t.limbs()) }
+
+func (t *tree) itemMaker() itemMaker {
+	return itemMaker{now: t.clock.Now(), wide: t.output == "wide"}
+}
+
+func (t *tree) drawing() render.TreeOptions {
+	o := render.TreeOptions{Palette: t.palette, ASCII: t.ascii, Width: t.width, Namespaces: t.treeOptions.targets.all}
+	if t.output == "wide" {
+		o.More, o.Width = wideColumns, 0
+	}
+	return o
+}
+
+// printDocument writes JSON or YAML.
+func (o *treeOptions) printDocument(document any) error {
+	text, err := json.MarshalIndent(document, "", "  ")
+	if err == nil && o.output == "yaml" {
+		text, err = yaml.JSONToYAML(text)
+	} else {
+		text = append(text, '\n')
+	}
+	if err != nil {
+		return fmt.Errorf("writing the tree: %w", err)
+	}
+	_, err = o.streams.Out.Write(text)
+	return err
+}
+
+// printNames writes each object once, as `kubectl get -o name` does.
+func (t *tree) printNames() error {
+	var out strings.Builder
+	for _, n := range nodesOf(t.branches) {
+		fmt.Fprintln(&out, render.Escape(n.String()))
+	}
+	_, err := fmt.Fprint(t.streams.Out, out.String())
+	return err
+}

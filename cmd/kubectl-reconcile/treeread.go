@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// treeReader reads what `tree` shows.
+type treeReader struct {
+	*treeOptions
+	kinds   *cluster.Kinds
+	reader  *cluster.Reader
+	targets []target
+	// only and without are --kinds and --exclude-kinds; nil without them.
+	only, without func(cluster.Kind) bool
+}
+
+// prepare asks which kinds there are, and finds those of the command line.
+func (o *treeOptions) prepare(ctx context.Context) (*treeReader, error) {
+	config := rest.CopyConfig(o.connection.config)
+	config.WarningHandler = rest.NoWarnings{} // that a kind is deprecated does not matter to who did not ask for it
+	kinds, err := cluster.Discover(ctx, config)
+	if err != nil {
+		return nil, o.connection.explain(err)
+	}
+	reader, err := cluster.NewReader(config)
+	if err != nil {
+		return nil, err
+	}
+	r := &treeReader{treeOptions: o, kinds: kinds, reader: reader}
+	if r.targets, err = r.find(); err != nil {
+		return nil, o.connection.explainEach(err)
+	}
+	if r.only, err = r.among(o.kinds); err != nil {
+		return nil, o.connection.explain(err)
+	}
+	if r.without, err = r.among(o.exclude); err != nil {
+		return nil, o.connection.explain(err)
+	}
+	return r, nil
+}
+
+// find turns the command line into what is asked for; nothing stands for the forest.
+func (r *treeReader) find() ([]target, error) {
+	if r.treeOptions.targets.manifests.given() {
+		return r.treeOptions.targets.fromFiles(r.streams.In, r.kinds, r.connection)
+	}
+	return r.named.resolve(r.kinds, r.namespace())
+}
+
+// namespace is the one of the command line, empty for all.
+func (r *treeReader) namespace() string {
+	if r.treeOptions.targets.all {
+		return ""
+	}
+	return r.connection.namespace
+}
+
+// among makes a test of a list of kinds or categories; nil of none.
+func (r *treeReader) among(names []string) (func(cluster.Kind) bool, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	var all []cluster.Kind
+	for _, name := range names {
+		kinds, err := r.kinds.ResolveAll(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, kinds...)
+	}
+	return func(kind cluster.Kind) bool {
+		return slices.ContainsFunc(all, func(k cluster.Kind) bool { return k.GroupResource() == kind.GroupResource() })
+	}, nil
+}
+
+// scope is what must be listed: what the objects asked for may own, or where they must be looked for.
+func (r *treeReader) scope() ownertree.Scope {
+	if len(r.targets) == 0 {
+		if r.namespace() == "" {
+			return ownertree.Scope{}
+		}
+		return ownertree.Scope{Namespaces: []string{r.namespace()}}
+	}
+	refs := make([]ownertree.Ref, 0, len(r.targets))
+	whole := false
+	for _, t := range r.targets {
+		if t.Kind.Namespaced && t.Namespace == "" {
+			return ownertree.Scope{} // of all namespaces
+		}
+		whole = whole || t.Name == ""
+		refs = append(refs, ownertree.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name})
+	}
+	return ownertree.ScopeOf(refs, r.down || whole)
+}
+
+// tree is what was read.
+type tree struct {
+	*treeReader
+	graph      *ownertree.Graph
+	branches   []*ownertree.Branch
+	facts      factsByUID
+	incomplete []cluster.Incomplete
+	// gone says that all that was asked for was there, and is not any more.
+	gone bool
+}
+
+// read reads everything that is shown. The error is for objects asked for that are not there, or if nothing could be read
+// at all; then there may be no tree.
+func (r *treeReader) read(ctx context.Context) (*tree, error) {
+	graph, err := ownertree.Collect(ctx, r.reader, r.kinds, r.scope())
+	if err != nil {
+		return nil, r.connection.explain(err)
+	}
+	return r.layOut(ctx, graph, nil)
+}
+
+// layOut makes a tree of what was collected. Facts that are known are not read again.
+func (r *treeReader) layOut(ctx context.Context, graph *ownertree.Graph, known *knownFacts) (*tree, error) {
+	asked, missing := r.asked(ctx, graph)
+	if missing != nil && len(asked) == 0 {
+		return nil, missing
+	}
+	t := &tree{treeReader: r, graph: graph}
+	if err := t.grow(ctx, asked, known); err != nil {
+		return nil, r.connection.explain(err)
+	}
+	if len(t.branches) == 0 {
+		return nil, errors.Join(missing, t.nothing(ctx))
+	}
+	return t, missing
+}
+
+// grow lays out the tree and reads what it shows.
+func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFacts) error {
+	if t.up {
+		if err := t.graph.Ascend(ctx, t.reader, asked); err != nil {
+			return err
+		}
+	}
+	forest := t.forest()
+	if forest {
+		asked = t.graph.Roots()
+	}
+	t.branches = t.graph.Tree(asked, ownertree.TreeOptions{Depth: t.depth, Up: t.up, Down: t.down, Kinds: t.only, Exclude: t.without})
+	if forest {
+		t.branches = t.unmarked(t.branches)
+	}
+	nodes := nodesOf(t.branches)
+	if err := t.graph.Confirm(ctx, t.reader, nodes); err != nil {
+		return err
+	}
+	facts := &factsReader{reader: t.reader, whole: t.whole(), containers: t.containers, known: known}
+	facts.read(ctx, nodes, t.graph.Nodes())
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	t.facts = facts.facts
+	t.incomplete = cluster.SortIncomplete(slices.Concat(t.graph.Incomplete(), facts.incomplete))
+	return nil
+}
+
+// forest says whether all there is was asked for, so that nothing in particular was.
+func (r *treeReader) forest() bool { return len(r.targets) == 0 && r.selector().Empty() }
+
+// unmarked takes back the marks: in a forest, nothing was asked for by itself. Kinds that are not to be shown go.
+func (t *tree) unmarked(branches []*ownertree.Branch) []*ownertree.Branch {
+	var out []*ownertree.Branch
+	for _, b := range branches {
+		b.Asked = false
+		if t.hides(b.Node) {
+			out = append(out, t.unmarked(b.Children)...)
+			continue
+		}
+		b.Children = t.unmarked(b.Children)
+		out = append(out, b)
+	}
+	return out
+}
+
+func (t *tree) hides(n *ownertree.Node) bool {
+	return t.only != nil && !t.only(*n.Kind) || t.without != nil && t.without(*n.Kind)
+}
+
+// whole says whether managedFields are wanted.
+func (o *treeOptions) whole() bool {
+	return o.output == "wide" || o.output == "json" || o.output == "yaml"
+}

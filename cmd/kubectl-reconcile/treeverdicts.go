@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// verdictText says what is the matter with an owner reference.
+func verdictText(o *ownertree.Owner) string {
+	owner := fmt.Sprintf("owner %s/%s (uid %s)", o.Kind, o.Name, shortUID(string(o.UID)))
+	detail := ""
+	if o.Detail != "" {
+		detail = ": " + o.Detail
+	}
+	switch o.Verdict {
+	case ownertree.OwnerMissing:
+		return owner + " is gone" + detail
+	case ownertree.OtherUID:
+		return owner + " is gone, another has its name" + detail
+	case ownertree.OtherNamespace:
+		return owner + " does not count" + detail
+	case ownertree.UnmappableKind:
+		return owner + " is of an unknown kind" + detail
+	case ownertree.Solid:
+		return owner + " is there"
+	case ownertree.Unknown:
+	}
+	return owner + " could not be checked" + detail
+}
+
+// shortUID is the beginning of a uid, which is enough to tell two apart.
+func shortUID(uid string) string { return render.Cut(uid, 9) }
+
+// fateText says what the garbage collector will do about an object.
+func fateText(f ownertree.Fate) string {
+	switch f.Action {
+	case ownertree.Deleted:
+		text := "the garbage collector will delete it"
+		if f.Policy != metav1.DeletePropagationBackground {
+			text += " with the policy " + strings.ToLower(string(f.Policy))
+		}
+		return text
+	case ownertree.ReferencesStripped:
+		return "the garbage collector will remove the reference and keep it"
+	case ownertree.NeverCollected:
+		return "the garbage collector will leave it alone: " + f.Why
+	case ownertree.BeingDeleted:
+		return "it is being deleted"
+	case ownertree.Kept:
+		return "the garbage collector keeps it"
+	case ownertree.FateUnknown:
+	}
+	return "what the garbage collector will do is not known: " + f.Why
+}

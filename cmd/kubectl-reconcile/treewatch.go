@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// display shows trees as they change.
+type display interface {
+	// show shows a tree in the place of the one before.
+	show(*tree) error
+	// tick is called every second: ages grow.
+	tick() error
+	io.Closer
+}
+
+// follow shows the tree, and then how it changes, until ctx ends.
+func (r *treeReader) follow(ctx context.Context) (err error) {
+	var out display = &changeLines{}
+	if render.IsTerminal(r.streams.Out) {
+		out = &redrawn{screen: render.NewTreeScreen(r.streams.Out)}
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := &treeWatch{treeReader: r, out: out}
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		if err := w.ticks(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	err = ownertree.Watch(ctx, r.reader, r.kinds, r.scope(), func(g *ownertree.Graph, touched ownertree.Touched) error {
+		return w.changed(ctx, g, touched)
+	})
+	cancel(nil)
+	ticking.Wait()
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
+}
+
+// treeWatch is a tree that is followed.
+type treeWatch struct {
+	*treeReader
+
+	mu   sync.Mutex // of out
+	out  display
+	last *tree
+}
+
+// changed reads what has changed, and shows the tree if that is in it.
+func (w *treeWatch) changed(ctx context.Context, g *ownertree.Graph, touched ownertree.Touched) error {
+	known := &knownFacts{touched: touched}
+	if w.last != nil {
+		known.facts = w.last.facts
+	}
+	t, err := w.layOut(ctx, g, known)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case t == nil && w.last == nil:
+		return err
+	case t == nil: // all that was asked for has gone, and may come again
+		t = &tree{treeReader: w.treeReader, graph: g, gone: true}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = t
+	return w.out.show(t)
+}
+
+// knownFacts are those of the tree before, which hold for all objects but those touched since.
+type knownFacts struct {
+	facts   factsByUID
+	touched ownertree.Touched
+}
+
+// of returns nil for an object that must be read.
+func (k *knownFacts) of(n *ownertree.Node) *objectFacts {
+	if k == nil || k.touched(n) {
+		return nil
+	}
+	return k.facts[n.UID]
+}
+
+func (w *treeWatch) ticks(ctx context.Context) error {
+	ticker := w.clock.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+		w.mu.Lock()
+		err := w.out.tick()
+		w.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// redrawn shows trees in one place of a terminal.
+type redrawn struct {
+	screen *render.TreeScreen
+	last   *tree
+}
+
+func (d *redrawn) show(t *tree) error {
+	d.last = t
+	t.width = d.screen.Width()
+	return d.screen.Show(t.lines())
+}
+
+func (d *redrawn) tick() error {
+	if d.last == nil {
+		return nil
+	}
+	return d.show(d.last)
+}
+
+func (d *redrawn) Close() error { return d.screen.Close() }
