@@ -74,6 +74,7 @@ func discoveryList(ctx context.Context, client rest.Interface, path string) (*ap
 	var contentType string
 	body, err := client.Get().AbsPath(path).
 		SetHeader("Accept", discovery.AcceptV2+","+discovery.AcceptV1).
+		MaxRetries(retries).
 		Do(ctx).ContentType(&contentType).Raw()
 	list := &apidiscovery.APIGroupDiscoveryList{}
 	if apierrors.IsNotFound(err) && path == "/api" {

@@ -19,6 +19,9 @@ const (
 	parallel = 16
 	// pageSize is how many objects a list asks for at a time, as kubectl does.
 	pageSize = 500
+	// retries is how often a request is sent again, a second later, that an overloaded server has turned away or whose
+	// connection broke. Client-go's ten would keep people waiting for what is not there.
+	retries = 3
 	// patience is how long one answer may take if the configuration does not say it. A server waits a minute for an
 	// aggregated API that does not answer; one such kind must not hold up all others for that long.
 	patience = 20 * time.Second
@@ -86,7 +89,7 @@ func (r *Reader) get(ctx context.Context, segments []string, accept string, opti
 	ctx, cancel := context.WithTimeoutCause(ctx, r.patience, errNoAnswer)
 	defer cancel()
 	var a answer
-	request := r.client.Get().AbsPath(segments...).SetHeader("Accept", accept)
+	request := r.client.Get().AbsPath(segments...).SetHeader("Accept", accept).MaxRetries(retries)
 	if options != nil {
 		request = request.SpecificallyVersionedParams(options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
 	}

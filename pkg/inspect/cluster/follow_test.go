@@ -1,0 +1,164 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// told writes down what a Follower is told.
+type told struct {
+	lines chan string
+}
+
+func (f told) Listed(_ Target, objects []metav1.PartialObjectMetadata) {
+	f.lines <- fmt.Sprintf("listed %d", len(objects))
+}
+func (f told) Changed(_ Target, o *metav1.PartialObjectMetadata) {
+	f.lines <- fmt.Sprintf("changed %s %s %d", o.Name, o.ResourceVersion, len(o.ManagedFields)+len(o.Annotations))
+}
+func (f told) Gone(_ Target, o *metav1.PartialObjectMetadata) { f.lines <- "gone " + o.Name }
+func (f told) Failed(_ Target, why Incomplete)                { f.lines <- "failed " + why.Reason }
+
+// want waits for lines.
+func (f told) want(t *testing.T, lines ...string) {
+	t.Helper()
+	for _, want := range lines {
+		select {
+		case got := <-f.lines:
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("told (-want +got):\n%s", diff)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("not told %q", want)
+		}
+	}
+}
+
+// watches hands each watch to the test, which answers it.
+type watches struct {
+	listing
+	opened chan *opened
+}
+
+type opened struct {
+	*testing.T
+	at   string
+	w    http.ResponseWriter
+	done chan struct{}
+}
+
+func (s watches) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("watch") == "" {
+		s.listing.ServeHTTP(w, r)
+		return
+	}
+	t, _ := s.TB.(*testing.T)
+	o := &opened{T: t, at: r.URL.Query().Get("resourceVersion"), w: w, done: make(chan struct{})}
+	s.opened <- o
+	select {
+	case <-o.done:
+	case <-r.Context().Done():
+	}
+}
+
+func (o *opened) send(what string, object any) {
+	o.w.Header().Set("Content-Type", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
+	if err := json.NewEncoder(o.w).Encode(map[string]any{"type": what, "object": object}); err != nil {
+		o.Error(err)
+	}
+	_ = http.NewResponseController(o.w).Flush()
+}
+
+func (o *opened) object(what, name, version string) {
+	meta := objects("a", 1)[0]
+	meta.TypeMeta = metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}
+	meta.Name, meta.ResourceVersion = name, version
+	o.send(what, &meta)
+}
+
+func follow(t *testing.T, s *fakeServer, target Target) told {
+	t.Helper()
+	f := told{lines: make(chan string, 100)}
+	r := s.reader(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { r.Follow(ctx, target, f) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return f
+}
+
+func TestFollow(t *testing.T) {
+	s := newServer(t)
+	served := watches{listing{TB: t, objects: objects("a", 2), protobuf: true}, make(chan *opened)}
+	s.Handle("/api/v1/pods", served)
+	f := follow(t, s, Target{pods, ""})
+	f.want(t, "listed 2")
+
+	first := <-served.opened
+	if first.at != "77" {
+		t.Errorf("the watch starts at %q, the list was of 77", first.at)
+	}
+	first.object("ADDED", "new", "78")
+	first.object("MODIFIED", "new", "79")
+	first.object("DELETED", "o-0000", "80")
+	first.object("BOOKMARK", "", "90")
+	f.want(t, "changed new 78 0", "changed new 79 0", "gone o-0000")
+	close(first.done)
+
+	second := <-served.opened
+	if second.at != "90" {
+		t.Errorf("the watch goes on at %q, the bookmark was of 90", second.at)
+	}
+	gone := apierrors.NewResourceExpired("too old").ErrStatus
+	gone.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	second.send("ERROR", &gone)
+	f.want(t, "listed 2")
+	close(second.done)
+
+	third := <-served.opened
+	close(third.done) // says nothing and ends
+	fourth := <-served.opened
+	if fourth.at != "77" {
+		t.Errorf("after a watch that said nothing the next starts at %q", fourth.at)
+	}
+	fourth.object("ADDED", "late", "81")
+	f.want(t, "changed late 81 0")
+	fourth.send("ERROR", map[string]any{"apiVersion": "v1", "kind": "Status", "code": 500, "message": "etcd"})
+	f.want(t, "failed Internal")
+	close(fourth.done)
+	fifth := <-served.opened
+	if fifth.at != "81" {
+		t.Errorf("after an error the watch starts at %q, want 81", fifth.at)
+	}
+}
+
+// TestFollowForbidden: what may not be listed is tried again.
+func TestFollowForbidden(t *testing.T) {
+	s := newServer(t)
+	var tries int
+	l := listing{TB: t, objects: objects("a", 1), broken: func(w http.ResponseWriter, _ *http.Request, _ int) bool {
+		tries++
+		if tries < 3 {
+			fail(w, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")))
+		}
+		return tries < 3
+	}}
+	served := watches{l, make(chan *opened, 1)}
+	s.Handle("/api/v1/namespaces/a/pods", served)
+	f := follow(t, s, Target{pods, "a"})
+	f.want(t, "failed Forbidden", "failed Forbidden", "listed 1")
+}
