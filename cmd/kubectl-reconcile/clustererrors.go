@@ -87,7 +87,7 @@ func (c *connection) explain(err error) error {
 		return errors.New("interrupted")
 	case errors.As(err, &unknown):
 		return withHint(fmt.Errorf("no kind %q is served by %s", unknown.Name, c.config.Host),
-			suggestion(unknown.Name, unknown.Known, "`kubectl api-resources` lists them all"))
+			suggestion(unknown.Name, unknown.Known, "`kubectl api-resources` lists them all"+unknownGroups(unknown.Incomplete)))
 	case apierrors.IsUnauthorized(err):
 		return withHint(fmt.Errorf("the credentials%s are not accepted by %s: they have expired, or there are none", c.ofUser(), c.place()),
 			"log in again; `kubectl config view --minify` shows what is sent, `kubectl auth whoami` who that is")
@@ -98,6 +98,18 @@ func (c *connection) explain(err error) error {
 		return withHint(fmt.Errorf("reaching %s: %s", c.place(), cause), hint)
 	}
 	return err
+}
+
+// unknownGroups adds to a hint that the kind may be one of a group that nothing is known of.
+func unknownGroups(groups []cluster.Incomplete) string {
+	if len(groups) == 0 {
+		return ""
+	}
+	var names []string
+	for _, g := range groups {
+		names = appendNew(names, incompleteName(g))
+	}
+	return fmt.Sprintf("; the kinds of %s are not known: its server does not answer", enumerate(names))
 }
 
 // place names the cluster: its address, and the context that it comes from.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -90,7 +89,7 @@ func describeIncomplete(all []cluster.Incomplete) []string {
 	})
 	var out []string
 	for _, c := range causes {
-		line := fmt.Sprintf("incomplete: %s %s", c.text, strings.Join(resources[c], ", "))
+		line := fmt.Sprintf("incomplete: %s %s", c.text, enumerate(resources[c]))
 		if c.message != "" {
 			line += ": " + c.message
 		}

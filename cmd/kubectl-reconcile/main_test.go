@@ -44,6 +44,8 @@ func TestScripts(t *testing.T) {
 			"empty":      empty,
 			"sameevents": sameEvents,
 			"masked":     masked,
+			"distrusted": distrusted,
+			"aggregated": aggregated,
 			"apply": func(ts *testscript.TestScript, neg bool, args []string) {
 				apply(t.Context(), ts, neg, args)
 			},

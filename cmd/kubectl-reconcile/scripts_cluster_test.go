@@ -202,11 +202,11 @@ func established(ctx context.Context, resource dynamic.ResourceInterface, name s
 		if err != nil {
 			return false, err
 		}
-		conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
+		conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions") // null at first
 		return slices.ContainsFunc(conditions, func(c any) bool {
 			m, _ := c.(map[string]any)
 			return m["type"] == "Established" && m["status"] == "True"
-		}), err
+		}), nil
 	})
 }
 
@@ -231,4 +231,17 @@ func maskAges(text string) string {
 		fmt.Fprintln(&out, strings.TrimRight(line, " "))
 	}
 	return out.String()
+}
+
+// distrusted is `distrusted KUBECONFIG COPY`: the copy says nothing of the authority that signed the server's certificate.
+func distrusted(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: distrusted KUBECONFIG COPY")
+	}
+	config, err := clientcmd.LoadFromFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	for _, c := range config.Clusters {
+		c.CertificateAuthorityData = nil
+	}
+	ts.Check(clientcmd.WriteToFile(*config, ts.MkAbs(args[1])))
 }

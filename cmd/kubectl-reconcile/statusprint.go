@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 // print writes the list in the format asked for; what could not be read, and what is odd, goes to stderr if the format has
@@ -32,7 +33,10 @@ func (o *statusOptions) print(list *statusList) error {
 	if err := o.printTable(list); err != nil {
 		return err
 	}
-	o.printNotes(list)
+	if o.guessed() { // else it is an error
+		o.printIncomplete(list.Incomplete)
+	}
+	o.printOdd(list.Items)
 	return nil
 }
 
@@ -88,14 +92,18 @@ func (o *statusOptions) rows(items []statusItem) []render.StatusRow {
 // mostNotes bounds the odd objects that are told of.
 const mostNotes = 10
 
-// printNotes tells what could not be read, and what of the objects is not what their kind promises.
-func (o *statusOptions) printNotes(list *statusList) {
-	for _, line := range describeIncomplete(list.Incomplete) {
+// printIncomplete tells what could not be read.
+func (o *statusOptions) printIncomplete(incomplete []cluster.Incomplete) {
+	for _, line := range describeIncomplete(incomplete) {
 		fmt.Fprintln(o.streams.ErrOut, oneLine(line))
 	}
+}
+
+// printOdd tells what of the objects is not what their kind promises.
+func (o *statusOptions) printOdd(items []statusItem) {
 	odd := 0
-	for i := range list.Items {
-		item := &list.Items[i]
+	for i := range items {
+		item := &items[i]
 		for _, problem := range item.Problems {
 			if odd++; odd <= mostNotes {
 				fmt.Fprintln(o.streams.ErrOut, oneLine(fmt.Sprintf("odd: %s: %s", item.name(), problem)))
@@ -117,7 +125,7 @@ func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusLi
 		where = fmt.Sprintf(" in %s namespace", r.connection.namespace)
 	}
 	if all > 0 {
-		fmt.Fprintf(r.streams.ErrOut, "None of %s%s is %s.\n", plural(all, "object"), where, r.selection())
+		fmt.Fprintf(r.streams.ErrOut, "%s: %s%s.\n", r.allIsWell(), plural(all, "object"), where)
 		return nil
 	}
 	fmt.Fprintf(r.streams.ErrOut, "No resources found%s.\n", where)
@@ -127,15 +135,15 @@ func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusLi
 	return nil
 }
 
-// selection names what --drifted and --not-ready ask for.
-func (o *statusOptions) selection() string {
+// allIsWell says that --drifted and --not-ready found nothing.
+func (o *statusOptions) allIsWell() string {
 	switch {
 	case o.drifted && o.notReady:
-		return "drifted or not ready"
+		return "Everything is ready, nothing is drifted"
 	case o.drifted:
-		return "drifted"
+		return "Nothing is drifted"
 	}
-	return "not ready"
+	return "Everything is ready"
 }
 
 func hint(w io.Writer, text string) {

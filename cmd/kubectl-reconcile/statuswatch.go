@@ -158,7 +158,8 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 	if err := f.appendItems(list.Items, watch.Added); err != nil {
 		return err
 	}
-	f.printNotes(&statusList{Incomplete: list.Incomplete})
+	f.printIncomplete(list.Incomplete)
+	f.printOdd(list.Items)
 	for {
 		select {
 		case <-ctx.Done():
@@ -172,7 +173,7 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 				}
 			}
 			if len(before) != len(f.failures) {
-				f.printNotes(&statusList{Incomplete: f.incomplete(slices.Collect(maps.Values(f.failures)))})
+				f.printIncomplete(f.incomplete(slices.Collect(maps.Values(f.failures))))
 			}
 		}
 	}

@@ -199,7 +199,7 @@ func (f *targetFlags) fromFiles(stdin io.Reader, kinds *cluster.Kinds, c *connec
 	for _, m := range manifests {
 		one, err := targetOf(m, kinds, c)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", m.Source, err))
+			errs = append(errs, fmt.Errorf("%s: %w", m.Source, c.explain(err)))
 			continue
 		}
 		out = appendTarget(out, one)
@@ -217,7 +217,7 @@ func targetOf(m runlocal.Manifest, kinds *cluster.Kinds, c *connection) (target,
 	case err != nil:
 		return target{}, err
 	case !ok:
-		return target{}, &cluster.UnknownKindError{Name: describeKind(gvk)}
+		return target{}, unknownKind(gvk, kinds)
 	}
 	namespace := c.namespace
 	if own := m.Object.GetNamespace(); own != "" && kind.Namespaced {
@@ -229,9 +229,11 @@ func targetOf(m runlocal.Manifest, kinds *cluster.Kinds, c *connection) (target,
 	return newTarget(kind, namespace, name), nil
 }
 
-func describeKind(gvk schema.GroupVersionKind) string {
-	if gvk.Group == "" {
-		return gvk.Version + " " + gvk.Kind
+// unknownKind is the error of a kind that a file names by its group and version, too.
+func unknownKind(gvk schema.GroupVersionKind, kinds *cluster.Kinds) error {
+	out := &cluster.UnknownKindError{Name: gvk.GroupVersion().String() + " " + gvk.Kind, Incomplete: kinds.Incomplete()}
+	for _, kind := range kinds.All() {
+		out.Known = append(out.Known, kind.GroupVersion().String()+" "+kind.GroupVersionKind.Kind)
 	}
-	return gvk.Group + "/" + gvk.Version + " " + gvk.Kind
+	return out
 }

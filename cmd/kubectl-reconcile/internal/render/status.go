@@ -156,15 +156,18 @@ func (r *StatusRow) drift() Cell {
 func (r *StatusRow) conditionDrift() Cell {
 	var behind []inspect.Condition
 	for _, c := range r.Conditions {
-		if c.Drift == inspect.Behind {
+		if isBehind(c) {
 			behind = append(behind, c)
 		}
 	}
-	if len(behind) == 1 && behind[0].Generation != nil {
+	if len(behind) == 1 {
 		return Cell{fmt.Sprintf("%s %d behind", behind[0].Type, r.Drift.Generation-*behind[0].Generation), ToneChange}
 	}
 	return Cell{fmt.Sprintf("%d conditions", len(behind)), ToneChange}
 }
+
+// isBehind says whether the condition itself tells an older generation; the drift of the object has a column.
+func isBehind(c inspect.Condition) bool { return c.Drift == inspect.Behind && c.Generation != nil }
 
 // conditions shows what asks for attention; where nothing does, the condition that sums the object up.
 func (r *StatusRow) conditions() Cell {
@@ -174,7 +177,7 @@ func (r *StatusRow) conditions() Cell {
 		switch {
 		case c.Bad:
 			tone = ToneTrouble
-		case c.Drift == inspect.Behind, c.Status != "True" && c.Status != "False":
+		case isBehind(c), c.Status != "True" && c.Status != "False":
 			tone = max(tone, ToneChange)
 		default:
 			continue
@@ -197,7 +200,7 @@ func (r *StatusRow) conditionText(c inspect.Condition) string {
 	if c.Reason != "" && (c.Bad || c.Status == "Unknown") {
 		text += " " + c.Reason
 	}
-	if c.Drift == inspect.Behind && c.Generation != nil {
+	if isBehind(c) {
 		text += fmt.Sprintf(" (of generation %d)", *c.Generation)
 	}
 	return text

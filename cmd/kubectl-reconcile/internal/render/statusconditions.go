@@ -99,11 +99,8 @@ func (r *StatusRow) conditionCells(c inspect.Condition) []Cell {
 		tone = ToneChange
 	}
 	of := Cell{observed(c.Generation), ToneDim}
-	if c.Drift == inspect.Behind {
-		of.Tone = ToneChange
-		if c.Generation != nil {
-			of.Text = fmt.Sprintf("%d of %d", *c.Generation, r.Drift.Generation)
-		}
+	if isBehind(c) {
+		of = Cell{fmt.Sprintf("%d of %d", *c.Generation, r.Drift.Generation), ToneChange}
 	}
 	return []Cell{{c.Type, tone}, {dash(c.Status), tone}, {dash(c.Reason), quiet(c.Reason, tone)}, {Text: sinceText(c.Since, r.Now)}, of}
 }

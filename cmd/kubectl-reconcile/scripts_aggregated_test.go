@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// aggregated is `aggregated KUBECONFIG COPY GROUP/VERSION`: the copy leads to the same API by way of a server that has one
+// API group more, whose own server does not answer, as kube-apiserver tells of an APIService that is not available: stale in
+// discovery, and 503 otherwise.
+func aggregated(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: aggregated KUBECONFIG COPY GROUP/VERSION")
+	}
+	group, version, _ := strings.Cut(args[2], "/")
+	config, err := clientcmd.BuildConfigFromFlags("", ts.MkAbs(args[0]))
+	ts.Check(err)
+	target, err := url.Parse(config.Host)
+	ts.Check(err)
+	transport, err := rest.TransportFor(config)
+	ts.Check(err)
+	proxy := &httputil.ReverseProxy{
+		Transport:     transport,
+		FlushInterval: -1, // watches
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header.Del("Accept-Encoding")
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			if resp.Request.URL.Path != "/apis" {
+				return nil
+			}
+			return addStaleGroup(resp, group, version)
+		},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/apis/"+group+"/") {
+			http.Error(w, "service unavailable", http.StatusServiceUnavailable)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	ts.Defer(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	out := clientcmdapi.NewConfig()
+	out.Clusters["aggregated"] = &clientcmdapi.Cluster{Server: server.URL}
+	out.Contexts["aggregated"] = &clientcmdapi.Context{Cluster: "aggregated"}
+	out.CurrentContext = "aggregated"
+	ts.Check(clientcmd.WriteToFile(*out, ts.MkAbs(args[1])))
+}
+
+// addStaleGroup adds a group to an answer of aggregated discovery.
+func addStaleGroup(resp *http.Response, group, version string) error {
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	list := map[string]any{}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return fmt.Errorf("reading the discovery of %s: %w", resp.Request.URL, err)
+	}
+	items, _ := list["items"].([]any)
+	list["items"] = append(items, map[string]any{
+		"metadata": map[string]any{"name": group},
+		"versions": []any{map[string]any{"version": version, "freshness": "Stale"}},
+	})
+	if body, err = json.Marshal(list); err != nil {
+		return err
+	}
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return nil
+}
