@@ -113,6 +113,10 @@ func (f *futures) whyLost(o *Owner) string {
 		return name + " is not in its namespace"
 	case o.Node == nil:
 		return name + " does not exist"
+	case f.assumed[o.Node] == orphaning:
+		return name + " would be deleted and orphan its dependents"
+	case f.assumed[o.Node] != staying:
+		return name + " would be deleted"
 	case o.Node.orphans():
 		return name + " is being deleted and orphans its dependents"
 	case o.Node.Deleting != nil:

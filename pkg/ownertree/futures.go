@@ -21,6 +21,8 @@ const (
 type futures struct {
 	graph *Graph
 	going map[*Node]leaving
+	// assumed are nodes of which it is given how they go, or that they stay: see Graph.DeletePreview.
+	assumed map[*Node]leaving
 }
 
 // prospects are the references of a node as classifyReferences of the garbage collector sorts them, when all is over that
@@ -33,18 +35,23 @@ type prospects struct {
 	waited bool
 }
 
-// future works out who goes. It begins with who is being deleted, or whose owners are not there, and follows the dependents;
-// each is looked at again only when one of its owners has turned out to go.
+// future works out who goes.
 func (g *Graph) future() *futures {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.futures != nil {
-		return g.futures
+	if g.futures == nil {
+		g.futures = g.assume(nil)
 	}
-	f := &futures{graph: g, going: map[*Node]leaving{}}
+	return g.futures
+}
+
+// assume works out who goes if these do, or stay. It begins with who is being deleted, or whose owners are not there, and
+// follows the dependents; each is looked at again only when one of its owners has turned out to go.
+func (g *Graph) assume(assumed map[*Node]leaving) *futures {
+	f := &futures{graph: g, going: map[*Node]leaving{}, assumed: assumed}
 	var next []*Node
 	for _, n := range slices.Backward(g.nodes) {
-		if n.Deleting != nil || len(n.Owners) > 0 {
+		if _, known := assumed[n]; known || n.Deleting != nil || len(n.Owners) > 0 {
 			next = append(next, n)
 		}
 	}
@@ -59,12 +66,14 @@ func (g *Graph) future() *futures {
 			next = append(next, n.Dependents...)
 		}
 	}
-	g.futures = f
 	return f
 }
 
 // way is how the node goes, if it does.
 func (f *futures) way(n *Node) leaving {
+	if way, given := f.assumed[n]; given {
+		return way
+	}
 	switch {
 	case n.orphans():
 		return orphaning
