@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			"masked":     masked,
 			"distrusted": distrusted,
 			"aggregated": aggregated,
+			"cut":        cut,
 			"apply": func(ts *testscript.TestScript, neg bool, args []string) {
 				apply(t.Context(), ts, neg, args)
 			},
@@ -71,6 +72,7 @@ func setUp(env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	started := processes{}
 	env.Values[processesKey{}] = started
+	env.Values[proxiesKey{}] = proxies{}
 	env.Defer(started.killAll)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -34,7 +35,8 @@ func aggregated(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	proxy := &httputil.ReverseProxy{
 		Transport:     transport,
-		FlushInterval: -1, // watches
+		FlushInterval: -1,                         // watches
+		ErrorLog:      log.New(io.Discard, "", 0), // of connections that a script breaks
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Header.Del("Accept-Encoding")
@@ -57,11 +59,25 @@ func aggregated(ts *testscript.TestScript, neg bool, args []string) {
 		server.CloseClientConnections()
 		server.Close()
 	})
+	ts.Value(proxiesKey{}).(proxies)[args[1]] = server
 	out := clientcmdapi.NewConfig()
 	out.Clusters["aggregated"] = &clientcmdapi.Cluster{Server: server.URL}
 	out.Contexts["aggregated"] = &clientcmdapi.Context{Cluster: "aggregated"}
 	out.CurrentContext = "aggregated"
 	ts.Check(clientcmd.WriteToFile(*out, ts.MkAbs(args[1])))
+}
+
+// proxies are the servers of aggregated, by the kubeconfigs that lead to them.
+type proxies map[string]*httptest.Server
+
+type proxiesKey struct{}
+
+// cut is `cut KUBECONFIG`: it breaks all connections to the server that aggregated has made for it, watches among them.
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 || ts.Value(proxiesKey{}).(proxies)[args[0]] == nil {
+		ts.Fatalf("usage: cut KUBECONFIG, which aggregated has written")
+	}
+	ts.Value(proxiesKey{}).(proxies)[args[0]].CloseClientConnections()
 }
 
 // addStaleGroup adds a group to an answer of aggregated discovery.
