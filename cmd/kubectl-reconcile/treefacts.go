@@ -85,9 +85,9 @@ type factsTarget struct {
 }
 
 // statusless says whether the objects of a kind certainly have nothing to report: a kind of Kubernetes itself without the
-// subresource status. Custom resources may have a status all the same.
+// subresource status, but for Events, and EndpointSlices, which count endpoints. Custom resources may have a status all the same.
 func statusless(kind *cluster.Kind) bool {
-	return !kind.HasStatus && scheme.Scheme.Recognizes(kind.GroupVersionKind) && kind.Kind != "Event"
+	return !kind.HasStatus && scheme.Scheme.Recognizes(kind.GroupVersionKind) && kind.Kind != "Event" && kind.Kind != "EndpointSlice"
 }
 
 // readTarget lists the target if that is cheaper than to read the objects one by one.

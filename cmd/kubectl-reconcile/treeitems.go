@@ -54,6 +54,8 @@ func (m itemMaker) item(t *twig) *render.TreeItem {
 	item.Generation, item.Drift = generation(t.limb)
 	if item.Status == dangling {
 		item.Reason = t.fate.Why
+	} else if item.Reason == "" && t.dangles() {
+		item.Reason = lostOwner(t.Node)
 	}
 	if m.wide {
 		item.More = m.more(t.limb)
@@ -94,9 +96,6 @@ func (m itemMaker) describeFold(item *render.TreeItem, t *twig) {
 	item.Age = m.ages(t.folded)
 	if item.Reason == "" {
 		item.Reason = namesOf(t.folded)
-	}
-	if item.Status != inspect.Current {
-		return
 	}
 	item.Generation = generationOfAll(t.folded)
 }

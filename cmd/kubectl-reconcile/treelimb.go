@@ -144,7 +144,7 @@ func (l *limb) reason() string {
 		below += " and " + fmt.Sprintf("%d more", l.causes-1)
 	}
 	switch {
-	case l.facts.Ready != "" && counting(own):
+	case l.facts.Ready != "" && repeats(own, l.facts.Ready):
 		return l.facts.Ready + " ready: " + below
 	case own == "":
 		return below
@@ -163,10 +163,10 @@ func (l *limb) short() string {
 	return l.status()
 }
 
-// counting says whether a reason only repeats what the column READY tells: "2 of 3 updated pods available".
-func counting(reason string) bool {
-	words := strings.Fields(reason)
-	return len(words) > 2 && words[1] == "of" && strings.Trim(words[0]+words[2], "0123456789") == ""
+// repeats says whether a reason only tells what the column READY does: "2 of 3 updated pods available" beside 2/3.
+func repeats(reason, ready string) bool {
+	have, want, _ := strings.Cut(ready, "/")
+	return strings.HasPrefix(reason, have+" of "+want+" ")
 }
 
 // dangling is the status of objects that the garbage collector will delete: no object says that of itself.

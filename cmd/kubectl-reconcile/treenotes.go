@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,6 +39,7 @@ func (t *tree) notes() []string {
 	}{
 		{"drift", render.ToneChange, m.drift},
 		{"dangling", render.ToneTrouble, m.dangling},
+		{"unknown owner", render.ToneChange, m.unknownOwner},
 		{"deleting", render.ToneChange, m.deleting},
 		{"odd", render.ToneChange, m.odd},
 	} {
@@ -115,7 +117,7 @@ func (m noteMaker) drift(l *limb) []string {
 		out = append(out, fmt.Sprintf("%s has generation %d, its controller has seen %d%s", m.label(l.Node), d.Generation, *d.Observed, since))
 	}
 	for _, c := range l.facts.Conditions {
-		if c.Drift == inspect.Behind && c.Generation != nil {
+		if c.Drift == inspect.Behind && c.Generation != nil && (d.State != inspect.Behind || *c.Generation != *d.Observed) {
 			out = append(out, fmt.Sprintf("%s has generation %d, its condition %s=%s is of %d", m.label(l.Node), d.Generation, c.Type, c.Status, *c.Generation))
 		}
 	}
@@ -124,20 +126,30 @@ func (m noteMaker) drift(l *limb) []string {
 
 // dangling says which owners are not there, and what the garbage collector will do about it.
 func (m noteMaker) dangling(l *limb) []string {
-	var verdicts []string
-	for i := range l.Node.Owners {
-		if o := &l.Node.Owners[i]; o.Verdict != ownertree.Solid {
-			verdicts = append(verdicts, verdictText(o))
-		}
-	}
-	if len(verdicts) == 0 && !l.dangles() {
+	if l.fate.Action != ownertree.Deleted && l.fate.Action != ownertree.ReferencesStripped {
 		return nil
 	}
-	will := fateText(l.fate)
-	if len(verdicts) == 0 {
-		return []string{fmt.Sprintf("%s: %s; %s", m.label(l.Node), l.fate.Why, will)}
+	return []string{m.label(l.Node) + ": " + cmp.Or(verdicts(l.Node), l.fate.Why) + "; " + fateText(l.fate)}
+}
+
+// unknownOwner says which owners nothing certain is known about, and what follows.
+func (m noteMaker) unknownOwner(l *limb) []string {
+	text := verdicts(l.Node)
+	if text == "" || m.dangling(l) != nil {
+		return nil
 	}
-	return []string{fmt.Sprintf("%s: %s; %s", m.label(l.Node), strings.Join(verdicts, ", "), will)}
+	return []string{m.label(l.Node) + ": " + text + "; " + fateText(l.fate)}
+}
+
+// verdicts tells of the owners that are not certainly there.
+func verdicts(n *ownertree.Node) string {
+	var out []string
+	for i := range n.Owners {
+		if o := &n.Owners[i]; o.Verdict != ownertree.Solid {
+			out = append(out, verdictText(o))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // deleting says since when an object is being deleted, and what holds it.
@@ -161,8 +173,7 @@ func holdText(hold ownertree.Hold) string {
 	foreign := slices.DeleteFunc(slices.Clone(hold.Finalizers), own)
 	var parts []string
 	if len(foreign) > 0 {
-		parts = append(parts, fmt.Sprintf("held by %s %s, which %s must remove", pluralOf(len(foreign), "the finalizer", "the finalizers"),
-			enumerate(foreign), pluralOf(len(foreign), "its owner", "their owners")))
+		parts = append(parts, finalizersText(foreign))
 	}
 	if len(hold.Dependents) > 0 {
 		names := make([]string, 0, len(hold.Dependents))
@@ -175,6 +186,14 @@ func holdText(hold ownertree.Hold) string {
 		return ": nothing holds it up"
 	}
 	return ": " + strings.Join(parts, "; ")
+}
+
+// finalizersText says who must do something.
+func finalizersText(finalizers []string) string {
+	if len(finalizers) == 1 {
+		return "held by the finalizer " + finalizers[0] + ", which its controller must remove"
+	}
+	return "held by the finalizers " + enumerate(finalizers) + ", which their controllers must remove"
 }
 
 // odd says what of an object is not what its kind promises.

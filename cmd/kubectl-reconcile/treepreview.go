@@ -1,5 +1,178 @@
 package main
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
-func (r *treeReader) showPreview(ctx context.Context) error { return nil }
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// showPreview shows what deleting the objects asked for would do.
+func (r *treeReader) showPreview(ctx context.Context) error {
+	graph, err := ownertree.Collect(ctx, r.reader, r.kinds, r.scope())
+	if err != nil {
+		return r.connection.explain(err)
+	}
+	asked, missing := r.asked(ctx, graph)
+	if len(asked) == 0 {
+		if missing == nil {
+			missing = (&tree{treeReader: r, graph: graph}).nothing(ctx)
+		}
+		return missing
+	}
+	if err := graph.Ascend(ctx, r.reader, asked); err != nil {
+		return r.connection.explain(err)
+	}
+	if err := graph.Confirm(ctx, r.reader, graph.Nodes()); err != nil {
+		return r.connection.explain(err)
+	}
+	p := graph.DeletePreview(asked, r.preview)
+	return errors.Join(r.printPreview(newPreview(&p, asked)), missing)
+}
+
+// preview is what deleting objects would do.
+type preview struct {
+	*ownertree.Preview
+	asked []*ownertree.Node
+	// namespaces says that objects must be told apart by namespace.
+	namespaces bool
+}
+
+func newPreview(p *ownertree.Preview, asked []*ownertree.Node) *preview {
+	out := &preview{Preview: p, asked: asked}
+	one := ""
+	for _, n := range slices.Concat(p.Deleted, p.Orphaned, p.Kept, p.Stuck, p.Unknown) {
+		out.namespaces = out.namespaces || n.Namespace != "" && one != "" && n.Namespace != one
+		one = cmp.Or(n.Namespace, one)
+	}
+	return out
+}
+
+func (r *treeReader) printPreview(p *preview) error {
+	switch r.output {
+	case "json", "yaml":
+		return r.printDocument(p.document())
+	case "name":
+		var out strings.Builder
+		for _, n := range p.Deleted {
+			fmt.Fprintln(&out, render.Escape(n.String()))
+		}
+		_, err := fmt.Fprint(r.streams.Out, out.String())
+		return err
+	}
+	for _, line := range p.lines(r.palette) {
+		if _, err := fmt.Fprintln(r.streams.Out, render.Wrap(line, r.width, "  ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lines tell it in words, escaped.
+func (p *preview) lines(palette render.Palette) []string {
+	var out []string
+	add := func(tone render.Tone, head, text string) {
+		out = append(out, palette.Paint(tone, oneLine(head))+oneLine(text))
+	}
+	add(render.ToneTrouble, "would delete "+plural(len(p.Deleted), "object"), ": "+p.counts(p.Deleted))
+	if len(p.Orphaned) > 0 {
+		add(render.ToneChange, "would orphan "+plural(len(p.Orphaned), "object"), ": "+p.counts(p.Orphaned)+"; they stay, without the reference")
+	}
+	for _, n := range first(p.Kept) {
+		add(render.TonePlain, "would keep "+p.name(n), ", which is also owned by "+p.counts(p.keepers(n)))
+	}
+	for _, n := range first(p.Stuck) {
+		add(render.ToneChange, "would leave "+p.name(n), ": "+p.Fate(n).Why)
+	}
+	for _, n := range first(p.Unknown) {
+		add(render.ToneChange, "not known of "+p.name(n), ": "+p.Fate(n).Why)
+	}
+	for i := range first(p.Held) {
+		add(render.ToneTrouble, "would hang: "+p.name(p.Held[i].Node), p.holdText(p.Held[i]))
+	}
+	for _, more := range []struct {
+		n    int
+		what string
+	}{{len(p.Kept), "would keep"}, {len(p.Stuck), "would leave"}, {len(p.Unknown), "not known of"}, {len(p.Held), "would hang"}} {
+		if more.n > mostOfASort {
+			add(render.TonePlain, fmt.Sprintf("%s: %d more", more.what, more.n-mostOfASort), "; -o json has all")
+		}
+	}
+	for _, line := range describeIncomplete(p.Incomplete) {
+		add(render.ToneChange, line, "")
+	}
+	return out
+}
+
+// first bounds what is told of one by one.
+func first[T any](all []T) []T { return all[:min(len(all), mostOfASort)] }
+
+// fewOfAKind is how many objects of a kind are named.
+const fewOfAKind = 3
+
+// counts lists objects by kind, with their names where they are few: "Deployment web, ReplicaSet (11)".
+func (p *preview) counts(nodes []*ownertree.Node) string {
+	names := map[string][]string{}
+	var kinds []string
+	for _, n := range nodes {
+		kind := n.Kind.Kind
+		if names[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		names[kind] = append(names[kind], p.inNamespace(n))
+	}
+	// What was asked for comes first: its kind is the one that the user thinks of.
+	slices.SortStableFunc(kinds, func(a, b string) int { return p.rank(a) - p.rank(b) })
+	var out []string
+	for _, kind := range kinds {
+		if len(names[kind]) > fewOfAKind {
+			out = append(out, fmt.Sprintf("%s (%d)", kind, len(names[kind])))
+		} else {
+			out = append(out, kind+" "+strings.Join(shortened(names[kind]), ", "))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func (p *preview) rank(kind string) int {
+	if slices.ContainsFunc(p.asked, func(n *ownertree.Node) bool { return n.Kind.Kind == kind }) {
+		return 0
+	}
+	return 1
+}
+
+func (p *preview) name(n *ownertree.Node) string { return n.Kind.Kind + " " + p.inNamespace(n) }
+
+func (p *preview) inNamespace(n *ownertree.Node) string {
+	if p.namespaces && n.Namespace != "" {
+		return n.Namespace + "/" + n.Name
+	}
+	return n.Name
+}
+
+// keepers are the owners of an object that would stay.
+func (p *preview) keepers(n *ownertree.Node) []*ownertree.Node {
+	var out []*ownertree.Node
+	for i := range n.Owners {
+		if owner := n.Owners[i].Node; owner != nil && !slices.Contains(p.Deleted, owner) && !slices.Contains(out, owner) {
+			out = append(out, owner)
+		}
+	}
+	return out
+}
+
+func (p *preview) holdText(hold ownertree.Hold) string {
+	var parts []string
+	if len(hold.Finalizers) > 0 {
+		parts = append(parts, finalizersText(hold.Finalizers))
+	}
+	if len(hold.Dependents) > 0 {
+		parts = append(parts, "would wait for "+p.counts(hold.Dependents))
+	}
+	return ": " + strings.Join(parts, "; ")
+}

@@ -25,12 +25,31 @@ func verdictText(o *ownertree.Owner) string {
 	case ownertree.OtherNamespace:
 		return owner + " does not count" + detail
 	case ownertree.UnmappableKind:
-		return owner + " is of an unknown kind" + detail
+		return owner + " is of a kind that is not served"
 	case ownertree.Solid:
 		return owner + " is there"
 	case ownertree.Unknown:
 	}
 	return owner + " could not be checked" + detail
+}
+
+// lostOwner names the first owner that is not there.
+func lostOwner(n *ownertree.Node) string {
+	for i := range n.Owners {
+		if o := &n.Owners[i]; o.Verdict != ownertree.Solid {
+			return fmt.Sprintf("owner %s/%s: %s", o.Kind, o.Name, verdictWords[o.Verdict])
+		}
+	}
+	return ""
+}
+
+// verdictWords are the verdicts in few words.
+var verdictWords = map[ownertree.Verdict]string{
+	ownertree.OwnerMissing:   "gone",
+	ownertree.OtherUID:       "gone, another has its name",
+	ownertree.OtherNamespace: "does not count",
+	ownertree.UnmappableKind: "kind not served",
+	ownertree.Unknown:        "not known",
 }
 
 // shortUID is the beginning of a uid, which is enough to tell two apart.
@@ -48,7 +67,7 @@ func fateText(f ownertree.Fate) string {
 	case ownertree.ReferencesStripped:
 		return "the garbage collector will remove the reference and keep it"
 	case ownertree.NeverCollected:
-		return "the garbage collector will leave it alone: " + f.Why
+		return f.Why
 	case ownertree.BeingDeleted:
 		return "it is being deleted"
 	case ownertree.Kept:
