@@ -21,11 +21,11 @@ func (r *Reader) Metadata(ctx context.Context, kind Kind, namespace, name string
 	if err != nil {
 		return nil, err
 	}
-	a, err := r.get(ctx, path, acceptPartial, nil)
-	if err != nil {
+	out := &metav1.PartialObjectMetadata{}
+	if err := r.get(ctx, path, acceptPartial, nil, func(a answer) error { return a.partial(out) }); err != nil {
 		return nil, err
 	}
-	return a.partial()
+	return out, nil
 }
 
 // objectPath refuses what would be the path of a list.
@@ -77,12 +77,8 @@ func (r *Reader) listMetadata(ctx context.Context, target Target, each func([]me
 	}
 	known := onceOnly{}
 	return pages(ctx, metav1.ListOptions{Limit: pageSize}, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
-		a, err := r.get(ctx, path, acceptPartialList, options)
-		if err != nil {
-			return metav1.ListMeta{}, err
-		}
-		list, err := a.partialList()
-		if err != nil {
+		list := &metav1.PartialObjectMetadataList{}
+		if err := r.get(ctx, path, acceptPartialList, options, func(a answer) error { return a.partialList(list) }); err != nil {
 			return metav1.ListMeta{}, err
 		}
 		if list.Continue != "" || len(known) > 0 { // of one page nothing comes twice

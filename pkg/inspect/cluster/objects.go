@@ -23,11 +23,12 @@ func (r *Reader) Object(ctx context.Context, kind Kind, namespace, name string) 
 	if err != nil {
 		return nil, err
 	}
-	a, err := r.get(ctx, path, acceptJSON, nil)
+	out := &unstructured.Unstructured{}
+	err = r.get(ctx, path, acceptJSON, nil, func(a answer) error { return a.into(out, nil) })
 	if err != nil {
 		return nil, err
 	}
-	return a.object()
+	return out, nil
 }
 
 // ListOptions say which objects of a kind to list, and how much of them.
@@ -55,11 +56,11 @@ func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, 
 	known := onceOnly{}
 	options := metav1.ListOptions{Limit: pageSize, LabelSelector: o.Labels, FieldSelector: o.Fields}
 	_, err = pages(ctx, options, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
-		a, err := r.get(ctx, path, accept, options)
-		if err != nil {
+		var p page
+		if err := r.get(ctx, path, accept, options, func(a answer) error { return p.decode(a, target.Kind) }); err != nil {
 			return metav1.ListMeta{}, err
 		}
-		return a.objects(target.Kind, o.Whole, func(obj *unstructured.Unstructured) error {
+		return p.meta, p.each(target.Kind, o.Whole, func(obj *unstructured.Unstructured) error {
 			if !known.first(obj.GetUID()) {
 				return nil
 			}
@@ -69,47 +70,62 @@ func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, 
 	return err
 }
 
-// objects decodes a page, one object at a time.
-func (a answer) objects(kind Kind, whole bool, each func(*unstructured.Unstructured) error) (metav1.ListMeta, error) {
-	if a.isProtobuf() {
-		return a.typedObjects(kind, whole, each)
-	}
-	list := &unstructured.UnstructuredList{}
-	if err := list.UnmarshalJSON(a.body); err != nil {
-		return metav1.ListMeta{}, fmt.Errorf("%w: %w", errUnreadable, err)
-	}
-	for i := range list.Items {
-		if !whole {
-			trim(&list.Items[i])
-		}
-		if err := each(&list.Items[i]); err != nil {
-			return metav1.ListMeta{}, err
-		}
-	}
-	return metav1.ListMeta{Continue: list.GetContinue(), ResourceVersion: list.GetResourceVersion()}, nil
+// page is a page of objects, of a Go type if they came by protobuf.
+type page struct {
+	list runtime.Object
+	meta metav1.ListMeta
 }
 
-func (a answer) typedObjects(kind Kind, whole bool, each func(*unstructured.Unstructured) error) (metav1.ListMeta, error) {
-	list, _, err := scheme.Codecs.UniversalDeserializer().Decode(a.body, nil, nil)
+// decode reads an answer; the objects are the page's own.
+func (p *page) decode(a answer, kind Kind) error {
+	list := &unstructured.UnstructuredList{}
+	p.list = list
+	err := a.into(list, func(message []byte) (err error) {
+		p.list, err = decodeTyped(message, kind)
+		return err
+	})
 	if err != nil {
-		return metav1.ListMeta{}, fmt.Errorf("%w: %w", errUnreadable, err)
+		return err
 	}
-	is, err := meta.ListAccessor(list)
+	accessor, err := meta.ListAccessor(p.list)
 	if err != nil {
-		return metav1.ListMeta{}, fmt.Errorf("%w: %w", errUnreadable, err)
+		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	err = meta.EachListItem(list, func(item runtime.Object) error {
+	p.meta = metav1.ListMeta{Continue: accessor.GetContinue(), ResourceVersion: accessor.GetResourceVersion()}
+	return nil
+}
+
+func decodeTyped(message []byte, kind Kind) (runtime.Object, error) {
+	list, err := scheme.Scheme.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err != nil {
+		return nil, err
+	}
+	decoder, ok := list.(interface{ Unmarshal(message []byte) error })
+	if !ok {
+		return nil, fmt.Errorf("%T has no protobuf", list)
+	}
+	return list, decoder.Unmarshal(message)
+}
+
+// each hands over the objects, one after the other, so that only one at a time is there in the form that takes most memory.
+func (p *page) each(kind Kind, whole bool, each func(*unstructured.Unstructured) error) error {
+	return meta.EachListItem(p.list, func(item runtime.Object) error {
 		obj, err := untyped(kind, whole, item)
 		if err != nil {
 			return err
 		}
 		return each(obj)
 	})
-	return metav1.ListMeta{Continue: is.GetContinue(), ResourceVersion: is.GetResourceVersion()}, err
 }
 
 // untyped turns an object of a Go type into the form that JSON would have had.
 func untyped(kind Kind, whole bool, item runtime.Object) (*unstructured.Unstructured, error) {
+	if obj, ok := item.(*unstructured.Unstructured); ok {
+		if !whole {
+			trim(obj)
+		}
+		return obj, nil
+	}
 	if !whole {
 		trimTyped(item)
 	}
@@ -120,13 +136,4 @@ func untyped(kind Kind, whole bool, item runtime.Object) (*unstructured.Unstruct
 	obj := &unstructured.Unstructured{Object: fields}
 	obj.SetGroupVersionKind(kind.GroupVersionKind)
 	return obj, nil
-}
-
-// object decodes one object in JSON.
-func (a answer) object() (*unstructured.Unstructured, error) {
-	out := &unstructured.Unstructured{}
-	if err := out.UnmarshalJSON(a.body); err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
-	}
-	return out, nil
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +38,7 @@ func expired(err error) bool { return apierrors.IsResourceExpired(err) || apierr
 // goOn changes options so that they go on after a token expired. It returns true if that means to begin again.
 func goOn(options *metav1.ListOptions, err error) bool {
 	next := ""
-	if status, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // the client hands it over as it is
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		next = status.Status().Continue
 	}
 	if next == options.Continue {

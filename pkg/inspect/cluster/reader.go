@@ -1,12 +1,14 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -33,6 +35,8 @@ const (
 type Reader struct {
 	client *rest.RESTClient
 	slots  chan struct{}
+	// buffers are for answers; most are of much the same size.
+	buffers sync.Pool
 	// patience bounds one request; watches are not bounded.
 	patience time.Duration
 	// metadata is for watches.
@@ -73,35 +77,62 @@ func (r *Reader) acquire(ctx context.Context) (func(), error) {
 	}
 }
 
-// answer is the body of a successful answer.
-type answer struct {
-	body        []byte
-	contentType string
-}
+// answer is the body of a successful answer. It is only good until it has been decoded.
+type answer []byte
 
-// get asks for one object or one page.
-func (r *Reader) get(ctx context.Context, segments []string, accept string, options *metav1.ListOptions) (answer, error) {
+// get asks for one object or one page, and decodes it before it lets another request begin: so the answers that are in
+// memory at a time are few.
+func (r *Reader) get(ctx context.Context, segments []string, accept string, options *metav1.ListOptions, decode func(answer) error) error {
 	release, err := r.acquire(ctx)
 	if err != nil {
-		return answer{}, err
+		return err
 	}
 	defer release()
 	ctx, cancel := context.WithTimeoutCause(ctx, r.patience, errNoAnswer)
 	defer cancel()
-	var a answer
 	request := r.client.Get().AbsPath(segments...).SetHeader("Accept", accept).MaxRetries(retries)
 	if options != nil {
 		request = request.SpecificallyVersionedParams(options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
 	}
-	result := request.Do(ctx).ContentType(&a.contentType)
-	if err := result.Error(); err != nil {
+	body := r.buffer()
+	defer r.done(body)
+	if err := download(ctx, request, body); err != nil {
 		if errors.Is(context.Cause(ctx), errNoAnswer) {
-			return answer{}, fmt.Errorf("%w within %v", errNoAnswer, r.patience)
+			return fmt.Errorf("%w within %v", errNoAnswer, r.patience)
 		}
-		return answer{}, err
+		return err
 	}
-	a.body, err = result.Raw()
-	return a, err
+	return decode(body.Bytes())
+}
+
+func download(ctx context.Context, request *rest.Request, into *bytes.Buffer) (err error) {
+	stream, err := request.Stream(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	if _, err = into.ReadFrom(stream); err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	return nil
+}
+
+// largestKept bounds, in bytes, the buffers that are used again.
+const largestKept = 4 << 20
+
+// buffer returns an empty buffer, to be given back by done.
+func (r *Reader) buffer() *bytes.Buffer {
+	if b, ok := r.buffers.Get().(*bytes.Buffer); ok {
+		return b
+	}
+	return &bytes.Buffer{}
+}
+
+func (r *Reader) done(b *bytes.Buffer) {
+	if b.Cap() <= largestKept {
+		b.Reset()
+		r.buffers.Put(b)
+	}
 }
 
 // segments is the path of a kind, or of an object if name is not empty.
@@ -118,7 +149,7 @@ func segments(kind *Kind, namespace, name string) ([]string, error) {
 		out = append(out, name)
 	}
 	for _, segment := range out {
-		if problems := path.IsValidPathSegmentName(segment); len(problems) > 0 {
+		if problems := content.IsPathSegmentName(segment); len(problems) > 0 {
 			return nil, fmt.Errorf("invalid name %q: %s", segment, problems[0])
 		}
 	}

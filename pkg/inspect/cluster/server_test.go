@@ -42,7 +42,7 @@ func newServer(t testing.TB) *fakeServer {
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.enter(r)
 		defer s.leave()
-		s.ServeMux.ServeHTTP(w, r)
+		s.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
 	return s
