@@ -9,7 +9,7 @@ PLAY    := rm -rf $(REPORTS) && mkdir -p $(REPORTS) && \
 SHOW    := go -C test/realcluster run ./fidelity
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
-.PHONY: help build install test race test-clients realcluster test-real fidelity lint tidy bench bench-real clean
+.PHONY: help build install test race test-clients realcluster test-real fidelity lint tidy bench bench-real bench-tree clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -45,6 +45,9 @@ lint: ## run the linters of .golangci.yml
 
 bench-real: build ## measure the sandbox beside a real control plane
 	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile go -C test/realcluster run ./bench
+
+bench-tree: build ## measure tree and status beside peers on a real kube-apiserver with 80,000 objects
+	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile go -C test/realcluster run ./benchtree
 
 bench: ## measure start, memory, throughput and the cost of tracing
 	test/bench.sh

@@ -1,10 +1,10 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
@@ -48,20 +48,20 @@ func (f *filler) fillStore(ctx context.Context, o Options) (err error) {
 	return group.Wait()
 }
 
-// like is the n-th family, as f.family would have made it: it differs from first in names, identifiers and addresses.
-func (first *family) like(f *filler, namespace string, n int) *family {
-	made := &family{deployment: first.deployment.DeepCopy()}
-	fresh := f.deployment(n)
+// like is the n-th family, as the filler would have made it by requests: it differs from f in names, identifiers and addresses.
+func (f *family) like(by *filler, namespace string, n int) *family {
+	made := &family{deployment: f.deployment.DeepCopy()}
+	fresh := by.deployment(n)
 	renew(&made.deployment.ObjectMeta, fresh.ObjectMeta, namespace)
 	made.deployment.Spec.Selector, made.deployment.Spec.Template.Labels = fresh.Spec.Selector, fresh.Spec.Template.Labels
 	made.deployment.Status = deploymentStatus(made.deployment)
-	for i, set := range first.sets {
+	for i, set := range f.sets {
 		set, fresh := set.DeepCopy(), replicaSet(made.deployment, n, i+1)
 		renew(&set.ObjectMeta, fresh.ObjectMeta, namespace)
 		set.Spec.Selector, set.Spec.Template.Labels = fresh.Spec.Selector, fresh.Spec.Template.Labels
 		made.sets = append(made.sets, set)
 	}
-	for i, p := range first.pods {
+	for i, p := range f.pods {
 		p := p.DeepCopy()
 		renew(&p.ObjectMeta, pod(made.sets[revisions-1], n, i).ObjectMeta, namespace)
 		old := p.Status.PodIP
@@ -84,17 +84,17 @@ func renew(meta *metav1.ObjectMeta, fresh metav1.ObjectMeta, namespace string) {
 // rekey changes what an element of a list is called by in managedFields.
 func rekey(meta *metav1.ObjectMeta, from, to string) {
 	for _, fields := range meta.ManagedFields {
-		fields.FieldsV1.Raw = bytes.ReplaceAll(fields.FieldsV1.Raw, []byte(`\"`+from+`\"`), []byte(`\"`+to+`\"`))
+		fields.FieldsV1.SetRawString(strings.ReplaceAll(fields.FieldsV1.GetRawString(), `\"`+from+`\"`, `\"`+to+`\"`))
 	}
 }
 
 // puts are what stores the family, under the keys that a kube-apiserver uses unless it is told otherwise.
-func (made *family) puts() ([]clientv3.Op, error) {
-	objects := map[string]runtime.Object{key("deployments", made.deployment): made.deployment}
-	for _, rs := range made.sets {
+func (f *family) puts() ([]clientv3.Op, error) {
+	objects := map[string]runtime.Object{key("deployments", f.deployment): f.deployment}
+	for _, rs := range f.sets {
 		objects[key("replicasets", rs)] = rs
 	}
-	for _, p := range made.pods {
+	for _, p := range f.pods {
 		objects[key("pods", p)] = p
 	}
 	stored := scheme.Codecs.EncoderForVersion(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme),

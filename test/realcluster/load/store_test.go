@@ -91,7 +91,8 @@ func forget(meta *metav1.ObjectMeta) {
 	slices.SortFunc(meta.ManagedFields, func(a, b metav1.ManagedFieldsEntry) int { return cmp.Compare(a.Manager, b.Manager) }) // by time, else
 	for i := range meta.ManagedFields {
 		meta.ManagedFields[i].Time = nil
-		meta.ManagedFields[i].FieldsV1.Raw = uid.ReplaceAll(meta.ManagedFields[i].FieldsV1.Raw, []byte("UID"))
+		fields := meta.ManagedFields[i].FieldsV1
+		fields.SetRawString(uid.ReplaceAllString(fields.GetRawString(), "UID"))
 	}
 }
 
