@@ -35,8 +35,11 @@ type Branch struct {
 	Beside bool
 	// Truncated is how many dependents are not shown because of TreeOptions.Depth.
 	Truncated int
-	// Relation says how the object belongs to the branch above if that does not own it; empty for owners.
+	// Relation says how the object belongs to the branch above if that does not own it: a Service "selects" the pod above, a
+	// ConfigMap is "mounted by" it. Empty for owners. See Related.
 	Relation string
+	// Missing means that the object above refers to this one, and that it is not there; only with Relation.
+	Missing bool
 }
 
 // Tree lays out the objects asked for: above them their owners, if Up; below them their dependents, if Down. It returns the

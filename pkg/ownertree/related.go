@@ -1,0 +1,83 @@
+package ownertree
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Related draws relations into trees that Graph.Tree has laid out: below an object what it uses and what uses it, after what it
+// owns, and below that what follows in the same direction. An object is drawn in full once; where it comes again it is
+// Repeated, if something is below it there. What is optional and not there is left out. The branches are changed.
+func Related(tops []*Branch, relations []Relation) {
+	r := &relatedLayout{ties: map[*Node][]tie{}, drawn: map[*Node]*Branch{}}
+	for _, relation := range relations {
+		if relation.Missing && relation.Optional {
+			continue
+		}
+		r.ties[relation.From] = append(r.ties[relation.From], tie{relation.To, uses, relation.Inverse, relation.Missing})
+		r.ties[relation.To] = append(r.ties[relation.To], tie{relation.From, usedBy, relation.Type, false})
+	}
+	branches := inFull(tops)
+	for _, b := range branches {
+		r.drawn[b.Node] = b
+	}
+	for _, b := range branches {
+		r.attach(b, nil, uses, usedBy)
+	}
+}
+
+// inFull are the branches below which something may be drawn, in the order of the tree.
+func inFull(tops []*Branch) []*Branch {
+	var out []*Branch
+	next := slices.Clone(tops)
+	slices.Reverse(next)
+	for len(next) > 0 {
+		b := next[len(next)-1]
+		next = next[:len(next)-1]
+		if !b.Repeated && !b.Cycle && !b.Beside {
+			out = append(out, b)
+		}
+		for _, child := range slices.Backward(b.Children) {
+			next = append(next, child)
+		}
+	}
+	return out
+}
+
+// tie is a relation as one of the two sees it.
+type tie struct {
+	other   *Node
+	way     direction
+	word    string // what the other does, or is done to
+	missing bool
+}
+
+func (t tie) compare(other tie) int {
+	return cmp.Or(cmp.Compare(t.way, other.way), cmp.Compare(t.word, other.word), t.other.Compare(other.other))
+}
+
+type relatedLayout struct {
+	ties  map[*Node][]tie
+	drawn map[*Node]*Branch // in full
+}
+
+// attach draws what the object is tied to in these directions, but the one that it is drawn below.
+func (r *relatedLayout) attach(b *Branch, above *Node, ways ...direction) {
+	ties := slices.Clone(r.ties[b.Node])
+	slices.SortFunc(ties, tie.compare)
+	for _, t := range ties {
+		if !slices.Contains(ways, t.way) || t.other == above {
+			continue
+		}
+		child := &Branch{Node: t.other, Relation: t.word, Missing: t.missing}
+		b.Children = append(b.Children, child)
+		if full := r.drawn[t.other]; full != nil {
+			child.Repeated = len(full.Children) > 0
+			continue
+		}
+		r.drawn[t.other] = child
+		if r.attach(child, b.Node, t.way); grants(t.other.Kind.GroupKind()) && t.way == usedBy {
+			r.attach(child, b.Node, uses)
+		}
+	}
+}

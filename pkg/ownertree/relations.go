@@ -1,0 +1,167 @@
+package ownertree
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+// Relation is how one object uses another beside owning it: it names it, or selects it by its labels.
+type Relation struct {
+	// From uses To. To is not in the graph, and its UID empty, if Missing is true or it could not be read.
+	From, To *Node
+	// Type says what From does with To, Inverse what is done to To by From: "routes to" and "routed to by".
+	Type, Inverse string
+	// Missing means that nothing of To's kind and name is there, as a live read has found.
+	Missing bool
+	// Unread means that To could not be read; it is in Incomplete.
+	Unread bool
+	// Optional means that From does without To if it is not there.
+	Optional bool
+}
+
+func (r Relation) compare(other Relation) int {
+	return cmp.Or(r.From.Compare(other.From), cmp.Compare(r.Type, other.Type), r.To.Compare(other.To))
+}
+
+// Relate finds what the nodes use and what uses them, and goes on from there in the same direction: from the pods of a
+// Deployment to the Services that select them, and to the Ingresses of these; from a StatefulSet to its claims, their
+// volumes and classes. Relations are sorted, each comes once. Objects that are found come into the graph.
+//
+// What could not be read is returned beside them. The error is not nil only if ctx has ended.
+func (g *Graph) Relate(ctx context.Context, reader *cluster.Reader, nodes []*Node) ([]Relation, []cluster.Incomplete, error) {
+	r := &relater{graph: g, source: newSource(reader, g), seen: map[relationKey]bool{}, followed: map[followKey]bool{}}
+	r.follow(uses, nodes)
+	r.follow(usedBy, nodes)
+	for len(r.next) > 0 && ctx.Err() == nil {
+		step := r.next
+		r.next = nil
+		r.usesOf(ctx, step[uses])
+		r.usersOf(ctx, step[usedBy])
+	}
+	slices.SortFunc(r.found, Relation.compare)
+	return r.found, cluster.SortIncomplete(r.source.incomplete), context.Cause(ctx)
+}
+
+// direction is where relations are followed.
+type direction int
+
+const (
+	uses   direction = iota // from what uses to what is used
+	usedBy                  // the other way
+)
+
+type relationKey struct {
+	from, to *Node
+	kind     string
+}
+
+type followKey struct {
+	node *Node
+	way  direction
+}
+
+// relater follows relations, one step at a time: the lists of a step are read at once.
+type relater struct {
+	graph    *Graph
+	source   *source
+	found    []Relation
+	seen     map[relationKey]bool
+	followed map[followKey]bool
+	next     map[direction][]*Node
+}
+
+// follow notes nodes to go on from.
+func (r *relater) follow(way direction, nodes []*Node) {
+	for _, n := range nodes {
+		if key := (followKey{n, way}); !r.followed[key] && n.UID != "" {
+			r.followed[key] = true
+			if r.next == nil {
+				r.next = map[direction][]*Node{}
+			}
+			r.next[way] = append(r.next[way], n)
+		}
+	}
+}
+
+// usesOf finds what the nodes use.
+func (r *relater) usesOf(ctx context.Context, nodes []*Node) {
+	readable := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return !refers(n.Kind.GroupKind()) })
+	objects := r.source.objects(ctx, readable)
+	var all []pending
+	for _, n := range readable {
+		if obj := objects[n]; obj != nil {
+			for _, ref := range referencesOf(obj) {
+				all = append(all, pending{n, ref})
+			}
+		}
+	}
+	r.source.prepare(ctx, all)
+	for _, p := range all {
+		for _, to := range r.source.targets(p.reference) {
+			if !to.missing || !p.backward {
+				r.add(p.from, to, p.reference)
+			}
+		}
+	}
+}
+
+// pending is a reference of a node that was not looked up yet.
+type pending struct {
+	from *Node
+	reference
+}
+
+// usersOf finds what uses the nodes: all objects of the kinds that may are read, and those kept that do.
+func (r *relater) usersOf(ctx context.Context, nodes []*Node) {
+	wanted := newShelves(nodes)
+	for _, user := range r.source.users(ctx, nodes) {
+		for _, ref := range user.references {
+			for _, to := range wanted.matching(ref) {
+				r.add(user.node(r.graph), target{node: to}, ref)
+			}
+		}
+	}
+}
+
+// target is what a reference leads to.
+type target struct {
+	node            *Node
+	missing, unread bool
+}
+
+// add notes a relation of an object that refers to another, and goes on from what is new in it. What one owns of the other
+// is not told again.
+func (r *relater) add(user *Node, to target, ref reference) {
+	from, used := user, to.node
+	if ref.backward {
+		from, used = used, from
+	}
+	key := relationKey{from, used, ref.kind}
+	if from == used || r.seen[key] || used.owner(from) != nil {
+		return
+	}
+	r.seen[key] = true
+	r.found = append(r.found, Relation{
+		From: from, To: used, Type: ref.kind, Inverse: ref.inverse, Optional: ref.optional, Missing: to.missing, Unread: to.unread,
+	})
+	switch {
+	case grants(from.Kind.GroupKind()):
+		r.follow(uses, []*Node{from}) // and no further
+	case r.followed[followKey{from, uses}]:
+		r.follow(uses, []*Node{used})
+	}
+	if r.followed[followKey{used, usedBy}] {
+		r.follow(usedBy, []*Node{from})
+	}
+}
+
+// grants says whether objects of the kind say nothing by themselves: a binding is looked at for its role.
+func grants(kind schema.GroupKind) bool {
+	return kind.Group == rbacv1.GroupName && (kind.Kind == "RoleBinding" || kind.Kind == "ClusterRoleBinding")
+}

@@ -1,0 +1,390 @@
+package ownertree_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// shop is a namespace with an object of every kind that refers to others.
+const shop = `
+{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}
+{apiVersion: v1, kind: Secret, metadata: {name: password}}
+{apiVersion: v1, kind: Secret, metadata: {name: tls}}
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: web}, imagePullSecrets: [{name: registry}]}
+{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}
+{apiVersion: v1, kind: Service, metadata: {name: by-hand}, spec: {ports: [{port: 80}]}}
+{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {selector: {app: other}, ports: [{port: 80}]}}
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: by-hand-1, labels: {kubernetes.io/service-name: by-hand}}, addressType: IPv4, endpoints: []}
+{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: front}, spec: {ingressClassName: nginx, tls: [{hosts: [a.example.com], secretName: tls}],
+  defaultBackend: {service: {name: gone, port: {number: 80}}},
+  rules: [{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}}
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}}}
+{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: web}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}
+{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: lost}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: example.com/v1, kind: Nothing, name: web}}}
+{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {minAvailable: 1, selector: {matchExpressions: [{key: app, operator: In, values: [web]}]}}}
+{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {serviceName: db, selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: i}]}},
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}}
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-db-0}, spec: {accessModes: [ReadWriteOnce], storageClassName: fast, volumeName: pv-0, resources: {requests: {storage: 1Gi}}}}
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-db-x}, spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 1Gi}}}}
+{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: reader}}
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: web-reads}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader},
+  subjects: [{kind: ServiceAccount, name: web, namespace: shop}, {kind: User, apiGroup: rbac.authorization.k8s.io, name: somebody}]}
+`
+
+// wide are the objects beside it that are in no namespace.
+const wide = `
+{apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: nginx}, spec: {controller: example.com/nginx}}
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-0}, spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /x}, storageClassName: fast, claimRef: {namespace: shop, name: data-db-0}}}
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: fast}, provisioner: example.com/fast}
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: web-sees}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: nowhere},
+  subjects: [{kind: ServiceAccount, name: web, namespace: shop}]}
+`
+
+const webPod = `{apiVersion: v1, kind: Pod, metadata: {name: web-1, labels: {app: web}}, spec: {serviceAccountName: web, nodeName: node-1,
+  imagePullSecrets: [{name: registry}],
+  initContainers: [{name: i, image: i, envFrom: [{secretRef: {name: password}}]}],
+  containers: [{name: c, image: i, env: [{name: A, valueFrom: {configMapKeyRef: {name: maybe, key: a, optional: true}}}]}],
+  volumes: [{name: a, configMap: {name: settings}}, {name: b, projected: {sources: [{configMap: {name: settings}}, {configMap: {name: kube-root-ca.crt}}]}},
+    {name: d, persistentVolumeClaim: {claimName: data-db-0}}]}}`
+
+// startShop makes them.
+func startShop(t *testing.T) *sandbox {
+	t.Helper()
+	s := startSandbox(t)
+	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
+	for _, o := range manifests(wide) {
+		s.create("", o)
+	}
+	made := map[string]*unstructured.Unstructured{}
+	for _, o := range manifests(shop) {
+		obj := s.create("shop", o)
+		made[obj.GetKind()+"/"+obj.GetName()] = obj
+	}
+	s.create("shop", webPod, owned(made["Deployment/web"]))
+	return s
+}
+
+// manifests splits text at the lines that begin an object.
+func manifests(text string) []string {
+	parts := strings.Split(text, "\n{")
+	for i := range parts {
+		parts[i] = "{" + parts[i]
+	}
+	return parts[1:]
+}
+
+func (s *sandbox) relate(scope ownertree.Scope, refs ...ownertree.Ref) (*ownertree.Graph, []*ownertree.Node, []ownertree.Relation) {
+	s.Helper()
+	g, nodes, err := ownertree.Load(s.Context(), s.reader, s.kinds(), refs, scope)
+	if err != nil {
+		s.Fatal(err)
+	}
+	relations, missing, err := g.Relate(s.Context(), s.reader, g.Below(nodes))
+	if err != nil || len(missing) > 0 {
+		s.Fatalf("relating: %v, incomplete: %v", err, missing)
+	}
+	return g, nodes, relations
+}
+
+func (s *sandbox) ref(kind, name string) ownertree.Ref {
+	ref := ownertree.Ref{Kind: s.kind(kind), Name: name}
+	if ref.Kind.Namespaced {
+		ref.Namespace = "shop"
+	}
+	return ref
+}
+
+func relationLines(relations []ownertree.Relation) []string {
+	var out []string
+	for _, r := range relations {
+		line := r.From.String() + " " + r.Type + " " + r.To.String()
+		if r.Missing {
+			line += ", which is not there"
+		}
+		if r.Optional {
+			line += " (optional)"
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func TestRelate(t *testing.T) {
+	s := startShop(t)
+	tests := []struct {
+		reason string
+		from   ownertree.Ref
+		want   []string
+	}{
+		{
+			"a workload: all that its pods use, what uses those, and the ingress of their service", s.ref("deployment", "web"),
+			[]string{
+				"horizontalpodautoscaler.autoscaling/web scales deployment.apps/web",
+				"ingress.networking.k8s.io/front routes to service/web",
+				"persistentvolume/pv-0 of class storageclass.storage.k8s.io/fast",
+				"persistentvolumeclaim/data-db-0 bound to persistentvolume/pv-0",
+				"persistentvolumeclaim/data-db-0 of class storageclass.storage.k8s.io/fast",
+				"pod/web-1 mounts configmap/settings",
+				"pod/web-1 mounts persistentvolumeclaim/data-db-0",
+				"pod/web-1 pulls images with secret/registry, which is not there",
+				"pod/web-1 reads configmap/maybe, which is not there (optional)",
+				"pod/web-1 reads secret/password",
+				"pod/web-1 runs as serviceaccount/web",
+				"pod/web-1 runs on node/node-1, which is not there",
+				"poddisruptionbudget.policy/web protects pod/web-1",
+				"service/web selects pod/web-1",
+				"serviceaccount/web pulls images with secret/registry, which is not there",
+			},
+		},
+		{
+			"an ingress: its service and the pods of that, its class and its certificate", s.ref("ingress", "front"),
+			[]string{
+				"ingress.networking.k8s.io/front has TLS from secret/tls",
+				"ingress.networking.k8s.io/front of class ingressclass.networking.k8s.io/nginx",
+				"ingress.networking.k8s.io/front routes to service/gone, which is not there",
+				"ingress.networking.k8s.io/front routes to service/web",
+				"persistentvolume/pv-0 of class storageclass.storage.k8s.io/fast",
+				"persistentvolumeclaim/data-db-0 bound to persistentvolume/pv-0",
+				"persistentvolumeclaim/data-db-0 of class storageclass.storage.k8s.io/fast",
+				"pod/web-1 mounts configmap/settings",
+				"pod/web-1 mounts persistentvolumeclaim/data-db-0",
+				"pod/web-1 pulls images with secret/registry, which is not there",
+				"pod/web-1 reads configmap/maybe, which is not there (optional)",
+				"pod/web-1 reads secret/password",
+				"pod/web-1 runs as serviceaccount/web",
+				"pod/web-1 runs on node/node-1, which is not there",
+				"service/web selects pod/web-1",
+				"serviceaccount/web pulls images with secret/registry, which is not there",
+			},
+		},
+		{
+			"a StatefulSet: claims by the names that it gives them", s.ref("statefulset", "db"),
+			[]string{
+				"persistentvolume/pv-0 of class storageclass.storage.k8s.io/fast",
+				"persistentvolumeclaim/data-db-0 bound to persistentvolume/pv-0",
+				"persistentvolumeclaim/data-db-0 of class storageclass.storage.k8s.io/fast",
+				"statefulset.apps/db claims persistentvolumeclaim/data-db-0",
+			},
+		},
+		{
+			"a volume: who claims it, and who uses the claim", s.ref("pv", "pv-0"),
+			[]string{
+				"ingress.networking.k8s.io/front routes to service/web",
+				"persistentvolume/pv-0 of class storageclass.storage.k8s.io/fast",
+				"persistentvolumeclaim/data-db-0 bound to persistentvolume/pv-0",
+				"pod/web-1 mounts persistentvolumeclaim/data-db-0",
+				"poddisruptionbudget.policy/web protects pod/web-1",
+				"service/web selects pod/web-1",
+				"statefulset.apps/db claims persistentvolumeclaim/data-db-0",
+			},
+		},
+		{
+			"an account: who it runs, and what it may do", s.ref("serviceaccount", "web"),
+			[]string{
+				"clusterrolebinding.rbac.authorization.k8s.io/web-sees grants clusterrole.rbac.authorization.k8s.io/nowhere, which is not there",
+				"clusterrolebinding.rbac.authorization.k8s.io/web-sees grants to serviceaccount/web",
+				"ingress.networking.k8s.io/front routes to service/web",
+				"pod/web-1 runs as serviceaccount/web",
+				"poddisruptionbudget.policy/web protects pod/web-1",
+				"rolebinding.rbac.authorization.k8s.io/web-reads grants role.rbac.authorization.k8s.io/reader",
+				"rolebinding.rbac.authorization.k8s.io/web-reads grants to serviceaccount/web",
+				"service/web selects pod/web-1",
+				"serviceaccount/web pulls images with secret/registry, which is not there",
+			},
+		},
+		{
+			"a service without a selector has the slices that name it", s.ref("service", "by-hand"),
+			[]string{"service/by-hand has endpoints in endpointslice.discovery.k8s.io/by-hand-1"},
+		},
+		{
+			"an autoscaler of what is not served", s.ref("hpa", "lost"),
+			[]string{"horizontalpodautoscaler.autoscaling/lost scales nothing.example.com/web, which is not there"},
+		},
+		{"a service of nobody", s.ref("service", "other"), nil},
+		{
+			"a role: who is granted it", s.ref("role", "reader"),
+			[]string{
+				"rolebinding.rbac.authorization.k8s.io/web-reads grants role.rbac.authorization.k8s.io/reader",
+				"rolebinding.rbac.authorization.k8s.io/web-reads grants to serviceaccount/web",
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			s := &sandbox{T: t, server: s.server, dynamic: s.dynamic, reader: s.reader}
+			_, _, relations := s.relate(ownertree.ScopeOf([]ownertree.Ref{tt.from}, true), tt.from)
+			if diff := cmp.Diff(tt.want, relationLines(relations)); diff != "" {
+				t.Errorf("relations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRelateBeyondTheGraph: an object whose dependents were not asked for comes with a graph that holds nothing else.
+func TestRelateBeyondTheGraph(t *testing.T) {
+	s := startShop(t)
+	g, _, relations := s.relate(ownertree.Scope{Nothing: true}, s.ref("service", "web"))
+	lines := strings.Join(relationLines(relations), "\n")
+	for _, want := range []string{"service/web selects pod/web-1", "pod/web-1 mounts configmap/settings", "ingress.networking.k8s.io/front routes to service/web"} {
+		if !strings.Contains(lines, want) {
+			t.Errorf("%s is not among\n%s", want, lines)
+		}
+	}
+	if pod := g.Find(s.kind("pods"), "shop", "web-1"); pod == nil {
+		t.Error("the pod that was found is not in the graph")
+	}
+}
+
+// TestRelateIncomplete: what may not be read is told, and is not taken for missing.
+func TestRelateIncomplete(t *testing.T) {
+	s := startShop(t)
+	config := rest.CopyConfig(s.server.Config())
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return forbidding{next} })
+	reader, err := cluster.NewReader(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.reader = reader
+	refs := []ownertree.Ref{s.ref("deployment", "web")}
+	g, nodes, err := ownertree.Load(t.Context(), reader, s.kinds(), refs, ownertree.ScopeOf(refs, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	relations, incomplete, err := g.Relate(t.Context(), reader, g.Below(nodes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, i := range incomplete {
+		got = append(got, i.Resource+" in "+i.Namespace+": "+i.Reason)
+	}
+	want := []string{"secrets in shop: Forbidden", "ingresses in shop: Forbidden"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("incomplete (-want +got):\n%s", diff)
+	}
+	unread := 0
+	for _, r := range relations {
+		if r.To.Kind.Kind == "Secret" {
+			unread++
+			if !r.Unread || r.Missing {
+				t.Errorf("%s: unread %t, missing %t", r.To.Name, r.Unread, r.Missing)
+			}
+		}
+		if r.From.Kind.Kind == "Ingress" {
+			t.Errorf("%s was found and may not be read", r.From.Name)
+		}
+	}
+	if unread != 3 {
+		t.Errorf("%d relations to secrets, want 3:\n%s", unread, strings.Join(relationLines(relations), "\n"))
+	}
+}
+
+// forbidding is a server that lets nobody read secrets and ingresses.
+type forbidding struct{ next http.RoundTripper }
+
+func (f forbidding) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.Contains(r.URL.Path, "/secrets") && !strings.Contains(r.URL.Path, "/ingresses") {
+		return f.next.RoundTrip(r)
+	}
+	body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`
+	return &http.Response{
+		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), Request: r,
+	}, nil
+}
+
+func drawn(branches []*ownertree.Branch, indent string) []string {
+	var out []string
+	for _, b := range branches {
+		line := indent + b.Node.String()
+		if b.Relation != "" {
+			line += " (" + b.Relation + ")"
+		}
+		if b.Missing {
+			line += " is not there"
+		}
+		if b.Repeated {
+			line += " above"
+		}
+		out = append(out, line)
+		out = append(out, drawn(b.Children, indent+"  ")...)
+	}
+	return out
+}
+
+func TestRelated(t *testing.T) {
+	s := startShop(t)
+	tests := []struct {
+		reason string
+		refs   []ownertree.Ref
+		want   []string
+	}{
+		{
+			"what an object uses, and then what uses it", []ownertree.Ref{s.ref("deployment", "web")},
+			[]string{
+				"deployment.apps/web",
+				"  pod/web-1",
+				"    serviceaccount/web (identity of)",
+				"      secret/registry (pulls images for) is not there",
+				"    configmap/settings (mounted by)",
+				"    persistentvolumeclaim/data-db-0 (mounted by)",
+				"      persistentvolume/pv-0 (bound to)",
+				"        storageclass.storage.k8s.io/fast (class of)",
+				"      storageclass.storage.k8s.io/fast (class of)",
+				"    secret/registry (pulls images for) is not there",
+				"    secret/password (read by)",
+				"    node/node-1 (runs) is not there",
+				"    poddisruptionbudget.policy/web (protects)",
+				"    service/web (selects)",
+				"      ingress.networking.k8s.io/front (routes to)",
+				"  horizontalpodautoscaler.autoscaling/web (scales)",
+			},
+		},
+		{
+			"a binding is shown with its role", []ownertree.Ref{s.ref("serviceaccount", "web")},
+			[]string{
+				"serviceaccount/web",
+				"  secret/registry (pulls images for) is not there",
+				"  clusterrolebinding.rbac.authorization.k8s.io/web-sees (grants to)",
+				"    clusterrole.rbac.authorization.k8s.io/nowhere (granted by) is not there",
+				"  rolebinding.rbac.authorization.k8s.io/web-reads (grants to)",
+				"    role.rbac.authorization.k8s.io/reader (granted by)",
+				"  pod/web-1 (runs as)",
+				"    poddisruptionbudget.policy/web (protects)",
+				"    service/web (selects)",
+				"      ingress.networking.k8s.io/front (routes to)",
+			},
+		},
+		{
+			"what is in the tree by itself is not drawn again", []ownertree.Ref{s.ref("configmap", "settings"), s.ref("deployment", "web"), s.ref("service", "web")},
+			nil,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			s := &sandbox{T: t, server: s.server, dynamic: s.dynamic, reader: s.reader}
+			g, nodes, relations := s.relate(ownertree.ScopeOf(tt.refs, true), tt.refs...)
+			branches := g.Tree(nodes, ownertree.TreeOptions{Up: true, Down: true})
+			ownertree.Related(branches, relations)
+			got := drawn(branches, "")
+			if tt.want == nil {
+				if full := strings.Count(strings.Join(got, "\n")+"\n", "pod/web-1\n"); full != 1 {
+					t.Errorf("the pod is drawn in full %d times:\n%s", full, strings.Join(got, "\n"))
+				}
+				return
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("tree (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
