@@ -47,6 +47,9 @@ func TestScripts(t *testing.T) {
 			"distrusted": distrusted,
 			"aggregated": aggregated,
 			"cut":        cut,
+			"treemasked": treemasked,
+			"treejson":   treejson,
+			"graphviz":   graphviz,
 			"apply": func(ts *testscript.TestScript, neg bool, args []string) {
 				apply(t.Context(), ts, neg, args)
 			},

@@ -8,24 +8,26 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
 // changeLines writes the first tree, and then a line for each object that changed, for programs and files.
 type changeLines struct {
-	last map[types.UID]objectState
+	// last are the objects of the tree before; nil before the first.
+	last map[string]objectState
 }
 
 // objectState is what is told of an object, and what it is called.
 type objectState struct{ label, ready, status, reason, generation string }
 
-func (d *changeLines) show(t *tree) error {
-	now := map[types.UID]objectState{}
-	var order []types.UID
-	for _, l := range each(t.limbs()) {
+func (d *changeLines) show(t *tree, limbs []*limb) error {
+	now := map[string]objectState{}
+	var order []string
+	for _, l := range each(limbs) {
 		generation, _ := generation(l)
-		now[l.Node.UID] = objectState{t.noteMaker().label(l.Node), l.facts.Ready, l.status(), l.facts.Reason, generation}
-		order = append(order, l.Node.UID)
+		uid := string(l.Node.UID)
+		now[uid] = objectState{t.noteMaker().label(l.Node), l.facts.Ready, l.status(), l.facts.Reason, generation}
+		order = append(order, uid)
 	}
 	defer func() { d.last = now }()
 	if d.last == nil {
@@ -34,12 +36,12 @@ func (d *changeLines) show(t *tree) error {
 	return d.lines(t, order, now)
 }
 
-func (d *changeLines) lines(t *tree, order []types.UID, now map[types.UID]objectState) error {
+func (d *changeLines) lines(t *tree, order []string, now map[string]objectState) error {
 	at := t.clock.Now().Format(time.TimeOnly)
 	var err error
 	line := func(what string, s objectState, text string) {
 		if err == nil {
-			_, err = fmt.Fprintln(t.streams.Out, oneLine(fmt.Sprintf("%s %s %s%s", at, what, s.label, text)))
+			_, err = fmt.Fprintln(t.streams.Out, render.Escape(fmt.Sprintf("%s %s %s%s", at, what, s.label, text)))
 		}
 	}
 	for _, uid := range order {
@@ -95,8 +97,8 @@ func (s objectState) changes(after objectState) string {
 	return out.String()
 }
 
-func sortedByLabel(states map[types.UID]objectState) []types.UID {
-	return slices.SortedFunc(maps.Keys(states), func(a, b types.UID) int {
+func sortedByLabel(states map[string]objectState) []string {
+	return slices.SortedFunc(maps.Keys(states), func(a, b string) int {
 		return cmp.Or(cmp.Compare(states[a].label, states[b].label), cmp.Compare(a, b))
 	})
 }

@@ -18,9 +18,9 @@ type diagramMaker struct {
 	arrows  map[render.Arrow]bool
 }
 
-// diagram is the tree for programs that draw.
-func (t *tree) diagram(twigs []*twig) render.Diagram {
-	m := &diagramMaker{itemMaker: t.itemMaker(), boxes: map[*ownertree.Node]int{}, missing: map[types.UID]int{}, arrows: map[render.Arrow]bool{}}
+// newDiagram is the tree for programs that draw.
+func newDiagram(items itemMaker, twigs []*twig) render.Diagram {
+	m := &diagramMaker{itemMaker: items, boxes: map[*ownertree.Node]int{}, missing: map[types.UID]int{}, arrows: map[render.Arrow]bool{}}
 	for _, twig := range twigs {
 		m.draw(twig)
 	}

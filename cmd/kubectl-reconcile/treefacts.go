@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -38,19 +39,14 @@ var _ objectReader = (*cluster.Reader)(nil)
 // worthListing is how many times more objects a list may hold than are needed of it, to be cheaper than as many single reads.
 const worthListing = 20
 
-// read reads the nodes that are wanted, of all that are there. What could not be read is in incomplete.
-func (r *factsReader) read(ctx context.Context, wanted, all []*ownertree.Node) {
+// read reads the nodes that are wanted, of all that are there; everywhere says that these are the cluster's. What could not be
+// read is in incomplete.
+func (r *factsReader) read(ctx context.Context, wanted, all []*ownertree.Node, everywhere bool) {
 	r.facts = make(factsByUID, len(wanted))
 	targets := map[targetKey]*factsTarget{}
 	for _, n := range wanted {
-		if known := r.known.of(n); known != nil {
-			r.facts[n.UID] = known
-			continue
-		}
-		if !r.whole && n.Deleting == nil && statusless(n.Kind) {
-			r.facts[n.UID] = &objectFacts{Report: inspect.Report{
-				Status: inspect.Status{Status: inspect.Current, Kstatus: inspect.Current}, Drift: inspect.Drift{Generation: n.Generation, State: inspect.NotReported},
-			}}
+		if facts := r.given(n); facts != nil {
+			r.facts[n.UID] = facts
 			continue
 		}
 		key := targetKey{n.Kind, n.Namespace}
@@ -64,6 +60,9 @@ func (r *factsReader) read(ctx context.Context, wanted, all []*ownertree.Node) {
 			t.there++
 		}
 	}
+	if everywhere {
+		join(targets)
+	}
 	var running sync.WaitGroup
 	for key, t := range targets {
 		running.Go(func() { r.readTarget(ctx, cluster.Target{Kind: *key.kind, Namespace: key.namespace}, t) })
@@ -71,6 +70,46 @@ func (r *factsReader) read(ctx context.Context, wanted, all []*ownertree.Node) {
 	running.Wait()
 	r.incomplete = cluster.SortIncomplete(r.incomplete)
 }
+
+// given are the facts of an object that need not be read; nil if it must be.
+func (r *factsReader) given(n *ownertree.Node) *objectFacts {
+	if known := r.known.of(n); known != nil {
+		return known
+	}
+	if r.whole || n.Deleting != nil || !statusless(n.Kind) {
+		return nil
+	}
+	return &objectFacts{Report: inspect.Report{
+		Status: inspect.Status{Status: inspect.Current, Kstatus: inspect.Current},
+		Drift:  inspect.Drift{Generation: n.Generation, State: inspect.NotReported},
+	}}
+}
+
+// join makes one list of those of many namespaces, where most of it is wanted.
+func join(targets map[targetKey]*factsTarget) {
+	type sum struct{ lists, wanted, there int }
+	sums := map[*cluster.Kind]sum{}
+	for key, t := range targets {
+		s := sums[key.kind]
+		sums[key.kind] = sum{s.lists + 1, s.wanted + len(t.wanted), s.there + t.there}
+	}
+	for key, t := range targets {
+		s := sums[key.kind]
+		if key.namespace == "" || s.lists < worthJoining || 2*s.wanted < s.there {
+			continue
+		}
+		all := targets[targetKey{key.kind, ""}]
+		if all == nil {
+			all = &factsTarget{}
+			targets[targetKey{key.kind, ""}] = all
+		}
+		all.wanted, all.there = append(all.wanted, t.wanted...), all.there+t.there
+		delete(targets, key)
+	}
+}
+
+// worthJoining is how many lists are worth to be read as one, which whoever may read those may not be permitted.
+const worthJoining = 4
 
 // targetKey is a list that may be read.
 type targetKey struct {
@@ -96,21 +135,23 @@ func (r *factsReader) readTarget(ctx context.Context, target cluster.Target, t *
 		r.readEach(ctx, t.wanted)
 		return
 	}
-	wanted := make(map[string]*ownertree.Node, len(t.wanted))
+	wanted := make(map[types.UID]*ownertree.Node, len(t.wanted))
 	for _, n := range t.wanted {
-		wanted[n.Name] = n
+		wanted[n.UID] = n
 	}
 	err := r.reader.ListObjects(ctx, target, cluster.ListOptions{Whole: r.whole}, func(obj *unstructured.Unstructured) error {
-		if n := wanted[obj.GetName()]; n != nil && n.UID == obj.GetUID() {
+		if n := wanted[obj.GetUID()]; n != nil {
 			r.keep(n, obj)
 		}
 		return nil
 	})
-	if err == nil {
+	switch {
+	case err == nil:
 		r.lost(t.wanted)
-		return
-	}
-	if ctx.Err() == nil {
+	case ctx.Err() != nil:
+	case target.Kind.Namespaced && target.Namespace == "" && apierrors.IsForbidden(err):
+		r.readEach(ctx, t.wanted)
+	default:
 		r.failed(&target.Kind, target.Namespace, err)
 	}
 }

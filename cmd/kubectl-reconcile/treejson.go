@@ -122,7 +122,7 @@ func refOf(n *ownertree.Node) objectRef {
 }
 
 func refsOf(nodes []*ownertree.Node) []objectRef {
-	var out []objectRef
+	out := make([]objectRef, 0, len(nodes))
 	for _, n := range nodes {
 		out = append(out, refOf(n))
 	}

@@ -30,7 +30,16 @@ type noteMaker struct {
 // notes are the lines below the tree, escaped.
 func (t *tree) notes() []string {
 	m := t.noteMaker()
-	all := each(t.limbs())
+	out := m.all(t.limbs())
+	for _, line := range describeIncomplete(t.incomplete) {
+		out = append(out, m.line(render.ToneChange, line))
+	}
+	return out
+}
+
+// all are the lines about objects, by what they are about.
+func (m noteMaker) all(limbs []*limb) []string {
+	objects := each(limbs)
 	var out []string
 	for _, sort := range []struct {
 		name  string
@@ -43,10 +52,7 @@ func (t *tree) notes() []string {
 		{"deleting", render.ToneChange, m.deleting},
 		{"odd", render.ToneChange, m.odd},
 	} {
-		out = append(out, m.sort(sort.name, sort.tone, all, sort.lines)...)
-	}
-	for _, line := range describeIncomplete(t.incomplete) {
-		out = append(out, m.line(render.ToneChange, line))
+		out = append(out, m.sort(sort.name, sort.tone, objects, sort.lines)...)
 	}
 	return out
 }
@@ -180,7 +186,7 @@ func holdText(hold ownertree.Hold) string {
 		for _, d := range hold.Dependents {
 			names = append(names, label(d))
 		}
-		parts = append(parts, fmt.Sprintf("waits for %s that block it: %s", pluralOf(len(names), "a dependent", "dependents"), enumerate(names)))
+		parts = append(parts, fmt.Sprintf("waits for %s: %s", pluralOf(len(names), "a dependent that blocks it", "dependents that block it"), enumerate(names)))
 	}
 	if len(parts) == 0 {
 		return ": nothing holds it up"

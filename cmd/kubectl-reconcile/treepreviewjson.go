@@ -43,7 +43,7 @@ type previewHeld struct {
 func (p *preview) document() *previewDocument {
 	d := &previewDocument{
 		APIVersion: outputVersion, Kind: "DeletePreview", Policy: p.Policy,
-		Asked: refsOf(p.asked), Deleted: append([]objectRef{}, refsOf(p.Deleted)...), Orphaned: refsOf(p.Orphaned), Incomplete: p.Incomplete,
+		Asked: refsOf(p.asked), Deleted: refsOf(p.Deleted), Orphaned: refsOf(p.Orphaned), Incomplete: p.Incomplete,
 		Stuck: p.reasons(p.Stuck), Unknown: p.reasons(p.Unknown),
 	}
 	for _, n := range p.Kept {

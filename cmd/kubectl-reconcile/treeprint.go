@@ -21,9 +21,9 @@ func (t *tree) print() error {
 	twigs := t.twigs()
 	switch t.output {
 	case "dot":
-		return render.Dot(t.streams.Out, t.diagram(twigs))
+		return render.Dot(t.streams.Out, newDiagram(t.itemMaker(), twigs))
 	case "mermaid":
-		return render.Mermaid(t.streams.Out, t.diagram(twigs))
+		return render.Mermaid(t.streams.Out, newDiagram(t.itemMaker(), twigs))
 	}
 	if err := render.Tree(t.streams.Out, t.itemMaker().items(twigs), t.drawing()); err != nil {
 		return err

@@ -157,7 +157,7 @@ func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFa
 		return err
 	}
 	facts := &factsReader{reader: t.reader, whole: t.whole(), containers: t.containers, known: known}
-	facts.read(ctx, nodes, t.graph.Nodes())
+	facts.read(ctx, nodes, t.graph.Nodes(), t.scope().Namespaces == nil && !t.scope().Nothing)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -13,8 +13,8 @@ import (
 
 // display shows trees as they change.
 type display interface {
-	// show shows a tree in the place of the one before.
-	show(*tree) error
+	// show shows a tree, added up, in the place of the one before.
+	show(*tree, []*limb) error
 	// tick is called every second: ages grow.
 	tick() error
 	io.Closer
@@ -74,7 +74,7 @@ func (w *treeWatch) changed(ctx context.Context, g *ownertree.Graph, touched own
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last = t
-	return w.out.show(t)
+	return w.out.show(t, t.limbs())
 }
 
 // knownFacts are those of the tree before, which hold for all objects but those touched since.
@@ -115,7 +115,7 @@ type redrawn struct {
 	last   *tree
 }
 
-func (d *redrawn) show(t *tree) error {
+func (d *redrawn) show(t *tree, _ []*limb) error {
 	d.last = t
 	t.width = d.screen.Width()
 	return d.screen.Show(t.lines())
@@ -125,7 +125,7 @@ func (d *redrawn) tick() error {
 	if d.last == nil {
 		return nil
 	}
-	return d.show(d.last)
+	return d.show(d.last, nil)
 }
 
 func (d *redrawn) Close() error { return d.screen.Close() }

@@ -1,0 +1,362 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// treeTime is when trees of tests are drawn; their objects are an hour old.
+var treeTime = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+// grove makes trees by hand: objects and what they own, the facts of each, and what the garbage collector makes of them.
+type grove struct {
+	facts factsByUID
+	fates map[types.UID]ownertree.Fate
+	kinds map[string]*cluster.Kind
+}
+
+func newGrove() *grove {
+	return &grove{factsByUID{}, map[types.UID]ownertree.Fate{}, map[string]*cluster.Kind{}}
+}
+
+// kind is one of the kinds of test objects, which share theirs as those of a graph do.
+func (g *grove) kind(name string) *cluster.Kind {
+	if g.kinds[name] == nil {
+		g.kinds[name] = testKind(name)
+	}
+	return g.kinds[name]
+}
+
+func testKind(name string) *cluster.Kind {
+	group := map[string]string{"Deployment": "apps", "ReplicaSet": "apps"}[name]
+	return &cluster.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: name},
+		Resource:         strings.ToLower(name) + "s", Namespaced: true, HasStatus: name != "ConfigMap",
+		Verbs: []string{"delete", "get", "list", "watch"},
+	}
+}
+
+// grown changes a branch, or what is known of it.
+type grown func(*grove, *ownertree.Branch, *objectFacts)
+
+// object is KIND/NAME that is Current, with one container or replica ready, an hour old and of generation 1.
+func (g *grove) object(name string, with ...grown) *ownertree.Branch {
+	kind, name, _ := strings.Cut(name, "/")
+	b := &ownertree.Branch{Node: &ownertree.Node{
+		Kind: g.kind(kind), Namespace: "shop", Name: name, UID: types.UID(kind + "-" + name), Generation: 1,
+		Created: metav1.NewTime(treeTime.Add(-time.Hour)),
+	}}
+	one := int64(1)
+	f := &objectFacts{Report: inspect.Report{
+		Status: inspect.Status{Status: inspect.Current, Kstatus: inspect.Current},
+		Drift:  inspect.Drift{Generation: 1, Observed: &one, State: inspect.InSync},
+	}}
+	g.facts[b.Node.UID] = f
+	for _, change := range with {
+		change(g, b, f)
+	}
+	return b
+}
+
+func owning(children ...*ownertree.Branch) grown {
+	return func(_ *grove, b *ownertree.Branch, _ *objectFacts) { b.Children = append(b.Children, children...) }
+}
+
+func is(status, ready, reason string) grown {
+	return func(_ *grove, _ *ownertree.Branch, f *objectFacts) {
+		f.Status.Status, f.Ready, f.Reason = status, ready, reason
+	}
+}
+
+func branch(change func(*ownertree.Branch)) grown {
+	return func(_ *grove, b *ownertree.Branch, _ *objectFacts) { change(b) }
+}
+
+func wanted() grown { return branch(func(b *ownertree.Branch) { b.Asked = true }) }
+
+func relatedBy(how string) grown { return branch(func(b *ownertree.Branch) { b.Relation = how }) }
+
+func aged(d time.Duration) grown {
+	return branch(func(b *ownertree.Branch) { b.Node.Created = metav1.NewTime(treeTime.Add(-d)) })
+}
+
+// behind makes the controller see an older generation, since ten minutes.
+func behind(generation, observed int64) grown {
+	return func(_ *grove, b *ownertree.Branch, f *objectFacts) {
+		b.Node.Generation = generation
+		f.Drift = inspect.Drift{Generation: generation, Observed: &observed, State: inspect.Behind, Since: &metav1.Time{Time: treeTime.Add(-10 * time.Minute)}}
+	}
+}
+
+// orphan gives the object an owner with a verdict, and a fate.
+func orphan(verdict ownertree.Verdict, fate ownertree.Fate) grown {
+	return func(g *grove, b *ownertree.Branch, _ *objectFacts) {
+		b.Node.Owners = append(b.Node.Owners, ownertree.Owner{
+			OwnerReference: metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "old", UID: "3f2a7c11-0000"},
+			Verdict:        verdict, Confirmed: true,
+		})
+		g.fates[b.Node.UID] = fate
+	}
+}
+
+// deleting says since ten minutes that the object is being deleted, held by finalizers.
+func deleting(finalizers ...string) grown {
+	return branch(func(b *ownertree.Branch) {
+		b.Node.Deleting, b.Node.Finalizers = &metav1.Time{Time: treeTime.Add(-10 * time.Minute)}, finalizers
+	})
+}
+
+var doomedFate = ownertree.Fate{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Why: "its owner Deployment old does not exist"}
+
+// Fate implements collector.
+func (g *grove) Fate(n *ownertree.Node) ownertree.Fate {
+	if fate, ok := g.fates[n.UID]; ok {
+		return fate
+	}
+	return ownertree.Fate{Action: ownertree.Kept}
+}
+
+// Held implements collector.
+func (g *grove) Held(n *ownertree.Node) (ownertree.Hold, bool) {
+	return ownertree.Hold{Node: n, Finalizers: n.Finalizers}, n.Deleting != nil
+}
+
+func (g *grove) limbs(branches ...*ownertree.Branch) []*limb {
+	return limbMaker{g.facts, g}.limbs(branches)
+}
+
+// drawn is the tree as it is printed.
+func (g *grove) drawn(f folder, branches ...*ownertree.Branch) string {
+	items := itemMaker{now: treeTime}.items(f.tops(g.limbs(branches...)))
+	return "\n" + strings.Join(render.TreeLines(items, render.TreeOptions{}), "\n") + "\n"
+}
+
+func TestReasons(t *testing.T) {
+	bad := is(inspect.Failed, "0/1", "ImagePullBackOff: nginx:nope")
+	for _, tt := range []struct {
+		name   string
+		grow   func(g *grove) *ownertree.Branch
+		want   string
+		reason string
+	}{
+		{"own", func(g *grove) *ownertree.Branch { return g.object("Pod/a", bad) }, "ImagePullBackOff: nginx:nope", "nothing below says it better"},
+		{"counted", func(g *grove) *ownertree.Branch {
+			return g.object("Deployment/a", is(inspect.InProgress, "2/3", "2 of 3 updated pods available"), owning(g.object("Pod/x", bad)))
+		}, "2/3 ready: ImagePullBackOff on x", "a count that READY shows is told short"},
+		{"counted otherwise", func(g *grove) *ownertree.Branch {
+			return g.object("Deployment/a", is(inspect.InProgress, "3/3", "1 of 3 pods updated"), owning(g.object("Pod/x", bad)))
+		}, "1 of 3 pods updated: ImagePullBackOff on x", "another count is told"},
+		{"no reason", func(g *grove) *ownertree.Branch {
+			return g.object("Deployment/a", is(inspect.InProgress, "", ""), owning(g.object("Pod/x", bad)))
+		}, "ImagePullBackOff on x", "the only one"},
+		{"deep", func(g *grove) *ownertree.Branch {
+			rs := g.object("ReplicaSet/r", is(inspect.InProgress, "0/1", "0 of 1 pods ready"), owning(g.object("Pod/x", bad)))
+			return g.object("Deployment/a", is(inspect.InProgress, "0/1", "0 of 1 updated pods available"), owning(rs))
+		}, "0/1 ready: ImagePullBackOff on x", "the cause is what nothing below explains"},
+		{"worst", func(g *grove) *ownertree.Branch {
+			return g.object("Job/a", is(inspect.InProgress, "", ""), owning(g.object("Pod/new", is(inspect.InProgress, "", "ContainerCreating")), g.object("Pod/x", bad), g.object("Pod/y", bad)))
+		}, "ImagePullBackOff on x and 2 more", "the worst is named, the others are counted"},
+		{"well above", func(g *grove) *ownertree.Branch {
+			return g.object("Site/a", owning(g.object("Pod/x", bad)))
+		}, "ImagePullBackOff on x", "a kind that does not look at its dependents"},
+		{"on its way below", func(g *grove) *ownertree.Branch {
+			return g.object("Site/a", owning(g.object("Pod/x", is(inspect.Terminating, "", ""))))
+		}, "", "what only changes below is no reason for an object that is well"},
+		{"no reason below", func(g *grove) *ownertree.Branch {
+			return g.object("Site/a", owning(g.object("Pod/x", is(inspect.Failed, "", ""))))
+		}, "Failed on x", "the status stands in"},
+		{"a relation", func(g *grove) *ownertree.Branch {
+			return g.object("Pod/a", owning(g.object("Node/n", is(inspect.Failed, "", "KubeletStopped"), relatedBy("runs on"))))
+		}, "", "what is related explains nothing by itself"},
+		{"nobody reports", func(g *grove) *ownertree.Branch {
+			return g.object("Site/a", is(inspect.InProgress, "", "waiting"), owning(g.object("Cache/x", is(inspect.Unknown, "", "no status reported"))))
+		}, "waiting", "a kind without a controller is no cause"},
+	} {
+		g := newGrove()
+		if got := g.limbs(tt.grow(g))[0].reason(); got != tt.want {
+			t.Errorf("%s: %q, want %q: %s", tt.name, got, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestTreeOfFolds(t *testing.T) {
+	pods := func(g *grove, n int, with ...grown) []*ownertree.Branch {
+		var out []*ownertree.Branch
+		for i := range n {
+			out = append(out, g.object(fmt.Sprintf("Pod/web-%d", i), append([]grown{is(inspect.Current, "1/1", "")}, with...)...))
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name   string
+		f      folder
+		grow   func(g *grove) []*ownertree.Branch
+		want   string
+		reason string
+	}{
+		{"alike", folder{}, func(g *grove) []*ownertree.Branch {
+			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(pods(g, 40)...))}
+		}, `
+NAME                READY   STATUS    REASON   GEN   AGE
+Deployment/web  ◀   -       Current            1     60m
+└─Pod (40)          40/40   Current            1     60m
+`, "siblings in the same state share a line"},
+		{"few", folder{}, func(g *grove) []*ownertree.Branch {
+			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(g.object("Pod/web-7d4b-a"), g.object("Pod/web-7d4b-b", aged(time.Minute))))}
+		}, `
+NAME                READY   STATUS    REASON               GEN   AGE
+Deployment/web  ◀   -       Current                        1     60m
+└─Pod (2)           -       Current   web-7d4b-a, -b       1     60s-60m
+`, "a few are named; ages are a range"},
+		{"expand", folder{expand: true}, func(g *grove) []*ownertree.Branch {
+			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(pods(g, 2)...))}
+		}, `
+NAME                READY   STATUS    REASON   GEN   AGE
+Deployment/web  ◀   -       Current            1     60m
+├─Pod/web-0         1/1     Current            1     60m
+└─Pod/web-1         1/1     Current            1     60m
+`, "each by itself"},
+		{"bad first", folder{}, func(g *grove) []*ownertree.Branch {
+			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(append(pods(g, 3), g.object("Pod/z", is(inspect.Failed, "0/1", "Error: exit 1")))...))}
+		}, `
+NAME                READY   STATUS    REASON                 GEN   AGE
+Deployment/web  ◀   -       Current   Error on z             1     60m
+├─Pod/z             0/1     Failed    Error: exit 1          1     60m
+└─Pod (3)           3/3     Current   web-0, -1, -2          1     60m
+`, "what is wrong comes first, by itself"},
+		{"many bad", folder{}, func(g *grove) []*ownertree.Branch {
+			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(pods(g, 9, is(inspect.Failed, "0/1", "Error"))...))}
+		}, `
+NAME                READY   STATUS    REASON                        GEN   AGE
+Deployment/web  ◀   -       Current   Error on web-0 and 8 more     1     60m
+├─Pod/web-0         0/1     Failed    Error                         1     60m
+├─Pod/web-1         0/1     Failed    Error                         1     60m
+├─Pod/web-2         0/1     Failed    Error                         1     60m
+└─Pod (6)           0/6     Failed    Error                         1     60m
+`, "some in the same trouble are named, for whoever looks at one of them"},
+		{"one more than some bad", folder{}, func(g *grove) []*ownertree.Branch {
+			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(pods(g, 4, is(inspect.Failed, "0/1", "Error"))...))}
+		}, `
+NAME                READY   STATUS    REASON                        GEN   AGE
+Deployment/web  ◀   -       Current   Error on web-0 and 3 more     1     60m
+├─Pod/web-0         0/1     Failed    Error                         1     60m
+├─Pod/web-1         0/1     Failed    Error                         1     60m
+├─Pod/web-2         0/1     Failed    Error                         1     60m
+└─Pod/web-3         0/1     Failed    Error                         1     60m
+`, "one is not many"},
+		{"asked for", folder{}, func(g *grove) []*ownertree.Branch {
+			all := pods(g, 3)
+			all[1].Asked = true
+			return []*ownertree.Branch{g.object("Deployment/web", owning(all...))}
+		}, `
+NAME             READY   STATUS    REASON          GEN   AGE
+Deployment/web   -       Current                   1     60m
+├─Pod/web-1  ◀   1/1     Current                   1     60m
+└─Pod (2)        2/2     Current   web-0, -2       1     60m
+`, "what was asked for is never folded"},
+		{"with dependents", folder{}, func(g *grove) []*ownertree.Branch {
+			job := func(name string) *ownertree.Branch {
+				return g.object("Job/"+name, owning(g.object("Pod/"+name+"-1"), g.object("Pod/"+name+"-2")))
+			}
+			bad := g.object("Job/c", owning(g.object("Pod/c-1", is(inspect.Failed, "0/1", "Error"))))
+			return []*ownertree.Branch{g.object("CronJob/nightly", wanted(), owning(job("a"), job("b"), bad))}
+		}, `
+NAME                          READY   STATUS    REASON         GEN   AGE
+CronJob/nightly  ◀            -       Current   Error on c-1   1     60m
+├─Job/c                       -       Current   Error on c-1   1     60m
+│ └─Pod/c-1                   0/1     Failed    Error          1     60m
+└─Job (2)  with Pod (4)       -       Current   a, b           1     60m
+`, "what lies below folded ones is counted; nothing bad is hidden"},
+		{"not alike", folder{}, func(g *grove) []*ownertree.Branch {
+			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(
+				g.object("ReplicaSet/a", is(inspect.Current, "0/0", "scaled to 0")), g.object("ReplicaSet/b", is(inspect.Current, "0/0", "scaled to 0")),
+				g.object("ReplicaSet/c", is(inspect.Current, "1/1", "")), g.object("ReplicaSet/d", behind(2, 1)), g.object("ReplicaSet/e", behind(2, 1)),
+			))}
+		}, `
+NAME                 READY   STATUS    REASON           GEN   AGE
+Deployment/web  ◀    -       Current                    1     60m
+├─ReplicaSet/d       -       Current                    1/2   60m
+├─ReplicaSet/e       -       Current                    1/2   60m
+├─ReplicaSet/c       1/1     Current                    1     60m
+└─ReplicaSet (2)     0/0     Current   scaled to 0      1     60m
+`, "another reason is another state; what is behind is never folded"},
+		{"forest", folder{}, func(g *grove) []*ownertree.Branch {
+			return []*ownertree.Branch{
+				g.object("ConfigMap/a"), g.object("ConfigMap/b"), g.object("Deployment/x", owning(g.object("Pod/1"))), g.object("Deployment/y", owning(g.object("Pod/2"))),
+				g.object("ConfigMap/c", orphan(ownertree.OwnerMissing, doomedFate)),
+			}
+		}, `
+NAME             READY   STATUS     REASON                                   GEN   AGE
+ConfigMap/c      -       Dangling   its owner Deployment old does not exist   1     60m
+Deployment/x     -       Current                                             1     60m
+└─Pod/1          -       Current                                             1     60m
+Deployment/y     -       Current                                             1     60m
+└─Pod/2          -       Current                                             1     60m
+ConfigMap (2)    -       Current    a, b                                     1     60m
+`, "at the top only objects that own nothing are folded"},
+		{"relations", folder{}, func(g *grove) []*ownertree.Branch {
+			pod := func(name string) *ownertree.Branch {
+				return g.object("Pod/"+name, owning(g.object("ConfigMap/settings", relatedBy("mounts")), g.object("Node/"+name, relatedBy("runs on"))))
+			}
+			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(g.object("Service/web", relatedBy("selected by")), pod("a"), pod("b")))}
+		}, `
+NAME                             READY   STATUS    REASON   GEN   AGE
+Deployment/web  ◀                -       Current            1     60m
+├─Pod (2)                        -       Current   a, b     1     60m
+│ ├┄ConfigMap/settings  mounts   -       Current            1     60m
+│ └┄Node (2)  runs on            -       Current   a, b     1     60m
+└┄Service/web  selected by       -       Current            1     60m
+`, "relations come after what is owned, dotted; those of folded objects each once"},
+		{"notes", folder{}, func(g *grove) []*ownertree.Branch {
+			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(
+				g.object("ReplicaSet/a", branch(func(b *ownertree.Branch) { b.Truncated = 3 })),
+				g.object("ReplicaSet/b", branch(func(b *ownertree.Branch) { b.Repeated = true })),
+				g.object("ReplicaSet/c", branch(func(b *ownertree.Branch) { b.Cycle = true })),
+			))}
+		}, `
+NAME                                READY   STATUS    REASON   GEN   AGE
+Deployment/web  ◀                   -       Current            1     60m
+├─ReplicaSet/a  3 more below        -       Current            1     60m
+├─ReplicaSet/b  shown above         -       Current            1     60m
+└─ReplicaSet/c  owned in a circle   -       Current            1     60m
+`, "what is not drawn below is said"},
+		{"owner of no kind", folder{}, func(g *grove) []*ownertree.Branch {
+			return []*ownertree.Branch{g.object("ConfigMap/a", orphan(ownertree.UnmappableKind, ownertree.Fate{Action: ownertree.NeverCollected, Why: "…"}))}
+		}, `
+NAME          READY   STATUS    REASON                                   GEN   AGE
+ConfigMap/a   -       Current   owner Deployment/old: kind not served    1     60m
+`, "the object is as it was; the owner is told of"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := newGrove()
+			if diff := cmp.Diff(squeeze(tt.want), squeeze(g.drawn(tt.f, tt.grow(g)...))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+// squeeze makes the gaps between columns three blanks wide: how columns are laid out is render's.
+func squeeze(table string) string {
+	var out strings.Builder
+	for line := range strings.Lines(table) {
+		cells := strings.FieldsFunc(strings.ReplaceAll(strings.TrimRight(line, "\n"), "   ", "\x00"), func(r rune) bool { return r == 0 })
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		out.WriteString(strings.Join(cells, "   ") + "\n")
+	}
+	return out.String()
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+func TestNotes(t *testing.T) {
+	stripped := ownertree.Fate{Action: ownertree.ReferencesStripped, Stripped: []metav1.OwnerReference{{Name: "old"}}}
+	unknown := ownertree.Fate{Action: ownertree.FateUnknown, Why: "it is not known whether its owner Deployment old exists"}
+	for _, tt := range []struct {
+		name   string
+		grow   grown
+		want   []string
+		reason string
+	}{
+		{"well", wanted(), nil, "there is nothing to say"},
+		{"behind", behind(4, 3), []string{"drift: ConfigMap/a has generation 4, its controller has seen 3 (for 10m)"}, "which generation, and since when"},
+		{"condition behind", condition("Ready", 4, 2), []string{"drift: ConfigMap/a has generation 4, its condition Ready=True is of 2"}, "a condition may be older than the object's status"},
+		{"both behind alike", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			condition("Ready", 4, 3)(g, b, f)
+			behind(4, 3)(g, b, f)
+		}, []string{"drift: ConfigMap/a has generation 4, its controller has seen 3 (for 10m)"}, "once is enough"},
+		{"no owner", orphan(ownertree.OwnerMissing, doomedFate),
+			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone; the garbage collector will delete it"}, "what is the matter, and what will happen"},
+		{"orphaning", orphan(ownertree.OtherUID, ownertree.Fate{Action: ownertree.Deleted, Policy: metav1.DeletePropagationOrphan}),
+			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone, another has its name; the garbage collector will delete it with the policy orphan"}, "a finalizer makes it another policy"},
+		{"another owner", orphan(ownertree.OtherNamespace, stripped),
+			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) does not count; the garbage collector will remove the reference and keep it"}, "it has another owner"},
+		{"owner unknown", orphan(ownertree.Unknown, unknown),
+			[]string{"unknown owner: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) could not be checked; what the garbage collector will do is not known: it is not known whether its owner Deployment old exists"}, "not known is not missing"},
+		{"kind unknown", orphan(ownertree.UnmappableKind, ownertree.Fate{Action: ownertree.NeverCollected, Why: "it tries again"}),
+			[]string{"unknown owner: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is of a kind that is not served; it tries again"}, "the garbage collector leaves it alone"},
+		{"owner going", func(g *grove, b *ownertree.Branch, _ *objectFacts) {
+			g.fates[b.Node.UID] = ownertree.Fate{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Why: "its owner Deployment web is being deleted"}
+		}, []string{"dangling: ConfigMap/a: its owner Deployment web is being deleted; the garbage collector will delete it"}, "the owner is there, but not for long"},
+		{"deleting", deleting("example.com/a"), []string{"deleting: ConfigMap/a for 10m: held by the finalizer example.com/a, which its controller must remove"}, "who must do something"},
+		{"finalizers", deleting("b", "a", metav1.FinalizerOrphanDependents), []string{"deleting: ConfigMap/a for 10m: held by the finalizers b, a, which their controllers must remove"}, "the garbage collector's own does not count"},
+		{"deleting by itself", deleting(), []string{"deleting: ConfigMap/a for 10m: nothing holds it up"}, "such as a pod that is given time"},
+		{"odd", func(_ *grove, _ *ownertree.Branch, f *objectFacts) {
+			f.Problems = []string{"status is a number\x1b and no map"}
+		},
+			[]string{"odd: ConfigMap/a: status is a number^[ and no map"}, "escaped: it comes from the cluster"},
+	} {
+		g := newGrove()
+		limbs := g.limbs(g.object("ConfigMap/a", tt.grow))
+		if diff := cmp.Diff(tt.want, noteMaker{itemMaker: itemMaker{now: treeTime}, collector: g}.all(limbs)); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", tt.name, tt.reason, diff)
+		}
+	}
+}
+
+// condition is Ready=True of an older generation than the object's.
+func condition(name string, generation, observed int64) grown {
+	return func(_ *grove, b *ownertree.Branch, f *objectFacts) {
+		b.Node.Generation, f.Drift = generation, inspect.Drift{Generation: generation, Observed: &generation, State: inspect.InSync}
+		f.Conditions = []inspect.Condition{{Type: name, Status: "True", Generation: &observed, Drift: inspect.Behind}}
+	}
+}
+
+func TestNotesAreBounded(t *testing.T) {
+	g := newGrove()
+	var all []*ownertree.Branch
+	for i := range 25 {
+		all = append(all, g.object(fmt.Sprintf("ConfigMap/%02d", i), behind(2, 1)))
+	}
+	all = append(all, all[0]) // drawn twice, it is told once
+	got := noteMaker{itemMaker: itemMaker{now: treeTime}, collector: g, namespaces: true}.all(g.limbs(all...))
+	if len(got) != mostOfASort+1 || got[mostOfASort] != "drift: and 15 more; -o json has all" {
+		t.Errorf("25 objects make %d lines, of which the last is %q", len(got), got[len(got)-1])
+	}
+	if want := "drift: shop ConfigMap/00 has generation 2, "; !strings.HasPrefix(got[0], want) {
+		t.Errorf("of several namespaces the object's is not told: %q", got[0])
+	}
+}
+
+func TestNotesOnATerminal(t *testing.T) {
+	g := newGrove()
+	p := render.NewPalette(&bytes.Buffer{}, render.ColorAlways, os.Getenv)
+	m := noteMaker{itemMaker: itemMaker{now: treeTime}, collector: g, palette: p, width: 40}
+	got := m.all(g.limbs(g.object("ConfigMap/a", behind(4, 3))))
+	want := []string{p.Change("drift:") + " ConfigMap/a has generation 4, its\n  controller has seen 3 (for 10m)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines are broken between words where the terminal ends (-want +got):\n%s", diff)
+	}
+}
+
+func TestHoldText(t *testing.T) {
+	g := newGrove()
+	dependents := []*ownertree.Node{g.object("Pod/a").Node, g.object("Pod/b").Node}
+	for _, tt := range []struct {
+		hold   ownertree.Hold
+		want   string
+		reason string
+	}{
+		{ownertree.Hold{}, ": nothing holds it up", "it goes by itself"},
+		{ownertree.Hold{Finalizers: []string{metav1.FinalizerDeleteDependents}, Dependents: dependents[:1]}, ": waits for a dependent that blocks it: Pod/a", "foreground deletion"},
+		{ownertree.Hold{Finalizers: []string{"x/y"}, Dependents: dependents}, ": held by the finalizer x/y, which its controller must remove; waits for dependents that block it: Pod/a, Pod/b", "both"},
+	} {
+		if got := holdText(tt.hold); got != tt.want {
+			t.Errorf("%q, want %q: %s", got, tt.want, tt.reason)
+		}
+	}
+}
