@@ -2,6 +2,7 @@ package ownertree_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -174,3 +175,12 @@ func changed(ref metav1.OwnerReference, change func(*metav1.OwnerReference)) met
 }
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+func encodeJSON(tb testing.TB, v any) []byte {
+	tb.Helper()
+	out, err := json.Marshal(v)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out
+}
