@@ -158,7 +158,7 @@ func readPolarities(file string) (*inspect.Polarities, error) {
 	defer in.Close()
 	polarities, err := inspect.ReadPolarities(in)
 	if err != nil {
-		return nil, fmt.Errorf("reading the polarities of %s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return polarities, nil
 }

@@ -82,7 +82,7 @@ func (i *statusItem) name() string { return i.kind.String() + "/" + i.Object.Nam
 func sortStatus(items []statusItem) {
 	slices.SortFunc(items, func(a, b statusItem) int {
 		return cmp.Or(
-			cmp.Compare(b.Severity(), a.Severity()),
+			cmp.Compare(b.urgency(), a.urgency()),
 			-compareBool(a.Drifted, b.Drifted),
 			cmp.Compare(a.Object.Namespace, b.Object.Namespace),
 			a.kind.Compare(b.kind),
@@ -90,6 +90,15 @@ func sortStatus(items []statusItem) {
 			cmp.Compare(a.Object.UID, b.Object.UID),
 		)
 	})
+}
+
+// urgency orders by severity. That nobody has written a status yet is less than that something is on its way, for there may be
+// nobody who ever does.
+func (i *statusItem) urgency() int {
+	if i.Unreported() {
+		return 2*inspect.Status{Status: inspect.Suspended}.Severity() + 1
+	}
+	return 2 * i.Severity()
 }
 
 func compareBool(a, b bool) int {

@@ -80,13 +80,31 @@ func (o *statusOptions) severalNamespaces(items []statusItem) bool {
 func (o *statusOptions) rows(items []statusItem) []render.StatusRow {
 	now := o.clock.Now()
 	rows := make([]render.StatusRow, len(items))
+	clash := namesakes(items)
 	for i := range items {
+		short := items[i].name()
+		if kind := strings.ToLower(items[i].Object.Kind); !clash[kind] {
+			short = kind + "/" + items[i].Object.Name
+		}
 		rows[i] = render.StatusRow{
-			Namespace: items[i].Object.Namespace, Name: items[i].name(), Created: items[i].Created.Time,
+			Namespace: items[i].Object.Namespace, Name: items[i].name(), Short: short, Created: items[i].Created.Time,
 			Report: items[i].Report, Writer: items[i].LastWriter, Now: now,
 		}
 	}
 	return rows
+}
+
+// namesakes are the kinds of which there are two, in different groups.
+func namesakes(items []statusItem) map[string]bool {
+	groups, clash := map[string]string{}, map[string]bool{}
+	for i := range items {
+		kind, group := strings.ToLower(items[i].Object.Kind), items[i].kind.Group
+		if other, seen := groups[kind]; seen && other != group {
+			clash[kind] = true
+		}
+		groups[kind] = group
+	}
+	return clash
 }
 
 // mostNotes bounds the odd objects that are told of.
@@ -95,7 +113,7 @@ const mostNotes = 10
 // printIncomplete tells what could not be read.
 func (o *statusOptions) printIncomplete(incomplete []cluster.Incomplete) {
 	for _, line := range describeIncomplete(incomplete) {
-		fmt.Fprintln(o.streams.ErrOut, oneLine(line))
+		o.note(line)
 	}
 }
 
@@ -106,13 +124,18 @@ func (o *statusOptions) printOdd(items []statusItem) {
 		item := &items[i]
 		for _, problem := range item.Problems {
 			if odd++; odd <= mostNotes {
-				fmt.Fprintln(o.streams.ErrOut, oneLine(fmt.Sprintf("odd: %s: %s", item.name(), problem)))
+				o.note(fmt.Sprintf("odd: %s: %s", item.name(), problem))
 			}
 		}
 	}
 	if odd > mostNotes {
-		fmt.Fprintf(o.streams.ErrOut, "odd: and %d more; -o json has all, as problems\n", odd-mostNotes)
+		o.note(fmt.Sprintf("odd: and %d more; -o json has all, as problems", odd-mostNotes))
 	}
+}
+
+// note writes a remark on stderr, whatever it holds.
+func (o *statusOptions) note(text string) {
+	fmt.Fprintln(o.streams.ErrOut, render.Wrap(oneLine(text), render.TerminalWidth(o.streams.ErrOut), "  "))
 }
 
 // explainEmpty says on stderr that there is nothing to show, of so many objects.

@@ -190,6 +190,9 @@ func (r *statusReader) explainFailures(ctx context.Context, failures []failure) 
 // notFound says where a named object is not, and where one of that name is.
 func (r *statusReader) notFound(ctx context.Context, t target) error {
 	err := fmt.Errorf("no %s %q%s", t.Kind, t.Name, t.where(false))
+	if _, unknown := r.kinds.ResolveAll(t.Name); unknown == nil {
+		return withHint(err, fmt.Sprintf("%q is a kind, too: for all objects of several kinds, write them with a comma and no blank", t.Name))
+	}
 	if !t.Kind.Namespaced {
 		return err
 	}

@@ -142,7 +142,7 @@ func (f *statusFollower) draw() error {
 		fmt.Fprintf(&text, "nothing to show of %s\n", plural(len(f.items), "object"))
 	}
 	for _, line := range describeIncomplete(list.Incomplete) {
-		fmt.Fprintln(&text, oneLine(line))
+		fmt.Fprintln(&text, render.Wrap(oneLine(line), options.Width, "  "))
 	}
 	return f.screen.Draw(strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"))
 }

@@ -103,7 +103,7 @@ func (l *Listing) texts(rows [][]Cell) [][]measured {
 // Free columns are cut in two steps: columns of a rank are left out before a text is cut that can still be read, and only
 // then goes on what tells next to nothing.
 const (
-	readableFree = 26
+	readableFree = 18
 	leastFree    = 6
 )
 
@@ -127,10 +127,12 @@ func (l *Listing) fit() []int {
 		over := l.total(limits) - l.o.Width
 		if widest := l.widestFree(limits, readableFree); widest >= 0 {
 			limits[widest] -= min(over, l.room(limits, widest, readableFree))
-		} else if least := l.least(limits); least >= 0 {
+		} else if least := l.least(limits, false); least >= 0 {
 			limits[least] = left
 		} else if widest := l.widestFree(limits, leastFree); widest >= 0 {
 			limits[widest] -= min(over, l.room(limits, widest, leastFree))
+		} else if least := l.least(limits, true); least >= 0 {
+			limits[least] = left
 		} else {
 			return limits
 		}
@@ -182,15 +184,36 @@ func (l *Listing) room(limits []int, widest, keep int) int {
 	return max(1, limits[widest]-next)
 }
 
-// least is the column that is missed least, -1 if all that are there must stay.
-func (l *Listing) least(limits []int) int {
+// least is the column that is missed least, -1 if all that are there must stay. The last free column that has a rank stays
+// unless even that is to go.
+func (l *Listing) least(limits []int, last bool) int {
 	least := -1
 	for i, c := range l.columns {
-		if c.Rank > 0 && limits[i] != left && (least < 0 || c.Rank < l.columns[least].Rank) {
+		if c.Rank > 0 && limits[i] != left && (last || !c.Free || l.freeLeft(limits) > 1) && (least < 0 || c.Rank < l.columns[least].Rank) {
 			least = i
 		}
 	}
 	return least
+}
+
+func (l *Listing) freeLeft(limits []int) int {
+	n := 0
+	for i, c := range l.columns {
+		if c.Free && limits[i] != left {
+			n++
+		}
+	}
+	return n
+}
+
+// Fits says whether the terminal has room for these rows without anything cut or left out.
+func (l *Listing) Fits(rows [][]Cell) bool {
+	if l.o.Width <= 0 {
+		return true
+	}
+	probe := NewListing(l.columns, l.o)
+	probe.texts(rows)
+	return probe.total(probe.widths) <= l.o.Width
 }
 
 // line writes one row, without blanks at its end.

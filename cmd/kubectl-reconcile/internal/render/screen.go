@@ -46,7 +46,7 @@ func (s *Screen) Draw(lines []string) error {
 		fmt.Fprintf(&out, "\r\x1b[%dA", s.drawn)
 	}
 	for _, line := range lines {
-		out.WriteString(line + "\x1b[K\n")
+		out.WriteString("\x1b[2K" + line + "\n") // erased before: behind a full line the cursor stands on its last letter
 	}
 	out.WriteString("\x1b[J\x1b[?7h")
 	s.drawn = len(lines)

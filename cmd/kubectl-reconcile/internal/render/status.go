@@ -15,8 +15,10 @@ import (
 
 // StatusRow is an object in the table of `status`.
 type StatusRow struct {
-	Namespace, Name string
-	Created, Now    time.Time
+	// Name is the object's with its kind, as kubectl writes it; Short is the same without the group of the kind, for narrow
+	// terminals.
+	Namespace, Name, Short string
+	Created, Now           time.Time
 	inspect.Report
 	// Writer is who wrote to it last; nil if that is not known.
 	Writer *inspect.Writer
@@ -31,11 +33,19 @@ type StatusOptions struct {
 	Namespaces bool
 	// Wide shows what is seldom wanted, too.
 	Wide bool
+	// Short shows short names.
+	Short bool
 }
 
-// StatusTable writes a row an object, in the order given; nothing without rows.
+// StatusTable writes a row an object, in the order given; nothing without rows. Where the terminal has no room for all of
+// it, names are short.
 func StatusTable(w io.Writer, rows []StatusRow, o StatusOptions) error {
-	return NewStatusListing(o).Write(w, StatusCells(rows, o))
+	listing, cells := NewStatusListing(o), StatusCells(rows, o)
+	if !listing.Fits(cells) {
+		o.Short = true
+		cells = StatusCells(rows, o)
+	}
+	return listing.Write(w, cells)
 }
 
 // NewStatusListing is the empty table of `status`, for rows that come by and by.
@@ -44,14 +54,14 @@ func NewStatusListing(o StatusOptions) *Listing { return NewListing(o.columns(),
 func (o StatusOptions) columns() []Column {
 	var out []Column
 	if o.Namespaces {
-		out = append(out, Column{Title: "NAMESPACE"})
+		out = append(out, Column{Title: "NAMESPACE", Rank: 10})
 	}
 	out = append(out, Column{Title: "NAME"}, Column{Title: "STATUS"})
 	if o.Wide {
 		out = append(out, Column{Title: "READY", Rank: 4})
 	}
 	out = append(out,
-		Column{Title: "REASON", Free: true},
+		Column{Title: "REASON", Free: true, Rank: 9},
 		Column{Title: "GEN", Rank: 2}, Column{Title: "OBSERVED", Rank: 1}, Column{Title: "DRIFT", Rank: 7},
 		Column{Title: "CONDITIONS", Free: true, Rank: 5},
 		Column{Title: "SINCE", Rank: 6}, Column{Title: "AGE", Rank: 3})
@@ -80,7 +90,11 @@ func (r *StatusRow) cells(o StatusOptions) []Cell {
 	if o.Namespaces {
 		out = append(out, Cell{Text: dash(r.Namespace)})
 	}
-	out = append(out, Cell{Text: r.Name}, Cell{word, tone})
+	name := r.Name
+	if o.Short {
+		name = r.Short
+	}
+	out = append(out, Cell{Text: name}, Cell{word, tone})
 	if o.Wide {
 		out = append(out, Cell{Text: dash(r.Ready)})
 	}

@@ -1,0 +1,125 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func cellsOf(rows ...[]string) [][]Cell {
+	out := make([][]Cell, len(rows))
+	for i, row := range rows {
+		for _, text := range row {
+			out[i] = append(out[i], Cell{Text: text})
+		}
+	}
+	return out
+}
+
+func TestListing(t *testing.T) {
+	columns := []Column{{Title: "NAME"}, {Title: "WHY", Free: true}, {Title: "GEN", Rank: 1}, {Title: "AGE", Rank: 2}}
+	row := []string{"deployment/web", "two of three pods are available", "12", "5m"}
+	for _, tt := range []struct {
+		name   string
+		o      ListingOptions
+		rows   [][]Cell
+		want   string
+		reason string
+	}{
+		{"none", ListingOptions{}, nil, "", "no rows, no header"},
+		{"whole", ListingOptions{}, cellsOf(row),
+			"NAME             WHY                               GEN   AGE\ndeployment/web   two of three pods are available   12    5m\n", "without a terminal nothing is cut"},
+		{"fits", ListingOptions{Width: 60}, cellsOf(row),
+			"NAME             WHY                               GEN   AGE\ndeployment/web   two of three pods are available   12    5m\n", "with room for all, it is the same"},
+		{"closer", ListingOptions{Width: 58}, cellsOf(row),
+			"NAME            WHY                              GEN  AGE\ndeployment/web  two of three pods are available  12   5m\n", "gaps go first"},
+		{"cut", ListingOptions{Width: 50}, cellsOf(row),
+			"NAME            WHY                       GEN  AGE\ndeployment/web  two of three pods are a…  12   5m\n", "then free text"},
+		{"fewer columns", ListingOptions{Width: 40}, cellsOf(row),
+			"NAME            WHY                  AGE\ndeployment/web  two of three pods …  5m\n", "then the column that is missed least, and text gets its room"},
+		{"bare", ListingOptions{Width: 24}, cellsOf(row), "NAME            WHY\ndeployment/web  two of …\n", "then text that still tells something"},
+		{"narrow", ListingOptions{Width: 10}, cellsOf(row), "NAME            WHY\ndeployment/web  two o…\n", "names are never cut"},
+		{"no header", ListingOptions{NoHeader: true}, cellsOf([]string{"a", "b", "1", "2"}), "a   b   1   2\n", "columns are as wide as their texts"},
+		{"hostile", ListingOptions{NoHeader: true}, cellsOf([]string{"a\x1b[2J", "b\nc", "", "2"}), "a^[[2J   b⏎ c      2\n", "what comes from a cluster is escaped"},
+		{"wide letters", ListingOptions{NoHeader: true}, cellsOf([]string{"壊れた", "x", "1", "2"}, []string{"abcdef", "y", "1", "2"}),
+			"壊れた   x   1   2\nabcdef   y   1   2\n", "letters of two cells take two"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := NewListing(columns, tt.o).Write(&out, tt.rows); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestListingByAndBy(t *testing.T) {
+	var out bytes.Buffer
+	l := NewListing([]Column{{Title: "NAME"}, {Title: "X"}}, ListingOptions{})
+	for _, name := range []string{"middling", "a", "the longest"} {
+		if err := l.Write(&out, cellsOf([]string{name, "1"})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "NAME       X\nmiddling   1\na          1\nthe longest   1\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("one header, and columns as wide as ever (-want +got):\n%s", diff)
+	}
+}
+
+func TestListingColours(t *testing.T) {
+	p := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
+	var out bytes.Buffer
+	l := NewListing([]Column{{Title: "A"}, {Title: "B"}}, ListingOptions{Palette: p, NoHeader: true})
+	if err := l.Write(&out, [][]Cell{{{"bad", ToneTrouble}, {"x", TonePlain}}, {{"longer", ToneChange}, {"y", ToneDim}}}); err != nil {
+		t.Fatal(err)
+	}
+	want := p.Trouble("bad") + "      x\n" + p.Change("longer") + "   " + p.Dim("y") + "\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("colours take no room, and blanks none of them (-want +got):\n%s", diff)
+	}
+}
+
+func TestListingKeepsFirstError(t *testing.T) {
+	rows := cellsOf([]string{"a", "b"})
+	if err := NewListing([]Column{{Title: "A"}, {Title: "B"}}, ListingOptions{}).Write(&brokenWriter{3}, rows); !errors.Is(err, errBroken) {
+		t.Errorf("writing fails, and yet: %v", err)
+	}
+}
+
+func TestListingNeverWiderThanTheTerminal(t *testing.T) {
+	columns := []Column{{Title: "NAME"}, {Title: "REASON", Free: true, Rank: 5}, {Title: "GEN", Rank: 1}, {Title: "CONDITIONS", Free: true, Rank: 2}, {Title: "AGE", Rank: 3}}
+	rows := cellsOf([]string{"pod/web", strings.Repeat("why ", 12), "3/4", strings.Repeat("壊れた ", 9), "5m"})
+	for width := 10; width < 160; width++ {
+		var out bytes.Buffer
+		if err := NewListing(columns, ListingOptions{Width: width}).Write(&out, rows); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if got := cells(strings.TrimSuffix(line, "\n")); got > width {
+				t.Errorf("%d cells on a terminal of %d: %q", got, width, line)
+			}
+		}
+	}
+}
+
+func BenchmarkListing(b *testing.B) {
+	rows := make([][]Cell, 10000)
+	for i := range rows {
+		rows[i] = []Cell{{Text: "pod/web-7d4b9c-x1"}, {"Failed", ToneTrouble}, {Text: "ImagePullBackOff: nginx:nope"}, {Text: "3m"}}
+	}
+	columns := []Column{{Title: "NAME"}, {Title: "STATUS"}, {Title: "REASON", Free: true}, {Title: "AGE"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := NewListing(columns, ListingOptions{Width: 60}).Write(&bytes.Buffer{}, rows); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package render
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+)
+
+func statusNow() time.Time { return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC) }
+
+func ago(d time.Duration) *metav1.Time { return &metav1.Time{Time: statusNow().Add(-d)} }
+
+// webRow is a Deployment whose controller is one generation behind.
+func webRow() StatusRow {
+	return StatusRow{
+		Namespace: "shop", Name: "deployment.apps/web", Short: "deployment/web", Created: ago(72 * time.Hour).Time, Now: statusNow(),
+		Report: inspect.Report{
+			Status: inspect.Status{Status: inspect.InProgress, Kstatus: "InProgress", Reason: "2 of 3 updated pods available", Ready: "2/3"},
+			Drift:  inspect.Drift{Generation: 4, Observed: new(int64(3)), State: inspect.Behind},
+			Conditions: []inspect.Condition{
+				{Type: "Available", Status: "False", Reason: "MinimumReplicasUnavailable", Message: "not enough\nof them", Since: ago(12 * time.Minute), Bad: true, Drift: inspect.Behind},
+				{Type: "Progressing", Status: "True", Reason: "ReplicaSetUpdated", Drift: inspect.Behind},
+			},
+			Since: ago(12 * time.Minute),
+		},
+		Writer: &inspect.Writer{Manager: "kube-controller-manager", Subresource: "status", Time: ago(time.Minute)},
+	}
+}
+
+func TestStatusTable(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		o      StatusOptions
+		want   string
+		reason string
+	}{
+		{"plain", StatusOptions{}, `
+NAME                  STATUS       REASON                          GEN   OBSERVED   DRIFT      CONDITIONS                                   SINCE   AGE
+deployment.apps/web   InProgress   2 of 3 updated pods available   4     3          1 behind   Available=False MinimumReplicasUnavailable   12m     3d
+`, "without a terminal nothing is cut"},
+		{"wide", StatusOptions{Wide: true, Namespaces: true}, `
+NAMESPACE   NAME                  STATUS       READY   REASON                          GEN   OBSERVED   DRIFT      CONDITIONS                                   SINCE   AGE   KSTATUS      WRITTEN BY                         WRITTEN
+shop        deployment.apps/web   InProgress   2/3     2 of 3 updated pods available   4     3          1 behind   Available=False MinimumReplicasUnavailable   12m     3d    InProgress   kube-controller-manager (status)   60s
+`, "more columns"},
+		{"80", StatusOptions{ListingOptions: ListingOptions{Width: 80}}, `
+NAME            STATUS      REASON                         DRIFT     SINCE
+deployment/web  InProgress  2 of 3 updated pods available  1 behind  12m
+`, "what is read first has room: names are short, numbers that the drift sums up go"},
+		{"40", StatusOptions{ListingOptions: ListingOptions{Width: 40, NoHeader: true}}, `
+deployment/web  InProgress  2 of 3 upda…
+`, "the name, the word and the reason"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := StatusTable(&out, []StatusRow{webRow()}, tt.o); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), out.String()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestStatusDrift(t *testing.T) {
+	behind := inspect.Condition{Type: "Ready", Status: "True", Generation: new(int64(1)), Drift: inspect.Behind}
+	for _, tt := range []struct {
+		drift      inspect.Drift
+		conditions []inspect.Condition
+		want       string
+		reason     string
+	}{
+		{inspect.Drift{Generation: 4, Observed: new(int64(4)), State: inspect.InSync}, nil, "none", "seen"},
+		{inspect.Drift{Generation: 4, Observed: new(int64(2)), State: inspect.Behind}, nil, "2 behind", "an older one was seen"},
+		{inspect.Drift{Generation: 4, State: inspect.NotReported}, nil, "unknown", "not reported is not in sync"},
+		{inspect.Drift{State: inspect.NotReported}, nil, "-", "without generations nothing can be behind"},
+		{inspect.Drift{Generation: 1, Observed: new(int64(3)), State: inspect.Ahead}, nil, "2 ahead", "odd, and said"},
+		{inspect.Drift{Generation: 3, Observed: new(int64(3)), State: inspect.InSync}, []inspect.Condition{behind}, "Ready 2 behind", "a condition alone is behind"},
+		{inspect.Drift{Generation: 3, State: inspect.NotReported}, []inspect.Condition{behind, behind}, "2 conditions", "several are"},
+	} {
+		row := StatusRow{Report: inspect.Report{Drift: tt.drift, Conditions: tt.conditions}}
+		if got := row.drift().Text; got != tt.want {
+			t.Errorf("%+v: %q, want %q: %s", tt.drift, got, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestStatusConditions(t *testing.T) {
+	for _, tt := range []struct {
+		in     []inspect.Condition
+		want   string
+		tone   Tone
+		reason string
+	}{
+		{nil, "-", ToneDim, "none"},
+		{[]inspect.Condition{{Type: "Ready", Status: "True", Reason: "Done"}}, "Ready=True", ToneDim, "that all is well needs no reason"},
+		{[]inspect.Condition{{Type: "Shiny", Status: "True"}}, "-", ToneDim, "it does not sum the object up"},
+		{[]inspect.Condition{{Type: "Ready", Status: "False", Reason: "Broken", Bad: true}, {Type: "Synced", Status: "Unknown", Reason: "Waiting"}, {Type: "Fine", Status: "True"}},
+			"Ready=False Broken, Synced=Unknown Waiting", ToneTrouble, "what asks for attention, with reasons"},
+		{[]inspect.Condition{{Type: "Synced", Status: "Unknown"}}, "Synced=Unknown", ToneChange, "not known is not bad"},
+		{[]inspect.Condition{{Type: "Ready", Status: "True", Generation: new(int64(1)), Drift: inspect.Behind}}, "Ready=True (of generation 1)", ToneChange, "good news of an older generation"},
+		{[]inspect.Condition{{Type: "Ready", Status: "True", Drift: inspect.Behind}}, "Ready=True", ToneDim, "the object's drift has a column of its own"},
+	} {
+		row := StatusRow{Report: inspect.Report{Conditions: tt.in}}
+		if got := row.conditions(); got != (Cell{tt.want, tt.tone}) {
+			t.Errorf("%+v: %+v, want %q in tone %d: %s", tt.in, got, tt.want, tt.tone, tt.reason)
+		}
+	}
+}
+
+func TestStatusTone(t *testing.T) {
+	for word, want := range map[string]Tone{
+		inspect.Current: TonePlain, inspect.Suspended: ToneDim, inspect.InProgress: ToneChange, inspect.Terminating: ToneChange,
+		inspect.Failed: ToneTrouble, inspect.Degraded: ToneTrouble, inspect.Unknown: ToneTrouble,
+	} {
+		if got := StatusTone(inspect.Status{Status: word}); got != want {
+			t.Errorf("%s has tone %d, want %d", word, got, want)
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	bare := StatusRow{Name: "pod/x", Now: statusNow(), Report: inspect.Report{Status: inspect.Status{Status: inspect.Current}}}
+	for _, tt := range []struct {
+		o      ListingOptions
+		want   string
+		reason string
+	}{
+		{ListingOptions{}, `
+shop deployment.apps/web   InProgress   2 of 3 updated pods available   generation 4, observed 3 (1 behind)
+  TYPE          STATUS   REASON                       SINCE   OBSERVED
+  Available     False    MinimumReplicasUnavailable   12m     -
+      not enough⏎ of them
+  Progressing   True     ReplicaSetUpdated            -       -
+
+pod/x   Current
+  no conditions
+`, "each condition in full; objects apart"},
+		{ListingOptions{Width: 50, NoHeader: true}, `
+shop deployment.apps/web   InProgress   2 of 3
+      updated pods available   generation 4,
+      observed 3 (1 behind)
+  Available    False  MinimumReplicasUnav…  12m  -
+      not enough⏎ of them
+  Progressing  True   ReplicaSetUpdated     -    -
+
+pod/x   Current
+  no conditions
+`, "lines are broken, and only reasons cut"},
+	} {
+		var out bytes.Buffer
+		if err := Conditions(&out, []StatusRow{webRow(), bare}, tt.o); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), out.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}
+
+func TestScreen(t *testing.T) {
+	var out bytes.Buffer
+	s := &Screen{w: &out, height: func() int { return 4 }}
+	for _, lines := range [][]string{{"a", "b"}, {"c"}, {"1", "2", "3", "4"}} {
+		if err := s.Draw(lines); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "\x1b[?7l\x1b[2Ka\n\x1b[2Kb\n\x1b[J\x1b[?7h" +
+		"\x1b[?7l\r\x1b[2A\x1b[2Kc\n\x1b[J\x1b[?7h" +
+		"\x1b[?7l\r\x1b[1A\x1b[2K1\n\x1b[2K2\n\x1b[2K… and 2 more\n\x1b[J\x1b[?7h"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("each picture over the last, what is below it erased, no more lines than there is room for (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+func widgets() cluster.Kind {
+	return cluster.Kind{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, Resource: "widgets", Namespaced: true, HasStatus: true}
+}
+
+func itemOf(namespace, name, status string, drifted bool) statusItem {
+	item := statusItem{Object: objectRef{Namespace: namespace, Name: name}, Report: inspect.Report{Status: inspect.Status{Status: status}}, Drifted: drifted, kind: widgets()}
+	item.NotReady = item.Report.NotReady()
+	return item
+}
+
+func TestStatusOrder(t *testing.T) {
+	silent := itemOf("a", "silent", inspect.Unknown, false)
+	silent.Reason = "no status reported"
+	list := newStatusList([]statusItem{
+		itemOf("b", "1", inspect.Current, false), itemOf("a", "2", inspect.Current, false), itemOf("a", "1", inspect.Current, false),
+		itemOf("z", "drifted", inspect.Current, true), itemOf("a", "failed", inspect.Failed, false), itemOf("a", "late", inspect.InProgress, false),
+		itemOf("a", "unknown", inspect.Unknown, false), silent, itemOf("a", "paused", inspect.Suspended, false),
+	}, nil)
+	var got []string
+	for _, item := range list.Items {
+		got = append(got, item.Object.Namespace+"/"+item.Object.Name)
+	}
+	want := []string{"a/failed", "a/unknown", "a/late", "a/silent", "a/paused", "z/drifted", "a/1", "a/2", "b/1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the worst first, what is drifted before what is not, then by namespace and name (-want +got):\n%s", diff)
+	}
+}
+
+func TestStatusFilter(t *testing.T) {
+	items := []statusItem{itemOf("a", "both", inspect.Failed, true), itemOf("a", "bad", inspect.Failed, false), itemOf("a", "drifted", inspect.Current, true), itemOf("a", "fine", inspect.Current, false), itemOf("a", "paused", inspect.Suspended, false)}
+	for _, tt := range []struct {
+		drifted, notReady bool
+		want              string
+		reason            string
+	}{
+		{false, false, "both bad drifted fine paused", "all"},
+		{true, false, "both drifted", "--drifted"},
+		{false, true, "both bad", "--not-ready; what rests is as its spec asks for"},
+		{true, true, "both bad drifted", "what is either"},
+	} {
+		o := &statusOptions{drifted: tt.drifted, notReady: tt.notReady}
+		var names []string
+		for i := range items {
+			if o.selects(&items[i]) {
+				names = append(names, items[i].Object.Name)
+			}
+		}
+		if got := strings.Join(names, " "); got != tt.want {
+			t.Errorf("drifted %t, not ready %t: %s, want %s: %s", tt.drifted, tt.notReady, got, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestStatusJSON(t *testing.T) {
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": "w", "namespace": "shop", "uid": "u-1", "generation": int64(2), "creationTimestamp": "2026-07-01T12:00:00Z"},
+		"spec":     map[string]any{"password": "secret"},
+		"status": map[string]any{"observedGeneration": int64(1), "conditions": []any{
+			map[string]any{"type": "Ready", "status": "True", "observedGeneration": int64(1), "lastTransitionTime": "2026-07-01T12:00:00Z"},
+		}},
+	}}
+	list := newStatusList([]statusItem{newStatusItem(widgets(), obj, nil)}, []cluster.Incomplete{{Version: "v1", Resource: "secrets", Reason: cluster.ReasonForbidden}})
+	text, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	item := got["items"].([]any)[0].(map[string]any)
+	for path, want := range map[string]any{
+		"status": "InProgress", "kstatus": "InProgress", "drifted": true, "notReady": true, "created": "2026-07-01T12:00:00Z",
+		"drift":  map[string]any{"generation": 2.0, "observed": 1.0, "state": "Behind"},
+		"object": map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "namespace": "shop", "name": "w", "uid": "u-1"},
+	} {
+		if diff := cmp.Diff(want, item[path]); diff != "" {
+			t.Errorf("%s is a promise (-want +got):\n%s", path, diff)
+		}
+	}
+	if got["apiVersion"] != outputVersion || got["kind"] != "StatusList" || len(got["incomplete"].([]any)) != 1 {
+		t.Errorf("the envelope: %s", text)
+	}
+	if strings.Contains(string(text), "password") {
+		t.Errorf("the spec is nobody's business here: %s", text)
+	}
+}
+
+func TestStatusJSONWithoutItems(t *testing.T) {
+	text, err := json.Marshal(newStatusList(nil, nil))
+	if want := `{"apiVersion":"` + outputVersion + `","kind":"StatusList","items":[]}`; err != nil || string(text) != want {
+		t.Errorf("got %s (%v), want %s: programs expect a list", text, err, want)
+	}
+}
+
+func TestOlderVersion(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{{"9", "10", true}, {"10", "9", false}, {"10", "10", false}, {"11", "12", true}} {
+		if olderVersion(tt.a, tt.b) != tt.want {
+			t.Errorf("is %s older than %s? want %t", tt.a, tt.b, tt.want)
+		}
+	}
+}
+
+func TestNamesakes(t *testing.T) {
+	other := itemOf("a", "x", inspect.Current, false)
+	other.kind.Group, other.Object.Kind = "other.com", "Widget"
+	one := itemOf("a", "y", inspect.Current, false)
+	one.Object.Kind = "Widget"
+	if clash := namesakes([]statusItem{one, other}); !clash["widget"] {
+		t.Error("two kinds of one name must keep their groups")
+	}
+	if clash := namesakes([]statusItem{one, one}); clash["widget"] {
+		t.Error("one kind is not its own namesake")
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+func TestParseTargets(t *testing.T) {
+	object := func(typeName, name string) objectArg { return objectArg{typeName, name} }
+	for _, tt := range []struct {
+		args   []string
+		want   targetArgs
+		err    string
+		reason string
+	}{
+		{nil, targetArgs{}, "", "nothing named is everything"},
+		{[]string{"deploy"}, targetArgs{types: []string{"deploy"}}, "", "a whole kind"},
+		{[]string{"deploy,pods,deploy"}, targetArgs{types: []string{"deploy", "pods"}}, "", "several, each once"},
+		{[]string{"deploy", "web"}, targetArgs{objects: []objectArg{object("deploy", "web")}}, "", "TYPE NAME"},
+		{[]string{"deploy", "web", "api", "web"}, targetArgs{objects: []objectArg{object("deploy", "web"), object("deploy", "api")}}, "", "TYPE NAME NAME, each once"},
+		{[]string{"deploy,svc", "web"}, targetArgs{objects: []objectArg{object("deploy", "web"), object("svc", "web")}}, "", "one name in several kinds"},
+		{[]string{"deploy/web", "svc/web", "deploy/web"}, targetArgs{objects: []objectArg{object("deploy", "web"), object("svc", "web")}}, "", "TYPE/NAME, each once"},
+		{[]string{"deploy.v1.apps/web"}, targetArgs{objects: []objectArg{object("deploy.v1.apps", "web")}}, "", "with version and group"},
+		{[]string{"deploy/web", "web"}, targetArgs{}, "TYPE/NAME cannot be mixed with other arguments", "a name without a type"},
+		{[]string{"deploy", "svc/web"}, targetArgs{}, "TYPE/NAME cannot be mixed with other arguments", "the other way round"},
+		{[]string{"deploy/web/x"}, targetArgs{}, `"deploy/web/x" has more than one slash: it must be TYPE/NAME`, "subresources are no objects"},
+		{[]string{"deploy/"}, targetArgs{}, `"deploy/" must be one TYPE/NAME`, "no name"},
+		{[]string{"/web"}, targetArgs{}, `"/web" must be one TYPE/NAME`, "no type"},
+		{[]string{"deploy,svc/web"}, targetArgs{}, `"deploy,svc/web" must be one TYPE/NAME`, "a list before a slash means two things"},
+		{[]string{"deploy,"}, targetArgs{}, `"deploy," has an empty type`, "a blank after the comma"},
+		{[]string{""}, targetArgs{}, `"" has an empty type`, "an empty variable of a shell"},
+		{[]string{"deploy", ""}, targetArgs{}, "a name is empty", "an empty variable as a name would list all"},
+	} {
+		got, err := parseTargets(tt.args)
+		if text := errorText(err); text != tt.err {
+			t.Errorf("%q: error %q, want %q: %s", tt.args, text, tt.err, tt.reason)
+		}
+		if err != nil {
+			continue
+		}
+		if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(targetArgs{}, objectArg{})); diff != "" {
+			t.Errorf("%q: %s (-want +got):\n%s", tt.args, tt.reason, diff)
+		}
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestTargetConflicts(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		set    func(*targetFlags)
+		args   []string
+		err    string
+		reason string
+	}{
+		{"plain", func(*targetFlags) {}, []string{"pods"}, "", "nothing to refuse"},
+		{"-A", func(f *targetFlags) { f.all = true }, []string{"pods"}, "", "whole kinds of all namespaces"},
+		{"-A NAME", func(f *targetFlags) { f.all = true }, []string{"pods", "x"}, "a resource cannot be retrieved by name across all namespaces", "as kubectl says it"},
+		{"-l NAME", func(f *targetFlags) { f.labels = "a=b" }, []string{"pods/x"}, "name cannot be provided when a selector is specified", "as kubectl says it"},
+		{"--field-selector NAME", func(f *targetFlags) { f.fields = "a=b" }, []string{"pods/x"}, "name cannot be provided when a selector is specified", "the same for fields"},
+		{"-f TYPE", func(f *targetFlags) { *f.manifests.flags.Filenames = []string{"x.yaml"} }, []string{"pods"},
+			"when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well", "as kubectl says it"},
+		{"-f -l", func(f *targetFlags) { *f.manifests.flags.Filenames = []string{"x.yaml"}; f.labels = "a=b" }, nil,
+			"-l and --field-selector select among the objects of a cluster, not of -f or -k", "the files say which"},
+		{"bad -l", func(f *targetFlags) { f.labels = "a in b" }, nil, `the label selector "a in b" is not valid: `, "before anything is asked"},
+		{"bad --field-selector", func(f *targetFlags) { f.fields = "nonsense" }, nil, `the field selector "nonsense" is not valid: `, "before anything is asked"},
+	} {
+		f := newTargetFlags()
+		tt.set(f)
+		_, err := f.parse(tt.args)
+		text := errorText(err)
+		if tt.err == "" && err != nil || len(text) < len(tt.err) || text[:len(tt.err)] != tt.err {
+			t.Errorf("%s: error %q, want %q: %s", tt.name, text, tt.err, tt.reason)
+		}
+	}
+}
+
+func TestDescribeIncomplete(t *testing.T) {
+	forbidden := func(group, resource string) cluster.Incomplete {
+		return cluster.Incomplete{Group: group, Version: "v1", Resource: resource, Reason: cluster.ReasonForbidden, Message: resource + " is forbidden"}
+	}
+	many := make([]cluster.Incomplete, 10)
+	for i := range many {
+		many[i] = forbidden("", string(rune('a'+i)))
+	}
+	for _, tt := range []struct {
+		name   string
+		in     []cluster.Incomplete
+		want   []string
+		reason string
+	}{
+		{"none", nil, nil, "nothing to say"},
+		{"forbidden", []cluster.Incomplete{forbidden("", "secrets"), forbidden("rbac.authorization.k8s.io", "roles")},
+			[]string{"incomplete: no permission to list secrets, roles.rbac.authorization.k8s.io"}, "one line for what is forbidden; the server's sentences say no more"},
+		{"twice", []cluster.Incomplete{forbidden("", "secrets"), forbidden("", "secrets")}, []string{"incomplete: no permission to list secrets"}, "in two namespaces"},
+		{"many", many, []string{"incomplete: no permission to list a, b, c, d, e, f, g, h and 2 more"}, "a line is not a page"},
+		{"a group", []cluster.Incomplete{{Group: "metrics.k8s.io", Version: "v1beta1", Reason: cluster.ReasonDiscovery, Message: "stale"}},
+			[]string{"incomplete: the kinds are not known of metrics.k8s.io/v1beta1: stale"}, "an aggregated API that is down"},
+		{"causes", []cluster.Incomplete{{Version: "v1", Resource: "pods", Reason: cluster.ReasonTimeout, Message: "slow"}, {Version: "v1", Resource: "nodes", Reason: "Teapot", Message: "short"}, forbidden("", "secrets")},
+			[]string{"incomplete: could not list nodes: short", "incomplete: no answer for pods: slow", "incomplete: no permission to list secrets"}, "sorted"},
+	} {
+		if diff := cmp.Diff(tt.want, describeIncomplete(tt.in)); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", tt.name, tt.reason, diff)
+		}
+	}
+}
+
+func TestForbiddenError(t *testing.T) {
+	kind := cluster.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: "pods", Namespaced: true}
+	for _, tt := range []struct {
+		target target
+		all    bool
+		want   string
+	}{
+		{newTarget(kind, "shop", ""), false, `no permission to list pods in namespace "shop"`},
+		{newTarget(kind, "", ""), true, `no permission to list pods in all namespaces`},
+		{newTarget(kind, "shop", "x"), false, `no permission to get pods in namespace "shop"`},
+	} {
+		if got := forbiddenError([]target{tt.target}, tt.all).Error(); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
