@@ -17,8 +17,6 @@ func at(text string) *metav1.Time {
 	return &metav1.Time{Time: t}
 }
 
-func number(n int64) *int64 { return &n }
-
 func TestConditions(t *testing.T) {
 	obj := fromYAML(t, `
 apiVersion: example.com/v1
@@ -37,7 +35,7 @@ status:
 	want := []Condition{
 		{Type: "DiskFailed", Status: "True", Reason: "Worn", Since: at("2026-01-02T03:04:07Z"), Drift: InSync, Polarity: Negative, Guessed: true, Bad: true},
 		{Type: "Ready", Status: "Unknown", Reason: "Starting", Message: "starting", Drift: InSync, Polarity: Positive, Guessed: true},
-		{Type: "Synced", Status: "True", Since: at("2026-01-02T03:04:05Z"), Generation: number(2), Drift: Behind, Polarity: Positive, Guessed: true},
+		{Type: "Synced", Status: "True", Since: at("2026-01-02T03:04:05Z"), Generation: new(int64(2)), Drift: Behind, Polarity: Positive, Guessed: true},
 		{Type: "Available", Status: "True", Since: at("2026-01-02T03:04:06Z"), Drift: InSync, Polarity: Positive, Guessed: true},
 		{Type: "Backup", Status: "False", Severity: "Info", Drift: InSync, Polarity: Positive, Guessed: true},
 		{Type: "Scaling", Status: "True", Drift: InSync, Polarity: Neutral, Guessed: true},

@@ -38,7 +38,7 @@ func (p *Polarities) of(group, kind, condition string) (polarity Polarity, guess
 		return known, false
 	}
 	for _, f := range polarityFamilies {
-		if known, ok := f.conditions[condition]; ok && f.has(group) {
+		if known, ok := f.conditions[condition]; ok && f.has(group, kind) {
 			return known, false
 		}
 	}
@@ -52,7 +52,7 @@ type conditionTable map[string]Polarity
 func table(positive, negative, neutral string) conditionTable {
 	t := conditionTable{}
 	for polarity, names := range map[Polarity]string{Positive: positive, Negative: negative, Neutral: neutral} {
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			t[name] = polarity
 		}
 	}
@@ -61,12 +61,13 @@ func table(positive, negative, neutral string) conditionTable {
 
 // polarityFamily is of projects whose kinds share their conditions.
 type polarityFamily struct {
+	kind       string   // empty for all
 	groups     []string // of the family, or the domains that these end in
 	conditions conditionTable
 }
 
-func (f polarityFamily) has(group string) bool {
-	return slices.ContainsFunc(f.groups, func(domain string) bool {
+func (f polarityFamily) has(group, kind string) bool {
+	return (f.kind == "" || f.kind == kind) && slices.ContainsFunc(f.groups, func(domain string) bool {
 		before, ok := strings.CutSuffix(group, domain)
 		return ok && (before == "" || strings.HasSuffix(before, "."))
 	})

@@ -19,6 +19,7 @@ var builtInPolarities = map[string]conditionTable{
 	"autoscaling/HorizontalPodAutoscaler": table("AbleToScale ScalingActive", "", "ScaledToZero ScalingLimited"),
 	"batch/Job":                           table("", "Failed FailureTarget", "Complete SuccessCriteriaMet Suspended"),
 	"policy/PodDisruptionBudget":          table("", "", "DisruptionAllowed"), // False is how a budget says that it holds
+
 	"apiextensions.k8s.io/CustomResourceDefinition": table("Established KubernetesAPIApprovalPolicyConformant NamesAccepted",
 		"NonStructuralSchema", "StorageMigrating Terminating"),
 	"apiregistration.k8s.io/APIService":                       table("Available", "", ""),
@@ -29,40 +30,41 @@ var builtInPolarities = map[string]conditionTable{
 	"resource.k8s.io/DeviceTaintRule":                         table("", "", "EvictionInProgress"),
 	"storagemigration.k8s.io/StorageVersionMigration":         table("", "Failed", "Running Succeeded"),
 	"internal.apiserver.k8s.io/StorageVersion":                table("", "", "AllEncodingVersionsEqual"),
-	"gateway.networking.k8s.io/Gateway":                       gatewayConditions,
-	"gateway.networking.k8s.io/GatewayClass":                  gatewayConditions,
-	"gateway.networking.k8s.io/HTTPRoute":                     gatewayConditions,
-	"config.openshift.io/ClusterOperator":                     table("Available", "Degraded", "EvaluationConditionsDetected Progressing Upgradeable"),
-	"config.openshift.io/ClusterVersion":                      table("Available ReleaseAccepted RetrievedUpdates", "Failing Invalid", "ImplicitlyEnabledCapabilities Progressing Upgradeable"),
-	"argoproj.io/Rollout":                                     table("Available Progressing", "InvalidSpec ReplicaFailure", "Completed Healthy Paused"),
-	"argoproj.io/Workflow":                                    table("", "ArtifactGCError MetricsError SpecError SpecWarning", "Completed PodRunning"),
-	"argoproj.io/ApplicationSet":                              table("ParametersGenerated ResourcesUpToDate", "ErrorOccurred", "RolloutProgressing"),
 }
 
-// gatewayConditions are those of the Gateway API.
-var gatewayConditions = table("Accepted Programmed Ready ResolvedRefs", "Conflicted OverlappingTLSConfig PartiallyInvalid", "")
-
-// polarityFamilies are projects whose custom resources are met often.
+// polarityFamilies are projects whose custom resources are met often, as their API types document them. Those of one kind
+// come before those of the group that the kind is in.
 var polarityFamilies = []polarityFamily{
-	{[]string{"cert-manager.io"}, table("Approved Ready", "Denied InvalidRequest", "Issuing")},
-	{[]string{"cluster.x-k8s.io"}, table(
+	{"Rollout", []string{"argoproj.io"}, table("Available Progressing", "InvalidSpec ReplicaFailure", "Completed Healthy Paused")},
+	{"Workflow", []string{"argoproj.io"}, table("", "ArtifactGCError MetricsError SpecError SpecWarning", "Completed PodRunning")},
+	{"ApplicationSet", []string{"argoproj.io"}, table("ParametersGenerated ResourcesUpToDate", "ErrorOccurred", "RolloutProgressing")},
+	{"", []string{"argoproj.io"}, table("DependenciesProvided Deployed SourcesProvided TriggersProvided", "", "")},
+	{"", []string{"cert-manager.io"}, table("Approved Ready", "Denied InvalidRequest", "Issuing")},
+	{"", []string{"cluster.x-k8s.io"}, table(
 		"Available BootstrapReady BootstrapConfigReady CertificatesAvailable ControlPlaneAvailable ControlPlaneInitialized "+
-			"ControlPlaneReady EtcdClusterHealthy HealthCheckSucceeded InfrastructureReady MachinesReady MachinesUpToDate NodeHealthy "+
-			"NodeReady Ready RemoteConnectionProbe TopologyReconciled UpToDate WorkersAvailable",
+			"ControlPlaneReady EtcdClusterHealthy HealthCheckSucceeded InfrastructureReady MachinesReady MachinesUpToDate "+
+			"NodeHealthy NodeReady Ready RemoteConnectionProbe TopologyReconciled UpToDate WorkersAvailable",
 		"", "Deleting Paused Remediating RollingOut ScalingDown ScalingUp Updating")},
-	{[]string{"crossplane.io", "upbound.io"}, table(
-		"Established Healthy Installed LastAsyncOperation Offered Ready Responsive Synced TypesInstalled ValidPipeline Verified", "", "AsyncOperation")},
-	{[]string{"toolkit.fluxcd.io", "fluxcd.controlplane.io"}, table(
+	{"ClusterOperator", []string{"config.openshift.io"}, table(
+		"Available", "Degraded", "EvaluationConditionsDetected Progressing Upgradeable")},
+	{"ClusterVersion", []string{"config.openshift.io"}, table(
+		"Available ReleaseAccepted RetrievedUpdates", "Failing Invalid", "ImplicitlyEnabledCapabilities Progressing Upgradeable")},
+	{"", []string{"crossplane.io", "upbound.io"}, table(
+		"Established Healthy Installed LastAsyncOperation Offered Ready Responsive Synced TypesInstalled ValidPipeline Verified",
+		"", "AsyncOperation")},
+	{"", []string{"fluxcd.controlplane.io", "toolkit.fluxcd.io"}, table(
 		"ArtifactInStorage Healthy Ready Released SourceVerified TestSuccess",
 		"ArtifactOutdated BuildFailed FetchFailed IncludeUnavailable Remediated Stalled StorageOperationFailed", "Reconciling")},
-	{[]string{"knative.dev"}, table(
-		"Addressable AllTrafficAssigned CertificateProvisioned ConfigurationsReady ContainerHealthy Deployed IngressReady LoadBalancerReady "+
-			"NetworkConfigured Ready ResourcesAvailable Resolved RoutesReady SinkProvided", "", "Active")},
-	{[]string{"argoproj.io"}, table("DependenciesProvided Deployed SourcesProvided TriggersProvided", "", "")},
-	{[]string{"karpenter.sh", "karpenter.k8s.aws"}, table(
+	{"", []string{"gateway.networking.k8s.io"}, table(
+		"Accepted Programmed Ready ResolvedRefs", "Conflicted OverlappingTLSConfig PartiallyInvalid", "")},
+	{"", []string{"karpenter.k8s.aws", "karpenter.sh"}, table(
 		"ConsistentStateFound Initialized Launched Ready Registered", "",
 		"Consolidatable DisruptionReason Drained Drifted Empty Expired InstanceTerminating VolumesDetached")},
-	{[]string{"keda.sh"}, table("Ready", "Fallback", "Active Paused")},
-	{[]string{"kueue.x-k8s.io"}, table("Active", "", "Admitted Deactivated Evicted Finished PodsReady Preempted QuotaReserved Requeued")},
-	{[]string{"tekton.dev"}, table("Ready Succeeded", "", "")},
+	{"", []string{"keda.sh"}, table("Ready", "Fallback", "Active Paused")},
+	{"", []string{"knative.dev"}, table(
+		"Addressable AllTrafficAssigned CertificateProvisioned ConfigurationsReady ContainerHealthy Deployed IngressReady "+
+			"LoadBalancerReady NetworkConfigured Ready ResourcesAvailable Resolved RoutesReady SinkProvided", "", "Active")},
+	{"", []string{"kueue.x-k8s.io"}, table(
+		"Active", "", "Admitted Deactivated Evicted Finished PodsReady Preempted QuotaReserved Requeued")},
+	{"", []string{"tekton.dev"}, table("Ready Succeeded", "", "")},
 }

@@ -220,7 +220,9 @@ func TestRelate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			s := &sandbox{T: t, server: s.server, dynamic: s.dynamic, reader: s.reader}
+			within := *s
+			within.T = t
+			s := &within
 			_, _, relations := s.relate(ownertree.ScopeOf([]ownertree.Ref{tt.from}, true), tt.from)
 			if diff := cmp.Diff(tt.want, relationLines(relations)); diff != "" {
 				t.Errorf("relations (-want +got):\n%s", diff)
@@ -292,14 +294,10 @@ func TestRelateIncomplete(t *testing.T) {
 type forbidding struct{ next http.RoundTripper }
 
 func (f forbidding) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !strings.Contains(r.URL.Path, "/secrets") && !strings.Contains(r.URL.Path, "/ingresses") {
-		return f.next.RoundTrip(r)
+	if strings.Contains(r.URL.Path, "/secrets") || strings.Contains(r.URL.Path, "/ingresses") {
+		return forbidden(r), nil
 	}
-	body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`
-	return &http.Response{
-		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(body)), Request: r,
-	}, nil
+	return f.next.RoundTrip(r)
 }
 
 func drawn(branches []*ownertree.Branch, indent string) []string {
@@ -371,7 +369,9 @@ func TestRelated(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			s := &sandbox{T: t, server: s.server, dynamic: s.dynamic, reader: s.reader}
+			within := *s
+			within.T = t
+			s := &within
 			g, nodes, relations := s.relate(ownertree.ScopeOf(tt.refs, true), tt.refs...)
 			branches := g.Tree(nodes, ownertree.TreeOptions{Up: true, Down: true})
 			ownertree.Related(branches, relations)
@@ -386,5 +386,66 @@ func TestRelated(t *testing.T) {
 				t.Errorf("tree (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestRelateOfNode: of all pods of a cluster only those of the node are read.
+func TestRelateOfNode(t *testing.T) {
+	s := startShop(t)
+	s.create("", "{apiVersion: v1, kind: Node, metadata: {name: node-1}}")
+	s.create("shop", "{apiVersion: v1, kind: Pod, metadata: {name: elsewhere}, spec: {serviceAccountName: web, nodeName: node-2, containers: [{name: c, image: i}]}}")
+	_, _, relations := s.relate(ownertree.Scope{Nothing: true}, s.ref("node", "node-1"))
+	want := []string{
+		"ingress.networking.k8s.io/front routes to service/web",
+		"pod/web-1 runs on node/node-1",
+		"poddisruptionbudget.policy/web protects pod/web-1",
+		"service/web selects pod/web-1",
+	}
+	if diff := cmp.Diff(want, relationLines(relations)); diff != "" {
+		t.Errorf("relations (-want +got):\n%s", diff)
+	}
+}
+
+// TestRelateWithinANamespace: who may not list the bindings of all namespaces gets those of the account's own.
+func TestRelateWithinANamespace(t *testing.T) {
+	s := startShop(t)
+	config := rest.CopyConfig(s.server.Config())
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return narrow{next} })
+	reader, err := cluster.NewReader(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, nodes, err := ownertree.Load(t.Context(), reader, s.kinds(), []ownertree.Ref{s.ref("serviceaccount", "web")}, ownertree.Scope{Nothing: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	relations, incomplete, err := g.Relate(t.Context(), reader, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Join(relationLines(relations), "\n")
+	if want := "rolebinding.rbac.authorization.k8s.io/web-reads grants to serviceaccount/web"; !strings.Contains(lines, want) {
+		t.Errorf("%s is not among\n%s", want, lines)
+	}
+	if len(incomplete) != 1 || incomplete[0].Resource != "rolebindings" || incomplete[0].Namespace != "" {
+		t.Errorf("incomplete: %v, want the rolebindings of all namespaces", incomplete)
+	}
+}
+
+// narrow is a server that lets nobody list the bindings of all namespaces.
+type narrow struct{ next http.RoundTripper }
+
+func (n narrow) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/v1/rolebindings") {
+		return forbidden(r), nil
+	}
+	return n.next.RoundTrip(r)
+}
+
+func forbidden(r *http.Request) *http.Response {
+	body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`
+	return &http.Response{
+		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), Request: r,
 	}
 }

@@ -27,7 +27,8 @@ type user struct {
 func (u user) node(g *Graph) *Node { return g.Add(*u.kind, u.metadata) }
 
 func (u user) compare(other user) int {
-	return cmp.Or(u.kind.Compare(*other.kind), cmp.Compare(u.metadata.Namespace, other.metadata.Namespace), cmp.Compare(u.metadata.Name, other.metadata.Name))
+	mine, others := u.metadata, other.metadata
+	return cmp.Or(u.kind.Compare(*other.kind), cmp.Compare(mine.Namespace, others.Namespace), cmp.Compare(mine.Name, others.Name))
 }
 
 // users reads all objects that may use one of the nodes, sorted.

@@ -1,0 +1,162 @@
+package ownertree
+
+import (
+	"regexp"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// core is a reference to an object of the core group by its name.
+func core(kind, namespace, name, verb, inverse string) reference {
+	return reference{kind: verb, inverse: inverse, to: schema.GroupKind{Kind: kind}, namespace: namespace, name: name}
+}
+
+func class(group, kind, name string) reference {
+	return reference{kind: "of class", inverse: "class of", to: schema.GroupKind{Group: group, Kind: kind}, name: name}
+}
+
+func serviceReferences(s *corev1.Service) []reference {
+	if len(s.Spec.Selector) == 0 {
+		return nil // its endpoints are kept by somebody else
+	}
+	selector := labels.SelectorFromSet(s.Spec.Selector)
+	ref := core("Pod", s.Namespace, "", "selects", "selected by")
+	ref.match = func(_ string, set labels.Set) bool { return selector.Matches(set) }
+	return []reference{ref}
+}
+
+func sliceReferences(s *discoveryv1.EndpointSlice) []reference {
+	name := s.Labels[discoveryv1.LabelServiceName]
+	if name == "" {
+		return nil
+	}
+	ref := core("Service", s.Namespace, name, "has endpoints in", "has endpoints of")
+	ref.backward = true
+	return []reference{ref}
+}
+
+func ingressReferences(i *networkingv1.Ingress) []reference {
+	var out []reference
+	backend := func(b *networkingv1.IngressBackend) {
+		switch {
+		case b == nil:
+		case b.Service != nil:
+			out = append(out, core("Service", i.Namespace, b.Service.Name, "routes to", "routed to by"))
+		case b.Resource != nil:
+			ref := core(b.Resource.Kind, i.Namespace, b.Resource.Name, "routes to", "routed to by")
+			if b.Resource.APIGroup != nil {
+				ref.to.Group = *b.Resource.APIGroup
+			}
+			out = append(out, ref)
+		}
+	}
+	backend(i.Spec.DefaultBackend)
+	for _, rule := range i.Spec.Rules {
+		if rule.HTTP == nil {
+			continue
+		}
+		for j := range rule.HTTP.Paths {
+			backend(&rule.HTTP.Paths[j].Backend)
+		}
+	}
+	for _, tls := range i.Spec.TLS {
+		if tls.SecretName != "" {
+			out = append(out, core("Secret", i.Namespace, tls.SecretName, "has TLS from", "TLS of"))
+		}
+	}
+	if name := i.Spec.IngressClassName; name != nil {
+		out = append(out, class("networking.k8s.io", "IngressClass", *name))
+	}
+	return out
+}
+
+func autoscalerReferences(h *autoscalingv2.HorizontalPodAutoscaler) []reference {
+	target := h.Spec.ScaleTargetRef
+	gvk := schema.FromAPIVersionAndKind(target.APIVersion, target.Kind)
+	return []reference{{
+		kind: "scales", inverse: "scaled by", to: gvk.GroupKind(), version: gvk.Version, namespace: h.Namespace, name: target.Name,
+	}}
+}
+
+// budgetReferences: of policy/v1 an empty selector selects all pods, and none selects none.
+func budgetReferences(b *policyv1.PodDisruptionBudget) []reference {
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	if err != nil {
+		return nil
+	}
+	ref := core("Pod", b.Namespace, "", "protects", "protected by")
+	ref.match = func(_ string, set labels.Set) bool { return selector.Matches(set) }
+	return []reference{ref}
+}
+
+// statefulSetReferences: claims are named after the template, the set and a number (getPersistentVolumeClaimName of
+// k8s.io/kubernetes/pkg/controller/statefulset).
+func statefulSetReferences(s *appsv1.StatefulSet) []reference {
+	var out []reference
+	for i := range s.Spec.VolumeClaimTemplates {
+		names := regexp.MustCompile("^" + regexp.QuoteMeta(s.Spec.VolumeClaimTemplates[i].Name+"-"+s.Name) + "-[0-9]+$")
+		ref := core("PersistentVolumeClaim", s.Namespace, "", "claims", "claimed by")
+		ref.match = func(name string, _ labels.Set) bool { return names.MatchString(name) }
+		out = append(out, ref)
+	}
+	return out
+}
+
+func claimReferences(c *corev1.PersistentVolumeClaim) []reference {
+	var out []reference
+	if c.Spec.VolumeName != "" {
+		out = append(out, core("PersistentVolume", "", c.Spec.VolumeName, "bound to", "bound to"))
+	}
+	if name := c.Spec.StorageClassName; name != nil && *name != "" {
+		out = append(out, class("storage.k8s.io", "StorageClass", *name))
+	}
+	return out
+}
+
+func volumeReferences(v *corev1.PersistentVolume) []reference {
+	var out []reference
+	if claim := v.Spec.ClaimRef; claim != nil {
+		ref := core("PersistentVolumeClaim", claim.Namespace, claim.Name, "bound to", "bound to")
+		ref.backward = true
+		out = append(out, ref)
+	}
+	if v.Spec.StorageClassName != "" {
+		out = append(out, class("storage.k8s.io", "StorageClass", v.Spec.StorageClassName))
+	}
+	return out
+}
+
+func accountReferences(a *corev1.ServiceAccount) []reference {
+	var out []reference
+	for _, s := range a.Secrets {
+		out = append(out, core("Secret", a.Namespace, s.Name, "has token", "token of"))
+	}
+	for _, s := range a.ImagePullSecrets {
+		out = append(out, core("Secret", a.Namespace, s.Name, "pulls images with", "pulls images for"))
+	}
+	return out
+}
+
+func bindingReferences(namespace string, role rbacv1.RoleRef, subjects []rbacv1.Subject) []reference {
+	to := reference{kind: "grants", inverse: "granted by", to: schema.GroupKind{Group: rbacv1.GroupName, Kind: role.Kind}, name: role.Name}
+	if role.Kind == "Role" {
+		to.namespace = namespace
+	}
+	out := []reference{to}
+	for _, s := range subjects {
+		if s.Kind == rbacv1.ServiceAccountKind && strings.TrimSpace(s.Name) != "" {
+			out = append(out, core("ServiceAccount", s.Namespace, s.Name, "grants to", "granted rights by"))
+		}
+	}
+	return out
+}

@@ -1,0 +1,153 @@
+package ownertree
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// TestReferences reads the fields that few objects have; TestRelate has the usual ones.
+func TestReferences(t *testing.T) {
+	tests := []struct {
+		reason, object string
+		want           []string
+	}{
+		{
+			"an ephemeral volume has a claim named after the pod and itself",
+			`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: p}, spec: {volumes: [{name: scratch, ephemeral: {}}]}}`,
+			[]string{"mounts PersistentVolumeClaim a/p-scratch"},
+		},
+		{
+			"a driver's volume may need a secret",
+			`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: p}, spec: {volumes: [{name: v, csi: {driver: d, nodePublishSecretRef: {name: s}}}]}}`,
+			[]string{"mounts Secret a/s"},
+		},
+		{
+			"what is projected, and may be missing",
+			`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: p}, spec: {volumes: [{name: v, projected: {sources: [{secret: {name: s, optional: true}}, {serviceAccountToken: {path: t}}]}}]}}`,
+			[]string{"mounts Secret a/s (optional)"},
+		},
+		{
+			"environments of all sorts of containers",
+			`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: p}, spec: {containers: [{name: c, envFrom: [{configMapRef: {name: all}}],
+			  env: [{name: A, value: "1"}, {name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}, {name: C, valueFrom: {fieldRef: {fieldPath: x}}}]}],
+			  ephemeralContainers: [{name: d, envFrom: [{secretRef: {name: debug}}]}]}}`,
+			[]string{"reads Secret a/s", "reads ConfigMap a/all", "reads Secret a/debug"},
+		},
+		{
+			"classes of a pod",
+			`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: p}, spec: {priorityClassName: high, runtimeClassName: gvisor}}`,
+			[]string{"of class PriorityClass.scheduling.k8s.io /high", "of class RuntimeClass.node.k8s.io /gvisor"},
+		},
+		{
+			"an ingress that leads to something else than a service, and rules without paths",
+			`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {namespace: a}, spec: {defaultBackend: {resource: {apiGroup: k8s.example.com, kind: Bucket, name: b}}, rules: [{host: x}], tls: [{hosts: [x]}]}}`,
+			[]string{"routes to Bucket.k8s.example.com a/b"},
+		},
+		{
+			"a resource of the core group",
+			`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {namespace: a}, spec: {defaultBackend: {resource: {kind: ConfigMap, name: b}}}}`,
+			[]string{"routes to ConfigMap a/b"},
+		},
+		{"a service whose endpoints somebody keeps by hand", `{apiVersion: v1, kind: Service, metadata: {namespace: a}, spec: {type: ExternalName}}`, nil},
+		{"a slice of nobody", `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {namespace: a}}`, nil},
+		{
+			"an autoscaler names the version too, which may be served no longer",
+			`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: a}, spec: {scaleTargetRef: {apiVersion: apps/v1beta1, kind: Deployment, name: d}}}`,
+			[]string{"scales Deployment.apps a/d"},
+		},
+		{
+			"a claim that takes any volume, but none of a class", `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: a}, spec: {storageClassName: ""}}`, nil,
+		},
+		{
+			"tokens of an account", `{apiVersion: v1, kind: ServiceAccount, metadata: {namespace: a}, secrets: [{name: t}]}`,
+			[]string{"has token Secret a/t"},
+		},
+		{
+			"a role of the whole cluster granted in one namespace; groups and users are no objects",
+			`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: a}, roleRef: {kind: ClusterRole, name: view}, subjects: [{kind: Group, name: g}, {kind: ServiceAccount, namespace: b, name: s}]}`,
+			[]string{"grants ClusterRole.rbac.authorization.k8s.io /view", "grants to ServiceAccount b/s"},
+		},
+		{"an object that is not as its kind promises", `{apiVersion: v1, kind: Service, metadata: {namespace: a}, spec: [1]}`, nil},
+		{"a kind that refers to nothing", `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a}}`, nil},
+		{"a kind of somebody else with the same name", `{apiVersion: serving.knative.dev/v1, kind: Service, metadata: {namespace: a}, spec: {selector: {a: b}}}`, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			obj := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(tt.object), &obj.Object); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, r := range referencesOf(obj) {
+				line := r.kind + " " + r.to.String() + " " + r.namespace + "/" + r.name
+				if r.optional {
+					line += " (optional)"
+				}
+				got = append(got, line)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("references (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSelectors: which pods are selected, and which claims are a set's.
+func TestSelectors(t *testing.T) {
+	tests := []struct {
+		reason, object, name string
+		labels               labels.Set
+		want                 bool
+	}{
+		{"a service's labels", `{kind: Service, apiVersion: v1, spec: {selector: {app: web}}}`, "p", labels.Set{"app": "web", "x": "y"}, true},
+		{"not all of them", `{kind: Service, apiVersion: v1, spec: {selector: {app: web, tier: a}}}`, "p", labels.Set{"app": "web"}, false},
+		{"an empty selector of a budget selects all", `{kind: PodDisruptionBudget, apiVersion: policy/v1, spec: {selector: {}}}`, "p", nil, true},
+		{"none selects none", `{kind: PodDisruptionBudget, apiVersion: policy/v1, spec: {}}`, "p", labels.Set{"app": "web"}, false},
+		{"a set's claim", `{kind: StatefulSet, apiVersion: apps/v1, metadata: {name: db}, spec: {volumeClaimTemplates: [{metadata: {name: data}}]}}`, "data-db-12", nil, true},
+		{"another set's", `{kind: StatefulSet, apiVersion: apps/v1, metadata: {name: db}, spec: {volumeClaimTemplates: [{metadata: {name: data}}]}}`, "data-db-copy-1", nil, false},
+		{"a name with a dot is no pattern", `{kind: StatefulSet, apiVersion: apps/v1, metadata: {name: d.b}, spec: {volumeClaimTemplates: [{metadata: {name: data}}]}}`, "data-dxb-1", nil, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			obj := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(tt.object), &obj.Object); err != nil {
+				t.Fatal(err)
+			}
+			references := referencesOf(obj)
+			if len(references) != 1 {
+				t.Fatalf("%d references, want 1", len(references))
+			}
+			if got := references[0].match(tt.name, tt.labels); got != tt.want {
+				t.Errorf("selected: %t", got)
+			}
+		})
+	}
+}
+
+// TestMayUse: a kind is listed only if it can refer to what is looked for.
+func TestMayUse(t *testing.T) {
+	kind := func(group, name string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: name} }
+	scaler := kind("autoscaling", "HorizontalPodAutoscaler")
+	tests := []struct {
+		reason     string
+		user, used schema.GroupKind
+		want       bool
+	}{
+		{"services select pods", kind("", "Service"), kind("", "Pod"), true},
+		{"pods select no services", kind("", "Pod"), kind("", "Service"), false},
+		{"a deployment is scaled", scaler, kind("apps", "Deployment"), true},
+		{"a pod is not", scaler, kind("", "Pod"), false},
+		{"a custom resource may be", scaler, kind("argoproj.io", "Rollout"), true},
+		{"a role is not", scaler, kind("rbac.authorization.k8s.io", "Role"), false},
+	}
+	for _, tt := range tests {
+		if got := mayUse(tt.user, tt.used); got != tt.want {
+			t.Errorf("%s: %t", tt.reason, got)
+		}
+	}
+}
