@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -28,6 +29,7 @@ type sandbox struct {
 	server  *api.Server
 	dynamic *dynamic.DynamicClient
 	reader  *cluster.Reader
+	config  *rest.Config // to discover kinds with; nil is the server's
 }
 
 func startSandbox(t *testing.T) *sandbox {
@@ -79,7 +81,11 @@ func (s *sandbox) collectGarbage() {
 
 func (s *sandbox) kinds() *cluster.Kinds {
 	s.Helper()
-	kinds, err := cluster.Discover(s.Context(), s.server.Config())
+	config := s.config
+	if config == nil {
+		config = s.server.Config()
+	}
+	kinds, err := cluster.Discover(s.Context(), config)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -174,7 +180,10 @@ func changed(ref metav1.OwnerReference, change func(*metav1.OwnerReference)) met
 	return ref
 }
 
-var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+var (
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	widgets    = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+)
 
 func encodeJSON(tb testing.TB, v any) []byte {
 	tb.Helper()

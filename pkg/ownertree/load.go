@@ -38,7 +38,11 @@ func Load(ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, ref
 		return err
 	})
 	group.Go(func() error { return readAll(reading, reader, refs, objects) })
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	if ctx.Err() != nil {
+		return nil, nil, fmt.Errorf("reading objects: %w", context.Cause(ctx))
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	nodes := make([]*Node, len(refs))
