@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"sync"
@@ -22,7 +23,7 @@ func (r *Reader) Metadata(ctx context.Context, kind Kind, namespace, name string
 		return nil, err
 	}
 	out := &metav1.PartialObjectMetadata{}
-	if err := r.get(ctx, path, acceptPartial, nil, func(a answer) error { return a.partial(out) }); err != nil {
+	if err := r.get(ctx, path, acceptPartial, func(a answer) error { return a.partial(out) }); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -76,16 +77,13 @@ func (r *Reader) listMetadata(ctx context.Context, target Target, each func([]me
 		return "", err
 	}
 	known := onceOnly{}
-	return pages(ctx, metav1.ListOptions{Limit: pageSize}, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
-		list := &metav1.PartialObjectMetadataList{}
-		if err := r.get(ctx, path, acceptPartialList, options, func(a answer) error { return a.partialList(list) }); err != nil {
-			return metav1.ListMeta{}, err
-		}
-		if list.Continue != "" || len(known) > 0 { // of one page nothing comes twice
-			list.Items = known.filter(list.Items)
-		}
-		each(list.Items)
-		return list.ListMeta, nil
+	return pages(ctx, metav1.ListOptions{Limit: r.largePage}, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
+		p := partials{more: len(known) > 0, known: known, each: each}
+		err := r.stream(ctx, path, acceptPartialList, options, func(in *bufio.Reader) error {
+			defer p.flush()
+			return r.readPage(in, &p)
+		})
+		return p.list, err
 	})
 }
 

@@ -268,3 +268,17 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 }
+
+// TestLargePages: what is decoded while it arrives comes in one answer, whatever does not does not.
+func TestLargePages(t *testing.T) {
+	s := newServer(t)
+	s.Handle("/api/v1/pods", listing{TB: t, objects: objects("a", 4*pageSize), protobuf: true})
+	r := s.reader(t)
+	r.largePage = largePageSize
+	if got, missing := list(t, r, Target{pods, ""}); len(got) != 4*pageSize || missing != nil {
+		t.Errorf("%d objects, missing %v", len(got), missing)
+	}
+	if asked := s.asked(); len(asked) != 1 {
+		t.Errorf("pages: %v", asked)
+	}
+}

@@ -1,10 +1,10 @@
 package cluster
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,7 +24,7 @@ func (r *Reader) Object(ctx context.Context, kind Kind, namespace, name string) 
 		return nil, err
 	}
 	out := &unstructured.Unstructured{}
-	err = r.get(ctx, path, acceptJSON, nil, func(a answer) error { return a.into(out, nil) })
+	err = r.get(ctx, path, acceptJSON, func(a answer) error { return a.into(out, nil) })
 	if err != nil {
 		return nil, err
 	}
@@ -49,83 +49,75 @@ func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, 
 	if err != nil {
 		return err
 	}
-	accept := acceptJSON
+	accept, limit := acceptJSON, int64(pageSize)
 	if scheme.Scheme.Recognizes(target.Kind.GroupVersionKind) {
-		accept = acceptTyped
+		accept, limit = acceptTyped, r.largePage
 	}
 	known := onceOnly{}
-	options := metav1.ListOptions{Limit: pageSize, LabelSelector: o.Labels, FieldSelector: o.Fields}
+	options := metav1.ListOptions{Limit: limit, LabelSelector: o.Labels, FieldSelector: o.Fields}
 	_, err = pages(ctx, options, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
-		var p page
-		if err := r.get(ctx, path, accept, options, func(a answer) error { return p.decode(a, target.Kind) }); err != nil {
-			return metav1.ListMeta{}, err
-		}
-		return p.meta, p.each(target.Kind, o.Whole, func(obj *unstructured.Unstructured) error {
+		p := objectPage{kind: target.Kind, whole: o.Whole, each: func(obj *unstructured.Unstructured) error {
 			if !known.first(obj.GetUID()) {
 				return nil
 			}
 			return each(obj)
-		})
+		}}
+		err := r.stream(ctx, path, accept, options, func(in *bufio.Reader) error { return r.readPage(in, &p) })
+		return p.list, err
 	})
 	return err
 }
 
-// page is a page of objects, of a Go type if they came by protobuf.
-type page struct {
-	list runtime.Object
-	meta metav1.ListMeta
+// objectPage hands over the objects of a page one after the other, so that one at a time is there in the form that takes most
+// memory.
+type objectPage struct {
+	kind  Kind
+	whole bool
+	each  func(*unstructured.Unstructured) error
+	list  metav1.ListMeta
 }
 
-// decode reads an answer; the objects are the page's own.
-func (p *page) decode(a answer, kind Kind) error {
+func (p *objectPage) begin(list metav1.ListMeta) { p.list = list }
+
+func (p *objectPage) readJSON(a answer) error {
 	list := &unstructured.UnstructuredList{}
-	p.list = list
-	err := a.into(list, func(message []byte) (err error) {
-		p.list, err = decodeTyped(message, kind)
-		return err
-	})
-	if err != nil {
+	if err := a.into(list, nil); err != nil {
 		return err
 	}
-	accessor, err := meta.ListAccessor(p.list)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errUnreadable, err)
+	p.list = metav1.ListMeta{Continue: list.GetContinue(), ResourceVersion: list.GetResourceVersion()}
+	for i := range list.Items {
+		if !p.whole {
+			trim(&list.Items[i])
+		}
+		if err := p.each(&list.Items[i]); err != nil {
+			return err
+		}
 	}
-	p.meta = metav1.ListMeta{Continue: accessor.GetContinue(), ResourceVersion: accessor.GetResourceVersion()}
 	return nil
 }
 
-func decodeTyped(message []byte, kind Kind) (runtime.Object, error) {
-	list, err := scheme.Scheme.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+// item decodes an object by its Go type.
+func (p *objectPage) item(data []byte) error {
+	item, err := scheme.Scheme.New(p.kind.GroupVersionKind)
 	if err != nil {
-		return nil, err
+		return unreadable(err)
 	}
-	decoder, ok := list.(interface{ Unmarshal(message []byte) error })
+	decoder, ok := item.(interface{ Unmarshal(message []byte) error })
 	if !ok {
-		return nil, fmt.Errorf("%T has no protobuf", list)
+		return unreadable(fmt.Errorf("%T has no protobuf", item))
 	}
-	return list, decoder.Unmarshal(message)
-}
-
-// each hands over the objects, one after the other, so that only one at a time is there in the form that takes most memory.
-func (p *page) each(kind Kind, whole bool, each func(*unstructured.Unstructured) error) error {
-	return meta.EachListItem(p.list, func(item runtime.Object) error {
-		obj, err := untyped(kind, whole, item)
-		if err != nil {
-			return err
-		}
-		return each(obj)
-	})
+	if err := decoder.Unmarshal(data); err != nil {
+		return unreadable(err)
+	}
+	obj, err := untyped(p.kind, p.whole, item)
+	if err != nil {
+		return err
+	}
+	return p.each(obj)
 }
 
 // untyped turns an object of a Go type into the form that JSON would have had.
 func untyped(kind Kind, whole bool, item runtime.Object) (*unstructured.Unstructured, error) {
-	if obj, ok := item.(*unstructured.Unstructured); ok {
-		if !whole {
-			trim(obj)
-		}
-		return obj, nil
-	}
 	if !whole {
 		trimTyped(item)
 	}

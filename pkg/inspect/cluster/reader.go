@@ -1,15 +1,15 @@
 package cluster
 
 import (
+	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
@@ -19,8 +19,9 @@ import (
 const (
 	// parallel bounds the requests of a reader, and of discovery, that are under way at a time.
 	parallel = 16
-	// pageSize is how many objects a list asks for at a time, as kubectl does.
-	pageSize = 500
+	// pageSize is how many objects a list asks for at a time, as kubectl does. largePageSize is for lists that are decoded while
+	// they arrive: as many as a server reads from etcd at once (maxLimit of k8s.io/apiserver/pkg/storage/etcd3).
+	pageSize, largePageSize = 500, 10_000
 	// retries is how often a request is sent again, a second later, that an overloaded server has turned away or whose
 	// connection broke. Client-go's ten would keep people waiting for what is not there.
 	retries = 3
@@ -35,6 +36,8 @@ const (
 type Reader struct {
 	client *rest.RESTClient
 	slots  chan struct{}
+	// largePage is largePageSize.
+	largePage int64
 	// buffers are for answers; most are of much the same size.
 	buffers sync.Pool
 	// patience bounds one request; watches are not bounded.
@@ -50,7 +53,7 @@ func NewReader(config *rest.Config) (*Reader, error) {
 	config = rest.CopyConfig(config)
 	config.APIPath, config.GroupVersion = "/", &schema.GroupVersion{}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	r := &Reader{slots: make(chan struct{}, parallel), patience: patience, pause: firstPause}
+	r := &Reader{slots: make(chan struct{}, parallel), largePage: largePageSize, patience: patience, pause: firstPause}
 	if config.Timeout > 0 {
 		r.patience, config.Timeout = config.Timeout, 0
 	}
@@ -80,41 +83,20 @@ func (r *Reader) acquire(ctx context.Context) (func(), error) {
 // answer is the body of a successful answer. It is only good until it has been decoded.
 type answer []byte
 
-// get asks for one object or one page, and decodes it before it lets another request begin: so the answers that are in
+// get asks for one object and decodes it before it lets another request begin: so the answers that are in
 // memory at a time are few.
-func (r *Reader) get(ctx context.Context, segments []string, accept string, options *metav1.ListOptions, decode func(answer) error) error {
-	release, err := r.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	ctx, cancel := context.WithTimeoutCause(ctx, r.patience, errNoAnswer)
-	defer cancel()
-	request := r.client.Get().AbsPath(segments...).SetHeader("Accept", accept).MaxRetries(retries)
-	if options != nil {
-		request = request.SpecificallyVersionedParams(options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
-	}
+func (r *Reader) get(ctx context.Context, segments []string, accept string, decode func(answer) error) error {
+	return r.stream(ctx, segments, accept, nil, func(in *bufio.Reader) error { return r.whole(in, decode) })
+}
+
+// whole decodes an answer that is not read piece by piece.
+func (r *Reader) whole(in io.Reader, decode func(answer) error) error {
 	body := r.buffer()
 	defer r.done(body)
-	if err := download(ctx, request, body); err != nil {
-		if errors.Is(context.Cause(ctx), errNoAnswer) {
-			return fmt.Errorf("%w within %v", errNoAnswer, r.patience)
-		}
+	if _, err := body.ReadFrom(in); err != nil {
 		return err
 	}
 	return decode(body.Bytes())
-}
-
-func download(ctx context.Context, request *rest.Request, into *bytes.Buffer) (err error) {
-	stream, err := request.Stream(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stream.Close()) }()
-	if _, err = into.ReadFrom(stream); err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	return nil
 }
 
 // largestKept bounds, in bytes, the buffers that are used again.

@@ -77,7 +77,7 @@ func (s *fakeServer) reader(t testing.TB) *Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.pause = time.Millisecond
+	r.pause, r.largePage = time.Millisecond, pageSize
 	t.Cleanup(r.client.Client.CloseIdleConnections)
 	return r
 }

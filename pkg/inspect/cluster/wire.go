@@ -96,32 +96,7 @@ func unwrap(body []byte) ([]byte, error) {
 	return raw, err
 }
 
-// decodeList decodes a PartialObjectMetadataList without annotations and managed fields.
-func decodeList(message []byte, list *metav1.PartialObjectMetadataList) error {
-	n := 0
-	count := func(f field) error {
-		if f.number == fieldOfListItems {
-			n++
-		}
-		return nil
-	}
-	if err := fields(message, count); err != nil {
-		return err
-	}
-	list.Items = make([]metav1.PartialObjectMetadata, 0, n)
-	return fields(message, func(f field) error {
-		switch f.number {
-		case fieldOfListMeta:
-			return list.ListMeta.Unmarshal(f.value)
-		case fieldOfListItems:
-			list.Items = append(list.Items, metav1.PartialObjectMetadata{})
-			return decodePartial(f.value, &list.Items[len(list.Items)-1])
-		}
-		return nil
-	})
-}
-
-// decodePartial decodes a PartialObjectMetadata likewise.
+// decodePartial decodes a PartialObjectMetadata without annotations and managed fields.
 func decodePartial(message []byte, object *metav1.PartialObjectMetadata) error {
 	return fields(message, func(f field) error {
 		if f.number == fieldOfPartialMeta {

@@ -1,7 +1,12 @@
 package cluster
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +26,16 @@ func upstream(message []byte) (*metav1.PartialObjectMetadataList, error) {
 	return &list, nil
 }
 
+// streamed reads an answer as it arrives, byte by byte.
+func streamed(body []byte) (*metav1.PartialObjectMetadataList, error) {
+	var got metav1.PartialObjectMetadataList
+	p := partials{known: onceOnly{}, each: func(batch []metav1.PartialObjectMetadata) { got.Items = append(got.Items, batch...) }}
+	err := (&Reader{}).readPage(bufio.NewReader(iotest.OneByteReader(bytes.NewReader(body))), &p)
+	p.flush()
+	got.ListMeta = p.list
+	return &got, err
+}
+
 func TestDecodeListAsUpstream(t *testing.T) {
 	deleted := metav1.Unix(2000, 0)
 	items := objects("a", 3)
@@ -36,12 +51,49 @@ func TestDecodeListAsUpstream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got metav1.PartialObjectMetadataList
-	if err := answer(protobuf(t, schema.GroupVersionKind{}, &list)).partialList(&got); err != nil {
+	got, err := streamed(protobuf(t, schema.GroupVersionKind{}, &list))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, &got); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-upstream +here):\n%s", diff)
+	}
+}
+
+// enveloped is the answer that holds the message.
+func enveloped(message []byte) []byte {
+	envelope := binary.AppendUvarint([]byte(protobufPrefix+"\x12"), uint64(len(message)))
+	return append(envelope, message...)
+}
+
+// TestBrokenStream: an answer that ends too early, or whose lengths lie, is an error, and what came before is handed over.
+func TestBrokenStream(t *testing.T) {
+	list := metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: objects("a", batchSize+2)}
+	message, err := list.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := enveloped(message)
+	for _, tt := range []struct {
+		reason string
+		body   []byte
+		items  int
+	}{
+		{"the last object is cut off", whole[:len(whole)-3], batchSize + 1},
+		{"nothing but a promise", whole[:len(protobufPrefix)+2], 0},
+		{"an object longer than the list", append([]byte(protobufPrefix), 0x12, 0x03, 0x12, 0x7f, 0x00), 0},
+		{"a length that no number can hold", append([]byte(protobufPrefix), 0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01), 0},
+		{"a field of no known type", append([]byte(protobufPrefix), 0x12, 0x01, 0x13), 0},
+		{"no list at all", []byte(protobufPrefix), 0},
+		{"metadata that is none", append([]byte(protobufPrefix), 0x12, 0x03, 0x0a, 0x01, 0xff), 0},
+	} {
+		got, err := streamed(tt.body)
+		if !errors.Is(err, errUnreadable) || len(got.Items) != tt.items {
+			t.Errorf("%s: %d objects, want %d; %v", tt.reason, len(got.Items), tt.items, err)
+		}
+	}
+	if got, err := streamed(whole); err != nil || len(got.Items) != batchSize+2 {
+		t.Errorf("the whole list: %d objects, %v", len(got.Items), err)
 	}
 }
 
@@ -59,14 +111,16 @@ func FuzzDecodeList(f *testing.F) {
 	f.Add([]byte{0x12, 0x02, 0x0a, 0x05})
 	f.Add([]byte{0x13})
 	f.Fuzz(func(t *testing.T, message []byte) {
-		var got metav1.PartialObjectMetadataList
-		err := decodeList(message, &got)
+		got, err := streamed(enveloped(message))
 		want, upstreamErr := upstream(message)
 		if upstreamErr != nil {
 			return
 		}
 		if err != nil {
 			return // stricter about what is skipped: groups, which nobody has sent for twenty years
+		}
+		if got.Continue != "" { // of several pages what is known comes once
+			return
 		}
 		for i := range got.Items {
 			strip(&got.Items[i])
@@ -95,16 +149,13 @@ func FuzzAnswer(f *testing.F) {
 		a := answer(body)
 		var one metav1.PartialObjectMetadata
 		_ = a.partial(&one)
-		var list metav1.PartialObjectMetadataList
-		_ = a.partialList(&list)
+		_, _ = streamed(body)
 		for _, kind := range []Kind{pods, widgets} {
-			var p page
-			if p.decode(a, kind) == nil {
-				_ = p.each(kind, false, func(obj *unstructured.Unstructured) error {
-					_ = obj.GetName()
-					return nil
-				})
-			}
+			p := objectPage{kind: kind, each: func(obj *unstructured.Unstructured) error {
+				_ = obj.GetName()
+				return nil
+			}}
+			_ = (&Reader{}).readPage(bufio.NewReader(bytes.NewReader(body)), &p)
 		}
 	})
 }
