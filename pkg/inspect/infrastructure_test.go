@@ -28,6 +28,11 @@ func TestInfrastructure(t *testing.T) {
 			`{apiVersion: v1, kind: Node, spec: {unschedulable: true}, status: {conditions: [{type: Ready, status: "False", reason: KubeletNotReady}]}}`,
 			Failed, "NotReady: KubeletNotReady", "",
 		},
+		{
+			"nor that it is under pressure",
+			`{apiVersion: v1, kind: Node, spec: {unschedulable: true}, status: {conditions: [{type: Ready, status: "True"}, {type: DiskPressure, status: "True"}]}}`,
+			Degraded, "DiskPressure=True", "",
+		},
 		{"a node that was only registered", `{apiVersion: v1, kind: Node, status: {}}`, Unknown, "its kubelet has not reported", ""},
 		{
 			"a problem that a detector of the cluster's own reports",

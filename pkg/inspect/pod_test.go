@@ -104,6 +104,12 @@ func TestPod(t *testing.T) {
 			InProgress, "not started: proxy", "0/2",
 		},
 		{
+			"a container that waits is not counted, as kubectl does not, whatever its readiness says",
+			`{apiVersion: v1, kind: Pod, spec: {nodeName: node-1, containers: [{name: web}]}, status: {phase: Running,
+			  containerStatuses: [{name: web, ready: true, restartCount: 1, state: {waiting: {reason: CrashLoopBackOff}}}]}}`,
+			Failed, "CrashLoopBackOff: restarted once", "0/1",
+		},
+		{
 			"an evicted pod has no containers that tell why",
 			`{apiVersion: v1, kind: Pod, spec: {containers: [{name: web}]}, status: {phase: Failed, reason: Evicted, message: "The node was low on resource: memory."}}`,
 			Failed, "Evicted: The node was low on resource: memory.", "0/1",
