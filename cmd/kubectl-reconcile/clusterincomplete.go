@@ -11,7 +11,7 @@ import (
 
 // compare orders targets by kind, namespace and name.
 func (t target) compare(other target) int {
-	return cmp.Or(t.Target.Compare(other.Target), cmp.Compare(t.Name, other.Name))
+	return cmp.Or(t.Compare(other.Target), cmp.Compare(t.Name, other.Name))
 }
 
 // where says where a target was looked for: ` in namespace "shop"`, or nothing for kinds without namespaces. all says that all

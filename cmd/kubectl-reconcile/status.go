@@ -155,7 +155,7 @@ func readPolarities(file string) (*inspect.Polarities, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the polarities: %w", err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }() // it was only read
 	polarities, err := inspect.ReadPolarities(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -196,7 +196,11 @@ func (o *statusOptions) run(ctx context.Context) error {
 	}
 	all := len(list.Items)
 	list.Items = o.filter(list.Items)
-	return errors.Join(o.print(list), r.explainEmpty(ctx, all, list), err, o.verdict(list))
+	if printErr := o.print(list); printErr != nil {
+		return errors.Join(printErr, err)
+	}
+	r.explainEmpty(ctx, all, list)
+	return errors.Join(err, o.verdict(list))
 }
 
 // verdict is what --exit-code says.

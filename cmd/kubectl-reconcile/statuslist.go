@@ -67,7 +67,7 @@ func newStatusItem(kind cluster.Kind, obj *unstructured.Unstructured, p *inspect
 		kind:    kind,
 		version: obj.GetResourceVersion(),
 	}
-	item.Status = item.Status.ForKind(kind.HasStatus)
+	item.Status = item.ForKind(kind.HasStatus)
 	item.Drifted, item.NotReady = item.Report.Drifted(), item.Report.NotReady()
 	if writer, ok := inspect.LastWriter(obj); ok {
 		item.LastWriter = &writer

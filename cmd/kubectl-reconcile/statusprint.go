@@ -139,9 +139,9 @@ func (o *statusOptions) note(text string) {
 }
 
 // explainEmpty says on stderr that there is nothing to show, of so many objects.
-func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusList) error {
+func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusList) {
 	if len(list.Items) > 0 || r.output == "json" || r.output == "yaml" {
-		return nil
+		return
 	}
 	where := ""
 	if !r.targets.all && !r.targets.manifests.given() {
@@ -149,13 +149,12 @@ func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusLi
 	}
 	if all > 0 {
 		fmt.Fprintf(r.streams.ErrOut, "%s: %s%s.\n", r.allIsWell(), plural(all, "object"), where)
-		return nil
+		return
 	}
 	fmt.Fprintf(r.streams.ErrOut, "No resources found%s.\n", where)
 	if where != "" {
 		hint(r.streams.ErrOut, r.missingNamespace(ctx, r.connection.namespace))
 	}
-	return nil
 }
 
 // allIsWell says that --drifted and --not-ready found nothing.

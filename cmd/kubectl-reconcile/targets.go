@@ -233,7 +233,7 @@ func targetOf(m runlocal.Manifest, kinds *cluster.Kinds, c *connection) (target,
 func unknownKind(gvk schema.GroupVersionKind, kinds *cluster.Kinds) error {
 	out := &cluster.UnknownKindError{Name: gvk.GroupVersion().String() + " " + gvk.Kind, Incomplete: kinds.Incomplete()}
 	for _, kind := range kinds.All() {
-		out.Known = append(out.Known, kind.GroupVersion().String()+" "+kind.GroupVersionKind.Kind)
+		out.Known = append(out.Known, kind.GroupVersion().String()+" "+kind.Kind)
 	}
 	return out
 }
