@@ -16,11 +16,28 @@ type diagramMaker struct {
 	boxes   map[*ownertree.Node]int
 	missing map[types.UID]int
 	arrows  map[render.Arrow]bool
+	ties    map[tieKey]tieArrow
+}
+
+// tieKey is how a relation is drawn in a tree: an object, and what it does or is done to it by the one above.
+type tieKey struct {
+	node *ownertree.Node
+	word string
+}
+
+// tieArrow is how it is drawn in a picture: always from what uses something to that.
+type tieArrow struct {
+	label    string
+	reversed bool
 }
 
 // newDiagram is the tree for programs that draw.
-func newDiagram(items itemMaker, twigs []*twig) render.Diagram {
-	m := &diagramMaker{itemMaker: items, boxes: map[*ownertree.Node]int{}, missing: map[types.UID]int{}, arrows: map[render.Arrow]bool{}}
+func newDiagram(items itemMaker, twigs []*twig, relations []ownertree.Relation) render.Diagram {
+	m := &diagramMaker{itemMaker: items, boxes: map[*ownertree.Node]int{}, missing: map[types.UID]int{}, arrows: map[render.Arrow]bool{}, ties: map[tieKey]tieArrow{}}
+	for _, r := range relations {
+		m.ties[tieKey{r.To, r.Inverse}] = tieArrow{r.Type, false}
+		m.ties[tieKey{r.From, r.Type}] = tieArrow{r.Type, true}
+	}
 	for _, twig := range twigs {
 		m.draw(twig)
 	}
@@ -38,7 +55,14 @@ func (m *diagramMaker) draw(t *twig) int {
 		}
 	}
 	for _, child := range t.children {
-		m.arrow(render.Arrow{From: box, To: m.draw(child), Label: child.Relation, Dotted: child.Relation != ""})
+		arrow := render.Arrow{From: box, To: m.draw(child), Dotted: child.Relation != ""}
+		if arrow.Dotted {
+			tie := m.ties[tieKey{child.Node, child.Relation}]
+			if arrow.Label = tie.label; tie.reversed {
+				arrow.From, arrow.To = arrow.To, arrow.From
+			}
+		}
+		m.arrow(arrow)
 	}
 	return box
 }
@@ -58,7 +82,7 @@ func (m *diagramMaker) box(t *twig) int {
 	}
 	item := m.item(t)
 	at := len(m.out.Boxes)
-	m.out.Boxes = append(m.out.Boxes, render.Box{Lines: boxLines(item), Tone: item.Tone, Asked: item.Asked})
+	m.out.Boxes = append(m.out.Boxes, render.Box{Lines: boxLines(item), Tone: item.Tone, Asked: item.Asked, Missing: t.Missing})
 	if single {
 		m.boxes[t.Node] = at
 		m.absent(t.Node, at)

@@ -22,15 +22,16 @@ func TestDiagram(t *testing.T) {
 		{"folded", func(g *grove) []*ownertree.Branch {
 			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(
 				g.object("Pod/bad", is(inspect.Failed, "0/1", "Error")), g.object("Pod/a"), g.object("Pod/b"),
-				g.object("Node/n", relatedBy("runs on")),
+				g.object("Node/n", relatedBy("runs")), g.object("Service/web", relatedBy("selects")),
 			))}
 		}, render.Diagram{
 			Boxes: []render.Box{
 				{Lines: []string{"Deployment/web", "Current", "Error on bad"}, Asked: true},
 				box(render.ToneTrouble, "Pod/bad", "0/1 Failed", "Error"), box(render.TonePlain, "Pod (2)", "Current", "a, b"), box(render.TonePlain, "Node/n", "Current"),
+				box(render.TonePlain, "Service/web", "Current"),
 			},
-			Arrows: []render.Arrow{{From: 0, To: 1}, {From: 0, To: 2}, {From: 0, To: 3, Label: "runs on", Dotted: true}},
-		}, "what shares a line shares a box; relations are told from ownership"},
+			Arrows: []render.Arrow{{From: 0, To: 1}, {From: 0, To: 2}, {From: 0, To: 3, Label: "runs on", Dotted: true}, {From: 4, To: 0, Label: "selects", Dotted: true}},
+		}, "what shares a line shares a box; relations are told from ownership, and lead to what is used"},
 		{"several owners", func(g *grove) []*ownertree.Branch {
 			shared := g.object("ConfigMap/shared")
 			again := *shared
@@ -71,8 +72,14 @@ func TestDiagram(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGrove()
-			twigs := folder{}.tops(g.limbs(tt.grow(g)...))
-			if diff := cmp.Diff(tt.want, newDiagram(itemMaker{now: treeTime}, twigs)); diff != "" {
+			limbs := g.limbs(tt.grow(g)...)
+			var relations []ownertree.Relation
+			if n, ok := g.nodes["Node/n"]; ok {
+				relations = append(relations, ownertree.Relation{From: g.nodes["Deployment/web"], To: n, Type: "runs on", Inverse: "runs"},
+					ownertree.Relation{From: g.nodes["Service/web"], To: g.nodes["Deployment/web"], Type: "selects", Inverse: "selected by"})
+			}
+			twigs := folder{}.tops(limbs)
+			if diff := cmp.Diff(tt.want, newDiagram(itemMaker{now: treeTime}, twigs, relations)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 		})

@@ -45,6 +45,9 @@ func (r *factsReader) read(ctx context.Context, wanted, all []*ownertree.Node, e
 	r.facts = make(factsByUID, len(wanted))
 	targets := map[targetKey]*factsTarget{}
 	for _, n := range wanted {
+		if n.UID == "" {
+			continue // something refers to it, and it is not there, or was not read
+		}
 		if facts := r.given(n); facts != nil {
 			r.facts[n.UID] = facts
 			continue
@@ -68,7 +71,19 @@ func (r *factsReader) read(ctx context.Context, wanted, all []*ownertree.Node, e
 		running.Go(func() { r.readTarget(ctx, cluster.Target{Kind: *key.kind, Namespace: key.namespace}, t) })
 	}
 	running.Wait()
+	r.date(ctx, wanted)
 	r.incomplete = cluster.SortIncomplete(r.incomplete)
+}
+
+// date reads the first objects that are behind again, whole: since when they are, managedFields tell, which lists leave out.
+func (r *factsReader) date(ctx context.Context, wanted []*ownertree.Node) {
+	var undated []*ownertree.Node
+	for _, n := range wanted {
+		if f := r.facts[n.UID]; f != nil && f.Drift.State == inspect.Behind && f.Drift.Since == nil && len(undated) < mostOfASort {
+			undated = append(undated, n)
+		}
+	}
+	r.readEach(ctx, undated)
 }
 
 // given are the facts of an object that need not be read; nil if it must be.

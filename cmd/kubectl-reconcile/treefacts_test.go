@@ -184,6 +184,23 @@ func TestFactsThatCannotBeRead(t *testing.T) {
 	}
 }
 
+func TestFactsAreDated(t *testing.T) {
+	objects, nodes := pods("a", 40)
+	for i, o := range objects {
+		if i%2 == 0 {
+			_ = unstructured.SetNestedField(o.Object, int64(2), "metadata", "generation")
+			_ = unstructured.SetNestedField(o.Object, int64(1), "status", "observedGeneration")
+			o.SetManagedFields(nil)
+		}
+	}
+	reader := &fakeReader{objects: objects}
+	facts := &factsReader{reader: reader}
+	facts.read(t.Context(), nodes, nodes, false)
+	if want := 1 + mostOfASort; len(reader.reads) != want {
+		t.Errorf("one list, and single reads of as many of the objects behind as are told of: %v", reader.reads)
+	}
+}
+
 func TestFactsThatNeedNoReading(t *testing.T) {
 	settings := &ownertree.Node{Kind: testKind("ConfigMap"), Name: "settings", UID: "s"}
 	_, known := pods("a", 2)

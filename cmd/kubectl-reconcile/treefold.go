@@ -61,12 +61,15 @@ func (f folder) arrange(all []*limb, may func(*limb) bool) []*twig {
 }
 
 // foldable says whether the object needs no line of its own: it was not asked for, and nothing below it is wrong or asked
-// for, or drawn elsewhere.
+// for, or drawn elsewhere. What is related is drawn below all that are folded.
 func (f folder) foldable(l *limb) bool {
-	if l.asked || l.Cycle || l.Repeated || l.Truncated > 0 || l.facts.Drifted() || l.dangles() || f.pods && len(l.facts.containers) > 0 {
+	if l.asked || l.Cycle || l.Truncated > 0 || l.facts.Drifted() || l.dangles() || f.pods && len(l.facts.containers) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(l.children, func(c *limb) bool { return c.worst > calm || !f.foldable(c) })
+	if l.Relation == "" && l.Repeated {
+		return false
+	}
+	return !slices.ContainsFunc(l.children, func(c *limb) bool { return c.Relation == "" && (c.worst > calm || !f.foldable(c)) })
 }
 
 // fold draws objects in the same state as one line, but some by name if they are in trouble.

@@ -35,7 +35,9 @@ type treeObject struct {
 	HeldBy     *treeHold           `json:"heldBy,omitempty"`
 	// Relation says how the object belongs to the one above if that does not own it.
 	Relation string `json:"relation,omitempty"`
-	Asked    bool   `json:"asked,omitempty"`
+	// Missing means that something refers to the object, which is not there.
+	Missing bool `json:"missing,omitempty"`
+	Asked   bool `json:"asked,omitempty"`
 	// Repeated and Cycle mean that what is below is told elsewhere: at the same object, or above.
 	Repeated bool `json:"repeated,omitempty"`
 	Cycle    bool `json:"cycle,omitempty"`
@@ -94,7 +96,7 @@ func newTreeObject(l *limb, c collector) *treeObject {
 		Object: refOf(n), Created: n.Created, Deleting: n.Deleting, Finalizers: n.Finalizers,
 		Report: l.facts.Report, Drifted: l.facts.Drifted(), NotReady: l.facts.NotReady(), Summary: l.reason(),
 		LastWriter: l.facts.writer, Containers: l.facts.containers,
-		Relation: l.Relation, Asked: l.Asked, Repeated: l.Repeated, Cycle: l.Cycle, Beside: l.Beside, Truncated: l.Truncated,
+		Relation: l.Relation, Missing: l.Missing, Asked: l.Asked, Repeated: l.Repeated, Cycle: l.Cycle, Beside: l.Beside, Truncated: l.Truncated,
 		Children: treeObjects(l.children, c),
 	}
 	for i := range n.Owners {

@@ -69,7 +69,7 @@ func rich(g *grove) *ownertree.Branch {
 			b.Node.Owners[0].Controller, b.Node.Owners[0].BlockOwnerDeletion, b.Node.Owners[0].Detail = &controller, &controller, "gone"
 			b.Truncated = 2
 		})
-	settings := g.object("ConfigMap/settings", relatedBy("mounts"), branch(func(b *ownertree.Branch) { b.Repeated, b.Cycle, b.Beside = true, true, true }))
+	settings := g.object("ConfigMap/settings", relatedBy("mounts"), branch(func(b *ownertree.Branch) { b.Repeated, b.Cycle, b.Beside, b.Missing = true, true, true, true }))
 	return g.object("Deployment/web", wanted(), behind(4, 3), owning(pod, settings), condition("Ready", 4, 3), func(_ *grove, _ *ownertree.Branch, f *objectFacts) {
 		c := &f.Conditions[0]
 		c.Reason, c.Message, c.Severity, c.Since, c.Polarity, c.Guessed = "R", "m", "Warning", &metav1.Time{Time: treeTime}, inspect.Positive, true

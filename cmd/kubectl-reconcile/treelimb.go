@@ -94,16 +94,28 @@ func (m limbMaker) limb(b *ownertree.Branch) *limb {
 func (l *limb) gather(child *limb) {
 	l.worst = max(l.worst, child.worst)
 	cause, causes := child.cause, child.causes
-	if cause == nil && child.severity > calm {
+	if cause == nil && child.ailing() > calm {
 		cause, causes = child, 1
 	}
 	if cause == nil {
 		return
 	}
 	l.causes += causes
-	if l.cause == nil || cause.severity > l.cause.severity {
+	if l.cause == nil || cause.ailing() > l.cause.ailing() {
 		l.cause = cause
 	}
+}
+
+// ailing is how much the object's own state asks for attention: what is only the matter with its owners, or with what its
+// controller has seen, explains nothing above.
+func (l *limb) ailing() int {
+	switch {
+	case l.status() == dangling:
+		return troubling
+	case l.facts.Unreported():
+		return calm
+	}
+	return l.facts.Severity()
 }
 
 // severityOf is inspect's, raised for what only the owners tell. An object that nobody has ever reported on is no trouble.
@@ -115,7 +127,7 @@ func severityOf(l *limb) int {
 	if l.facts.Drifted() {
 		severity = max(severity, inspect.Status{Status: inspect.InProgress}.Severity())
 	}
-	if l.dangles() {
+	if l.dangles() || l.Missing {
 		severity = max(severity, inspect.Status{Status: inspect.Degraded}.Severity())
 	}
 	return severity
@@ -136,7 +148,10 @@ func (l *limb) dangles() bool {
 // reason is why the object is as it is, in few words: its own, or for lack of a better one that of the worst dependent.
 func (l *limb) reason() string {
 	own := l.facts.Reason
-	if l.severity <= calm && (l.cause == nil || l.cause.severity < troubling) || l.cause == nil {
+	if l.Missing {
+		own = ""
+	}
+	if l.cause == nil || l.ailing() <= calm && l.cause.ailing() < troubling {
 		return own
 	}
 	below := l.cause.short() + " on " + l.cause.Node.Name
@@ -169,10 +184,16 @@ func repeats(reason, ready string) bool {
 	return strings.HasPrefix(reason, have+" of "+want+" ")
 }
 
+// absent is the status of what is referred to and not there.
+const absent = "Missing"
+
 // dangling is the status of objects that the garbage collector will delete: no object says that of itself.
 const dangling = "Dangling"
 
 func (l *limb) status() string {
+	if l.Missing {
+		return absent
+	}
 	if l.fate.Action == ownertree.Deleted {
 		return dangling
 	}

@@ -25,10 +25,11 @@ type grove struct {
 	facts factsByUID
 	fates map[types.UID]ownertree.Fate
 	kinds map[string]*cluster.Kind
+	nodes map[string]*ownertree.Node // by KIND/NAME
 }
 
 func newGrove() *grove {
-	return &grove{factsByUID{}, map[types.UID]ownertree.Fate{}, map[string]*cluster.Kind{}}
+	return &grove{factsByUID{}, map[types.UID]ownertree.Fate{}, map[string]*cluster.Kind{}, map[string]*ownertree.Node{}}
 }
 
 // kind is one of the kinds of test objects, which share theirs as those of a graph do.
@@ -58,6 +59,7 @@ func (g *grove) object(name string, with ...grown) *ownertree.Branch {
 		Kind: g.kind(kind), Namespace: "shop", Name: name, UID: types.UID(kind + "-" + name), Generation: 1,
 		Created: metav1.NewTime(treeTime.Add(-time.Hour)),
 	}}
+	g.nodes[kind+"/"+name] = b.Node
 	one := int64(1)
 	f := &objectFacts{Report: inspect.Report{
 		Status: inspect.Status{Status: inspect.Current, Kstatus: inspect.Current},
@@ -180,6 +182,12 @@ func TestReasons(t *testing.T) {
 		{"a relation", func(g *grove) *ownertree.Branch {
 			return g.object("Pod/a", owning(g.object("Node/n", is(inspect.Failed, "", "KubeletStopped"), relatedBy("runs on"))))
 		}, "", "what is related explains nothing by itself"},
+		{"owners below", func(g *grove) *ownertree.Branch {
+			return g.object("Site/a", owning(g.object("ConfigMap/x", orphan(ownertree.OwnerMissing, ownertree.Fate{Action: ownertree.ReferencesStripped}))))
+		}, "", "an object that is well but for one of its owners explains nothing"},
+		{"doomed below", func(g *grove) *ownertree.Branch {
+			return g.object("Site/a", owning(g.object("ConfigMap/x", orphan(ownertree.OwnerMissing, doomedFate))))
+		}, "Dangling on x", "one that will go does"},
 		{"nobody reports", func(g *grove) *ownertree.Branch {
 			return g.object("Site/a", is(inspect.InProgress, "", "waiting"), owning(g.object("Cache/x", is(inspect.Unknown, "", "no status reported"))))
 		}, "waiting", "a kind without a controller is no cause"},

@@ -58,7 +58,7 @@ func (m noteMaker) all(limbs []*limb) []string {
 }
 
 func (t *tree) noteMaker() noteMaker {
-	return noteMaker{t.itemMaker(), t.graph, t.palette, t.treeOptions.targets.all, t.width}
+	return noteMaker{t.itemMaker(), t.graph, t.palette, t.namespaces, t.width}
 }
 
 // each lists objects once, as they are drawn.

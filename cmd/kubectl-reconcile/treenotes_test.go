@@ -38,7 +38,7 @@ func TestNotes(t *testing.T) {
 		{"another owner", orphan(ownertree.OtherNamespace, stripped),
 			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) does not count; the garbage collector will remove the reference and keep it"}, "it has another owner"},
 		{"owner unknown", orphan(ownertree.Unknown, unknown),
-			[]string{"unknown owner: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) could not be checked; what the garbage collector will do is not known: it is not known whether its owner Deployment old exists"}, "not known is not missing"},
+			[]string{"unknown owner: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) could not be checked; what the garbage collector will do is not known"}, "not known is not missing"},
 		{"kind unknown", orphan(ownertree.UnmappableKind, ownertree.Fate{Action: ownertree.NeverCollected, Why: "it tries again"}),
 			[]string{"unknown owner: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is of a kind that is not served; it tries again"}, "the garbage collector leaves it alone"},
 		{"owner going", func(g *grove, b *ownertree.Branch, _ *objectFacts) {

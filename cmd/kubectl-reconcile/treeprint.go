@@ -21,9 +21,9 @@ func (t *tree) print() error {
 	twigs := t.twigs()
 	switch t.output {
 	case "dot":
-		return render.Dot(t.streams.Out, newDiagram(t.itemMaker(), twigs))
+		return render.Dot(t.streams.Out, newDiagram(t.itemMaker(), twigs, t.relations))
 	case "mermaid":
-		return render.Mermaid(t.streams.Out, newDiagram(t.itemMaker(), twigs))
+		return render.Mermaid(t.streams.Out, newDiagram(t.itemMaker(), twigs, t.relations))
 	}
 	if err := render.Tree(t.streams.Out, t.itemMaker().items(twigs), t.drawing()); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (t *tree) itemMaker() itemMaker {
 }
 
 func (t *tree) drawing() render.TreeOptions {
-	o := render.TreeOptions{Palette: t.palette, ASCII: t.ascii, Width: t.width, Namespaces: t.treeOptions.targets.all}
+	o := render.TreeOptions{Palette: t.palette, ASCII: t.ascii, Width: t.width, Namespaces: t.namespaces}
 	if t.output == "wide" {
 		o.More, o.Width = wideColumns, 0
 	}

@@ -107,6 +107,9 @@ type tree struct {
 	branches   []*ownertree.Branch
 	facts      factsByUID
 	incomplete []cluster.Incomplete
+	relations  []ownertree.Relation
+	// namespaces says that the namespace of an object must be told.
+	namespaces bool
 	// gone says that all that was asked for was there, and is not any more.
 	gone bool
 }
@@ -152,18 +155,40 @@ func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFa
 	if forest {
 		t.branches = t.unmarked(t.branches)
 	}
+	unrelated, err := t.relate(ctx)
+	if err != nil {
+		return err
+	}
 	nodes := nodesOf(t.branches)
 	if err := t.graph.Confirm(ctx, t.reader, nodes); err != nil {
 		return err
 	}
+	t.graph.FindElsewhere(ctx, t.reader, nodes)
+	t.namespaces = t.treeOptions.targets.all || slices.ContainsFunc(nodes, func(n *ownertree.Node) bool {
+		return n.Namespace != "" && n.Namespace != t.connection.namespace
+	})
 	facts := &factsReader{reader: t.reader, whole: t.whole(), containers: t.containers, known: known}
 	facts.read(ctx, nodes, t.graph.Nodes(), t.scope().Namespaces == nil && !t.scope().Nothing)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	t.facts = facts.facts
-	t.incomplete = cluster.SortIncomplete(slices.Concat(t.graph.Incomplete(), facts.incomplete))
+	t.incomplete = cluster.SortIncomplete(slices.Concat(t.graph.Incomplete(), unrelated, facts.incomplete))
 	return nil
+}
+
+// relate draws in what is related in other ways than by ownership, and returns what could not be read for that.
+func (t *tree) relate(ctx context.Context) ([]cluster.Incomplete, error) {
+	if !t.related {
+		return nil, nil
+	}
+	relations, missing, err := t.graph.Relate(ctx, t.reader, nodesOf(t.branches))
+	if err != nil {
+		return nil, err
+	}
+	ownertree.Related(t.branches, relations)
+	t.relations = relations
+	return missing, nil
 }
 
 // forest says whether all there is was asked for, so that nothing in particular was.

@@ -74,5 +74,5 @@ func fateText(f ownertree.Fate) string {
 		return "the garbage collector keeps it"
 	case ownertree.FateUnknown:
 	}
-	return "what the garbage collector will do is not known: " + f.Why
+	return "what the garbage collector will do is not known"
 }

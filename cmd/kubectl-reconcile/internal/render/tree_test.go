@@ -86,11 +86,17 @@ Deployment/web              InProgress
 ├─ReplicaSet (10)           Current
 └┄Service/web  selects it   Current
 `, "names and states stay"},
-		{"namespaces", []*TreeItem{{Label: "A/a", Namespace: "x", Children: []*TreeItem{{Label: "B/b"}}}}, TreeOptions{}, `
+		{"namespaces", []*TreeItem{{Label: "A/a", Namespace: "x", Children: []*TreeItem{{Label: "B/b"}, {Label: "C/c", Namespace: "y"}}}}, TreeOptions{}, `
 NAMESPACE   NAME    READY   STATUS   REASON   GEN   AGE
 x           A/a     -       -                 -     -
--           └─B/b   -       -                 -     -
+-           ├─B/b   -       -                 -     -
+y           └─C/c   -       -                 -     -
 `, "several namespaces have a column"},
+		{"no namespace", []*TreeItem{{Label: "A/a", Namespace: "x", Children: []*TreeItem{{Label: "B/b"}}}}, TreeOptions{}, `
+NAME    READY   STATUS   REASON   GEN   AGE
+A/a     -       -                 -     -
+└─B/b   -       -                 -     -
+`, "one namespace and objects without one need none"},
 		{"one namespace", []*TreeItem{{Label: "A/a", Namespace: "x"}}, TreeOptions{Namespaces: true}, `
 NAMESPACE   NAME   READY   STATUS   REASON   GEN   AGE
 x           A/a    -       -                 -     -

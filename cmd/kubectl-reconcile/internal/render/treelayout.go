@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -130,7 +131,14 @@ func (l *treeLayout) allColumns() []*column {
 }
 
 func (l *treeLayout) severalNamespaces() bool {
-	return slices.ContainsFunc(l.rows, func(r treeRow) bool { return r.item.Namespace != l.rows[0].item.Namespace })
+	one := ""
+	for _, r := range l.rows {
+		if one != "" && r.item.Namespace != "" && r.item.Namespace != one {
+			return true
+		}
+		one = cmp.Or(one, r.item.Namespace)
+	}
+	return false
 }
 
 // fit makes lines short enough for the terminal: it cuts reasons, and where that is not enough leaves out columns.
