@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -44,6 +45,7 @@ func (g *Graph) build(nodes []*Node) {
 		return compareNames(a, b)
 	})
 	g.nodes = make([]*Node, 0, len(nodes))
+	g.at, g.uids = make(map[place]*Node, len(nodes)), make(map[types.UID]*Node, len(nodes))
 	for i, n := range nodes {
 		if i+1 < len(nodes) && nodes[i+1].Kind == n.Kind && compareNames(n, nodes[i+1]) == 0 {
 			continue

@@ -32,7 +32,8 @@ type page interface {
 }
 
 // readPage reads an answer.
-func (r *Reader) readPage(in *bufio.Reader, p page) error {
+func (r *Reader) readPage(answer io.Reader, p page) error {
+	in := bufio.NewReader(answer)
 	if !startsProtobuf(in) {
 		return r.whole(in, p.readJSON)
 	}

@@ -1,9 +1,9 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,7 +79,7 @@ func (r *Reader) listMetadata(ctx context.Context, target Target, each func([]me
 	known := onceOnly{}
 	return pages(ctx, metav1.ListOptions{Limit: r.largePage}, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
 		p := partials{more: len(known) > 0, known: known, each: each}
-		err := r.stream(ctx, path, acceptPartialList, options, func(in *bufio.Reader) error {
+		err := r.stream(ctx, path, acceptPartialList, options, func(in io.Reader) error {
 			defer p.flush()
 			return r.readPage(in, &p)
 		})

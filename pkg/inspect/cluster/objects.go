@@ -1,9 +1,9 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
 	"fmt"
+	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,7 +62,7 @@ func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, 
 			}
 			return each(obj)
 		}}
-		err := r.stream(ctx, path, accept, options, func(in *bufio.Reader) error { return r.readPage(in, &p) })
+		err := r.stream(ctx, path, accept, options, func(in io.Reader) error { return r.readPage(in, &p) })
 		return p.list, err
 	})
 	return err

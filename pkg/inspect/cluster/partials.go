@@ -34,17 +34,19 @@ func (p *partials) begin(list metav1.ListMeta) {
 }
 
 func (p *partials) item(data []byte) error {
-	var object metav1.PartialObjectMetadata
-	if err := decodePartial(data, &object); err != nil {
-		return unreadable(err)
-	}
-	if p.more && !p.known.first(object.UID) {
-		return nil
-	}
 	if p.batch == nil {
 		p.batch = make([]metav1.PartialObjectMetadata, 0, batchSize)
 	}
-	if p.batch = append(p.batch, object); len(p.batch) == batchSize {
+	n := len(p.batch)
+	p.batch = append(p.batch, metav1.PartialObjectMetadata{})
+	err := decodePartial(data, &p.batch[n])
+	if err != nil || p.more && !p.known.first(p.batch[n].UID) {
+		p.batch = p.batch[:n]
+	}
+	if err != nil {
+		return unreadable(err)
+	}
+	if len(p.batch) == batchSize {
 		p.flush()
 	}
 	return nil

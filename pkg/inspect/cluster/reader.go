@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -86,7 +85,7 @@ type answer []byte
 // get asks for one object and decodes it before it lets another request begin: so the answers that are in
 // memory at a time are few.
 func (r *Reader) get(ctx context.Context, segments []string, accept string, decode func(answer) error) error {
-	return r.stream(ctx, segments, accept, nil, func(in *bufio.Reader) error { return r.whole(in, decode) })
+	return r.stream(ctx, segments, accept, nil, func(in io.Reader) error { return r.whole(in, decode) })
 }
 
 // whole decodes an answer that is not read piece by piece.

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,7 @@ import (
 
 // stream asks for one object or one page and hands the answer over as it arrives. If nothing more arrives for as long as the
 // reader is patient, that is an error.
-func (r *Reader) stream(ctx context.Context, segments []string, accept string, options *metav1.ListOptions, read func(*bufio.Reader) error) error {
+func (r *Reader) stream(ctx context.Context, segments []string, accept string, options *metav1.ListOptions, read func(io.Reader) error) error {
 	release, err := r.acquire(ctx)
 	if err != nil {
 		return err
@@ -31,7 +30,7 @@ func (r *Reader) stream(ctx context.Context, segments []string, accept string, o
 	}
 	body, err := request.Stream(ctx)
 	if err == nil {
-		err = read(bufio.NewReaderSize(&arrivals{body, timer, r.patience}, bufferSize))
+		err = read(&arrivals{body, timer, r.patience})
 		if closed := body.Close(); err == nil {
 			err = closed
 		}
@@ -41,9 +40,6 @@ func (r *Reader) stream(ctx context.Context, segments []string, accept string, o
 	}
 	return err
 }
-
-// bufferSize is in bytes.
-const bufferSize = 32 << 10
 
 // arrivals starts the timer anew whenever something arrives.
 type arrivals struct {

@@ -73,11 +73,11 @@ func firstField(message []byte) (field, error) {
 	default:
 		return field{}, fmt.Errorf("protobuf with a field of type %d", kind)
 	}
-	if size < 0 || size == 0 && (kind == wireVarint || kind == wireLength) || length > uint64(len(message)-at-size) {
+	if size < 0 || size == 0 && (kind == wireVarint || kind == wireLength) || length > uint64(len(message)-at-size) { //nolint:gosec // G115: what was read is in message
 		return field{}, errors.New("protobuf that ends within a field")
 	}
 	at += size
-	f := field{number: tag >> wireBits, whole: message[:at+int(length)]} //nolint:gosec // it is at most the length of message
+	f := field{number: tag >> wireBits, whole: message[:at+int(length)]}
 	if kind == wireLength {
 		f.value = f.whole[at:]
 	}
