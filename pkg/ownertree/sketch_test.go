@@ -2,6 +2,7 @@ package ownertree
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,8 +122,8 @@ func drawn(branches []*Branch) string {
 	}
 	var stack []level
 	push := func(branches []*Branch, depth int) {
-		for i := len(branches) - 1; i >= 0; i-- {
-			stack = append(stack, level{branches[i], depth})
+		for _, b := range slices.Backward(branches) {
+			stack = append(stack, level{b, depth})
 		}
 	}
 	push(branches, 0)

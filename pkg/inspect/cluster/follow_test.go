@@ -51,11 +51,13 @@ type watches struct {
 	opened chan *opened
 }
 
+// opened is a watch. Its handler does the writing, for nobody else may once it has returned.
 type opened struct {
 	*testing.T
-	at   string
-	w    http.ResponseWriter
-	done chan struct{}
+	at    string
+	write chan map[string]any
+	done  chan struct{} // closed by the test, to end the watch
+	ended chan struct{} // closed when it has ended
 }
 
 func (s watches) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -64,20 +66,29 @@ func (s watches) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t, _ := s.TB.(*testing.T)
-	o := &opened{T: t, at: r.URL.Query().Get("resourceVersion"), w: w, done: make(chan struct{})}
+	o := &opened{T: t, at: r.URL.Query().Get("resourceVersion"), write: make(chan map[string]any), done: make(chan struct{}), ended: make(chan struct{})}
+	defer close(o.ended)
+	w.Header().Set("Content-Type", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
 	s.opened <- o
-	select {
-	case <-o.done:
-	case <-r.Context().Done():
+	for {
+		select {
+		case event := <-o.write:
+			_ = json.NewEncoder(w).Encode(event) // the client may have gone
+			_ = http.NewResponseController(w).Flush()
+		case <-o.done:
+			return
+		case <-r.Context().Done():
+			return
+		}
 	}
 }
 
 func (o *opened) send(what string, object any) {
-	o.w.Header().Set("Content-Type", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
-	if err := json.NewEncoder(o.w).Encode(map[string]any{"type": what, "object": object}); err != nil {
-		o.Error(err)
+	select {
+	case o.write <- map[string]any{"type": what, "object": object}:
+	case <-o.ended:
+		o.Errorf("the watch has ended before %s", what)
 	}
-	_ = http.NewResponseController(o.w).Flush()
 }
 
 func (o *opened) object(what, name, version string) {

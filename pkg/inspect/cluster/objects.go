@@ -40,7 +40,8 @@ type ListOptions struct {
 }
 
 // ListObjects lists the objects of a kind in full, in pages, and hands each to each, in the server's order and once. An error
-// of each ends the list and is returned; other errors are the server's.
+// of each ends the list and is returned; other errors are the server's. The answer is read meanwhile, so each must not wait
+// for other requests of the reader.
 //
 // It is for judging status, not for showing objects: built-in kinds come by protobuf, through the Go types of client-go, and
 // so without the fields of servers newer than these. Reader.Object has them.
