@@ -1,17 +1,17 @@
 package cluster
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // isProtobuf tells by how the answer begins, which JSON cannot.
 func (a answer) isProtobuf() bool {
-	return strings.HasPrefix(string(a[:min(len(a), len(protobufPrefix))]), protobufPrefix)
+	return bytes.HasPrefix(a, []byte(protobufPrefix))
 }
 
 // partial decodes one object's metadata.

@@ -83,7 +83,8 @@ func discoveryList(ctx context.Context, client rest.Interface, path string) (*ap
 	if err != nil {
 		return nil, err
 	}
-	if is, err := discovery.ContentTypeIsGVK(contentType, apidiscovery.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")); err != nil || !is {
+	form := apidiscovery.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
+	if is, err := discovery.ContentTypeIsGVK(contentType, form); err != nil || !is {
 		return nil, nil //nolint:nilerr,nilnil // an answer of no known type is an answer in the old form
 	}
 	if err := json.Unmarshal(body, list); err != nil {
@@ -114,7 +115,7 @@ func discoverLegacy(ctx context.Context, client *discovery.DiscoveryClient) (fou
 		})
 	}
 	_ = each.Wait() // failures are kept one by one
-	all := found{groups: groups.Groups, resources: map[schema.GroupVersion]*metav1.APIResourceList{}, failed: map[schema.GroupVersion]error{}}
+	all := found{groups.Groups, map[schema.GroupVersion]*metav1.APIResourceList{}, map[schema.GroupVersion]error{}}
 	for i, gv := range versions {
 		if failures[i] != nil {
 			all.failed[gv] = failures[i]

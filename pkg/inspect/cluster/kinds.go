@@ -53,7 +53,8 @@ func (k *Kinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool, error) {
 	var found *Kind
 	for i := range k.served {
 		s := &k.served[i]
-		if s.Group != gvk.Group || gvk.Version != "" && s.Version != gvk.Version || s.Kind != gvk.Kind && strings.ToLower(s.Kind) != gvk.Kind {
+		named := s.Kind == gvk.Kind || strings.ToLower(s.Kind) == gvk.Kind
+		if !named || s.Group != gvk.Group || gvk.Version != "" && s.Version != gvk.Version {
 			continue
 		}
 		if found == nil || s.Version == found.Version { // of two resources of a kind the mapper takes the last
@@ -81,8 +82,9 @@ func (k *Kinds) list(gvk schema.GroupVersionKind) (Kind, bool) {
 		if s.Group != gvk.Group || gvk.Version != "" && s.Version != gvk.Version || item != "" && s.Kind != item {
 			continue
 		}
-		resource, _ := meta.UnsafeGuessKindToResource(s.GroupVersion().WithKind(gvk.Kind))
-		return Kind{GroupVersionKind: s.GroupVersion().WithKind(gvk.Kind), Resource: resource.Resource, Namespaced: item != "" && s.Namespaced}, true
+		kind := s.GroupVersion().WithKind(gvk.Kind)
+		resource, _ := meta.UnsafeGuessKindToResource(kind)
+		return Kind{GroupVersionKind: kind, Resource: resource.Resource, Namespaced: item != "" && s.Namespaced}, true
 	}
 	return Kind{}, false
 }
@@ -99,7 +101,9 @@ func (k *Kinds) unknown(gv schema.GroupVersion) error {
 
 // newKinds arranges what discovery found. It is the order of newDiscoveryRESTMapper of k8s.io/client-go/restmapper, and the
 // choice of versions of ServerPreferredResources of k8s.io/client-go/discovery.
-func newKinds(groups []metav1.APIGroup, resources map[schema.GroupVersion]*metav1.APIResourceList, failed map[schema.GroupVersion]error) *Kinds {
+func newKinds(
+	groups []metav1.APIGroup, resources map[schema.GroupVersion]*metav1.APIResourceList, failed map[schema.GroupVersion]error,
+) *Kinds {
 	k := &Kinds{}
 	for gv, err := range failed {
 		k.incomplete = append(k.incomplete, Incomplete{Group: gv.Group, Version: gv.Version, Reason: ReasonDiscovery, Message: err.Error()})

@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	acceptPartial     = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-	acceptPartialList = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	asPartial         = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	asPartialList     = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	acceptPartial     = "application/vnd.kubernetes.protobuf" + asPartial + ",application/json" + asPartial
+	acceptPartialList = "application/vnd.kubernetes.protobuf" + asPartialList + ",application/json" + asPartialList
 )
 
 // Metadata reads the metadata of one object, without managedFields and annotations. The error is the server's: apierrors
@@ -44,7 +46,9 @@ func objectPath(kind *Kind, namespace, name string) ([]string, error) {
 //
 // What could not be listed is returned, sorted; some pages of it may have been handed over. The error is not nil only if ctx
 // has ended.
-func (r *Reader) ListMetadata(ctx context.Context, targets []Target, each func(Target, *metav1.PartialObjectMetadata)) ([]Incomplete, error) {
+func (r *Reader) ListMetadata(
+	ctx context.Context, targets []Target, each func(Target, *metav1.PartialObjectMetadata),
+) ([]Incomplete, error) {
 	var (
 		mu      sync.Mutex
 		missing []Incomplete

@@ -62,7 +62,9 @@ func (k *Kinds) ResolveAll(arg string) ([]Kind, error) {
 }
 
 // first returns the first kind served that has the wanted name.
-func (k *Kinds) first(want schema.GroupVersionResource, names func(*Kind) []string, sameGroup func(group, want string) bool) (Kind, bool) {
+func (k *Kinds) first(
+	want schema.GroupVersionResource, names func(*Kind) []string, sameGroup func(group, want string) bool,
+) (Kind, bool) {
 	for i := range k.served {
 		s := &k.served[i]
 		if want.Version != "" && s.Version != want.Version || want.Group != "" && !sameGroup(s.Group, want.Group) {
