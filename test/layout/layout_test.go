@@ -30,7 +30,8 @@ var rules = map[string][]string{
 	"pkg/runlocal/tap":                      {"pkg/inspect", "pkg/runlocal/trace"},
 	"pkg/runlocal/trace":                    {"pkg/inspect"},
 	"cmd/kubectl-reconcile/internal/render": {"pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal/trace"},
-	"cmd/kubectl-reconcile":                 {"cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/trace"},
+	"cmd/kubectl-reconcile/internal/heap":   {},
+	"cmd/kubectl-reconcile":                 {"cmd/kubectl-reconcile/internal/heap", "cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/trace"},
 }
 
 // terminal are packages that only cmd may import: data comes out of pkg, text is made in cmd.

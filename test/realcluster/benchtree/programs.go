@@ -76,7 +76,7 @@ func unpack(from, to string) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // it is only read
+	defer in.Close()                                                      //nolint:errcheck // it is only read
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700) //nolint:gosec // G302: it is a program
 	if err != nil {
 		return err
