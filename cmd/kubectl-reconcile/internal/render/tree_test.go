@@ -59,24 +59,33 @@ Deployment/web                    2/3    InProgress  2 of 3 updated pods availab
 |-ReplicaSet (10)                 0/0    Current     scaled to 0                            -    -
 \.Service/web  selects it         -      Current                                            -    -
 `, "\\", "`"), "not a letter beyond ASCII, not even where a reason is cut"},
-		{"80 cells", []*TreeItem{rollout()}, TreeOptions{Width: 80}, `
-NAME                        READY  STATUS      REASON                   GEN  AGE
-Deployment/web              2/3    InProgress  2 of 3 updated pods av…  3/4  12m
-├─ReplicaSet/web-7d4b9c  ◀  2/3    InProgress  ImagePullBackOff on we…  2    3m
-│ ├─Pod/web-7d4b9c-x1       0/1    Failed      ImagePullBackOff: ngin…  1    3m
-│ └─Pod (2)                 2/2    Current                              1    3m
-├─ReplicaSet (10)           0/0    Current     scaled to 0              -    -
-└┄Service/web  selects it   -      Current                              -    -
+		{"90 cells", []*TreeItem{rollout()}, TreeOptions{Width: 90}, `
+NAME                        READY  STATUS      REASON                             GEN  AGE
+Deployment/web              2/3    InProgress  2 of 3 updated pods available: I…  3/4  12m
+├─ReplicaSet/web-7d4b9c  ◀  2/3    InProgress  ImagePullBackOff on web-7d4b9c-x1  2    3m
+│ ├─Pod/web-7d4b9c-x1       0/1    Failed      ImagePullBackOff: nginx:nope       1    3m
+│ └─Pod (2)                 2/2    Current                                        1    3m
+├─ReplicaSet (10)           0/0    Current     scaled to 0                        -    -
+└┄Service/web  selects it   -      Current                                        -    -
 `, "columns move together, and reasons alone are cut"},
+		{"80 cells", []*TreeItem{rollout()}, TreeOptions{Width: 80}, `
+NAME                        READY  STATUS      REASON                        GEN
+Deployment/web              2/3    InProgress  2 of 3 updated pods availab…  3/4
+├─ReplicaSet/web-7d4b9c  ◀  2/3    InProgress  ImagePullBackOff on web-7d4…  2
+│ ├─Pod/web-7d4b9c-x1       0/1    Failed      ImagePullBackOff: nginx:nope  1
+│ └─Pod (2)                 2/2    Current                                   1
+├─ReplicaSet (10)           0/0    Current     scaled to 0                   -
+└┄Service/web  selects it   -      Current                                   -
+`, "columns go that say least, before a reason is too short to be a good one"},
 		{"60 cells", []*TreeItem{rollout()}, TreeOptions{Width: 60}, `
-NAME                        READY  STATUS      REASON
-Deployment/web              2/3    InProgress  2 of 3 updat…
-├─ReplicaSet/web-7d4b9c  ◀  2/3    InProgress  ImagePullBac…
-│ ├─Pod/web-7d4b9c-x1       0/1    Failed      ImagePullBac…
-│ └─Pod (2)                 2/2    Current
-├─ReplicaSet (10)           0/0    Current     scaled to 0
-└┄Service/web  selects it   -      Current
-`, "columns go that say least, before a reason is too short to be one"},
+NAME                        STATUS      REASON
+Deployment/web              InProgress  2 of 3 updated pods…
+├─ReplicaSet/web-7d4b9c  ◀  InProgress  ImagePullBackOff on…
+│ ├─Pod/web-7d4b9c-x1       Failed      ImagePullBackOff: n…
+│ └─Pod (2)                 Current
+├─ReplicaSet (10)           Current     scaled to 0
+└┄Service/web  selects it   Current
+`, "without those, a short reason is better than none"},
 		{"40 cells", []*TreeItem{rollout()}, TreeOptions{Width: 40}, `
 NAME                        STATUS
 Deployment/web              InProgress
@@ -110,10 +119,10 @@ B (2)   -       -                 -     -     -             -
 NAMESPACE   NAME             READY   STATUS   REASON   GEN   AGE
 n^[         A/a^[[31m  n⏎            s�       r�r      ⏎     �
 `, "no text commands the terminal"},
-		{"wide letters", []*TreeItem{{Label: "A/日本", Status: "ok", Reason: "理由理由理由理由理由", Children: []*TreeItem{{Label: "B/b", Status: "ok"}}}}, TreeOptions{Width: 50}, `
-NAME    READY  STATUS  REASON             GEN  AGE
-A/日本  -      ok      理由理由理由理由…  -    -
-└─B/b   -      ok                         -    -
+		{"wide letters", []*TreeItem{{Label: "A/日本", Status: "ok", Reason: strings.Repeat("理由", 10), Children: []*TreeItem{{Label: "B/b", Status: "ok"}}}}, TreeOptions{Width: 50}, `
+NAME    READY  STATUS  REASON
+A/日本  -      ok      理由理由理由理由理由理由理…
+└─B/b   -      ok
 `, "letters of two cells are measured and cut as such"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -139,9 +148,9 @@ func TestTreeIsAsNarrowAsItsNames(t *testing.T) {
 	lines := TreeLines([]*TreeItem{{Label: "Deployment/a-name-longer-than-the-terminal-is-wide", Namespace: "a", Status: "Current", Reason: "fine"}, {Label: "B/b", Namespace: "b"}}, TreeOptions{Width: 20})
 	want := []string{
 		"NAME                                            STATUS",
-		"Deployment/a-name-longer-than-the-terminal-is-wide  Current",
+		"Deployment/a-name-longer-than-the-terminal-is-wide Current",
 	}
-	want[0] = "NAME" + strings.Repeat(" ", len("Deployment/a-name-longer-than-the-terminal-is-wide")-2) + "STATUS"
+	want[0] = "NAME" + strings.Repeat(" ", len("Deployment/a-name-longer-than-the-terminal-is-wide")-3) + "STATUS"
 	if diff := cmp.Diff(want, lines[:2]); diff != "" {
 		t.Errorf("a name is never cut, whatever the terminal (-want +got):\n%s", diff)
 	}
@@ -156,7 +165,7 @@ func TestTreeColours(t *testing.T) {
 			t.Errorf("colours move the text:\n%s\n%s", plain[i], got)
 		}
 	}
-	for _, want := range []string{p.Dim("│ ├─"), p.Change("InProgress"), p.Trouble("Failed"), p.Trouble("ImagePullBackOff: ngin…"), p.Change("3/4"), p.Strong("◀"), p.Dim("  selects it")} {
+	for _, want := range []string{p.Dim("│ ├─"), p.Change("InProgress"), p.Trouble("Failed"), p.Trouble("ImagePullBackOff: nginx:nope"), p.Change("3/4"), p.Strong("◀"), p.Dim("  selects it")} {
 		if !strings.Contains(strings.Join(lines, "\n"), want) {
 			t.Errorf("%q is not there in:\n%q", want, lines)
 		}

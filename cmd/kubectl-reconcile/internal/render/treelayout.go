@@ -13,10 +13,15 @@ import (
 const (
 	columnGap = "   "
 	narrowGap = 2
+	leastGap  = 1
 )
 
-// leastReason is the number of cells that reasons keep on a narrow terminal; other columns go first.
-const leastReason = 12
+// The cells that reasons keep on a narrow terminal: columns that say less go before they have fewer than goodReason, and they
+// themselves before they have fewer than leastReason.
+const (
+	goodReason  = 24
+	leastReason = 12
+)
 
 // cell is a text of a table: what is measured, and what is written.
 type cell struct{ plain, painted string }
@@ -147,19 +152,31 @@ func (l *treeLayout) fit() {
 		return
 	}
 	l.gap = narrowGap
-	for l.total() > l.Width {
-		free := slices.IndexFunc(l.columns, func(c *column) bool { return c.free })
-		if free >= 0 {
-			c := l.columns[free]
-			if room := c.width - (l.total() - l.Width); room >= min(leastReason, c.width) {
-				c.width = room
-				return
-			}
-		}
+	for l.total() > l.Width && !l.cutReasons() {
 		if !l.dropOne() {
+			l.gap = leastGap
 			return
 		}
 	}
+}
+
+// cutReasons makes lines short enough by cutting reasons, if those still say something then.
+func (l *treeLayout) cutReasons() bool {
+	i := slices.IndexFunc(l.columns, func(c *column) bool { return c.free })
+	if i < 0 {
+		return false
+	}
+	reason := l.columns[i]
+	least := goodReason
+	if !slices.ContainsFunc(l.columns, func(c *column) bool { return c.rank > 0 && c.rank < reason.rank }) {
+		least = leastReason
+	}
+	room := reason.width - (l.total() - l.Width)
+	if room < min(least, reason.width) {
+		return false
+	}
+	reason.width = room
+	return true
 }
 
 // dropOne leaves out the column that is missed least; false if all must stay.

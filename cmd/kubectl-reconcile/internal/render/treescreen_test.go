@@ -1,0 +1,94 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// terminal is as much of a terminal as a TreeScreen needs: it keeps the lines, and where the cursor is.
+type terminal struct {
+	lines  []string
+	row    int
+	hidden bool
+}
+
+// Write understands what TreeScreen writes, and nothing else.
+func (t *terminal) Write(p []byte) (int, error) {
+	for s := string(p); s != ""; {
+		rest, err := t.one(s)
+		if err != nil {
+			return 0, err
+		}
+		s = rest
+	}
+	return len(p), nil
+}
+
+func (t *terminal) one(s string) (string, error) {
+	for sequence, do := range map[string]func(){
+		hideCursor: func() { t.hidden = true }, showCursor: func() { t.hidden = false },
+		holdPicture: func() {}, showPicture: func() {}, "\r": func() {}, resetColour: func() {},
+		eraseAll: func() { t.lines, t.row = nil, 0 }, eraseBelow: func() { t.lines = t.lines[:t.row] },
+	} {
+		if rest, ok := strings.CutPrefix(s, sequence); ok {
+			do()
+			return rest, nil
+		}
+	}
+	var up int
+	if n, _ := fmt.Sscanf(s, "\x1b[%dA", &up); n == 1 {
+		t.row -= up
+		if t.row < 0 {
+			return "", errors.New("above the first line")
+		}
+		return s[strings.IndexByte(s, 'A')+1:], nil
+	}
+	line, rest, ok := strings.Cut(s, eraseLine+"\r\n")
+	if !ok {
+		return "", fmt.Errorf("not understood: %q", s)
+	}
+	t.lines = append(t.lines[:t.row], append([]string{line}, t.lines[min(t.row+1, len(t.lines)):]...)...)
+	t.row++
+	return rest, nil
+}
+
+func TestTreeScreen(t *testing.T) {
+	width, height := 10, 5
+	shown := &terminal{}
+	screen := NewTreeScreen(shown)
+	screen.size = func() (int, int) { return width, height }
+	for _, tt := range []struct {
+		lines         []string
+		width, height int
+		want          []string
+		reason        string
+	}{
+		{[]string{"one", "two"}, 10, 5, []string{"one", "two"}, "the first picture"},
+		{[]string{"one", "2", "three"}, 10, 5, []string{"one", "2", "three"}, "the next in its place, with nothing left of it"},
+		{[]string{"one"}, 10, 5, []string{"one"}, "fewer lines"},
+		{nil, 10, 5, nil, "none"},
+		{[]string{"1", "2", "3", "4"}, 10, 5, []string{"1", "2", "3", "4"}, "as many as there is room for"},
+		{[]string{"1", "2", "3", "4", "5"}, 30, 5, []string{"1", "2", "3", "... and 2 more lines"}, "too many: how many is said; the terminal has changed its size"},
+		{[]string{"日本日本日本", "a\x1b[31mbcdefghijk\x1b[0m"}, 7, 5, []string{"日本日" + resetColour, "a\x1b[31mbcdefg" + resetColour}, "too wide: cut by cells, colours are none"},
+	} {
+		width, height = tt.width, tt.height
+		if err := screen.Show(tt.lines); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Join(shown.lines, "\n") != strings.Join(tt.want, "\n") || !shown.hidden {
+			t.Errorf("%s: %q, want %q", tt.reason, shown.lines, tt.want)
+		}
+	}
+	if err := screen.Close(); err != nil || shown.hidden {
+		t.Errorf("the cursor is not given back (%v)", err)
+	}
+	if err := NewTreeScreen(&brokenWriter{3}).Show([]string{"line"}); !errors.Is(err, errBroken) {
+		t.Errorf("the terminal is gone, and yet: %v", err)
+	}
+	if got := NewTreeScreen(&bytes.Buffer{}).Width(); got != usualWidth {
+		t.Errorf("what is no terminal is %d wide", got)
+	}
+}
