@@ -144,22 +144,19 @@ func statusless(kind *cluster.Kind) bool {
 	return !kind.HasStatus && scheme.Scheme.Recognizes(kind.GroupVersionKind) && kind.Kind != "Event" && kind.Kind != "EndpointSlice"
 }
 
+// Objects of a list are judged by so many goroutines while the next arrive, of which so many may wait.
+const (
+	judges  = 2
+	waiting = 256
+)
+
 // readTarget lists the target if that is cheaper than to read the objects one by one.
 func (r *factsReader) readTarget(ctx context.Context, target cluster.Target, t *factsTarget) {
 	if len(t.wanted) == 1 || len(t.wanted)*worthListing < t.there || !target.Kind.Can("list") {
 		r.readEach(ctx, t.wanted)
 		return
 	}
-	wanted := make(map[types.UID]*ownertree.Node, len(t.wanted))
-	for _, n := range t.wanted {
-		wanted[n.UID] = n
-	}
-	err := r.reader.ListObjects(ctx, target, cluster.ListOptions{Whole: r.whole}, func(obj *unstructured.Unstructured) error {
-		if n := wanted[obj.GetUID()]; n != nil {
-			r.keep(n, obj)
-		}
-		return nil
-	})
+	err := r.readList(ctx, target, t.wanted)
 	switch {
 	case err == nil:
 		r.lost(t.wanted)
@@ -169,6 +166,32 @@ func (r *factsReader) readTarget(ctx context.Context, target cluster.Target, t *
 	default:
 		r.failed(&target.Kind, target.Namespace, err)
 	}
+}
+
+// readList lists the target and keeps what is wanted of it.
+func (r *factsReader) readList(ctx context.Context, target cluster.Target, nodes []*ownertree.Node) error {
+	wanted := make(map[types.UID]*ownertree.Node, len(nodes))
+	for _, n := range nodes {
+		wanted[n.UID] = n
+	}
+	arrived := make(chan *unstructured.Unstructured, waiting)
+	var judging sync.WaitGroup
+	for range judges {
+		judging.Go(func() {
+			for obj := range arrived {
+				r.keep(wanted[obj.GetUID()], obj)
+			}
+		})
+	}
+	err := r.reader.ListObjects(ctx, target, cluster.ListOptions{Whole: r.whole}, func(obj *unstructured.Unstructured) error {
+		if wanted[obj.GetUID()] != nil {
+			arrived <- obj
+		}
+		return nil
+	})
+	close(arrived)
+	judging.Wait()
+	return err
 }
 
 // readEach reads objects one by one; the reader bounds how many at a time.
