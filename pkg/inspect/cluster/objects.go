@@ -57,7 +57,7 @@ func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, 
 	known := onceOnly{}
 	options := metav1.ListOptions{Limit: limit, LabelSelector: o.Labels, FieldSelector: o.Fields}
 	_, err = pages(ctx, options, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
-		p := objectPage{kind: target.Kind, whole: o.Whole, each: func(obj *unstructured.Unstructured) error {
+		p := objectPage{kind: target.Kind, whole: o.Whole, bulk: bulkOf(target.Kind.GroupVersionKind), each: func(obj *unstructured.Unstructured) error {
 			if !known.first(obj.GetUID()) {
 				return nil
 			}
@@ -76,6 +76,8 @@ type objectPage struct {
 	whole bool
 	each  func(*unstructured.Unstructured) error
 	list  metav1.ListMeta
+	bulk  bulk
+	kept  []byte // of an object
 }
 
 func (p *objectPage) begin(list metav1.ListMeta) { p.list = list }
@@ -106,6 +108,12 @@ func (p *objectPage) item(data []byte) error {
 	decoder, ok := item.(interface{ Unmarshal(message []byte) error })
 	if !ok {
 		return unreadable(fmt.Errorf("%T has no protobuf", item))
+	}
+	if !p.whole {
+		if p.kept, err = prune(p.kept[:0], data, p.bulk); err != nil {
+			return unreadable(err)
+		}
+		data = p.kept
 	}
 	if err := decoder.Unmarshal(data); err != nil {
 		return unreadable(err)

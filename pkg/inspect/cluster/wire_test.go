@@ -150,7 +150,7 @@ func FuzzAnswer(f *testing.F) {
 		_ = a.partial(&one)
 		_, _ = streamed(body)
 		for _, kind := range []Kind{pods, widgets} {
-			p := objectPage{kind: kind, each: func(obj *unstructured.Unstructured) error {
+			p := objectPage{kind: kind, bulk: bulkOf(kind.GroupVersionKind), each: func(obj *unstructured.Unstructured) error {
 				_ = obj.GetName()
 				return nil
 			}}

@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"encoding/binary"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// bulk says which fields of a message to leave out before it is decoded, by their numbers: with nil all of the field, else what
+// the bulk says of the message that it holds.
+type bulk map[uint64]bulk
+
+// prune appends to kept what bulk leaves of the message.
+func prune(kept, message []byte, b bulk) ([]byte, error) {
+	err := fields(message, func(f field) error {
+		inner, known := b[f.number]
+		switch {
+		case !known:
+			kept = append(kept, f.whole...)
+		case len(inner) > 0 && f.value != nil:
+			content, err := prune(nil, f.value, inner)
+			if err != nil {
+				return err
+			}
+			kept = binary.AppendUvarint(kept, f.number<<wireBits|wireLength)
+			kept = binary.AppendUvarint(kept, uint64(len(content)))
+			kept = append(kept, content...)
+		}
+		return nil
+	})
+	return kept, err
+}
+
+// bulkOf is what trimTyped would drop of an object of the kind once it is decoded, or most of it: decoding it is most of the
+// work. Numbers are from the generated.proto files of k8s.io/api.
+func bulkOf(kind schema.GroupVersionKind) bulk {
+	const metadata, spec = 1, 2
+	whole := bulk{metadata: {fieldOfManagedFields: nil}}
+	switch kind.GroupVersion().String() + " " + kind.Kind {
+	case "v1 Pod":
+		whole[spec] = podBulk()
+	case "v1 ConfigMap":
+		whole[2], whole[3] = nil, nil // data, binaryData
+	case "v1 Secret", "apps/v1 ControllerRevision":
+		whole[2] = nil // data
+	case "v1 ReplicationController", "apps/v1 Deployment", "apps/v1 ReplicaSet", "apps/v1 StatefulSet":
+		whole[spec] = bulk{3: nil} // template
+	case "apps/v1 DaemonSet":
+		whole[spec] = bulk{2: nil} // template
+	case "batch/v1 Job":
+		whole[spec] = bulk{6: nil} // template
+	case "batch/v1 CronJob":
+		whole[spec] = bulk{5: {spec: {6: nil}}} // jobTemplate.spec.template
+	}
+	return whole
+}
+
+// podBulk is of a PodSpec.
+func podBulk() bulk {
+	const volumes, containers, initContainers, affinity, tolerations, spread, ephemeralContainers = 1, 2, 20, 18, 22, 33, 34
+	container := bulk{}
+	for number := uint64(3); number <= 25; number++ { // all but name and image
+		if number != 24 { // restartPolicy
+			container[number] = nil
+		}
+	}
+	return bulk{
+		volumes: nil, affinity: nil, tolerations: nil, spread: nil,
+		containers: container, initContainers: container, ephemeralContainers: {1: container},
+	}
+}
