@@ -80,9 +80,9 @@ func (s objectState) text() string {
 func (s objectState) changes(after objectState) string {
 	var out strings.Builder
 	part := func(name, before, now string) {
-		switch {
-		case before == now:
-		case before == "":
+		switch before {
+		case now:
+		case "":
 			out.WriteString("  " + name + now)
 		default:
 			out.WriteString("  " + name + before + " -> " + cmp.Or(now, "-"))

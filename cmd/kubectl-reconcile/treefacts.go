@@ -216,7 +216,7 @@ func (r *factsReader) readEach(ctx context.Context, nodes []*ownertree.Node) {
 // keep keeps what a tree shows of an object.
 func (r *factsReader) keep(n *ownertree.Node, obj *unstructured.Unstructured) {
 	facts := &objectFacts{Report: inspect.Inspect(obj, nil)}
-	facts.Status = facts.Status.ForKind(n.Kind.HasStatus)
+	facts.Status = facts.ForKind(n.Kind.HasStatus)
 	if w, ok := inspect.LastWriter(obj); ok && r.whole {
 		facts.writer = &w
 	}
@@ -267,8 +267,8 @@ func nodesOf(branches []*ownertree.Branch) []*ownertree.Node {
 			seen[b.Node] = true
 			out = append(out, b.Node)
 		}
-		for i := len(b.Children) - 1; i >= 0; i-- {
-			stack = append(stack, b.Children[i])
+		for _, child := range slices.Backward(b.Children) {
+			stack = append(stack, child)
 		}
 	}
 	return out
