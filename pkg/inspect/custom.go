@@ -156,7 +156,7 @@ func builtIn(group string) bool {
 	name, ok := strings.CutSuffix(group, ".k8s.io")
 	switch name {
 	case "admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization", "certificates",
-		"coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver", "networking", "node",
+		"coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver", "lifecycle", "networking", "node",
 		"rbac.authorization", "resource", "scheduling", "storage", "storagemigration", "metrics":
 		return ok
 	}

@@ -48,12 +48,15 @@ func (p *Polarities) of(group, kind, condition string) (polarity Polarity, guess
 // conditionTable is of the conditions of a kind, or of a family of kinds.
 type conditionTable map[string]Polarity
 
-// table makes one of names with blanks between them.
+// table makes one of names with blanks between them, each of which is there once.
 func table(positive, negative, neutral string) conditionTable {
 	t := conditionTable{}
-	for polarity, names := range map[Polarity]string{Positive: positive, Negative: negative, Neutral: neutral} {
-		for name := range strings.FieldsSeq(names) {
-			t[name] = polarity
+	for _, list := range []struct {
+		polarity Polarity
+		names    string
+	}{{Positive, positive}, {Negative, negative}, {Neutral, neutral}} {
+		for name := range strings.FieldsSeq(list.names) {
+			t[name] = list.polarity
 		}
 	}
 	return t

@@ -5,7 +5,11 @@ package inspect
 var builtInPolarities = map[string]conditionTable{
 	"/Namespace": table("", "NamespaceContentRemaining NamespaceDeletionContentFailure NamespaceDeletionDiscoveryFailure "+
 		"NamespaceDeletionGroupVersionParsingFailure NamespaceFinalizersRemaining", ""),
-	"/Node": table("Ready", "DiskPressure MemoryPressure NetworkUnavailable PIDPressure",
+	// The problems after the kubelet's own are of kubernetes/node-problem-detector, config/*.json.
+	"/Node": table("Ready", "DiskPressure MemoryPressure NetworkUnavailable PIDPressure "+
+		"ContainerRuntimeUnhealthy CorruptDockerOverlay2 CperHardwareErrorFatal DiskBadBlock FrequentContainerdRestart "+
+		"FrequentDockerRestart FrequentKubeletRestart FrequentUnregisterNetDevice KernelDeadlock KubeProxyUnhealthy "+
+		"KubeletUnhealthy NTPProblem ReadonlyFilesystem XfsShutdown",
 		"DrainInProgress Drained GracefulNodeShutdownInProgress MaintenanceInProgress MaintenancePlanned"),
 	"/PersistentVolumeClaim": table("", "ControllerResizeError ModifyVolumeError NodeResizeError",
 		"FileSystemResizePending ModifyingVolume Resizing Unused"),
@@ -15,56 +19,21 @@ var builtInPolarities = map[string]conditionTable{
 	"/Service":                            table("", "LoadBalancerPortsError", ""),
 	"apps/Deployment":                     table("Available Progressing", "ReplicaFailure", ""),
 	"apps/ReplicaSet":                     table("", "ReplicaFailure", ""),
-	"apps/StatefulSet":                    table("Progressing", "", ""),
+	"apps/StatefulSet":                    table("", "", "Progressing"), // False is how it says that pods were recreated
 	"autoscaling/HorizontalPodAutoscaler": table("AbleToScale ScalingActive", "", "ScaledToZero ScalingLimited"),
 	"batch/Job":                           table("", "Failed FailureTarget", "Complete SuccessCriteriaMet Suspended"),
 	"policy/PodDisruptionBudget":          table("", "", "DisruptionAllowed"), // False is how a budget says that it holds
 
 	"apiextensions.k8s.io/CustomResourceDefinition": table("Established KubernetesAPIApprovalPolicyConformant NamesAccepted",
 		"NonStructuralSchema", "StorageMigrating Terminating"),
-	"apiregistration.k8s.io/APIService":                       table("Available", "", ""),
-	"certificates.k8s.io/CertificateSigningRequest":           table("Approved", "Denied Failed", ""),
-	"flowcontrol.apiserver.k8s.io/FlowSchema":                 table("", "Dangling", ""),
-	"flowcontrol.apiserver.k8s.io/PriorityLevelConfiguration": table("ConcurrencyShared", "", ""),
-	"networking.k8s.io/ServiceCIDR":                           table("Ready", "", ""),
-	"resource.k8s.io/DeviceTaintRule":                         table("", "", "EvictionInProgress"),
-	"storagemigration.k8s.io/StorageVersionMigration":         table("", "Failed", "Running Succeeded"),
-	"internal.apiserver.k8s.io/StorageVersion":                table("", "", "AllEncodingVersionsEqual"),
-}
-
-// polarityFamilies are projects whose custom resources are met often, as their API types document them. Those of one kind
-// come before those of the group that the kind is in.
-var polarityFamilies = []polarityFamily{
-	{"Rollout", []string{"argoproj.io"}, table("Available Progressing", "InvalidSpec ReplicaFailure", "Completed Healthy Paused")},
-	{"Workflow", []string{"argoproj.io"}, table("", "ArtifactGCError MetricsError SpecError SpecWarning", "Completed PodRunning")},
-	{"ApplicationSet", []string{"argoproj.io"}, table("ParametersGenerated ResourcesUpToDate", "ErrorOccurred", "RolloutProgressing")},
-	{"", []string{"argoproj.io"}, table("DependenciesProvided Deployed SourcesProvided TriggersProvided", "", "")},
-	{"", []string{"cert-manager.io"}, table("Approved Ready", "Denied InvalidRequest", "Issuing")},
-	{"", []string{"cluster.x-k8s.io"}, table(
-		"Available BootstrapReady BootstrapConfigReady CertificatesAvailable ControlPlaneAvailable ControlPlaneInitialized "+
-			"ControlPlaneReady EtcdClusterHealthy HealthCheckSucceeded InfrastructureReady MachinesReady MachinesUpToDate "+
-			"NodeHealthy NodeReady Ready RemoteConnectionProbe TopologyReconciled UpToDate WorkersAvailable",
-		"", "Deleting Paused Remediating RollingOut ScalingDown ScalingUp Updating")},
-	{"ClusterOperator", []string{"config.openshift.io"}, table(
-		"Available", "Degraded", "EvaluationConditionsDetected Progressing Upgradeable")},
-	{"ClusterVersion", []string{"config.openshift.io"}, table(
-		"Available ReleaseAccepted RetrievedUpdates", "Failing Invalid", "ImplicitlyEnabledCapabilities Progressing Upgradeable")},
-	{"", []string{"crossplane.io", "upbound.io"}, table(
-		"Established Healthy Installed LastAsyncOperation Offered Ready Responsive Synced TypesInstalled ValidPipeline Verified",
-		"", "AsyncOperation")},
-	{"", []string{"fluxcd.controlplane.io", "toolkit.fluxcd.io"}, table(
-		"ArtifactInStorage Healthy Ready Released SourceVerified TestSuccess",
-		"ArtifactOutdated BuildFailed FetchFailed IncludeUnavailable Remediated Stalled StorageOperationFailed", "Reconciling")},
-	{"", []string{"gateway.networking.k8s.io"}, table(
-		"Accepted Programmed Ready ResolvedRefs", "Conflicted OverlappingTLSConfig PartiallyInvalid", "")},
-	{"", []string{"karpenter.k8s.aws", "karpenter.sh"}, table(
-		"ConsistentStateFound Initialized Launched Ready Registered", "",
-		"Consolidatable DisruptionReason Drained Drifted Empty Expired InstanceTerminating VolumesDetached")},
-	{"", []string{"keda.sh"}, table("Ready", "Fallback", "Active Paused")},
-	{"", []string{"knative.dev"}, table(
-		"Addressable AllTrafficAssigned CertificateProvisioned ConfigurationsReady ContainerHealthy Deployed IngressReady "+
-			"LoadBalancerReady NetworkConfigured Ready ResourcesAvailable Resolved RoutesReady SinkProvided", "", "Active")},
-	{"", []string{"kueue.x-k8s.io"}, table(
-		"Active", "", "Admitted Deactivated Evicted Finished PodsReady Preempted QuotaReserved Requeued")},
-	{"", []string{"tekton.dev"}, table("Ready Succeeded", "", "")},
+	"apiregistration.k8s.io/APIService":               table("Available", "", ""),
+	"certificates.k8s.io/CertificateSigningRequest":   table("Approved", "Denied Failed", ""),
+	"flowcontrol.apiserver.k8s.io/FlowSchema":         table("", "Dangling", ""),
+	"internal.apiserver.k8s.io/StorageVersion":        table("", "", "AllEncodingVersionsEqual"),
+	"lifecycle.k8s.io/EvictionRequest":                table("", "Failed", "TargetEvicted"),
+	"networking.k8s.io/ServiceCIDR":                   table("Ready", "", ""),
+	"resource.k8s.io/DeviceTaintRule":                 table("", "", "EvictionInProgress"),
+	"resource.k8s.io/ResourcePoolStatusRequest":       table("", "Failed", "Complete"),
+	"scheduling.k8s.io/PodGroup":                      table("PodGroupInitiallyScheduled", "DisruptionTarget", ""),
+	"storagemigration.k8s.io/StorageVersionMigration": table("", "Failed", "Running Succeeded"),
 }

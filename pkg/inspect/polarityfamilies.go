@@ -1,0 +1,151 @@
+package inspect
+
+// polarityFamilies are projects whose custom resources are met often. The comment of each names the files of the project
+// that it mirrors: what is not there is not here, and its polarity is guessed by its name. Families of one kind come
+// before those of the group that the kind is in.
+var polarityFamilies = []polarityFamily{
+	// argoproj/argo-rollouts: pkg/apis/rollouts/v1alpha1/types.go, experiment_types.go
+	{"Rollout", []string{"argoproj.io"}, table("Available Progressing", "InvalidSpec ReplicaFailure", "Completed Healthy Paused")},
+	{"Experiment", []string{"argoproj.io"}, table("Progressing", "InvalidSpec ReplicaFailure", "Completed Running")},
+	// argoproj/argo-workflows: pkg/apis/workflow/v1alpha1/workflow_types.go, cron_workflow_types.go
+	{"Workflow", []string{"argoproj.io"}, table("", "ArtifactGCError MetricsError SpecError SpecWarning", "Completed PodRunning")},
+	{"CronWorkflow", []string{"argoproj.io"}, table("", "SpecError SubmissionError", "")},
+	// argoproj/argo-cd: pkg/apis/application/v1alpha1/types.go, applicationset_types.go
+	{"Application", []string{"argoproj.io"}, table("",
+		"ComparisonError DeletionError ExcludedResourceWarning InvalidSpecError OrphanedResourceWarning "+
+			"RepeatedResourceWarning SharedResourceWarning SyncError UnknownError", "")},
+	{"ApplicationSet", []string{"argoproj.io"}, table(
+		"ParametersGenerated ResourcesUpToDate", "ErrorOccurred InvalidRolloutConfig", "RolloutProgressing")},
+	// argoproj/argo-events: pkg/apis/events/v1alpha1/{eventbus,eventsource,sensor,status}_types.go
+	{"", []string{"argoproj.io"}, table(
+		"Configured DependenciesProvided Deployed Ready SourcesProvided TriggersProvided", "", "")},
+
+	// aws-controllers-k8s/runtime: apis/core/v1alpha1/conditions.go
+	{"", []string{"services.k8s.aws"}, table(
+		"ACK.Adopted ACK.IAMRoleSelected ACK.ReferencesResolved ACK.ResourceSynced Ready", "ACK.Recoverable ACK.Terminal",
+		"ACK.Advisory ACK.LateInitialized")},
+
+	// cert-manager/trust-manager: pkg/apis/trust/v1alpha1/types_bundle.go
+	{"", []string{"trust.cert-manager.io", "trust-manager.io"}, table("Synced", "", "Deprecated Migrated")},
+	// cert-manager/cert-manager: pkg/apis/certmanager/v1/types_{certificate,certificaterequest,issuer}.go
+	{"", []string{"cert-manager.io"}, table("Approved Ready", "Denied InvalidRequest", "Issuing")},
+
+	// cloudnative-pg/cloudnative-pg: api/v1/cluster_types.go
+	{"Cluster", []string{"postgresql.cnpg.io"}, table(
+		"ConsistentSystemID ContinuousArchiving Initialized LastBackupSucceeded Ready SyncReplicationTopologySatisfied", "", "")},
+
+	// kubernetes-sigs/cluster-api: api/core/v1beta2/*_types.go, condition_consts.go, v1beta1_condition_consts.go, and the
+	// same of api/{addons,bootstrap/kubeadm,controlplane/kubeadm,runtime}. What is not up to date is on its way, or is meant
+	// to be left as it is.
+	{"", []string{"cluster.x-k8s.io"}, table(
+		"APIServerPodHealthy Available BootstrapConfigReady BootstrapReady CertificatesAvailable ControlPlaneAvailable "+
+			"ControlPlaneComponentsHealthy ControlPlaneInitialized ControlPlaneMachinesReady ControlPlaneReady "+
+			"ControllerManagerPodHealthy DataSecretAvailable Discovered DrainingSucceeded EtcdClusterHealthy "+
+			"EtcdMemberHealthy EtcdPodHealthy ExternalRemediationRequestAvailable ExternalRemediationTemplateAvailable "+
+			"HealthCheckSucceeded InfrastructureReady Initialized MachineSetReady MachinesCreated MachinesReady "+
+			"NodeHealthy NodeReady OwnerRemediated PreDrainDeleteHookSucceeded PreTerminateDeleteHookSucceeded Ready "+
+			"RefVersionsUpToDate RemediationAllowed RemoteConnectionProbe ReplicasReady ResourcesApplied "+
+			"SchedulerPodHealthy TopologyReconciled VariablesReady VariablesReconciled VolumeDetachSucceeded "+
+			"WorkerMachinesReady WorkersAvailable",
+		"",
+		"ControlPlaneMachinesUpToDate Deleting ExternallyRemediated MachinesSpecUpToDate MachinesUpToDate Paused Remediating "+
+			"Resized RollingOut ScalingDown ScalingUp UpToDate Updating WorkerMachinesUpToDate")},
+
+	// openshift/api: config/v1/types_cluster_operator.go
+	{"ClusterOperator", []string{"config.openshift.io"}, table(
+		"Available", "Degraded", "EvaluationConditionsDetected Progressing Upgradeable")},
+	// openshift/api: config/v1/types_cluster_version.go; openshift/cluster-version-operator: pkg/internal/constants.go
+	{"ClusterVersion", []string{"config.openshift.io"}, table("Available ReleaseAccepted RetrievedUpdates", "Failing Invalid",
+		"ImplicitlyEnabledCapabilities Progressing Upgradeable UpgradeableAdminAckRequired UpgradeableClusterOperators "+
+			"UpgradeableClusterVersionOverrides UpgradeableDeletesInProgress UpgradeableUpgradeInProgress")},
+	// openshift/api: machineconfiguration/v1/types.go
+	{"MachineConfigPool", []string{"machineconfiguration.openshift.io"}, table("",
+		"BuildFailed Degraded ImageBuildDegraded NodeDegraded PinnedImageSetsDegraded PoolSynchronizerDegraded RenderDegraded",
+		"BuildInterrupted BuildPending BuildSuccess Building Updated Updating")},
+	// openshift/api: operator/v1/types_ingresscontroller.go
+	{"IngressController", []string{"operator.openshift.io"}, table(
+		"Available DNSReady LoadBalancerReady", "", "DNSManaged LoadBalancerManaged")},
+
+	// crossplane/crossplane: apis/core/v2/condition.go, apis/{apiextensions,ops,pkg}/*/conditions.go;
+	// crossplane/crossplane-runtime: pkg/reconciler/providerconfig; crossplane/upjet: pkg/resource/conditions.go. Verified
+	// is in apis/pkg/v1 of older versions.
+	{"", []string{"crossplane.io", "upbound.io"}, table(
+		"Established Healthy Installed LastAsyncOperation Offered Ready Resolved Responsive RevisionHealthy RuntimeHealthy "+
+			"Succeeded Synced UpToDate ValidPipeline Verified",
+		"", "AsyncOperation RuntimeActive Scheduling Terminating Watching")},
+
+	// fluxcd/pkg: apis/meta/conditions.go; fluxcd/source-controller: api/v1/condition_types.go, gitrepository_types.go;
+	// fluxcd/helm-controller: api/v2/condition_types.go. controlplaneio-fluxcd/flux-operator sets those of fluxcd/pkg.
+	{"", []string{"fluxcd.controlplane.io", "toolkit.fluxcd.io"}, table(
+		"ArtifactInStorage Healthy Ready Released SourceVerified TestSuccess",
+		"ArtifactOutdated BuildFailed Drifted FetchFailed IncludeUnavailable Remediated Stalled StorageOperationFailed",
+		"Reconciling")},
+
+	// kubernetes-sigs/gateway-api: apis/v1/{gateway,gatewayclass,listenerset,policy,shared}_types.go
+	{"", []string{"gateway.networking.k8s.io"}, table("Accepted Programmed Ready ResolvedRefs Scheduled SupportedVersion",
+		"Conflicted Detached OverlappingTLSConfig PartiallyInvalid", "InsecureFrontendValidationMode")},
+
+	// kubernetes-sigs/karpenter: pkg/apis/v1/{nodeclaim,nodepool}_status.go;
+	// aws/karpenter-provider-aws: pkg/apis/v1/ec2nodeclass_status.go
+	{"", []string{"karpenter.k8s.aws", "karpenter.sh"}, table(
+		"AMIsReady CapacityReservationsReady ConsistentStateFound Initialized InstanceProfileReady Launched NodeClassReady "+
+			"NodeRegistrationHealthy PlacementGroupReady Ready Registered SecurityGroupsReady SubnetsReady ValidationSucceeded",
+		"", "Consolidatable DisruptionReason Drained Drifted InstanceTerminating VolumesDetached")},
+
+	// kedacore/keda: apis/keda/v1alpha1/condition_types.go
+	{"", []string{"keda.sh"}, table("HPAActive Ready", "Fallback", "Active Paused")},
+
+	// knative/pkg: apis/condition_types.go, apis/duck/v1/source_types.go; knative/serving: pkg/apis/*/*/*_types.go;
+	// knative/networking: pkg/apis/networking/v1alpha1; knative/eventing: pkg/apis/*/*/*_lifecycle.go
+	{"", []string{"knative.dev"}, table(
+		"AddedToChannel Addressable AllTrafficAssigned BackingChannelReady BrokerReady CertificateProvisioned ChannelReady "+
+			"ConfigurationsReady ContainerHealthy DeadLetterSinkResolved DependencyReady Deployed DomainClaimed "+
+			"EndpointsPopulated EventPoliciesReady FilterReady IngressReady LoadBalancerReady NetworkConfigured "+
+			"OIDCIdentityCreated Ready ReferenceResolved ReferencesResolved ResourcesAvailable RoutesReady "+
+			"SKSReady ScaleTargetInitialized SinkBindingAvailable SinkProvided SubscriberResolved SubscriptionReady Succeeded "+
+			"SufficientPermissions TriggerChannelReady TrustBundlePropagated",
+		"", "Active")},
+
+	// kubeflow/training-operator: pkg/apis/kubeflow.org/v1/common_types.go; kubeflow/mpi-operator:
+	// pkg/apis/kubeflow/v2beta1/types.go. A job that is done is not Running.
+	{"", []string{"kubeflow.org"}, table("Succeeded", "Failed", "Created Restarting Running Suspended")},
+
+	// kubernetes-sigs/kueue: apis/kueue/v1beta2/*_types.go
+	{"", []string{"kueue.x-k8s.io"}, table("Active", "",
+		"Admitted BlockedOnPreemptionGates DeactivationTarget Evicted Finished MultiKueueManagerQuotaAutomation PodsReady "+
+			"Preempted QuotaReserved Requeued WaitingForReplacementPods")},
+
+	// kubernetes/autoscaler: vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1/types.go
+	{"VerticalPodAutoscaler", []string{"autoscaling.k8s.io"}, table(
+		"RecommendationProvided", "ConfigDeprecated ConfigUnsupported NoPodsMatched", "FetchingHistory LowConfidence")},
+
+	// kubevirt/api: core/v1/types.go
+	{"", []string{"kubevirt.io"}, table(
+		"AccessCredentialsSynchronized Available Created DataVolumesReady Ready Synchronized",
+		"AgentVersionNotSupported DecentralizedLiveMigrationFailure Degraded Failure ManualRecoveryRequired ReplicaFailure",
+		"AgentConnected EvictionRequested HotMemoryChange HotVCPUChange LiveMigratable MigrationRequired Paused Progressing "+
+			"Provisioning ReplicaPaused RestartRequired SoftwareEmulation StorageLiveMigratable VolumesChange")},
+
+	// longhorn/longhorn-manager: k8s/pkg/apis/longhorn/v1beta2/{node,replica,volume}.go
+	{"", []string{"longhorn.io"}, table(
+		"KernelModulesLoaded MountPropagation Multipathd NFSClientInstalled Ready RequiredPackages Schedulable Scheduled",
+		"BackingImageIncompatible Error RebuildFailed TooManySnapshots Unavailable",
+		"OfflineRebuilding Restore WaitForBackingImage")},
+
+	// operator-framework/api: pkg/operators/v1alpha1/{subscription,installplan}_types.go
+	{"", []string{"operators.coreos.com"}, table("Installed Resolved",
+		"BundleDeprecated BundleUnpackFailed CatalogSourcesUnhealthy ChannelDeprecated Deprecated InstallPlanFailed "+
+			"InstallPlanMissing PackageDeprecated ResolutionFailed",
+		"BundleUnpacking InstallPlanPending")},
+
+	// prometheus-operator/prometheus-operator: pkg/apis/monitoring/v1/types.go
+	{"", []string{"monitoring.coreos.com"}, table("Accepted Available Reconciled", "", "")},
+
+	// rook/rook: pkg/apis/ceph.rook.io/v1/types.go
+	{"", []string{"ceph.rook.io"}, table("Connected Ready",
+		"DeletionIsBlocked Failure PoolDeletionIsBlocked RadosNamespaceDeletionIsBlocked", "Connecting Deleting Progressing")},
+
+	// knative/pkg: apis/condition_types.go; tektoncd/pipeline: pkg/apis/pipeline/v1beta1/taskrun_types.go,
+	// pkg/trustedresources/verify.go
+	{"", []string{"tekton.dev"}, table("Ready SignedResultsVerified Succeeded TrustedResourcesVerified", "", "")},
+}
