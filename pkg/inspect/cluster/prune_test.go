@@ -22,8 +22,8 @@ func leftOut(t *testing.T, of reflect.Type, b bulk, prefix string) []string {
 	}
 	var names []string
 	found := 0
-	for i := range of.NumField() {
-		tag := strings.Split(of.Field(i).Tag.Get("protobuf"), ",")
+	for field := range of.Fields() {
+		tag := strings.Split(field.Tag.Get("protobuf"), ",")
 		if len(tag) < 3 {
 			continue
 		}
@@ -32,7 +32,7 @@ func leftOut(t *testing.T, of reflect.Type, b bulk, prefix string) []string {
 			t.Fatal(err)
 		}
 		inner, known := b[number]
-		name := prefix + of.Field(i).Name
+		name := prefix + field.Name
 		if len(tag) > 3 {
 			name = prefix + strings.TrimPrefix(tag[3], "name=")
 		}
@@ -41,7 +41,7 @@ func leftOut(t *testing.T, of reflect.Type, b bulk, prefix string) []string {
 			names = append(names, name)
 			found++
 		case known:
-			names = append(names, leftOut(t, of.Field(i).Type, inner, name+".")...)
+			names = append(names, leftOut(t, field.Type, inner, name+".")...)
 			found++
 		}
 	}
