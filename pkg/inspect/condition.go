@@ -83,7 +83,9 @@ func (r conditionReader) condition(entry any, i int) Condition {
 	v := values(m)
 	c := Condition{Type: v.text("type"), Reason: v.text("reason"), Message: v.text("message"), Severity: v.text("severity")}
 	if c.Type == "" {
-		r.flaws.lost("status.conditions[%d] has no type", i)
+		if v.text("phase") == "" { // else it is of the phases that the object went through, as OLM keeps them
+			r.flaws.lost("status.conditions[%d] has no type", i)
+		}
 		return Condition{}
 	}
 	where := "condition " + shortened(c.Type) + ": "
@@ -131,8 +133,9 @@ func transition(v values, f *flaws, where string) *metav1.Time {
 }
 
 // meantReasons are of conditions that are not as they should be, and are meant to be so: the pod has done its work, the
-// target of an autoscaler has no replicas. Cluster API and Knative have the severity Info for that.
-var meantReasons = map[string]bool{"PodCompleted": true, "ScalingDisabled": true}
+// target of an autoscaler has no replicas, a backup of CloudNativePG has begun (LastBackupSucceeded is False until it ends).
+// Cluster API and Knative have the severity Info for that.
+var meantReasons = map[string]bool{"PodCompleted": true, "ScalingDisabled": true, "BackupStarted": true}
 
 // isBad is the verdict of the condition alone. What is Unknown is not bad: it is on its way, mostly.
 func (c Condition) isBad() bool {
@@ -152,7 +155,7 @@ func (c Condition) isBad() bool {
 // withoutHasty takes back verdicts on conditions that no table or name tells anything about: that True is good is usual,
 // but where the condition that sums up the object is True, one more that is False is not held against it.
 func withoutHasty(conditions []Condition) []Condition {
-	fine := slices.ContainsFunc(conditions, func(c Condition) bool { return c.sumsUp() && c.Status == "True" })
+	fine := slices.ContainsFunc(conditions, func(c Condition) bool { return (c.sumsUp() || c.isResult()) && c.Status == "True" })
 	for i := range conditions {
 		if c := &conditions[i]; fine && c.Guessed && c.Polarity == Positive {
 			c.Bad = false
@@ -164,6 +167,20 @@ func withoutHasty(conditions []Condition) []Condition {
 // sumsUp says whether a condition of this name speaks for the whole object.
 func (c Condition) sumsUp() bool {
 	return c.Type == "Ready" || c.Type == "Available" || c.Type == "Healthy"
+}
+
+// isResult says whether a condition of this name tells how something that runs to an end has ended.
+func (c Condition) isResult() bool {
+	return c.Type == "Succeeded" || c.Type == "Complete" || c.Type == "Completed"
+}
+
+// isChange says whether the condition tells of a family that the object is being changed, though it works.
+func (c Condition) isChange() bool {
+	switch c.Type {
+	case "Progressing", "RolloutProgressing", "RollingOut", "ScalingDown", "ScalingUp", "Updating":
+		return c.Status == "True" && c.Polarity == Neutral && !c.Guessed
+	}
+	return false
 }
 
 // text is the condition as a reason for people: "Available=False MinimumReplicasUnavailable".

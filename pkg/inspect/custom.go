@@ -23,10 +23,20 @@ func (o subject) custom() Status {
 			return s
 		}
 	}
+	return o.settled()
+}
+
+// settled is what kstatus says, with a reason; where that is Current, it is Degraded by a condition that is bad, or
+// InProgress by one that tells of a change.
+func (o subject) settled() Status {
 	if o.base.Status != Current {
 		return o.because(cmp.Or(o.progress(), o.base.Message))
 	}
-	return o.unlessBad(o.base)
+	s := o.unlessBad(o.base)
+	if i := slices.IndexFunc(o.conditions, Condition.isChange); i >= 0 && s.Status == Current {
+		s.Status, s.Reason, s.Message = InProgress, reasonOf(o.conditions[i]), o.conditions[i].Message
+	}
+	return s
 }
 
 // byGeneration finds that what a condition says of the whole object is said of an older one.
@@ -42,10 +52,12 @@ func (o subject) byGeneration() (Status, bool) {
 
 // byResult judges by the condition that tells the result, if there is one.
 func (o subject) byResult() (Status, bool) {
-	ready, succeeded := o.condition("Ready"), o.condition("Succeeded")
+	ready, succeeded, failed := o.condition("Ready"), o.condition("Succeeded"), o.condition("Failed")
 	switch {
 	case ready.Status == "True":
-		return o.unlessBad(o.base), true
+		return o.settled(), true
+	case failed.Bad && failed.Drift != Behind:
+		return o.failing(failed).as(Failed), true
 	case ready.Type != "":
 		s := o.because(reasonOf(ready))
 		s.Message = cmp.Or(ready.Message, s.Message)
@@ -73,14 +85,19 @@ func (o subject) silent() bool {
 	return !builtIn(o.group) && !reportsNothing(o.group, o.kind) && (status == nil || isEmptyMap(status)) && o.sub("spec") != nil
 }
 
-// reportsNothing knows kinds that are often met and for which nobody writes a status: they are read by a controller that
-// watches over something else.
+// reportsNothing knows kinds that are often met and for which nobody writes a status, or only who uses the object: they
+// are read by a controller that watches over something else.
 func reportsNothing(group, kind string) bool {
 	switch group {
 	case "networking.istio.io", "security.istio.io", "telemetry.istio.io", "traefik.io", "monitoring.coreos.com":
 		return kind != "Prometheus" && kind != "Alertmanager" && kind != "ThanosRuler" && kind != "PrometheusAgent"
 	}
+	if strings.HasSuffix(kind, "ProviderConfig") {
+		return strings.HasSuffix(group, "crossplane.io") || strings.HasSuffix(group, "upbound.io")
+	}
 	switch kind + "." + group {
+	case "ClusterTriggerAuthentication.keda.sh", "TriggerAuthentication.keda.sh":
+		return true
 	case "AppProject.argoproj.io", "WorkflowTemplate.argoproj.io", "ClusterWorkflowTemplate.argoproj.io", "Alert.notification.toolkit.fluxcd.io",
 		"Provider.notification.toolkit.fluxcd.io", "ReferenceGrant.gateway.networking.k8s.io",
 		"NetworkAttachmentDefinition.k8s.cni.cncf.io", "SecretProviderClass.secrets-store.csi.x-k8s.io":
@@ -107,44 +124,6 @@ func (o subject) suspended() string {
 		}
 	}
 	return ""
-}
-
-// byPhase judges by a word, as kinds without conditions have it.
-func (o subject) byPhase() (Status, bool) {
-	word := cmp.Or(o.text("status", "health", "status"), o.text("status", "phase"))
-	judged := phases[strings.ToLower(word)]
-	if judged == "" || builtIn(o.group) {
-		return Status{}, false
-	}
-	if judged == Current && strings.EqualFold(word, "running") && endsSometime(o.kind) {
-		judged = InProgress
-	}
-	message := cmp.Or(o.text("status", "health", "message"), o.text("status", "message"))
-	s := o.is(judged, word+after(": ", firstLine(message)))
-	if judged == Current {
-		s = o.unlessBad(o.is(Current, ""))
-	}
-	return s, true
-}
-
-// endsSometime says whether objects of a kind of this name run to an end, so that Running is not where they shall be.
-func endsSometime(kind string) bool {
-	return slices.ContainsFunc([]string{"Workflow", "Job", "Run", "Backup", "Restore", "Task", "Test", "Build", "Migration"},
-		func(end string) bool { return strings.HasSuffix(kind, end) })
-}
-
-// phases are the words of status.phase, and of Argo's status.health.status, that mean the same wherever they are used.
-var phases = map[string]string{
-	"active": Current, "available": Current, "bound": Current, "completed": Current, "healthy": Current, "ready": Current,
-	"running": Current, "succeeded": Current, "provisioned": Current, "synced": Current,
-	"creating": InProgress, "deploying": InProgress, "initializing": InProgress, "missing": InProgress, "new": InProgress,
-	"pending": InProgress, "progressing": InProgress, "provisioning": InProgress, "reconciling": InProgress,
-	"scaling": InProgress, "updating": InProgress, "upgrading": InProgress, "inprogress": InProgress,
-	"deleting": Terminating, "terminating": Terminating,
-	"degraded": Degraded, "partiallyfailed": Degraded, "unhealthy": Degraded,
-	"error": Failed, "failed": Failed,
-	"paused": Suspended, "suspended": Suspended,
-	"unknown": Unknown,
 }
 
 // builtIn says whether a group is one that the API server itself serves.

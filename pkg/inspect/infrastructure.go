@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"strings"
+	"time"
 )
 
 // namespace is Terminating by its phase too; a namespace's finalizers are in its spec.
@@ -35,6 +36,10 @@ func (o subject) node() Status {
 	switch {
 	case ready.Status == "":
 		return o.is(Unknown, "its kubelet has not reported")
+	case o.neverReady(ready):
+		s := o.is(InProgress, "not ready since it joined"+after(": ", cmp.Or(firstLine(ready.Message), ready.Reason)))
+		s.Message = cmp.Or(ready.Message, s.Message)
+		return s
 	case ready.Status != "True":
 		s := o.is(Failed, "NotReady"+after(": ", cmp.Or(firstLine(ready.Message), ready.Reason)))
 		s.Message = ready.Message
@@ -45,6 +50,14 @@ func (o subject) node() Status {
 		return o.is(Suspended, "cordoned")
 	}
 	return s
+}
+
+// neverReady says whether the kubelet reports, and has reported since the node was made, that the node is not ready: its
+// network comes later, for one. The kubelet sets the time of the condition when it registers the node, or soon after.
+func (o subject) neverReady(ready Condition) bool {
+	const soon = time.Minute
+	made, _ := o.time("metadata", "creationTimestamp")
+	return ready.Status == "False" && ready.Since != nil && made != nil && ready.Since.Sub(made.Time) < soon
 }
 
 // customResourceDefinition tells what of a definition does not work though it is established.

@@ -212,3 +212,56 @@ func TestScaling(t *testing.T) {
 		{"a budget that nobody has looked at", `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}}`, InProgress, "not observed yet", ""},
 	})
 }
+
+// TestJoiningNodes: a node whose Ready condition has been as it is since the node was made has never been ready.
+func TestJoiningNodes(t *testing.T) {
+	judgeAll(t, []verdict{
+		{
+			"a node that has just joined waits for its network",
+			`{apiVersion: v1, kind: Node, metadata: {creationTimestamp: "2026-01-02T03:04:05Z"}, status: {conditions: [
+			  {type: Ready, status: "False", reason: KubeletNotReady, message: "cni plugin not initialized", lastTransitionTime: "2026-01-02T03:04:04Z"}]}}`,
+			InProgress, "not ready since it joined: cni plugin not initialized", "",
+		},
+		{
+			"one that was ready and is not any more",
+			`{apiVersion: v1, kind: Node, metadata: {creationTimestamp: "2026-01-02T03:04:05Z"}, status: {conditions: [
+			  {type: Ready, status: "False", reason: KubeletNotReady, message: "cni plugin not initialized", lastTransitionTime: "2026-01-02T04:04:04Z"}]}}`,
+			Failed, "NotReady: cni plugin not initialized", "",
+		},
+		{
+			"one that joined, and whose kubelet then fell silent",
+			`{apiVersion: v1, kind: Node, metadata: {creationTimestamp: "2026-01-02T03:04:05Z"}, status: {conditions: [
+			  {type: Ready, status: Unknown, reason: NodeStatusUnknown, lastTransitionTime: "2026-01-02T03:04:50Z"}]}}`,
+			Failed, "NotReady: NodeStatusUnknown", "",
+		},
+	})
+}
+
+func TestSnapshots(t *testing.T) {
+	judgeAll(t, []verdict{
+		{"a snapshot to restore from", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, spec: {}, status: {readyToUse: true}}`, Current, "", ""},
+		{"one that is being taken", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, spec: {}, status: {readyToUse: false}}`, InProgress, "not ready to use yet", ""},
+		{"one that nobody has looked at", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, spec: {}}`, InProgress, "not ready to use yet", ""},
+		{
+			"one that could not be taken",
+			`{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, spec: {}, status: {readyToUse: false, error: {message: "no such volume\nat all"}}}`,
+			Failed, "taking the snapshot: no such volume", "",
+		},
+		{"an error that has passed", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, spec: {}, status: {readyToUse: true, error: {message: late}}}`, Current, "", ""},
+	})
+}
+
+func TestScalingOfOtherVersions(t *testing.T) {
+	judgeAll(t, []verdict{
+		{
+			"autoscaling/v1 has its conditions in an annotation",
+			`{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {generation: 1}, status: {observedGeneration: 1, currentReplicas: 2, desiredReplicas: 2}}`,
+			Current, "", "",
+		},
+		{
+			"a budget of a Deployment that is scaled to nothing: it protects nobody, and nobody is missing",
+			`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, status: {observedGeneration: 1, currentHealthy: 0, desiredHealthy: 1, expectedPods: 0}}`,
+			Current, "no pod matches", "",
+		},
+	})
+}

@@ -100,7 +100,7 @@ var misleading = []struct {
 		"a DaemonSet that is updated by hand waits for nobody",
 		`{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 2}, spec: {updateStrategy: {type: OnDelete}},
 		  status: {observedGeneration: 2, desiredNumberScheduled: 2, currentNumberScheduled: 2, numberReady: 2, numberAvailable: 2}}`,
-		"InProgress", Current, "0 of 2 pods updated: OnDelete, the others are when somebody deletes them",
+		"InProgress", Current, "0 of 2 pods updated, the others when they are deleted (OnDelete)",
 	},
 	{
 		"an autoscaler that may not scale its target does nothing",

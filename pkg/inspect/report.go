@@ -43,7 +43,7 @@ func Inspect(obj *unstructured.Unstructured, p *Polarities) Report {
 		f.lost("status is %s and no map", described(status))
 	}
 	conditions := conditionReader{obj.GroupVersionKind().Group, obj.GetKind(), r.Drift, p, &f}
-	r.Conditions = conditions.read(v.at("status", "conditions"))
+	r.Conditions = conditions.read(conditionsIn(v))
 	if conditions.kind == "Pod" && conditions.group == "" {
 		containerFlaws(v, &f)
 	}
@@ -51,4 +51,21 @@ func Inspect(obj *unstructured.Unstructured, p *Polarities) Report {
 	r.Problems = f.texts()
 	r.Since = since(obj, r)
 	return r
+}
+
+// conditionsIn finds the conditions of an object. Routes and policies of the Gateway API have some for each of what they
+// are attached to, and none of their own.
+func conditionsIn(v values) any {
+	if found := v.at("status", "conditions"); found != nil {
+		return found
+	}
+	var all []any
+	for _, to := range slices.Concat(v.maps("status", "parents"), v.maps("status", "ancestors")) {
+		some, _ := to.at("conditions").([]any)
+		all = append(all, some...)
+	}
+	if all == nil {
+		return nil
+	}
+	return all
 }

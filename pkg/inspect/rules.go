@@ -2,25 +2,28 @@ package inspect
 
 import "fmt"
 
-// rules judge the built-in kinds that kstatus does not know, or misleads about; or that have more to tell than it does.
+// rules judge the built-in kinds, and those of volume snapshots, that kstatus does not know, or misleads about; or that
+// have more to tell than it does.
 // Groups of old versions are not served any more.
 var rules = map[string]func(subject) Status{
-	"/Namespace":                          subject.namespace,
-	"/Node":                               subject.node,
-	"/PersistentVolume":                   subject.persistentVolume,
-	"/PersistentVolumeClaim":              subject.persistentVolumeClaim,
-	"/Pod":                                subject.pod,
-	"/ReplicationController":              subject.replicaSet,
-	"/Service":                            subject.service,
-	"apps/DaemonSet":                      subject.daemonSet,
-	"apps/Deployment":                     subject.deployment,
-	"apps/ReplicaSet":                     subject.replicaSet,
-	"apps/StatefulSet":                    subject.statefulSet,
-	"autoscaling/HorizontalPodAutoscaler": subject.horizontalPodAutoscaler,
-	"batch/CronJob":                       subject.cronJob,
-	"batch/Job":                           subject.job,
-	"policy/PodDisruptionBudget":          subject.podDisruptionBudget,
-	"storage.k8s.io/VolumeAttachment":     subject.volumeAttachment,
+	"/Namespace":                             subject.namespace,
+	"/Node":                                  subject.node,
+	"/PersistentVolume":                      subject.persistentVolume,
+	"/PersistentVolumeClaim":                 subject.persistentVolumeClaim,
+	"/Pod":                                   subject.pod,
+	"/ReplicationController":                 subject.replicaSet,
+	"/Service":                               subject.service,
+	"apps/DaemonSet":                         subject.daemonSet,
+	"apps/Deployment":                        subject.deployment,
+	"apps/ReplicaSet":                        subject.replicaSet,
+	"apps/StatefulSet":                       subject.statefulSet,
+	"autoscaling/HorizontalPodAutoscaler":    subject.horizontalPodAutoscaler,
+	"batch/CronJob":                          subject.cronJob,
+	"batch/Job":                              subject.job,
+	"policy/PodDisruptionBudget":             subject.podDisruptionBudget,
+	"storage.k8s.io/VolumeAttachment":        subject.volumeAttachment,
+	"snapshot.storage.k8s.io/VolumeSnapshot": subject.volumeSnapshot,
+	"snapshot.storage.k8s.io/VolumeSnapshotContent": subject.volumeSnapshot,
 	"apiextensions.k8s.io/CustomResourceDefinition": subject.customResourceDefinition,
 	"apiregistration.k8s.io/APIService":             subject.apiService,
 	"certificates.k8s.io/CertificateSigningRequest": subject.certificateSigningRequest,

@@ -17,7 +17,7 @@ func (o subject) horizontalPodAutoscaler() Status {
 		return o.failing(able)
 	case active.Status == "False":
 		return o.failing(active)
-	case able.Status == "":
+	case able.Status == "" && o.drift.Observed == nil: // version v1 has its conditions in an annotation
 		return o.is(InProgress, "not judged yet")
 	case current != desired:
 		return o.is(InProgress, fmt.Sprintf("scaling from %d to %d", current, desired))
@@ -43,10 +43,10 @@ func (o subject) podDisruptionBudget() Status {
 		return o.is(InProgress, "not observed yet")
 	case allowed.Status == "False" && allowed.Reason == "SyncFailed":
 		return o.failing(allowed)
-	case healthy < want:
-		return o.is(Degraded, short(healthy, want, "pods healthy"))
 	case o.count(0, "status", "expectedPods") == 0:
 		return o.because("no pod matches")
+	case healthy < want:
+		return o.is(Degraded, short(healthy, want, "pods healthy"))
 	case o.count(0, "status", "disruptionsAllowed") == 0:
 		return o.because("no disruption allowed")
 	}

@@ -63,3 +63,15 @@ func (o subject) volumeAttachment() Status {
 	}
 	return o.is(InProgress, "not attached yet")
 }
+
+// volumeSnapshot is of VolumeSnapshots and their contents, as kubernetes-csi/external-snapshotter writes their status;
+// kstatus does not know them. An error is told until the next try succeeds.
+func (o subject) volumeSnapshot() Status {
+	switch problem := firstLine(o.text("status", "error", "message")); {
+	case o.flag("status", "readyToUse"):
+		return o.base
+	case problem != "":
+		return o.is(Failed, "taking the snapshot: "+problem)
+	}
+	return o.is(InProgress, "not ready to use yet")
+}

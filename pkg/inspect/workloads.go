@@ -108,7 +108,7 @@ func (o subject) statefulSet() Status {
 	case have > want:
 		return o.is(InProgress, plural(have-want, "pod")+" to remove")
 	case o.text("spec", "updateStrategy", "type") == "OnDelete" && updated < want && o.revisionsDiffer():
-		return o.because(short(updated, want, "pods updated") + ": OnDelete, the others are when somebody deletes them")
+		return o.because(short(updated, want, "pods updated") + ", the others when they are deleted (OnDelete)")
 	case o.base.Status != Current:
 		target := max(want-o.count(0, "spec", "updateStrategy", "rollingUpdate", "partition"), 0)
 		return o.because(cmp.Or(short(updated, target, "pods updated"), o.base.Message))
@@ -150,7 +150,7 @@ func (o subject) daemonSet() Status {
 	case counts != "":
 		return o.is(InProgress, counts)
 	case byHand && updates != "":
-		return o.is(Current, updates+": OnDelete, the others are when somebody deletes them")
+		return o.is(Current, updates+", the others when they are deleted (OnDelete)")
 	case updates != "":
 		return o.is(InProgress, updates)
 	case want == 0:

@@ -156,7 +156,7 @@ func TestStatefulSet(t *testing.T) {
 			"updated by hand, and all pods run: nothing happens until somebody deletes one",
 			`{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 2}, spec: {replicas: 2, updateStrategy: {type: OnDelete}},
 			  status: {observedGeneration: 2, replicas: 2, readyReplicas: 2, availableReplicas: 2, currentReplicas: 1, updatedReplicas: 1, currentRevision: a, updateRevision: b}}`,
-			Current, "1 of 2 pods updated: OnDelete, the others are when somebody deletes them", "2/2",
+			Current, "1 of 2 pods updated, the others when they are deleted (OnDelete)", "2/2",
 		},
 		{
 			"too many pods",
