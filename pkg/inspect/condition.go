@@ -133,9 +133,9 @@ func transition(v values, f *flaws, where string) *metav1.Time {
 }
 
 // meantReasons are of conditions that are not as they should be, and are meant to be so: the pod has done its work, the
-// target of an autoscaler has no replicas, a backup of CloudNativePG has begun (LastBackupSucceeded is False until it ends).
-// Cluster API and Knative have the severity Info for that.
-var meantReasons = map[string]bool{"PodCompleted": true, "ScalingDisabled": true, "BackupStarted": true}
+// target of an autoscaler has no replicas, a backup of CloudNativePG has begun (LastBackupSucceeded is False until it ends),
+// a machine of KubeVirt is not started. Cluster API and Knative have the severity Info for that.
+var meantReasons = map[string]bool{"PodCompleted": true, "ScalingDisabled": true, "BackupStarted": true, "VMINotExists": true}
 
 // isBad is the verdict of the condition alone. What is Unknown is not bad: it is on its way, mostly.
 func (c Condition) isBad() bool {

@@ -117,6 +117,10 @@ func (o subject) suspended() string {
 			return strings.TrimSuffix(field, "ed") + "ed"
 		}
 	}
+	halted := o.text("spec", "runStrategy") == "Halted" || o.at("spec", "running") == false
+	if o.group == "kubevirt.io" && halted && o.text("status", "printableStatus") == "Stopped" {
+		return "stopped"
+	}
 	annotations := o.sub("metadata", "annotations")
 	for _, name := range []string{"crossplane.io/paused", "cluster.x-k8s.io/paused"} {
 		if value, ok := annotations[name].(string); ok && value != "false" {

@@ -110,6 +110,45 @@ func TestSilentKinds(t *testing.T) {
 	})
 }
 
+// TestAtRest: what nobody runs is where its spec wants it, whatever its Ready says.
+func TestAtRest(t *testing.T) {
+	judgeAll(t, []verdict{
+		{
+			"KubeVirt: a machine that somebody stopped",
+			`{apiVersion: kubevirt.io/v1, kind: VirtualMachine, spec: {runStrategy: Halted}, status: {printableStatus: Stopped, conditions: [{type: Ready, status: "False", reason: VMINotExists}]}}`,
+			Suspended, "stopped", "",
+		},
+		{
+			"KubeVirt: stopped by the older field",
+			`{apiVersion: kubevirt.io/v1, kind: VirtualMachine, spec: {running: false}, status: {printableStatus: Stopped, conditions: [{type: Ready, status: "False", reason: VMINotExists}, {type: Failure, status: "True", reason: FailedDelete}]}}`,
+			Suspended, "stopped, Failure=True FailedDelete", "",
+		},
+		{
+			"KubeVirt: a machine that is still stopping",
+			`{apiVersion: kubevirt.io/v1, kind: VirtualMachine, spec: {runStrategy: Halted}, status: {printableStatus: Stopping, conditions: [{type: Ready, status: "False", reason: GuestNotRunning}]}}`,
+			InProgress, "GuestNotRunning", "",
+		},
+		{
+			"KubeVirt: a machine that shall run",
+			`{apiVersion: kubevirt.io/v1, kind: VirtualMachine, spec: {runStrategy: Always}, status: {printableStatus: Stopped, conditions: [{type: Ready, status: "False", reason: VMINotExists, message: "VMI does not exist"}]}}`,
+			InProgress, "VMINotExists: VMI does not exist", "",
+		},
+	})
+}
+
+// TestOutOfSync: health and being in sync are two things to Argo CD.
+func TestOutOfSync(t *testing.T) {
+	judgeAll(t, []verdict{
+		{
+			"what it has applied is well, and somebody has to apply the rest",
+			`{apiVersion: argoproj.io/v1alpha1, kind: Application, spec: {}, status: {health: {status: Healthy}, sync: {status: OutOfSync}}}`,
+			Current, "OutOfSync", "",
+		},
+		{"in sync", `{apiVersion: argoproj.io/v1alpha1, kind: Application, spec: {}, status: {health: {status: Healthy}, sync: {status: Synced}}}`, Current, "", ""},
+		{"what is not well is told before", `{apiVersion: argoproj.io/v1alpha1, kind: Application, spec: {}, status: {health: {status: Progressing}, sync: {status: OutOfSync}}}`, InProgress, "Progressing", ""},
+	})
+}
+
 // TestRoutes: what a gateway says of a route is in a place of its own.
 func TestRoutes(t *testing.T) {
 	judgeAll(t, []verdict{

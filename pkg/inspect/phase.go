@@ -18,10 +18,18 @@ func (o subject) byPhase() (Status, bool) {
 	}
 	message := cmp.Or(o.text("status", "health", "message"), o.text("status", "message"))
 	if judged == Current {
-		o.base = o.is(Current, "")
+		o.base = o.is(Current, o.outOfSync())
 		return o.settled(), true
 	}
 	return o.is(judged, word+after(": ", firstLine(message))), true
+}
+
+// outOfSync tells of an application of Argo CD that what its source asks for is not applied, or not all; else it is empty.
+func (o subject) outOfSync() string {
+	if word := o.text("status", "sync", "status"); word == "OutOfSync" {
+		return word
+	}
+	return ""
 }
 
 // endsSometime says whether objects of a kind of this name run to an end, so that Running is not where they shall be.
