@@ -30,7 +30,7 @@ func (o *statusOptions) print(list *statusList) error {
 		}
 		return o.write([]byte(text.String()), nil)
 	}
-	if err := o.printTable(list); err != nil {
+	if err := o.printTable(o.streams.Out, list); err != nil {
 		return err
 	}
 	if o.guessed() { // else it is an error
@@ -48,11 +48,11 @@ func (o *statusOptions) write(text []byte, err error) error {
 	return err
 }
 
-func (o *statusOptions) printTable(list *statusList) error {
+func (o *statusOptions) printTable(w io.Writer, list *statusList) error {
 	if o.conditions {
-		return render.Conditions(o.streams.Out, o.rows(list.Items), o.listing())
+		return render.Conditions(w, o.rows(list.Items), o.listing())
 	}
-	return render.StatusTable(o.streams.Out, o.rows(list.Items), o.tableOptions(list.Items))
+	return render.StatusTable(w, o.rows(list.Items), o.tableOptions(list.Items))
 }
 
 func (o *statusOptions) listing() render.ListingOptions {

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,20 +29,20 @@ type statusFollower struct {
 	*statusReader
 	items    map[string]statusItem
 	failures map[string]failure
+	screen   *render.Screen    // nil: changes are appended
 	shown    map[string]string // by key, the row as it was last appended
-	table    *render.Listing
-	screen   *render.Screen // nil: changes are appended
+	table    *render.Listing   // of what is appended, and how
 	options  render.StatusOptions
 }
 
 // coalesce is how long changes are gathered before a screen is drawn again.
 const coalesce = 100 * time.Millisecond
 
-// refresh is how often ages on a screen are counted on.
-const refresh = 10 * time.Second
+// refresh is how often a screen is drawn again though nothing has changed: ages grow, and the terminal may have another size.
+const refresh = time.Second
 
 // follow shows everything, and then what changes, until ctx ends, which is no error.
-func (r *statusReader) follow(ctx context.Context, targets []target) error {
+func (r *statusReader) follow(ctx context.Context, targets []target) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -56,34 +55,45 @@ func (r *statusReader) follow(ctx context.Context, targets []target) error {
 	for _, t := range targets {
 		running.Go(func() { watcher.watch(ctx, t) })
 	}
-	f := &statusFollower{
-		statusReader: r, items: map[string]statusItem{}, failures: map[string]failure{}, shown: map[string]string{},
-		options: r.tableOptions(nil),
+	f := newStatusFollower(r)
+	if err := f.begin(ctx, targets, changes); err != nil || ctx.Err() != nil {
+		return err
 	}
-	f.table = render.NewStatusListing(f.options)
+	if f.screen == nil {
+		return f.appendChanges(ctx, changes)
+	}
+	defer func() { err = errors.Join(err, f.screen.Close()) }()
+	return f.redraw(ctx, changes)
+}
+
+func newStatusFollower(r *statusReader) *statusFollower {
+	f := &statusFollower{statusReader: r, items: map[string]statusItem{}, failures: map[string]failure{}, shown: map[string]string{}}
 	if r.width > 0 && r.output != "json" && r.output != "name" {
 		f.screen = render.NewScreen(r.streams.Out)
 	}
-	// The first picture is of all targets.
-	for range targets {
+	return f
+}
+
+// begin waits until all targets were read once, so that the first picture is of all. That none can be read is an error.
+func (f *statusFollower) begin(ctx context.Context, targets []target, changes <-chan statusChange) error {
+	heard := map[string]bool{}
+	for len(heard) < len(targets) {
 		select {
 		case c := <-changes:
+			heard[c.target.key()] = true
 			f.take(c)
 		case <-ctx.Done():
 			return nil
 		}
 	}
 	if len(f.failures) == len(targets) && len(targets) > 0 {
-		return r.explainFailures(ctx, slices.Collect(maps.Values(f.failures)))
+		return f.explainFailures(ctx, slices.Collect(maps.Values(f.failures)))
 	}
-	return f.run(ctx, changes)
+	return nil
 }
 
-// run shows what there is, then what changes.
-func (f *statusFollower) run(ctx context.Context, changes <-chan statusChange) error {
-	if f.screen == nil {
-		return f.appendChanges(ctx, changes)
-	}
+// redraw shows what there is on the screen, again and again as it changes.
+func (f *statusFollower) redraw(ctx context.Context, changes <-chan statusChange) error {
 	ticker := f.clock.NewTicker(refresh)
 	defer ticker.Stop()
 	for {
@@ -124,123 +134,19 @@ func (f *statusFollower) list() *statusList {
 
 // draw draws the screen again.
 func (f *statusFollower) draw() error {
+	f.width = f.screen.Width()
 	list := f.list()
-	var text bytes.Buffer
-	var err error
-	options := f.listing()
-	if options.Width = render.TerminalWidth(f.streams.Out); f.conditions {
-		err = render.Conditions(&text, f.rows(list.Items), options)
-	} else {
-		err = render.StatusTable(&text, f.rows(list.Items), render.StatusOptions{
-			ListingOptions: options, Namespaces: f.severalNamespaces(list.Items), Wide: f.output == "wide",
-		})
-	}
-	if err != nil {
+	var text strings.Builder
+	if err := f.printTable(&text, list); err != nil {
 		return err
 	}
 	if len(list.Items) == 0 {
 		fmt.Fprintf(&text, "nothing to show of %s\n", plural(len(f.items), "object"))
 	}
 	for _, line := range describeIncomplete(list.Incomplete) {
-		fmt.Fprintln(&text, render.Wrap(oneLine(line), options.Width, "  "))
+		fmt.Fprintln(&text, render.Wrap(oneLine(line), f.width, "  "))
 	}
-	return f.screen.Draw(strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"))
-}
-
-// appendChanges writes a row for each object, and then one for each change that shows.
-func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statusChange) error {
-	list := f.list()
-	f.options = f.tableOptions(list.Items)
-	f.table = render.NewStatusListing(f.options)
-	for i := range list.Items {
-		f.shown[list.Items[i].key()] = f.look(&list.Items[i])
-	}
-	if err := f.appendItems(list.Items, watch.Added); err != nil {
-		return err
-	}
-	f.printIncomplete(list.Incomplete)
-	f.printOdd(list.Items)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case c := <-changes:
-			before := maps.Clone(f.failures)
-			changed, event := f.take(c)
-			for i := range changed {
-				if err := f.appendChange(changed[i], event); err != nil {
-					return err
-				}
-			}
-			if len(before) != len(f.failures) {
-				f.printIncomplete(f.incomplete(slices.Collect(maps.Values(f.failures))))
-			}
-		}
-	}
-}
-
-// appendChange writes a row if it says something else than the last of the object: also a last one when it is no longer
-// among those that were asked for.
-func (f *statusFollower) appendChange(item statusItem, event watch.EventType) error {
-	key := item.key()
-	before, known := f.shown[key]
-	if event == watch.Deleted {
-		delete(f.shown, key)
-		if !known {
-			return nil
-		}
-		return f.appendItems([]statusItem{item}, event)
-	}
-	look := f.look(&item)
-	if !f.selects(&item) {
-		delete(f.shown, key)
-	} else {
-		f.shown[key] = look
-	}
-	if before == look || !known && !f.selects(&item) {
-		return nil
-	}
-	if known {
-		event = watch.Modified
-	}
-	return f.appendItems([]statusItem{item}, event)
-}
-
-// look is what a row shows, but for how long.
-func (f *statusFollower) look(item *statusItem) string {
-	row := f.rows([]statusItem{*item})[0]
-	row.Since, row.Created = nil, time.Time{}
-	return fmt.Sprint(render.StatusCells([]render.StatusRow{row}, f.options), item.Conditions)
-}
-
-// statusEvent is a line of `status -w -o json`.
-type statusEvent struct {
-	APIVersion string     `json:"apiVersion"`
-	Kind       string     `json:"kind"`
-	Type       string     `json:"type"` // ADDED, MODIFIED or DELETED
-	Item       statusItem `json:"item"`
-}
-
-func (f *statusFollower) appendItems(items []statusItem, event watch.EventType) error {
-	switch {
-	case f.output == "json":
-		encoder := json.NewEncoder(f.streams.Out)
-		for _, item := range items {
-			if err := encoder.Encode(statusEvent{outputVersion, "StatusEvent", string(event), item}); err != nil {
-				return fmt.Errorf("writing the status: %w", err)
-			}
-		}
-		return nil
-	case f.output == "name":
-		return f.print(&statusList{Items: items})
-	case f.conditions:
-		return render.Conditions(f.streams.Out, f.rows(items), f.listing())
-	}
-	rows := f.rows(items)
-	for i := range rows {
-		rows[i].Gone = event == watch.Deleted
-	}
-	return f.table.Write(f.streams.Out, render.StatusCells(rows, f.options))
+	return f.screen.Show(text.String())
 }
 
 // take changes what there is, and returns the objects that are new or changed, or those that were deleted.

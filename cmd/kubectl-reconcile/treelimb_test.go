@@ -142,7 +142,11 @@ func (g *grove) limbs(branches ...*ownertree.Branch) []*limb {
 // drawn is the tree as it is printed.
 func (g *grove) drawn(f folder, branches ...*ownertree.Branch) string {
 	items := itemMaker{now: treeTime}.items(f.tops(g.limbs(branches...)))
-	return "\n" + strings.Join(render.TreeLines(items, render.TreeOptions{}), "\n") + "\n"
+	var out strings.Builder
+	if err := render.Tree(&out, items, render.TreeOptions{}); err != nil {
+		panic(err) // a strings.Builder has no errors
+	}
+	return "\n" + out.String()
 }
 
 func TestReasons(t *testing.T) {

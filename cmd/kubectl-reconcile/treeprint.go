@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -17,35 +18,29 @@ func (t *tree) print() error {
 		return t.printDocument(t.document())
 	case "name":
 		return t.printNames()
-	}
-	twigs := t.twigs()
-	switch t.output {
 	case "dot":
-		return render.Dot(t.streams.Out, newDiagram(t.itemMaker(), twigs, t.relations))
+		return render.Dot(t.streams.Out, newDiagram(t.itemMaker(), t.twigs(), t.relations))
 	case "mermaid":
-		return render.Mermaid(t.streams.Out, newDiagram(t.itemMaker(), twigs, t.relations))
+		return render.Mermaid(t.streams.Out, newDiagram(t.itemMaker(), t.twigs(), t.relations))
 	}
-	if err := render.Tree(t.streams.Out, t.itemMaker().items(twigs), t.drawing()); err != nil {
+	return t.draw(t.streams.Out)
+}
+
+// draw writes the tree for people, with what is to be said below it.
+func (t *tree) draw(w io.Writer) error {
+	if t.gone {
+		_, err := fmt.Fprintln(w, "nothing of what was asked for is there any more")
+		return err
+	}
+	if err := render.Tree(w, t.itemMaker().items(t.twigs()), t.drawing()); err != nil {
 		return err
 	}
 	for _, line := range t.notes() {
-		if _, err := fmt.Fprintln(t.streams.Out, line); err != nil {
+		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// lines are what print writes for people.
-func (t *tree) lines() []string {
-	if t.gone {
-		return []string{"nothing of what was asked for is there any more"}
-	}
-	lines := render.TreeLines(t.itemMaker().items(t.twigs()), t.drawing())
-	for _, note := range t.notes() {
-		lines = append(lines, strings.Split(note, "\n")...)
-	}
-	return lines
 }
 
 func (t *tree) limbs() []*limb { return limbMaker{t.facts, t.graph}.limbs(t.branches) }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync"
-	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
@@ -15,7 +15,7 @@ import (
 type display interface {
 	// show shows a tree, added up, in the place of the one before.
 	show(*tree, []*limb) error
-	// tick is called every second: ages grow.
+	// tick is called every refresh.
 	tick() error
 	io.Closer
 }
@@ -24,7 +24,7 @@ type display interface {
 func (r *treeReader) follow(ctx context.Context) (err error) {
 	var out display = &changeLines{}
 	if render.IsTerminal(r.streams.Out) {
-		out = &redrawn{screen: render.NewTreeScreen(r.streams.Out)}
+		out = &redrawn{screen: render.NewScreen(r.streams.Out)}
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -92,7 +92,7 @@ func (k *knownFacts) of(n *ownertree.Node) *objectFacts {
 }
 
 func (w *treeWatch) ticks(ctx context.Context) error {
-	ticker := w.clock.NewTicker(time.Second)
+	ticker := w.clock.NewTicker(refresh)
 	defer ticker.Stop()
 	for {
 		select {
@@ -111,14 +111,18 @@ func (w *treeWatch) ticks(ctx context.Context) error {
 
 // redrawn shows trees in one place of a terminal.
 type redrawn struct {
-	screen *render.TreeScreen
+	screen *render.Screen
 	last   *tree
 }
 
 func (d *redrawn) show(t *tree, _ []*limb) error {
 	d.last = t
 	t.width = d.screen.Width()
-	return d.screen.Show(t.lines())
+	var text strings.Builder
+	if err := t.draw(&text); err != nil {
+		return err
+	}
+	return d.screen.Show(text.String())
 }
 
 func (d *redrawn) tick() error {

@@ -94,13 +94,13 @@ func (r *StatusRow) cells(o StatusOptions) []Cell {
 	if o.Short {
 		name = r.Short
 	}
-	out = append(out, Cell{Text: name}, Cell{word, tone})
+	out = append(out, Cell{Text: name}, toned(word, tone))
 	if o.Wide {
 		out = append(out, Cell{Text: dash(r.Ready)})
 	}
 	out = append(out,
-		Cell{dash(r.Reason), quiet(r.Reason, tone)},
-		Cell{generation(r.Drift.Generation), ToneDim}, Cell{observed(r.Drift.Observed), ToneDim}, r.drift(),
+		toned(dash(r.Reason), quiet(r.Reason, tone)),
+		toned(generation(r.Drift.Generation), ToneDim), toned(observed(r.Drift.Observed), ToneDim), r.drift(),
 		r.conditions(),
 		Cell{Text: sinceText(r.Since, r.Now)}, Cell{Text: age(r.Created, r.Now)})
 	if o.Wide {
@@ -153,17 +153,17 @@ func observed(n *int64) string {
 func (r *StatusRow) drift() Cell {
 	switch d := r.Drift; {
 	case d.State == inspect.Behind:
-		return Cell{fmt.Sprintf("%d behind", d.Behind()), ToneChange}
+		return toned(fmt.Sprintf("%d behind", d.Behind()), ToneChange)
 	case r.Drifted():
 		return r.conditionDrift()
 	case d.State == inspect.Ahead:
-		return Cell{fmt.Sprintf("%d ahead", *d.Observed-d.Generation), ToneChange}
+		return toned(fmt.Sprintf("%d ahead", *d.Observed-d.Generation), ToneChange)
 	case d.State == inspect.InSync:
-		return Cell{"none", ToneDim}
+		return toned("none", ToneDim)
 	case d.Generation == 0:
-		return Cell{"-", ToneDim} // there is nothing to be behind
+		return toned("-", ToneDim) // there is nothing to be behind
 	}
-	return Cell{"unknown", ToneDim}
+	return toned("unknown", ToneDim)
 }
 
 // conditionDrift is for objects of which only conditions are of an older generation.
@@ -175,9 +175,9 @@ func (r *StatusRow) conditionDrift() Cell {
 		}
 	}
 	if len(behind) == 1 {
-		return Cell{fmt.Sprintf("%s %d behind", behind[0].Type, r.Drift.Generation-*behind[0].Generation), ToneChange}
+		return toned(fmt.Sprintf("%s %d behind", behind[0].Type, r.Drift.Generation-*behind[0].Generation), ToneChange)
 	}
-	return Cell{fmt.Sprintf("%d conditions", len(behind)), ToneChange}
+	return toned(fmt.Sprintf("%d conditions", len(behind)), ToneChange)
 }
 
 // isBehind says whether the condition itself tells an older generation; the drift of the object has a column.
@@ -199,14 +199,14 @@ func (r *StatusRow) conditions() Cell {
 		parts = append(parts, r.conditionText(c))
 	}
 	if len(parts) > 0 {
-		return Cell{strings.Join(parts, ", "), tone}
+		return toned(strings.Join(parts, ", "), tone)
 	}
 	for _, c := range r.Conditions {
 		if c.Status == "True" && (c.Type == "Ready" || c.Type == "Available" || c.Type == "Complete") {
-			return Cell{r.conditionText(c), ToneDim}
+			return toned(r.conditionText(c), ToneDim)
 		}
 	}
-	return Cell{"-", ToneDim}
+	return toned("-", ToneDim)
 }
 
 func (r *StatusRow) conditionText(c inspect.Condition) string {

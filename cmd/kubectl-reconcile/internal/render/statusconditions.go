@@ -98,9 +98,12 @@ func (r *StatusRow) conditionCells(c inspect.Condition) []Cell {
 	case c.Status != "True" && c.Status != "False":
 		tone = ToneChange
 	}
-	of := Cell{observed(c.Generation), ToneDim}
+	of := toned(observed(c.Generation), ToneDim)
 	if isBehind(c) {
-		of = Cell{fmt.Sprintf("%d of %d", *c.Generation, r.Drift.Generation), ToneChange}
+		of = toned(fmt.Sprintf("%d of %d", *c.Generation, r.Drift.Generation), ToneChange)
 	}
-	return []Cell{{c.Type, tone}, {dash(c.Status), tone}, {dash(c.Reason), quiet(c.Reason, tone)}, {Text: sinceText(c.Since, r.Now)}, of}
+	return []Cell{
+		toned(c.Type, tone), toned(dash(c.Status), tone), toned(dash(c.Reason), quiet(c.Reason, tone)),
+		{Text: sinceText(c.Since, r.Now)}, of,
+	}
 }

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bufio"
 	"io"
 	"runtime"
 	"strings"
@@ -72,22 +71,8 @@ type TreeOptions struct {
 // Tree writes a table, a row an item, whose names are drawn as a tree. Without items it writes nothing. It stops at the
 // first error of w.
 func Tree(w io.Writer, items []*TreeItem, o TreeOptions) error {
-	out := bufio.NewWriterSize(w, 1<<16)
-	for line := range treeLines(items, o) {
-		if _, err := out.WriteString(line + "\n"); err != nil {
-			return err
-		}
-	}
-	return out.Flush()
-}
-
-// TreeLines is what Tree writes, as lines.
-func TreeLines(items []*TreeItem, o TreeOptions) []string {
-	var out []string
-	for line := range treeLines(items, o) {
-		out = append(out, line)
-	}
-	return out
+	l := newTreeLayout(items, o)
+	return NewListing(l.columns(), ListingOptions{Palette: o.Palette, ASCII: o.ASCII, Width: o.Width}).Write(w, l.rows())
 }
 
 // guides are the letters that trees are drawn with.
@@ -114,8 +99,8 @@ func (g guides) tie(dotted, last bool) string {
 	return g.branch
 }
 
-// ASCIIOnly says whether the user's terminal may know no other letters, by the environment: getenv is os.Getenv or a stand-in
-// for it. Without a locale there is nothing to go by but ASCII, unless on Windows, which has none.
+// ASCIIOnly says whether the user's terminal may know no other letters, by the environment: getenv is os.Getenv or a
+// stand-in for it. Without a locale there is nothing to go by but ASCII, unless on Windows, which has none.
 func ASCIIOnly(getenv func(string) string) bool { return asciiOnly(getenv, runtime.GOOS) }
 
 func asciiOnly(getenv func(string) string, system string) bool {

@@ -9,8 +9,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/mattn/go-runewidth"
 )
+
+// treeLines is what Tree writes, as lines.
+func treeLines(t *testing.T, items []*TreeItem, o TreeOptions) []string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Tree(&out, items, o); err != nil {
+		t.Fatal(err)
+	}
+	return linesOf(out.String())
+}
 
 // rollout is the tree of a Deployment of which a pod cannot start.
 func rollout() *TreeItem {
@@ -136,7 +145,7 @@ A/日本  -      ok      理由理由理由理由理由理由理…
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 			for line := range strings.Lines(out.String()) {
-				if tt.o.Width > 0 && runewidth.StringWidth(strings.TrimRight(line, "\n")) > tt.o.Width {
+				if tt.o.Width > 0 && cells(strings.TrimRight(line, "\n")) > tt.o.Width {
 					t.Errorf("%s: wider than %d cells: %q", tt.reason, tt.o.Width, line)
 				}
 			}
@@ -145,7 +154,7 @@ A/日本  -      ok      理由理由理由理由理由理由理…
 }
 
 func TestTreeIsAsNarrowAsItsNames(t *testing.T) {
-	lines := TreeLines([]*TreeItem{{Label: "Deployment/a-name-longer-than-the-terminal-is-wide", Namespace: "a", Status: "Current", Reason: "fine"}, {Label: "B/b", Namespace: "b"}}, TreeOptions{Width: 20})
+	lines := treeLines(t, []*TreeItem{{Label: "Deployment/a-name-longer-than-the-terminal-is-wide", Namespace: "a", Status: "Current", Reason: "fine"}, {Label: "B/b", Namespace: "b"}}, TreeOptions{Width: 20})
 	want := []string{
 		"NAME                                            STATUS",
 		"Deployment/a-name-longer-than-the-terminal-is-wide Current",
@@ -158,8 +167,8 @@ func TestTreeIsAsNarrowAsItsNames(t *testing.T) {
 
 func TestTreeColours(t *testing.T) {
 	p := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
-	lines := TreeLines([]*TreeItem{rollout()}, TreeOptions{Palette: p, Width: 80})
-	plain := TreeLines([]*TreeItem{rollout()}, TreeOptions{Width: 80})
+	lines := treeLines(t, []*TreeItem{rollout()}, TreeOptions{Palette: p, Width: 80})
+	plain := treeLines(t, []*TreeItem{rollout()}, TreeOptions{Width: 80})
 	for i := range lines {
 		if got := colour.ReplaceAllString(lines[i], ""); got != plain[i] {
 			t.Errorf("colours move the text:\n%s\n%s", plain[i], got)

@@ -39,12 +39,16 @@ func trimLineEnds(s string) string {
 	return strings.Join(lines, "\n")
 }
 
+// newMeasure measures text as terminals draw it: box drawing takes one cell, whatever the locale.
+func newMeasure() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
+
 // cells is how many cells of a terminal the text takes, colours left out.
 func cells(s string) int {
+	measure := newMeasure()
 	n := 0
 	for s != "" {
 		before, sequence, found := strings.Cut(s, "\x1b[")
-		n += runewidth.StringWidth(before)
+		n += measure.StringWidth(before)
 		if !found {
 			break
 		}

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// terminal is as much of a terminal as a TreeScreen needs: it keeps the lines, and where the cursor is.
+// terminal is as much of a terminal as a Screen needs: it keeps the lines, and where the cursor is.
 type terminal struct {
 	lines  []string
 	row    int
 	hidden bool
 }
 
-// Write understands what TreeScreen writes, and nothing else.
+// Write understands what Screen writes, and nothing else.
 func (t *terminal) Write(p []byte) (int, error) {
 	for s := string(p); s != ""; {
 		rest, err := t.one(s)
@@ -55,10 +55,10 @@ func (t *terminal) one(s string) (string, error) {
 	return rest, nil
 }
 
-func TestTreeScreen(t *testing.T) {
+func TestScreen(t *testing.T) {
 	width, height := 10, 5
 	shown := &terminal{}
-	screen := NewTreeScreen(shown)
+	screen := NewScreen(shown)
 	screen.size = func() (int, int) { return width, height }
 	for _, tt := range []struct {
 		lines         []string
@@ -75,7 +75,7 @@ func TestTreeScreen(t *testing.T) {
 		{[]string{"日本日本日本", "a\x1b[31mbcdefghijk\x1b[0m"}, 7, 5, []string{"日本日" + resetColour, "a\x1b[31mbcdefg" + resetColour}, "too wide: cut by cells, colours are none"},
 	} {
 		width, height = tt.width, tt.height
-		if err := screen.Show(tt.lines); err != nil {
+		if err := screen.Show(strings.Join(tt.lines, "\n")); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Join(shown.lines, "\n") != strings.Join(tt.want, "\n") || !shown.hidden {
@@ -85,10 +85,10 @@ func TestTreeScreen(t *testing.T) {
 	if err := screen.Close(); err != nil || shown.hidden {
 		t.Errorf("the cursor is not given back (%v)", err)
 	}
-	if err := NewTreeScreen(&brokenWriter{3}).Show([]string{"line"}); !errors.Is(err, errBroken) {
+	if err := NewScreen(&brokenWriter{3}).Show("line\n"); !errors.Is(err, errBroken) {
 		t.Errorf("the terminal is gone, and yet: %v", err)
 	}
-	if got := NewTreeScreen(&bytes.Buffer{}).Width(); got != usualWidth {
+	if got := NewScreen(&bytes.Buffer{}).Width(); got != usualWidth {
 		t.Errorf("what is no terminal is %d wide", got)
 	}
 }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+)
+
+// appendChanges writes a row for each object, and then one for each change that shows.
+func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statusChange) error {
+	list := f.list()
+	f.options = f.tableOptions(list.Items)
+	f.table = render.NewStatusListing(f.options)
+	for i := range list.Items {
+		f.shown[list.Items[i].key()] = f.look(&list.Items[i])
+	}
+	if err := f.appendItems(list.Items, watch.Added); err != nil {
+		return err
+	}
+	f.printIncomplete(list.Incomplete)
+	f.printOdd(list.Items)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case c := <-changes:
+			before := maps.Clone(f.failures)
+			changed, event := f.take(c)
+			for i := range changed {
+				if err := f.appendChange(changed[i], event); err != nil {
+					return err
+				}
+			}
+			if len(before) != len(f.failures) {
+				f.printIncomplete(f.incomplete(slices.Collect(maps.Values(f.failures))))
+			}
+		}
+	}
+}
+
+// appendChange writes a row if it says something else than the last of the object: also a last one when it is no longer
+// among those that were asked for.
+func (f *statusFollower) appendChange(item statusItem, event watch.EventType) error {
+	key := item.key()
+	before, known := f.shown[key]
+	if event == watch.Deleted {
+		delete(f.shown, key)
+		if !known {
+			return nil
+		}
+		return f.appendItems([]statusItem{item}, event)
+	}
+	look := f.look(&item)
+	if !f.selects(&item) {
+		delete(f.shown, key)
+	} else {
+		f.shown[key] = look
+	}
+	if before == look || !known && !f.selects(&item) {
+		return nil
+	}
+	if known {
+		event = watch.Modified
+	}
+	return f.appendItems([]statusItem{item}, event)
+}
+
+// look is what a row shows, but for how long.
+func (f *statusFollower) look(item *statusItem) string {
+	row := f.rows([]statusItem{*item})[0]
+	row.Since, row.Created = nil, time.Time{}
+	return fmt.Sprint(render.StatusCells([]render.StatusRow{row}, f.options), item.Conditions)
+}
+
+// statusEvent is a line of `status -w -o json`.
+type statusEvent struct {
+	APIVersion string     `json:"apiVersion"`
+	Kind       string     `json:"kind"`
+	Type       string     `json:"type"` // ADDED, MODIFIED or DELETED
+	Item       statusItem `json:"item"`
+}
+
+func (f *statusFollower) appendItems(items []statusItem, event watch.EventType) error {
+	switch {
+	case f.output == "json":
+		encoder := json.NewEncoder(f.streams.Out)
+		for _, item := range items {
+			if err := encoder.Encode(statusEvent{outputVersion, "StatusEvent", string(event), item}); err != nil {
+				return fmt.Errorf("writing the status: %w", err)
+			}
+		}
+		return nil
+	case f.output == "name":
+		return f.print(&statusList{Items: items})
+	case f.conditions:
+		return render.Conditions(f.streams.Out, f.rows(items), f.listing())
+	}
+	rows := f.rows(items)
+	for i := range rows {
+		rows[i].Gone = event == watch.Deleted
+	}
+	return f.table.Write(f.streams.Out, render.StatusCells(rows, f.options))
+}
