@@ -12,7 +12,8 @@ type Report struct {
 	Status
 	// Drift is of the object as a whole.
 	Drift Drift `json:"drift"`
-	// Conditions are those of status.conditions: bad ones first, then by type.
+	// Conditions are those of status.conditions, or of all that a route or policy is attached to: bad ones first, then by
+	// type.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Since is when what Reason tells began; nil if the object does not say.
 	Since *metav1.Time `json:"since,omitempty"`
