@@ -52,6 +52,8 @@ type conditionReader struct {
 	drift       Drift
 	polarities  *Polarities
 	flaws       *flaws
+	// ended says that the object is a pod whose phase is final.
+	ended bool
 }
 
 // read decodes the conditions: bad ones first, else by type.
@@ -94,7 +96,7 @@ func (r conditionReader) condition(entry any, i int) Condition {
 	c.Generation = generationAt(v, r.flaws, where, "observedGeneration")
 	c.Drift = compareGenerations(r.drift.Generation, cmp.Or(c.Generation, r.drift.Observed))
 	c.Polarity, c.Guessed = r.polarities.of(r.group, r.kind, c.Type)
-	c.Bad = c.isBad()
+	c.Bad = c.isBad() && !(r.ended && c.endsWithPod())
 	return c
 }
 
@@ -150,6 +152,12 @@ func (c Condition) isBad() bool {
 	case Neutral:
 	}
 	return false
+}
+
+// endsWithPod says whether the condition becomes False when a pod ends, well or not: nothing runs any more, and so nothing is
+// ready. The phase tells how it ended.
+func (c Condition) endsWithPod() bool {
+	return c.Type == "ContainersReady" || c.Type == "PodReadyToStartContainers" || c.Type == "Ready"
 }
 
 // withoutHasty takes back verdicts on conditions that no table or name tells anything about: that True is good is usual,

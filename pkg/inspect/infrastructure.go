@@ -21,13 +21,29 @@ func (o subject) namespaceWaits() string {
 		"NamespaceDeletionContentFailure", "NamespaceFinalizersRemaining", "NamespaceContentRemaining",
 	} {
 		if c := o.condition(name); c.Status == "True" {
-			return cmp.Or(firstLine(c.Message), reasonOf(c))
+			return cmp.Or(undiscovered(firstLine(c.Message)), reasonOf(c))
 		}
 	}
 	if finalizers := o.strings("spec", "finalizers"); len(finalizers) > 0 {
 		return "waiting for finalizer " + strings.Join(finalizers, ", ")
 	}
 	return "being deleted"
+}
+
+// undiscovered shortens what the namespace controller says of groups whose discovery failed (status_condition_utils.go of
+// k8s.io/kubernetes/pkg/controller/namespace/deletion, ErrGroupDiscoveryFailed and StaleGroupVersionError of client-go's
+// discovery), so that the first words name the groups, each once. Other messages stay as they are.
+func undiscovered(message string) string {
+	_, groups, ok := strings.Cut(message, "unable to retrieve the complete list of server APIs: ")
+	if !ok {
+		return message
+	}
+	var out []string
+	for _, part := range strings.Split(groups, ", ") {
+		name, why, _ := strings.Cut(part, ": ")
+		out = append(out, name+after(": ", strings.TrimSuffix(why, ": "+name)))
+	}
+	return "discovery failed: " + strings.Join(out, ", ")
 }
 
 // node corrects kstatus, which takes one that is lost for one on its way, and overlooks pressure and cordons.

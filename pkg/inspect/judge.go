@@ -77,8 +77,7 @@ func (o subject) judge() Status {
 func (o subject) finished() bool {
 	switch o.group + "/" + o.kind {
 	case "/Pod":
-		phase := o.text("status", "phase")
-		return phase == "Succeeded" || phase == "Failed"
+		return podEnded(o.values)
 	case "batch/Job":
 		return o.condition("Complete").Status == "True" || o.condition("Failed").Status == "True"
 	}
@@ -110,7 +109,7 @@ func reasonOf(c Condition) string {
 	message := firstLine(c.Message)
 	switch {
 	case c.Reason != "" && message != "":
-		return c.Reason + ": " + message
+		return withReason(c.Reason, message)
 	case c.Reason != "" || message != "":
 		return c.Reason + message
 	}

@@ -34,16 +34,24 @@ func (o subject) pod() Status {
 	return o.because(o.podWaits(containers))
 }
 
+// podEnded says whether the pod's phase is final.
+func podEnded(pod values) bool {
+	phase := pod.text("status", "phase")
+	return phase == "Succeeded" || phase == "Failed"
+}
+
 // failedPod tells why: the pod was evicted or ran out of time, or its container failed.
 func (o subject) failedPod(containers []Container) Status {
-	reason := o.text("status", "reason") + after(": ", firstLine(o.text("status", "message")))
+	reason := withReason(o.text("status", "reason"), firstLine(o.text("status", "message")))
 	if i := slices.IndexFunc(containers, Container.failed); i >= 0 && reason == "" {
 		reason = containers[i].trouble(len(containers) > 1)
 	}
 	return o.is(Failed, cmp.Or(strings.TrimPrefix(reason, ": "), "failed"))
 }
 
-// unscheduled is of a pod that no node takes, or that is not to be scheduled yet. kstatus gives the scheduler some seconds.
+// unscheduled is of a pod that no node takes, or that is not to be scheduled yet. Once the scheduler has said that no node
+// takes it, it will not get there as things are: kstatus calls it Failed only when it is a quarter of a minute old, by the
+// clock of who asks, so that its word changes while nothing happens.
 func (o subject) unscheduled() (Status, bool) {
 	c := o.condition("PodScheduled")
 	if c.Status != "False" {
@@ -57,7 +65,11 @@ func (o subject) unscheduled() (Status, bool) {
 		}
 		reason = "SchedulingGated" + after(": ", strings.Join(gates, ", "))
 	}
-	s := o.because(reason)
+	word := InProgress
+	if c.Reason == "Unschedulable" {
+		word = Failed
+	}
+	s := o.is(word, reason)
 	s.Message = cmp.Or(c.Message, s.Message)
 	return s, true
 }

@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,10 +70,22 @@ func TestPod(t *testing.T) {
 			InProgress, "waiting for readiness gate example.com/lb", "1/1",
 		},
 		{
-			"the scheduler says why no node takes the pod; after a quarter of a minute it counts as failed, as kstatus has it",
+			"the scheduler says why no node takes the pod, of one that was made long ago",
 			`{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-01-02T03:04:05Z"}, spec: {containers: [{name: web}]}, status: {phase: Pending, conditions: [
 			  {type: PodScheduled, status: "False", reason: Unschedulable, message: "0/3 nodes are available: 3 Insufficient cpu."}]}}`,
 			Failed, "Unschedulable: 0/3 nodes are available: 3 Insufficient cpu.", "0/1",
+		},
+		{
+			"one that will only be made is judged alike: the clock is not asked",
+			`{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2999-01-02T03:04:05Z"}, spec: {containers: [{name: web}]}, status: {phase: Pending, conditions: [
+			  {type: PodScheduled, status: "False", reason: Unschedulable, message: "0/3 nodes are available: 3 Insufficient cpu."}]}}`,
+			Failed, "Unschedulable: 0/3 nodes are available: 3 Insufficient cpu.", "0/1",
+		},
+		{
+			"a scheduler that has trouble itself has not said that no node takes the pod",
+			`{apiVersion: v1, kind: Pod, spec: {containers: [{name: web}]}, status: {phase: Pending, conditions: [
+			  {type: PodScheduled, status: "False", reason: SchedulerError, message: "no answer"}]}}`,
+			InProgress, "SchedulerError: no answer", "0/1",
 		},
 		{
 			"a gate that somebody else opens is no failure",
@@ -164,6 +178,28 @@ func TestPodMessage(t *testing.T) {
 				t.Errorf("message %q, want %q", got.Message, tt.want)
 			}
 		})
+	}
+}
+
+// TestPodConditions: of a pod that has ended, the phase tells how, and that nothing is ready any more is no news.
+func TestPodConditions(t *testing.T) {
+	const pod = `{apiVersion: v1, kind: Pod, spec: {containers: [{name: web}]}, status: {phase: %s, conditions: [
+	  {type: Ready, status: "False", reason: %[2]s}, {type: ContainersReady, status: "False", reason: %[2]s}, {type: Initialized, status: "False"},
+	  {type: PodReadyToStartContainers, status: "False", reason: PodSandboxNotReady}, {type: DisruptionTarget, status: "True"}]}}`
+	for _, tt := range []struct{ phase, reason, want string }{
+		{"Succeeded", "PodCompleted", "DisruptionTarget Initialized"},
+		{"Failed", "PodFailed", "DisruptionTarget Initialized"},
+		{"Running", "ContainersNotReady", "ContainersReady DisruptionTarget Initialized PodReadyToStartContainers Ready"},
+	} {
+		var bad []string
+		for _, c := range Inspect(fromYAML(t, fmt.Sprintf(pod, tt.phase, tt.reason)), nil).Conditions {
+			if c.Bad {
+				bad = append(bad, c.Type)
+			}
+		}
+		if got := strings.Join(bad, " "); got != tt.want {
+			t.Errorf("of a pod that is %s, bad are %s; want %s", tt.phase, got, tt.want)
+		}
 	}
 }
 

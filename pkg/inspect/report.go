@@ -43,12 +43,15 @@ func Inspect(obj *unstructured.Unstructured, p *Polarities) Report {
 	if status := v.at("status"); status != nil && v.sub("status") == nil {
 		f.lost("status is %s and no map", described(status))
 	}
-	conditions := conditionReader{obj.GroupVersionKind().Group, obj.GetKind(), r.Drift, p, &f}
+	conditions := conditionReader{group: obj.GroupVersionKind().Group, kind: obj.GetKind(), drift: r.Drift, polarities: p, flaws: &f}
+	if conditions.kind == "Pod" && conditions.group == "" {
+		conditions.ended = podEnded(v)
+	}
 	r.Conditions = conditions.read(conditionsIn(v))
 	if conditions.kind == "Pod" && conditions.group == "" {
 		containerFlaws(v, &f)
 	}
-	r.Status = f.doubted(judge(obj, r))
+	r.Status = f.doubted(judge(obj, r)).bounded()
 	r.Problems = f.texts()
 	r.Since = since(obj, r)
 	return r

@@ -22,9 +22,9 @@ type Status struct {
 	// Kstatus is what kstatus says of the object, which may be another word; empty if it gave an error.
 	Kstatus string `json:"kstatus"`
 	// Reason says why in a few words, for people: "2 of 3 updated pods available", "ImagePullBackOff: nginx:nope". It may
-	// be empty.
+	// be empty, and has at most 100 characters: what is longer is cut between two words and ends in "…".
 	Reason string `json:"reason,omitempty"`
-	// Message says why in full, as kstatus or the object itself does; it may be empty.
+	// Message says why in full, as kstatus or the object itself does, and what was cut from Reason; it may be empty.
 	Message string `json:"message,omitempty"`
 	// Ready is "ready/wanted" for objects that count replicas, completions or containers, empty for others.
 	Ready string `json:"ready,omitempty"`

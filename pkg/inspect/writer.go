@@ -20,8 +20,9 @@ type Writer struct {
 	Time *metav1.Time `json:"time,omitempty"`
 }
 
-// LastWriter is who wrote to the object last. Of several at the same second, the first by subresource and name is it. It
-// is false when managedFields are missing: they may have been dropped while reading.
+// LastWriter is who wrote to the object last. Times have seconds only; of several at the same second it is who wrote the
+// status, for a controller writes that in answer to the spec, then who wrote another subresource, then the first by name. It is
+// false when managedFields are missing: they may have been dropped while reading.
 func LastWriter(obj metav1.Object) (Writer, bool) {
 	var last Writer
 	found := false
@@ -33,16 +34,29 @@ func LastWriter(obj metav1.Object) (Writer, bool) {
 	return last, found
 }
 
-// later orders writers by time; the names decide between those of one second, so that two runs find the same.
+// later orders writers by time, and those of one second so that two runs find the same.
 func (w Writer) later(other Writer) bool {
 	mine, others := w.when(), other.when()
 	switch {
 	case !mine.Equal(others):
 		return mine.After(others)
+	case w.answers() != other.answers():
+		return w.answers() > other.answers()
 	case w.Subresource != other.Subresource:
 		return w.Subresource < other.Subresource
 	}
 	return w.Manager < other.Manager
+}
+
+// answers is how surely what was written comes after the spec that was written in the same second.
+func (w Writer) answers() int {
+	switch w.Subresource {
+	case "status":
+		return 2
+	case "":
+		return 0
+	}
+	return 1
 }
 
 func (w Writer) when() time.Time {

@@ -19,9 +19,24 @@ func TestLastWriter(t *testing.T) {
 			Writer{"kubelet", "Update", "status", at("2026-01-02T03:04:06Z")}, true,
 		},
 		{
-			"of one second, the one that wrote the object itself, then the first by name",
-			`[{manager: z, subresource: status, time: "2026-01-02T03:04:05Z"}, {manager: b, time: "2026-01-02T03:04:05Z"}, {manager: a, time: "2026-01-02T03:04:05Z"}]`,
+			"of one second, the one that wrote the status: that is an answer to the spec",
+			`[{manager: a, time: "2026-01-02T03:04:05Z"}, {manager: z, subresource: status, time: "2026-01-02T03:04:05Z"}, {manager: b, subresource: scale, time: "2026-01-02T03:04:05Z"}]`,
+			Writer{"z", "", "status", at("2026-01-02T03:04:05Z")}, true,
+		},
+		{
+			"then another subresource: it changes an object that was made before",
+			`[{manager: a, time: "2026-01-02T03:04:05Z"}, {manager: z, subresource: scale, time: "2026-01-02T03:04:05Z"}, {manager: x, subresource: resize, time: "2026-01-02T03:04:05Z"}]`,
+			Writer{"x", "", "resize", at("2026-01-02T03:04:05Z")}, true,
+		},
+		{
+			"then the first by name",
+			`[{manager: b, time: "2026-01-02T03:04:05Z"}, {manager: a, time: "2026-01-02T03:04:05Z"}]`,
 			Writer{"a", "", "", at("2026-01-02T03:04:05Z")}, true,
+		},
+		{
+			"a spec of the next second comes after the status",
+			`[{manager: a, time: "2026-01-02T03:04:06Z"}, {manager: z, subresource: status, time: "2026-01-02T03:04:05Z"}]`,
+			Writer{"a", "", "", at("2026-01-02T03:04:06Z")}, true,
 		},
 		{"a time that is none comes last", `[{manager: a, time: soon}, {manager: b, time: "2026-01-02T03:04:05Z"}]`, Writer{"b", "", "", at("2026-01-02T03:04:05Z")}, true},
 		{"entries of another shape", `[1, {manager: a}]`, Writer{Manager: "a"}, true},
