@@ -52,17 +52,6 @@ func knownNames(flags *genericclioptions.ConfigFlags, raw clientcmdapi.Config, c
 	return nil
 }
 
-// mostNames bounds the names that are listed in a sentence.
-const mostNames = 8
-
-// enumerate lists names in a sentence, the first of them if they are many.
-func enumerate(names []string) string {
-	if n := len(names) - mostNames; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), n)
-	}
-	return strings.Join(names, ", ")
-}
-
 // unconfigured is the error of having nothing that says where a cluster is, where kubectl would try localhost:8080.
 func unconfigured(raw clientcmdapi.Config, files []string, program string) error {
 	if len(raw.Contexts) > 0 {

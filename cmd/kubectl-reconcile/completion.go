@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -71,7 +70,7 @@ func completeConnection(cmd *cobra.Command, f *clusterFlags) {
 	}
 	_ = cmd.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, at *completing) []string {
-			return at.names(ctx, "namespaces")
+			return at.namesOf(ctx, "namespaces")
 		})
 	})
 }
@@ -83,12 +82,12 @@ func completeTargets(f *clusterFlags) cobra.CompletionFunc {
 			pair := len(args) > 0 && strings.Contains(args[0], "/")
 			switch typeName, _, slash := strings.Cut(typed, "/"); {
 			case slash && (len(args) == 0 || pair):
-				return prefixed(typeName+"/", at.names(ctx, typeName))
+				return prefixed(typeName+"/", at.namesOf(ctx, typeName))
 			case len(args) == 0 || pair:
 				before := typed[:strings.LastIndex(typed, ",")+1]
 				return prefixed(before, at.types())
 			default:
-				return slices.DeleteFunc(at.names(ctx, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
+				return slices.DeleteFunc(at.namesOf(ctx, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
 			}
 		})
 	}
@@ -96,8 +95,8 @@ func completeTargets(f *clusterFlags) cobra.CompletionFunc {
 
 // completing is a cluster that completions come from.
 type completing struct {
-	connection *connection
-	kinds      *cluster.Kinds
+	*served
+	namespace string // of the command line
 }
 
 // completeFromCluster offers what the cluster has, or nothing if it does not answer at once.
@@ -108,30 +107,20 @@ func completeFromCluster(ctx context.Context, f *clusterFlags, offer func(contex
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	kinds, err := cluster.Discover(ctx, c.config)
+	served, err := c.open(ctx, c.config)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return offer(ctx, &completing{c, kinds}), cobra.ShellCompDirectiveNoFileComp
+	return offer(ctx, &completing{served, c.namespace}), cobra.ShellCompDirectiveNoFileComp
 }
 
-// names are those of the objects of a type, in the namespace of the command line.
-func (at *completing) names(ctx context.Context, typeName string) []string {
+// namesOf are the names of the objects of a type.
+func (at *completing) namesOf(ctx context.Context, typeName string) []string {
 	kind, err := at.kinds.Resolve(typeName)
 	if err != nil {
 		return nil
 	}
-	reader, err := cluster.NewReader(at.connection.config)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	targets := []cluster.Target{newTarget(kind, at.connection.namespace, "").Target}
-	_, _ = reader.ListMetadata(ctx, targets, func(_ cluster.Target, obj *metav1.PartialObjectMetadata) {
-		out = append(out, obj.Name) // what cannot be listed is not offered
-	})
-	slices.Sort(out)
-	return out
+	return at.names(ctx, newTarget(kind, at.namespace, ""))
 }
 
 // types are the plural names of all kinds that can be listed, with the group where two share a name, and the categories.

@@ -51,6 +51,13 @@ func printError(w io.Writer, err error) {
 	}
 }
 
+// hint writes advice that belongs to no error; none writes nothing.
+func hint(w io.Writer, text string) {
+	if text != "" {
+		fmt.Fprintf(w, "hint: %s\n", text)
+	}
+}
+
 // flatten lists the errors that err joins, itself if it joins none. It knows errors.Join and apimachinery's Aggregate.
 func flatten(err error) []error {
 	var parts []error
@@ -73,6 +80,15 @@ func flatten(err error) []error {
 func oneLine(text string) string {
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "error: "), "error ") // libraries say it again
 	return render.Escape(strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", " ")), " "))
+}
+
+// oneLines makes each of several texts so.
+func oneLines(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, text := range texts {
+		out[i] = oneLine(text)
+	}
+	return out
 }
 
 // withManifestHints adds what to do to each of the joined errors of objects that were refused.

@@ -65,6 +65,22 @@ cluster, and see why every reconcile happened, what it decided and what it wrote
 	return root
 }
 
+// runner is what a command line comes to.
+type runner interface{ run(context.Context) error }
+
+// runs makes a command of its options, which flags and arguments are made into.
+func runs[O runner](
+	streams genericiooptions.IOStreams, toOptions func(genericiooptions.IOStreams, []string) (O, error),
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		o, err := toOptions(streams, args)
+		if err != nil {
+			return err
+		}
+		return o.run(cmd.Context())
+	}
+}
+
 // noSuchCommand refuses arguments of the root, which are misspelt commands.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 const statusExample = `  # All that has a status in the namespace, the worst first
@@ -53,16 +52,10 @@ func newStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Long: `Show the status of objects of any kind, the worst first: whether each is as its spec asks for and why not, whether its
 controller has seen the latest generation of it (drift), and its conditions, bad ones first.
 
-Without arguments it shows all objects in the namespace whose kind has a status; with -A those of the whole cluster.
-What could not be read is named below the table.`,
+Without arguments it shows all objects in the namespace whose kind has a status; with -A those of the whole cluster, but
+for cluster-scoped ones with which all is well, unless with -o. What could not be read is named below the table.`,
 		Example: statusExample,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(streams, args)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
+		RunE:    runs(streams, f.toOptions),
 	}
 	f.addTo(cmd)
 	return cmd
@@ -99,7 +92,9 @@ type statusOptions struct {
 	output                                                    string
 
 	streams genericiooptions.IOStreams
-	palette render.Palette
+	palette render.Palette // of stdout
+	remarks render.Palette // of stderr
+	ascii   bool
 	width   int // of the terminal; 0 if stdout is none
 	clock   clock.WithTicker
 }
@@ -124,18 +119,16 @@ func (f *statusFlags) toOptions(streams genericiooptions.IOStreams, args []strin
 		connection: connection, targets: f.targets, named: named, polarities: polarities,
 		drifted: f.drifted, notReady: f.notReady, conditions: f.conditions, watch: f.watch, exitCode: f.exitCode, noHeaders: f.noHeaders,
 		output: f.output, streams: streams, palette: render.NewPalette(streams.Out, f.cluster.color, os.Getenv),
+		remarks: render.NewPalette(streams.ErrOut, f.cluster.color, os.Getenv), ascii: render.ASCIIOnly(os.Getenv),
 		width: render.TerminalWidth(streams.Out), clock: clock.RealClock{},
 	}, nil
 }
 
 func (f *statusFlags) validate() error {
-	known := false
-	for _, o := range statusOutputs {
-		known = known || f.output == o
+	if err := knownOutput(f.output, statusOutputs, "a table"); err != nil {
+		return err
 	}
 	switch {
-	case f.output != "" && !known:
-		return withHint(unknownError("output format", f.output), suggestion(f.output, statusOutputs, "there are wide, name, json and yaml; without -o the output is a table"))
 	case f.watch && f.exitCode:
 		return errors.New("--watch and --exit-code exclude each other")
 	case f.watch && f.output == "yaml":
@@ -174,15 +167,11 @@ func withoutFound(err error) error {
 
 // run reads everything once, shows it, and with --watch goes on.
 func (o *statusOptions) run(ctx context.Context) error {
-	kinds, err := cluster.Discover(ctx, o.connection.config)
-	if err != nil {
-		return o.connection.explain(err)
-	}
-	reader, err := cluster.NewReader(o.connection.config)
+	served, err := o.connection.open(ctx, o.connection.config)
 	if err != nil {
 		return err
 	}
-	r := &statusReader{statusOptions: o, kinds: kinds, reader: reader}
+	r := &statusReader{o, served}
 	targets, err := r.find()
 	if err != nil {
 		return err
@@ -195,7 +184,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 		return err
 	}
 	all := len(list.Items)
-	list.Items = o.filter(list.Items)
+	o.choose(list)
 	if printErr := o.print(list); printErr != nil {
 		return errors.Join(printErr, err)
 	}

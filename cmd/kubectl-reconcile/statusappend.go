@@ -24,8 +24,7 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 	if err := f.appendItems(list.Items, watch.Added); err != nil {
 		return err
 	}
-	f.printIncomplete(list.Incomplete)
-	f.printOdd(list.Items)
+	f.remark(f.notes(list, list.Incomplete, f.remarks))
 	for {
 		select {
 		case <-ctx.Done():
@@ -39,7 +38,7 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 				}
 			}
 			if len(before) != len(f.failures) {
-				f.printIncomplete(f.incomplete(slices.Collect(maps.Values(f.failures))))
+				f.remark(oneLines(describeIncomplete(f.incomplete(slices.Collect(maps.Values(f.failures))))))
 			}
 		}
 	}
@@ -57,13 +56,13 @@ func (f *statusFollower) appendChange(item statusItem, event watch.EventType) er
 		}
 		return f.appendItems([]statusItem{item}, event)
 	}
-	look := f.look(&item)
-	if !f.selects(&item) {
-		delete(f.shown, key)
-	} else {
+	look, shows := f.look(&item), f.selects(&item) && !f.leavesOut(&item)
+	if shows {
 		f.shown[key] = look
+	} else {
+		delete(f.shown, key)
 	}
-	if before == look || !known && !f.selects(&item) {
+	if before == look || !known && !shows {
 		return nil
 	}
 	if known {

@@ -19,6 +19,8 @@ type statusList struct {
 	Items      []statusItem `json:"items"`
 	// Incomplete is what could not be read, sorted.
 	Incomplete []cluster.Incomplete `json:"incomplete,omitempty"`
+
+	leftOut int // objects that the table does not show
 }
 
 // statusItem is one object. Nothing of its spec is in it.
@@ -76,7 +78,7 @@ func newStatusItem(kind cluster.Kind, obj *unstructured.Unstructured, p *inspect
 }
 
 // name spells the object as kubectl does: deployment.apps/web.
-func (i *statusItem) name() string { return i.kind.String() + "/" + i.Object.Name }
+func (i statusItem) name() string { return i.kind.String() + "/" + i.Object.Name }
 
 // sortStatus puts the worst first, then what is drifted, then orders by namespace, kind and name.
 func sortStatus(items []statusItem) {
@@ -111,11 +113,25 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// filter keeps what --drifted and --not-ready select: with both, what is either.
-func (o *statusOptions) filter(items []statusItem) []statusItem {
-	return slices.DeleteFunc(items, func(i statusItem) bool { return !o.selects(&i) })
+// choose keeps in the list what gets a line, and counts what is left out of the table.
+func (o *statusOptions) choose(list *statusList) {
+	list.Items = slices.DeleteFunc(list.Items, func(i statusItem) bool { return !o.selects(&i) })
+	selected := len(list.Items)
+	list.Items = slices.DeleteFunc(list.Items, func(i statusItem) bool { return o.leavesOut(&i) })
+	list.leftOut = selected - len(list.Items)
 }
 
+// selects says what --drifted and --not-ready do: with both, what is either.
 func (o *statusOptions) selects(i *statusItem) bool {
 	return !o.drifted && !o.notReady || o.drifted && i.Drifted || o.notReady && i.NotReady
+}
+
+// leavesOut says whether an object gets no line in the table: it is the cluster's own and well, as dozens are in every
+// cluster, and nobody asked for it in particular.
+func (o *statusOptions) leavesOut(i *statusItem) bool {
+	inParticular := !o.guessed() || o.targets.labels != "" || o.targets.fields != ""
+	if inParticular || o.output != "" || o.conditions || i.kind.Namespaced {
+		return false
+	}
+	return i.Status.Status == inspect.Current && !i.Drifted && len(i.Problems) == 0
 }

@@ -14,11 +14,17 @@ import (
 )
 
 func widgets() cluster.Kind {
-	return cluster.Kind{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, Resource: "widgets", Namespaced: true, HasStatus: true}
+	return cluster.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"},
+		Resource:         "widgets", Namespaced: true, HasStatus: true,
+	}
 }
 
 func itemOf(namespace, name, status string, drifted bool) statusItem {
-	item := statusItem{Object: objectRef{Namespace: namespace, Name: name}, Report: inspect.Report{Status: inspect.Status{Status: status}}, Drifted: drifted, kind: widgets()}
+	item := statusItem{
+		Object: objectRef{Namespace: namespace, Name: name},
+		Report: inspect.Report{Status: inspect.Status{Status: status}}, Drifted: drifted, kind: widgets(),
+	}
 	item.NotReady = item.Report.NotReady()
 	return item
 }
@@ -41,27 +47,50 @@ func TestStatusOrder(t *testing.T) {
 	}
 }
 
-func TestStatusFilter(t *testing.T) {
-	items := []statusItem{itemOf("a", "both", inspect.Failed, true), itemOf("a", "bad", inspect.Failed, false), itemOf("a", "drifted", inspect.Current, true), itemOf("a", "fine", inspect.Current, false), itemOf("a", "paused", inspect.Suspended, false)}
+func TestStatusChoose(t *testing.T) {
+	node := func(name, status string, drifted bool, problems ...string) statusItem {
+		item := itemOf("", name, status, drifted)
+		item.kind.Namespaced, item.Problems = false, problems
+		return item
+	}
+	const all = "both bad drifted fine paused node sick late odd idle"
+	named := targetArgs{types: []string{"nodes"}}
 	for _, tt := range []struct {
-		drifted, notReady bool
-		want              string
-		reason            string
+		o       statusOptions
+		want    string
+		leftOut int
+		reason  string
 	}{
-		{false, false, "both bad drifted fine paused", "all"},
-		{true, false, "both drifted", "--drifted"},
-		{false, true, "both bad", "--not-ready; what rests is as its spec asks for"},
-		{true, true, "both bad drifted", "what is either"},
+		{statusOptions{named: named}, all, 0, "all of what was named"},
+		{statusOptions{named: named, drifted: true}, "both drifted late", 0, "--drifted"},
+		{statusOptions{named: named, notReady: true}, "both bad sick", 0, "--not-ready; what rests is as its spec asks for"},
+		{statusOptions{named: named, drifted: true, notReady: true}, "both bad drifted sick late", 0, "what is either"},
+		{statusOptions{}, "both bad drifted fine paused sick late odd idle", 1, "without a name, what the cluster has of its own and is well"},
+		{statusOptions{notReady: true}, "both bad sick", 0, "what was not selected is not left out"},
+		{statusOptions{output: "wide"}, all, 0, "-o wide shows it"},
+		{statusOptions{output: "json"}, all, 0, "programs get all"},
+		{statusOptions{conditions: true}, all, 0, "conditions in full are no table"},
+		{statusOptions{targets: &targetFlags{labels: "a=b"}}, all, 0, "labels name it"},
+		{statusOptions{targets: &targetFlags{fields: "a=b"}}, all, 0, "and so do fields"},
 	} {
-		o := &statusOptions{drifted: tt.drifted, notReady: tt.notReady}
-		var names []string
-		for i := range items {
-			if o.selects(&items[i]) {
-				names = append(names, items[i].Object.Name)
-			}
+		if tt.o.targets == nil {
+			tt.o.targets = &targetFlags{}
 		}
-		if got := strings.Join(names, " "); got != tt.want {
-			t.Errorf("drifted %t, not ready %t: %s, want %s: %s", tt.drifted, tt.notReady, got, tt.want, tt.reason)
+		tt.o.targets.manifests = newManifestFlags("")
+		list := &statusList{Items: []statusItem{
+			itemOf("a", "both", inspect.Failed, true), itemOf("a", "bad", inspect.Failed, false),
+			itemOf("a", "drifted", inspect.Current, true), itemOf("a", "fine", inspect.Current, false),
+			itemOf("a", "paused", inspect.Suspended, false),
+			node("node", inspect.Current, false), node("sick", inspect.Failed, false), node("late", inspect.Current, true),
+			node("odd", inspect.Current, false, "the generation is text"), node("idle", inspect.Suspended, false),
+		}}
+		tt.o.choose(list)
+		var names []string
+		for _, item := range list.Items {
+			names = append(names, item.Object.Name)
+		}
+		if got := strings.Join(names, " "); got != tt.want || list.leftOut != tt.leftOut {
+			t.Errorf("%s: %s, and %d left out; want %s, and %d", tt.reason, got, list.leftOut, tt.want, tt.leftOut)
 		}
 	}
 }
@@ -111,11 +140,17 @@ func TestStatusJSONWithoutItems(t *testing.T) {
 
 func TestOlderVersion(t *testing.T) {
 	for _, tt := range []struct {
-		a, b string
-		want bool
-	}{{"9", "10", true}, {"10", "9", false}, {"10", "10", false}, {"11", "12", true}} {
+		a, b   string
+		want   bool
+		reason string
+	}{
+		{"9", "10", true, "they are numbers, not words"},
+		{"10", "9", false, "the other way round"},
+		{"10", "10", false, "the same is not older"},
+		{"11", "12", true, "as many digits"},
+	} {
 		if olderVersion(tt.a, tt.b) != tt.want {
-			t.Errorf("is %s older than %s? want %t", tt.a, tt.b, tt.want)
+			t.Errorf("is %s older than %s? want %t: %s", tt.a, tt.b, tt.want, tt.reason)
 		}
 	}
 }

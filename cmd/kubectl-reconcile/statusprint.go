@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -17,35 +15,20 @@ import (
 // no place for it.
 func (o *statusOptions) print(list *statusList) error {
 	switch o.output {
-	case "json":
-		text, err := json.MarshalIndent(list, "", "  ")
-		return o.write(append(text, '\n'), err)
-	case "yaml":
-		text, err := yaml.Marshal(list)
-		return o.write(text, err)
+	case "json", "yaml":
+		return writeDocument(o.streams.Out, o.output, list)
 	case "name":
-		var text strings.Builder
-		for i := range list.Items {
-			fmt.Fprintln(&text, render.Escape(list.Items[i].name()))
-		}
-		return o.write([]byte(text.String()), nil)
+		return writeNames(o.streams.Out, list.Items, statusItem.name)
 	}
 	if err := o.printTable(o.streams.Out, list); err != nil {
 		return err
 	}
-	if o.guessed() { // else it is an error
-		o.printIncomplete(list.Incomplete)
+	unread := list.Incomplete
+	if !o.guessed() {
+		unread = nil
 	}
-	o.printOdd(list.Items)
+	o.remark(o.notes(list, unread, o.remarks))
 	return nil
-}
-
-func (o *statusOptions) write(text []byte, err error) error {
-	if err != nil {
-		return fmt.Errorf("writing the status: %w", err)
-	}
-	_, err = o.streams.Out.Write(text)
-	return err
 }
 
 func (o *statusOptions) printTable(w io.Writer, list *statusList) error {
@@ -56,7 +39,7 @@ func (o *statusOptions) printTable(w io.Writer, list *statusList) error {
 }
 
 func (o *statusOptions) listing() render.ListingOptions {
-	return render.ListingOptions{Palette: o.palette, Width: o.width, NoHeader: o.noHeaders}
+	return render.ListingOptions{Palette: o.palette, ASCII: o.ascii, Width: o.width, NoHeader: o.noHeaders}
 }
 
 func (o *statusOptions) tableOptions(items []statusItem) render.StatusOptions {
@@ -107,35 +90,39 @@ func namesakes(items []statusItem) map[string]bool {
 	return clash
 }
 
-// mostNotes bounds the odd objects that are told of.
-const mostNotes = 10
-
-// printIncomplete tells what could not be read.
-func (o *statusOptions) printIncomplete(incomplete []cluster.Incomplete) {
-	for _, line := range describeIncomplete(incomplete) {
-		o.note(line)
+// notes are the lines below the table, escaped. What could not be read is told if it is no error.
+func (o *statusOptions) notes(list *statusList, unread []cluster.Incomplete, palette render.Palette) []string {
+	var out []string
+	if n := list.leftOut; n > 0 {
+		text := fmt.Sprintf("left out: %s, Current and not drifted", plural(n, "cluster-scoped object"))
+		out = append(out, palette.Dim(text+"; -o wide shows "+pluralOf(n, "it", "them")))
 	}
+	return append(out, oneLines(slices.Concat(describeIncomplete(unread), describeOdd(list.Items)))...)
 }
 
-// printOdd tells what of the objects is not what their kind promises.
-func (o *statusOptions) printOdd(items []statusItem) {
+// describeOdd says what of the objects is not what their kind promises.
+func describeOdd(items []statusItem) []string {
+	var out []string
 	odd := 0
 	for i := range items {
-		item := &items[i]
-		for _, problem := range item.Problems {
-			if odd++; odd <= mostNotes {
-				o.note(fmt.Sprintf("odd: %s: %s", item.name(), problem))
+		for _, problem := range items[i].Problems {
+			if odd++; odd <= mostOfASort {
+				out = append(out, fmt.Sprintf("odd: %s: %s", items[i].name(), problem))
 			}
 		}
 	}
-	if odd > mostNotes {
-		o.note(fmt.Sprintf("odd: and %d more; -o json has all, as problems", odd-mostNotes))
+	if more := odd - mostOfASort; more > 0 {
+		out = append(out, fmt.Sprintf("odd: and %d more; -o json has all, as problems", more))
 	}
+	return out
 }
 
-// note writes a remark on stderr, whatever it holds.
-func (o *statusOptions) note(text string) {
-	fmt.Fprintln(o.streams.ErrOut, render.Wrap(oneLine(text), render.TerminalWidth(o.streams.ErrOut), "  "))
+// remark writes escaped lines on stderr.
+func (o *statusOptions) remark(lines []string) {
+	width := render.TerminalWidth(o.streams.ErrOut)
+	for _, line := range lines {
+		fmt.Fprintln(o.streams.ErrOut, render.Wrap(line, width, "  "))
+	}
 }
 
 // explainEmpty says on stderr that there is nothing to show, of so many objects.
@@ -166,17 +153,4 @@ func (o *statusOptions) allIsWell() string {
 		return "Nothing is drifted"
 	}
 	return "Everything is ready"
-}
-
-func hint(w io.Writer, text string) {
-	if text != "" {
-		fmt.Fprintf(w, "hint: %s\n", text)
-	}
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

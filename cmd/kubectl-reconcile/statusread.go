@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -18,8 +15,7 @@ import (
 // statusReader reads what `status` shows.
 type statusReader struct {
 	*statusOptions
-	kinds  *cluster.Kinds
-	reader *cluster.Reader
+	*served
 }
 
 // find turns the command line into what is to be read.
@@ -185,41 +181,4 @@ func (r *statusReader) explainFailures(ctx context.Context, failures []failure) 
 		errs = append(errs, forbiddenError(forbidden, r.targets.all))
 	}
 	return errors.Join(errs...)
-}
-
-// notFound says where a named object is not, and where one of that name is.
-func (r *statusReader) notFound(ctx context.Context, t target) error {
-	err := fmt.Errorf("no %s %q%s", t.Kind, t.Name, t.where(false))
-	if _, unknown := r.kinds.ResolveAll(t.Name); unknown == nil {
-		return withHint(err, fmt.Sprintf("%q is a kind, too: for all objects of several kinds, write them with a comma and no blank", t.Name))
-	}
-	if !t.Kind.Namespaced {
-		return err
-	}
-	var elsewhere []string
-	_ = r.reader.ListObjects(ctx, cluster.Target{Kind: t.Kind}, cluster.ListOptions{Fields: "metadata.name=" + t.Name}, func(obj *unstructured.Unstructured) error {
-		elsewhere = append(elsewhere, obj.GetNamespace())
-		return nil
-	}) // who may not look elsewhere gets no hint
-	slices.Sort(elsewhere)
-	if len(elsewhere) > 0 {
-		return withHint(err, "there is one in namespace "+enumerate(elsewhere)+": -n says which to look in")
-	}
-	return withHint(err, r.missingNamespace(ctx, t.Namespace))
-}
-
-// missingNamespace is a hint that there is no such namespace; empty if there is one, or if that cannot be told.
-func (r *statusReader) missingNamespace(ctx context.Context, name string) string {
-	kind, ok, err := r.kinds.Lookup(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
-	if err != nil || !ok || name == "" {
-		return ""
-	}
-	if _, err := r.reader.Metadata(ctx, kind, "", name); !apierrors.IsNotFound(err) {
-		return ""
-	}
-	var names []string
-	_, _ = r.reader.ListMetadata(ctx, []cluster.Target{{Kind: kind}}, func(_ cluster.Target, obj *metav1.PartialObjectMetadata) {
-		names = append(names, obj.Name)
-	})
-	return suggestion(name, names, fmt.Sprintf("there is no namespace %q", name))
 }

@@ -129,7 +129,9 @@ func (f *statusFollower) gather(ctx context.Context, changes <-chan statusChange
 
 // list is all that is to be shown.
 func (f *statusFollower) list() *statusList {
-	return newStatusList(f.filter(slices.Collect(maps.Values(f.items))), f.incomplete(slices.Collect(maps.Values(f.failures))))
+	list := newStatusList(slices.Collect(maps.Values(f.items)), f.incomplete(slices.Collect(maps.Values(f.failures))))
+	f.choose(list)
+	return list
 }
 
 // draw draws the screen again.
@@ -143,8 +145,8 @@ func (f *statusFollower) draw() error {
 	if len(list.Items) == 0 {
 		fmt.Fprintf(&text, "nothing to show of %s\n", plural(len(f.items), "object"))
 	}
-	for _, line := range describeIncomplete(list.Incomplete) {
-		fmt.Fprintln(&text, render.Wrap(oneLine(line), f.width, "  "))
+	for _, line := range f.notes(list, list.Incomplete, f.palette) {
+		fmt.Fprintln(&text, render.Wrap(line, f.width, "  "))
 	}
 	return f.screen.Show(text.String())
 }

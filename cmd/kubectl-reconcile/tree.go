@@ -68,13 +68,7 @@ Without arguments it shows all objects in the namespace; with -A those of the wh
 the objects asked for: -A is not needed to see what an object owns. Objects in the same state share a line, what is
 wrong comes first, and what could not be read is named below the tree.`,
 		Example: treeExample,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(streams, args)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
+		RunE:    runs(streams, f.toOptions),
 	}
 	f.addTo(cmd)
 	return cmd
@@ -118,7 +112,7 @@ type treeOptions struct {
 
 	depth                              int
 	up, down                           bool
-	kinds, exclude                     []string
+	include, exclude                   []string
 	containers, related, expand, watch bool
 	preview                            metav1.DeletionPropagation // empty: none
 	output                             string
@@ -145,7 +139,7 @@ func (f *treeFlags) toOptions(streams genericiooptions.IOStreams, args []string)
 	both := f.up == f.down
 	return &treeOptions{
 		connection: connection, targets: f.targets, named: named,
-		depth: f.depth, up: f.up || both, down: f.down || both, kinds: f.kinds, exclude: f.exclude,
+		depth: f.depth, up: f.up || both, down: f.down || both, include: f.kinds, exclude: f.exclude,
 		containers: f.containers, related: f.related, expand: f.expand, watch: f.watch,
 		preview: propagation(f.preview), output: f.output,
 		streams: streams, palette: render.NewPalette(streams.Out, f.cluster.color, os.Getenv),
@@ -162,10 +156,10 @@ func propagation(policy string) metav1.DeletionPropagation {
 }
 
 func (f *treeFlags) validate(named targetArgs) error {
+	if err := knownOutput(f.output, treeOutputs, "a tree"); err != nil {
+		return err
+	}
 	switch {
-	case f.output != "" && !slices.Contains(treeOutputs, f.output):
-		return withHint(unknownError("output format", f.output),
-			suggestion(f.output, treeOutputs, "there are wide, name, json, yaml, dot and mermaid; without -o the output is a tree"))
 	case f.depth < 0:
 		return errors.New("--depth must not be negative")
 	case f.depth > 0 && f.up && !f.down:

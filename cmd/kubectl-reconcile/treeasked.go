@@ -23,7 +23,7 @@ func (r *treeReader) asked(ctx context.Context, graph *ownertree.Graph) ([]*owne
 	}
 	var out []*ownertree.Node
 	var errs []error
-	for _, t := range r.targets {
+	for _, t := range r.sought {
 		var err error
 		if t.Name == "" {
 			err = r.ofKind(ctx, graph, t)
@@ -50,7 +50,7 @@ func (r *treeReader) asked(ctx context.Context, graph *ownertree.Graph) ([]*owne
 
 // selector is that of -l; it was parsed before.
 func (r *treeReader) selector() labels.Selector {
-	selector, err := labels.Parse(r.treeOptions.targets.labels)
+	selector, err := labels.Parse(r.targets.labels)
 	if err != nil {
 		return labels.Nothing()
 	}
@@ -59,10 +59,10 @@ func (r *treeReader) selector() labels.Selector {
 
 // selects says whether the object is of one of the kinds asked for as a whole; without any, whether it is where to look.
 func (r *treeReader) selects(n *ownertree.Node) bool {
-	if len(r.targets) == 0 {
+	if len(r.sought) == 0 {
 		return r.namespace() == "" || n.Namespace == r.namespace()
 	}
-	return slices.ContainsFunc(r.targets, func(t target) bool {
+	return slices.ContainsFunc(r.sought, func(t target) bool {
 		return t.Name == "" && t.Kind.GroupResource() == n.Kind.GroupResource() && (t.Namespace == "" || t.Namespace == n.Namespace)
 	})
 }
@@ -86,19 +86,19 @@ func (r *treeReader) ofKind(ctx context.Context, graph *ownertree.Graph, t targe
 	case len(missing) == 0:
 		return nil
 	case missing[0].Reason == cluster.ReasonForbidden:
-		return forbiddenError([]target{t}, r.treeOptions.targets.all)
+		return forbiddenError([]target{t}, r.targets.all)
 	}
-	return fmt.Errorf("listing %s%s: %s", t.Kind.GroupResource(), t.where(r.treeOptions.targets.all), missing[0].Message)
+	return fmt.Errorf("listing %s%s: %s", t.Kind.GroupResource(), t.where(r.targets.all), missing[0].Message)
 }
 
 // byFields are the uids of the objects that --field-selector selects; nil if there is none.
 func (r *treeReader) byFields(ctx context.Context) (map[types.UID]bool, error) {
-	if r.treeOptions.targets.fields == "" {
+	if r.targets.fields == "" {
 		return nil, nil
 	}
 	out := map[types.UID]bool{}
-	for _, t := range r.targets {
-		options := cluster.ListOptions{Fields: r.treeOptions.targets.fields}
+	for _, t := range r.sought {
+		options := cluster.ListOptions{Fields: r.targets.fields}
 		err := r.reader.ListObjects(ctx, t.Target, options, func(obj *unstructured.Unstructured) error {
 			out[obj.GetUID()] = true
 			return nil
@@ -120,16 +120,11 @@ func (r *treeReader) one(ctx context.Context, graph *ownertree.Graph, t target) 
 	case err == nil:
 		return graph.Add(t.Kind, metadata), nil
 	case apierrors.IsNotFound(err):
-		return nil, r.statusReader().notFound(ctx, t)
+		return nil, r.notFound(ctx, t)
 	case apierrors.IsForbidden(err):
 		return nil, forbiddenError([]target{t}, false)
 	}
 	return nil, r.connection.explainReading(t, err)
-}
-
-// statusReader knows what to say about objects that are not there.
-func (r *treeReader) statusReader() *statusReader {
-	return &statusReader{statusOptions: &statusOptions{connection: r.connection, targets: r.treeOptions.targets}, kinds: r.kinds, reader: r.reader}
 }
 
 // nothing says why there is nothing to show, on stderr, or as an error if nothing could be read at all.
@@ -140,7 +135,7 @@ func (t *tree) nothing(ctx context.Context) error {
 		where = fmt.Sprintf("in namespace %q", t.namespace())
 	}
 	switch {
-	case len(t.graph.Nodes()) > 0 || len(missing) == 0 || len(t.targets) > 0:
+	case len(t.graph.Nodes()) > 0 || len(missing) == 0 || len(t.sought) > 0:
 	case missing[0].Reason == cluster.ReasonForbidden:
 		return withHint(fmt.Errorf("no permission to list anything %s", where), "`kubectl auth can-i --list` shows what is permitted")
 	default:
@@ -151,6 +146,6 @@ func (t *tree) nothing(ctx context.Context) error {
 		return nil
 	}
 	fmt.Fprintf(t.streams.ErrOut, "No resources found in %s namespace.\n", t.namespace())
-	hint(t.streams.ErrOut, t.statusReader().missingNamespace(ctx, t.namespace()))
+	hint(t.streams.ErrOut, t.missingNamespace(ctx, t.namespace()))
 	return nil
 }

@@ -56,14 +56,9 @@ func newPreview(p *ownertree.Preview, asked []*ownertree.Node) *preview {
 func (r *treeReader) printPreview(p *preview) error {
 	switch r.output {
 	case "json", "yaml":
-		return r.printDocument(p.document())
+		return writeDocument(r.streams.Out, r.output, p.document())
 	case "name":
-		var out strings.Builder
-		for _, n := range p.Deleted {
-			fmt.Fprintln(&out, render.Escape(n.String()))
-		}
-		_, err := fmt.Fprint(r.streams.Out, out.String())
-		return err
+		return writeNames(r.streams.Out, p.Deleted, (*ownertree.Node).String)
 	}
 	for _, line := range p.lines(r.palette) {
 		if _, err := fmt.Fprintln(r.streams.Out, render.Wrap(line, r.width, "  ")); err != nil {

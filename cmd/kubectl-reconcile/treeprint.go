@@ -1,23 +1,20 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
 // print writes the tree in the format asked for.
 func (t *tree) print() error {
 	switch t.output {
 	case "json", "yaml":
-		return t.printDocument(t.document())
+		return writeDocument(t.streams.Out, t.output, t.document())
 	case "name":
-		return t.printNames()
+		return writeNames(t.streams.Out, nodesOf(t.branches), (*ownertree.Node).String)
 	case "dot":
 		return render.Dot(t.streams.Out, newDiagram(t.itemMaker(), t.twigs(), t.relations))
 	case "mermaid":
@@ -57,29 +54,4 @@ func (t *tree) drawing() render.TreeOptions {
 		o.More, o.Width = wideColumns, 0
 	}
 	return o
-}
-
-// printDocument writes JSON or YAML.
-func (o *treeOptions) printDocument(document any) error {
-	text, err := json.MarshalIndent(document, "", "  ")
-	if err == nil && o.output == "yaml" {
-		text, err = yaml.JSONToYAML(text)
-	} else {
-		text = append(text, '\n')
-	}
-	if err != nil {
-		return fmt.Errorf("writing the tree: %w", err)
-	}
-	_, err = o.streams.Out.Write(text)
-	return err
-}
-
-// printNames writes each object once, as `kubectl get -o name` does.
-func (t *tree) printNames() error {
-	var out strings.Builder
-	for _, n := range nodesOf(t.branches) {
-		fmt.Fprintln(&out, render.Escape(n.String()))
-	}
-	_, err := fmt.Fprint(t.streams.Out, out.String())
-	return err
 }

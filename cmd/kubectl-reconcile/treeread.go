@@ -14,9 +14,9 @@ import (
 // treeReader reads what `tree` shows.
 type treeReader struct {
 	*treeOptions
-	kinds   *cluster.Kinds
-	reader  *cluster.Reader
-	targets []target
+	*served
+	// sought is what the command line names; nothing stands for the forest.
+	sought []target
 	// only and without are --kinds and --exclude-kinds; nil without them.
 	only, without func(cluster.Kind) bool
 }
@@ -25,19 +25,15 @@ type treeReader struct {
 func (o *treeOptions) prepare(ctx context.Context) (*treeReader, error) {
 	config := rest.CopyConfig(o.connection.config)
 	config.WarningHandler = rest.NoWarnings{} // that a kind is deprecated does not matter to who did not ask for it
-	kinds, err := cluster.Discover(ctx, config)
-	if err != nil {
-		return nil, o.connection.explain(err)
-	}
-	reader, err := cluster.NewReader(config)
+	served, err := o.connection.open(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	r := &treeReader{treeOptions: o, kinds: kinds, reader: reader}
-	if r.targets, err = r.find(); err != nil {
+	r := &treeReader{treeOptions: o, served: served}
+	if r.sought, err = r.find(); err != nil {
 		return nil, o.connection.explainEach(err)
 	}
-	if r.only, err = r.among(o.kinds); err != nil {
+	if r.only, err = r.among(o.include); err != nil {
 		return nil, o.connection.explain(err)
 	}
 	if r.without, err = r.among(o.exclude); err != nil {
@@ -48,15 +44,15 @@ func (o *treeOptions) prepare(ctx context.Context) (*treeReader, error) {
 
 // find turns the command line into what is asked for; nothing stands for the forest.
 func (r *treeReader) find() ([]target, error) {
-	if r.treeOptions.targets.manifests.given() {
-		return r.treeOptions.targets.fromFiles(r.streams.In, r.kinds, r.connection)
+	if r.targets.manifests.given() {
+		return r.targets.fromFiles(r.streams.In, r.kinds, r.connection)
 	}
 	return r.named.resolve(r.kinds, r.namespace())
 }
 
 // namespace is the one of the command line, empty for all.
 func (r *treeReader) namespace() string {
-	if r.treeOptions.targets.all {
+	if r.targets.all {
 		return ""
 	}
 	return r.connection.namespace
@@ -82,15 +78,15 @@ func (r *treeReader) among(names []string) (func(cluster.Kind) bool, error) {
 
 // scope is what must be listed: what the objects asked for may own, or where they must be looked for.
 func (r *treeReader) scope() ownertree.Scope {
-	if len(r.targets) == 0 {
+	if len(r.sought) == 0 {
 		if r.namespace() == "" {
 			return ownertree.Scope{}
 		}
 		return ownertree.Scope{Namespaces: []string{r.namespace()}}
 	}
-	refs := make([]ownertree.Ref, 0, len(r.targets))
+	refs := make([]ownertree.Ref, 0, len(r.sought))
 	whole := false
-	for _, t := range r.targets {
+	for _, t := range r.sought {
 		if t.Kind.Namespaced && t.Namespace == "" {
 			return ownertree.Scope{} // of all namespaces
 		}
@@ -164,7 +160,7 @@ func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFa
 		return err
 	}
 	t.graph.FindElsewhere(ctx, t.reader, nodes)
-	t.namespaces = t.treeOptions.targets.all || slices.ContainsFunc(nodes, func(n *ownertree.Node) bool {
+	t.namespaces = t.targets.all || slices.ContainsFunc(nodes, func(n *ownertree.Node) bool {
 		return n.Namespace != "" && n.Namespace != t.connection.namespace
 	})
 	facts := &factsReader{reader: t.reader, whole: t.whole(), containers: t.containers, known: known}
@@ -192,7 +188,7 @@ func (t *tree) relate(ctx context.Context) ([]cluster.Incomplete, error) {
 }
 
 // forest says whether all there is was asked for, so that nothing in particular was.
-func (r *treeReader) forest() bool { return len(r.targets) == 0 && r.selector().Empty() }
+func (r *treeReader) forest() bool { return len(r.sought) == 0 && r.selector().Empty() }
 
 // unmarked takes back the marks: in a forest, nothing was asked for by itself. Kinds that are not to be shown go.
 func (t *tree) unmarked(branches []*ownertree.Branch) []*ownertree.Branch {

@@ -58,14 +58,6 @@ func shortened(names []string) []string {
 	return out
 }
 
-// pluralOf chooses a word by number.
-func pluralOf(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
 // containerItem is the line of a container of a pod.
 func containerItem(pod *ownertree.Node, c inspect.Container) *render.TreeItem {
 	kind := c.Type

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
@@ -66,22 +64,13 @@ func newVersionCommand(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func printVersion(streams genericiooptions.IOStreams, info versionInfo, output string) error {
-	var text []byte
-	var err error
-	switch output {
-	case "":
-		text = fmt.Appendf(nil, "kubectl-reconcile %s\nKubernetes %s, %s, %s\n", info.Version, info.Kubernetes, info.Go, info.Platform)
-	case "json":
-		text, err = json.MarshalIndent(info, "", "  ")
-		text = append(text, '\n')
-	case "yaml":
-		text, err = yaml.Marshal(info)
-	default:
-		return fmt.Errorf("unknown output format %q: json and yaml are known", output)
+	if err := knownOutput(output, []string{"json", "yaml"}, "text"); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("writing the version: %w", err)
+	if output != "" {
+		return writeDocument(streams.Out, output, info)
 	}
-	_, err = streams.Out.Write(text)
+	_, err := fmt.Fprintf(streams.Out, "kubectl-reconcile %s\nKubernetes %s, %s, %s\n",
+		info.Version, info.Kubernetes, info.Go, info.Platform)
 	return err
 }
