@@ -67,7 +67,7 @@ func (s *sandbox) comesTrue(c foretold) {
 	s.Helper()
 	what := fmt.Sprintf("%s is %s: %s", c.obj.GetName(), c.action, c.reason)
 	switch c.action {
-	case ownertree.Deleted:
+	case ownertree.Deleted, ownertree.DeletedWithOwner:
 		s.eventually(what, func() bool { return s.get(c.obj) == nil })
 	case ownertree.ReferencesStripped:
 		s.eventually(what, func() bool {
@@ -83,7 +83,7 @@ func (s *sandbox) comesTrue(c foretold) {
 // stays checks that nothing else has happened to an object.
 func (s *sandbox) stays(c foretold) {
 	s.Helper()
-	if c.action == ownertree.Deleted {
+	if c.action == ownertree.Deleted || c.action == ownertree.DeletedWithOwner {
 		return
 	}
 	now := s.get(c.obj)
@@ -169,12 +169,12 @@ func (s *sandbox) chains(missing metav1.OwnerReference) []foretold {
 	awaited := s.configMap("a", "awaited", owned(waiting))
 	return []foretold{
 		{top, ownertree.Deleted, background, "nobody owns it", nil},
-		{middle, ownertree.Deleted, background, "its owner goes", nil},
-		{bottom, ownertree.Deleted, background, "its owner's owner goes", nil},
+		{middle, ownertree.DeletedWithOwner, background, "its owner goes", nil},
+		{bottom, ownertree.DeletedWithOwner, background, "its owner's owner goes", nil},
 		{orphaning, ownertree.Deleted, orphan, "the finalizer orphan says how", nil},
 		{orphaned, ownertree.ReferencesStripped, "", "its owner orphans it", []string{"orphaning"}},
 		{waiting, ownertree.Deleted, foreground, "the finalizer foregroundDeletion says how", nil},
-		{awaited, ownertree.Deleted, background, "its owner goes, after it", nil},
+		{awaited, ownertree.DeletedWithOwner, background, "its owner goes, after it", nil},
 	}
 }
 
@@ -222,8 +222,49 @@ func (s *sandbox) leaving() []foretold {
 	return []foretold{
 		{held, ownertree.BeingDeleted, "", "its finalizer is not the collector's", nil},
 		{last, ownertree.Deleted, foreground, "its owner waits for it, and it has dependents", nil},
-		{below, ownertree.Deleted, background, "its owner's owner waits for its owner", nil},
+		{below, ownertree.DeletedWithOwner, background, "its owner's owner waits for its owner", nil},
 		{free, ownertree.ReferencesStripped, "", "its owner orphans it", []string{"freed"}},
 		{kept, ownertree.ReferencesStripped, "", "one owner waits for it, another is there", []string{"partly"}},
+	}
+}
+
+// TestDependentsOfHeldComeTrue: as long as an owner is there, though it is being deleted, the real garbage collector leaves its
+// dependents where they are, and only takes away their references to nothing.
+func TestDependentsOfHeldComeTrue(t *testing.T) {
+	s := startSandbox(t)
+	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: a}}")
+	held := s.create("a", "{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [example.com/wait]}}")
+	missing, waits := nowhere("v1", "ConfigMap", "missing"), s.configMap("a", "waits")
+	dependents := []*unstructured.Unstructured{
+		s.configMap("a", "below", owned(held)),
+		s.configMap("a", "partly", owned(held), missing),
+		s.configMap("a", "awaited", owned(held), changed(owned(waits), func(r *metav1.OwnerReference) { r.BlockOwnerDeletion = new(true) })),
+	}
+	s.delete(held, background)
+	s.delete(waits, foreground)
+	g := s.collect(ownertree.Scope{})
+	for i, stripped := range []int{0, 1, 1} {
+		fate := g.Fate(g.ByUID(dependents[i].GetUID()))
+		if fate.Action != ownertree.DeletedWithOwner || len(fate.Stripped) != stripped || len(fate.After) != 1 || fate.After[0].Name != "held" {
+			t.Errorf("%s: %+v, want it deleted after held, %d references taken away", dependents[i].GetName(), fate, stripped)
+		}
+	}
+	s.collectGarbage()
+	for _, obj := range dependents[1:] {
+		s.eventually(obj.GetName()+" has one owner", func() bool { now := s.get(obj); return now != nil && len(now.GetOwnerReferences()) == 1 })
+	}
+	s.eventually("what waited is gone", func() bool { return s.get(waits) == nil })
+	for _, obj := range dependents {
+		if now := s.get(obj); now == nil || now.GetDeletionTimestamp() != nil {
+			t.Errorf("%s has not stayed", obj.GetName())
+		}
+	}
+	now := s.get(held)
+	now.SetFinalizers(nil)
+	if _, err := s.resource(configMaps, "a").Update(t.Context(), now, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range dependents {
+		s.eventually(obj.GetName()+" is gone", func() bool { return s.get(obj) == nil })
 	}
 }

@@ -30,6 +30,25 @@ func (g *Graph) Confirm(ctx context.Context, reader *cluster.Reader, nodes []*No
 			}
 		}
 	}
+	objects, errs := readPlaces(ctx, reader, places)
+	if ctx.Err() != nil {
+		return fmt.Errorf("reading owners: %w", context.Cause(ctx))
+	}
+	b := &builder{graph: g}
+	for i, at := range places {
+		if errs[i] == nil {
+			b.add(*at.kind, objects[i])
+		}
+	}
+	g.adopt(b.nodes...)
+	for i, at := range places {
+		g.answer(at, errs[i])
+	}
+	return nil
+}
+
+// readPlaces reads the metadata at all places at once: of each the object, or the error.
+func readPlaces(ctx context.Context, reader *cluster.Reader, places []place) ([]*metav1.PartialObjectMetadata, []error) {
 	objects, errs := make([]*metav1.PartialObjectMetadata, len(places)), make([]error, len(places))
 	var group errgroup.Group
 	group.SetLimit(gets)
@@ -39,17 +58,8 @@ func (g *Graph) Confirm(ctx context.Context, reader *cluster.Reader, nodes []*No
 			return nil
 		})
 	}
-	_ = group.Wait() // errors are kept one by one
-	if ctx.Err() != nil {
-		return fmt.Errorf("reading owners: %w", context.Cause(ctx))
-	}
-	for i, at := range places {
-		if errs[i] == nil {
-			g.Add(*at.kind, objects[i])
-		}
-		g.answer(at, errs[i])
-	}
-	return nil
+	_ = group.Wait() // errors are kept one by one, so that the first of them is always the same
+	return objects, errs
 }
 
 // Ascend confirms the owners of the nodes, their owners, and so on up to objects that have none.

@@ -2,6 +2,7 @@ package ownertree
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -15,8 +16,11 @@ const (
 	Kept FateAction = "Kept"
 	// ReferencesStripped means that the object stays and loses some owner references.
 	ReferencesStripped FateAction = "ReferencesStripped"
-	// Deleted means that the object is deleted, by Fate.Policy; a finalizer may hold that up.
+	// Deleted means that the object is deleted as it is, by Fate.Policy; finalizers may hold that up: see Fate.Finalizers.
 	Deleted FateAction = "Deleted"
+	// DeletedWithOwner means that the object is deleted when the owners that are there now, and go, have gone: Fate.After. As
+	// long as something holds them up it stays.
+	DeletedWithOwner FateAction = "DeletedWithOwner"
 	// BeingDeleted means that somebody has deleted the object already; the garbage collector does not judge it any more.
 	BeingDeleted FateAction = "BeingDeleted"
 	// NeverCollected means that the garbage collector cannot judge the object, as long as nothing else changes, and so
@@ -29,10 +33,17 @@ const (
 // Fate is what the garbage collector will do about an object if nobody else does anything.
 type Fate struct {
 	Action FateAction
-	// Policy is that of the deletion; empty unless the action is Deleted.
+	// Policy is that of the deletion; empty unless the action is Deleted or DeletedWithOwner.
 	Policy metav1.DeletionPropagation
-	// Stripped are the references that the object loses; nil unless the action is ReferencesStripped.
+	// Stripped are the references that the object loses while it stays; nil unless the action is ReferencesStripped, or
+	// DeletedWithOwner and an owner beside those that are there is gone.
 	Stripped []metav1.OwnerReference
+	// After are the owners that are there and have to go before anything happens, or before the object is deleted, in the
+	// order of the references; nil if it happens at once.
+	After []*Node
+	// Finalizers are those that hold the object when it is deleted, until their own controllers remove them; those that
+	// Kubernetes itself removes are not among them. Nil unless the action is Deleted or DeletedWithOwner.
+	Finalizers []string
 	// Why is for people: "its owner ReplicaSet web-1 does not exist". It may be empty if the action is Kept.
 	Why string
 }
@@ -68,12 +79,69 @@ func (f *futures) fate(n *Node) Fate {
 	case p.solid != nil && len(p.lost)+len(p.orphaned) == 0:
 		return Fate{Action: Kept}
 	case p.solid != nil, len(p.lost) == 0:
-		return Fate{Action: ReferencesStripped, Stripped: p.stripped(n), Why: f.whyLost(p.first())}
+		fate := Fate{Action: ReferencesStripped, Stripped: stripped(n, slices.Concat(p.lost, p.orphaned)), Why: f.whyLost(p.first())}
+		if later := f.later(p.lost); len(later) == len(p.lost) && len(p.orphaned) == 0 {
+			fate.After = nodesOf(later)
+		}
+		return fate
 	case len(p.orphaned) > 0:
 		return Fate{Action: FateUnknown, Why: "it loses one owner by orphaning and another for good, and which comes first decides"}
 	}
-	return Fate{Action: Deleted, Policy: f.policy(n, p), Why: f.whyLost(p.first())}
+	return f.deleted(n, p)
 }
+
+// deleted is the fate of a node all of whose owners go. Those that are there are solid until they have gone, unless they wait
+// for the node; meanwhile the references to others are taken away.
+func (f *futures) deleted(n *Node, p prospects) Fate {
+	fate := Fate{Action: Deleted, Policy: f.policy(n, p), Why: f.whyLost(p.first()), Finalizers: n.foreignFinalizers()}
+	later := f.later(p.lost)
+	if len(later) == 0 {
+		return fate
+	}
+	fate.Action, fate.After, fate.Why = DeletedWithOwner, nodesOf(later), f.whyLater(later)
+	now := slices.DeleteFunc(slices.Clone(p.lost), func(o *Owner) bool { return slices.Contains(later, o) })
+	if len(now) > 0 {
+		fate.Stripped = stripped(n, now)
+		fate.Why += fmt.Sprintf("; before, it loses its reference to %s %s", now[0].Kind, now[0].Name)
+	}
+	return fate
+}
+
+// later are those of the references whose owner is there and does not wait for its dependents.
+func (f *futures) later(lost []*Owner) []*Owner {
+	var out []*Owner
+	for _, o := range lost {
+		if o.Node != nil && !o.Node.waits() && f.assumed[o.Node] != waiting {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// whyLater names the owner to wait for: one that is being deleted, if there is one.
+func (f *futures) whyLater(later []*Owner) string {
+	o := later[0]
+	if i := slices.IndexFunc(later, func(o *Owner) bool { return o.Node.Deleting != nil }); i >= 0 {
+		o = later[i]
+	}
+	if f.assumed[o.Node] != staying {
+		return f.whyLost(o)
+	}
+	return fmt.Sprintf("it goes when its owner %s %s has gone", o.Kind, o.Name)
+}
+
+func nodesOf(owners []*Owner) []*Node {
+	var out []*Node
+	for _, o := range owners {
+		if !slices.Contains(out, o.Node) {
+			out = append(out, o.Node)
+		}
+	}
+	return out
+}
+
+// goes says whether the object is deleted sooner or later.
+func (a FateAction) goes() bool { return a == Deleted || a == DeletedWithOwner }
 
 // policy is the choice at the end of attemptToDeleteItem.
 func (f *futures) policy(n *Node, p prospects) metav1.DeletionPropagation {

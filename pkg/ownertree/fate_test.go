@@ -3,6 +3,9 @@ package ownertree
 import (
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestFate is of what the garbage collector's test cannot show: what is not known, and what is said.
@@ -20,7 +23,23 @@ func TestFate(t *testing.T) {
 		{[]string{"B n/o <- Nothing/x"}, NeverCollected, "does not find the kind Nothing of v1", "no such kind"},
 		{[]string{"C o <- A/a", "A n/a"}, NeverCollected, "is in a namespace, and it is not", "upside down"},
 		{[]string{"E n/o <- A/gone"}, NeverCollected, "does not watch e", "a kind that cannot be deleted or watched"},
-		{[]string{"B n/o <- A/a", "A n/a deleting finalizer=x"}, Deleted, "its owner A a is being deleted", "its owner goes when its finalizer does"},
+		{[]string{"B n/o <- A/a", "A n/a deleting finalizer=x"}, DeletedWithOwner, "it goes when its owner A a has gone", "its owner goes when its finalizer does"},
+		{
+			[]string{"B n/o <- A/a! A/gone:gone", "A n/a deleting finalizer=x", "A n/gone:other"}, FateUnknown, "whether its owner A gone exists",
+			"of a second owner nothing is confirmed",
+		},
+		{
+			[]string{"B n/o <- A/a!", "A n/a deleting finalizer=foregroundDeletion finalizer=x"}, Deleted, "its owner A a is being deleted",
+			"its owner waits for it",
+		},
+		{
+			[]string{"B n/o <- A/w! A/a", "A n/w deleting finalizer=foregroundDeletion", "A n/a deleting finalizer=x"}, DeletedWithOwner,
+			"it goes when its owner A a has gone; before, it loses its reference to A w", "one waits for it, another is there",
+		},
+		{
+			[]string{"B n/o <- A/a A/b", "A n/a deleting finalizer=x", "A n/b"}, ReferencesStripped, "its owner A a is being deleted",
+			"another owner keeps it",
+		},
 		{[]string{"B n/o <- A/a", "A n/a deleting finalizer=orphan"}, ReferencesStripped, "is being deleted and orphans", "its owner orphans it"},
 		{[]string{"B n/o <- A/a A/b", "A n/a deleting finalizer=orphan", "A n/b deleting"}, FateUnknown, "which comes first", "one orphans it, the other does not"},
 		{[]string{"B n/o deleting <- A/gone"}, BeingDeleted, "", "somebody was faster"},
@@ -37,8 +56,11 @@ func TestHeld(t *testing.T) {
 	g := sketch(t, Scope{}, "A n/own deleting finalizer=foregroundDeletion finalizer=x", "B n/p2 <- A/own!", "B n/p1 <- A/own! A/own!", "B n/p3 <- A/own",
 		"B m/stray <- A/own!", "A n/quick deleting", "B n/p4 <- A/quick!")
 	hold, ok := g.Held(named(t, g, "own")[0])
-	if got := namesOf(hold.Dependents); !ok || got != "stray p1 p2" || strings.Join(hold.Finalizers, " ") != "foregroundDeletion x" {
-		t.Errorf("held by %q, %v; want those that block, found by uid in any namespace", got, hold.Finalizers)
+	if got := namesOf(hold.Dependents); !ok || got != "stray p1 p2" {
+		t.Errorf("held by %q; want those that block, found by uid in any namespace", got)
+	}
+	if len(hold.Releases) != 1 || hold.Releases[0].Finalizer != "foregroundDeletion" || strings.Join(hold.Finalizers, " ") != "x" {
+		t.Errorf("finalizers %v, released %v: want the collector's own apart", hold.Finalizers, hold.Releases)
 	}
 	hold, ok = g.Held(named(t, g, "quick")[0])
 	if !ok || len(hold.Dependents)+len(hold.Finalizers) > 0 {
@@ -46,5 +68,35 @@ func TestHeld(t *testing.T) {
 	}
 	if _, ok := g.Held(named(t, g, "p1")[0]); ok {
 		t.Error("what nobody deletes is not held")
+	}
+}
+
+// TestFateAfter: what is said of when, and of finalizers.
+func TestFateAfter(t *testing.T) {
+	const held = "A n/held deleting finalizer=x"
+	for _, tt := range []struct {
+		reason              string
+		lines               []string
+		after, finalizers, stripped string
+		policy              metav1.DeletionPropagation
+	}{
+		{"its owner is there", []string{"B n/o <- A/held", held}, "held", "", "", metav1.DeletePropagationBackground},
+		{"both are", []string{"B n/o <- A/held A/two", held, "A n/two deleting"}, "held two", "", "", metav1.DeletePropagationBackground},
+		{"one waits for it, and has to let it go", []string{"B n/o <- A/w A/held", "B n/below <- B/o", "A n/w deleting finalizer=foregroundDeletion", held}, "held", "", "w", metav1.DeletePropagationBackground},
+		{"one waits for it, and nothing keeps it", []string{"B n/o <- A/w", "B n/below <- B/o", "A n/w deleting finalizer=foregroundDeletion"}, "", "", "", metav1.DeletePropagationForeground},
+		{"its own finalizers hold it then", []string{"B n/o <- A/held finalizer=y finalizer=orphan", held}, "held", "y", "", metav1.DeletePropagationOrphan},
+		{"a reference is taken away later", []string{"B n/o <- A/held A/stays", held, "A n/stays"}, "held", "", "held", ""},
+		{"and at once, if the owner waits", []string{"B n/o <- A/w A/stays", "A n/w deleting finalizer=foregroundDeletion", "A n/stays"}, "", "", "w", ""},
+	} {
+		g := sketch(t, Scope{}, tt.lines...)
+		fate := g.Fate(named(t, g, "o")[0])
+		var stripped []string
+		for _, ref := range fate.Stripped {
+			stripped = append(stripped, ref.Name)
+		}
+		got := []string{namesOf(fate.After), strings.Join(fate.Finalizers, " "), strings.Join(stripped, " "), string(fate.Policy)}
+		if diff := cmp.Diff([]string{tt.after, tt.finalizers, tt.stripped, string(tt.policy)}, got); diff != "" {
+			t.Errorf("%s: %s, after, finalizers, stripped and policy (-want +got):\n%s", tt.reason, fate.Action, diff)
+		}
 	}
 }

@@ -31,7 +31,7 @@ type prospects struct {
 	// solid, unknown and stuck are the first reference of the sort; nil if there is none.
 	solid, unknown, stuck *Owner
 	lost, orphaned        []*Owner
-	// waited says that an owner waits for the node to go.
+	// waited says that an owner waits for the node to go, and that no other holds on to it as long as it is there.
 	waited bool
 }
 
@@ -83,7 +83,7 @@ func (f *futures) way(n *Node) leaving {
 		return vanishing
 	}
 	fate := f.fate(n)
-	if fate.Action != Deleted {
+	if !fate.Action.goes() {
 		return staying
 	}
 	switch fate.Policy {
@@ -116,6 +116,10 @@ func (f *futures) prospects(n *Node) prospects {
 			p.solid = firstOf(p.solid, o)
 		}
 	}
+	// An owner that is being deleted, and still there, is solid: the reference to the one that waits is taken away.
+	p.waited = p.waited && !slices.ContainsFunc(p.lost, func(o *Owner) bool {
+		return o.Node != nil && o.Node.Deleting != nil && f.going[o.Node] == vanishing
+	})
 	return p
 }
 
@@ -130,9 +134,9 @@ func firstOf(known, o *Owner) *Owner {
 func (p *prospects) first() *Owner { return slices.Concat(p.lost, p.orphaned)[0] }
 
 // stripped are the references that go. They are taken away by uid, and so others with the same uid go with them.
-func (p *prospects) stripped(n *Node) []metav1.OwnerReference {
+func stripped(n *Node, lost []*Owner) []metav1.OwnerReference {
 	uids := map[types.UID]bool{}
-	for _, o := range slices.Concat(p.lost, p.orphaned) {
+	for _, o := range lost {
 		uids[o.UID] = true
 	}
 	var out []metav1.OwnerReference

@@ -20,7 +20,7 @@ type Graph struct {
 	unread map[unreadKey]bool
 	// shared has one copy of each kind.
 	shared map[schema.GroupResource]*cluster.Kind
-	lookup map[ownerKind]ownerKindResult
+	lookup map[ownerKind]kindResult
 
 	nodes []*Node // sorted
 	at    map[place]*Node
@@ -59,7 +59,7 @@ func newGraph(kinds *cluster.Kinds, scope Scope) *Graph {
 		kinds: kinds, scope: scope,
 		unread: map[unreadKey]bool{},
 		shared: map[schema.GroupResource]*cluster.Kind{},
-		lookup: map[ownerKind]ownerKindResult{},
+		lookup: map[ownerKind]kindResult{},
 		at:     map[place]*Node{}, uids: map[types.UID]*Node{},
 		open: map[place][]openReference{}, answers: map[place]error{},
 		misfits: map[*Node][]*Node{},
@@ -111,20 +111,51 @@ func (g *Graph) Add(kind cluster.Kind, object *metav1.PartialObjectMetadata) *No
 	if n := g.at[place{shared, object.Namespace, object.Name}]; n != nil && n.UID == object.UID {
 		return n
 	}
-	n := (&builder{graph: g}).node(shared, object)
-	if known := g.insert(n); known != n {
-		return known
-	}
-	at, _ := slices.BinarySearchFunc(g.nodes, n, (*Node).Compare)
-	g.nodes = slices.Insert(g.nodes, at, n)
-	g.judgeAll(n)
-	for i := range n.Owners {
-		if owner := n.Owners[i].Node; owner != nil {
-			slices.SortFunc(owner.Dependents, (*Node).Compare)
+	return g.adopt((&builder{graph: g}).node(shared, object))[0]
+}
+
+// adopt puts nodes that were read by themselves into the graph and returns those that stand for them there. It costs about as
+// much for many as for one.
+func (g *Graph) adopt(nodes ...*Node) []*Node {
+	out := make([]*Node, len(nodes))
+	var fresh []*Node
+	for i, n := range nodes {
+		out[i] = g.at[place{n.Kind, n.Namespace, n.Name}]
+		if out[i] != nil && out[i].UID == n.UID {
+			continue
+		}
+		if out[i] = g.insert(n); out[i] == n {
+			fresh = append(fresh, n)
 		}
 	}
-	g.answer(place{shared, n.Namespace, n.Name}, nil)
-	return n
+	g.nodes = withSorted(g.nodes, fresh)
+	owners := map[*Node]bool{}
+	for _, n := range fresh {
+		g.judgeAll(n)
+		for i := range n.Owners {
+			if owner := n.Owners[i].Node; owner != nil {
+				owners[owner] = true
+			}
+		}
+	}
+	for owner := range owners {
+		slices.SortFunc(owner.Dependents, (*Node).Compare)
+	}
+	for _, n := range fresh {
+		g.answer(place{n.Kind, n.Namespace, n.Name}, nil)
+	}
+	return out
+}
+
+// withSorted adds nodes to sorted ones.
+func withSorted(nodes, fresh []*Node) []*Node {
+	if len(fresh) == 1 {
+		at, _ := slices.BinarySearchFunc(nodes, fresh[0], (*Node).Compare)
+		return slices.Insert(nodes, at, fresh[0])
+	}
+	nodes = append(nodes, fresh...)
+	slices.SortFunc(nodes, (*Node).Compare)
+	return nodes
 }
 
 // insert makes the node known by its place and uid. A uid that another node has is the same object, served as another kind:

@@ -62,7 +62,7 @@ func TestUnlistedKind(t *testing.T) {
 	}{{"", Unknown}, {"n", Unknown}, {"m", OwnerMissing}} {
 		g := newGraph(&cluster.Kinds{}, Scope{})
 		a := g.share(*sketchKinds()["A"])
-		g.lookup[ownerKind{"v1", "A"}] = ownerKindResult{kind: a}
+		g.lookup[ownerKind{"v1", "A"}] = kindResult{kind: a}
 		g.missing([]cluster.Incomplete{{Version: "v1", Resource: "as", Namespace: tt.namespace, Reason: cluster.ReasonForbidden}})
 		g.build([]*Node{(&builder{graph: g}).node(a, sketched("n/o", []string{"A/nobody"}))})
 		if o := g.nodes[0].Owners[0]; o.Verdict != tt.want {

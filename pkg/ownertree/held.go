@@ -4,28 +4,45 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 // Hold says what holds up the deletion of an object.
 type Hold struct {
 	Node *Node
-	// Finalizers are all that the object has. The garbage collector itself removes foregroundDeletion and orphan.
+	// Finalizers are those that only their own controllers remove, which may not even run.
 	Finalizers []string
+	// Releases are the others: Kubernetes itself removes them, each under a condition.
+	Releases []Release
 	// Dependents are those that the object's foreground deletion waits for, sorted; nil unless it is deleted so.
 	Dependents []*Node
+	// Undiscovered are the API versions whose kinds are not known, sorted; nil unless the object is a namespace. Its deletion
+	// does not end as long as there is one (deleteAllContent of k8s.io/kubernetes/pkg/controller/namespace/deletion), whether
+	// its kinds would have namespaces or not: the namespace controller cannot know that either.
+	Undiscovered []cluster.Incomplete
 }
 
 // Held returns what holds up an object that is being deleted; false if it is not being deleted. Nothing may hold it, as with
-// a pod whose containers are given time to end.
+// a pod whose containers are given time to end. What is still in a namespace, or of a kind whose definition is being deleted, is
+// not told: the object's own conditions count it.
 func (g *Graph) Held(n *Node) (Hold, bool) {
 	if n.Deleting == nil {
 		return Hold{}, false
 	}
-	hold := Hold{Node: n, Finalizers: n.Finalizers}
+	hold := Hold{Node: n, Finalizers: n.foreignFinalizers(), Releases: n.releases(), Undiscovered: g.undiscovered(n)}
 	if n.waits() {
 		hold.Dependents = g.Blocking(n)
 	}
 	return hold, true
+}
+
+// undiscovered are the API versions that hold up the deletion of a namespace.
+func (g *Graph) undiscovered(n *Node) []cluster.Incomplete {
+	if n.Kind.GroupKind().String() != "Namespace" {
+		return nil
+	}
+	return g.kinds.Incomplete()
 }
 
 // Blocking returns the dependents whose references hold up a foreground deletion of the object, sorted: blockingDependents

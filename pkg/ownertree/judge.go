@@ -11,7 +11,8 @@ import (
 // ownerKind is what an owner reference says about its kind.
 type ownerKind struct{ apiVersion, kind string }
 
-type ownerKindResult struct {
+// kindResult is what there is to know of a kind that was looked up.
+type kindResult struct {
 	kind *cluster.Kind // nil if the kind is not served
 	err  error
 }
@@ -25,7 +26,7 @@ func (g *Graph) kindOf(o *Owner) (*cluster.Kind, error) {
 	if known, ok := g.lookup[key]; ok {
 		return known.kind, known.err
 	}
-	var result ownerKindResult
+	var result kindResult
 	kind, ok, err := g.kinds.Lookup(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
 	if ok {
 		result.kind = g.share(kind)

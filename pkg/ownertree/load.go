@@ -57,16 +57,12 @@ func Load(ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, ref
 
 // readAll reads the metadata of all refs at once.
 func readAll(ctx context.Context, reader *cluster.Reader, refs []Ref, objects []*metav1.PartialObjectMetadata) error {
-	errs := make([]error, len(refs))
-	var group errgroup.Group
-	group.SetLimit(gets)
-	for i, ref := range refs {
-		group.Go(func() error {
-			objects[i], errs[i] = reader.Metadata(ctx, ref.Kind, ref.Namespace, ref.Name)
-			return nil
-		})
+	places := make([]place, len(refs))
+	for i := range refs {
+		places[i] = place{&refs[i].Kind, refs[i].Namespace, refs[i].Name}
 	}
-	_ = group.Wait() // errors are kept one by one, so that the first of them is always the same
+	found, errs := readPlaces(ctx, reader, places)
+	copy(objects, found)
 	for i, err := range errs {
 		if err != nil {
 			return &RefError{Ref: refs[i], Err: err}

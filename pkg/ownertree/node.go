@@ -79,6 +79,11 @@ func (o *Owner) Dangling() bool { return o.Confirmed && !o.Impossible && o.Verdi
 // Blocks says whether the dependent holds up the foreground deletion of the owner.
 func (o *Owner) Blocks() bool { return o.BlockOwnerDeletion != nil && *o.BlockOwnerDeletion }
 
+// Dangling says whether it is certain that a reference of the object is to nothing, whatever else it refers to.
+func (n *Node) Dangling() bool {
+	return slices.ContainsFunc(n.Owners, func(o Owner) bool { return o.Dangling() })
+}
+
 // Finalized says whether the object has the finalizer.
 func (n *Node) Finalized(finalizer string) bool { return slices.Contains(n.Finalizers, finalizer) }
 

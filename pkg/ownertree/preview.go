@@ -23,9 +23,14 @@ type Preview struct {
 	Stuck []*Node
 	// Unknown depend on owners that could not be read.
 	Unknown []*Node
-	// Held are those of Deleted that could not go by themselves: with the finalizers that somebody else must remove, or
-	// the dependents and contents that they would wait for and that would not go.
+	// Held are those of Deleted that could not go by themselves: with the finalizers that somebody else must remove, the
+	// dependents and contents that they would wait for and that would not go, or the API versions that do not answer.
 	Held []Hold
+	// Waits are those of Deleted, beside Held, that have finalizers which Kubernetes itself removes: they would go sooner or
+	// later if the conditions of these come about.
+	Waits []Hold
+	// Late are those of Deleted that nobody would delete before what holds an owner of theirs is gone.
+	Late []*Node
 	// Incomplete is what could not be read: objects of these kinds may go, too.
 	Incomplete []cluster.Incomplete
 
@@ -80,9 +85,12 @@ func (g *Graph) DeletePreview(asked []*Node, policy metav1.DeletionPropagation) 
 	for _, n := range g.nodes {
 		p.sort(n, before)
 	}
-	p.Held = (&holding{graph: g, after: after, contents: contents}).held(p.Deleted)
+	(&holding{graph: g, after: after, contents: contents}).tell(&p)
 	return p
 }
+
+// AtLeast says whether more may be deleted than what is listed, for not everything could be read.
+func (p *Preview) AtLeast() bool { return len(p.Incomplete) > 0 }
 
 // contents are what goes with a namespace, or with the definition of a custom kind: their controllers delete it, and
 // not the garbage collector.
@@ -126,7 +134,7 @@ func (p *Preview) sort(n *Node, before *futures) {
 		}
 	case Kept, NeverCollected:
 		p.Stuck = append(p.Stuck, n)
-	case Deleted, BeingDeleted:
+	case Deleted, DeletedWithOwner, BeingDeleted:
 	}
 }
 

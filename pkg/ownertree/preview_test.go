@@ -29,6 +29,8 @@ type outcome struct {
 	Deleted, Orphaned, Kept, Stuck, Unknown []string
 	// Held are as "name: finalizer dependent".
 	Held []string
+	// Late stay until something held has gone.
+	Late []string
 }
 
 var deletions = []deletion{
@@ -73,7 +75,23 @@ var deletions = []deletion{
 	},
 	{
 		"a finalizer of the object itself: its dependents wait with it", background, []string{"top x:example.com/wait", "below < top"},
-		outcome{Deleted: []string{"below", "top"}, Held: []string{"top: example.com/wait"}},
+		outcome{Deleted: []string{"below", "top"}, Held: []string{"top: example.com/wait"}, Late: []string{"below"}},
+	},
+	{
+		"and so does what is below these", background, []string{"top x:example.com/wait", "below < top", "bottom < below", "free < top2", "top2"},
+		outcome{Deleted: []string{"below", "bottom", "top"}, Held: []string{"top: example.com/wait"}, Late: []string{"below", "bottom"}},
+	},
+	{
+		"in the foreground they go before it", foreground, []string{"top x:example.com/wait", "below < top", "bottom < below"},
+		outcome{Deleted: []string{"below", "bottom", "top"}, Held: []string{"top: example.com/wait"}},
+	},
+	{
+		"orphans do not wait", orphan, []string{"top x:example.com/wait", "below < top"},
+		outcome{Deleted: []string{"top"}, Orphaned: []string{"below"}, Held: []string{"top: example.com/wait"}},
+	},
+	{
+		"one that is held itself is not deleted before", background, []string{"top x:example.com/wait", "below < top x:example.com/too"},
+		outcome{Deleted: []string{"below", "top"}, Held: []string{"below: example.com/too", "top: example.com/wait"}, Late: []string{"below"}},
 	},
 	{
 		"a dependent that is to orphan its own", background, []string{"top", "middle < top x:orphan", "bottom < middle"},
@@ -145,12 +163,12 @@ func (s *sandbox) checkAfter(d deletion, made map[string]*unstructured.Unstructu
 	for name, obj := range made {
 		what := d.reason + ": " + name
 		switch {
+		case slices.Contains(d.want.Late, name):
+			s.eventually(what+" has been left alone", func() bool { now := s.get(obj); return now != nil && now.GetDeletionTimestamp() == nil })
 		case held[name]:
 			s.eventually(what+" is being deleted", func() bool { now := s.get(obj); return now != nil && now.GetDeletionTimestamp() != nil })
 		case slices.Contains(d.want.Deleted, name):
-			if !waitsForHeld(d, name, held) {
-				s.eventually(what+" is gone", func() bool { return s.get(obj) == nil })
-			}
+			s.eventually(what+" is gone", func() bool { return s.get(obj) == nil })
 		case slices.Contains(d.want.Orphaned, name), slices.Contains(d.want.Kept, name):
 			s.eventually(what+" loses a reference", func() bool {
 				now := s.get(obj)
@@ -162,20 +180,6 @@ func (s *sandbox) checkAfter(d deletion, made map[string]*unstructured.Unstructu
 			}
 		}
 	}
-}
-
-// waitsForHeld says whether an object has an owner that is held, and so is not gone as long as this test does not remove the
-// finalizer.
-func waitsForHeld(d deletion, name string, held map[string]bool) bool {
-	for _, object := range d.objects {
-		fields := strings.Fields(object)
-		for _, owner := range fields[1:] {
-			if fields[0] == name && held[owner] {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // family makes the objects of a row.
@@ -230,7 +234,7 @@ func outcomeOf(p ownertree.Preview) outcome {
 	for _, h := range p.Held {
 		held = append(held, h.Node.Name+": "+strings.Join(append(slices.Clone(h.Finalizers), names(h.Dependents)...), " "))
 	}
-	return outcome{names(p.Deleted), names(p.Orphaned), names(p.Kept), names(p.Stuck), names(p.Unknown), held}
+	return outcome{names(p.Deleted), names(p.Orphaned), names(p.Kept), names(p.Stuck), names(p.Unknown), held, names(p.Late)}
 }
 
 func names(nodes []*ownertree.Node) []string {

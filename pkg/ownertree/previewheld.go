@@ -2,8 +2,6 @@ package ownertree
 
 import (
 	"slices"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // holding finds out which deletions of a preview would not come to an end.
@@ -11,34 +9,46 @@ type holding struct {
 	graph    *Graph
 	after    *futures
 	contents map[*Node][]*Node // of namespaces and definitions that would be deleted
+	// stuck are the nodes that would not go by themselves, late those that nobody would delete before a stuck one has gone.
+	stuck, late map[*Node]bool
+	// users are the pods that would stay, by namespace.
+	users map[string][]*Node
 }
 
-// held returns those of the nodes that something would hold up, in their order.
-func (h *holding) held(deleted []*Node) []Hold {
-	stuck := h.stuck(deleted)
-	var out []Hold
-	for _, n := range deleted {
-		hold := Hold{Node: n, Finalizers: foreignFinalizers(n), Dependents: h.awaited(n, stuck)}
-		if len(hold.Finalizers) > 0 || len(hold.Dependents) > 0 {
-			out = append(out, hold)
+// tell fills in the lists of a preview about what would not go at once, in the order of Deleted.
+func (h *holding) tell(p *Preview) {
+	h.findStuck(p.Deleted)
+	h.findLate(p.Deleted)
+	h.findUsers()
+	for _, n := range p.Deleted {
+		hold := Hold{
+			Node: n, Finalizers: n.foreignFinalizers(), Releases: h.releases(n, p), Dependents: h.awaited(n), Undiscovered: h.graph.undiscovered(n),
+		}
+		switch {
+		case len(hold.Finalizers)+len(hold.Dependents)+len(hold.Undiscovered) > 0:
+			p.Held = append(p.Held, hold)
+		case len(hold.Releases) > 0:
+			p.Waits = append(p.Waits, hold)
+		}
+		if h.late[n] {
+			p.Late = append(p.Late, n)
 		}
 	}
-	return out
 }
 
-// stuck are the nodes that would not go by themselves: those with a finalizer of somebody's, those that the garbage
-// collector leaves alone, and, from these on, whoever waits for them.
-func (h *holding) stuck(deleted []*Node) map[*Node]bool {
-	stuck := map[*Node]bool{}
+// findStuck finds those with a finalizer of somebody's, those that the garbage collector leaves alone, and, from these on,
+// whoever waits for them.
+func (h *holding) findStuck(deleted []*Node) {
+	h.stuck = map[*Node]bool{}
 	var next []*Node
 	add := func(n *Node) {
-		if !stuck[n] {
-			stuck[n] = true
+		if !h.stuck[n] {
+			h.stuck[n] = true
 			next = append(next, n)
 		}
 	}
 	for _, n := range deleted {
-		if len(foreignFinalizers(n)) > 0 {
+		if len(n.foreignFinalizers()) > 0 || len(h.graph.undiscovered(n)) > 0 {
 			add(n)
 		}
 		for _, d := range h.waitsFor(n) {
@@ -55,7 +65,61 @@ func (h *holding) stuck(deleted []*Node) map[*Node]bool {
 			add(waiter)
 		}
 	}
-	return stuck
+}
+
+// findLate finds what the garbage collector keeps for an owner that is stuck, or is itself kept so. An owner that waits for its
+// dependents keeps none once it is being deleted; what somebody deletes does not wait for its owners.
+func (h *holding) findLate(deleted []*Node) {
+	h.late = map[*Node]bool{}
+	next := slices.Clone(deleted)
+	for len(next) > 0 {
+		n := next[len(next)-1]
+		next = next[:len(next)-1]
+		keeps := h.late[n] || h.stuck[n] && h.after.going[n] == vanishing
+		for _, d := range n.Dependents {
+			if _, asked := h.after.assumed[d]; keeps && !asked && !h.late[d] && d.Deleting == nil && h.after.going[d] != staying {
+				h.late[d] = true
+				next = append(next, d)
+			}
+		}
+	}
+}
+
+// findUsers finds the pods that would stay, or hang.
+func (h *holding) findUsers() {
+	h.users = map[string][]*Node{}
+	for _, n := range h.graph.nodes {
+		if n.Kind.GroupKind().String() == "Pod" && (h.after.going[n] == staying || h.stuck[n] || h.late[n]) {
+			h.users[n.Namespace] = append(h.users[n.Namespace], n)
+		}
+	}
+}
+
+// releases are the finalizers of a node that Kubernetes itself removes, and whether the deletion lets it do so. The garbage
+// collector's own are left out: what they wait for is told as dependents.
+func (h *holding) releases(n *Node, p *Preview) []Release {
+	var out []Release
+	for _, r := range n.releases() {
+		if isCollectors(r.Finalizer) {
+			continue
+		}
+		if r.usedByPods() {
+			r.Users = h.users[n.Namespace]
+			r.Certain = len(r.Users) == 0 && h.graph.Covers(n) && !p.lacksPods(n.Namespace)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// lacksPods says whether pods of the namespace could not be read.
+func (p *Preview) lacksPods(namespace string) bool {
+	for _, i := range p.Incomplete {
+		if i.Group == "" && (i.Resource == "pods" || i.Resource == "") && (i.Namespace == "" || i.Namespace == namespace) {
+			return true
+		}
+	}
+	return false
 }
 
 // waiters are the nodes that wait for each node.
@@ -79,10 +143,10 @@ func (h *holding) waitsFor(n *Node) []*Node {
 }
 
 // awaited are those of them that would not go by themselves, sorted.
-func (h *holding) awaited(n *Node, stuck map[*Node]bool) []*Node {
+func (h *holding) awaited(n *Node) []*Node {
 	var out []*Node
 	for _, d := range h.waitsFor(n) {
-		if stuck[d] && d != n {
+		if h.stuck[d] && d != n {
 			out = append(out, d)
 		}
 	}
@@ -94,19 +158,8 @@ func (h *holding) awaited(n *Node, stuck map[*Node]bool) []*Node {
 // up nothing.
 func (h *holding) stays(n *Node) bool {
 	if h.after.going[n] != staying {
-		return n.Deleting != nil && len(foreignFinalizers(n)) > 0
+		return n.Deleting != nil && len(n.foreignFinalizers()) > 0
 	}
 	action := h.after.fate(n).Action
 	return action == NeverCollected || action == FateUnknown || action == Kept
-}
-
-// foreignFinalizers are those that the garbage collector does not remove.
-func foreignFinalizers(n *Node) []string {
-	var out []string
-	for _, f := range n.Finalizers {
-		if f != metav1.FinalizerOrphanDependents && f != metav1.FinalizerDeleteDependents {
-			out = append(out, f)
-		}
-	}
-	return out
 }

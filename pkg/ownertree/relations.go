@@ -41,8 +41,9 @@ func (g *Graph) Relate(ctx context.Context, reader *cluster.Reader, nodes []*Nod
 	for len(r.next) > 0 && ctx.Err() == nil {
 		step := r.next
 		r.next = nil
+		r.source.read(ctx, step[uses], step[usedBy])
 		r.usesOf(ctx, step[uses])
-		r.usersOf(ctx, step[usedBy])
+		r.usersOf(step[usedBy])
 	}
 	slices.SortFunc(r.found, Relation.compare)
 	return r.found, cluster.SortIncomplete(r.source.incomplete), context.Cause(ctx)
@@ -91,42 +92,49 @@ func (r *relater) follow(way direction, nodes []*Node) {
 
 // usesOf finds what the nodes use.
 func (r *relater) usesOf(ctx context.Context, nodes []*Node) {
-	readable := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return !refers(n.Kind.GroupKind()) })
-	objects := r.source.objects(ctx, readable)
-	var all []pending
-	for _, n := range readable {
-		if obj := objects[n]; obj != nil {
-			for _, ref := range referencesOf(obj) {
-				all = append(all, pending{n, ref})
-			}
-		}
-	}
-	r.source.prepare(ctx, all)
-	for _, p := range all {
-		for _, to := range r.source.targets(p.reference) {
-			if !to.missing || !p.backward {
-				r.add(p.from, to, p.reference)
+	r.source.resolve(ctx, nodes)
+	for _, n := range nodes {
+		for _, ref := range r.source.references[n] {
+			for _, to := range r.source.resolved[ref] {
+				if !to.missing || !ref.backward {
+					r.add(n, to, ref)
+				}
 			}
 		}
 	}
 }
 
-// pending is a reference of a node that was not looked up yet.
-type pending struct {
-	from *Node
-	reference
-}
-
-// usersOf finds what uses the nodes: all objects of the kinds that may are read, and those kept that do.
-func (r *relater) usersOf(ctx context.Context, nodes []*Node) {
+// usersOf finds what uses the nodes: of all objects that were read, those that do.
+func (r *relater) usersOf(nodes []*Node) {
 	wanted := newShelves(nodes)
-	for _, user := range r.source.users(ctx, nodes) {
-		for _, ref := range user.references {
-			for _, to := range wanted.matching(ref) {
-				r.add(user.node(r.graph), target{node: to}, ref)
+	matching := map[*reference][]*Node{}
+	var users []*Node
+	for _, user := range r.source.users {
+		if r.uses(user, wanted, matching) {
+			users = append(users, user)
+		}
+	}
+	for _, user := range r.source.adopt(users) {
+		for _, ref := range r.source.references[user] {
+			for _, to := range matching[ref] {
+				r.add(user, target{node: to}, ref)
 			}
 		}
 	}
+}
+
+// uses says whether the object refers to something that is wanted; what each reference refers to is kept.
+func (r *relater) uses(user *Node, wanted shelves, matching map[*reference][]*Node) bool {
+	found := false
+	for _, ref := range r.source.references[user] {
+		to, known := matching[ref]
+		if !known {
+			to = wanted.matching(ref)
+			matching[ref] = to
+		}
+		found = found || len(to) > 0
+	}
+	return found
 }
 
 // target is what a reference leads to.
@@ -137,7 +145,7 @@ type target struct {
 
 // add notes a relation of an object that refers to another, and goes on from what is new in it. What one owns of the other
 // is not told again.
-func (r *relater) add(user *Node, to target, ref reference) {
+func (r *relater) add(user *Node, to target, ref *reference) {
 	from, used := user, to.node
 	if ref.backward {
 		from, used = used, from

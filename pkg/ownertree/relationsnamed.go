@@ -1,7 +1,6 @@
 package ownertree
 
 import (
-	"regexp"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,7 +30,7 @@ func serviceReferences(s *corev1.Service) []reference {
 	}
 	selector := labels.SelectorFromSet(s.Spec.Selector)
 	ref := core("Pod", s.Namespace, "", "selects", "selected by")
-	ref.match = func(_ string, set labels.Set) bool { return selector.Matches(set) }
+	ref.match = &matcher{labels: selector}
 	return []reference{ref}
 }
 
@@ -95,7 +94,7 @@ func budgetReferences(b *policyv1.PodDisruptionBudget) []reference {
 		return nil
 	}
 	ref := core("Pod", b.Namespace, "", "protects", "protected by")
-	ref.match = func(_ string, set labels.Set) bool { return selector.Matches(set) }
+	ref.match = &matcher{labels: selector}
 	return []reference{ref}
 }
 
@@ -104,9 +103,8 @@ func budgetReferences(b *policyv1.PodDisruptionBudget) []reference {
 func statefulSetReferences(s *appsv1.StatefulSet) []reference {
 	var out []reference
 	for i := range s.Spec.VolumeClaimTemplates {
-		names := regexp.MustCompile("^" + regexp.QuoteMeta(s.Spec.VolumeClaimTemplates[i].Name+"-"+s.Name) + "-[0-9]+$")
 		ref := core("PersistentVolumeClaim", s.Namespace, "", "claims", "claimed by")
-		ref.match = func(name string, _ labels.Set) bool { return names.MatchString(name) }
+		ref.match = &matcher{prefix: s.Spec.VolumeClaimTemplates[i].Name + "-" + s.Name + "-"}
 		out = append(out, ref)
 	}
 	return out
@@ -145,6 +143,14 @@ func accountReferences(a *corev1.ServiceAccount) []reference {
 		out = append(out, core("Secret", a.Namespace, s.Name, "pulls images with", "pulls images for"))
 	}
 	return out
+}
+
+func roleBindingReferences(b *rbacv1.RoleBinding) []reference {
+	return bindingReferences(b.Namespace, b.RoleRef, b.Subjects)
+}
+
+func clusterRoleBindingReferences(b *rbacv1.ClusterRoleBinding) []reference {
+	return bindingReferences("", b.RoleRef, b.Subjects)
 }
 
 func bindingReferences(namespace string, role rbacv1.RoleRef, subjects []rbacv1.Subject) []reference {

@@ -8,7 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
+
+func referencesOf(obj *unstructured.Unstructured) []reference {
+	object := typedOf(obj)
+	if object == nil {
+		return nil
+	}
+	return relating[obj.GroupVersionKind().GroupKind()].references(object)
+}
 
 // TestReferences reads the fields that few objects have; TestRelate has the usual ones.
 func TestReferences(t *testing.T) {
@@ -37,6 +47,13 @@ func TestReferences(t *testing.T) {
 			  env: [{name: A, value: "1"}, {name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}, {name: C, valueFrom: {fieldRef: {fieldPath: x}}}]}],
 			  ephemeralContainers: [{name: d, envFrom: [{secretRef: {name: debug}}]}]}}`,
 			[]string{"reads Secret a/s", "reads ConfigMap a/all", "reads Secret a/debug"},
+		},
+		{
+			"what one container can do without and another cannot is not optional, in either order",
+			`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: p}, spec: {containers: [
+			  {name: c, envFrom: [{configMapRef: {name: x, optional: true}}, {configMapRef: {name: w}}]},
+			  {name: d, envFrom: [{configMapRef: {name: x}}, {configMapRef: {name: w, optional: true}}]}]}}`,
+			[]string{"reads ConfigMap a/x", "reads ConfigMap a/w"},
 		},
 		{
 			"classes of a pod",
@@ -110,6 +127,17 @@ func TestSelectors(t *testing.T) {
 		{"none selects none", `{kind: PodDisruptionBudget, apiVersion: policy/v1, spec: {}}`, "p", labels.Set{"app": "web"}, false},
 		{"a set's claim", `{kind: StatefulSet, apiVersion: apps/v1, metadata: {name: db}, spec: {volumeClaimTemplates: [{metadata: {name: data}}]}}`, "data-db-12", nil, true},
 		{"another set's", `{kind: StatefulSet, apiVersion: apps/v1, metadata: {name: db}, spec: {volumeClaimTemplates: [{metadata: {name: data}}]}}`, "data-db-copy-1", nil, false},
+		{"a set's name alone", `{kind: StatefulSet, apiVersion: apps/v1, metadata: {name: db}, spec: {volumeClaimTemplates: [{metadata: {name: data}}]}}`, "data-db-", nil, false},
+		{
+			"expressions that name no value, beside one that does",
+			`{kind: PodDisruptionBudget, apiVersion: policy/v1, spec: {selector: {matchLabels: {app: web}, matchExpressions: [{key: tier, operator: Exists}, {key: x, operator: NotIn, values: [z]}]}}}`,
+			"p", labels.Set{"app": "web", "tier": "a"}, true,
+		},
+		{
+			"one of several values",
+			`{kind: PodDisruptionBudget, apiVersion: policy/v1, spec: {selector: {matchExpressions: [{key: app, operator: In, values: [a, b]}]}}}`,
+			"p", labels.Set{"app": "b"}, true,
+		},
 		{"a name with a dot is no pattern", `{kind: StatefulSet, apiVersion: apps/v1, metadata: {name: d.b}, spec: {volumeClaimTemplates: [{metadata: {name: data}}]}}`, "data-dxb-1", nil, false},
 	}
 	for _, tt := range tests {
@@ -122,8 +150,9 @@ func TestSelectors(t *testing.T) {
 			if len(references) != 1 {
 				t.Fatalf("%d references, want 1", len(references))
 			}
-			if got := references[0].match(tt.name, tt.labels); got != tt.want {
-				t.Errorf("selected: %t", got)
+			one := &Node{Kind: &cluster.Kind{GroupVersionKind: references[0].to.WithVersion("v1")}, Name: tt.name, Labels: tt.labels}
+			if got := newShelves([]*Node{one}).matching(&references[0]); (len(got) > 0) != tt.want {
+				t.Errorf("selected: %v", got)
 			}
 		})
 	}
@@ -146,7 +175,7 @@ func TestMayUse(t *testing.T) {
 		{"a role is not", scaler, kind("rbac.authorization.k8s.io", "Role"), false},
 	}
 	for _, tt := range tests {
-		if got := mayUse(tt.user, tt.used); got != tt.want {
+		if got := mayUse(relating[tt.user], tt.used); got != tt.want {
 			t.Errorf("%s: %t", tt.reason, got)
 		}
 	}

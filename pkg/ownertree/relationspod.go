@@ -2,7 +2,6 @@ package ownertree
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // rootCA is a ConfigMap that every pod mounts and nobody asks for.
@@ -44,15 +43,22 @@ func podReferences(pod *corev1.Pod) []reference {
 	return r.out
 }
 
-// add notes a reference to an object in the pod's namespace, unless the name is empty. Nil is not optional.
+// add notes a reference to an object in the pod's namespace, once, unless the name is empty. Nil is not optional; what is needed
+// in one place is not optional in another.
 func (r *podReader) add(kind, name, verb, inverse string, optional *bool) {
 	if name == "" || name == rootCA {
 		return
 	}
-	r.out = append(r.out, reference{
-		kind: verb, inverse: inverse, to: schema.GroupKind{Kind: kind}, namespace: r.pod.Namespace, name: name,
-		optional: optional != nil && *optional,
-	})
+	ref := core(kind, r.pod.Namespace, name, verb, inverse)
+	for i := range r.out {
+		known := &r.out[i]
+		if known.name == name && known.kind == verb && known.to == ref.to {
+			known.optional = known.optional && optional != nil && *optional
+			return
+		}
+	}
+	ref.optional = optional != nil && *optional
+	r.out = append(r.out, ref)
 }
 
 func (r *podReader) mounts(kind, name string, optional *bool) {

@@ -1,51 +1,46 @@
 package ownertree
 
 import (
-	"cmp"
 	"context"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// fewObjects is up to how many objects of a kind in a namespace are read one by one, rather than by a list.
-const fewObjects = 4
-
-// source reads what relations are made of, each thing once.
+// source reads what relations are made of, each thing once. Of objects it keeps nodes and references.
 type source struct {
-	reader     *cluster.Reader
-	graph      *Graph
-	mu         sync.Mutex // guards incomplete while requests are under way
-	incomplete []cluster.Incomplete
+	reader *cluster.Reader
+	graph  *Graph
 
-	answers map[place]target                         // of objects that were looked up live
-	others  map[list][]*metav1.PartialObjectMetadata // of namespaces that the graph does not cover
-	known   map[list][]user
-	shelves shelves // of the graph, when it had shelved objects
-	shelved int
+	mu         sync.Mutex // guards what follows, and the graph, while requests are under way
+	incomplete []cluster.Incomplete
+	builder    *builder
+	interned   map[reference]*reference
+	served     map[schema.GroupVersionKind]kindResult
+	// users are all objects read that may refer to others, in the graph or not.
+	users      []*Node
+	references map[*Node][]*reference
+	at         map[place]*Node // the users
+	listed     map[list]bool   // or tried
+
+	resolved map[*reference][]target
+	answers  map[place]target // of objects that were looked up live
 }
 
 func newSource(reader *cluster.Reader, g *Graph) *source {
 	return &source{
-		reader: reader, graph: g, answers: map[place]target{}, others: map[list][]*metav1.PartialObjectMetadata{}, known: map[list][]user{},
+		reader: reader, graph: g, builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
+		references: map[*Node][]*reference{}, at: map[place]*Node{}, listed: map[list]bool{},
+		resolved: map[*reference][]target{}, answers: map[place]target{},
 	}
 }
 
-// list is a request for objects of a kind.
-type list struct {
-	kind              *cluster.Kind
-	namespace, fields string
-}
-
-func (l list) compare(other list) int {
-	return cmp.Or(l.kind.Compare(*other.kind), cmp.Compare(l.namespace, other.namespace), cmp.Compare(l.fields, other.fields))
-}
-
+// failed notes what could not be read.
 func (s *source) failed(kind *cluster.Kind, namespace string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,57 +50,115 @@ func (s *source) failed(kind *cluster.Kind, namespace string, err error) {
 	})
 }
 
-// objects reads the nodes in full. One that has gone, or could not be read, is left out.
-func (s *source) objects(ctx context.Context, nodes []*Node) map[*Node]*unstructured.Unstructured {
-	groups := map[list][]*Node{}
-	for _, n := range nodes {
-		key := list{kind: n.Kind, namespace: n.Namespace}
-		groups[key] = append(groups[key], n)
-	}
-	var mu sync.Mutex
-	out := map[*Node]*unstructured.Unstructured{}
-	keep := func(obj *unstructured.Unstructured, kind *cluster.Kind) {
-		mu.Lock()
-		defer mu.Unlock()
-		if n := s.graph.Find(*kind, obj.GetNamespace(), obj.GetName()); n != nil && n.UID == obj.GetUID() {
-			out[n] = obj
-		}
-	}
+// read reads the references of the users, and all objects that may refer to those used.
+func (s *source) read(ctx context.Context, users, used []*Node) {
+	wanted := s.userLists(used)
+	single := s.listsOrSingles(users, wanted)
+	s.readLists(ctx, wanted, used)
 	var group errgroup.Group
 	group.SetLimit(gets)
-	for key, nodes := range groups {
-		if len(nodes) > fewObjects {
-			group.Go(func() error {
-				return s.list(ctx, key, func(obj *unstructured.Unstructured) { keep(obj, key.kind) })
-			})
-			continue
-		}
-		for _, n := range nodes {
-			group.Go(func() error {
-				obj, err := s.reader.Object(ctx, *n.Kind, n.Namespace, n.Name)
-				switch {
-				case err == nil:
-					keep(obj, n.Kind)
-				case !apierrors.IsNotFound(err):
-					s.failed(n.Kind, n.Namespace, err)
-				}
-				return nil
-			})
-		}
+	for _, n := range single {
+		group.Go(func() error {
+			s.readObject(ctx, n)
+			return nil
+		})
 	}
 	_ = group.Wait() // errors are noted
+}
+
+// fewObjects is up to how many objects of a kind in a namespace are read one by one, rather than by a list.
+const fewObjects = 4
+
+// listsOrSingles adds to the lists wanted those in which the nodes are that refer to others, but returns the nodes where they
+// are few.
+func (s *source) listsOrSingles(nodes []*Node, wanted map[list]bool) []*Node {
+	groups := map[list][]*Node{}
+	for _, n := range nodes {
+		if _, read := s.references[n]; !read && refers(n.Kind.GroupKind()) {
+			l := list{kind: n.Kind, namespace: n.Namespace}
+			groups[l] = append(groups[l], n)
+		}
+	}
+	var out []*Node
+	for l, nodes := range groups {
+		switch {
+		case s.covered(l) || wanted[l] || wanted[list{kind: l.kind}]:
+		case len(nodes) <= fewObjects:
+			out = append(out, nodes...)
+		default:
+			wanted[l] = true
+		}
+	}
 	return out
 }
 
-// list reads objects in full, references and all. What could not be read is noted.
-func (s *source) list(ctx context.Context, l list, each func(*unstructured.Unstructured)) error {
-	options := cluster.ListOptions{Fields: l.fields, Whole: true}
-	err := s.reader.ListObjects(ctx, cluster.Target{Kind: *l.kind, Namespace: l.namespace}, options, func(obj *unstructured.Unstructured) error {
-		each(obj)
+// readObject reads one object. One that has gone is left out.
+func (s *source) readObject(ctx context.Context, n *Node) {
+	obj, err := s.reader.Object(ctx, *n.Kind, n.Namespace, n.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		s.failed(n.Kind, n.Namespace, err)
+	default:
+		if object := typedOf(obj); object != nil {
+			s.keep(n.Kind, object)
+		}
+	}
+}
+
+// readList lists objects of a kind that refers to others.
+func (s *source) readList(ctx context.Context, l list) error {
+	options := cluster.ListOptions{Fields: l.fields}
+	target := cluster.Target{Kind: *l.kind, Namespace: l.namespace}
+	return s.reader.ListTyped(ctx, target, options, relating[l.kind.GroupKind()].fresh, func(object cluster.Typed) error {
+		s.keep(l.kind, object)
 		return nil
 	})
-	if err != nil {
-		s.failed(l.kind, l.namespace, err)
+}
+
+// keep notes the references of an object.
+func (s *source) keep(kind *cluster.Kind, object cluster.Typed) {
+	references := relating[kind.GroupKind()].references(object)
+	meta, ok := object.GetObjectMeta().(*metav1.ObjectMeta)
+	if !ok {
+		return
 	}
-	return err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := place{kind, meta.Namespace, meta.Name}
+	if known := s.at[at]; known != nil && known.UID == meta.UID {
+		return
+	}
+	n := s.graph.at[at]
+	if n == nil || n.UID != meta.UID {
+		n = s.builder.node(kind, &metav1.PartialObjectMetadata{ObjectMeta: *meta})
+		at.name, at.namespace = n.Name, n.Namespace
+	}
+	s.users, s.at[at] = append(s.users, n), n
+	kept := make([]*reference, len(references))
+	for i, ref := range references {
+		kept[i] = s.intern(ref)
+	}
+	s.references[n] = kept
+}
+
+// intern keeps equal references once: pods of one owner mostly refer to the same.
+func (s *source) intern(ref reference) *reference {
+	known := s.interned[ref]
+	if known == nil {
+		known = &ref
+		s.interned[ref] = known
+	}
+	return known
+}
+
+// adopt puts objects that were read into the graph.
+func (s *source) adopt(nodes []*Node) []*Node {
+	out := s.graph.adopt(nodes...)
+	for i, n := range out {
+		if n != nodes[i] {
+			s.references[n] = s.references[nodes[i]]
+		}
+	}
+	return out
 }

@@ -2,72 +2,102 @@ package ownertree
 
 import (
 	"context"
-	"slices"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// prepare looks up live, at once, what the references name and the graph does not hold, and lists where they select and it
-// did not read.
-func (s *source) prepare(ctx context.Context, all []pending) {
+// resolve finds what the nodes refer to: in the graph, else live. What selects needs lists where the graph did not read.
+func (s *source) resolve(ctx context.Context, nodes []*Node) {
+	var open []*reference
+	for _, n := range nodes {
+		for _, ref := range s.references[n] {
+			if _, known := s.resolved[ref]; !known {
+				s.resolved[ref] = nil
+				open = append(open, ref)
+			}
+		}
+	}
+	s.prepare(ctx, open)
+	in := newShelves(s.graph.nodes)
+	for _, ref := range open {
+		s.resolved[ref] = s.targets(ref, in)
+	}
+}
+
+// prepare brings into the graph what the references name or select.
+func (s *source) prepare(ctx context.Context, open []*reference) {
 	places, lists := map[place]bool{}, map[list]bool{}
-	for _, p := range all {
-		kind, err := s.kind(p.reference)
+	var selecting []*reference
+	for _, ref := range open {
+		kind, err := s.kind(ref)
 		if kind == nil || err != nil {
 			continue
 		}
-		at := place{kind, p.namespace, p.name}
-		if p.match == nil {
-			if _, known := s.answers[at]; !known && s.graph.at[at] == nil {
-				places[at] = true
-			}
-			continue
-		}
-		l := list{kind: kind, namespace: p.namespace}
-		if _, known := s.others[l]; !known && !s.graph.wasRead(at) {
-			lists[l] = true
+		at := place{kind, ref.namespace, ref.name}
+		switch _, known := s.answers[at]; {
+		case ref.match == nil && !known && s.graph.at[at] == nil:
+			places[at] = true
+		case ref.match != nil && !s.graph.wasRead(at):
+			lists[list{kind: kind, namespace: ref.namespace}] = true
+			selecting = append(selecting, ref)
 		}
 	}
 	s.look(ctx, places)
-	s.listOthers(ctx, lists)
+	if len(selecting) == 0 {
+		return
+	}
+	s.readLists(ctx, lists, nil)
+	in := newShelves(s.users)
+	var selected []*Node
+	for _, ref := range selecting {
+		selected = append(selected, in.matching(ref)...)
+	}
+	s.adopt(selected)
 }
 
 // kind is that of what is referred to; nil if it is not served.
-func (s *source) kind(ref reference) (*cluster.Kind, error) {
-	kind, served, err := s.graph.kinds.Lookup(ref.to.WithVersion(ref.version))
-	if err != nil || !served {
-		return nil, err
+func (s *source) kind(ref *reference) (*cluster.Kind, error) {
+	gvk := ref.to.WithVersion(ref.version)
+	if known, ok := s.served[gvk]; ok {
+		return known.kind, known.err
 	}
-	return s.graph.share(kind), nil
+	var result kindResult
+	kind, served, err := s.graph.kinds.Lookup(gvk)
+	if result.err = err; served && err == nil {
+		result.kind = s.graph.share(kind)
+	}
+	s.served[gvk] = result
+	return result.kind, result.err
 }
+
+// manyPlaces is from how many objects of a kind in a namespace on a list of all is read first.
+const manyPlaces = 64
 
 // look reads the metadata at the places and adds what is there to the graph.
 func (s *source) look(ctx context.Context, wanted map[place]bool) {
+	s.lookInLists(ctx, wanted)
 	places := make([]place, 0, len(wanted))
 	for at := range wanted {
-		places = append(places, at)
+		if s.graph.at[at] == nil {
+			places = append(places, at)
+		}
 	}
-	objects, errs := make([]*metav1.PartialObjectMetadata, len(places)), make([]error, len(places))
-	var group errgroup.Group
-	group.SetLimit(gets)
+	objects, errs := readPlaces(ctx, s.reader, places)
+	b := &builder{graph: s.graph}
 	for i, at := range places {
-		group.Go(func() error {
-			objects[i], errs[i] = s.reader.Metadata(ctx, *at.kind, at.namespace, at.name)
-			return nil
-		})
+		if errs[i] == nil {
+			b.add(*at.kind, objects[i])
+		}
 	}
-	_ = group.Wait() // errors are looked at one by one
+	s.graph.adopt(b.nodes...)
 	for i, at := range places {
 		answer := target{node: &Node{Kind: at.kind, Namespace: at.namespace, Name: at.name}}
 		switch {
 		case errs[i] == nil:
-			answer.node = s.graph.Add(*at.kind, objects[i])
+			answer.node = s.graph.at[at]
 		case apierrors.IsNotFound(errs[i]):
 			answer.missing = true
 		default:
@@ -78,26 +108,30 @@ func (s *source) look(ctx context.Context, wanted map[place]bool) {
 	}
 }
 
-// listOthers lists the metadata of objects that the graph does not cover.
-func (s *source) listOthers(ctx context.Context, lists map[list]bool) {
+// lookInLists adds to the graph those of the many places of a kind that a list holds. What it does not hold, or may not be
+// listed, is left to be read one by one.
+func (s *source) lookInLists(ctx context.Context, wanted map[place]bool) {
+	count := map[list]int{}
+	for at := range wanted {
+		count[list{kind: at.kind, namespace: at.namespace}]++
+	}
 	var targets []cluster.Target
-	for l := range lists {
-		s.others[l] = nil
-		targets = append(targets, cluster.Target{Kind: *l.kind, Namespace: l.namespace})
+	for l, n := range count {
+		if n >= manyPlaces && l.kind.Can("list") {
+			targets = append(targets, cluster.Target{Kind: *l.kind, Namespace: l.namespace})
+		}
 	}
-	if len(targets) == 0 {
-		return
-	}
-	// That ctx has ended is found by whoever goes on.
-	missing, _ := s.reader.ListMetadata(ctx, targets, func(t cluster.Target, object *metav1.PartialObjectMetadata) {
-		l := list{kind: s.graph.share(t.Kind), namespace: t.Namespace}
-		s.others[l] = append(s.others[l], object)
-	})
-	s.incomplete = append(s.incomplete, missing...)
+	b := &builder{graph: s.graph}
+	_, _ = s.reader.ListMetadata(ctx, targets, func(t cluster.Target, object *metav1.PartialObjectMetadata) {
+		if wanted[place{s.graph.share(t.Kind), object.Namespace, object.Name}] {
+			b.add(t.Kind, object)
+		}
+	}) // whoever reads them one by one finds the errors
+	s.graph.adopt(b.nodes...)
 }
 
-// targets are what a reference leads to, once prepared.
-func (s *source) targets(ref reference) []target {
+// targets are what a reference leads to, once prepared; in holds the nodes of the graph.
+func (s *source) targets(ref *reference, in shelves) []target {
 	kind, err := s.kind(ref)
 	if kind == nil {
 		unserved := &cluster.Kind{GroupVersionKind: ref.to.WithVersion(ref.version), Namespaced: ref.namespace != ""}
@@ -118,48 +152,8 @@ func (s *source) targets(ref reference) []target {
 		return nil // ctx has ended
 	}
 	var out []target
-	for _, o := range s.others[list{kind: kind, namespace: ref.namespace}] {
-		if ref.match(o.Name, labels.Set(o.Labels)) {
-			s.graph.Add(*kind, o)
-		}
-	}
-	for _, n := range s.shelf().matching(ref) {
+	for _, n := range in.matching(ref) {
 		out = append(out, target{node: n})
 	}
 	return out
-}
-
-// shelf is that of all objects of the graph.
-func (s *source) shelf() shelves {
-	if s.shelved != len(s.graph.nodes) || s.shelves == nil {
-		s.shelves, s.shelved = newShelves(s.graph.nodes), len(s.graph.nodes)
-	}
-	return s.shelves
-}
-
-// shelves hold nodes by kind and namespace, so that a selector need not look at all.
-type shelves map[shelfKey][]*Node
-
-type shelfKey struct {
-	kind      schema.GroupKind
-	namespace string
-}
-
-func newShelves(nodes []*Node) shelves {
-	out := shelves{}
-	for _, n := range nodes {
-		key := shelfKey{n.Kind.GroupKind(), n.Namespace}
-		out[key] = append(out[key], n)
-	}
-	return out
-}
-
-// matching are the nodes that the reference names or selects.
-func (s shelves) matching(ref reference) []*Node {
-	return slices.DeleteFunc(slices.Clone(s[shelfKey{ref.to, ref.namespace}]), func(n *Node) bool {
-		if ref.match != nil {
-			return !ref.match(n.Name, labels.Set(n.Labels))
-		}
-		return n.Name != ref.name
-	})
 }

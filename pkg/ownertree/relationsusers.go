@@ -8,111 +8,41 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// user is an object that refers to others.
-type user struct {
-	kind       *cluster.Kind
-	metadata   *metav1.PartialObjectMetadata
-	references []reference
+// list is a request for objects of a kind that refers to others.
+type list struct {
+	kind              *cluster.Kind
+	namespace, fields string
 }
 
-// node puts the object into the graph.
-func (u user) node(g *Graph) *Node { return g.Add(*u.kind, u.metadata) }
-
-func (u user) compare(other user) int {
-	mine, others := u.metadata, other.metadata
-	return cmp.Or(u.kind.Compare(*other.kind), cmp.Compare(mine.Namespace, others.Namespace), cmp.Compare(mine.Name, others.Name))
+func (l list) compare(other list) int {
+	return cmp.Or(l.kind.Compare(*other.kind), cmp.Compare(l.namespace, other.namespace), cmp.Compare(l.fields, other.fields))
 }
 
-// users reads all objects that may use one of the nodes, sorted.
-func (s *source) users(ctx context.Context, nodes []*Node) []user {
-	lists := s.userLists(nodes)
-	var group errgroup.Group
-	group.SetLimit(gets)
-	found := make([][]user, len(lists))
-	for i, l := range lists {
-		if known, ok := s.known[l]; ok {
-			found[i] = known
-			continue
-		}
-		group.Go(func() (err error) {
-			found[i], err = s.listUsers(ctx, l)
-			if err != nil && l.namespace == "" && l.kind.Namespaced && l.fields == "" {
-				found[i] = s.listWithin(ctx, l, nodes)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // errors are noted
-	for i, l := range lists {
-		s.known[l] = found[i]
-	}
-	out := slices.Concat(found...)
-	slices.SortFunc(out, user.compare)
-	return out
-}
+// covered says whether what the list would hold has been read.
+func (s *source) covered(l list) bool { return s.listed[l] || s.listed[list{kind: l.kind}] }
 
-// listWithin stands in for a list of all namespaces that the user may not read: of those of the nodes.
-func (s *source) listWithin(ctx context.Context, l list, nodes []*Node) []user {
-	namespaces := map[string]bool{}
-	for _, n := range nodes {
-		if n.Namespace != "" {
-			namespaces[n.Namespace] = true
-		}
-	}
-	var out []user
-	for _, l.namespace = range slices.Sorted(maps.Keys(namespaces)) {
-		users, _ := s.listUsers(ctx, l) // an error is noted
-		out = append(out, users...)
-	}
-	return out
-}
-
-func (s *source) listUsers(ctx context.Context, l list) ([]user, error) {
-	var out []user
-	err := s.list(ctx, l, func(obj *unstructured.Unstructured) {
-		if references := referencesOf(obj); len(references) > 0 {
-			out = append(out, user{l.kind, metadataOf(obj), references})
-		}
-	})
-	return out, err
-}
-
-// metadataOf is what a graph wants to know of an object.
-func metadataOf(obj *unstructured.Unstructured) *metav1.PartialObjectMetadata {
-	out := &metav1.PartialObjectMetadata{}
-	fields, _ := obj.Object["metadata"].(map[string]any)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &out.ObjectMeta); err != nil {
-		out.ObjectMeta = metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID()}
-	}
-	out.ManagedFields, out.Annotations = nil, nil
-	return out
-}
-
-// userLists are the lists that hold all that may use the nodes, sorted.
-func (s *source) userLists(nodes []*Node) []list {
+// userLists are the lists that hold all that may use the nodes.
+func (s *source) userLists(nodes []*Node) map[list]bool {
 	lists := map[list]bool{}
-	for userKind := range relating {
+	for userKind, referring := range relating {
 		found, served, err := s.graph.kinds.Lookup(userKind.WithVersion(""))
 		if err != nil || !served || !found.Can("list") { // what discovery could not tell is in Graph.Incomplete
 			continue
 		}
 		kind := s.graph.share(found)
 		for _, n := range nodes {
-			if mayUse(userKind, n.Kind.GroupKind()) {
+			if mayUse(referring, n.Kind.GroupKind()) {
 				lists[userList(kind, n)] = true
 			}
 		}
 	}
-	out := slices.SortedFunc(maps.Keys(lists), list.compare)
-	return slices.DeleteFunc(out, func(l list) bool { return l != list{kind: l.kind} && lists[list{kind: l.kind}] })
+	return lists
 }
 
 // userList is where the users of a kind are that may use the node.
@@ -127,9 +57,9 @@ func userList(kind *cluster.Kind, n *Node) list {
 	return l
 }
 
-// mayUse says whether objects of one kind may refer to objects of the other.
-func mayUse(user, used schema.GroupKind) bool {
-	return slices.Contains(relating[user], used.String()) || slices.Contains(relating[user], anyScaled) && mayScale(used)
+// mayUse says whether objects of a kind may refer to objects of the other.
+func mayUse(user referring, used schema.GroupKind) bool {
+	return slices.Contains(user.to, used.String()) || slices.Contains(user.to, anyScaled) && mayScale(used)
 }
 
 // mayScale says whether objects of a kind may have a scale: kinds of the API server are known, others may.
@@ -139,4 +69,117 @@ func mayScale(kind schema.GroupKind) bool {
 		return true
 	}
 	return strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
+}
+
+// request is a list to read, or if it may not be read the parts that are wanted of it.
+type request struct {
+	list
+	parts []list
+	// joined means that only the parts were asked for.
+	joined bool
+}
+
+// readLists reads what was not read before. Errors are noted.
+func (s *source) readLists(ctx context.Context, wanted map[list]bool, used []*Node) {
+	var group errgroup.Group
+	group.SetLimit(gets)
+	for _, r := range s.requests(wanted, used) {
+		s.listed[r.list] = true
+		for _, part := range r.parts {
+			s.listed[part] = true
+		}
+		group.Go(func() error {
+			s.fulfil(ctx, r)
+			return nil
+		})
+	}
+	_ = group.Wait() // errors are noted
+}
+
+func (s *source) fulfil(ctx context.Context, r request) {
+	err := s.readList(ctx, r.list)
+	if err == nil {
+		return
+	}
+	if !r.joined || !apierrors.IsForbidden(err) {
+		s.failed(r.kind, r.namespace, err)
+	}
+	if !apierrors.IsForbidden(err) {
+		return
+	}
+	for _, part := range r.parts {
+		if err := s.readList(ctx, part); err != nil {
+			s.failed(part.kind, part.namespace, err)
+		}
+	}
+}
+
+// requests leaves out what was read, and what is part of another list, and joins lists of a kind. They are sorted.
+func (s *source) requests(wanted map[list]bool, used []*Node) []request {
+	kinds := map[*cluster.Kind][]list{}
+	for _, l := range slices.SortedFunc(maps.Keys(wanted), list.compare) {
+		if !s.covered(l) {
+			kinds[l.kind] = append(kinds[l.kind], l)
+		}
+	}
+	var out []request
+	for kind, lists := range kinds {
+		all := list{kind: kind}
+		switch {
+		case wanted[all] && kind.Namespaced:
+			out = append(out, request{list: all, parts: within(kind, lists, used)})
+		case s.worthJoining(kind, lists):
+			out = append(out, request{list: all, parts: lists, joined: true})
+		default:
+			for _, l := range lists {
+				out = append(out, request{list: l})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b request) int { return a.compare(b.list) })
+	return out
+}
+
+// within are the lists that stand in for that of all namespaces: of those of the nodes, and those wanted beside it.
+func within(kind *cluster.Kind, lists []list, nodes []*Node) []list {
+	out := map[list]bool{}
+	for _, l := range lists {
+		out[l] = true
+	}
+	for _, n := range nodes {
+		out[list{kind: kind, namespace: n.Namespace}] = true
+	}
+	delete(out, list{kind: kind})
+	return slices.SortedFunc(maps.Keys(out), list.compare)
+}
+
+// fewLists is up to how many lists of a kind are read one by one.
+const fewLists = 4
+
+// worthJoining says whether to read all objects of a kind rather than these lists: if they are many, and the graph has most
+// objects of its kind there, or they are of single nodes.
+func (s *source) worthJoining(kind *cluster.Kind, lists []list) bool {
+	if len(lists) <= fewLists || !kind.Namespaced {
+		return false
+	}
+	within := map[string]bool{}
+	for _, l := range lists {
+		within[l.namespace] = true
+	}
+	if within[""] {
+		return true
+	}
+	if s.graph.scope.Nothing || s.graph.scope.Namespaces != nil {
+		return false
+	}
+	inside, there := 0, 0
+	for _, n := range s.graph.nodes {
+		if n.Kind == kind {
+			there++
+			if within[n.Namespace] {
+				inside++
+			}
+		}
+	}
+	return 2*inside >= there
 }

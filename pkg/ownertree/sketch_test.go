@@ -37,9 +37,9 @@ func sketch(t testing.TB, scope Scope, lines ...string) *Graph {
 	for name, kind := range kinds {
 		g.share(*kind)
 		kinds[name] = g.shared[kind.GroupResource()]
-		g.lookup[ownerKind{"v1", name}] = ownerKindResult{kind: kinds[name]}
+		g.lookup[ownerKind{"v1", name}] = kindResult{kind: kinds[name]}
 	}
-	g.lookup[ownerKind{"v1", "Lost"}] = ownerKindResult{err: fmt.Errorf("discovery failed")}
+	g.lookup[ownerKind{"v1", "Lost"}] = kindResult{err: fmt.Errorf("discovery failed")}
 	b := &builder{graph: g}
 	for _, line := range lines {
 		words := strings.Fields(line)

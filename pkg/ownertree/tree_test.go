@@ -204,7 +204,7 @@ func TestDeep(t *testing.T) {
 	kinds := sketchKinds()
 	g := newGraph(&cluster.Kinds{}, Scope{})
 	a := g.share(*kinds["A"])
-	g.lookup[ownerKind{"v1", "A"}] = ownerKindResult{kind: a}
+	g.lookup[ownerKind{"v1", "A"}] = kindResult{kind: a}
 	b := &builder{graph: g}
 	owner := "A/gone"
 	for i := range depth {

@@ -53,8 +53,10 @@ func (k *Kinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool, error) {
 	var found *Kind
 	for i := range k.served {
 		s := &k.served[i]
-		named := s.Kind == gvk.Kind || strings.ToLower(s.Kind) == gvk.Kind
-		if !named || s.Group != gvk.Group || gvk.Version != "" && s.Version != gvk.Version {
+		if s.Group != gvk.Group || gvk.Version != "" && s.Version != gvk.Version {
+			continue
+		}
+		if s.Kind != gvk.Kind && strings.ToLower(s.Kind) != gvk.Kind {
 			continue
 		}
 		if found == nil || s.Version == found.Version { // of two resources of a kind the mapper takes the last

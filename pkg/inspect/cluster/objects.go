@@ -46,25 +46,42 @@ type ListOptions struct {
 // It is for judging status, not for showing objects: built-in kinds come by protobuf, through the Go types of client-go, and
 // so without the fields of servers newer than these. Reader.Object has them.
 func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, each func(*unstructured.Unstructured) error) error {
+	accept := acceptJSON
+	if scheme.Scheme.Recognizes(target.Kind.GroupVersionKind) {
+		accept = acceptTyped
+	}
+	known := onceOnly{}
+	p := objectPage{kind: target.Kind, whole: o.Whole, bulk: bulkOf(target.Kind.GroupVersionKind), each: func(obj *unstructured.Unstructured) error {
+		if !known.first(obj.GetUID()) {
+			return nil
+		}
+		return each(obj)
+	}}
+	return r.listPages(ctx, target, accept, o, func(in io.Reader) (metav1.ListMeta, error) {
+		p.list = metav1.ListMeta{}
+		err := r.readPage(in, &p)
+		return p.list, err
+	})
+}
+
+// listPages asks for all pages of a list of full objects. Those in protobuf are large, as they are decoded while they arrive.
+func (r *Reader) listPages(
+	ctx context.Context, target Target, accept string, o ListOptions, read func(io.Reader) (metav1.ListMeta, error),
+) error {
 	path, err := segments(&target.Kind, target.Namespace, "")
 	if err != nil {
 		return err
 	}
-	accept, limit := acceptJSON, int64(pageSize)
-	if scheme.Scheme.Recognizes(target.Kind.GroupVersionKind) {
-		accept, limit = acceptTyped, r.largePage
+	options := metav1.ListOptions{Limit: pageSize, LabelSelector: o.Labels, FieldSelector: o.Fields}
+	if accept == acceptTyped {
+		options.Limit = r.largePage
 	}
-	known := onceOnly{}
-	options := metav1.ListOptions{Limit: limit, LabelSelector: o.Labels, FieldSelector: o.Fields}
-	_, err = pages(ctx, options, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
-		p := objectPage{kind: target.Kind, whole: o.Whole, bulk: bulkOf(target.Kind.GroupVersionKind), each: func(obj *unstructured.Unstructured) error {
-			if !known.first(obj.GetUID()) {
-				return nil
-			}
-			return each(obj)
-		}}
-		err := r.stream(ctx, path, accept, options, func(in io.Reader) error { return r.readPage(in, &p) })
-		return p.list, err
+	_, err = pages(ctx, options, func(options *metav1.ListOptions) (list metav1.ListMeta, err error) {
+		err = r.stream(ctx, path, accept, options, func(in io.Reader) (err error) {
+			list, err = read(in)
+			return err
+		})
+		return list, err
 	})
 	return err
 }

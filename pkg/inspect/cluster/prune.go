@@ -69,3 +69,38 @@ func podBulk() bulk {
 		containers: container, initContainers: container, ephemeralContainers: {1: container},
 	}
 }
+
+// bulkBesideNames is what objects of the kind say about nothing but themselves, or most of it: what is left tells the names of
+// others, and the labels by which they are selected.
+func bulkBesideNames(kind schema.GroupVersionKind) bulk {
+	const metadata, spec, status = 1, 2, 3
+	out := bulk{metadata: {fieldOfAnnotations: nil, fieldOfManagedFields: nil}}
+	switch kind.GroupVersion().String() + " " + kind.Kind {
+	case "v1 Pod":
+		out[spec], out[status] = podBulkBesideNames(), nil
+	case "apps/v1 StatefulSet":
+		out[spec], out[status] = bulk{3: nil}, nil // template
+	case "discovery.k8s.io/v1 EndpointSlice":
+		out[2], out[3] = nil, nil // endpoints, ports
+	case "v1 Service", "v1 PersistentVolumeClaim", "v1 PersistentVolume", "networking.k8s.io/v1 Ingress", "policy/v1 PodDisruptionBudget",
+		"autoscaling/v2 HorizontalPodAutoscaler":
+		out[status] = nil
+	}
+	return out
+}
+
+// podBulkBesideNames is of a PodSpec: of containers, what they take variables from is left.
+func podBulkBesideNames() bulk {
+	const containers, initContainers, ephemeralContainers, env, envFrom = 2, 20, 34, 7, 19
+	const affinity, tolerations, hostAliases, spread = 18, 22, 23, 33
+	container := bulk{}
+	for number := uint64(1); number <= 25; number++ {
+		if number != env && number != envFrom {
+			container[number] = nil
+		}
+	}
+	return bulk{
+		affinity: nil, tolerations: nil, hostAliases: nil, spread: nil,
+		containers: container, initContainers: container, ephemeralContainers: {1: container},
+	}
+}

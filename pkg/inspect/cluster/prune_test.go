@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -87,6 +89,51 @@ func TestBulkOf(t *testing.T) {
 		}
 		want = append([]string{"metadata.managedFields"}, want...)
 		if diff := cmp.Diff(want, leftOut(t, reflect.TypeOf(object), bulkOf(kind), "")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
+// TestBulkBesideNames: nothing is left out in which a kind that is read for its references names others.
+func TestBulkBesideNames(t *testing.T) {
+	keeps := []string{
+		"spec.volumes", "spec.serviceAccountName", "spec.nodeName", "spec.imagePullSecrets", "spec.priorityClassName", "spec.runtimeClassName",
+		"spec.containers.env", "spec.containers.envFrom", "spec.initContainers.env", "spec.initContainers.envFrom",
+		"spec.ephemeralContainers.EphemeralContainerCommon.env", "spec.ephemeralContainers.EphemeralContainerCommon.envFrom",
+		"spec.selector", "spec.volumeClaimTemplates", "spec.volumeName", "spec.storageClassName", "spec.claimRef", "spec.scaleTargetRef", "spec.rules",
+		"spec.tls", "spec.defaultBackend", "spec.ingressClassName", "secrets", "imagePullSecrets", "roleRef", "subjects", "metadata.labels",
+	}
+	for kind, want := range map[schema.GroupVersionKind][]string{
+		{Version: "v1", Kind: "Pod"}:                                                    nil, // looked at below
+		{Version: "v1", Kind: "Service"}:                                                {"status"},
+		{Version: "v1", Kind: "PersistentVolumeClaim"}:                                  {"status"},
+		{Version: "v1", Kind: "PersistentVolume"}:                                       {"status"},
+		{Version: "v1", Kind: "ServiceAccount"}:                                         nil,
+		{Group: "apps", Version: "v1", Kind: "StatefulSet"}:                             {"spec.template", "status"},
+		{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"}:               {"endpoints", "ports"},
+		{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}:                    {"status"},
+		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}:                   {"status"},
+		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}:          {"status"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}:        nil,
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}: nil,
+	} {
+		object, err := scheme.Scheme.New(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := leftOut(t, reflect.TypeOf(object), bulkBesideNames(kind), "")
+		for _, name := range keeps {
+			if slices.Contains(got, name) {
+				t.Errorf("%s: %s is left out", kind.Kind, name)
+			}
+		}
+		if kind.Kind == "Pod" {
+			if !slices.Contains(got, "status") || !slices.Contains(got, "spec.containers.resources") {
+				t.Errorf("of pods only this is left out: %v", got)
+			}
+			continue
+		}
+		if diff := cmp.Diff(append([]string{"metadata.annotations", "metadata.managedFields"}, want...), got, cmpopts.SortSlices(strings.Compare)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", kind, diff)
 		}
 	}
