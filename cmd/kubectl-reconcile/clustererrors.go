@@ -63,8 +63,8 @@ func unconfigured(raw clientcmdapi.Config, files []string, program string) error
 	if len(files) > 0 {
 		where = ": there is none in " + strings.Join(files, ", ")
 	}
-	return withHint(fmt.Errorf("no cluster is configured%s", where),
-		fmt.Sprintf("KUBECONFIG or --kubeconfig names the file that says where it is; `%s run --sandbox -f FILE` needs no cluster", program))
+	const advice = "KUBECONFIG or --kubeconfig names the file that says where it is; `%s run --sandbox -f FILE` needs no cluster"
+	return withHint(fmt.Errorf("no cluster is configured%s", where), fmt.Sprintf(advice, program))
 }
 
 // explain makes an error of reading the cluster one for people: which cluster, the cause in few words, and what to do.
@@ -78,7 +78,8 @@ func (c *connection) explain(err error) error {
 		return withHint(fmt.Errorf("no kind %q is served by %s", unknown.Name, c.config.Host),
 			suggestion(unknown.Name, unknown.Known, "`kubectl api-resources` lists them all"+unknownGroups(unknown.Incomplete)))
 	case apierrors.IsUnauthorized(err):
-		return withHint(fmt.Errorf("the credentials%s are not accepted by %s: they have expired, or there are none", c.ofUser(), c.place()),
+		const text = "the credentials%s are not accepted by %s: they have expired, or there are none"
+		return withHint(fmt.Errorf(text, c.ofUser(), c.place()),
 			"log in again; `kubectl config view --minify` shows what is sent, `kubectl auth whoami` who that is")
 	case apierrors.IsForbidden(err):
 		return withHint(err, "`kubectl auth can-i --list` shows what is permitted")
@@ -164,7 +165,8 @@ func untrusted(err error) (cause, hint string) {
 	verification, record := (*tls.CertificateVerificationError)(nil), tls.RecordHeaderError{}
 	switch {
 	case errors.As(err, &authority):
-		return "its certificate is not trusted: " + authority.Error(), "--certificate-authority FILE names the authority that signed it"
+		return "its certificate is not trusted: " + authority.Error(),
+			"--certificate-authority FILE names the authority that signed it"
 	case errors.As(err, &host):
 		return "its certificate is for another name: " + host.Error(), "--tls-server-name NAME is the name to expect"
 	case errors.As(err, &invalid):

@@ -35,7 +35,8 @@ func (f *clusterFlags) addTo(cmd *cobra.Command) {
 	f.cmd = cmd
 	set := pflag.NewFlagSet("cluster", pflag.ContinueOnError)
 	f.config.AddFlags(set)
-	set.Float32Var(&f.qps, "qps", 0, "Bound the requests to this many a second; 0 does not, at most 16 run at a time in any case")
+	set.Float32Var(&f.qps, "qps", 0,
+		"Bound the requests to this many a second; 0 does not, at most 16 run at a time in any case")
 	set.IntVar(&f.burst, "burst", 0, "With --qps, how many requests may come at once; 0 is twice as many as --qps")
 	set.VisitAll(func(flag *pflag.Flag) { flag.Usage = lowerFirst(flag.Usage) })
 	// The kinds are asked for afresh each time, by two requests: a new CRD is there at once.

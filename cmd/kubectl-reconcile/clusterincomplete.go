@@ -14,8 +14,8 @@ func (t target) compare(other target) int {
 	return cmp.Or(t.Compare(other.Target), cmp.Compare(t.Name, other.Name))
 }
 
-// where says where a target was looked for: ` in namespace "shop"`, or nothing for kinds without namespaces. all says that all
-// namespaces were asked for.
+// where says where a target was looked for: ` in namespace "shop"`, or nothing for kinds without namespaces. all says
+// that all namespaces were asked for.
 func (t target) where(all bool) string {
 	switch {
 	case t.Namespace != "":
@@ -85,7 +85,8 @@ func describeIncomplete(all []cluster.Incomplete) []string {
 		resources[c] = appendNew(resources[c], incompleteName(i))
 	}
 	slices.SortFunc(causes, func(a, b cause) int {
-		return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(resources[a][0], resources[b][0]), cmp.Compare(a.message, b.message))
+		return cmp.Or(
+			cmp.Compare(a.text, b.text), cmp.Compare(resources[a][0], resources[b][0]), cmp.Compare(a.message, b.message))
 	})
 	var out []string
 	for _, c := range causes {

@@ -1,5 +1,6 @@
 // Command kubectl-reconcile is a kubectl plugin that debugs controllers: it runs Kubernetes' own controllers on your
-// machine and shows why every reconcile happened and what it wrote.
+// machine and shows why every reconcile happened and what it wrote; and it reads any cluster, and shows who owns whom and
+// what has not caught up.
 package main
 
 import (

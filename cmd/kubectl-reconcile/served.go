@@ -70,7 +70,8 @@ func (s *served) missingNamespace(ctx context.Context, name string) string {
 	if _, err := s.reader.Metadata(ctx, kind, "", name); !apierrors.IsNotFound(err) {
 		return ""
 	}
-	return suggestion(name, s.names(ctx, target{Target: cluster.Target{Kind: kind}}), fmt.Sprintf("there is no namespace %q", name))
+	known := s.names(ctx, newTarget(kind, "", ""))
+	return suggestion(name, known, fmt.Sprintf("there is no namespace %q", name))
 }
 
 // names are those of the objects of a target, sorted; what cannot be listed is not among them.

@@ -25,10 +25,10 @@ const statusExample = `  # All that has a status in the namespace, the worst fir
   kubectl reconcile status deploy/web --conditions
 
   # Is what these files describe in place? For scripts
-  kubectl reconcile status -f ./manifests --exit-code
+  kubectl reconcile status -f examples/web.yaml --exit-code
 
-  # Follow custom resources as they change
-  kubectl reconcile status certificates,issuers -w`
+  # Follow several kinds as they change
+  kubectl reconcile status deploy,sts,jobs -w`
 
 // statusFlags are the flags of `status`.
 type statusFlags struct {
@@ -64,14 +64,16 @@ for cluster-scoped ones with which all is well, unless with -o. What could not b
 func (f *statusFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.targets.addTo(cmd)
-	flags.BoolVar(&f.drifted, "drifted", false, "only objects whose controller has not seen the latest generation; with --not-ready those that are either")
+	flags.BoolVar(&f.drifted, "drifted", false,
+		"only objects whose controller has not seen the latest generation; with --not-ready those that are either")
 	flags.BoolVar(&f.notReady, "not-ready", false, "only objects that are not as their spec asks for")
 	flags.BoolVar(&f.conditions, "conditions", false, "show every condition in full")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show what changes")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 1 if any object that is shown is drifted or not ready")
 	flags.BoolVar(&f.noHeaders, "no-headers", false, "leave out the titles of the columns")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json or yaml")
-	flags.StringVar(&f.polarityFile, "polarity-file", "", "a file that says which status of a condition is the good one; see docs/status.md")
+	flags.StringVar(&f.polarityFile, "polarity-file", "",
+		"a file that says which status of a condition is the good one; see docs/status.md")
 	f.cluster.addTo(cmd)
 	cmd.ValidArgsFunction = completeTargets(f.cluster)
 	completeWords(cmd, "output", statusOutputs...)
@@ -117,7 +119,8 @@ func (f *statusFlags) toOptions(streams genericiooptions.IOStreams, args []strin
 	}
 	return &statusOptions{
 		connection: connection, targets: f.targets, named: named, polarities: polarities,
-		drifted: f.drifted, notReady: f.notReady, conditions: f.conditions, watch: f.watch, exitCode: f.exitCode, noHeaders: f.noHeaders,
+		drifted: f.drifted, notReady: f.notReady, conditions: f.conditions,
+		watch: f.watch, exitCode: f.exitCode, noHeaders: f.noHeaders,
 		output: f.output, streams: streams, palette: render.NewPalette(streams.Out, f.cluster.color, os.Getenv),
 		remarks: render.NewPalette(streams.ErrOut, f.cluster.color, os.Getenv), ascii: render.ASCIIOnly(os.Getenv),
 		width: render.TerminalWidth(streams.Out), clock: clock.RealClock{},

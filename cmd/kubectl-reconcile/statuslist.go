@@ -54,7 +54,9 @@ func newStatusList(items []statusItem, incomplete []cluster.Incomplete) *statusL
 		items = []statusItem{}
 	}
 	sortStatus(items)
-	return &statusList{APIVersion: outputVersion, Kind: "StatusList", Items: items, Incomplete: cluster.SortIncomplete(incomplete)}
+	return &statusList{
+		APIVersion: outputVersion, Kind: "StatusList", Items: items, Incomplete: cluster.SortIncomplete(incomplete),
+	}
 }
 
 // newStatusItem judges one object, and keeps nothing else of it.
@@ -94,8 +96,8 @@ func sortStatus(items []statusItem) {
 	})
 }
 
-// urgency orders by severity. That nobody has written a status yet is less than that something is on its way, for there may be
-// nobody who ever does.
+// urgency orders by severity. That nobody has written a status yet is less than that something is on its way, for there
+// may be nobody who ever does.
 func (i *statusItem) urgency() int {
 	if i.Unreported() {
 		return 2*inspect.Status{Status: inspect.Suspended}.Severity() + 1

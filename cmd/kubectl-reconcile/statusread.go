@@ -155,8 +155,8 @@ func (r *statusReader) incomplete(failures []failure) []cluster.Incomplete {
 			continue
 		}
 		out = append(out, cluster.Incomplete{
-			Group: f.target.Kind.Group, Version: f.target.Kind.Version, Resource: f.target.Kind.Resource, Namespace: f.target.Namespace,
-			Reason: cluster.Reason(f.err), Message: f.err.Error(),
+			Group: f.target.Kind.Group, Version: f.target.Kind.Version, Resource: f.target.Kind.Resource,
+			Namespace: f.target.Namespace, Reason: cluster.Reason(f.err), Message: f.err.Error(),
 		})
 	}
 	return out

@@ -38,7 +38,8 @@ type statusFollower struct {
 // coalesce is how long changes are gathered before a screen is drawn again.
 const coalesce = 100 * time.Millisecond
 
-// refresh is how often a screen is drawn again though nothing has changed: ages grow, and the terminal may have another size.
+// refresh is how often a screen is drawn again though nothing has changed: ages grow, and the terminal may have another
+// size.
 const refresh = time.Second
 
 // follow shows everything, and then what changes, until ctx ends, which is no error.
@@ -67,7 +68,9 @@ func (r *statusReader) follow(ctx context.Context, targets []target) (err error)
 }
 
 func newStatusFollower(r *statusReader) *statusFollower {
-	f := &statusFollower{statusReader: r, items: map[string]statusItem{}, failures: map[string]failure{}, shown: map[string]string{}}
+	f := &statusFollower{
+		statusReader: r, items: map[string]statusItem{}, failures: map[string]failure{}, shown: map[string]string{},
+	}
 	if r.width > 0 && r.output != "json" && r.output != "name" {
 		f.screen = render.NewScreen(r.streams.Out)
 	}

@@ -97,10 +97,11 @@ func (w *statusWatcher) resource(t target) dynamic.ResourceInterface {
 // events tells what happens to a target from a resource version on. Watches that end are begun anew where they ended; the
 // error says that the server has forgotten where that was, or what else was wrong.
 func (w *statusWatcher) events(ctx context.Context, t target, version string) error {
-	source := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	open := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		options.LabelSelector, options.FieldSelector = w.targets.labels, t.fieldSelector(w.targets.fields)
 		return w.resource(t).Watch(ctx, options)
-	}}
+	}
+	source := &cache.ListWatch{WatchFuncWithContext: open}
 	watcher, err := toolswatch.NewRetryWatcherWithContext(ctx, version, source)
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", t.Kind, err)

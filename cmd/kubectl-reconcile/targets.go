@@ -30,8 +30,10 @@ func newTargetFlags() *targetFlags {
 func (f *targetFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "the objects of all namespaces")
-	flags.StringVarP(&f.labels, "selector", "l", "", "only objects with these labels, such as app=web,tier!=test or 'app in (a,b)'")
-	flags.StringVar(&f.fields, "field-selector", "", "only objects with these fields, such as metadata.name=web; each kind has its own")
+	flags.StringVarP(&f.labels, "selector", "l", "",
+		"only objects with these labels, such as app=web,tier!=test or 'app in (a,b)'")
+	flags.StringVar(&f.fields, "field-selector", "",
+		"only objects with these fields, such as metadata.name=web; each kind has its own")
 	f.manifests.addTo(flags)
 }
 
@@ -59,7 +61,8 @@ func (f *targetFlags) parse(args []string) (targetArgs, error) {
 	case f.manifests.given() && (f.labels != "" || f.fields != ""):
 		return out, errors.New("-l and --field-selector select among the objects of a cluster, not of -f or -k")
 	case byName && f.all:
-		return out, withHint(errors.New("a resource cannot be retrieved by name across all namespaces"), "-n NAMESPACE says where it is; -A --field-selector metadata.name=NAME finds all of that name")
+		return out, withHint(errors.New("a resource cannot be retrieved by name across all namespaces"),
+			"-n NAMESPACE says where it is; -A --field-selector metadata.name=NAME finds all of that name")
 	case byName && (f.labels != "" || f.fields != ""):
 		return out, errors.New("name cannot be provided when a selector is specified")
 	}
@@ -68,10 +71,12 @@ func (f *targetFlags) parse(args []string) (targetArgs, error) {
 
 func (f *targetFlags) validSelectors() error {
 	if _, err := labels.Parse(f.labels); err != nil {
-		return withHint(fmt.Errorf("the label selector %q is not valid: %w", f.labels, err), "for example app=web,tier!=test or 'app in (a,b)'")
+		return withHint(fmt.Errorf("the label selector %q is not valid: %w", f.labels, err),
+			"for example app=web,tier!=test or 'app in (a,b)'")
 	}
 	if _, err := fields.ParseSelector(f.fields); err != nil {
-		return withHint(fmt.Errorf("the field selector %q is not valid: %w", f.fields, err), "for example metadata.name=web,status.phase!=Running")
+		return withHint(fmt.Errorf("the field selector %q is not valid: %w", f.fields, err),
+			"for example metadata.name=web,status.phase!=Running")
 	}
 	return nil
 }
@@ -90,7 +95,8 @@ func parseTargets(args []string) (targetArgs, error) {
 	case slashes == len(args):
 		return parsePairs(args)
 	case slashes > 0:
-		return targetArgs{}, withHint(errors.New("TYPE/NAME cannot be mixed with other arguments"), "write each as TYPE/NAME, or one TYPE and then names")
+		return targetArgs{}, withHint(errors.New("TYPE/NAME cannot be mixed with other arguments"),
+			"write each as TYPE/NAME, or one TYPE and then names")
 	}
 	types, err := splitTypes(args[0])
 	if err != nil || len(args) == 1 {

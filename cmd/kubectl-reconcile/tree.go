@@ -16,8 +16,11 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-const treeExample = `  # What owns a ReplicaSet, what it owns, and how all of that is doing
-  kubectl reconcile tree rs/web-7d4b9c
+const treeExample = `  # What a Deployment owns, what owns it, and how all of that is doing
+  kubectl reconcile tree deploy/web
+
+  # What some pods belong to
+  kubectl reconcile tree pods -l app=web --up
 
   # All Deployments of the namespace, with the containers of their pods
   kubectl reconcile tree deploy --containers
@@ -85,7 +88,8 @@ func (f *treeFlags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.containers, "containers", false, "show the containers of pods")
 	flags.BoolVar(&f.related, "related", false, "show also what is related in other ways than by ownership, by dotted lines")
 	flags.BoolVar(&f.expand, "expand", false, "show each object on a line of its own")
-	flags.StringVar(&f.preview, "delete-preview", "", "show what deleting the objects would do: background, foreground or orphan")
+	flags.StringVar(&f.preview, "delete-preview", "",
+		"show what deleting the objects would do: background, foreground or orphan")
 	flags.Lookup("delete-preview").NoOptDefVal = string(previewBackground)
 	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show what changes")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json, yaml, dot or mermaid")
@@ -172,7 +176,8 @@ func (f *treeFlags) validate(named targetArgs) error {
 		return errors.New("containers have no names as objects do: --containers and -o name exclude each other")
 	}
 	if f.watch && f.output != "" && f.output != "wide" {
-		return withHint(fmt.Errorf("--watch and -o %s exclude each other", f.output), "`status -w -o json` writes a line for each change")
+		return withHint(fmt.Errorf("--watch and -o %s exclude each other", f.output),
+			"`status -w -o json` writes a line for each change")
 	}
 	if f.preview == "" {
 		return nil
@@ -183,7 +188,8 @@ func (f *treeFlags) validate(named targetArgs) error {
 func (f *treeFlags) validatePreview(named targetArgs) error {
 	switch {
 	case !slices.Contains(previewPolicies, f.preview):
-		return withHint(unknownError("deletion policy", f.preview), suggestion(f.preview, previewPolicies, "there are background, foreground and orphan"))
+		return withHint(unknownError("deletion policy", f.preview),
+			suggestion(f.preview, previewPolicies, "there are background, foreground and orphan"))
 	case f.output != "" && !slices.Contains([]string{"json", "yaml", "name"}, f.output):
 		return withHint(fmt.Errorf("--delete-preview and -o %s exclude each other", f.output), "-o json, yaml and name show it")
 	case f.watch:
@@ -191,9 +197,11 @@ func (f *treeFlags) validatePreview(named targetArgs) error {
 	case f.related:
 		return errors.New("--delete-preview and --related exclude each other: a deletion follows ownership alone")
 	case f.up || f.depth > 0 || len(f.kinds)+len(f.exclude) > 0 || f.containers:
-		return errors.New("--delete-preview is about all that would be deleted: it takes no --up, --depth, --kinds, --exclude-kinds or --containers")
+		return errors.New("--delete-preview is about all that would be deleted: " +
+			"it takes no --up, --depth, --kinds, --exclude-kinds or --containers")
 	case named.empty() && !f.targets.manifests.given() && f.targets.labels == "":
-		return withHint(errors.New("--delete-preview needs to know what would be deleted"), "name the objects, for example deploy/web")
+		return withHint(errors.New("--delete-preview needs to know what would be deleted"),
+			"name the objects, for example deploy/web")
 	}
 	return nil
 }

@@ -63,21 +63,21 @@ func (r *treeReader) selects(n *ownertree.Node) bool {
 		return r.namespace() == "" || n.Namespace == r.namespace()
 	}
 	return slices.ContainsFunc(r.sought, func(t target) bool {
-		return t.Name == "" && t.Kind.GroupResource() == n.Kind.GroupResource() && (t.Namespace == "" || t.Namespace == n.Namespace)
+		there := t.Namespace == "" || t.Namespace == n.Namespace
+		return there && t.Name == "" && t.Kind.GroupResource() == n.Kind.GroupResource()
 	})
 }
 
-// ofKind says why a kind asked for as a whole was not listed, and lists it if it is one that the garbage collector does not
-// watch, as Events.
+// ofKind says why a kind asked for as a whole was not listed, and lists it if it is one that the garbage collector does
+// not watch, as Events.
 func (r *treeReader) ofKind(ctx context.Context, graph *ownertree.Graph, t target) error {
 	missing := slices.DeleteFunc(graph.Incomplete(), func(i cluster.Incomplete) bool {
 		return i.Group != t.Kind.Group || i.Resource != t.Kind.Resource || i.Namespace != t.Namespace
 	})
 	if !t.Kind.Collected() {
 		var err error
-		missing, err = r.reader.ListMetadata(ctx, []cluster.Target{t.Target}, func(t cluster.Target, object *metav1.PartialObjectMetadata) {
-			graph.Add(t.Kind, object)
-		})
+		add := func(t cluster.Target, object *metav1.PartialObjectMetadata) { graph.Add(t.Kind, object) }
+		missing, err = r.reader.ListMetadata(ctx, []cluster.Target{t.Target}, add)
 		if err != nil {
 			return r.connection.explain(err)
 		}
@@ -137,7 +137,8 @@ func (t *tree) nothing(ctx context.Context) error {
 	switch {
 	case len(t.graph.Nodes()) > 0 || len(missing) == 0 || len(t.sought) > 0:
 	case missing[0].Reason == cluster.ReasonForbidden:
-		return withHint(fmt.Errorf("no permission to list anything %s", where), "`kubectl auth can-i --list` shows what is permitted")
+		return withHint(fmt.Errorf("no permission to list anything %s", where),
+			"`kubectl auth can-i --list` shows what is permitted")
 	default:
 		return fmt.Errorf("listing anything %s: %s", where, missing[0].Message)
 	}

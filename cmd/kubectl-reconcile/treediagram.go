@@ -33,7 +33,10 @@ type tieArrow struct {
 
 // newDiagram is the tree for programs that draw.
 func newDiagram(items itemMaker, twigs []*twig, relations []ownertree.Relation) render.Diagram {
-	m := &diagramMaker{itemMaker: items, boxes: map[*ownertree.Node]int{}, missing: map[types.UID]int{}, arrows: map[render.Arrow]bool{}, ties: map[tieKey]tieArrow{}}
+	m := &diagramMaker{
+		itemMaker: items, boxes: map[*ownertree.Node]int{}, missing: map[types.UID]int{},
+		arrows: map[render.Arrow]bool{}, ties: map[tieKey]tieArrow{},
+	}
 	for _, r := range relations {
 		m.ties[tieKey{r.To, r.Inverse}] = tieArrow{r.Type, false}
 		m.ties[tieKey{r.From, r.Type}] = tieArrow{r.Type, true}
@@ -101,7 +104,8 @@ func (m *diagramMaker) absent(n *ownertree.Node, at int) {
 		if !drawn {
 			owner = len(m.out.Boxes)
 			m.missing[o.UID] = owner
-			m.out.Boxes = append(m.out.Boxes, render.Box{Lines: []string{o.Kind + "/" + o.Name, string(o.Verdict)}, Missing: true, Tone: render.ToneTrouble})
+			lines := []string{o.Kind + "/" + o.Name, string(o.Verdict)}
+			m.out.Boxes = append(m.out.Boxes, render.Box{Lines: lines, Missing: true, Tone: render.ToneTrouble})
 		}
 		m.arrow(render.Arrow{From: owner, To: at})
 	}

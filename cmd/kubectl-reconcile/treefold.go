@@ -69,7 +69,9 @@ func (f folder) foldable(l *limb) bool {
 	if l.Relation == "" && l.Repeated {
 		return false
 	}
-	return !slices.ContainsFunc(l.children, func(c *limb) bool { return c.Relation == "" && (c.worst > calm || !f.foldable(c)) })
+	return !slices.ContainsFunc(l.children, func(c *limb) bool {
+		return c.Relation == "" && (c.worst > calm || !f.foldable(c))
+	})
 }
 
 // fold draws objects in the same state as one line, but some by name if they are in trouble.

@@ -43,7 +43,7 @@ func (m itemMaker) items(twigs []*twig) []*render.TreeItem {
 func (m itemMaker) item(t *twig) *render.TreeItem {
 	item := &render.TreeItem{
 		Namespace: t.Node.Namespace, Dotted: t.Relation != "",
-		Status: t.status(), Tone: toneOf(t.status()), Reason: t.reason(),
+		Status: t.status(), Tone: t.tone(), Reason: t.reason(),
 	}
 	if len(t.folded) > 0 {
 		m.describeFold(item, t)
@@ -163,16 +163,12 @@ func generation(l *limb) (string, render.Tone) {
 	return fmt.Sprintf("%d/%d", seen, of), render.ToneChange
 }
 
-func toneOf(status string) render.Tone {
-	switch status {
-	case inspect.Current:
-		return render.TonePlain
-	case inspect.Suspended:
-		return render.ToneDim
-	case inspect.InProgress, inspect.Terminating, inspect.Unknown:
-		return render.ToneChange
+// tone is that of the status, which may be one that no object has by itself.
+func (l *limb) tone() render.Tone {
+	if status := l.status(); status == absent || status == dangling {
+		return render.ToneTrouble
 	}
-	return render.ToneTrouble
+	return render.StatusTone(l.facts.Status)
 }
 
 func (m itemMaker) age(t *metav1.Time) string {
@@ -203,10 +199,7 @@ func (m itemMaker) ages(all []*limb) string {
 func (m itemMaker) more(l *limb) []string {
 	writer, written := "", ""
 	if w := l.facts.writer; w != nil {
-		writer, written = w.Manager, m.age(w.Time)
-		if w.Subresource != "" {
-			writer += " (" + w.Subresource + ")"
-		}
+		writer, written = render.WriterText(w), m.age(w.Time)
 	}
 	waiting := ""
 	if l.facts.NotReady() {

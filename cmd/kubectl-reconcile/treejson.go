@@ -96,7 +96,8 @@ func newTreeObject(l *limb, c collector) *treeObject {
 		Object: refOf(n), Created: n.Created, Deleting: n.Deleting, Finalizers: n.Finalizers,
 		Report: l.facts.Report, Drifted: l.facts.Drifted(), NotReady: l.facts.NotReady(), Summary: l.reason(),
 		LastWriter: l.facts.writer, Containers: l.facts.containers,
-		Relation: l.Relation, Missing: l.Missing, Asked: l.Asked, Repeated: l.Repeated, Cycle: l.Cycle, Beside: l.Beside, Truncated: l.Truncated,
+		Relation: l.Relation, Missing: l.Missing, Asked: l.Asked,
+		Repeated: l.Repeated, Cycle: l.Cycle, Beside: l.Beside, Truncated: l.Truncated,
 		Children: treeObjects(l.children, c),
 	}
 	for i := range n.Owners {
@@ -120,7 +121,9 @@ func newTreeOwner(o *ownertree.Owner) treeOwner {
 }
 
 func refOf(n *ownertree.Node) objectRef {
-	return objectRef{APIVersion: n.Kind.GroupVersion().String(), Kind: n.Kind.Kind, Namespace: n.Namespace, Name: n.Name, UID: n.UID}
+	return objectRef{
+		APIVersion: n.Kind.GroupVersion().String(), Kind: n.Kind.Kind, Namespace: n.Namespace, Name: n.Name, UID: n.UID,
+	}
 }
 
 func refsOf(nodes []*ownertree.Node) []objectRef {

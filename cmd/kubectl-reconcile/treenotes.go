@@ -120,11 +120,13 @@ func (m noteMaker) drift(l *limb) []string {
 		if age := m.age(d.Since); age != "" {
 			since = " (for " + age + ")"
 		}
-		out = append(out, fmt.Sprintf("%s has generation %d, its controller has seen %d%s", m.label(l.Node), d.Generation, *d.Observed, since))
+		const text = "%s has generation %d, its controller has seen %d%s"
+		out = append(out, fmt.Sprintf(text, m.label(l.Node), d.Generation, *d.Observed, since))
 	}
 	for _, c := range l.facts.Conditions {
 		if c.Drift == inspect.Behind && c.Generation != nil && (d.State != inspect.Behind || *c.Generation != *d.Observed) {
-			out = append(out, fmt.Sprintf("%s has generation %d, its condition %s=%s is of %d", m.label(l.Node), d.Generation, c.Type, c.Status, *c.Generation))
+			const text = "%s has generation %d, its condition %s=%s is of %d"
+			out = append(out, fmt.Sprintf(text, m.label(l.Node), d.Generation, c.Type, c.Status, *c.Generation))
 		}
 	}
 	return out
@@ -186,7 +188,8 @@ func holdText(hold ownertree.Hold) string {
 		for _, d := range hold.Dependents {
 			names = append(names, label(d))
 		}
-		parts = append(parts, fmt.Sprintf("waits for %s: %s", pluralOf(len(names), "a dependent that blocks it", "dependents that block it"), enumerate(names)))
+		who := pluralOf(len(names), "a dependent that blocks it", "dependents that block it")
+		parts = append(parts, fmt.Sprintf("waits for %s: %s", who, enumerate(names)))
 	}
 	if len(parts) == 0 {
 		return ": nothing holds it up"

@@ -76,7 +76,8 @@ func (p *preview) lines(palette render.Palette) []string {
 	}
 	add(render.ToneTrouble, "would delete "+plural(len(p.Deleted), "object"), ": "+p.counts(p.Deleted))
 	if len(p.Orphaned) > 0 {
-		add(render.ToneChange, "would orphan "+plural(len(p.Orphaned), "object"), ": "+p.counts(p.Orphaned)+"; they stay, without the reference")
+		add(render.ToneChange, "would orphan "+plural(len(p.Orphaned), "object"),
+			": "+p.counts(p.Orphaned)+"; they stay, without the reference")
 	}
 	for _, n := range first(p.Kept) {
 		add(render.TonePlain, "would keep "+p.name(n), ", which is also owned by "+p.counts(p.keepers(n)))
@@ -93,7 +94,9 @@ func (p *preview) lines(palette render.Palette) []string {
 	for _, more := range []struct {
 		n    int
 		what string
-	}{{len(p.Kept), "would keep"}, {len(p.Stuck), "would leave"}, {len(p.Unknown), "not known of"}, {len(p.Held), "would hang"}} {
+	}{
+		{len(p.Kept), "would keep"}, {len(p.Stuck), "would leave"}, {len(p.Unknown), "not known of"}, {len(p.Held), "would hang"},
+	} {
 		if more.n > mostOfASort {
 			add(render.TonePlain, fmt.Sprintf("%s: %d more", more.what, more.n-mostOfASort), "; -o json has all")
 		}

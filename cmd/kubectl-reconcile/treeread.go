@@ -147,7 +147,9 @@ func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFa
 	if forest {
 		asked = t.graph.Roots()
 	}
-	t.branches = t.graph.Tree(asked, ownertree.TreeOptions{Depth: t.depth, Up: t.up, Down: t.down, Kinds: t.only, Exclude: t.without})
+	t.branches = t.graph.Tree(asked, ownertree.TreeOptions{
+		Depth: t.depth, Up: t.up, Down: t.down, Kinds: t.only, Exclude: t.without,
+	})
 	if forest {
 		t.branches = t.unmarked(t.branches)
 	}

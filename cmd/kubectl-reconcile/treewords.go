@@ -64,7 +64,9 @@ func containerItem(pod *ownertree.Node, c inspect.Container) *render.TreeItem {
 	if kind != inspect.MainContainer {
 		kind += " container"
 	}
-	item := &render.TreeItem{Namespace: pod.Namespace, Label: kind + "/" + c.Name, Status: containerState(c), Tone: containerTone(c)}
+	item := &render.TreeItem{
+		Namespace: pod.Namespace, Label: kind + "/" + c.Name, Status: containerState(c), Tone: containerTone(c),
+	}
 	why := []string{c.Reason}
 	if c.ExitCode != nil && c.State == "terminated" {
 		why = append(why, fmt.Sprintf("exit code %d", *c.ExitCode))

@@ -10,11 +10,11 @@ import (
 
 // Percentages for Grow.
 const (
-	// Reading is for commands that read a cluster once: of 22,000 objects they take 10 MB less than with twice as much, and no more
-	// time that could be measured.
+	// Reading is for commands that read a cluster once: of 22,000 objects they take 10 MB less than with twice as much,
+	// and no more time that could be measured.
 	Reading = 100
-	// Running is for what runs controllers: a thousand pods take a fifth less time than with half as much, and an idle sandbox
-	// 5 MB more.
+	// Running is for what runs controllers: a thousand pods take a fifth less time than with half as much, and an idle
+	// sandbox 5 MB more.
 	Running = 200
 	// atFirst is in force until Grow is called.
 	atFirst = 400
@@ -31,7 +31,8 @@ func begin() bool {
 	return true
 }
 
-// Grow lets the heap grow by so many percent of what was in use when it was last collected, unless the environment decides.
+// Grow lets the heap grow by so many percent of what was in use when it was last collected, unless the environment
+// decides.
 func Grow(percent int) {
 	if free {
 		debug.SetGCPercent(percent)

@@ -36,7 +36,9 @@ type Arrow struct {
 // Dot writes the diagram in the language of Graphviz.
 func Dot(w io.Writer, d Diagram) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "digraph owners {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n")
+	fmt.Fprintln(out, "digraph owners {\n  rankdir=LR;")
+	fmt.Fprintln(out, `  node [shape=box, style=rounded, fontname="sans-serif"];`)
+	fmt.Fprintln(out, `  edge [fontname="sans-serif", fontsize=10];`)
 	for i, b := range d.Boxes {
 		fmt.Fprintf(out, "  n%d [label=%s%s];\n", i+1, dotQuoted(b.Lines), dotStyle(b))
 	}
@@ -78,8 +80,8 @@ func bracketed(attributes []string) string {
 	return " [" + strings.Join(attributes, ", ") + "]"
 }
 
-// dotQuoted makes a label of lines. Graphviz reads backslashes and entities of HTML in it; some readers of its language stop at
-// the letter that stands for one that could not be read.
+// dotQuoted makes a label of lines. Graphviz reads backslashes and entities of HTML in it; some readers of its language
+// stop at the letter that stands for one that could not be read.
 func dotQuoted(lines []string) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;", "�", "?")
 	escaped := make([]string, len(lines))

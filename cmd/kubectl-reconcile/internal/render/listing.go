@@ -22,7 +22,8 @@ type Column struct {
 type Cell struct {
 	Text string
 	Tone Tone
-	// painted is Text in several tones, for columns that are not cut; both are escaped already. Empty: Tone is that of all of it.
+	// painted is Text in several tones, for columns that are not cut; both are escaped already. Empty: Tone is that of
+	// all of it.
 	painted string
 }
 

@@ -1,14 +1,15 @@
 package render
 
-// Blanks between two columns: as kubectl has them, on a terminal that has no room for them, and where even names do not fit.
+// Blanks between two columns: as kubectl has them, on a terminal that has no room for them, and where even names do not
+// fit.
 const (
 	usualGap  = 3
 	narrowGap = 2
 	leastGap  = 1
 )
 
-// The cells that free columns keep on a narrow terminal: columns that say less go before they have fewer than goodFree, and
-// they themselves before they have fewer than leastFree.
+// The cells that free columns keep on a narrow terminal: columns that say less go before they have fewer than goodFree,
+// and they themselves before they have fewer than leastFree.
 const (
 	goodFree  = 24
 	leastFree = 12
@@ -59,8 +60,8 @@ func (l *Listing) shrink(limits []int) bool {
 	return least >= 0
 }
 
-// cut narrows the widest free column as far as it must be, until it is no wider than another and has no less than keep; false
-// if none is wider than that.
+// cut narrows the widest free column as far as it must be, until it is no wider than another and has no less than keep;
+// false if none is wider than that.
 func (l *Listing) cut(limits []int, keep int) bool {
 	widest, next := left, keep
 	for i, c := range l.columns {

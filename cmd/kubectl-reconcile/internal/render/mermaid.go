@@ -66,8 +66,9 @@ func mermaidClasses(b Box) []string {
 	return out
 }
 
-// mermaidQuoted makes a label of lines. Mermaid looks for quotes, entities, tags, Markdown and, before it parses anything,
-// for style and its own directives anywhere in a line: so whatever is neither a letter nor harmless is written as its number.
+// mermaidQuoted makes a label of lines. Mermaid looks for quotes, entities, tags, Markdown and, before it parses
+// anything, for style and its own directives anywhere in a line: so whatever is neither a letter nor harmless is
+// written as its number.
 func mermaidQuoted(lines []string) string {
 	var out strings.Builder
 	for i, l := range lines {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen shows text on a terminal, and then other text in its place. It needs no full screen, and leaves what it showed last
-// when it is closed. It is for one goroutine at a time.
+// Screen shows text on a terminal, and then other text in its place. It needs no full screen, and leaves what it showed
+// last when it is closed. It is for one goroutine at a time.
 type Screen struct {
 	out  io.Writer
 	size func() (width, height int)
@@ -47,8 +47,8 @@ func (s *Screen) Width() int {
 	return width
 }
 
-// What a terminal is told: they are those of ECMA-48 and of the VT510 that all emulators know. One that does not know how to
-// hold a picture back until it is complete ignores that.
+// What a terminal is told: they are those of ECMA-48 and of the VT510 that all emulators know. One that does not know
+// how to hold a picture back until it is complete ignores that.
 const (
 	hideCursor  = "\x1b[?25l"
 	showCursor  = "\x1b[?25h"

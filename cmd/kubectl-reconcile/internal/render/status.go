@@ -66,7 +66,8 @@ func (o StatusOptions) columns() []Column {
 		Column{Title: "CONDITIONS", Free: true, Rank: 5},
 		Column{Title: "SINCE", Rank: 6}, Column{Title: "AGE", Rank: 3})
 	if o.Wide {
-		out = append(out, Column{Title: "KSTATUS", Rank: 1}, Column{Title: "WRITTEN BY", Rank: 1}, Column{Title: "WRITTEN", Rank: 1})
+		out = append(out,
+			Column{Title: "KSTATUS", Rank: 1}, Column{Title: "WRITTEN BY", Rank: 1}, Column{Title: "WRITTEN", Rank: 1})
 	}
 	return out
 }
@@ -224,11 +225,15 @@ func (r *StatusRow) writer() []Cell {
 	if r.Writer == nil {
 		return []Cell{{Text: "-"}, {Text: "-"}}
 	}
-	who := r.Writer.Manager
-	if r.Writer.Subresource != "" {
-		who += " (" + r.Writer.Subresource + ")"
+	return []Cell{{Text: WriterText(r.Writer)}, {Text: sinceText(r.Writer.Time, r.Now)}}
+}
+
+// WriterText says who wrote to an object, and to what of it.
+func WriterText(w *inspect.Writer) string {
+	if w.Subresource == "" {
+		return w.Manager
 	}
-	return []Cell{{Text: who}, {Text: sinceText(r.Writer.Time, r.Now)}}
+	return w.Manager + " (" + w.Subresource + ")"
 }
 
 // sinceText is how long ago that was, as kubectl writes ages.

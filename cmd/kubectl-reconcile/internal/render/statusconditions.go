@@ -37,7 +37,9 @@ func (r *StatusRow) writeConditions(w io.Writer, o ListingOptions) error {
 		return nil
 	}
 	var table bytes.Buffer
-	columns := []Column{{Title: "TYPE"}, {Title: "STATUS"}, {Title: "REASON", Free: true}, {Title: "SINCE", Rank: 2}, {Title: "OBSERVED", Rank: 1}}
+	columns := []Column{
+		{Title: "TYPE"}, {Title: "STATUS"}, {Title: "REASON", Free: true}, {Title: "SINCE", Rank: 2}, {Title: "OBSERVED", Rank: 1},
+	}
 	cells := make([][]Cell, len(r.Conditions))
 	for i, c := range r.Conditions {
 		cells[i] = r.conditionCells(c)
