@@ -92,12 +92,12 @@ func (s *listStream) field(number, length uint64) error {
 // message reads the fields of a message up to end, and skips of each what the function does not read.
 func (s *listStream) message(end uint64, field func(number, length uint64) error) error {
 	for s.at < end {
-		tag, err := binary.ReadUvarint(s)
-		if errors.Is(err, io.EOF) && end == endless {
+		if _, err := s.in.Peek(1); errors.Is(err, io.EOF) && end == endless {
 			return nil
 		}
+		tag, err := s.varint()
 		if err != nil {
-			return truncated(err)
+			return err
 		}
 		length, err := s.length(tag & (1<<wireBits - 1))
 		if err != nil {
@@ -127,11 +127,10 @@ func (s *listStream) length(kind uint64) (uint64, error) {
 	case wireFour:
 		return 4, nil
 	case wireVarint:
-		_, err := binary.ReadUvarint(s)
-		return 0, truncated(err)
+		_, err := s.varint()
+		return 0, err
 	case wireLength:
-		length, err := binary.ReadUvarint(s)
-		return length, truncated(err)
+		return s.varint()
 	}
 	return 0, unreadable(fmt.Errorf("protobuf with a field of type %d", kind))
 }
@@ -142,18 +141,24 @@ func (s *listStream) copy(to io.Writer, length uint64) error {
 	return truncated(err)
 }
 
-// ReadByte implements io.ByteReader.
-func (s *listStream) ReadByte() (byte, error) {
-	b, err := s.in.ReadByte()
-	if err == nil {
-		s.at++
+// varint reads a number.
+func (s *listStream) varint() (uint64, error) {
+	bytes, peeked := s.in.Peek(binary.MaxVarintLen64)
+	n, size := binary.Uvarint(bytes)
+	switch {
+	case size == 0 && peeked != nil:
+		return 0, truncated(peeked)
+	case size <= 0:
+		return 0, unreadable(errors.New("protobuf with a number that does not end"))
 	}
-	return b, err
+	discarded, err := s.in.Discard(size)
+	s.at += uint64(discarded) //nolint:gosec // G115: it is not negative
+	return n, truncated(err)
 }
 
 // truncated says of the end of a stream that it came too early. Other errors are of the connection.
 func truncated(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.EOF) {
 		return unreadable(io.ErrUnexpectedEOF)
 	}
 	return err

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +131,32 @@ func broken(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "{")
 	_ = http.NewResponseController(w).Flush()
 	panic(http.ErrAbortHandler)
+}
+
+// TestBrokenPage: a connection that breaks within a page is no page that cannot be read; what came of it is handed over
+// once, and the rest is said to be missing.
+func TestBrokenPage(t *testing.T) {
+	s := newServer(t)
+	s.Handle("/api/v1/pods", listing{TB: t, objects: objects("a", 2*pageSize), protobuf: true, broken: func(w http.ResponseWriter, r *http.Request, from int) bool {
+		if from == 0 {
+			return false
+		}
+		answered := httptest.NewRecorder()
+		listing{TB: t, objects: objects("a", 2*pageSize), protobuf: true}.ServeHTTP(answered, r)
+		body := answered.Body.Bytes()
+		w.Header().Set("Content-Type", answered.Header().Get("Content-Type"))
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = w.Write(body[:len(body)/2])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}})
+	got, missing := list(t, s.reader(t), Target{pods, ""})
+	if len(got) <= pageSize || len(got) >= 2*pageSize || len(slices.Compact(slices.Clone(got))) != len(got) {
+		t.Errorf("%d objects of %d, of which half the last page came", len(got), 2*pageSize)
+	}
+	if len(missing) != 1 || missing[0].Reason != ReasonUnavailable {
+		t.Errorf("missing: %v, want the pods, for the connection broke", missing)
+	}
 }
 
 // TestListFails: what fails has a reason, and what does not is read.

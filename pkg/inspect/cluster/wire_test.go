@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/iotest"
 
@@ -82,6 +83,8 @@ func TestBrokenStream(t *testing.T) {
 		{"nothing but a promise", whole[:len(protobufPrefix)+2], 0},
 		{"an object longer than the list", append([]byte(protobufPrefix), 0x12, 0x03, 0x12, 0x7f, 0x00), 0},
 		{"a length that no number can hold", append([]byte(protobufPrefix), 0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01), 0},
+		{"a number that never ends", append([]byte(protobufPrefix), 0x12, 0x0b, 0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), 0},
+		{"a tag that never ends", append([]byte(protobufPrefix), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), 0},
 		{"a field of no known type", append([]byte(protobufPrefix), 0x12, 0x01, 0x13), 0},
 		{"no list at all", []byte(protobufPrefix), 0},
 		{"metadata that is none", append([]byte(protobufPrefix), 0x12, 0x03, 0x0a, 0x01, 0xff), 0},
@@ -93,6 +96,25 @@ func TestBrokenStream(t *testing.T) {
 	}
 	if got, err := streamed(whole); err != nil || len(got.Items) != batchSize+2 {
 		t.Errorf("the whole list: %d objects, %v", len(got.Items), err)
+	}
+}
+
+// TestHostileLengths: a length alone makes nobody set memory aside.
+func TestHostileLengths(t *testing.T) {
+	const promised = 1 << 40
+	list := binary.AppendUvarint([]byte{fieldOfListItems<<wireBits | wireLength}, promised)
+	body := binary.AppendUvarint([]byte(protobufPrefix+"\x12"), promised+uint64(len(list)))
+	body = append(body, list...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := streamed(body)
+	_ = answer(body).partial(&metav1.PartialObjectMetadata{})
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, errUnreadable) {
+		t.Errorf("an answer of %d bytes that promises %d: %v", len(body), promised, err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+		t.Errorf("%d bytes were allocated for an answer of %d", took, len(body))
 	}
 }
 
