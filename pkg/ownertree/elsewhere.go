@@ -4,43 +4,65 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// mostElsewhere bounds the owners that are looked for in other namespaces.
+// mostElsewhere bounds the names that are looked for in other namespaces.
 const mostElsewhere = 16
 
 // FindElsewhere looks, in other namespaces, for owners of the nodes that a live read has not found in theirs, and makes the
 // verdict OtherNamespace where one is. For the garbage collector that is the same as a missing one: only people want to
-// know. Owners that may not be looked for stay OwnerMissing. It reads a list for each name, of the first few.
+// know. Owners that may not be looked for stay OwnerMissing. It reads a list for each name, of the first few, all at once.
 func (g *Graph) FindElsewhere(ctx context.Context, reader *cluster.Reader, nodes []*Node) {
-	found := map[place]map[types.UID]string{}
+	missing := map[place][]*Owner{}
+	var places []place
 	for _, n := range nodes {
 		for i := range n.Owners {
-			o := &n.Owners[i]
-			if o.Verdict != OwnerMissing || !o.Confirmed {
+			at, ok := g.elsewhere(&n.Owners[i])
+			switch {
+			case !ok:
 				continue
-			}
-			kind, err := g.kindOf(o)
-			if err != nil || kind == nil || !kind.Namespaced || !kind.Can("list") {
+			case missing[at] == nil && len(places) == mostElsewhere:
 				continue
+			case missing[at] == nil:
+				places = append(places, at)
 			}
-			at := place{kind: kind, name: o.Name}
-			if found[at] == nil {
-				if len(found) == mostElsewhere {
-					return
-				}
-				found[at] = namesakes(ctx, reader, *kind, o.Name)
-			}
-			if namespace, ok := found[at][o.UID]; ok {
+			missing[at] = append(missing[at], &n.Owners[i])
+		}
+	}
+	found := make([]map[types.UID]string, len(places))
+	var group errgroup.Group
+	for i, at := range places {
+		group.Go(func() error {
+			found[i] = namesakes(ctx, reader, *at.kind, at.name)
+			return nil
+		})
+	}
+	_ = group.Wait() // whoever may not look elsewhere does without
+	for i, at := range places {
+		for _, o := range missing[at] {
+			if namespace, ok := found[i][o.UID]; ok {
 				o.Verdict, o.Detail = OtherNamespace, fmt.Sprintf("the owner is in namespace %q", namespace)
 				g.futures = nil
 			}
 		}
 	}
+}
+
+// elsewhere is where to look for a missing owner: the place has no namespace.
+func (g *Graph) elsewhere(o *Owner) (place, bool) {
+	if o.Verdict != OwnerMissing || !o.Confirmed {
+		return place{}, false
+	}
+	kind, err := g.kindOf(o)
+	if err != nil || kind == nil || !kind.Namespaced || !kind.Can("list") {
+		return place{}, false
+	}
+	return place{kind: kind, name: o.Name}, true
 }
 
 // namesakes are the namespaces of all objects of a kind and name, by uid.
@@ -49,6 +71,6 @@ func namesakes(ctx context.Context, reader *cluster.Reader, kind cluster.Kind, n
 	_ = reader.ListObjects(ctx, cluster.Target{Kind: kind}, cluster.ListOptions{Fields: "metadata.name=" + name}, func(obj *unstructured.Unstructured) error {
 		out[obj.GetUID()] = obj.GetNamespace()
 		return nil
-	}) // whoever may not look elsewhere does without
+	}) // what came before an error is there all the same
 	return out
 }

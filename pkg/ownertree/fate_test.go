@@ -75,10 +75,10 @@ func TestHeld(t *testing.T) {
 func TestFateAfter(t *testing.T) {
 	const held = "A n/held deleting finalizer=x"
 	for _, tt := range []struct {
-		reason              string
-		lines               []string
+		reason                      string
+		lines                       []string
 		after, finalizers, stripped string
-		policy              metav1.DeletionPropagation
+		policy                      metav1.DeletionPropagation
 	}{
 		{"its owner is there", []string{"B n/o <- A/held", held}, "held", "", "", metav1.DeletePropagationBackground},
 		{"both are", []string{"B n/o <- A/held A/two", held, "A n/two deleting"}, "held two", "", "", metav1.DeletePropagationBackground},
