@@ -1,8 +1,10 @@
 package main
 
 import (
-	"bytes"
+	"context"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,8 +18,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// newFollower follows widgets into out.
-func newFollower(out *bytes.Buffer) *statusFollower {
+// newFollower follows widgets, and writes to out.
+func newFollower(out io.Writer) *statusFollower {
 	o := &statusOptions{
 		connection: &connection{namespace: "shop"}, targets: newTargetFlags(), named: targetArgs{types: []string{"widgets"}},
 		streams: genericiooptions.IOStreams{Out: out, ErrOut: out}, clock: clock.RealClock{},
@@ -25,51 +27,71 @@ func newFollower(out *bytes.Buffer) *statusFollower {
 	return newStatusFollower(&statusReader{o, &served{}})
 }
 
-// last is the last picture that a screen drew.
-func last(out *bytes.Buffer) string {
-	text := out.String()
-	return text[strings.LastIndex(text, "NAME"):]
+// pictures keep the last that a screen drew, and count them.
+type pictures struct {
+	mu    sync.Mutex
+	last  string
+	drawn int
+}
+
+// Write implements io.Writer: a screen draws a picture in one write.
+func (p *pictures) Write(picture []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last, p.drawn = string(picture), p.drawn+1
+	return len(picture), nil
+}
+
+func (p *pictures) seen() (last string, drawn int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last, p.drawn
 }
 
 func TestStatusScreen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		f := newFollower(&out)
-		f.screen = render.NewScreen(&out)
+		out := &pictures{}
+		f := newFollower(out)
+		f.screen = render.NewScreen(out)
 		of := target{Target: cluster.Target{Kind: widgets(), Namespace: "shop"}}
 		changes := make(chan statusChange)
 		ended := make(chan error, 1)
-		go func() { ended <- f.redraw(t.Context(), changes) }()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { ended <- f.redraw(ctx, changes) }()
 
 		changes <- statusChange{target: of, items: []statusItem{itemOf("shop", "a", inspect.Current, false)}}
 		changes <- statusChange{target: of, event: watch.Added, items: []statusItem{itemOf("shop", "b", inspect.Failed, false)}}
 		synctest.Wait()
-		if strings.Contains(out.String(), "/a") {
+		if got, _ := out.seen(); strings.Contains(got, "/a") {
 			t.Error("it is drawn for each change, and not for all of a short time")
 		}
 		time.Sleep(2 * coalesce)
 		synctest.Wait()
-		if got := last(&out); !strings.Contains(got, "/b") || strings.Index(got, "/b") > strings.Index(got, "/a") {
+		got, before := out.seen()
+		if !strings.Contains(got, "/b") || strings.Index(got, "/b") > strings.Index(got, "/a") {
 			t.Errorf("not both of the changes are there, the worst first: %q", got)
 		}
-		drawn := out.Len()
 		time.Sleep(refresh)
 		synctest.Wait()
-		if out.Len() == drawn {
+		if _, after := out.seen(); after == before {
 			t.Error("ages do not grow")
 		}
 		changes <- statusChange{target: of, event: watch.Deleted, items: []statusItem{itemOf("shop", "b", inspect.Failed, false)}}
 		time.Sleep(2 * coalesce)
 		synctest.Wait()
-		if got := last(&out); strings.Contains(got, "/b") {
+		if got, _ := out.seen(); strings.Contains(got, "/b") {
 			t.Errorf("what is gone is still there: %q", got)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("to be interrupted is no error: %v", err)
 		}
 	})
 }
 
 func TestStatusFollowBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFollower(&bytes.Buffer{})
+		f := newFollower(io.Discard)
 		a, b := target{Name: "a"}, target{Name: "b"}
 		changes := make(chan statusChange, 2)
 		changes <- statusChange{target: a}

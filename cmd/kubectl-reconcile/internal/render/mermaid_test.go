@@ -69,7 +69,7 @@ func TestMermaid(t *testing.T) {
 			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
-			if _, err := parseMermaid(out.String()); err != nil {
+			if _, err := parseMermaid(out.Bytes()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -78,17 +78,7 @@ func TestMermaid(t *testing.T) {
 
 func TestMermaidOfHostileTexts(t *testing.T) {
 	d := hostileDiagram()
-	var out bytes.Buffer
-	if err := Mermaid(&out, d); err != nil {
-		t.Fatal(err)
-	}
-	got, err := parseMermaid(out.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(readable(d), got); diff != "" {
-		t.Errorf("what is drawn is not what was given (-want +got):\n%s", diff)
-	}
+	readsBack(t, d, readable(d), Mermaid, parseMermaid)
 }
 
 func FuzzMermaid(f *testing.F) {
@@ -96,18 +86,8 @@ func FuzzMermaid(f *testing.F) {
 		f.Add(text, text)
 	}
 	f.Fuzz(func(t *testing.T, box, arrow string) {
-		d := Diagram{Boxes: []Box{{Lines: []string{"A/a", box}}, {Lines: []string{box}}}, Arrows: []Arrow{{From: 0, To: 1, Label: arrow}}}
-		var out bytes.Buffer
-		if err := Mermaid(&out, d); err != nil {
-			t.Fatal(err)
-		}
-		got, err := parseMermaid(out.String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(readable(d), got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		d := fuzzedDiagram(box, arrow)
+		readsBack(t, d, readable(d), Mermaid, parseMermaid)
 	})
 }
 
@@ -140,8 +120,9 @@ var (
 )
 
 // parseMermaid reads a flowchart back, and refuses whatever is not written as those of ours are.
-func parseMermaid(text string) (Diagram, error) {
+func parseMermaid(written []byte) (Diagram, error) {
 	var d Diagram
+	text := string(written)
 	header, rest, _ := strings.Cut(text, "\n")
 	if header != "flowchart LR" || !strings.HasSuffix(text, "\n") {
 		return d, fmt.Errorf("not a flowchart of whole lines: %q", text)
