@@ -29,7 +29,7 @@ type Preview struct {
 	// Waits are those of Deleted, beside Held, that have finalizers which Kubernetes itself removes: they would go sooner or
 	// later if the conditions of these come about.
 	Waits []Hold
-	// Late are those of Deleted that nobody would delete before what holds an owner of theirs is gone.
+	// Late are those of Deleted that nobody would be sure to delete before what holds an owner of theirs is gone.
 	Late []*Node
 	// Incomplete is what could not be read: objects of these kinds may go, too.
 	Incomplete []cluster.Incomplete

@@ -75,7 +75,7 @@ func (h *holding) findLate(deleted []*Node) {
 	for len(next) > 0 {
 		n := next[len(next)-1]
 		next = next[:len(next)-1]
-		keeps := h.late[n] || h.stuck[n] && h.after.going[n] == vanishing
+		keeps := h.late[n] || h.stuck[n] && (h.after.going[n] == vanishing || h.hurries(n))
 		for _, d := range n.Dependents {
 			if _, asked := h.after.assumed[d]; keeps && !asked && !h.late[d] && d.Deleting == nil && h.after.going[d] != staying {
 				h.late[d] = true
@@ -83,6 +83,12 @@ func (h *holding) findLate(deleted []*Node) {
 			}
 		}
 	}
+}
+
+// hurries says whether an owner that is to wait for its dependents has none that block it, so that it stops waiting at once,
+// whether the garbage collector has come to its dependents or not.
+func (h *holding) hurries(n *Node) bool {
+	return h.after.going[n] == waiting && len(h.graph.Blocking(n)) == 0
 }
 
 // findUsers finds the pods that would stay, or hang.

@@ -104,3 +104,25 @@ func TestPreviewWaits(t *testing.T) {
 		})
 	}
 }
+
+// TestPreviewLate: which of two comes first is not foretold.
+func TestPreviewLate(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		lines  []string
+		policy metav1.DeletionPropagation
+		late   string
+	}{
+		{"what does not block an owner that is held may outlast its waiting", []string{"A n/top finalizer=x", "A n/o <- A/top"}, metav1.DeletePropagationForeground, "o"},
+		{"beside one that blocks it", []string{"A n/top finalizer=x", "A n/o <- A/top", "A n/p <- A/top!"}, metav1.DeletePropagationForeground, ""},
+		{"nothing holds the owner", []string{"A n/top", "A n/o <- A/top"}, metav1.DeletePropagationForeground, ""},
+		{"what is being deleted waits for nobody", []string{"A n/top finalizer=x", "A n/o deleting finalizer=x <- A/top"}, metav1.DeletePropagationBackground, ""},
+		{"another owner keeps it for ever", []string{"A n/top finalizer=x", "A n/other", "A n/o <- A/top A/other"}, metav1.DeletePropagationBackground, ""},
+	} {
+		g := sketch(t, Scope{}, tt.lines...)
+		p := g.DeletePreview(named(t, g, "top"), tt.policy)
+		if got := namesOf(p.Late); got != tt.late {
+			t.Errorf("%s: late are %q, want %q", tt.reason, got, tt.late)
+		}
+	}
+}
