@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -19,10 +20,10 @@ import (
 )
 
 // newFollower follows widgets, and writes to out.
-func newFollower(out io.Writer) *statusFollower {
+func newFollower(out io.Writer, clock clock.WithTicker) *statusFollower {
 	o := &statusOptions{
 		connection: &connection{namespace: "shop"}, targets: newTargetFlags(), named: targetArgs{types: []string{"widgets"}},
-		streams: genericiooptions.IOStreams{Out: out, ErrOut: out}, clock: clock.RealClock{},
+		streams: genericiooptions.IOStreams{Out: out, ErrOut: out}, clock: clock,
 	}
 	return newStatusFollower(&statusReader{o, &served{}})
 }
@@ -51,7 +52,13 @@ func (p *pictures) seen() (last string, drawn int) {
 func TestStatusScreen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &pictures{}
-		f := newFollower(out)
+		clock := testclock.NewFakeClock(treeTime)
+		pass := func(d time.Duration) {
+			synctest.Wait()
+			clock.Step(d)
+			synctest.Wait()
+		}
+		f := newFollower(out, clock)
 		f.screen = render.NewScreen(out)
 		of := target{Target: cluster.Target{Kind: widgets(), Namespace: "shop"}}
 		changes := make(chan statusChange)
@@ -65,20 +72,17 @@ func TestStatusScreen(t *testing.T) {
 		if got, _ := out.seen(); strings.Contains(got, "/a") {
 			t.Error("it is drawn for each change, and not for all of a short time")
 		}
-		time.Sleep(2 * coalesce)
-		synctest.Wait()
+		pass(coalesce)
 		got, before := out.seen()
 		if !strings.Contains(got, "/b") || strings.Index(got, "/b") > strings.Index(got, "/a") {
 			t.Errorf("not both of the changes are there, the worst first: %q", got)
 		}
-		time.Sleep(refresh)
-		synctest.Wait()
+		pass(refresh)
 		if _, after := out.seen(); after == before {
 			t.Error("ages do not grow")
 		}
 		changes <- statusChange{target: of, event: watch.Deleted, items: []statusItem{itemOf("shop", "b", inspect.Failed, false)}}
-		time.Sleep(2 * coalesce)
-		synctest.Wait()
+		pass(coalesce)
 		if got, _ := out.seen(); strings.Contains(got, "/b") {
 			t.Errorf("what is gone is still there: %q", got)
 		}
@@ -91,7 +95,7 @@ func TestStatusScreen(t *testing.T) {
 
 func TestStatusFollowBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFollower(io.Discard)
+		f := newFollower(io.Discard, testclock.NewFakeClock(treeTime))
 		a, b := target{Name: "a"}, target{Name: "b"}
 		changes := make(chan statusChange, 2)
 		changes <- statusChange{target: a}

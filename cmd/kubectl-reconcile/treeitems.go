@@ -52,10 +52,13 @@ func (m itemMaker) item(t *twig) *render.TreeItem {
 	item.Label, item.Note, item.Asked = label(t.Node), note(t), t.Asked
 	item.Ready, item.Age = t.facts.Ready, m.age(&t.Node.Created)
 	item.Generation, item.Drift = generation(t.limb)
-	if item.Status == dangling {
+	switch {
+	case item.Status == dangling:
 		item.Reason = t.fate.Why
-	} else if item.Reason == "" && t.dangles() {
+	case item.Reason == "" && t.dangles():
 		item.Reason = lostOwner(t.Node)
+	case item.Reason == "" && t.fate.Action == ownertree.DeletedWithOwner:
+		item.Reason = t.fate.Why
 	}
 	if m.wide {
 		item.More = m.more(t.limb)

@@ -66,12 +66,35 @@ type treeFate struct {
 	Action ownertree.FateAction       `json:"action"`
 	Policy metav1.DeletionPropagation `json:"policy,omitempty"`
 	Why    string                     `json:"why,omitempty"`
+	// After are the owners that have to go first.
+	After []objectRef `json:"after,omitempty"`
+	// Finalizers are those that will hold the object.
+	Finalizers []string `json:"finalizers,omitempty"`
 }
 
 // treeHold is what holds up a deletion.
 type treeHold struct {
-	Finalizers []string    `json:"finalizers,omitempty"`
-	Dependents []objectRef `json:"dependents,omitempty"`
+	Finalizers []string `json:"finalizers,omitempty"`
+	// Releases are the finalizers that Kubernetes itself removes.
+	Releases   []treeRelease `json:"releases,omitempty"`
+	Dependents []objectRef   `json:"dependents,omitempty"`
+	// Undiscovered are the API versions whose kinds are not known, of a namespace.
+	Undiscovered []cluster.Incomplete `json:"undiscovered,omitempty"`
+}
+
+// treeRelease is a finalizer that Kubernetes itself removes.
+type treeRelease struct {
+	ownertree.Release
+	// Users may keep up the condition.
+	Users []objectRef `json:"users,omitempty"`
+}
+
+func newTreeHold(hold ownertree.Hold) *treeHold {
+	out := &treeHold{Finalizers: hold.Finalizers, Dependents: refsOf(hold.Dependents), Undiscovered: hold.Undiscovered}
+	for _, r := range hold.Releases {
+		out.Releases = append(out.Releases, treeRelease{r, refsOf(r.Users)})
+	}
+	return out
 }
 
 // document is the tree for programs: nothing in it is folded.
@@ -104,10 +127,10 @@ func newTreeObject(l *limb, c collector) *treeObject {
 		o.Owners = append(o.Owners, newTreeOwner(&n.Owners[i]))
 	}
 	if l.fate.Action != ownertree.Kept {
-		o.Fate = &treeFate{l.fate.Action, l.fate.Policy, l.fate.Why}
+		o.Fate = &treeFate{l.fate.Action, l.fate.Policy, l.fate.Why, refsOf(l.fate.After), l.fate.Finalizers}
 	}
 	if hold, held := c.Held(n); held {
-		o.HeldBy = &treeHold{Finalizers: hold.Finalizers, Dependents: refsOf(hold.Dependents)}
+		o.HeldBy = newTreeHold(hold)
 	}
 	return o
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -133,14 +134,25 @@ func severityOf(l *limb) int {
 	return severity
 }
 
-// dangles says whether an owner of the object is certainly not there, or will not be.
+// dangles says whether an owner of the object is certainly not there, or will not be, and something is to be said of that.
 func (l *limb) dangles() bool {
-	switch l.fate.Action {
-	case ownertree.Deleted, ownertree.ReferencesStripped:
-		return true
-	case ownertree.NeverCollected:
+	if l.fate.Action == ownertree.NeverCollected {
 		return len(l.Node.Owners) > 0
-	case ownertree.Kept, ownertree.BeingDeleted, ownertree.FateUnknown:
+	}
+	return l.fate.Action != ownertree.BeingDeleted && l.isDangling()
+}
+
+// isDangling says whether an owner of the object is certainly not there, or lets go of it. One that is there, though it is being
+// deleted, is an owner as long as it is.
+func (l *limb) isDangling() bool {
+	switch l.fate.Action {
+	case ownertree.Deleted:
+		return true
+	case ownertree.ReferencesStripped:
+		return len(l.fate.After) == 0
+	case ownertree.DeletedWithOwner, ownertree.BeingDeleted:
+		return l.Node.Dangling()
+	case ownertree.Kept, ownertree.NeverCollected, ownertree.FateUnknown:
 	}
 	return false
 }
@@ -151,8 +163,11 @@ func (l *limb) reason() string {
 	if l.Missing {
 		own = ""
 	}
-	if l.cause == nil || l.ailing() <= calm && l.cause.ailing() < troubling {
+	if l.cause == nil || l.ailing() <= calm && l.cause.ailing() < troubling || l.goesFirst() {
 		return own
+	}
+	if short := l.cause.short(); l.causes == 1 && (own == short || strings.HasPrefix(own, short+": ")) {
+		return own + " (on " + l.cause.Node.Name + ")"
 	}
 	below := l.cause.short() + " on " + l.cause.Node.Name
 	if l.causes > 1 {
@@ -165,6 +180,11 @@ func (l *limb) reason() string {
 		return below
 	}
 	return own + ": " + below
+}
+
+// goesFirst says whether the object is being deleted and does not wait for what it owns: nothing below explains its state.
+func (l *limb) goesFirst() bool {
+	return l.Node.Deleting != nil && !l.Node.Finalized(metav1.FinalizerDeleteDependents)
 }
 
 // troubling is the least severity that is told of what is below an object that is well itself.

@@ -134,7 +134,7 @@ func (m noteMaker) drift(l *limb) []string {
 
 // dangling says which owners are not there, and what the garbage collector will do about it.
 func (m noteMaker) dangling(l *limb) []string {
-	if l.fate.Action != ownertree.Deleted && l.fate.Action != ownertree.ReferencesStripped {
+	if !l.isDangling() {
 		return nil
 	}
 	return []string{m.label(l.Node) + ": " + cmp.Or(verdicts(l.Node), l.fate.Why) + "; " + fateText(l.fate)}
@@ -170,39 +170,11 @@ func (m noteMaker) deleting(l *limb) []string {
 	if age := m.age(l.Node.Deleting); age != "" {
 		text += " for " + age
 	}
-	return []string{text + holdText(hold)}
-}
-
-// holdText says what holds up a deletion, after the object.
-func holdText(hold ownertree.Hold) string {
-	own := func(f string) bool {
-		return f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	known := ""
+	if l.Node.Kind.GroupKind().String() == "Namespace" {
+		known = l.facts.Reason
 	}
-	foreign := slices.DeleteFunc(slices.Clone(hold.Finalizers), own)
-	var parts []string
-	if len(foreign) > 0 {
-		parts = append(parts, finalizersText(foreign))
-	}
-	if len(hold.Dependents) > 0 {
-		names := make([]string, 0, len(hold.Dependents))
-		for _, d := range hold.Dependents {
-			names = append(names, label(d))
-		}
-		who := pluralOf(len(names), "a dependent that blocks it", "dependents that block it")
-		parts = append(parts, fmt.Sprintf("waits for %s: %s", who, enumerate(names)))
-	}
-	if len(parts) == 0 {
-		return ": nothing holds it up"
-	}
-	return ": " + strings.Join(parts, "; ")
-}
-
-// finalizersText says who must do something.
-func finalizersText(finalizers []string) string {
-	if len(finalizers) == 1 {
-		return "held by the finalizer " + finalizers[0] + ", which its controller must remove"
-	}
-	return "held by the finalizers " + enumerate(finalizers) + ", which their controllers must remove"
+	return []string{text + holdText(hold, known)}
 }
 
 // odd says what of an object is not what its kind promises.

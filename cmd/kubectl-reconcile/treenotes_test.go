@@ -107,7 +107,7 @@ func TestHoldText(t *testing.T) {
 		{ownertree.Hold{Finalizers: []string{metav1.FinalizerDeleteDependents}, Dependents: dependents[:1]}, ": waits for a dependent that blocks it: Pod/a", "foreground deletion"},
 		{ownertree.Hold{Finalizers: []string{"x/y"}, Dependents: dependents}, ": held by the finalizer x/y, which its controller must remove; waits for dependents that block it: Pod/a, Pod/b", "both"},
 	} {
-		if got := holdText(tt.hold); got != tt.want {
+		if got := holdText(tt.hold, ""); got != tt.want {
 			t.Errorf("%q, want %q: %s", got, tt.want, tt.reason)
 		}
 	}

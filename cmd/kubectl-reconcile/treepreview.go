@@ -74,7 +74,11 @@ func (p *preview) lines(palette render.Palette) []string {
 	add := func(tone render.Tone, head, text string) {
 		out = append(out, palette.Paint(tone, oneLine(head))+oneLine(text))
 	}
-	add(render.ToneTrouble, "would delete "+plural(len(p.Deleted), "object"), ": "+p.counts(p.Deleted))
+	atLeast := ""
+	if p.AtLeast() {
+		atLeast = "at least "
+	}
+	add(render.ToneTrouble, "would delete "+atLeast+plural(len(p.Deleted), "object"), ": "+p.counts(p.Deleted))
 	if len(p.Orphaned) > 0 {
 		add(render.ToneChange, "would orphan "+plural(len(p.Orphaned), "object"),
 			": "+p.counts(p.Orphaned)+"; they stay, without the reference")
@@ -91,11 +95,19 @@ func (p *preview) lines(palette render.Palette) []string {
 	for i := range first(p.Held) {
 		add(render.ToneTrouble, "would hang: "+p.name(p.Held[i].Node), p.holdText(p.Held[i]))
 	}
+	if len(p.Late) > 0 {
+		add(render.ToneChange, "would stay until what holds their owners has gone", ": "+p.counts(p.Late))
+	}
+	waits := p.openWaits()
+	for i := range first(waits) {
+		add(render.ToneChange, "would wait: "+p.name(waits[i].Node), p.holdText(waits[i]))
+	}
 	for _, more := range []struct {
 		n    int
 		what string
 	}{
 		{len(p.Kept), "would keep"}, {len(p.Stuck), "would leave"}, {len(p.Unknown), "not known of"}, {len(p.Held), "would hang"},
+		{len(waits), "would wait"},
 	} {
 		if more.n > mostOfASort {
 			add(render.TonePlain, fmt.Sprintf("%s: %d more", more.what, more.n-mostOfASort), "; -o json has all")
@@ -164,10 +176,20 @@ func (p *preview) keepers(n *ownertree.Node) []*ownertree.Node {
 	return out
 }
 
+// openWaits are those that wait for something which the deletion itself may not bring about.
+func (p *preview) openWaits() []ownertree.Hold {
+	return slices.DeleteFunc(slices.Clone(p.Waits), func(h ownertree.Hold) bool {
+		return !slices.ContainsFunc(h.Releases, func(r ownertree.Release) bool { return !r.Certain })
+	})
+}
+
 func (p *preview) holdText(hold ownertree.Hold) string {
-	var parts []string
-	if len(hold.Finalizers) > 0 {
-		parts = append(parts, finalizersText(hold.Finalizers))
+	parts := holdParts(hold)
+	for _, r := range hold.Releases {
+		if len(r.Users) > 0 {
+			parts = append(parts, p.counts(r.Users)+" would stay, and may use it")
+			break
+		}
 	}
 	if len(hold.Dependents) > 0 {
 		parts = append(parts, "would wait for "+p.counts(hold.Dependents))

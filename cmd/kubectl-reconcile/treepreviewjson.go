@@ -19,7 +19,11 @@ type previewDocument struct {
 	Stuck      []previewReason            `json:"stuck,omitempty"`
 	Unknown    []previewReason            `json:"unknown,omitempty"`
 	HeldUp     []previewHeld              `json:"heldUp,omitempty"`
-	Incomplete []cluster.Incomplete       `json:"incomplete,omitempty"`
+	// Waits are those of Deleted that wait for Kubernetes itself alone.
+	Waits []previewHeld `json:"waits,omitempty"`
+	// Late are those of Deleted that stay until what holds an owner of theirs is gone.
+	Late       []objectRef          `json:"late,omitempty"`
+	Incomplete []cluster.Incomplete `json:"incomplete,omitempty"`
 }
 
 // previewKept is an object that would stay, and its owners that would.
@@ -43,14 +47,17 @@ type previewHeld struct {
 func (p *preview) document() *previewDocument {
 	d := &previewDocument{
 		APIVersion: outputVersion, Kind: "DeletePreview", Policy: p.Policy,
-		Asked: refsOf(p.asked), Deleted: refsOf(p.Deleted), Orphaned: refsOf(p.Orphaned), Incomplete: p.Incomplete,
+		Asked: refsOf(p.asked), Deleted: refsOf(p.Deleted), Orphaned: refsOf(p.Orphaned), Late: refsOf(p.Late), Incomplete: p.Incomplete,
 		Stuck: p.reasons(p.Stuck), Unknown: p.reasons(p.Unknown),
 	}
 	for _, n := range p.Kept {
 		d.Kept = append(d.Kept, previewKept{refOf(n), refsOf(p.keepers(n))})
 	}
 	for _, h := range p.Held {
-		d.HeldUp = append(d.HeldUp, previewHeld{refOf(h.Node), treeHold{h.Finalizers, refsOf(h.Dependents)}})
+		d.HeldUp = append(d.HeldUp, previewHeld{refOf(h.Node), *newTreeHold(h)})
+	}
+	for _, h := range p.Waits {
+		d.Waits = append(d.Waits, previewHeld{refOf(h.Node), *newTreeHold(h)})
 	}
 	return d
 }

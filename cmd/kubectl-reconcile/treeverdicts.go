@@ -63,7 +63,12 @@ func fateText(f ownertree.Fate) string {
 		if f.Policy != metav1.DeletePropagationBackground {
 			text += " with the policy " + strings.ToLower(string(f.Policy))
 		}
+		if len(f.Finalizers) > 0 {
+			text += "; then it is " + finalizersText(f.Finalizers)
+		}
 		return text
+	case ownertree.DeletedWithOwner:
+		return f.Why
 	case ownertree.ReferencesStripped:
 		return "the garbage collector will remove the reference and keep it"
 	case ownertree.NeverCollected:
