@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"fmt"
 	"strings"
 	"testing"
@@ -132,7 +133,8 @@ func (g *grove) Fate(n *ownertree.Node) ownertree.Fate {
 
 // Held implements collector.
 func (g *grove) Held(n *ownertree.Node) (ownertree.Hold, bool) {
-	return ownertree.Hold{Node: n, Finalizers: n.Finalizers}, n.Deleting != nil
+	own := func(f string) bool { return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents }
+	return ownertree.Hold{Node: n, Finalizers: slices.DeleteFunc(slices.Clone(n.Finalizers), own)}, n.Deleting != nil
 }
 
 func (g *grove) limbs(branches ...*ownertree.Branch) []*limb {
@@ -192,6 +194,20 @@ func TestReasons(t *testing.T) {
 		{"doomed below", func(g *grove) *ownertree.Branch {
 			return g.object("Site/a", owning(g.object("ConfigMap/x", orphan(ownertree.OwnerMissing, doomedFate))))
 		}, "Dangling on x", "one that will go does"},
+		{"leaving before", func(g *grove) *ownertree.Branch {
+			return g.object("Site/a", deleting("x/y"), is(inspect.Terminating, "", "waiting for finalizer x/y"), owning(g.object("Pod/x", bad)))
+		}, "waiting for finalizer x/y", "what goes before its dependents does not wait for them"},
+		{"leaving after", func(g *grove) *ownertree.Branch {
+			return g.object("Site/a", deleting("foregroundDeletion"), is(inspect.Terminating, "", "waiting"), owning(g.object("Pod/x", bad)))
+		}, "waiting: ImagePullBackOff on x", "in the foreground it does"},
+		{"the same below", func(g *grove) *ownertree.Branch {
+			forbidden := is(inspect.Failed, "", "FailedCreate: no quota")
+			return g.object("Deployment/a", forbidden, owning(g.object("ReplicaSet/x", forbidden)))
+		}, "FailedCreate: no quota (on x)", "nothing is said twice"},
+		{"going with it", func(g *grove) *ownertree.Branch {
+			goes := ownertree.Fate{Action: ownertree.DeletedWithOwner, Why: "it goes when its owner Site a has gone"}
+			return g.object("Site/a", owning(g.object("ConfigMap/x", orphan(ownertree.Solid, goes))))
+		}, "", "what goes with its owner is no trouble of it"},
 		{"nobody reports", func(g *grove) *ownertree.Branch {
 			return g.object("Site/a", is(inspect.InProgress, "", "waiting"), owning(g.object("Cache/x", is(inspect.Unknown, "", "no status reported"))))
 		}, "waiting", "a kind without a controller is no cause"},

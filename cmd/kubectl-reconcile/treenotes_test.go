@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
@@ -44,6 +45,21 @@ func TestNotes(t *testing.T) {
 		{"owner going", func(g *grove, b *ownertree.Branch, _ *objectFacts) {
 			g.fates[b.Node.UID] = ownertree.Fate{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Why: "its owner Deployment web is being deleted"}
 		}, []string{"dangling: ConfigMap/a: its owner Deployment web is being deleted; the garbage collector will delete it"}, "the owner is there, but not for long"},
+		{"to be held", orphan(ownertree.OwnerMissing, ownertree.Fate{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Finalizers: []string{"x/y"}}),
+			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone; the garbage collector will delete it; then it is held by the finalizer x/y, which its controller must remove"},
+			"being deleted is not being gone"},
+		{"going with its owner", orphan(ownertree.Solid, ownertree.Fate{Action: ownertree.DeletedWithOwner, Why: "it goes when its owner Deployment old has gone"}),
+			nil, "its owner is there"},
+		{"one owner gone, another going", orphan(ownertree.OwnerMissing, ownertree.Fate{Action: ownertree.DeletedWithOwner, Why: "it goes when its owner Deployment new has gone"}),
+			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone; it goes when its owner Deployment new has gone"}, "a reference is to nothing"},
+		{"reference taken away later", orphan(ownertree.Solid, ownertree.Fate{Action: ownertree.ReferencesStripped, After: make([]*ownertree.Node, 1)}), nil, "as long as the owner is there, it owns"},
+		{"owner gone, and being deleted", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			orphan(ownertree.OwnerMissing, ownertree.Fate{Action: ownertree.BeingDeleted})(g, b, f)
+			deleting("x/y")(g, b, f)
+		}, []string{
+			"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone; it is being deleted",
+			"deleting: ConfigMap/a for 10m: held by the finalizer x/y, which its controller must remove",
+		}, "it is certain that the owner is gone, whatever becomes of the object"},
 		{"deleting", deleting("example.com/a"), []string{"deleting: ConfigMap/a for 10m: held by the finalizer example.com/a, which its controller must remove"}, "who must do something"},
 		{"finalizers", deleting("b", "a", metav1.FinalizerOrphanDependents), []string{"deleting: ConfigMap/a for 10m: held by the finalizers b, a, which their controllers must remove"}, "the garbage collector's own does not count"},
 		{"deleting by itself", deleting(), []string{"deleting: ConfigMap/a for 10m: nothing holds it up"}, "such as a pod that is given time"},
@@ -100,14 +116,24 @@ func TestHoldText(t *testing.T) {
 	dependents := []*ownertree.Node{g.object("Pod/a").Node, g.object("Pod/b").Node}
 	for _, tt := range []struct {
 		hold   ownertree.Hold
+		known  string
 		want   string
 		reason string
 	}{
-		{ownertree.Hold{}, ": nothing holds it up", "it goes by itself"},
-		{ownertree.Hold{Finalizers: []string{metav1.FinalizerDeleteDependents}, Dependents: dependents[:1]}, ": waits for a dependent that blocks it: Pod/a", "foreground deletion"},
-		{ownertree.Hold{Finalizers: []string{"x/y"}, Dependents: dependents}, ": held by the finalizer x/y, which its controller must remove; waits for dependents that block it: Pod/a, Pod/b", "both"},
+		{ownertree.Hold{}, "", ": nothing holds it up", "it goes by itself"},
+		{ownertree.Hold{}, "discovery failed: g/v1", ": discovery failed: g/v1", "a namespace says itself why not"},
+		{
+			ownertree.Hold{Undiscovered: []cluster.Incomplete{{Group: "g", Version: "v1"}}}, "discovery failed: g/v1",
+			": no namespace goes while the kinds of g/v1 are not known", "a namespace, and an API that does not answer",
+		},
+		{
+			ownertree.Hold{Releases: []ownertree.Release{{Finalizer: "a/b", By: "somebody", Once: "once it rains"}, {Finalizer: "c/d", Certain: true}}}, "",
+			": somebody removes the finalizer a/b once it rains", "one that is let go under a condition, one that is let go",
+		},
+		{ownertree.Hold{Releases: []ownertree.Release{{Finalizer: metav1.FinalizerDeleteDependents, Certain: true}}, Dependents: dependents[:1]}, "", ": waits for a dependent that blocks it: Pod/a", "foreground deletion"},
+		{ownertree.Hold{Finalizers: []string{"x/y"}, Dependents: dependents}, "", ": held by the finalizer x/y, which its controller must remove; waits for dependents that block it: Pod/a, Pod/b", "both"},
 	} {
-		if got := holdText(tt.hold, ""); got != tt.want {
+		if got := holdText(tt.hold, tt.known); got != tt.want {
 			t.Errorf("%q, want %q: %s", got, tt.want, tt.reason)
 		}
 	}
