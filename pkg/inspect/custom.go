@@ -52,7 +52,7 @@ func (o subject) byGeneration() (Status, bool) {
 
 // byResult judges by the condition that tells the result, if there is one.
 func (o subject) byResult() (Status, bool) {
-	ready, succeeded, failed := o.condition("Ready"), o.condition("Succeeded"), o.condition("Failed")
+	ready, succeeded, failed := o.convention("Ready"), o.condition("Succeeded"), o.condition("Failed")
 	switch {
 	case ready.Status == "True":
 		return o.settled(), true
@@ -72,7 +72,7 @@ func (o subject) byResult() (Status, bool) {
 
 // progress tells what the object says of being on its way.
 func (o subject) progress() string {
-	if c := o.condition("Reconciling"); c.Status == "True" {
+	if c := o.convention("Reconciling"); c.Status == "True" {
 		return reasonOf(c)
 	}
 	return ""

@@ -85,8 +85,30 @@ func (o subject) finished() bool {
 }
 
 func (o subject) stalled() bool {
-	c := o.condition("Stalled")
+	c := o.convention("Stalled")
 	return c.Status == "True" && c.Drift != Behind
+}
+
+// convention is the condition of a type that kstatus gives a meaning; its zero value if there is none, or if the user's
+// polarities say that it means something else.
+func (o subject) convention(name string) Condition {
+	if c := o.condition(name); !c.contrary() {
+		return c
+	}
+	return Condition{}
+}
+
+// contrary says whether the condition has a polarity that is not the one of kstatus's conventions.
+func (c Condition) contrary() bool {
+	switch c.Type {
+	case "Ready":
+		return c.Polarity != Positive
+	case "Stalled":
+		return c.Polarity != Negative
+	case "Reconciling":
+		return c.Polarity != Neutral
+	}
+	return false
 }
 
 // terminating tells what a deletion waits for.

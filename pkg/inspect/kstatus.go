@@ -3,20 +3,22 @@ package inspect
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // base is what kstatus says of the object. Where it gives an error, or takes a generation that was observed too early for
-// one that was not, the word is what it says of a copy with that put right, and Kstatus is still its word on the object.
+// one that was not, or where a condition means something else by the user's polarities, the word is what it says of a copy
+// with that put right, and Kstatus is still its word on the object.
 func base(obj *unstructured.Unstructured, r Report) Status {
 	result, err := compute(obj)
 	s := Status{}
 	if err == nil {
 		s.Kstatus = string(result.Status)
 	}
-	if err != nil || r.Drift.State == Ahead {
+	if err != nil || r.Drift.State == Ahead || slices.ContainsFunc(r.Conditions, Condition.contrary) {
 		result, err = compute(mended(obj, r))
 	}
 	if err != nil {
@@ -64,6 +66,9 @@ func mended(obj *unstructured.Unstructured, r Report) *unstructured.Unstructured
 func plainConditions(conditions []Condition) []any {
 	out := make([]any, 0, len(conditions))
 	for _, c := range conditions {
+		if c.contrary() {
+			continue
+		}
 		out = append(out, map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message})
 	}
 	return out

@@ -102,13 +102,37 @@ func TestReadPolaritiesErrors(t *testing.T) {
 
 // TestPolaritiesOfUsersChangeTheVerdict: a file reaches the status, not only the conditions.
 func TestPolaritiesOfUsersChangeTheVerdict(t *testing.T) {
-	obj := fromYAML(t, `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {conditions: [{type: Ready, status: "True"}, {type: Throttled, status: "True"}]}}`)
-	p, err := ReadPolarities(strings.NewReader("polarities: [{type: Throttled, polarity: neutral}]"))
+	for _, tt := range []struct {
+		condition, polarity string
+		without, with       string
+		reason              string
+	}{
+		{"Throttled", "neutral", Degraded, Current, "the name of the condition says it is bad"},
+		{"Stalled", "positive", Failed, Current, "kstatus says it is bad, of any kind"},
+		{"Reconciling", "positive", InProgress, Current, "kstatus takes it for a change"},
+	} {
+		obj := fromYAML(t, `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {conditions: [{type: `+tt.condition+`, status: "True"}]}}`)
+		p, err := ReadPolarities(strings.NewReader("polarities: [{type: " + tt.condition + ", polarity: " + tt.polarity + "}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := []string{Inspect(obj, nil).Status.Status, Inspect(obj, p).Status.Status}
+		if diff := cmp.Diff([]string{tt.without, tt.with}, words); diff != "" {
+			t.Errorf("%s=True without and with the file: %s (-want +got):\n%s", tt.condition, tt.reason, diff)
+		}
+	}
+}
+
+// TestReadyMayBeBad: where a user says that Ready is bad, an object that is not ready is well.
+func TestReadyMayBeBad(t *testing.T) {
+	p, err := ReadPolarities(strings.NewReader("polarities: [{type: Ready, polarity: negative}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := []string{Inspect(obj, nil).Status.Status, Inspect(obj, p).Status.Status}
-	if diff := cmp.Diff([]string{Degraded, Current}, words); diff != "" {
-		t.Errorf("without and with the file (-want +got):\n%s", diff)
+	for status, want := range map[string]string{"True": Degraded, "False": Current} {
+		obj := fromYAML(t, `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {conditions: [{type: Ready, status: "`+status+`"}]}}`)
+		if got := Inspect(obj, p); got.Status.Status != want {
+			t.Errorf("Ready=%s is %s, want %s", status, got.Status.Status, want)
+		}
 	}
 }
