@@ -35,6 +35,16 @@ func (f folder) below(all []*limb) []*twig { return f.arrange(all, func(*limb) b
 type alike struct {
 	group, kind, namespace, relation string
 	status, reason                   string
+	// owners and below tell those apart that have others: what a line says holds for each of its objects.
+	owners, below string
+	repeated      bool
+}
+
+func alikeOf(l *limb) alike {
+	return alike{
+		l.Node.Kind.Group, l.Node.Kind.Kind, l.Node.Namespace, l.Relation, l.status(), l.ownersReason(),
+		ownersText(l.Node, nil), belowText(l), l.Repeated,
+	}
 }
 
 // arrange sorts siblings, bad ones first, and puts those in the same state together.
@@ -47,7 +57,7 @@ func (f folder) arrange(all []*limb, may func(*limb) bool) []*twig {
 			out = append(out, f.twig(l))
 			continue
 		}
-		key := alike{l.Node.Kind.Group, l.Node.Kind.Kind, l.Node.Namespace, l.Relation, l.status(), l.reason()}
+		key := alikeOf(l)
 		if groups[key] == nil {
 			order = append(order, key)
 		}
@@ -61,7 +71,7 @@ func (f folder) arrange(all []*limb, may func(*limb) bool) []*twig {
 }
 
 // foldable says whether the object needs no line of its own: it was not asked for, and nothing below it is wrong or asked
-// for, or drawn elsewhere. What is related is drawn below all that are folded.
+// for, drawn elsewhere, or related to something. What is related to the object itself is drawn below all that are folded.
 func (f folder) foldable(l *limb) bool {
 	if l.asked || l.Cycle || l.Truncated > 0 || l.facts.Drifted() || l.dangles() || f.pods && len(l.facts.containers) > 0 {
 		return false
@@ -70,7 +80,7 @@ func (f folder) foldable(l *limb) bool {
 		return false
 	}
 	return !slices.ContainsFunc(l.children, func(c *limb) bool {
-		return c.Relation == "" && (c.worst > calm || !f.foldable(c))
+		return c.Relation == "" && (c.worst > calm || !f.foldable(c) || slices.ContainsFunc(c.children, (*limb).isRelated))
 	})
 }
 

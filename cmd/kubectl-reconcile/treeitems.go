@@ -43,7 +43,7 @@ func (m itemMaker) items(twigs []*twig) []*render.TreeItem {
 func (m itemMaker) item(t *twig) *render.TreeItem {
 	item := &render.TreeItem{
 		Namespace: t.Node.Namespace, Dotted: t.Relation != "",
-		Status: t.status(), Tone: t.tone(), Reason: t.reason(),
+		Status: t.status(), Tone: t.tone(), Reason: t.ownersReason(),
 	}
 	if len(t.folded) > 0 {
 		m.describeFold(item, t)
@@ -52,18 +52,24 @@ func (m itemMaker) item(t *twig) *render.TreeItem {
 	item.Label, item.Note, item.Asked = label(t.Node), note(t), t.Asked
 	item.Ready, item.Age = t.facts.Ready, m.age(&t.Node.Created)
 	item.Generation, item.Drift = generation(t.limb)
-	switch {
-	case item.Status == dangling:
-		item.Reason = t.fate.Why
-	case item.Reason == "" && t.dangles():
-		item.Reason = lostOwner(t.Node)
-	case item.Reason == "" && t.fate.Action == ownertree.DeletedWithOwner:
-		item.Reason = t.fate.Why
-	}
 	if m.wide {
 		item.More = m.more(t.limb)
 	}
 	return item
+}
+
+// ownersReason is the reason of a line: of an object that is well by itself, what is the matter with its owners.
+func (l *limb) ownersReason() string {
+	own := l.reason()
+	switch {
+	case l.status() == dangling:
+		return l.fate.Why
+	case own == "" && (l.dangles() || l.fate.Action == ownertree.FateUnknown):
+		return lostOwner(l.Node)
+	case own == "" && l.fate.Action == ownertree.DeletedWithOwner:
+		return l.fate.Why
+	}
+	return own
 }
 
 // label names an object: Deployment/web.

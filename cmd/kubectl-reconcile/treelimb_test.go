@@ -1,8 +1,8 @@
 package main
 
 import (
-	"slices"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,7 +133,9 @@ func (g *grove) Fate(n *ownertree.Node) ownertree.Fate {
 
 // Held implements collector.
 func (g *grove) Held(n *ownertree.Node) (ownertree.Hold, bool) {
-	own := func(f string) bool { return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents }
+	own := func(f string) bool {
+		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
+	}
 	return ownertree.Hold{Node: n, Finalizers: slices.DeleteFunc(slices.Clone(n.Finalizers), own)}, n.Deleting != nil
 }
 
@@ -336,17 +338,37 @@ ConfigMap (2)    -       Current    a, b                                     1  
 `, "at the top only objects that own nothing are folded"},
 		{"relations", folder{}, func(g *grove) []*ownertree.Branch {
 			pod := func(name string) *ownertree.Branch {
-				return g.object("Pod/"+name, owning(g.object("ConfigMap/settings", relatedBy("mounts")), g.object("Node/"+name, relatedBy("runs on"))))
+				return g.object("Pod/"+name, owning(g.object("ConfigMap/settings", relatedBy("mounts"))))
 			}
-			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(g.object("Service/web", relatedBy("selected by")), pod("a"), pod("b")))}
+			elsewhere := g.object("Pod/c", owning(g.object("ConfigMap/settings", relatedBy("mounts")), g.object("Node/c", relatedBy("runs on"))))
+			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(g.object("Service/web", relatedBy("selected by")), pod("a"), pod("b"), elsewhere))}
 		}, `
 NAME                             READY   STATUS    REASON   GEN   AGE
 Deployment/web  ◀                -       Current            1     60m
-├─Pod (2)                        -       Current   a, b     1     60m
+├─Pod/c                          -       Current            1     60m
 │ ├┄ConfigMap/settings  mounts   -       Current            1     60m
-│ └┄Node (2)  runs on            -       Current   a, b     1     60m
+│ └┄Node/c  runs on              -       Current            1     60m
+├─Pod (2)                        -       Current   a, b     1     60m
+│ └┄ConfigMap/settings  mounts   -       Current            1     60m
 └┄Service/web  selected by       -       Current            1     60m
-`, "relations come after what is owned, dotted; those of folded objects each once"},
+`, "relations come after what is owned, dotted; only what holds for each object of a line is below it"},
+		{"owners that differ", folder{}, func(g *grove) []*ownertree.Branch {
+			unknown := orphan(ownertree.Unknown, ownertree.Fate{Action: ownertree.FateUnknown})
+			above := func(name string, with ...grown) *ownertree.Branch {
+				return g.object("ConfigMap/"+name, owning(g.object("ConfigMap/below-"+name, with...)))
+			}
+			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(
+				g.object("Pod/a"), g.object("Pod/b"), g.object("Pod/c", unknown), g.object("Pod/d", unknown), above("e"), above("f"), above("g", unknown),
+			))}
+		}, `
+NAME                             READY   STATUS    REASON                            GEN   AGE
+Deployment/web  ◀                -       Current                                     1     60m
+├─ConfigMap/g                    -       Current                                     1     60m
+│ └─ConfigMap/below-g            -       Current   owner Deployment/old: not known   1     60m
+├─Pod (2)                        -       Current   a, b                              1     60m
+├─Pod (2)                        -       Current   owner Deployment/old: not known   1     60m
+└─ConfigMap (2)  with ConfigMap (2)   -       Current   e, f                         1     60m
+`, "what is known of owners is a part of the state, below as well"},
 		{"notes", folder{}, func(g *grove) []*ownertree.Branch {
 			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(
 				g.object("ReplicaSet/a", branch(func(b *ownertree.Branch) { b.Truncated = 3 })),
