@@ -96,7 +96,7 @@ func (r conditionReader) condition(entry any, i int) Condition {
 	c.Generation = generationAt(v, r.flaws, where, "observedGeneration")
 	c.Drift = compareGenerations(r.drift.Generation, cmp.Or(c.Generation, r.drift.Observed))
 	c.Polarity, c.Guessed = r.polarities.of(r.group, r.kind, c.Type)
-	c.Bad = c.isBad() && !(r.ended && c.endsWithPod())
+	c.Bad = c.isBad() && (!r.ended || !c.endsWithPod())
 	return c
 }
 

@@ -39,7 +39,7 @@ func undiscovered(message string) string {
 		return message
 	}
 	var out []string
-	for _, part := range strings.Split(groups, ", ") {
+	for part := range strings.SplitSeq(groups, ", ") {
 		name, why, _ := strings.Cut(part, ": ")
 		out = append(out, name+after(": ", strings.TrimSuffix(why, ": "+name)))
 	}
