@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -33,7 +34,7 @@ func (c *connection) open(ctx context.Context, config *rest.Config) (*served, er
 	return &served{kinds, reader}, nil
 }
 
-// notFound says where a named object is not, and where one of that name is.
+// notFound says where a named object is not, and where one of that name is, or which of the names there are near.
 func (s *served) notFound(ctx context.Context, t target) error {
 	err := fmt.Errorf("no %s %q%s", t.Kind, t.Name, t.where(false))
 	if _, unknown := s.kinds.ResolveAll(t.Name); unknown == nil {
@@ -41,12 +42,17 @@ func (s *served) notFound(ctx context.Context, t target) error {
 		return withHint(err, fmt.Sprintf(advice, t.Name))
 	}
 	if !t.Kind.Namespaced {
-		return err
+		return withHint(err, s.nearest(ctx, t))
 	}
 	if elsewhere := s.namespacesWith(ctx, t); len(elsewhere) > 0 {
 		return withHint(err, "there is one in namespace "+enumerate(elsewhere)+": -n says which to look in")
 	}
-	return withHint(err, s.missingNamespace(ctx, t.Namespace))
+	return withHint(err, cmp.Or(s.missingNamespace(ctx, t.Namespace), s.nearest(ctx, t)))
+}
+
+// nearest is a hint at objects of the same kind whose names are near; empty if there are none.
+func (s *served) nearest(ctx context.Context, t target) string {
+	return suggestion(t.Name, s.names(ctx, t), "")
 }
 
 // namespacesWith are those that have an object of the name and kind; none for whoever may not look there.

@@ -18,7 +18,7 @@ func suggest(name string, known []string) []string {
 	var near []candidate
 	for _, k := range known {
 		d := distance(strings.ToLower(name), strings.ToLower(k))
-		if d <= max(2, len(name)/4) || len(name) > 2 && strings.HasPrefix(k, name) {
+		if d <= min(max(2, len(name)/4), len(name)/2) || len(name) > 2 && strings.HasPrefix(k, name) {
 			near = append(near, candidate{k, d})
 		}
 	}
@@ -41,7 +41,7 @@ func didYouMean(nearest []string, more string) string {
 	if len(nearest) == 0 {
 		return more
 	}
-	return "did you mean " + strings.Join(nearest, " or ") + "? " + more
+	return strings.TrimSpace("did you mean " + strings.Join(nearest, " or ") + "? " + more)
 }
 
 // distance is the number of letters to insert, remove, replace or swap with their neighbour to turn a into b (optimal

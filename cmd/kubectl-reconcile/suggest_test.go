@@ -38,6 +38,8 @@ func TestSuggest(t *testing.T) {
 		want   []string
 		reason string
 	}{
+		{"rob", []string{"job"}, "one of three letters"},
+		{"web", nil, "two of three letters are another word"},
 		{"deploymnt", []string{"deployment"}, "a letter left out"},
 		{"Deployment", []string{"deployment"}, "written as the kind is"},
 		{"depl", []string{"deployment", "deployment-controller"}, "cut short: names that begin so, nearest first"},
@@ -60,7 +62,7 @@ func TestSuggestion(t *testing.T) {
 		name, otherwise, want, reason string
 	}{
 		{"rn", "see the help", "did you mean run? see the help", "the nearest name and the advice"},
-		{"rn", "", "did you mean run? ", "without advice"},
+		{"rn", "", "did you mean run?", "without advice"},
 		{"xxxxxxxx", "see the help", "see the help", "the advice alone"},
 		{"xxxxxxxx", "", "", "nothing to say"},
 	} {
