@@ -114,7 +114,13 @@ func answer(w http.ResponseWriter, contentType string, body []byte) {
 // loaded starts a server with about n objects and returns a reader of it.
 func loaded(tb testing.TB, n int) (*cluster.Reader, *cluster.Kinds) {
 	tb.Helper()
-	server := httptest.NewServer(newSynthetic(tb, n/objectsEach))
+	return connect(tb, newSynthetic(tb, n/objectsEach))
+}
+
+// connect serves until the test ends.
+func connect(tb testing.TB, handler http.Handler) (*cluster.Reader, *cluster.Kinds) {
+	tb.Helper()
+	server := httptest.NewServer(handler)
 	tb.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL, QPS: -1}
 	kinds, err := cluster.Discover(tb.Context(), config)

@@ -2,7 +2,6 @@ package ownertree_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"path"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -76,18 +74,7 @@ func root(version string) string {
 // open starts serving.
 func (s *shelf) open() (*cluster.Reader, *cluster.Kinds) {
 	s.Helper()
-	server := httptest.NewServer(s)
-	s.Cleanup(server.Close)
-	config := &rest.Config{Host: server.URL, QPS: -1}
-	kinds, err := cluster.Discover(s.Context(), config)
-	if err != nil {
-		s.Fatal(err)
-	}
-	reader, err := cluster.NewReader(config)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return reader, kinds
+	return connect(s, s)
 }
 
 // ServeHTTP answers without pages: a server may leave them out.

@@ -226,7 +226,7 @@ func TestDeep(t *testing.T) {
 		t.Errorf("%d levels, %d below, want %d", levels, len(g.Below(top)), depth)
 	}
 	last := named(t, g, strings.TrimPrefix(owner, "A/"))
-	if fate := g.Fate(last[0]); fate.Action != Deleted {
+	if fate := g.Fate(last[0]); fate.Action != DeletedWithOwner {
 		t.Errorf("the last of the chain: %v", fate)
 	}
 	up := g.Tree(last, TreeOptions{Up: true})

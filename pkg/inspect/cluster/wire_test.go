@@ -9,6 +9,7 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -165,6 +166,8 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(protobufPrefix))
 	f.Add([]byte(protobufPrefix + "\x12\x00"))
 	f.Add([]byte("k8s"))
+	pod := typed(f, &corev1.PodList{Items: []corev1.Pod{{Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c"}}}}}})
+	f.Add(pod)
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a := answer(body)
@@ -178,5 +181,10 @@ func FuzzAnswer(f *testing.F) {
 			}}
 			_ = (&Reader{}).readPage(bytes.NewReader(body), &p)
 		}
+		lean := typedPage{
+			known: onceOnly{}, bulk: bulkBesideNames(pods.GroupVersionKind),
+			fresh: func() Typed { return &corev1.Pod{} }, each: func(Typed) error { return nil },
+		}
+		_ = (&Reader{}).readPage(bytes.NewReader(body), &lean)
 	})
 }
