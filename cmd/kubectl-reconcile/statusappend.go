@@ -17,6 +17,7 @@ import (
 func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statusChange) error {
 	list := f.list()
 	f.options = f.tableOptions(list.Items)
+	f.options.Times = true
 	f.table = render.NewStatusListing(f.options)
 	for i := range list.Items {
 		f.shown[list.Items[i].key()] = f.look(&list.Items[i])
@@ -74,8 +75,16 @@ func (f *statusFollower) appendChange(item statusItem, event watch.EventType) er
 // look is what a row shows, but for how long.
 func (f *statusFollower) look(item *statusItem) string {
 	row := f.rows([]statusItem{*item})[0]
-	row.Since, row.Created = nil, time.Time{}
-	return fmt.Sprint(render.StatusCells([]render.StatusRow{row}, f.options), item.Conditions)
+	row.Since, row.Created, row.Now = nil, time.Time{}, time.Time{}
+	cells := fmt.Sprint(render.StatusCells([]render.StatusRow{row}, f.options))
+	if f.output == "" && !f.conditions {
+		return cells
+	}
+	conditions, err := json.Marshal(item.Conditions) // pointers in it have no text of their own
+	if err != nil {
+		return cells
+	}
+	return cells + string(conditions)
 }
 
 // statusEvent is a line of `status -w -o json`.
@@ -99,7 +108,7 @@ func (f *statusFollower) appendItems(items []statusItem, event watch.EventType) 
 	case f.output == "name":
 		return f.print(&statusList{Items: items})
 	case f.conditions:
-		return render.Conditions(f.streams.Out, f.rows(items), f.listing())
+		return render.Conditions(f.streams.Out, f.rows(items), f.options)
 	}
 	rows := f.rows(items)
 	for i := range rows {

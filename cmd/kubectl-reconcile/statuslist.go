@@ -82,11 +82,13 @@ func newStatusItem(kind cluster.Kind, obj *unstructured.Unstructured, p *inspect
 // name spells the object as kubectl does: deployment.apps/web.
 func (i statusItem) name() string { return i.kind.String() + "/" + i.Object.Name }
 
-// sortStatus puts the worst first, then what is drifted, then orders by namespace, kind and name.
+// sortStatus puts the worst first, objects of the same status together; of these what has bad conditions and what is drifted
+// comes first, then it orders by namespace, kind and name.
 func sortStatus(items []statusItem) {
 	slices.SortFunc(items, func(a, b statusItem) int {
 		return cmp.Or(
 			cmp.Compare(b.urgency(), a.urgency()),
+			-compareBool(a.hasBad(), b.hasBad()),
 			-compareBool(a.Drifted, b.Drifted),
 			cmp.Compare(a.Object.Namespace, b.Object.Namespace),
 			a.kind.Compare(b.kind),
@@ -96,13 +98,16 @@ func sortStatus(items []statusItem) {
 	})
 }
 
-// urgency orders by severity. That nobody has written a status yet is less than that something is on its way, for there
-// may be nobody who ever does.
+// urgency orders by severity. Of what is Unknown, that nobody has written a status yet is the least.
 func (i *statusItem) urgency() int {
 	if i.Unreported() {
-		return 2*inspect.Status{Status: inspect.Suspended}.Severity() + 1
+		return 2*i.Severity() - 1
 	}
 	return 2 * i.Severity()
+}
+
+func (i *statusItem) hasBad() bool {
+	return slices.ContainsFunc(i.Conditions, func(c inspect.Condition) bool { return c.Bad })
 }
 
 func compareBool(a, b bool) int {

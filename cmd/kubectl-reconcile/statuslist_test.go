@@ -41,7 +41,7 @@ func TestStatusOrder(t *testing.T) {
 	for _, item := range list.Items {
 		got = append(got, item.Object.Namespace+"/"+item.Object.Name)
 	}
-	want := []string{"a/failed", "a/unknown", "a/late", "a/silent", "a/paused", "z/drifted", "a/1", "a/2", "b/1"}
+	want := []string{"a/failed", "a/unknown", "a/silent", "a/late", "a/paused", "z/drifted", "a/1", "a/2", "b/1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the worst first, what is drifted before what is not, then by namespace and name (-want +got):\n%s", diff)
 	}

@@ -33,7 +33,7 @@ func (o *statusOptions) print(list *statusList) error {
 
 func (o *statusOptions) printTable(w io.Writer, list *statusList) error {
 	if o.conditions {
-		return render.Conditions(w, o.rows(list.Items), o.listing())
+		return render.Conditions(w, o.rows(list.Items), o.tableOptions(list.Items))
 	}
 	return render.StatusTable(w, o.rows(list.Items), o.tableOptions(list.Items))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ type statusFollower struct {
 	shown    map[string]string // by key, the row as it was last appended
 	table    *render.Listing   // of what is appended, and how
 	options  render.StatusOptions
+	picture  render.StatusPicture // on the screen
 }
 
 // coalesce is how long changes are gathered before a screen is drawn again.
@@ -142,7 +144,7 @@ func (f *statusFollower) draw() error {
 	f.width = f.screen.Width()
 	list := f.list()
 	var text strings.Builder
-	if err := f.printTable(&text, list); err != nil {
+	if err := f.drawTable(&text, list); err != nil {
 		return err
 	}
 	if len(list.Items) == 0 {
@@ -152,6 +154,13 @@ func (f *statusFollower) draw() error {
 		fmt.Fprintln(&text, render.Wrap(line, f.width, "  "))
 	}
 	return f.screen.Show(text.String())
+}
+
+func (f *statusFollower) drawTable(w io.Writer, list *statusList) error {
+	if f.conditions {
+		return f.printTable(w, list)
+	}
+	return f.picture.Write(w, f.rows(list.Items), f.tableOptions(list.Items))
 }
 
 // take changes what there is, and returns the objects that are new or changed, or those that were deleted.

@@ -13,7 +13,10 @@ type Column struct {
 	// Title stands above it, as given.
 	Title string
 	// Free says that its texts may be cut, the widest of such columns first, where lines are too long for the terminal.
+	// Without a terminal nothing is cut: a text of more than mostPadded cells moves what follows it, and no other row.
 	Free bool
+	// Spare says that it goes before anything is cut.
+	Spare bool
 	// Rank orders the columns that are left out where cutting is not enough: the lowest first. 0 stays.
 	Rank int
 }
@@ -90,7 +93,7 @@ type measured struct {
 func (l *Listing) texts(rows [][]Cell) [][]measured {
 	if !l.begun && !l.o.NoHeader {
 		for i, c := range l.columns {
-			l.widths[i] = l.measure.StringWidth(c.Title)
+			l.widths[i] = max(l.widths[i], l.measure.StringWidth(c.Title))
 		}
 	}
 	out := make([][]measured, len(rows))
@@ -103,11 +106,16 @@ func (l *Listing) texts(rows [][]Cell) [][]measured {
 			}
 			width := l.measure.StringWidth(c.Text)
 			out[r][i] = measured{c, width}
-			l.widths[i] = max(l.widths[i], width)
+			if width <= mostPadded || l.o.Width > 0 || !l.columns[i].Free {
+				l.widths[i] = max(l.widths[i], width)
+			}
 		}
 	}
 	return out
 }
+
+// mostPadded is how wide a free column may be made without a terminal: one long text is no reason for a gap in every row.
+const mostPadded = 72
 
 // line writes one row, without blanks at its end.
 func (l *Listing) line(out *bufio.Writer, row []measured, limits []int) {
@@ -116,7 +124,7 @@ func (l *Listing) line(out *bufio.Writer, row []measured, limits []int) {
 		if limits[i] == left {
 			continue
 		}
-		if c.width > limits[i] {
+		if c.width > limits[i] && l.o.Width > 0 {
 			c.Text, c.painted = l.measure.Truncate(c.Text, limits[i], guidesOf(l.o.ASCII).ellipsis), ""
 			c.width = l.measure.StringWidth(c.Text)
 		}
@@ -125,7 +133,7 @@ func (l *Listing) line(out *bufio.Writer, row []measured, limits []int) {
 			_, _ = out.WriteString(l.paint(c.Cell))
 			blanks = 0
 		}
-		blanks += limits[i] - c.width + l.gap
+		blanks += max(0, limits[i]-c.width) + l.gap
 	}
 	_ = out.WriteByte('\n') // Flush returns the first error
 }

@@ -24,6 +24,7 @@ func (l *Listing) Fits(rows [][]Cell) bool {
 		return true
 	}
 	probe := NewListing(l.columns, l.o)
+	copy(probe.widths, l.widths)
 	probe.texts(rows)
 	return probe.total(probe.widths) <= l.o.Width
 }
@@ -35,6 +36,7 @@ func (l *Listing) fit() []int {
 		return limits
 	}
 	l.gap = narrowGap
+	l.spare(limits)
 	for l.total(limits) > l.o.Width {
 		if !l.shrink(limits) {
 			l.gap = leastGap
@@ -43,6 +45,22 @@ func (l *Listing) fit() []int {
 	}
 	l.widen(limits)
 	return limits
+}
+
+// spare leaves out columns that can be spared, as many as it must.
+func (l *Listing) spare(limits []int) {
+	for l.total(limits) > l.o.Width {
+		least := left
+		for i, c := range l.columns {
+			if c.Spare && limits[i] != left && (least < 0 || c.Rank < l.columns[least].Rank) {
+				least = i
+			}
+		}
+		if least < 0 {
+			return
+		}
+		limits[least] = left
+	}
 }
 
 // shrink makes one column narrower, or leaves it out; false if all is as narrow as can be.

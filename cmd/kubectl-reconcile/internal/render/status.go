@@ -35,17 +35,16 @@ type StatusOptions struct {
 	Wide bool
 	// Short shows short names.
 	Short bool
+	// Times shows when each row was written.
+	Times bool
+	// Drifted says that what tells of drift matters: without it, that goes first on a narrow terminal.
+	Drifted bool
 }
 
 // StatusTable writes a row an object, in the order given; nothing without rows. Where the terminal has no room for all of
 // it, names are short.
 func StatusTable(w io.Writer, rows []StatusRow, o StatusOptions) error {
-	listing, cells := NewStatusListing(o), StatusCells(rows, o)
-	if !listing.Fits(cells) {
-		o.Short = true
-		cells = StatusCells(rows, o)
-	}
-	return listing.Write(w, cells)
+	return (&StatusPicture{}).Write(w, rows, o)
 }
 
 // NewStatusListing is the empty table of `status`, for rows that come by and by.
@@ -53,6 +52,9 @@ func NewStatusListing(o StatusOptions) *Listing { return NewListing(o.columns(),
 
 func (o StatusOptions) columns() []Column {
 	var out []Column
+	if o.Times {
+		out = append(out, Column{Title: "TIME"})
+	}
 	if o.Namespaces {
 		out = append(out, Column{Title: "NAMESPACE", Rank: 10})
 	}
@@ -62,7 +64,8 @@ func (o StatusOptions) columns() []Column {
 	}
 	out = append(out,
 		Column{Title: "REASON", Free: true, Rank: 9},
-		Column{Title: "GEN", Rank: 2}, Column{Title: "OBSERVED", Rank: 1}, Column{Title: "DRIFT", Rank: 7},
+		Column{Title: "GEN", Rank: 2, Spare: !o.Drifted}, Column{Title: "OBSERVED", Rank: 1, Spare: !o.Drifted},
+		Column{Title: "DRIFT", Rank: 7, Spare: !o.Drifted},
 		Column{Title: "CONDITIONS", Free: true, Rank: 5},
 		Column{Title: "SINCE", Rank: 6}, Column{Title: "AGE", Rank: 3})
 	if o.Wide {
@@ -82,12 +85,14 @@ func StatusCells(rows []StatusRow, o StatusOptions) [][]Cell {
 }
 
 func (r *StatusRow) cells(o StatusOptions) []Cell {
-	tone := StatusTone(r.Status)
-	word := r.Status.Status
 	if r.Gone {
-		tone, word = ToneDim, "Deleted"
+		return r.asGone().cells(o)
 	}
+	tone := StatusTone(r.Status)
 	var out []Cell
+	if o.Times {
+		out = append(out, toned(r.Now.Format(time.TimeOnly), ToneDim))
+	}
 	if o.Namespaces {
 		out = append(out, Cell{Text: dash(r.Namespace)})
 	}
@@ -95,7 +100,7 @@ func (r *StatusRow) cells(o StatusOptions) []Cell {
 	if o.Short {
 		name = r.Short
 	}
-	out = append(out, Cell{Text: name}, toned(word, tone))
+	out = append(out, Cell{Text: name}, toned(r.Status.Status, tone))
 	if o.Wide {
 		out = append(out, Cell{Text: dash(r.Ready)})
 	}
@@ -111,12 +116,22 @@ func (r *StatusRow) cells(o StatusOptions) []Cell {
 	return out
 }
 
+// asGone is the row of an object that is there no more: nothing that it said of itself holds any longer.
+func (r *StatusRow) asGone() *StatusRow {
+	gone := *r
+	gone.Gone, gone.Report = false, inspect.Report{Status: inspect.Status{Status: deleted}}
+	return &gone
+}
+
+// deleted stands in the place of a status.
+const deleted = "Deleted"
+
 // StatusTone is how much a status asks to be looked at.
 func StatusTone(s inspect.Status) Tone {
 	switch s.Status {
 	case inspect.Current:
 		return TonePlain
-	case inspect.Suspended:
+	case inspect.Suspended, deleted:
 		return ToneDim
 	case inspect.InProgress, inspect.Terminating:
 		return ToneChange
@@ -178,7 +193,7 @@ func (r *StatusRow) conditionDrift() Cell {
 	if len(behind) == 1 {
 		return toned(fmt.Sprintf("%s %d behind", behind[0].Type, r.Drift.Generation-*behind[0].Generation), ToneChange)
 	}
-	return toned(fmt.Sprintf("%d conditions", len(behind)), ToneChange)
+	return toned(fmt.Sprintf("%d conditions behind", len(behind)), ToneChange)
 }
 
 // isBehind says whether the condition itself tells an older generation; the drift of the object has a column.

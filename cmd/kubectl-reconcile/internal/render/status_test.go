@@ -82,7 +82,7 @@ func TestStatusDrift(t *testing.T) {
 		{inspect.Drift{State: inspect.NotReported}, nil, "-", "without generations nothing can be behind"},
 		{inspect.Drift{Generation: 1, Observed: new(int64(3)), State: inspect.Ahead}, nil, "2 ahead", "odd, and said"},
 		{inspect.Drift{Generation: 3, Observed: new(int64(3)), State: inspect.InSync}, []inspect.Condition{behind}, "Ready 2 behind", "a condition alone is behind"},
-		{inspect.Drift{Generation: 3, State: inspect.NotReported}, []inspect.Condition{behind, behind}, "2 conditions", "several are"},
+		{inspect.Drift{Generation: 3, State: inspect.NotReported}, []inspect.Condition{behind, behind}, "2 conditions behind", "several are"},
 	} {
 		row := StatusRow{Report: inspect.Report{Drift: tt.drift, Conditions: tt.conditions}}
 		if got := row.drift().Text; got != tt.want {
@@ -128,11 +128,11 @@ func TestStatusTone(t *testing.T) {
 func TestConditions(t *testing.T) {
 	bare := StatusRow{Name: "pod/x", Now: statusNow(), Report: inspect.Report{Status: inspect.Status{Status: inspect.Current}}}
 	for _, tt := range []struct {
-		o      ListingOptions
+		o      StatusOptions
 		want   string
 		reason string
 	}{
-		{ListingOptions{}, `
+		{StatusOptions{Namespaces: true}, `
 shop deployment.apps/web   InProgress   2 of 3 updated pods available   generation 4, observed 3 (1 behind)
   TYPE          STATUS   REASON                       SINCE   OBSERVED
   Available     False    MinimumReplicasUnavailable   12m     -
@@ -142,10 +142,10 @@ shop deployment.apps/web   InProgress   2 of 3 updated pods available   generati
 pod/x   Current
   no conditions
 `, "each condition in full; objects apart"},
-		{ListingOptions{Width: 50, NoHeader: true}, `
-shop deployment.apps/web   InProgress   2 of 3
-      updated pods available   generation 4,
-      observed 3 (1 behind)
+		{StatusOptions{ListingOptions: ListingOptions{Width: 50, NoHeader: true}}, `
+deployment.apps/web   InProgress   2 of 3 updated
+      pods available   generation 4, observed 3 (1
+      behind)
   Available    False  MinimumReplicasUnavailable
       not enough⏎ of them
   Progressing  True   ReplicaSetUpdated

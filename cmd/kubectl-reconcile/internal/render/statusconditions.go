@@ -17,37 +17,57 @@ const (
 )
 
 // Conditions writes each object with every condition in full, bad ones first. Messages are broken at the terminal's width.
-func Conditions(w io.Writer, rows []StatusRow, o ListingOptions) error {
+// The columns of all are aligned with each other.
+func Conditions(w io.Writer, rows []StatusRow, o StatusOptions) error {
 	out := bufio.NewWriterSize(w, 1<<16)
+	widths := conditionWidths(rows, o.ListingOptions)
 	for i := range rows {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		if err := rows[i].writeConditions(out, o); err != nil {
+		fmt.Fprintln(out, Wrap(rows[i].heading(o), o.Width, messageIndent))
+		if err := rows[i].writeConditions(out, widths, o.ListingOptions); err != nil {
 			return err
 		}
 	}
 	return out.Flush()
 }
 
-func (r *StatusRow) writeConditions(w io.Writer, o ListingOptions) error {
-	fmt.Fprintln(w, Wrap(r.heading(o.Palette), o.Width, messageIndent))
+// conditionWidths are how wide the columns must be for the conditions of all objects.
+func conditionWidths(rows []StatusRow, o ListingOptions) []int {
+	all := NewListing(conditionColumns(), o)
+	for i := range rows {
+		all.texts(rows[i].allConditions())
+	}
+	return all.widths
+}
+
+func conditionColumns() []Column {
+	return []Column{
+		{Title: "TYPE"}, {Title: "STATUS"}, {Title: "REASON", Free: true}, {Title: "SINCE", Rank: 2}, {Title: "OBSERVED", Rank: 1},
+	}
+}
+
+func (r *StatusRow) allConditions() [][]Cell {
+	out := make([][]Cell, len(r.Conditions))
+	for i, c := range r.Conditions {
+		out[i] = r.conditionCells(c)
+	}
+	return out
+}
+
+func (r *StatusRow) writeConditions(w io.Writer, widths []int, o ListingOptions) error {
 	if len(r.Conditions) == 0 {
 		fmt.Fprintln(w, conditionIndent+o.Palette.Dim("no conditions"))
 		return nil
 	}
 	var table bytes.Buffer
-	columns := []Column{
-		{Title: "TYPE"}, {Title: "STATUS"}, {Title: "REASON", Free: true}, {Title: "SINCE", Rank: 2}, {Title: "OBSERVED", Rank: 1},
-	}
-	cells := make([][]Cell, len(r.Conditions))
-	for i, c := range r.Conditions {
-		cells[i] = r.conditionCells(c)
-	}
 	if o.Width > 0 {
 		o.Width = max(1, o.Width-len(conditionIndent))
 	}
-	if err := NewListing(columns, o).Write(&table, cells); err != nil {
+	listing := NewListing(conditionColumns(), o)
+	copy(listing.widths, widths)
+	if err := listing.Write(&table, r.allConditions()); err != nil {
 		return err
 	}
 	lines := strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n")
@@ -64,10 +84,10 @@ func (r *StatusRow) writeConditions(w io.Writer, o ListingOptions) error {
 	return nil
 }
 
-// heading names the object and what is to be said about it as a whole.
-func (r *StatusRow) heading(p Palette) string {
-	name := Escape(r.Name)
-	if r.Namespace != "" {
+// heading names the object, with its namespace if there are several, and what is to be said about it as a whole.
+func (r *StatusRow) heading(o StatusOptions) string {
+	p, name := o.Palette, Escape(r.Name)
+	if o.Namespaces && r.Namespace != "" {
 		name = Escape(r.Namespace) + " " + name
 	}
 	parts := []string{p.Strong(name), p.Paint(StatusTone(r.Status), Escape(r.Status.Status))}
