@@ -86,7 +86,7 @@ func (r *treeReader) ofKind(ctx context.Context, graph *ownertree.Graph, t targe
 	case len(missing) == 0:
 		return nil
 	case missing[0].Reason == cluster.ReasonForbidden:
-		return forbiddenError([]target{t}, r.targets.all)
+		return r.connection.forbiddenError([]target{t}, r.targets.all)
 	}
 	return fmt.Errorf("listing %s%s: %s", t.Kind.GroupResource(), t.where(r.targets.all), missing[0].Message)
 }
@@ -122,7 +122,7 @@ func (r *treeReader) one(ctx context.Context, graph *ownertree.Graph, t target) 
 	case apierrors.IsNotFound(err):
 		return nil, r.notFound(ctx, t)
 	case apierrors.IsForbidden(err):
-		return nil, forbiddenError([]target{t}, false)
+		return nil, r.connection.forbiddenError([]target{t}, false)
 	}
 	return nil, r.connection.explainReading(t, err)
 }
@@ -137,9 +137,8 @@ func (t *tree) nothing(ctx context.Context) error {
 	switch {
 	case len(t.graph.Nodes()) > 0 || len(missing) == 0 || len(t.sought) > 0:
 	case missing[0].Reason == cluster.ReasonForbidden:
-		return withHint(fmt.Errorf("no permission to list anything %s", where),
-			"`kubectl auth can-i --list` shows what is permitted")
-	default:
+		return withHint(fmt.Errorf("no permission to list anything %s", where), t.connection.permitted())
+	case slices.ContainsFunc(missing, func(i cluster.Incomplete) bool { return i.Resource != "" }):
 		return fmt.Errorf("listing anything %s: %s", where, missing[0].Message)
 	}
 	if everywhere {

@@ -32,15 +32,17 @@ func (r *treeReader) showPreview(ctx context.Context) error {
 		return r.connection.explain(err)
 	}
 	p := graph.DeletePreview(asked, r.preview)
-	return errors.Join(r.printPreview(newPreview(&p, asked)), missing)
+	shown := newPreview(&p, asked)
+	shown.expand = r.expand
+	return errors.Join(r.printPreview(shown), missing)
 }
 
 // preview is what deleting objects would do.
 type preview struct {
 	*ownertree.Preview
 	asked []*ownertree.Node
-	// namespaces says that objects must be told apart by namespace.
-	namespaces bool
+	// namespaces says that objects must be told apart by namespace, expand that all are named.
+	namespaces, expand bool
 }
 
 func newPreview(p *ownertree.Preview, asked []*ownertree.Node) *preview {
@@ -123,7 +125,7 @@ func (p *preview) lines(palette render.Palette) []string {
 func first[T any](all []T) []T { return all[:min(len(all), mostOfASort)] }
 
 // fewOfAKind is how many objects of a kind are named.
-const fewOfAKind = 3
+const fewOfAKind = 10
 
 // counts lists objects by kind, with their names where they are few: "Deployment web, ReplicaSet (11)".
 func (p *preview) counts(nodes []*ownertree.Node) string {
@@ -140,7 +142,7 @@ func (p *preview) counts(nodes []*ownertree.Node) string {
 	slices.SortStableFunc(kinds, func(a, b string) int { return p.rank(a) - p.rank(b) })
 	var out []string
 	for _, kind := range kinds {
-		if len(names[kind]) > fewOfAKind {
+		if len(names[kind]) > fewOfAKind && !p.expand {
 			out = append(out, fmt.Sprintf("%s (%d)", kind, len(names[kind])))
 		} else {
 			out = append(out, kind+" "+strings.Join(shortened(names[kind]), ", "))

@@ -130,6 +130,9 @@ func (r *treeReader) layOut(ctx context.Context, graph *ownertree.Graph, known *
 	if err := t.grow(ctx, asked, known); err != nil {
 		return nil, r.connection.explain(err)
 	}
+	if len(t.branches) == 0 && known != nil && known.facts != nil {
+		return nil, missing // it was there, and is on the screen still
+	}
 	if len(t.branches) == 0 {
 		return nil, errors.Join(missing, t.nothing(ctx))
 	}

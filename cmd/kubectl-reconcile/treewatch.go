@@ -69,7 +69,7 @@ func (w *treeWatch) changed(ctx context.Context, g *ownertree.Graph, touched own
 	case t == nil && w.last == nil:
 		return err
 	case t == nil: // all that was asked for has gone, and may come again
-		t = &tree{treeReader: w.treeReader, graph: g, gone: true}
+		t = &tree{treeReader: w.treeReader, graph: g, facts: factsByUID{}, gone: true}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
