@@ -75,19 +75,28 @@ func (c *connection) explain(err error) error {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	case errors.As(err, &unknown):
-		return withHint(fmt.Errorf("no kind %q is served by %s", unknown.Name, c.config.Host),
-			suggestion(unknown.Name, unknown.Known, "`kubectl api-resources` lists them all"+unknownGroups(unknown.Incomplete)))
+		return withHint(fmt.Errorf("no kind %q is served by %s", unknown.Name, c.config.Host), unknownKindHint(unknown))
 	case apierrors.IsUnauthorized(err):
 		const text = "the credentials%s are not accepted by %s: they have expired, or there are none"
 		return withHint(fmt.Errorf(text, c.ofUser(), c.place()),
 			"log in again; `kubectl config view --minify` shows what is sent, `kubectl auth whoami` who that is")
 	case apierrors.IsForbidden(err):
-		return withHint(err, "`kubectl auth can-i --list` shows what is permitted")
+		return withHint(err, c.permitted())
 	}
 	if cause, hint := c.unreachable(err); cause != "" {
 		return withHint(fmt.Errorf("reaching %s: %s", c.place(), cause), hint)
 	}
 	return err
+}
+
+// unknownKindHint offers kinds of a near name. Who gives a name that is near to none may have left out the type.
+func unknownKindHint(unknown *cluster.UnknownKindError) string {
+	more := "`kubectl api-resources` lists them all" + unknownGroups(unknown.Incomplete)
+	nearest := suggest(unknown.Name, unknown.Known)
+	if len(nearest) == 0 {
+		return "an object is named by TYPE/NAME, for example deploy/web; " + more
+	}
+	return didYouMean(nearest, more)
 }
 
 // unknownGroups adds to a hint that the kind may be one of a group that nothing is known of.

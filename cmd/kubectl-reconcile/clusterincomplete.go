@@ -26,8 +26,23 @@ func (t target) where(all bool) string {
 	return ""
 }
 
+// permitted is advice on how to see what may be read, as the same user in the same namespace.
+func (c *connection) permitted() string {
+	command := "kubectl auth can-i --list"
+	if c.enforced {
+		command += " -n " + c.namespace
+	}
+	if as := c.config.Impersonate; as.UserName != "" {
+		command += " --as " + shellQuoted(as.UserName)
+		for _, group := range as.Groups {
+			command += " --as-group " + shellQuoted(group)
+		}
+	}
+	return "`" + command + "` shows what is permitted"
+}
+
 // forbiddenError says in one sentence what may not be read. The targets are sorted and not none.
-func forbiddenError(targets []target, all bool) error {
+func (c *connection) forbiddenError(targets []target, all bool) error {
 	verb := "list"
 	var names []string
 	where := ""
@@ -38,7 +53,7 @@ func forbiddenError(targets []target, all bool) error {
 			verb = "get"
 		}
 	}
-	hint := "`kubectl auth can-i --list` shows what is permitted"
+	hint := c.permitted()
 	if all {
 		hint += "; a single namespace, by -n, may be"
 	}

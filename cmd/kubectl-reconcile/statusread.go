@@ -178,7 +178,7 @@ func (r *statusReader) explainFailures(ctx context.Context, failures []failure) 
 		}
 	}
 	if len(forbidden) > 0 {
-		errs = append(errs, forbiddenError(forbidden, r.targets.all))
+		errs = append(errs, r.connection.forbiddenError(forbidden, r.targets.all))
 	}
 	return errors.Join(errs...)
 }

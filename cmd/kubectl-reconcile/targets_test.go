@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -120,14 +122,32 @@ func TestForbiddenError(t *testing.T) {
 	for _, tt := range []struct {
 		target target
 		all    bool
+		c      connection
 		want   string
+		hint   string
 	}{
-		{newTarget(kind, "shop", ""), false, `no permission to list pods in namespace "shop"`},
-		{newTarget(kind, "", ""), true, `no permission to list pods in all namespaces`},
-		{newTarget(kind, "shop", "x"), false, `no permission to get pods in namespace "shop"`},
+		{newTarget(kind, "shop", ""), false, connection{namespace: "shop"},
+			`no permission to list pods in namespace "shop"`, "`kubectl auth can-i --list` shows what is permitted"},
+		{newTarget(kind, "", ""), true, connection{},
+			`no permission to list pods in all namespaces`, "`kubectl auth can-i --list` shows what is permitted; a single namespace, by -n, may be"},
+		{newTarget(kind, "shop", "x"), false, connection{namespace: "shop", enforced: true},
+			`no permission to get pods in namespace "shop"`, "`kubectl auth can-i --list -n shop` shows what is permitted"},
 	} {
-		if got := forbiddenError([]target{tt.target}, tt.all).Error(); got != tt.want {
+		tt.c.config = &rest.Config{}
+		err := tt.c.forbiddenError([]target{tt.target}, tt.all)
+		if got := err.Error(); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
+		if hint := (*hintError)(nil); !errors.As(err, &hint) || hint.hint != tt.hint {
+			t.Errorf("the hint of %v is not %q", err, tt.hint)
+		}
+	}
+}
+
+func TestPermittedAsTheSameUser(t *testing.T) {
+	c := connection{config: &rest.Config{Impersonate: rest.ImpersonationConfig{UserName: "jane", Groups: []string{"dev", "two words"}}}}
+	want := "`kubectl auth can-i --list --as jane --as-group dev --as-group 'two words'` shows what is permitted"
+	if got := c.permitted(); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

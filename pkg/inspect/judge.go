@@ -160,7 +160,7 @@ func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 			if last == nil || c.Since.Before(last) {
 				last = c.Since
 			}
-		case last == nil && c.sumsUp():
+		case last == nil && (c.sumsUp() || c.isResult() && c.Status == "True"):
 			last = c.Since
 		}
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 )
 
 // Kinds are the kinds that a server served when it was asked. Nothing changes them, so they may be used concurrently.
@@ -108,7 +110,7 @@ func newKinds(
 ) *Kinds {
 	k := &Kinds{}
 	for gv, err := range failed {
-		k.incomplete = append(k.incomplete, Incomplete{Group: gv.Group, Version: gv.Version, Reason: ReasonDiscovery, Message: err.Error()})
+		k.incomplete = append(k.incomplete, Incomplete{Group: gv.Group, Version: gv.Version, Reason: ReasonDiscovery, Message: discoveryFailure(err)})
 	}
 	k.incomplete = SortIncomplete(k.incomplete)
 	groups = slices.Clone(groups)
@@ -179,4 +181,13 @@ func kindsOf(gv schema.GroupVersion, resources []metav1.APIResource) []Kind {
 		})
 	}
 	return out
+}
+
+// discoveryFailure says why nothing is known of a group. What client-go calls stale is an aggregated API whose server gave
+// the API server no answer.
+func discoveryFailure(err error) string {
+	if stale := (discovery.StaleGroupVersionError{}); errors.As(err, &stale) {
+		return "its API server does not answer"
+	}
+	return err.Error()
 }
