@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
@@ -129,6 +130,9 @@ type treeOptions struct {
 }
 
 func (f *treeFlags) toOptions(streams genericiooptions.IOStreams, args []string) (*treeOptions, error) {
+	if f.preview != "" && len(args) > 0 && slices.Contains(previewPolicies, args[0]) {
+		return nil, withHint(fmt.Errorf("%q is taken for a TYPE", args[0]), "a policy comes after an equals sign: --delete-preview="+args[0])
+	}
 	named, err := f.targets.parse(args)
 	if err != nil {
 		return nil, err
@@ -222,5 +226,20 @@ func (o *treeOptions) run(ctx context.Context) error {
 	if t == nil {
 		return err
 	}
-	return errors.Join(t.print(), err)
+	err = errors.Join(t.print(), err)
+	hint(o.streams.ErrOut, r.contentsHint())
+	return err
+}
+
+// contentsHint tells who looks at a namespace how to see what is in it, which it does not own.
+func (r *treeReader) contentsHint() string {
+	if r.output != "" && r.output != "wide" {
+		return ""
+	}
+	for _, t := range r.sought {
+		if t.Name != "" && t.Kind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+			return fmt.Sprintf("`%s tree -n %s` shows what is in it", r.connection.program, t.Name)
+		}
+	}
+	return ""
 }

@@ -78,19 +78,41 @@ func each(all []*limb) []*limb {
 
 // sort makes the lines of one sort, of which only the first are shown.
 func (m noteMaker) sort(name string, tone render.Tone, all []*limb, lines func(*limb) []string) []string {
-	var out []string
-	more := 0
+	var texts []string
 	for _, l := range all {
-		for _, text := range lines(l) {
-			if len(out) == mostOfASort {
-				more++
-				continue
-			}
-			out = append(out, m.line(tone, name+": "+text))
-		}
+		texts = append(texts, lines(l)...)
 	}
-	if more > 0 {
+	texts = together(texts)
+	var out []string
+	for _, text := range texts[:min(len(texts), mostOfASort)] {
+		out = append(out, m.line(tone, name+": "+text))
+	}
+	if more := len(texts) - mostOfASort; more > 0 {
 		out = append(out, m.line(tone, fmt.Sprintf("%s: and %d more; -o json has all", name, more)))
+	}
+	return out
+}
+
+// together joins lines that say the same of several objects: "Pod/a: gone" and "Pod/b: gone" are "Pod/a, Pod/b: gone".
+func together(lines []string) []string {
+	objects := map[string][]string{}
+	var order []string
+	for _, line := range lines {
+		object, text, _ := strings.Cut(line, ": ")
+		if text == "" {
+			object, text = "", object
+		}
+		if _, known := objects[text]; !known {
+			order = append(order, text)
+		}
+		objects[text] = appendNew(objects[text], object)
+	}
+	out := make([]string, 0, len(order))
+	for _, text := range order {
+		if about := objects[text]; about[0] != "" {
+			text = enumerate(about) + ": " + text
+		}
+		out = append(out, text)
 	}
 	return out
 }

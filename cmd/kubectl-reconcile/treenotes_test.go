@@ -138,3 +138,19 @@ func TestHoldText(t *testing.T) {
 		}
 	}
 }
+
+func TestTogether(t *testing.T) {
+	for _, tt := range []struct {
+		in, want []string
+		reason   string
+	}{
+		{nil, []string{}, "nothing to say"},
+		{[]string{"Pod/a: gone", "Pod/b: gone", "Pod/c: kept"}, []string{"Pod/a, Pod/b: gone", "Pod/c: kept"}, "the same of two is said once"},
+		{[]string{"Pod/a: owner X: gone", "Pod/b: owner X: gone"}, []string{"Pod/a, Pod/b: owner X: gone"}, "the object ends at the first colon"},
+		{[]string{"Pod/a has drifted", "Pod/b has drifted"}, []string{"Pod/a has drifted", "Pod/b has drifted"}, "sentences stay as they are"},
+	} {
+		if diff := cmp.Diff(tt.want, together(tt.in)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}

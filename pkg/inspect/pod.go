@@ -93,7 +93,7 @@ func (c Container) inTrouble() bool {
 func (c Container) trouble(others bool) string {
 	name := ""
 	if others {
-		name = c.Name
+		name = "container " + c.Name
 	}
 	if c.Type == InitContainer {
 		name = "init container " + c.Name

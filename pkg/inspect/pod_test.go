@@ -36,7 +36,7 @@ func TestPod(t *testing.T) {
 			`{apiVersion: v1, kind: Pod, spec: {nodeName: node-1, containers: [{name: web}, {name: log}]}, status: {phase: Running,
 			  containerStatuses: [{name: web, restartCount: 1, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 137, reason: OOMKilled}}},
 			    {name: log, ready: true, state: {running: {}}}]}}`,
-			Failed, "CrashLoopBackOff: web, OOMKilled, restarted once", "1/2",
+			Failed, "CrashLoopBackOff: container web, OOMKilled, restarted once", "1/2",
 		},
 		{
 			"between two starts the container is terminated, and not waiting",

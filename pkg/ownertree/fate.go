@@ -166,7 +166,7 @@ func unknownWhy(o *Owner) string {
 
 func stuckWhy(o *Owner) string {
 	if o.Impossible {
-		return fmt.Sprintf("its owner %s %s is in a namespace, and it is not", o.Kind, o.Name)
+		return fmt.Sprintf("its owner %s %s is in a namespace, so the garbage collector never deletes it", o.Kind, o.Name)
 	}
 	return fmt.Sprintf("the garbage collector does not find the kind %s of %s, and tries again until it does", o.Kind, o.APIVersion)
 }

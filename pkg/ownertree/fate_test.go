@@ -21,7 +21,7 @@ func TestFate(t *testing.T) {
 		{[]string{"B n/o <- Lost/x"}, FateUnknown, "discovery failed", "the owner's kind is not known"},
 		{[]string{"B n/o <- Lost/x A/a", "A n/a"}, Kept, "Lost x exists", "another owner is there, whatever becomes of the first"},
 		{[]string{"B n/o <- Nothing/x"}, NeverCollected, "does not find the kind Nothing of v1", "no such kind"},
-		{[]string{"C o <- A/a", "A n/a"}, NeverCollected, "is in a namespace, and it is not", "upside down"},
+		{[]string{"C o <- A/a", "A n/a"}, NeverCollected, "so the garbage collector never deletes it", "upside down"},
 		{[]string{"E n/o <- A/gone"}, NeverCollected, "does not watch e", "a kind that cannot be deleted or watched"},
 		{[]string{"B n/o <- A/a", "A n/a deleting finalizer=x"}, DeletedWithOwner, "it goes when its owner A a has gone", "its owner goes when its finalizer does"},
 		{
