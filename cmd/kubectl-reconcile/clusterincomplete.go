@@ -114,6 +114,17 @@ func describeIncomplete(all []cluster.Incomplete) []string {
 	return out
 }
 
+// incompleteNews is what to say when other lines tell what is incomplete than before; nothing if they are the same.
+func incompleteNews(before, now []string) []string {
+	switch {
+	case slices.Equal(before, now):
+		return nil
+	case len(now) == 0:
+		return []string{"complete: all can be read again"}
+	}
+	return now
+}
+
 func incompleteText(reason string) string {
 	switch reason {
 	case cluster.ReasonForbidden:

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 // appendChanges writes a row for each object, and then one for each change that shows.
@@ -26,23 +27,37 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 		return err
 	}
 	f.remark(f.notes(list, list.Incomplete, f.remarks))
+	failing := f.failing()
+	ticker := f.clock.NewTicker(refresh)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-ticker.C():
+			failing = f.remarkFailing(failing)
 		case c := <-changes:
-			before := maps.Clone(f.failures)
 			changed, event := f.take(c)
 			for i := range changed {
 				if err := f.appendChange(changed[i], event); err != nil {
 					return err
 				}
 			}
-			if len(before) != len(f.failures) {
-				f.remark(oneLines(describeIncomplete(f.incomplete(slices.Collect(maps.Values(f.failures))))))
-			}
 		}
 	}
+}
+
+// failing are lines about what cannot be read at the time.
+func (f *statusFollower) failing() []string {
+	return oneLines(describeIncomplete(cluster.SortIncomplete(f.incomplete(slices.Collect(maps.Values(f.failures))))))
+}
+
+// remarkFailing says what cannot be read if that is not as it was before, and returns it. It is asked now and then, for a
+// server that goes away takes many targets with it.
+func (f *statusFollower) remarkFailing(before []string) []string {
+	lines := f.failing()
+	f.remark(incompleteNews(before, lines))
+	return lines
 }
 
 // appendChange writes a row if it says something else than the last of the object: also a last one when it is no longer

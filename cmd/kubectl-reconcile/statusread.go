@@ -154,10 +154,7 @@ func (r *statusReader) incomplete(failures []failure) []cluster.Incomplete {
 		if f.target.Name != "" && apierrors.IsNotFound(f.err) {
 			continue
 		}
-		out = append(out, cluster.Incomplete{
-			Group: f.target.Kind.Group, Version: f.target.Kind.Version, Resource: f.target.Kind.Resource,
-			Namespace: f.target.Namespace, Reason: cluster.Reason(f.err), Message: f.err.Error(),
-		})
+		out = append(out, f.target.Target.Incomplete(f.err))
 	}
 	return out
 }

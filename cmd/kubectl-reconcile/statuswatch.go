@@ -20,7 +20,7 @@ import (
 // statusChange is what a watch tells: everything of a target afresh, or one object.
 type statusChange struct {
 	target  target
-	event   watch.EventType // Added, Modified or Deleted; empty: items are all that there are
+	event   watch.EventType // Added, Modified or Deleted; Bookmark: the target is watched; empty: items are all that there are
 	items   []statusItem
 	failure error // the target cannot be read for the time being
 }
@@ -171,6 +171,9 @@ func (f *statusFollower) take(c statusChange) ([]statusItem, watch.EventType) {
 		return nil, ""
 	}
 	delete(f.failures, targetKey)
+	if c.event == watch.Bookmark {
+		return nil, ""
+	}
 	if c.event != "" {
 		return f.takeOne(c)
 	}

@@ -99,7 +99,15 @@ func (w *statusWatcher) resource(t target) dynamic.ResourceInterface {
 func (w *statusWatcher) events(ctx context.Context, t target, version string) error {
 	open := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		options.LabelSelector, options.FieldSelector = w.targets.labels, t.fieldSelector(w.targets.fields)
-		return w.resource(t).Watch(ctx, options)
+		watching, err := w.resource(t).Watch(ctx, options)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil: // it is tried again without a word
+			w.tell(ctx, statusChange{target: t, failure: err})
+		default:
+			w.tell(ctx, statusChange{target: t, event: watch.Bookmark})
+		}
+		return watching, err
 	}
 	source := &cache.ListWatch{WatchFuncWithContext: open}
 	watcher, err := toolswatch.NewRetryWatcherWithContext(ctx, version, source)

@@ -144,6 +144,23 @@ func TestForbiddenError(t *testing.T) {
 	}
 }
 
+func TestIncompleteNews(t *testing.T) {
+	a, b := []string{"incomplete: a"}, []string{"incomplete: b"}
+	for _, tt := range []struct {
+		before, now, want []string
+		reason            string
+	}{
+		{a, a, nil, "nothing new"},
+		{nil, a, a, "something fails"},
+		{a, b, b, "something else fails"},
+		{a, nil, []string{"complete: all can be read again"}, "nothing fails any more"},
+	} {
+		if diff := cmp.Diff(tt.want, incompleteNews(tt.before, tt.now)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}
+
 func TestPermittedAsTheSameUser(t *testing.T) {
 	c := connection{config: &rest.Config{Impersonate: rest.ImpersonationConfig{UserName: "jane", Groups: []string{"dev", "two words"}}}}
 	want := "`kubectl auth can-i --list --as jane --as-group dev --as-group 'two words'` shows what is permitted"

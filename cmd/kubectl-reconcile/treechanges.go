@@ -15,6 +15,9 @@ import (
 type changeLines struct {
 	// last are the objects of the tree before; nil before the first.
 	last map[string]objectState
+	// tree is the last, failing the lines that were last written about what of a tree is incomplete.
+	tree    *tree
+	failing []string
 }
 
 // objectState is what is told of an object, and what it is called.
@@ -29,8 +32,9 @@ func (d *changeLines) show(t *tree, limbs []*limb) error {
 		now[uid] = objectState{t.noteMaker().label(l.Node), l.facts.Ready, l.status(), l.facts.Reason, generation}
 		order = append(order, uid)
 	}
-	defer func() { d.last = now }()
+	defer func() { d.last, d.tree = now, t }()
 	if d.last == nil {
+		d.failing = describeIncomplete(t.incomplete)
 		return t.print()
 	}
 	return d.lines(t, order, now)
@@ -61,7 +65,21 @@ func (d *changeLines) lines(t *tree, order []string, now map[string]objectState)
 	return err
 }
 
-func (d *changeLines) tick() error { return nil }
+// tick says what cannot be read if that has changed. It is not said at once, for a server that goes away takes all kinds
+// with it, one after the other.
+func (d *changeLines) tick() error {
+	if d.tree == nil {
+		return nil
+	}
+	lines := describeIncomplete(d.tree.incomplete)
+	for _, line := range incompleteNews(d.failing, lines) {
+		if _, err := fmt.Fprintln(d.tree.streams.ErrOut, oneLine(line)); err != nil {
+			return err
+		}
+	}
+	d.failing = lines
+	return nil
+}
 
 func (d *changeLines) Close() error { return nil }
 

@@ -150,13 +150,18 @@ func (w *watched) snapshot() (*Graph, Touched) {
 
 // heard notes that there is something to tell of the object, or without a uid of all of the target. The caller holds mu.
 func (w *watched) heard(key targetKey, uid types.UID) {
+	w.touched[uid] = true
+	w.tell(key)
+}
+
+// tell notes that there is something to tell of the target. The caller holds mu.
+func (w *watched) tell(key targetKey) {
 	if !w.heardOf[key] {
 		w.heardOf[key] = true
 		if w.missing--; w.missing == 0 {
 			close(w.ready)
 		}
 	}
-	w.touched[uid] = true
 	select {
 	case w.signal <- struct{}{}:
 	default: // one is enough
@@ -208,7 +213,7 @@ func (w *watched) Failed(target cluster.Target, why cluster.Incomplete) {
 		return
 	}
 	w.failed[key] = why
-	w.heard(key, "")
+	w.tell(key) // its objects are as they were
 }
 
 func (w *watched) key(target cluster.Target) targetKey {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/url"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,12 +15,21 @@ var (
 	errUnreadable = errors.New("unreadable answer")
 )
 
-// incomplete says that target could not be read because of err.
-func (t Target) incomplete(err error) Incomplete {
+// Incomplete says that the target could not be read because of err, which is not nil.
+func (t Target) Incomplete(err error) Incomplete {
 	return Incomplete{
 		Group: t.Kind.Group, Version: t.Kind.Version, Resource: t.Kind.Resource, Namespace: t.Namespace,
-		Reason: Reason(err), Message: err.Error(),
+		Reason: Reason(err), Message: message(err),
 	}
+}
+
+// message is the error without the address that was asked for, which what is incomplete tells already: so that many kinds
+// can be told to have failed alike.
+func message(err error) string {
+	if request := (*url.Error)(nil); errors.As(err, &request) {
+		return request.Err.Error()
+	}
+	return err.Error()
 }
 
 // Reason is the word for an error of a Reader, as in Incomplete.Reason; empty for nil.

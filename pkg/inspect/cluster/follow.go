@@ -47,7 +47,7 @@ func (r *Reader) Follow(ctx context.Context, target Target, f Follower) {
 			at, pause = "", r.pause
 		default:
 			at = next
-			f.Failed(target, target.incomplete(err))
+			f.Failed(target, target.Incomplete(err))
 		}
 		if !wait(ctx, pause) {
 			return

@@ -66,7 +66,7 @@ func (r *Reader) ListMetadata(
 			if err != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				missing = append(missing, target.incomplete(err))
+				missing = append(missing, target.Incomplete(err))
 			}
 		})
 	}
