@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -28,17 +29,17 @@ func (t target) where(all bool) string {
 
 // permitted is advice on how to see what may be read, as the same user in the same namespace.
 func (c *connection) permitted() string {
-	command := "kubectl auth can-i --list"
+	command := []string{"kubectl auth can-i --list"}
 	if c.enforced {
-		command += " -n " + c.namespace
+		command = append(command, "-n", c.namespace)
 	}
 	if as := c.config.Impersonate; as.UserName != "" {
-		command += " --as " + shellQuoted(as.UserName)
+		command = append(command, "--as", shellQuoted(as.UserName))
 		for _, group := range as.Groups {
-			command += " --as-group " + shellQuoted(group)
+			command = append(command, "--as-group", shellQuoted(group))
 		}
 	}
-	return "`" + command + "` shows what is permitted"
+	return "`" + strings.Join(command, " ") + "` shows what is permitted"
 }
 
 // forbiddenError says in one sentence what may not be read. The targets are sorted and not none.

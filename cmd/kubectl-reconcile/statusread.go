@@ -154,7 +154,7 @@ func (r *statusReader) incomplete(failures []failure) []cluster.Incomplete {
 		if f.target.Name != "" && apierrors.IsNotFound(f.err) {
 			continue
 		}
-		out = append(out, f.target.Target.Incomplete(f.err))
+		out = append(out, f.target.Incomplete(f.err))
 	}
 	return out
 }
