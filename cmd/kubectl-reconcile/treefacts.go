@@ -140,10 +140,7 @@ var goneFacts = &objectFacts{Report: inspect.Report{
 func (r *factsReader) failed(kind *cluster.Kind, namespace string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.incomplete = append(r.incomplete, cluster.Incomplete{
-		Group: kind.Group, Version: kind.Version, Resource: kind.Resource, Namespace: namespace,
-		Reason: cluster.Reason(err), Message: err.Error(),
-	})
+	r.incomplete = append(r.incomplete, cluster.Target{Kind: *kind, Namespace: namespace}.Incomplete(err))
 }
 
 // nodesOf lists the objects of trees, each once, as they are first drawn.

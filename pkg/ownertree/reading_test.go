@@ -16,10 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
@@ -192,10 +190,7 @@ ClusterRole top
 `, func(path string) bool { return !strings.Contains(path, "/namespaces/") }},
 	} {
 		w.asked()
-		g, nodes, err := ownertree.Load(t.Context(), s.reader, kinds, []ownertree.Ref{tt.ref}, ownertree.ScopeOf([]ownertree.Ref{tt.ref}, tt.down))
-		if err != nil {
-			t.Fatal(err)
-		}
+		g, nodes := s.load(kinds, ownertree.ScopeOf([]ownertree.Ref{tt.ref}, tt.down), tt.ref)
 		got := "\n" + lines(g.Tree(nodes, ownertree.TreeOptions{Up: true, Down: tt.down}), "")
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
@@ -204,22 +199,6 @@ ClusterRole top
 			if !tt.requests(path) {
 				t.Errorf("%s: asked for %s", tt.reason, path)
 			}
-		}
-	}
-}
-
-func TestSelect(t *testing.T) {
-	s, _ := wired(t)
-	s.threeHouses()
-	g := s.collect(ownertree.Scope{})
-	widget, _ := s.kindNamed("widget")
-	for selector, want := range map[string]int{"app=n1": 1, "app": 3, "app in (n0,n2)": 2, "!app": 0, "": 3} {
-		parsed, err := labels.Parse(selector)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := g.Select(widget, parsed); len(got) != want {
-			t.Errorf("%q selects %d widgets, want %d", selector, len(got), want)
 		}
 	}
 }
@@ -251,31 +230,6 @@ func TestIncomplete(t *testing.T) {
 		if o := n.Owners[0]; o.Verdict != verdict || (fate == ownertree.Deleted) != (verdict == ownertree.OwnerMissing) {
 			t.Errorf("%s: %s, %q, to be %s; want %s", name, o.Verdict, o.Detail, fate, verdict)
 		}
-	}
-}
-
-func TestLoadFails(t *testing.T) {
-	s, w := wired(t)
-	kinds := s.kinds()
-	kind, _ := s.kindNamed("cm")
-	load := func(ctx context.Context, name string) error {
-		refs := []ownertree.Ref{{Kind: kind, Namespace: "default", Name: name}}
-		_, _, err := ownertree.Load(ctx, s.reader, kinds, refs, ownertree.ScopeOf(refs, true))
-		return err
-	}
-	err := load(t.Context(), "nobody")
-	var ref *ownertree.RefError
-	if !errors.As(err, &ref) || !apierrors.IsNotFound(err) || !strings.HasPrefix(err.Error(), `reading configmap "nobody" in namespace "default": `) {
-		t.Errorf("an object that is not there: %v", err)
-	}
-	w.forbid = "configmaps"
-	if err := load(t.Context(), "nobody"); !apierrors.IsForbidden(err) {
-		t.Errorf("an object that may not be read: %v", err)
-	}
-	ended, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("enough"))
-	if err := load(ended, "nobody"); err == nil || !strings.Contains(err.Error(), "enough") {
-		t.Errorf("the context has ended: %v", err)
 	}
 }
 

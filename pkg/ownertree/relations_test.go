@@ -85,11 +85,8 @@ func manifests(text string) []string {
 
 func (s *sandbox) relate(scope ownertree.Scope, refs ...ownertree.Ref) (*ownertree.Graph, []*ownertree.Node, []ownertree.Relation) {
 	s.Helper()
-	g, nodes, err := ownertree.Load(s.Context(), s.reader, s.kinds(), refs, scope)
-	if err != nil {
-		s.Fatal(err)
-	}
-	relations, missing, err := g.Relate(s.Context(), s.reader, g.Below(nodes))
+	g, nodes := s.load(s.kinds(), scope, refs...)
+	relations, missing, err := g.Relate(s.Context(), s.reader, below(nodes))
 	if err != nil || len(missing) > 0 {
 		s.Fatalf("relating: %v, incomplete: %v", err, missing)
 	}
@@ -258,11 +255,8 @@ func TestRelateIncomplete(t *testing.T) {
 	}
 	s.reader = reader
 	refs := []ownertree.Ref{s.ref("deployment", "web")}
-	g, nodes, err := ownertree.Load(t.Context(), reader, s.kinds(), refs, ownertree.ScopeOf(refs, true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	relations, incomplete, err := g.Relate(t.Context(), reader, g.Below(nodes))
+	g, nodes := s.load(s.kinds(), ownertree.ScopeOf(refs, true), refs...)
+	relations, incomplete, err := g.Relate(t.Context(), reader, below(nodes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,10 +410,8 @@ func TestRelateWithinANamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, nodes, err := ownertree.Load(t.Context(), reader, s.kinds(), []ownertree.Ref{s.ref("serviceaccount", "web")}, ownertree.Scope{Nothing: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.reader = reader
+	g, nodes := s.load(s.kinds(), ownertree.Scope{Nothing: true}, s.ref("serviceaccount", "web"))
 	relations, incomplete, err := g.Relate(t.Context(), reader, nodes)
 	if err != nil {
 		t.Fatal(err)

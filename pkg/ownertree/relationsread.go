@@ -44,10 +44,7 @@ func newSource(reader *cluster.Reader, g *Graph) *source {
 func (s *source) failed(kind *cluster.Kind, namespace string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.incomplete = append(s.incomplete, cluster.Incomplete{
-		Group: kind.Group, Version: kind.Version, Resource: kind.Resource, Namespace: namespace,
-		Reason: cluster.Reason(err), Message: err.Error(),
-	})
+	s.incomplete = append(s.incomplete, cluster.Target{Kind: *kind, Namespace: namespace}.Incomplete(err))
 }
 
 // read reads the references of the users, and all objects that may refer to those used.
