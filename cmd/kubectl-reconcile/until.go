@@ -117,8 +117,9 @@ func (o *runOptions) limit(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeout(ctx, o.timeout)
 }
 
-// settling bounds how long the controllers may go on after the objects are ready.
-const settling = time.Second
+// settling bounds how long the controllers may go on after the objects are ready. Simulated containers that crash run for
+// a second and start again a second later: in between, everybody has seen it.
+const settling = 1500 * time.Millisecond
 
 // settleBriefly lets the trace not end in the middle of what the controllers were about to see. The goal is reached
 // whether they settle or not.
