@@ -39,11 +39,12 @@ func replicaSetOf(name string, replicas int32) *appsv1.ReplicaSet {
 	}
 }
 
-// requests are the log's requests with that verb for that resource.
+// requests are the log's requests with that verb for that resource that were granted: a controller whose informer lags may
+// ask for an object twice, and is refused the second.
 func (s *session) requests(verb, resource string) []*trace.Event {
 	var out []*trace.Event
 	for _, e := range s.log.list() {
-		if r, ok := e.Detail.(*trace.Request); ok && r.Verb == verb && r.Resource == resource {
+		if r, ok := e.Detail.(*trace.Request); ok && r.Verb == verb && r.Resource == resource && !r.Failed() {
 			out = append(out, e)
 		}
 	}
