@@ -48,10 +48,21 @@ type Controller struct {
 
 	workers int // kube-controller-manager's default
 	build   builder
+	// lacks says what of the authority that it needs is missing; nil for a controller that needs none.
+	lacks func(Authority) string
 }
 
 // Runs says whether Start can run the controller.
 func (c Controller) Runs() bool { return c.build != nil }
+
+// Lacks says what the controller would need of the authority and does not find there, empty if nothing. It does not run
+// then.
+func (c Controller) Lacks(a Authority) string {
+	if c.lacks == nil {
+		return ""
+	}
+	return c.lacks(a)
+}
 
 // environment is what a controller is built from.
 type environment struct {
@@ -59,6 +70,7 @@ type environment struct {
 	config    *rest.Config // of the controller's clients
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
+	authority Authority
 	// kinds is Deps.Kinds.
 	kinds func() uint64
 }
@@ -74,11 +86,6 @@ func All() []Controller {
 	all := slices.Concat(running(), idle())
 	slices.SortFunc(all, func(a, b Controller) int { return strings.Compare(a.Name, b.Name) })
 	return all
-}
-
-// running are the controllers that run, in the order in which they are started.
-func running() []Controller {
-	return []Controller{deploymentController(), replicaSetController(), garbageCollector()}
 }
 
 // names are all that the controller is called by.

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// Deps is what controllers run with. All but Kinds and Workers must be set.
+// Deps is what controllers run with. All but Authority, Kinds and Workers must be set.
 type Deps struct {
 	// Tap observes them.
 	Tap *tap.Tap
@@ -20,6 +20,8 @@ type Deps struct {
 	Informers informers.SharedInformerFactory
 	// Config is what each controller's own client is made from, by tap.Controller.Config.
 	Config *rest.Config
+	// Authority is what those of the controllers sign with that sign.
+	Authority Authority
 	// Kinds returns a number that changes when the API may have begun or ceased to serve a kind. It is called often. If it
 	// is nil, controllers that act on all kinds ask the API from time to time.
 	Kinds func() uint64
@@ -81,6 +83,9 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 		if !c.Runs() {
 			return built, &NotRunError{Name: c.Name, Reason: c.NotRun}
 		}
+		if lack := c.Lacks(d.Authority); lack != "" {
+			return built, &NotRunError{Name: c.Name, Reason: lack}
+		}
 		observer := d.Tap.Controller(c.Short)
 		config := observer.Config(d.Config)
 		config.UserAgent = agent + "/kubectl-reconcile " + c.Short
@@ -90,7 +95,8 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 		}
 		err = observer.Build(ctx, func(ctx context.Context) error {
 			run, err := c.build(ctx, environment{
-				tap: observer, config: config, client: client, informers: d.Informers, kinds: d.Kinds,
+				tap: observer, config: config, client: client, informers: d.Informers,
+				authority: d.Authority, kinds: d.Kinds,
 			})
 			if run != nil {
 				built = append(built, started{Controller: c, loop: run})

@@ -1,0 +1,6 @@
+package controllers
+
+// accounts make service accounts, tokens, certificates and roles.
+func accounts() []Controller {
+	return nil
+}

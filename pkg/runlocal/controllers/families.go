@@ -1,0 +1,18 @@
+package controllers
+
+import "slices"
+
+// running are the controllers that run, in the order in which they are started: a family's file has its rows.
+func running() []Controller {
+	return slices.Concat(accounts(), workloads(), services(), housekeeping(), hosts(), volumes(), devices())
+}
+
+// workloads make pods, and scale what makes them.
+func workloads() []Controller {
+	return []Controller{deploymentController(), replicaSetController()}
+}
+
+// housekeeping removes what is not wanted any more, and counts what is used.
+func housekeeping() []Controller {
+	return []Controller{garbageCollector()}
+}

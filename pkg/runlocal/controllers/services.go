@@ -1,0 +1,6 @@
+package controllers
+
+// services publish the addresses of pods.
+func services() []Controller {
+	return nil
+}
