@@ -21,17 +21,20 @@ var rules = map[string][]string{
 	"pkg/inspect/cluster":                   {},
 	"pkg/ownertree":                         {"pkg/inspect", "pkg/inspect/cluster"},
 	"pkg/replay":                            {"pkg/inspect", "pkg/runlocal/trace"},
-	"pkg/runlocal":                          {"pkg/inspect", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/engine", "pkg/runlocal/tap", "pkg/runlocal/trace"},
-	"pkg/runlocal/api":                      {"pkg/runlocal/api/memstore"},
+	"pkg/runlocal":                          {"pkg/inspect", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/engine", "pkg/runlocal/reach", "pkg/runlocal/tap", "pkg/runlocal/trace"},
+	"pkg/runlocal/api":                      {"pkg/runlocal/api/memstore", "pkg/runlocal/serving"},
 	"pkg/runlocal/api/memstore":             {},
 	"pkg/runlocal/controllers":              {"pkg/runlocal/tap", "pkg/runlocal/trace"},
 	"pkg/runlocal/nodes":                    {"pkg/runlocal/engine", "pkg/runlocal/tap", "pkg/runlocal/trace"},
 	"pkg/runlocal/engine":                   {"pkg/runlocal/trace"},
 	"pkg/runlocal/tap":                      {"pkg/inspect", "pkg/runlocal/trace"},
+	"pkg/runlocal/telemetry":                {"pkg/runlocal/serving", "pkg/runlocal/tap", "pkg/runlocal/trace"},
+	"pkg/runlocal/reach":                    {},
+	"pkg/runlocal/serving":                  {},
 	"pkg/runlocal/trace":                    {"pkg/inspect"},
 	"cmd/kubectl-reconcile/internal/render": {"pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal/trace"},
 	"cmd/kubectl-reconcile/internal/heap":   {},
-	"cmd/kubectl-reconcile":                 {"cmd/kubectl-reconcile/internal/heap", "cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/trace"},
+	"cmd/kubectl-reconcile":                 {"cmd/kubectl-reconcile/internal/heap", "cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/reach", "pkg/runlocal/telemetry", "pkg/runlocal/trace"},
 }
 
 // terminal are packages that only cmd may import: data comes out of pkg, text is made in cmd.

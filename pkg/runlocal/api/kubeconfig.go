@@ -3,11 +3,11 @@ package api
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 )
 
 // ErrNoListener is returned where a kubeconfig is asked of a server that is reachable in process only.
@@ -36,25 +36,13 @@ func (s *Server) Kubeconfig() ([]byte, error) {
 
 // WriteKubeconfig writes Kubeconfig to path with mode 0600, replacing what is there in one step: a reader sees the old file
 // or the whole of this one. A symbolic link at path is replaced, not followed.
-func (s *Server) WriteKubeconfig(path string) (err error) {
+func (s *Server) WriteKubeconfig(path string) error {
 	data, err := s.Kubeconfig()
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // mode 0600
-	if err != nil {
+	if err := serving.WritePrivate(path, data); err != nil {
 		return fmt.Errorf("writing kubeconfig %q: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("writing kubeconfig %q: %w", path, err), os.Remove(f.Name()))
-		}
-	}()
-	if _, err := f.Write(data); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return nil
 }

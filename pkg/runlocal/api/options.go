@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 
 	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 )
 
 // ErrRemoteListen is wrapped by the error of Start when Options.Listen is not a loopback address and
@@ -53,15 +54,9 @@ func validateListen(listen string, remote bool) error {
 	if listen == "" {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return fmt.Errorf("reading the listen address %q: %w", listen, err)
+	loopback, err := serving.IsLoopback(listen)
+	if err == nil && !loopback && !remote {
+		err = fmt.Errorf("listening on %q: %w", listen, ErrRemoteListen)
 	}
-	if remote || host == "localhost" {
-		return nil
-	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("listening on %q: %w", listen, ErrRemoteListen)
-	}
-	return nil
+	return err
 }

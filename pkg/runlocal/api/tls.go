@@ -2,27 +2,20 @@ package api
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 )
 
 const (
-	// certificateLifetime is longer than any session.
-	certificateLifetime = 365 * 24 * time.Hour
 	// headerTimeout and idleTimeout are those of upstream's k8s.io/apiserver/pkg/server/secure_serving.go.
 	headerTimeout = 32 * time.Second
 	idleTimeout   = 90 * time.Second
@@ -54,11 +47,11 @@ func listen(ctx context.Context, address string) (*tlsListener, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reading the listen address %q: %w", address, err), l.Close())
 	}
-	certificate, ca, err := newCertificate(host)
+	certificate, ca, err := serving.SelfSigned("kube-apiserver", host)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	at := reachable(l.Addr())
+	at := serving.Reachable(l.Addr())
 	t := &tlsListener{Listener: l, url: "https://" + at, address: at, ca: ca}
 	t.server = &http.Server{
 		TLSConfig: &tls.Config{
@@ -70,18 +63,6 @@ func listen(ctx context.Context, address string) (*tlsListener, error) {
 		IdleTimeout:       idleTimeout,
 	}
 	return t, nil
-}
-
-// reachable is an address to connect to for a listener that may be bound to every interface.
-func reachable(a net.Addr) string {
-	tcp, ok := a.(*net.TCPAddr)
-	if !ok {
-		return a.String()
-	}
-	if tcp.IP.IsUnspecified() {
-		return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
-	}
-	return tcp.String()
 }
 
 // handle says who answers. Every request's context ends with ctx, which ends open watches.
@@ -120,60 +101,4 @@ type logWriter struct{ klog.Logger }
 func (w logWriter) Write(p []byte) (int, error) {
 	w.Info("Serving a connection", "problem", string(p))
 	return len(p), nil
-}
-
-// newCertificate makes a self-signed certificate for host and for the names of the own machine.
-func newCertificate(host string) (tls.Certificate, []byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, nil, fmt.Errorf("making the serving key: %w", err)
-	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 126))
-	if err != nil {
-		return tls.Certificate{}, nil, fmt.Errorf("making a serial number: %w", err)
-	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber:          serial,
-		Subject:               pkix.Name{CommonName: "kube-apiserver"},
-		NotBefore:             now.Add(-time.Hour), // clocks differ
-		NotAfter:              now.Add(certificateLifetime),
-		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-		DNSNames:              []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
-		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-	}
-	if err := addHost(template, host); err != nil {
-		return tls.Certificate{}, nil, err
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return tls.Certificate{}, nil, fmt.Errorf("making the serving certificate: %w", err)
-	}
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, ca, nil
-}
-
-// addHost makes the certificate good for host; for every address of the machine if host means all of them.
-func addHost(template *x509.Certificate, host string) error {
-	ip := net.ParseIP(host)
-	switch {
-	case host == "" || ip.IsUnspecified():
-		addresses, err := net.InterfaceAddrs()
-		if err != nil {
-			return fmt.Errorf("listing the addresses of this machine: %w", err)
-		}
-		for _, a := range addresses {
-			if network, ok := a.(*net.IPNet); ok {
-				template.IPAddresses = append(template.IPAddresses, network.IP)
-			}
-		}
-	case ip != nil:
-		template.IPAddresses = append(template.IPAddresses, ip)
-	default:
-		template.DNSNames = append(template.DNSNames, host)
-	}
-	return nil
 }
