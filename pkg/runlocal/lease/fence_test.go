@@ -1,0 +1,84 @@
+package lease
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// jumpy is a clock whose wall jumps, and whose monotonic part does not.
+type jumpy struct {
+	clock.PassiveClock
+	monotonic, wall time.Duration
+	start           time.Time
+}
+
+// Now returns a time of both clocks. That one can be told from the other is the runtime's doing: a sum moves both.
+func (j *jumpy) Now() time.Time {
+	if j.wall != 0 {
+		return j.start.Round(0).Add(j.monotonic + j.wall) // without the monotonic part the wall's is what is compared
+	}
+	return j.start.Add(j.monotonic)
+}
+
+type counting int
+
+func (c *counting) RoundTrip(*http.Request) (*http.Response, error) {
+	*c++
+	return httptest.NewRecorder().Result(), nil
+}
+
+func TestFence(t *testing.T) {
+	for _, row := range []struct {
+		reason string
+		method string
+		after  time.Duration // on both clocks, without a renewal
+		jump   time.Duration // of the wall clock alone
+		passes bool
+	}{
+		{"a write, just after a renewal", http.MethodPost, time.Second, 0, true},
+		{"a write when nobody could renew it for the duration", http.MethodPut, DefaultDuration, 0, false},
+		{"a read needs no Lease", http.MethodGet, time.Hour, 0, true},
+		{"the machine was asleep: the wall clock alone has gone on", http.MethodPatch, time.Second, time.Hour, false},
+		{"a clock that jumps back says nothing about who holds the Lease", http.MethodDelete, time.Second, -time.Hour, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			now := &jumpy{start: time.Now()}
+			h := held(t, Options{Client: &store{}, Name: "l", Identity: "one", Clock: now})
+			now.monotonic, now.wall = row.after, row.jump
+			var next counting
+			request := httptest.NewRequestWithContext(t.Context(), row.method, "/api/v1/namespaces", strings.NewReader("{}"))
+			_, err := h.Fence(&next).RoundTrip(request)
+			lost := (*LostError)(nil)
+			if passed := next == 1; passed != row.passes || passed == errors.As(err, &lost) {
+				t.Errorf("%s: passed: %t (%v), want %t", row.reason, passed, err, row.passes)
+			}
+			if err := h.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestFenceAfterLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		h := held(t, Options{Client: s, Name: "l", Identity: "one"})
+		s.failing(errors.New("no route to host"))
+		<-h.Lost()
+		var next counting
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/namespaces", http.NoBody)
+		if _, err := h.Fence(&next).RoundTrip(request); err == nil || next != 0 {
+			t.Errorf("a write passed (%v) after the Lease was lost", err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,204 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+)
+
+// DefaultNamespace is where the Leases of a control plane are.
+const DefaultNamespace = metav1.NamespaceSystem
+
+// kube-controller-manager's own times, from k8s.io/component-base/config/v1alpha1/defaults.go.
+const (
+	DefaultDuration = 15 * time.Second
+	DefaultDeadline = 10 * time.Second
+	DefaultRetry    = 2 * time.Second
+)
+
+// Name is the name of our Lease. shard and shards are 0 for a runner that has all namespaces.
+func Name(shard, shards int) string {
+	if shards == 0 {
+		return "kubectl-reconcile"
+	}
+	return fmt.Sprintf("kubectl-reconcile-%d-of-%d", shard, shards)
+}
+
+// Options say which Lease is held, and by whom.
+type Options struct {
+	// Client reads and writes the Lease. A request of it must not take longer than half of Deadline.
+	Client coordinationv1client.LeasesGetter
+	// Namespace and Name are the Lease's; it is made if it is not there. An empty namespace is DefaultNamespace.
+	Namespace, Name string
+	// Identity is the holder's name. No two processes may have the same one.
+	Identity string
+	// Waiting is told who holds the Lease while Acquire waits for it, once for each holder. Nil tells nobody.
+	Waiting func(holder string)
+	// Trouble is told why the Lease could not be read or written, once until that has succeeded again, which it is told by
+	// nil. It is called by one goroutine at a time. Nil tells nobody.
+	Trouble func(error)
+	// Duration is how long others wait after the last change of the Lease before they take it; Deadline is for how long
+	// its holder tries to renew it before it is lost, less than Duration; Retry is the time between two tries. 0 is the
+	// default of each. Duration is stored as whole seconds.
+	Duration, Deadline, Retry time.Duration
+	// Clock tells how old the last renewal is, for Valid; nil is the real one.
+	Clock clock.PassiveClock
+}
+
+func (o Options) withDefaults() Options {
+	defaults := func(d *time.Duration, or time.Duration) {
+		if *d == 0 {
+			*d = or
+		}
+	}
+	defaults(&o.Duration, DefaultDuration)
+	defaults(&o.Deadline, DefaultDeadline)
+	defaults(&o.Retry, DefaultRetry)
+	if o.Namespace == "" {
+		o.Namespace = DefaultNamespace
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Waiting == nil {
+		o.Waiting = func(string) {}
+	}
+	if o.Trouble == nil {
+		o.Trouble = func(error) {}
+	}
+	return o
+}
+
+// Held is a Lease that this process holds until Lost says otherwise, or Release gives it back. Its methods may be called
+// concurrently.
+type Held struct {
+	options  Options
+	observed *observed
+	cancel   context.CancelFunc
+	ended    chan struct{} // closed when the election has ended
+}
+
+// Acquire waits until the Lease is ours. It renews it from then on, however long ctx lasts, until Release or until it
+// is lost. An error that no waiting heals, such as one of permission, ends the wait, and so does the end of ctx.
+func Acquire(ctx context.Context, o Options) (*Held, error) {
+	o = o.withDefaults()
+	lock := &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: o.Client,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
+	}
+	return acquire(ctx, o, lock)
+}
+
+func acquire(ctx context.Context, o Options, lock resourcelock.Interface) (*Held, error) {
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	h := &Held{options: o, observed: newObserved(lock, o), cancel: cancel, ended: make(chan struct{})}
+	acquired := make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: h.observed, Name: o.Name, LeaseDuration: o.Duration, RenewDeadline: o.Deadline, RetryPeriod: o.Retry,
+		// It would give the Lease back before it says that the Lease is lost, and that may take as long as the deadline.
+		ReleaseOnCancel: false,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { close(acquired) },
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("electing the holder of Lease %q: %w", o.Name, err)
+	}
+	go func() {
+		defer close(h.ended)
+		elector.Run(quiet(life))
+		h.observed.lose(h.expired())
+	}()
+	select {
+	case <-acquired:
+		return h, nil
+	case <-h.observed.lost:
+		err = h.observed.reason()
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	cancel()
+	<-h.ended
+	select {
+	case <-acquired: // at the last moment: it is nobody's use
+		err = errors.Join(err, h.giveBack(context.WithoutCancel(ctx)))
+	default:
+	}
+	return nil, fmt.Errorf("waiting for Lease %q in %q: %w", o.Name, o.Namespace, err)
+}
+
+// expired is why the Lease is lost if nothing else was seen before.
+func (h *Held) expired() error {
+	why := fmt.Errorf("it could not be renewed for %s", h.options.Deadline)
+	if trouble := h.observed.trouble(); trouble != nil {
+		why = fmt.Errorf("%w: %w", why, trouble)
+	}
+	return &LostError{Name: h.options.Name, Namespace: h.options.Namespace, Err: why}
+}
+
+// Lost is closed when the Lease is not ours any more, or may not be: within Options.Deadline and Options.Retry of the
+// last renewal. It is not closed by Release.
+func (h *Held) Lost() <-chan struct{} { return h.observed.lost }
+
+// Err is a *LostError once Lost is closed; before it is nil.
+func (h *Held) Err() error {
+	select {
+	case <-h.observed.lost:
+		return h.observed.reason()
+	default:
+		return nil
+	}
+}
+
+// Release gives the Lease back, so that the next one need not wait until it expires. Whatever needs it must have ended
+// before. It does nothing about a Lease that is lost, and may be called again.
+func (h *Held) Release(ctx context.Context) error {
+	h.observed.release()
+	h.cancel()
+	<-h.ended
+	if h.Err() != nil {
+		return nil
+	}
+	return h.giveBack(ctx)
+}
+
+// giveBack leaves the Lease without a holder, as client-go's release does.
+func (h *Held) giveBack(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, h.options.Deadline/2)
+	defer cancel()
+	lock := h.observed.Interface
+	record, _, err := lock.Get(ctx)
+	if err == nil && record.HolderIdentity == h.options.Identity {
+		now := metav1.Now()
+		err = lock.Update(ctx, resourcelock.LeaderElectionRecord{
+			LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("releasing Lease %q in %q: %w", h.options.Name, h.options.Namespace, err)
+	}
+	return nil
+}
+
+// LostError says that a Lease that was held is not any more.
+type LostError struct {
+	Namespace, Name string
+	Err             error
+}
+
+// Error implements error.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the Lease %s/%s is lost: %v", e.Namespace, e.Name, e.Err)
+}
+
+// Unwrap returns why.
+func (e *LostError) Unwrap() error { return e.Err }

@@ -1,0 +1,105 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// store is one Lease as an API server keeps it, for tests whose time is not real: those of a server would wait for goroutines
+// outside of their bubble. TestOnAnAPI uses a server.
+type store struct {
+	coordinationv1client.LeaseInterface
+	mu      sync.Mutex
+	lease   *coordinationv1.Lease
+	version int
+	fail    error // of every request
+	calls   int
+}
+
+var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+
+func (s *store) Leases(string) coordinationv1client.LeaseInterface { return s }
+
+func (s *store) Get(_ context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	if s.fail != nil {
+		return nil, s.fail
+	}
+	if s.lease == nil {
+		return nil, apierrors.NewNotFound(leases, name)
+	}
+	return s.lease.DeepCopy(), nil
+}
+
+func (s *store) Create(_ context.Context, l *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	if s.fail == nil && s.lease != nil {
+		return nil, apierrors.NewAlreadyExists(leases, l.Name)
+	}
+	return s.put(l)
+}
+
+func (s *store) Update(_ context.Context, l *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	if s.fail == nil && (s.lease == nil || s.lease.ResourceVersion != l.ResourceVersion) {
+		return nil, apierrors.NewConflict(leases, l.Name, errors.New("the object has been modified"))
+	}
+	return s.put(l)
+}
+
+func (s *store) put(l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	if s.fail != nil {
+		return nil, s.fail
+	}
+	s.version++
+	s.lease = l.DeepCopy()
+	s.lease.ResourceVersion = strconv.Itoa(s.version)
+	return s.lease.DeepCopy(), nil
+}
+
+// failing makes every request fail from now on; nil mends it.
+func (s *store) failing(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = err
+}
+
+// set changes the Lease behind everybody's back.
+func (s *store) set(change func(*coordinationv1.LeaseSpec)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := &coordinationv1.Lease{}
+	if s.lease != nil {
+		l = s.lease.DeepCopy()
+	}
+	change(&l.Spec)
+	_, _ = s.put(l)
+}
+
+// holder is empty if nobody holds the Lease.
+func (s *store) holder() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease == nil || s.lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *s.lease.Spec.HolderIdentity
+}
