@@ -22,36 +22,16 @@ func opaqueField(target any, field string) (*opaqueQueue, error) {
 	if err != nil {
 		return nil, err
 	}
-	if want := reflect.TypeFor[opaqueQueue](); !sameButPointers(f.Type(), want) {
+	if sameMethods(f.Type(), reflect.TypeFor[opaqueQueue](), passedAlike) != nil {
 		return nil, fmt.Errorf("field %q of %T is a %v, not a queue of pointers", field, target, f.Type())
 	}
 	return (*opaqueQueue)(unsafe.Pointer(f.UnsafeAddr())), nil //nolint:gosec // the type was compared just above
 }
 
-// sameButPointers says whether an interface is want but for what its arguments and results point to.
-func sameButPointers(got, want reflect.Type) bool {
-	if got.Kind() != reflect.Interface || got.PkgPath() != want.PkgPath() || got.NumMethod() != want.NumMethod() {
-		return false
+// passedAlike says whether arguments of the two types are the same but for what they point to.
+func passedAlike(got, want reflect.Type) error {
+	if got == want || got.Kind() == reflect.Pointer && want.Kind() == reflect.Pointer {
+		return nil
 	}
-	for n := range want.NumMethod() {
-		g, w := got.Method(n), want.Method(n)
-		if g.Name != w.Name || g.Type.NumIn() != w.Type.NumIn() || g.Type.NumOut() != w.Type.NumOut() {
-			return false
-		}
-		for n := range w.Type.NumIn() {
-			if !passedAlike(g.Type.In(n), w.Type.In(n)) {
-				return false
-			}
-		}
-		for n := range w.Type.NumOut() {
-			if !passedAlike(g.Type.Out(n), w.Type.Out(n)) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func passedAlike(a, b reflect.Type) bool {
-	return a == b || a.Kind() == reflect.Pointer && b.Kind() == reflect.Pointer
+	return fmt.Errorf("%v is not passed as %v", got, want)
 }

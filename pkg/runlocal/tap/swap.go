@@ -3,31 +3,73 @@ package tap
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"unsafe"
 
 	"k8s.io/client-go/util/workqueue"
 )
 
-// rateLimiterOf takes the rate limiter out of client-go's rate limiting queue (util/workqueue/rate_limiting_queue.go),
-// nil if q is another sort of queue or keeps it elsewhere.
-func rateLimiterOf[K comparable](q workqueue.TypedRateLimitingInterface[K]) workqueue.TypedRateLimiter[K] {
-	limiter, err := privateField[workqueue.TypedRateLimiter[K]](q, "rateLimiter")
-	if err != nil {
-		return nil
-	}
-	return *limiter
-}
-
 // SwapQueue replaces the queue that target, a controller, keeps in a private field by one that observes it. Between its
-// constructor and its Run, nothing else may use the field. name is as for WrapQueue: the field's, empty if it is "queue".
-// The error names the type and the field when upstream has moved it or given it another type.
+// constructor and its Run, nothing else may use the field. The field may be of any of client-go's three interfaces of
+// typed queues: what they lack is never asked for. field may be a path through structs and pointers to such
+// ("store.queue"). The name of the queue is as for WrapQueue: the field's, empty if it is "queue".
+//
+// Where upstream does not export the type of the keys, K is one of the same layout: the same fields in the same order, by
+// name, type and place. So may K be a pointer to such a type. The error names the type and the field when upstream has
+// moved it or given it another type.
 func SwapQueue[K comparable](c *Controller, target any, field string, key func(K) string) error {
-	q, err := privateField[workqueue.TypedRateLimitingInterface[K]](target, field)
+	f, err := fieldOf(target, field)
 	if err != nil {
 		return fmt.Errorf("observing the queue of controller %q: %w", c.name, err)
 	}
-	*q = WrapQueue(c, queueName(field), *q, key)
+	if err := swapIn(c, f, queueName(field), key); err != nil {
+		return fmt.Errorf("observing the queue of controller %q: field %q of %T is a %v, not a %w", c.name, field, target, f.Type(), err)
+	}
 	return nil
+}
+
+// swapIn puts an observed queue into the field f, which holds one.
+func swapIn[K comparable](c *Controller, f reflect.Value, name string, key func(K) string) error {
+	sort, err := sortOf[K](f.Type())
+	if err != nil {
+		return err
+	}
+	switch at := unsafe.Pointer(f.UnsafeAddr()); sort { //nolint:gosec // sortOf has compared the types
+	case limiting:
+		q := (*workqueue.TypedRateLimitingInterface[K])(at)
+		*q = WrapQueue(c, name, *q, key)
+	case delaying:
+		q := (*workqueue.TypedDelayingInterface[K])(at)
+		*q = WrapQueue(c, name, withLimiter(*q), key)
+	case plain:
+		q := (*workqueue.TypedInterface[K])(at)
+		*q = WrapQueue(c, name, withLimiter(withDelays(c, *q)), key)
+	}
+	return nil
+}
+
+// Fits says why SwapQueue could not replace the field of a controller of that type, which is a struct's; nil if it could.
+// It needs no controller.
+func Fits[K comparable](controller reflect.Type, field string) error {
+	t, err := fieldType(controller, field)
+	if err != nil {
+		return err
+	}
+	if _, err := sortOf[K](t); err != nil {
+		return fmt.Errorf("field %q of %v is a %v, not a %w", field, controller, t, err)
+	}
+	return nil
+}
+
+// withDelays gives a plain queue the methods of a delaying one.
+func withDelays[K comparable](c *Controller, q workqueue.TypedInterface[K]) workqueue.TypedDelayingInterface[K] {
+	return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Clock: c.tap.clock, Queue: q})
+}
+
+// withLimiter gives a delaying queue the methods of a rate limiting one.
+func withLimiter[K comparable](q workqueue.TypedDelayingInterface[K]) workqueue.TypedRateLimitingInterface[K] {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.DefaultTypedControllerRateLimiter[K](), workqueue.TypedRateLimitingQueueConfig[K]{DelayingQueue: q})
 }
 
 // SwapRelay replaces a private field as SwapQueue does, by a queue that only passes on, within a controller, what its
@@ -44,39 +86,9 @@ func SwapRelay(c *Controller, target any, field string) error {
 
 // queueName is the name in the trace of the queue in that field.
 func queueName(field string) string {
-	if field == "queue" {
+	name := field[strings.LastIndexByte(field, '.')+1:]
+	if name == "queue" {
 		return ""
 	}
-	return field
-}
-
-// fieldOf finds a field of the struct that target points to, and that it is set.
-func fieldOf(target any, field string) (reflect.Value, error) {
-	v := reflect.ValueOf(target)
-	for v.Kind() == reflect.Pointer && !v.IsNil() {
-		v = v.Elem()
-	}
-	if v.Kind() != reflect.Struct || !v.CanAddr() {
-		return v, fmt.Errorf("%T is no pointer to a struct", target)
-	}
-	f := v.FieldByName(field)
-	if !f.IsValid() {
-		return f, fmt.Errorf("%T has no field %q", target, field)
-	}
-	if f.IsZero() {
-		return f, fmt.Errorf("field %q of %T is not set", field, target)
-	}
-	return f, nil
-}
-
-// privateField returns the address of a field of the struct that target points to, of exactly type F.
-func privateField[F any](target any, field string) (*F, error) {
-	f, err := fieldOf(target, field)
-	if err != nil {
-		return nil, err
-	}
-	if want := reflect.TypeFor[F](); f.Type() != want {
-		return nil, fmt.Errorf("field %q of %T is a %v, not a %v", field, target, f.Type(), want)
-	}
-	return (*F)(unsafe.Pointer(f.UnsafeAddr())), nil //nolint:gosec // the type was compared just above
+	return name
 }

@@ -60,7 +60,7 @@ func TestSwapQueue(t *testing.T) {
 		{"a pointer to a controller", target, "queue", ""},
 		{"a pointer to that, as an interface may hold", &target, "nodeQueue", ""},
 		{"upstream has renamed the field", target, "workqueue", `has no field "workqueue"`},
-		{"upstream has changed the key's type", target, "otherQueue", "is a workqueue.TypedRateLimitingInterface[int], not a"},
+		{"upstream has changed the key's type", target, "otherQueue", "is a workqueue.TypedRateLimitingInterface[int], not a queue of string: int is not laid out as string"},
 		{"the constructor has not made a queue", target, "unset", "is not set"},
 		{"a copy would be swapped for nothing", *target, "queue", "is no pointer to a struct"},
 		{"no controller", (*controllerLike)(nil), "queue", "is no pointer to a struct"},
