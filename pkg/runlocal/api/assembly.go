@@ -91,9 +91,10 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	if a.slices, err = proxy.NewEndpointSliceIndexerGetter(a.informers.Discovery().V1().EndpointSlices()); err != nil {
 		return nil, fmt.Errorf("building the getter of endpoint slices: %w", err)
 	}
-	if a.identity, err = newIdentity(a.life, a.client, a.informers); err != nil {
+	if a.identity, err = newIdentity(a.life, a.client, a.informers, o.ClientCA); err != nil {
 		return nil, err
 	}
+	s.key = a.identity.key
 	s.admin = inProcessConfig(s.transport, a.identity.token)
 	if o.DefaultServiceAccounts {
 		a.accounts, err = newDefaultAccounts(a.client, a.informers)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	authorizerunion "k8s.io/apiserver/pkg/authorization/union"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kube-openapi/pkg/spec3"
@@ -47,6 +48,7 @@ type identity struct {
 	authenticator authenticator.Request
 	authorizer    authorizer.Authorizer
 	rules         authorizer.RuleResolver
+	key           *ecdsa.PrivateKey // of service account tokens
 	issuer        serviceaccount.TokenGenerator
 	keys          serviceaccount.PublicKeysGetter
 	security      *spec.SecurityDefinitions // for OpenAPI v2
@@ -54,14 +56,16 @@ type identity struct {
 }
 
 // newIdentity makes a signing key and a token of its own. Requests are authenticated by the administrator's token, by
-// service account tokens, or as anonymous; a token that is none of those is refused. Members of system:masters may do
-// everything, all others what RBAC allows.
-func newIdentity(ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory) (*identity, error) {
+// service account tokens, by certificates that clientCA (PEM; nil for none) has signed, or as anonymous; a token that is
+// none of those is refused. Members of system:masters may do everything, all others what RBAC allows.
+func newIdentity(
+	ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory, clientCA []byte,
+) (*identity, error) {
 	id := &identity{token: rand.Text()}
 	if err := id.makeIssuer(); err != nil {
 		return nil, err
 	}
-	if err := id.makeAuthenticator(ctx, client); err != nil {
+	if err := id.makeAuthenticator(ctx, client, clientCA); err != nil {
 		return nil, err
 	}
 	return id, id.makeAuthorizer(factory)
@@ -72,6 +76,7 @@ func (id *identity) makeIssuer() error {
 	if err != nil {
 		return fmt.Errorf("making the key for service account tokens: %w", err)
 	}
+	id.key = key
 	if id.issuer, err = serviceaccount.JWTTokenGenerator(issuerURL, key); err != nil {
 		return fmt.Errorf("making the issuer of service account tokens: %w", err)
 	}
@@ -83,7 +88,7 @@ func (id *identity) makeIssuer() error {
 
 // makeAuthenticator puts the administrator's token in front of upstream's authenticator, so that most requests cost one
 // look in a map.
-func (id *identity) makeAuthenticator(ctx context.Context, client kubernetes.Interface) error {
+func (id *identity) makeAuthenticator(ctx context.Context, client kubernetes.Interface, clientCA []byte) error {
 	admin := tokenfile.New(map[string]*user.DefaultInfo{id.token: {
 		Name:   adminUser,
 		Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated},
@@ -97,6 +102,13 @@ func (id *identity) makeAuthenticator(ctx context.Context, client kubernetes.Int
 		ServiceAccountTokenGetter:      boundObjects{client},
 		SecretsWriter:                  client.CoreV1(),
 		TokenSuccessCacheTTL:           tokenCacheTTL,
+	}
+	if clientCA != nil {
+		accepted, err := dynamiccertificates.NewStaticCAContent("client-ca", clientCA)
+		if err != nil {
+			return fmt.Errorf("reading the authority of client certificates: %w", err)
+		}
+		config.ClientCAContentProvider = accepted
 	}
 	others, _, security, schemes, err := config.New(ctx)
 	if err != nil {

@@ -31,6 +31,10 @@ type Options struct {
 	// namespace created later; the initial namespaces get theirs in any case.
 	DefaultServiceAccounts bool
 
+	// ClientCA are certificates, in PEM, of authorities whose client certificates are accepted on Listen, as those of
+	// kube-apiserver's --client-ca-file: the common name is the user, the organizations are the groups. Nil accepts none.
+	ClientCA []byte
+
 	// History is how many watch events each resource keeps for watches that start in the past; 0 is memstore's default.
 	History int
 	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the

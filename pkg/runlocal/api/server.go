@@ -1,7 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"crypto"
+	"crypto/ecdsa"
 	"errors"
 	"fmt"
 	"sync"
@@ -20,6 +23,9 @@ type Server struct {
 	transport *transport
 	admin     *rest.Config
 	listener  *tlsListener // nil without Options.Listen
+	key       *ecdsa.PrivateKey
+	// unserved is RootCA where nothing is served; it is made when it is asked for.
+	unserved func() ([]byte, error)
 
 	generic   *genericapiserver.GenericAPIServer
 	custom    *apiextensionsserver.CustomResourceDefinitions
@@ -55,6 +61,18 @@ func (s *Server) URL() string {
 	}
 	return s.listener.url
 }
+
+// RootCA is the certificate, in PEM, by which clients know the server. Without Options.Listen there is no such client,
+// and it is one that stands for it.
+func (s *Server) RootCA() ([]byte, error) {
+	if s.listener != nil {
+		return bytes.Clone(s.listener.ca), nil
+	}
+	return s.unserved()
+}
+
+// ServiceAccountKey is the key that the server signs the tokens of service accounts with, and knows them by.
+func (s *Server) ServiceAccountKey() crypto.Signer { return s.key }
 
 // LastEvent is the resource version of the newest watch event of a resource, custom ones included, and 0 if it never had
 // any. A watcher that has seen this event has seen them all.

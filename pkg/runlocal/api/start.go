@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 )
 
 // Start builds a server and returns it when it is ready for every request: admission's caches are filled, and the
@@ -16,7 +18,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	listener, err := listen(ctx, o.Listen)
+	listener, err := listen(ctx, o.Listen, o.ClientCA != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -33,6 +35,10 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		endPlugins: endPlugins,
 		policed:    make(chan struct{}),
 		done:       make(chan struct{}),
+		unserved: sync.OnceValues(func() ([]byte, error) {
+			_, ca, err := serving.SelfSigned("kube-apiserver", "localhost")
+			return ca, err
+		}),
 	}
 	s.stop = sync.OnceValue(s.shutdown)
 	if err := s.start(ctx, o); err != nil {

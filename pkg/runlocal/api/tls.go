@@ -33,8 +33,9 @@ type tlsListener struct {
 	server  *http.Server
 }
 
-// listen opens the socket, so that a port in use is reported before anything is built. An empty address gives nil.
-func listen(ctx context.Context, address string) (*tlsListener, error) {
+// listen opens the socket, so that a port in use is reported before anything is built. An empty address gives nil. With
+// ask, clients are asked for certificates, which the authenticator judges.
+func listen(ctx context.Context, address string, ask bool) (*tlsListener, error) {
 	if address == "" {
 		return nil, nil
 	}
@@ -61,6 +62,9 @@ func listen(ctx context.Context, address string) (*tlsListener, error) {
 		},
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
+	}
+	if ask {
+		t.server.TLSConfig.ClientAuth = tls.RequestClientCert
 	}
 	return t, nil
 }
