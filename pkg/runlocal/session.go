@@ -50,6 +50,7 @@ type Session struct {
 	tap         *tap.Tap
 	controllers *controllers.Running
 	nodes       *nodes.Nodes
+	signing     *signingAuthority  // nil unless certificates are signed
 	cancel      context.CancelFunc // ends controllers and nodes
 	end         context.CancelFunc // ends the server
 	// forget lets go of the context given to Start. It is nil until Start is done.
@@ -85,7 +86,10 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 // start gives the server a longer life than the controllers, which have their last words with it.
 func (s *Session) start(ctx, running context.Context, o Options) error {
 	o.API.OnCommit = s.tap.Committed
-	var err error
+	err := s.prepare(&o)
+	if err != nil {
+		return err
+	}
 	if s.server, err = api.Start(ctx, o.API); err != nil {
 		return err
 	}
@@ -126,8 +130,12 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 			return fmt.Errorf("starting the simulated nodes: %w", err)
 		}
 	}
+	authority, err := s.authority()
+	if err != nil {
+		return err
+	}
 	s.controllers, err = controllers.Start(ctx, controllers.Deps{
-		Tap: s.tap, Informers: informers, Config: s.server.Config(), Workers: o.Workers,
+		Tap: s.tap, Informers: informers, Config: s.server.Config(), Workers: o.Workers, Authority: authority,
 		Kinds: func() uint64 { return s.server.LastEvent(customResourceDefinitions) },
 	}, o.Controllers)
 	return err
@@ -153,7 +161,7 @@ func (s *Session) Stop() error {
 		errs = append(errs, s.server.Stop())
 	}
 	s.end()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.signing.remove())...)
 }
 
 // Config returns a copy of an administrator's client configuration for the API of the session, in process.
