@@ -43,6 +43,7 @@ func (t *transport) begin(req *http.Request) *call {
 			Namespace: info.Namespace, Name: info.Name,
 		},
 	}
+	c.request.DryRun = c.request.DryRun || t.c.tap.dryRun && c.request.IsWrite()
 	c.request.Kind = t.c.tap.kinds().kind(&c.request.Object)
 	switch c.request.Verb {
 	case "update", "patch", "delete":

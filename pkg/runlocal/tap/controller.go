@@ -31,6 +31,8 @@ type Habits struct {
 	// Waits says that the controller also adds a key again by AddRateLimited, and reports no error, when it has not failed
 	// but wants to look again later.
 	Waits bool
+	// KeysAreNamespaces says that a key without a slash is the name of a namespace; else it is of an object in none.
+	KeysAreNamespaces bool
 	// Value makes text of a logged value; empty for those that are made text as usual. Nil for none. It may be called
 	// concurrently.
 	Value func(any) string

@@ -36,8 +36,10 @@ var _ cache.ResourceEventHandler = (*handler)(nil)
 
 // OnAdd implements cache.ResourceEventHandler.
 func (h *handler) OnAdd(obj any, initial bool) {
-	defer h.begin(trace.Added, nil, obj, initial).end()
-	h.next.OnAdd(obj, initial)
+	if d := h.begin(trace.Added, nil, obj, initial); d.kept {
+		defer d.end()
+		h.next.OnAdd(obj, initial)
+	}
 }
 
 // OnUpdate implements cache.ResourceEventHandler. An update to the version that was there is a resync.
@@ -46,15 +48,19 @@ func (h *handler) OnUpdate(old, updated any) {
 	if version(old) == version(updated) {
 		event = trace.Resync
 	}
-	defer h.begin(event, old, updated, false).end()
-	h.next.OnUpdate(old, updated)
+	if d := h.begin(event, old, updated, false); d.kept {
+		defer d.end()
+		h.next.OnUpdate(old, updated)
+	}
 }
 
 // OnDelete implements cache.ResourceEventHandler. Of an object whose deletion the informer has missed, the last known
 // state is told, under its old resourceVersion.
 func (h *handler) OnDelete(obj any) {
-	defer h.begin(trace.Deleted, nil, obj, false).end()
-	h.next.OnDelete(obj)
+	if d := h.begin(trace.Deleted, nil, obj, false); d.kept {
+		defer d.end()
+		h.next.OnDelete(obj)
+	}
 }
 
 // delivery is one call of a handler.
@@ -62,15 +68,19 @@ type delivery struct {
 	h      *handler
 	rv     uint64
 	labels labelled
+	kept   bool // the controllers have to do with the object; if not, the delivery has ended
 }
 
 func (h *handler) begin(event trace.WatchType, old, obj any, initial bool) delivery {
 	m := metadata(obj)
-	if m == nil {
-		return delivery{h: h}
+	d := delivery{h: h, kept: h.informer.keeps(obj, m)}
+	if m != nil {
+		d.rv = number(m.GetResourceVersion())
 	}
-	d := delivery{h: h, rv: number(m.GetResourceVersion())}
-	if h.informer.tap.on() {
+	switch {
+	case !d.kept:
+		d.end()
+	case m != nil && h.informer.tap.on():
 		s := &scope{controller: h.controller, event: h.informer.seen(event, old, obj, m, initial)}
 		d.labels = s.enter(handlerLabels)
 	}

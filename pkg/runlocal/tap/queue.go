@@ -50,6 +50,9 @@ func WrapQueue[K comparable](c *Controller, name string, q workqueue.TypedRateLi
 
 // Add implements workqueue.TypedInterface.
 func (q *queue[K]) Add(k K) {
+	if !q.keeps(k) {
+		return
+	}
 	q.adding.Add(1)
 	defer q.adding.Add(-1)
 	q.addNow(k, trace.Add, 0)
@@ -58,6 +61,9 @@ func (q *queue[K]) Add(k K) {
 
 // AddAfter implements workqueue.TypedDelayingInterface.
 func (q *queue[K]) AddAfter(k K, d time.Duration) {
+	if !q.keeps(k) {
+		return
+	}
 	q.adding.Add(1)
 	defer q.adding.Add(-1)
 	if d <= 0 {
@@ -72,6 +78,9 @@ func (q *queue[K]) AddAfter(k K, d time.Duration) {
 // AddRateLimited implements workqueue.TypedRateLimitingInterface. It does what client-go's own does, in two steps, to
 // learn the delay in between.
 func (q *queue[K]) AddRateLimited(k K) {
+	if !q.keeps(k) {
+		return
+	}
 	q.adding.Add(1)
 	defer q.adding.Add(-1)
 	if q.limiter == nil {
@@ -83,6 +92,9 @@ func (q *queue[K]) AddRateLimited(k K) {
 	q.addLater(k, trace.AddRateLimited, d, q.limiter.NumRequeues(k))
 	q.delays.AddAfter(k, d)
 }
+
+// keeps says whether the controller has to do with the key.
+func (q *queue[K]) keeps(k K) bool { return q.c.tap.keep == nil || q.c.keepsKey(q.keyText(k)) }
 
 // ShutDown implements workqueue.TypedInterface.
 func (q *queue[K]) ShutDown() { q.delays.ShutDown() }

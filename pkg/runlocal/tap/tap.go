@@ -24,6 +24,12 @@ type Options struct {
 	Clock clock.WithTicker
 	// Verbosity is the highest level of log lines that are recorded; 0 means DefaultVerbosity, less means level 0 only.
 	Verbosity int
+	// DryRun says that the API server is not to keep any write: all are told with trace.Request.DryRun.
+	DryRun bool
+	// Keep says whether the controllers have to do with a namespace; nil if with all. What watches show of others is not
+	// handled, and keys of others are not queued, both silently; listers show all that there is. It is asked with "" for
+	// what is in no namespace, but for Namespaces, which count as in themselves. It may be called concurrently.
+	Keep func(namespace string) bool
 }
 
 // Tap observes the controllers of one session. All its methods may be called concurrently.
@@ -31,6 +37,8 @@ type Tap struct {
 	rec       *trace.Recorder
 	clock     clock.WithTicker
 	verbosity int
+	dryRun    bool
+	keep      func(namespace string) bool // nil keeps all
 	writers   writers
 	stacks    stacks
 	answers   answers
@@ -45,7 +53,10 @@ type Tap struct {
 // New returns a Tap. The first one of a process hooks into utilruntime.ErrorHandlers, which upstream does not guard: it
 // must be made before goroutines that may report errors there are started, those of an API server included.
 func New(o Options) *Tap {
-	t := &Tap{rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), controllers: map[string]*Controller{}, kindTable: lazyKinds()}
+	t := &Tap{
+		rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), dryRun: o.DryRun, keep: o.Keep,
+		controllers: map[string]*Controller{}, kindTable: lazyKinds(),
+	}
 	if t.clock == nil {
 		t.clock = clock.RealClock{}
 	}

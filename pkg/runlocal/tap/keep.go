@@ -1,0 +1,51 @@
+package tap
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// keepsKey says whether the controller has to do with the key, by its text: NAMESPACE/NAME or NAME, and before it, after
+// a blank, what sort of object that is ("replicasets.apps default/web") where a queue has several.
+func (c *Controller) keepsKey(text string) bool {
+	blank := strings.LastIndexByte(text, ' ')
+	name, isNamespace := text[blank+1:], c.habits.KeysAreNamespaces
+	if blank >= 0 {
+		isNamespace = text[:blank] == namespaces.Resource
+	}
+	namespace, _, found := strings.Cut(name, "/")
+	if !found && !isNamespace {
+		namespace = ""
+	}
+	return c.tap.keep(namespace)
+}
+
+// namespaces are the objects that count as in themselves.
+var namespaces = schema.GroupResource{Resource: "namespaces"}
+
+// keeps says whether a controller has to do with an object. m is its metadata; nil if only its key is known, as for a
+// deletion that the informer has missed.
+func (i *informer) keeps(obj any, m metav1.Object) bool {
+	if i.tap.keep == nil {
+		return true
+	}
+	if m != nil {
+		return i.keepsNamed(m.GetNamespace(), m.GetName())
+	}
+	tombstone, ok := obj.(cache.DeletedFinalStateUnknown)
+	if !ok {
+		return true
+	}
+	namespace, name, err := cache.SplitMetaNamespaceKey(tombstone.Key)
+	return err != nil || i.keepsNamed(namespace, name)
+}
+
+func (i *informer) keepsNamed(namespace, name string) bool {
+	if i.gvr.GroupResource() == namespaces {
+		namespace = name
+	}
+	return i.tap.keep(namespace)
+}
