@@ -1,0 +1,209 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	storagev1client "k8s.io/client-go/kubernetes/typed/storage/v1"
+	"k8s.io/client-go/tools/reference"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
+)
+
+// ensureDefaultClass makes DefaultStorageClass unless some class is the default one already.
+func ensureDefaultClass(ctx context.Context, classes storagev1client.StorageClassInterface) error {
+	list, err := classes.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing StorageClasses: %w", err)
+	}
+	for i := range list.Items {
+		if list.Items[i].Annotations[isDefaultClass] == "true" {
+			return nil
+		}
+	}
+	mode, policy := storagev1.VolumeBindingWaitForFirstConsumer, corev1.PersistentVolumeReclaimDelete
+	_, err = classes.Create(ctx, &storagev1.StorageClass{
+		ObjectMeta:  metav1.ObjectMeta{Name: DefaultStorageClass, Annotations: map[string]string{isDefaultClass: "true"}},
+		Provisioner: Provisioner, VolumeBindingMode: &mode, ReclaimPolicy: &policy,
+	}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making StorageClass %q: %w", DefaultStorageClass, err)
+	}
+	return nil
+}
+
+// isDefaultClass marks the class of claims that name none: IsDefaultStorageClassAnnotation of
+// pkg/volume/util/storageclass.go.
+const isDefaultClass = "storageclass.kubernetes.io/is-default-class"
+
+// asksUs says whether the claim waits for a volume that we are asked to make: the volume binder names the provisioner in an
+// annotation when it is its turn.
+func asksUs(claim *corev1.PersistentVolumeClaim) bool {
+	asked, ok := claim.Annotations[volumehelpers.AnnStorageProvisioner]
+	if !ok {
+		asked = claim.Annotations[volumehelpers.AnnBetaStorageProvisioner]
+	}
+	return asked == Provisioner && claim.Spec.VolumeName == ""
+}
+
+// provision makes the claim's volume.
+func (p *provisioner) provision(ctx context.Context, r engine.Request) error {
+	claim, err := p.claims.PersistentVolumeClaims(r.Namespace).Get(r.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading claim %q: %w", r, err)
+	case !asksUs(claim):
+		return nil
+	}
+	name := volumehelpers.GetPersistentVolumeClaimClass(claim)
+	class, err := p.classes.Get(name)
+	if apierrors.IsNotFound(err) {
+		klog.FromContext(ctx).Info("The claim's StorageClass is not there", "claim", klog.KObj(claim), "storageClass", name)
+		return nil // its event brings the claim back
+	}
+	if err != nil {
+		return fmt.Errorf("reading StorageClass %q: %w", name, err)
+	}
+	node := claim.Annotations[volumehelpers.AnnSelectedNode]
+	if waitsForConsumer(class) && node == "" {
+		return nil // the scheduler chooses a node first, or chooses anew
+	}
+	if why := unable(claim, class); why != "" {
+		p.refuse(ctx, claim, why)
+		return nil
+	}
+	return p.make(ctx, claim, class, node)
+}
+
+func waitsForConsumer(class *storagev1.StorageClass) bool {
+	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+}
+
+// unable says why there can be no volume for the claim; empty if there can.
+func unable(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) string {
+	switch {
+	case class.Provisioner != Provisioner:
+		return fmt.Sprintf("is not the provisioner of StorageClass %q", class.Name)
+	case claim.Spec.VolumeMode != nil && *claim.Spec.VolumeMode == corev1.PersistentVolumeBlock:
+		return "does not support block volume provisioning"
+	case claim.Spec.Selector != nil:
+		return "does not support claim selectors"
+	case claim.Spec.DataSource != nil || claim.Spec.DataSourceRef != nil:
+		return "does not support data sources"
+	}
+	return ""
+}
+
+// make creates the volume, bound beforehand to the claim. A volume of that name is the claim's: its name has the claim's uid.
+func (p *provisioner) make(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, node string) error {
+	volume, err := volumeFor(claim, class)
+	if err != nil {
+		return err
+	}
+	if _, err := p.volumes.Get(volume.Name); err == nil {
+		return nil // the claim is about to be bound to it
+	}
+	if volume.Spec.NodeAffinity, err = p.reachableFrom(class, node); apierrors.IsNotFound(err) {
+		return p.reschedule(ctx, claim, node)
+	}
+	if err != nil {
+		return err
+	}
+	p.events.Event(claim, corev1.EventTypeNormal, "Provisioning",
+		fmt.Sprintf("External provisioner is provisioning volume for claim %q", claimKey(claim)))
+	klog.FromContext(ctx).V(2).Info("Making a volume for the claim", "claim", klog.KObj(claim), "volume", volume.Name, "node", node)
+	_, err = p.client.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making volume %q: %w", volume.Name, err)
+	}
+	p.events.Event(claim, corev1.EventTypeNormal, "ProvisioningSucceeded", "Successfully provisioned volume "+volume.Name)
+	return nil
+}
+
+// volumeFor is the claim's volume, without node affinity.
+func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (*corev1.PersistentVolume, error) {
+	ref, err := reference.GetReference(scheme.Scheme, claim)
+	if err != nil {
+		return nil, fmt.Errorf("referring to claim %q: %w", claimKey(claim), err)
+	}
+	name := "pvc-" + string(claim.UID)
+	create := corev1.HostPathDirectoryOrCreate
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Annotations: map[string]string{volumehelpers.AnnDynamicallyProvisioned: Provisioner},
+		},
+		Spec: corev1.PersistentVolumeSpec{
+			AccessModes:               claim.Spec.AccessModes,
+			Capacity:                  corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
+			ClaimRef:                  ref,
+			MountOptions:              class.MountOptions,
+			StorageClassName:          class.Name,
+			VolumeAttributesClassName: claim.Spec.VolumeAttributesClassName,
+			VolumeMode:                claim.Spec.VolumeMode,
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: "/var/lib/kubectl-reconcile/" + name, Type: &create},
+			},
+		},
+	}
+	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+	if class.ReclaimPolicy != nil {
+		volume.Spec.PersistentVolumeReclaimPolicy = *class.ReclaimPolicy
+	}
+	if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+		volume.Finalizers = []string{volumehelpers.PVDeletionProtectionFinalizer}
+	}
+	return volume, nil
+}
+
+// reachableFrom says which nodes have the volume: the one that was chosen for it, or those of the class's topologies, or
+// all (nil). The error is the API's NotFound if the node is gone.
+func (p *provisioner) reachableFrom(class *storagev1.StorageClass, node string) (*corev1.VolumeNodeAffinity, error) {
+	var terms []corev1.NodeSelectorTerm
+	if node != "" {
+		found, err := p.nodes.Get(node)
+		if err != nil {
+			return nil, err
+		}
+		host := found.Labels[corev1.LabelHostname]
+		if host == "" {
+			host = node
+		}
+		terms = []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{host}},
+		}}}
+	} else {
+		for _, topology := range class.AllowedTopologies {
+			var term corev1.NodeSelectorTerm
+			for _, e := range topology.MatchLabelExpressions {
+				term.MatchExpressions = append(term.MatchExpressions,
+					corev1.NodeSelectorRequirement{Key: e.Key, Operator: corev1.NodeSelectorOpIn, Values: e.Values})
+			}
+			terms = append(terms, term)
+		}
+	}
+	if len(terms) == 0 {
+		return nil, nil
+	}
+	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}, nil
+}
+
+// reschedule asks the scheduler for another node, by taking the one that is gone from the claim.
+func (p *provisioner) reschedule(ctx context.Context, claim *corev1.PersistentVolumeClaim, node string) error {
+	p.refuse(ctx, claim, fmt.Sprintf("finds no node %q", node))
+	anew := claim.DeepCopy()
+	delete(anew.Annotations, volumehelpers.AnnSelectedNode)
+	if _, err := p.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, anew, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("asking for another node for claim %q: %w", claimKey(claim), err)
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	storagelisters "k8s.io/client-go/listers/storage/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
+)
+
+// Names of the simulated provisioner: in a trace, and in StorageClasses.
+const (
+	ProvisionerName = "provisioner"
+	// Provisioner is what a StorageClass names to get simulated volumes.
+	Provisioner = "kubectl-reconcile.github.io/hostpath"
+	// DefaultStorageClass is the class that StartProvisioner makes where no class is the default.
+	DefaultStorageClass = "standard"
+)
+
+// ProvisionerOptions say what a provisioner works on. Config and Informers are needed.
+type ProvisionerOptions struct {
+	// Config reaches the API; its user must be allowed to write volumes, claims, StorageClasses and Events.
+	Config *rest.Config
+	// Informers give claims, volumes, classes and nodes; those of Tap are observed. StartProvisioner starts them.
+	Informers informers.SharedInformerFactory
+	// Tap observes the provisioner; nil means nobody does.
+	Tap *tap.Tap
+	// Workers is how many claims and volumes are worked on at once; 0 means 4.
+	Workers int
+}
+
+// RunningProvisioner makes volumes until it is stopped. Its methods may be called concurrently.
+type RunningProvisioner struct {
+	controller *engine.Controller
+	events     record.EventBroadcaster
+	finished   chan struct{}
+	err        error
+}
+
+// provisioner does what the external provisioner of a storage driver does, as sigs.k8s.io/sig-storage-lib-external-provisioner
+// has it in controller/controller.go: it makes a volume for each claim that asks it to by annotation, and deletes it when it
+// is released. It keeps no state.
+type provisioner struct {
+	client  kubernetes.Interface
+	claims  corelisters.PersistentVolumeClaimLister
+	volumes corelisters.PersistentVolumeLister
+	classes storagelisters.StorageClassLister
+	nodes   corelisters.NodeLister
+	events  record.EventRecorder
+}
+
+var _ engine.Reconciler = (*provisioner)(nil)
+
+// StartProvisioner makes the default StorageClass if there is none, and begins to make volumes. It blocks only for the class.
+// The end of ctx is a Stop, and ends the informers too.
+func StartProvisioner(ctx context.Context, o ProvisionerOptions) (*RunningProvisioner, error) {
+	if o.Config == nil || o.Informers == nil {
+		return nil, errors.New("starting the provisioner: a config and informers are needed")
+	}
+	if o.Tap == nil {
+		o.Tap = tap.New(tap.Options{})
+	}
+	if o.Workers <= 0 {
+		o.Workers = 4
+	}
+	observer := o.Tap.Controller(ProvisionerName)
+	client, err := client(observer, "external-provisioner", Options{Config: o.Config})
+	if err != nil {
+		return nil, err
+	}
+	if err := ensureDefaultClass(ctx, client.StorageV1().StorageClasses()); err != nil {
+		return nil, err
+	}
+	// Events that are on their way when ctx ends are still written: the broadcaster is shut down in the end.
+	broadcaster := record.NewBroadcaster(record.WithContext(observer.Context(context.WithoutCancel(ctx))))
+	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.CoreV1().Events(corev1.NamespaceAll)})
+	p := &RunningProvisioner{events: broadcaster, finished: make(chan struct{})}
+	if p.controller, err = newProvisioner(ctx, o, observer, client, broadcaster); err == nil {
+		err = p.controller.Start(ctx)
+	}
+	if err != nil {
+		broadcaster.Shutdown()
+		return nil, err
+	}
+	o.Informers.StartWithContext(ctx)
+	go p.run()
+	return p, nil
+}
+
+// newProvisioner makes the controller, which is told of what it watches but not started.
+func newProvisioner(
+	ctx context.Context, o ProvisionerOptions, observer *tap.Controller, client kubernetes.Interface, events record.EventBroadcaster,
+) (*engine.Controller, error) {
+	core, storage := o.Informers.Core().V1(), o.Informers.Storage().V1()
+	p := &provisioner{
+		client: client, claims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
+		classes: storage.StorageClasses().Lister(), nodes: core.Nodes().Lister(),
+		events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: Provisioner}),
+	}
+	c, err := engine.New(engine.Options{
+		Name: ProvisionerName, Reconciler: p, Workers: o.Workers, MaxRetries: -1, Observer: tapped{observer},
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = observer.Build(ctx, func(ctx context.Context) error {
+		return errors.Join(
+			c.Watch(ctx, core.PersistentVolumeClaims().Informer(), onClaim, 0),
+			c.Watch(ctx, core.PersistentVolumes().Informer(), onVolume, 0),
+			c.Watch(ctx, storage.StorageClasses().Informer(), p.onClass, 0),
+		)
+	})
+	if err != nil {
+		c.Stop()
+		return nil, errors.Join(err, c.Wait())
+	}
+	return c, nil
+}
+
+// run waits for the end and puts everything away.
+func (p *RunningProvisioner) run() {
+	defer close(p.finished)
+	p.err = orderly(p.controller.Wait())
+	p.events.Shutdown()
+}
+
+// Stop begins a stop and does not wait for it: volumes stay as they are. It may be called more than once.
+func (p *RunningProvisioner) Stop() { p.controller.Stop() }
+
+// Wait waits until all has stopped, and reports what did not stop in order. Several may wait.
+func (p *RunningProvisioner) Wait() error {
+	<-p.finished
+	return p.err
+}
+
+// onClaim tells of claims that wait for a volume of ours.
+func onClaim(e engine.Event) []engine.Request {
+	if claim, ok := e.New.(*corev1.PersistentVolumeClaim); ok && asksUs(claim) {
+		return engine.Self(e)
+	}
+	return nil
+}
+
+// onVolume tells of volumes of ours that need something.
+func onVolume(e engine.Event) []engine.Request {
+	if volume, ok := e.New.(*corev1.PersistentVolume); ok && isOurs(volume) && (isOver(volume) || needsFinalizers(volume)) {
+		return engine.Self(e)
+	}
+	return nil
+}
+
+// onClass tells of the claims that wait for a class to be there.
+func (p *provisioner) onClass(e engine.Event) []engine.Request {
+	class, ok := e.New.(*storagev1.StorageClass)
+	if !ok || e.Old != nil || class.Provisioner != Provisioner {
+		return nil
+	}
+	claims, err := p.claims.List(labels.Everything())
+	if err != nil {
+		return nil // cannot be: it is a cache
+	}
+	var requests []engine.Request
+	for _, claim := range claims {
+		if asksUs(claim) && volumehelpers.GetPersistentVolumeClaimClass(claim) == class.Name {
+			requests = append(requests, engine.Request{Namespace: claim.Namespace, Name: claim.Name})
+		}
+	}
+	return requests
+}
+
+// Reconcile implements engine.Reconciler. A request with a namespace is about a claim, one without about a volume.
+func (p *provisioner) Reconcile(ctx context.Context, r engine.Request) (engine.Result, error) {
+	if r.Namespace == "" {
+		return engine.Result{}, p.reclaim(ctx, r.Name)
+	}
+	return engine.Result{}, p.provision(ctx, r)
+}
+
+// claimKey spells a claim as the events of provisioners do.
+func claimKey(claim *corev1.PersistentVolumeClaim) string { return klog.KObj(claim).String() }
+
+// refuse tells why a claim gets no volume. Trying again does not help until the claim changes.
+func (p *provisioner) refuse(ctx context.Context, claim *corev1.PersistentVolumeClaim, why string) {
+	klog.FromContext(ctx).Info("No volume for the claim", "claim", klog.KObj(claim), "reason", why)
+	p.events.Event(claim, corev1.EventTypeWarning, "ProvisioningFailed", fmt.Sprintf("%s %s", Provisioner, why))
+}
