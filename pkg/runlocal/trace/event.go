@@ -6,6 +6,7 @@
 package trace
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -181,6 +182,11 @@ type Start struct {
 
 // Type implements Detail.
 func (*Start) Type() Type { return TypeStart }
+
+// IsRetry says whether the key was taken because an earlier reconcile of it had failed, among other causes perhaps.
+func (s *Start) IsRetry() bool {
+	return slices.ContainsFunc(s.Causes, func(c Cause) bool { return c.Type == CauseRetry })
+}
 
 // Value is a key and value that a controller logged; Value is made text by the rules of klog.
 type Value struct {

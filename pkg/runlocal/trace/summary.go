@@ -67,7 +67,7 @@ func (t *tally) record(e *Event) {
 	case *Start:
 		t.Reconciles++
 		t.waits.add(time.Duration(d.QueueWait))
-		if slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Type == CauseRetry }) {
+		if d.IsRetry() {
 			t.Retries++
 		}
 	case *End:

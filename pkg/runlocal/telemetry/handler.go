@@ -1,0 +1,88 @@
+package telemetry
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"net/http/pprof"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // registers client-go's metrics where kube-controller-manager does
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
+)
+
+// Options say what a handler serves. All but Token and More must be set.
+type Options struct {
+	// Metrics and Stream are fed by the session's recorder, of which they are sinks.
+	Metrics *Metrics
+	Stream  *Stream
+	// State is what the controllers have to do; false while there are none yet. It is called for each scrape.
+	State func() (tap.State, bool)
+	// Ready lists what readiness consists of, in the order in which it is shown. It is called for each request.
+	Ready func() []Check
+	// Token is what a client must show, as a bearer token, for all but health and readiness. Empty asks for none.
+	Token string
+	// More are further metrics. Their names must differ from those of Kubernetes and from Metrics'.
+	More []prometheus.Collector
+}
+
+// index says what there is.
+const index = `/healthz        the process lives
+/readyz         every controller sees what it acts on; ?verbose tells of each
+/metrics        for Prometheus: of the controllers, of client-go, of the Go runtime
+/trace          what happens, as it happens: one JSON object a line; ?controller=NAME,NAME for some
+/debug/pprof/   profiles
+`
+
+// NewHandler returns a handler of /healthz, /readyz, /metrics, /trace and /debug/pprof. /metrics has all that Kubernetes'
+// libraries in this process have registered, too.
+func NewHandler(o Options) http.Handler {
+	closed := http.NewServeMux()
+	closed.Handle("GET /metrics", metrics(o))
+	closed.Handle("GET /trace", traced(o))
+	closed.HandleFunc("/debug/pprof/", pprof.Index)
+	closed.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	closed.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	closed.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	closed.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	closed.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index) })
+	open := http.NewServeMux()
+	open.HandleFunc("GET /healthz", healthz)
+	open.HandleFunc("GET /livez", healthz)
+	open.HandleFunc("GET /readyz", readyz(o.Ready))
+	open.Handle("/", withToken(o.Token, closed))
+	return open
+}
+
+// metrics serves our own metrics, and those in the registry of Kubernetes' libraries.
+func metrics(o Options) http.Handler {
+	own := prometheus.NewRegistry()
+	own.MustRegister(o.Metrics, o.Stream.dropped, newStateCollector(o.State))
+	own.MustRegister(o.More...)
+	return promhttp.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, own}, promhttp.HandlerOpts{
+		// A metric of some library that cannot be gathered is no reason to show none.
+		ErrorHandling: promhttp.ContinueOnError,
+	})
+}
+
+// withToken lets those pass who show the token.
+func withToken(token string, next http.Handler) http.Handler {
+	if token == "" {
+		return next
+	}
+	want := sha256.Sum256([]byte(token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		got := sha256.Sum256([]byte(strings.TrimSpace(shown)))
+		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			text(w, http.StatusUnauthorized, "a bearer token is needed: the file with it was named at the start\n")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

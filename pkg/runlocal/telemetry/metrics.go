@@ -1,0 +1,142 @@
+package telemetry
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// namespace is the first part of the names of all metrics of ours.
+const namespace = "kubectl_reconcile"
+
+// mostResources bounds the values of the label resource: custom resources are as many as a cluster likes to have.
+const mostResources = 256
+
+// other is the value of a label that stands for all that are too many, or that nobody knows.
+const other = "other"
+
+// Metrics is a trace.Sink that counts and times for Prometheus. Its memory does not grow with the number of events: keys and
+// names of objects are no labels.
+type Metrics struct {
+	duration   *prometheus.HistogramVec
+	waited     *prometheus.HistogramVec
+	reconciles *prometheus.CounterVec
+	retries    *prometheus.CounterVec
+	gaveUp     *prometheus.CounterVec
+	writes     *prometheus.CounterVec
+	recorded   *prometheus.CounterVec
+
+	mu        sync.Mutex
+	resources map[string]bool
+}
+
+// NewMetrics returns Metrics in which nothing is counted.
+func NewMetrics() *Metrics {
+	return &Metrics{
+		duration:   histogram("reconcile_duration_seconds", "How long reconciles took."),
+		waited:     histogram("queue_wait_seconds", "How long keys could have been taken from their queue before they were."),
+		reconciles: counter("reconciles_total", "Reconciles that ended, by how.", "controller", "outcome"),
+		retries:    counter("retries_total", "Reconciles that were made because an earlier one of the key had failed.", "controller"),
+		gaveUp:     counter("gave_up_total", "Keys given up after too many tries.", "controller"),
+		writes: counter("writes_total", "Write requests, refused ones included, Events not; code is none for those without an answer.",
+			"controller", "verb", "resource", "code", "dry_run"),
+		recorded:  counter("events_recorded_total", "API Events recorded, refused ones included.", "controller"),
+		resources: map[string]bool{},
+	}
+}
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+// histogram has buckets from half a millisecond to a minute, by controller.
+func histogram(name, help string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: namespace, Name: name, Help: help, Buckets: prometheus.ExponentialBucketsRange(0.0005, 60, 16),
+	}, []string{"controller"})
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, to) }
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	for _, c := range []prometheus.Collector{m.duration, m.waited, m.reconciles, m.retries, m.gaveUp, m.writes, m.recorded} {
+		c.Collect(to)
+	}
+}
+
+// Record implements trace.Sink.
+func (m *Metrics) Record(e *trace.Event) {
+	if e.Controller == "" {
+		return
+	}
+	switch d := e.Detail.(type) {
+	case *trace.Start:
+		m.waited.WithLabelValues(e.Controller).Observe(time.Duration(d.QueueWait).Seconds())
+		if d.IsRetry() {
+			m.retries.WithLabelValues(e.Controller).Inc()
+		}
+	case *trace.End:
+		m.duration.WithLabelValues(e.Controller).Observe(time.Duration(d.Duration).Seconds())
+		m.reconciles.WithLabelValues(e.Controller, string(d.Outcome)).Inc()
+	case *trace.Dropped:
+		m.gaveUp.WithLabelValues(e.Controller).Inc()
+	case *trace.Request:
+		m.request(e.Controller, d)
+	}
+}
+
+func (m *Metrics) request(controller string, r *trace.Request) {
+	switch {
+	case !r.IsWrite():
+	case r.Recorded != nil:
+		m.recorded.WithLabelValues(controller).Inc()
+	default:
+		m.writes.WithLabelValues(controller, verb(r.Verb), m.resource(r), code(r.Code), strconv.FormatBool(r.DryRun)).Inc()
+	}
+}
+
+// verb bounds the values of the label to those that the API has for writes.
+func verb(v string) string {
+	switch v {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return v
+	}
+	return other
+}
+
+// code is the HTTP status, or that there was none.
+func code(status int) string {
+	switch {
+	case status == 0:
+		return "none"
+	case status < 100 || status > 599:
+		return other
+	}
+	return strconv.Itoa(status)
+}
+
+// resource names a resource as kubectl does, "deployments.apps/status", while there are not too many.
+func (m *Metrics) resource(r *trace.Request) string {
+	name := r.Resource
+	if r.Group != "" {
+		name += "." + r.Group
+	}
+	if r.Subresource != "" {
+		name += "/" + r.Subresource
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.resources[name] {
+		if len(m.resources) == mostResources {
+			return other
+		}
+		m.resources[name] = true
+	}
+	return name
+}
