@@ -165,10 +165,12 @@ func (h *Held) Release(ctx context.Context) error {
 	h.observed.release()
 	h.cancel()
 	<-h.ended
-	if h.Err() != nil {
+	select {
+	case <-h.observed.lost:
 		return nil
+	default:
+		return h.giveBack(ctx)
 	}
-	return h.giveBack(ctx)
 }
 
 // giveBack leaves the Lease without a holder, as client-go's release does.

@@ -134,7 +134,7 @@ func TestTroubleIsToldOnceAndHeals(t *testing.T) {
 		}})
 		for range 2 {
 			s.failing(errors.New("no route to host"))
-			pass(DefaultDeadline - DefaultRetry)
+			pass(DefaultDeadline / 2)
 			s.failing(nil)
 			pass(time.Minute)
 		}
