@@ -46,7 +46,8 @@ type Options struct {
 
 // Session is a running API server with controllers and nodes. Its methods may be called concurrently.
 type Session struct {
-	server      *api.Server
+	server      *api.Server  // nil on a cluster
+	config      *rest.Config // of an administrator, or of the cluster's user
 	tap         *tap.Tap
 	controllers *controllers.Running
 	nodes       *nodes.Nodes
@@ -93,6 +94,7 @@ func (s *Session) start(ctx, running context.Context, o Options) error {
 	if s.server, err = api.Start(ctx, o.API); err != nil {
 		return err
 	}
+	s.config = s.server.Config()
 	if err := s.clients(o.Warnings); err != nil {
 		return err
 	}
@@ -101,24 +103,26 @@ func (s *Session) start(ctx, running context.Context, o Options) error {
 
 // clients makes the clients that the session itself uses.
 func (s *Session) clients(warnings rest.WarningHandler) error {
-	config := rest.AddUserAgent(s.server.Config(), fieldManager)
-	config.WarningHandler = warnings
+	config := rest.AddUserAgent(s.Config(), fieldManager)
+	if warnings != nil {
+		config.WarningHandler = warnings
+	}
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making a client of the embedded API: %w", err)
+		return fmt.Errorf("making a client of the API: %w", err)
 	}
 	s.discovery = memory.NewMemCacheClient(client)
 	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(s.discovery)
 	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return fmt.Errorf("making a client of the embedded API: %w", err)
+		return fmt.Errorf("making a client of the API: %w", err)
 	}
 	return nil
 }
 
 func (s *Session) runControllers(ctx context.Context, o Options) error {
-	client, err := kubernetes.NewForConfig(rest.AddUserAgent(s.server.Config(), "informers"))
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(s.Config(), "informers"))
 	if err != nil {
-		return fmt.Errorf("making a client of the embedded API: %w", err)
+		return fmt.Errorf("making a client of the API: %w", err)
 	}
 	informers := s.tap.Informers(client, 0)
 	if !o.NoScheduling {
@@ -164,8 +168,9 @@ func (s *Session) Stop() error {
 	return errors.Join(append(errs, s.signing.remove())...)
 }
 
-// Config returns a copy of an administrator's client configuration for the API of the session, in process.
-func (s *Session) Config() *rest.Config { return s.server.Config() }
+// Config returns a copy of a client configuration for the API of the session: an administrator's in process, or on a
+// cluster that of its user, which writes no more than the session does.
+func (s *Session) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
-// Server is the API server of the session.
+// Server is the API server of the session; nil on a cluster.
 func (s *Session) Server() *api.Server { return s.server }

@@ -19,10 +19,14 @@ const soon = time.Second
 // flight, every handler has handled every watch event, the garbage collector, if it runs, watches the kinds that there were
 // when it started, and no key's time comes soon (within a second, and the time that pods take to be ready). Keys that wait
 // for longer do not count: see Pending. Nor does a kind of a new CRD until the collector watches it, about a second later.
+// What is on its way from a cluster's API server is not known: there it is only settled so far as anybody can see.
 func (s *Session) Settled() bool {
 	state := s.tap.State() // before the versions: whoever is idle here makes no later version
 	if !state.Idle() || slices.ContainsFunc(pending(state), s.isSoon) {
 		return false
+	}
+	if s.server == nil {
+		return true
 	}
 	for resource, handled := range state.Handled {
 		if handled < s.server.LastEvent(resource) {
@@ -56,9 +60,23 @@ func pending(state tap.State) []Pending {
 	return out
 }
 
-// WaitSettled returns when Settled is true, or with the error of ctx.
+// calm is for how long nothing may be left to do on a cluster before it counts as settled: watch events take their time.
+const calm = time.Second
+
+// WaitSettled returns when Settled is true, on a cluster when it has been for a second; or with the error of ctx.
 func (s *Session) WaitSettled(ctx context.Context) error {
-	return s.poll(ctx, func() (bool, error) { return s.Settled(), nil })
+	var since time.Time // when it became true; zero while it is not
+	return s.poll(ctx, func() (bool, error) {
+		switch {
+		case !s.Settled():
+			since = time.Time{}
+		case s.server != nil:
+			return true, nil
+		case since.IsZero():
+			since = time.Now()
+		}
+		return !since.IsZero() && time.Since(since) >= calm, nil
+	})
 }
 
 // NotReadyError says that applied objects are not as they should be and that nothing is left that could change that.

@@ -21,7 +21,7 @@ var rules = map[string][]string{
 	"pkg/inspect/cluster":                   {},
 	"pkg/ownertree":                         {"pkg/inspect", "pkg/inspect/cluster"},
 	"pkg/replay":                            {"pkg/inspect", "pkg/runlocal/trace"},
-	"pkg/runlocal":                          {"pkg/inspect", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/engine", "pkg/runlocal/reach", "pkg/runlocal/tap", "pkg/runlocal/trace"},
+	"pkg/runlocal":                          {"pkg/inspect", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/guard", "pkg/runlocal/nodes", "pkg/runlocal/engine", "pkg/runlocal/reach", "pkg/runlocal/tap", "pkg/runlocal/trace"},
 	"pkg/runlocal/api":                      {"pkg/runlocal/api/memstore", "pkg/runlocal/serving"},
 	"pkg/runlocal/api/memstore":             {},
 	"pkg/runlocal/controllers":              {"pkg/runlocal/tap", "pkg/runlocal/trace"},
@@ -29,6 +29,7 @@ var rules = map[string][]string{
 	"pkg/runlocal/engine":                   {"pkg/runlocal/trace"},
 	"pkg/runlocal/tap":                      {"pkg/inspect", "pkg/runlocal/trace"},
 	"pkg/runlocal/telemetry":                {"pkg/runlocal/serving", "pkg/runlocal/tap", "pkg/runlocal/trace"},
+	"pkg/runlocal/guard":                    {},
 	"pkg/runlocal/reach":                    {},
 	"pkg/runlocal/serving":                  {},
 	"pkg/runlocal/trace":                    {"pkg/inspect"},
@@ -36,7 +37,7 @@ var rules = map[string][]string{
 	"pkg/runlocal/access":                   {"pkg/runlocal/controllers"},
 	"cmd/kubectl-reconcile/internal/render": {"pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal/trace"},
 	"cmd/kubectl-reconcile/internal/heap":   {},
-	"cmd/kubectl-reconcile":                 {"cmd/kubectl-reconcile/internal/heap", "cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/nodes", "pkg/runlocal/reach", "pkg/runlocal/telemetry", "pkg/runlocal/trace"},
+	"cmd/kubectl-reconcile":                 {"cmd/kubectl-reconcile/internal/heap", "cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/guard", "pkg/runlocal/nodes", "pkg/runlocal/reach", "pkg/runlocal/telemetry", "pkg/runlocal/trace"},
 }
 
 // terminal are packages that only cmd may import: data comes out of pkg, text is made in cmd.

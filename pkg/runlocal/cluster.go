@@ -1,0 +1,110 @@
+package runlocal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/guard"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// ClusterOptions say what a session on a cluster runs. All but Config and Controllers may be left zero: then nothing is
+// written.
+type ClusterOptions struct {
+	// Config is how the cluster is reached. It is not changed. Its rate limiter, if it has one, is shared by all clients.
+	Config *rest.Config
+	// Controllers are those to run.
+	Controllers []controllers.Controller
+	// Authority is what those of them sign with that sign.
+	Authority controllers.Authority
+	// Workers is as in Options.
+	Workers int
+	// Write lets the controllers write. Without it they run in dry run.
+	Write bool
+	// DryRun says how a dry run is done; the zero value asks the server.
+	DryRun guard.Mode
+	// Notice is told, once each, of writes that a dry run on the server could not try there; nil is not.
+	Notice func(guard.Notice)
+	// QPS and Burst bound the requests a second of each controller, its informers left out; 0 is what
+	// kube-controller-manager has, less than 0 no bound. They do not count if Config has a rate limiter.
+	QPS   float32
+	Burst int
+	// Resync is how often informers hand all objects to the controllers again; 0 is never.
+	Resync time.Duration
+	// Keep says which namespaces' keys are worked on, as in tap.Options; nil keeps all.
+	Keep func(namespace string) bool
+	// Recorder and Verbosity are as in Options.
+	Recorder  *trace.Recorder
+	Verbosity int
+}
+
+// Rates of kube-controller-manager's clients (k8s.io/kube-controller-manager/config/v1alpha1's recommended defaults).
+const (
+	controllerQPS   = 20
+	controllerBurst = 30
+)
+
+// StartCluster starts controllers on a cluster, and returns when their caches are filled and their workers run. Of the
+// session's methods, Apply and EnsureNamespace are not for clusters, and Server returns nil. It ends with Stop, or when
+// ctx does; Stop must be called either way.
+func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
+	// What a controller has begun to write is not cut off by the end of ctx.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	running, cancel := context.WithCancel(life)
+	s := &Session{cancel: cancel, end: end, tap: tap.New(tap.Options{
+		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Keep: o.Keep,
+	})}
+	interrupted := context.AfterFunc(ctx, end)
+	err := s.startCluster(running, o)
+	if !interrupted() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	forget := context.AfterFunc(ctx, func() { _ = s.Stop() })
+	s.forget.Store(&forget)
+	return s, nil
+}
+
+func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
+	s.config = clusterConfig(o)
+	if err := s.clients(nil); err != nil {
+		return err
+	}
+	reading := rest.CopyConfig(s.config)
+	reading.QPS, reading.Burst = -1, 0
+	client, err := kubernetes.NewForConfig(reading)
+	if err != nil {
+		return fmt.Errorf("making the client of the informers: %w", err)
+	}
+	s.controllers, err = controllers.Start(ctx, controllers.Deps{
+		Tap: s.tap, Informers: s.tap.Informers(client, o.Resync), Config: s.config, Workers: o.Workers, Authority: o.Authority,
+	}, o.Controllers)
+	return err
+}
+
+// clusterConfig is what all clients of the session are made of: nothing that it sends gets past the guard.
+func clusterConfig(o ClusterOptions) *rest.Config {
+	config := rest.CopyConfig(o.Config)
+	if !o.Write {
+		config = guard.DryRun(config, guard.Options{Mode: o.DryRun, Notice: o.Notice})
+	}
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	if config.RateLimiter == nil {
+		config.QPS, config.Burst = o.QPS, o.Burst
+		if o.QPS == 0 {
+			config.QPS, config.Burst = controllerQPS, controllerBurst
+		}
+	}
+	return config
+}

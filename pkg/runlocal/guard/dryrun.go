@@ -1,0 +1,129 @@
+package guard
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/client-go/rest"
+)
+
+// Mode says how a dry run is done.
+type Mode string
+
+const (
+	// Server sends writes with dryRun=All: the server admits, defaults and validates them, and keeps nothing. What it
+	// cannot try that way is done as in Client. It is what the zero value means.
+	Server Mode = "server"
+	// Client sends no write at all, and answers in the server's place: nothing is admitted, defaulted or validated.
+	Client Mode = "client"
+)
+
+// Options say how requests are guarded. The zero value is a dry run on the server.
+type Options struct {
+	Mode Mode
+	// Notice is told of each sort of write that a dry run on the server does not send, once each. It may be called
+	// concurrently, and may be nil.
+	Notice func(Notice)
+}
+
+// Notice tells of writes that were not sent to the server, although a dry run there was asked for.
+type Notice struct {
+	// Verb is the API's, such as create.
+	Verb string
+	// Resource is such as "deployments.apps", with the subresource if there is one: "pods/binding".
+	Resource string
+	// Reason is why, a clause: "the server does not say that it can try this without keeping it".
+	Reason string
+}
+
+// DryRun returns a copy of config whose clients change nothing on the server, whatever they send. Reads go through, and so
+// do reviews of permissions and tokens, of which a server keeps nothing.
+func DryRun(config *rest.Config, o Options) *rest.Config {
+	guarded := rest.CopyConfig(config)
+	shared := &shared{mode: o.Mode, prefix: pathPrefix(config), notices: notices{tell: o.Notice}}
+	guarded.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{shared, next} })
+	return guarded
+}
+
+// shared is what all transports of one guard have in common.
+type shared struct {
+	mode       Mode
+	prefix     string // of every path, for servers that are not at the root of their host
+	operations operations
+	notices    notices
+}
+
+// pathPrefix is the path that a server's address ends with, empty for most.
+func pathPrefix(config *rest.Config) string {
+	u, err := url.Parse(config.Host)
+	if err != nil || u.Host == "" { // a host without a scheme
+		_, path, _ := strings.Cut(config.Host, "/")
+		return strings.TrimSuffix("/"+path, "/")
+	}
+	return strings.TrimSuffix(u.Path, "/")
+}
+
+type transport struct {
+	*shared
+	next http.RoundTripper
+}
+
+var _ http.RoundTripper = (*transport)(nil)
+
+// WrappedRoundTripper lets apimachinery find the transport below.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	c := readCall(req, t.prefix)
+	switch c.class {
+	case read:
+		return t.next.RoundTrip(req)
+	case write, review:
+		if err := c.readBody(); err != nil {
+			return nil, err
+		}
+	default:
+		closeBody(req)
+		return refuse(req, http.StatusForbidden, c.why), nil
+	}
+	if c.class == review {
+		return t.sendDry(c)
+	}
+	return t.write(c)
+}
+
+// write sends a write as a dry run, or answers it.
+func (t *transport) write(c *call) (*http.Response, error) {
+	if t.mode == Client {
+		return t.answer(c)
+	}
+	if takes, reason := t.takesDryRun(c); !takes {
+		t.notices.of(c, reason)
+		return t.answer(c)
+	}
+	resp, err := t.sendDry(c)
+	if err == nil && refusedByWebhook(resp) {
+		t.notices.of(c, "an admission webhook does not support dry run")
+		_ = resp.Body.Close()
+		return t.answer(c)
+	}
+	return resp, err
+}
+
+// sendDry sends the call marked as a dry run.
+func (t *transport) sendDry(c *call) (*http.Response, error) {
+	dry, err := c.dry()
+	if err != nil {
+		return refuse(c.req, http.StatusUnsupportedMediaType, err.Error()), nil
+	}
+	return t.next.RoundTrip(dry)
+}
+
+// closeBody keeps the promise of a RoundTripper for a request that it does not send.
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+}

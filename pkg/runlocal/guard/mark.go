@@ -1,0 +1,160 @@
+package guard
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"slices"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// all is the one value that dryRun has.
+const all = metav1.DryRunAll
+
+// protobufMagic begins every object in the API's protobuf encoding, before a runtime.Unknown
+// (apimachinery's pkg/runtime/serializer/protobuf/doc.go).
+var protobufMagic = []byte("k8s\x00")
+
+// markDelete marks the DeleteOptions in the body of a deletion: with a body, a server does not look at the query
+// (apiserver's pkg/endpoints/handlers/delete.go).
+func markDelete(contentType string, body []byte) ([]byte, error) {
+	switch media, err := mediaType(contentType); {
+	case err != nil:
+		return nil, err
+	case media == runtime.ContentTypeJSON:
+		return markJSON(body)
+	default:
+		return markProtobuf(body, markDeleteRaw)
+	}
+}
+
+// markEviction marks the DeleteOptions in an Eviction, if there are any; without, the query counts
+// (kubernetes' pkg/registry/core/pod/storage/eviction.go).
+func markEviction(contentType string, body []byte) ([]byte, error) {
+	switch media, err := mediaType(contentType); {
+	case err != nil:
+		return nil, err
+	case media == runtime.ContentTypeJSON:
+		return markEvictionJSON(body)
+	default:
+		return markProtobuf(body, markEvictionRaw)
+	}
+}
+
+// mediaType is JSON or protobuf; JSON if none is given, as for a server.
+func mediaType(contentType string) (string, error) {
+	if contentType == "" {
+		return runtime.ContentTypeJSON, nil
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil || media != runtime.ContentTypeJSON && media != runtime.ContentTypeProtobuf {
+		return "", fmt.Errorf("a body of type %q cannot be marked as a dry run", contentType)
+	}
+	return media, nil
+}
+
+// fields decodes a JSON object, and nothing after it.
+func fields(body []byte) (map[string]json.RawMessage, error) {
+	var object map[string]json.RawMessage
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if err := decoder.Decode(&object); err != nil {
+		return nil, fmt.Errorf("reading options: %w", err)
+	}
+	if object == nil {
+		return nil, errors.New("reading options: not an object")
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("reading options: something follows them")
+	}
+	return object, nil
+}
+
+func markJSON(body []byte) ([]byte, error) {
+	object, err := fields(body)
+	if err != nil {
+		return nil, err
+	}
+	object["dryRun"] = json.RawMessage(`["` + all + `"]`)
+	return json.Marshal(object)
+}
+
+func markEvictionJSON(body []byte) ([]byte, error) {
+	object, err := fields(body)
+	if err != nil {
+		return nil, err
+	}
+	options, ok := object["deleteOptions"]
+	if !ok || string(options) == "null" {
+		return body, nil
+	}
+	if object["deleteOptions"], err = markJSON(options); err != nil {
+		return nil, err
+	}
+	return json.Marshal(object)
+}
+
+// markProtobuf marks what is in the envelope.
+func markProtobuf(body []byte, mark func(raw []byte) ([]byte, error)) ([]byte, error) {
+	raw, ok := bytes.CutPrefix(body, protobufMagic)
+	if !ok {
+		return nil, errors.New("reading options: not the API's protobuf")
+	}
+	var envelope runtime.Unknown
+	if err := envelope.Unmarshal(raw); err != nil {
+		return nil, fmt.Errorf("reading options: %w", err)
+	}
+	marked, err := mark(envelope.Raw)
+	if err != nil {
+		return nil, err
+	}
+	envelope.Raw = marked
+	encoded, err := envelope.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("writing options: %w", err)
+	}
+	return slices.Concat(protobufMagic, encoded), nil
+}
+
+// dryRunField is DeleteOptions.dryRun = 5 with one value. It is appended to what was sent, so that fields of newer versions
+// stay: a decoder joins what it finds twice.
+var dryRunField = append([]byte{5<<3 | 2, byte(len(all))}, all...)
+
+func markDeleteRaw(raw []byte) ([]byte, error) {
+	options := &metav1.DeleteOptions{}
+	if err := options.Unmarshal(raw); err != nil {
+		return nil, fmt.Errorf("reading options: %w", err)
+	}
+	if slices.Equal(options.DryRun, []string{all}) {
+		return raw, nil
+	}
+	return checked(slices.Concat(raw, dryRunField), &metav1.DeleteOptions{}, func(o *metav1.DeleteOptions) []string { return o.DryRun })
+}
+
+func markEvictionRaw(raw []byte) ([]byte, error) {
+	eviction := &policyv1.Eviction{}
+	if err := eviction.Unmarshal(raw); err != nil {
+		return nil, fmt.Errorf("reading an eviction: %w", err)
+	}
+	if eviction.DeleteOptions == nil || slices.Equal(eviction.DeleteOptions.DryRun, []string{all}) {
+		return raw, nil
+	}
+	options := slices.Concat([]byte{2<<3 | 2, byte(len(dryRunField))}, dryRunField) // Eviction.deleteOptions = 2
+	return checked(slices.Concat(raw, options), &policyv1.Eviction{}, func(e *policyv1.Eviction) []string { return e.DeleteOptions.DryRun })
+}
+
+// checked decodes what was marked, as the server will: it must say what it is meant to.
+func checked[T interface{ Unmarshal([]byte) error }](raw []byte, into T, dryRun func(T) []string) ([]byte, error) {
+	if err := into.Unmarshal(raw); err != nil {
+		return nil, fmt.Errorf("marking options as a dry run: %w", err)
+	}
+	if values := dryRun(into); !slices.Equal(values, []string{all}) {
+		return nil, fmt.Errorf("marking options as a dry run: they say %q", values)
+	}
+	return raw, nil
+}

@@ -1,0 +1,66 @@
+package guard
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// respond is an answer in the server's place.
+func respond(req *http.Request, code int, contentType string, body []byte) *http.Response {
+	return &http.Response{
+		Status: http.StatusText(code), StatusCode: code,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {contentType}},
+		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Request: req,
+	}
+}
+
+// respondStatus answers with a Status.
+func respondStatus(req *http.Request, s metav1.Status) *http.Response {
+	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	body, err := json.Marshal(s)
+	if err != nil { // a Status has nothing that cannot be encoded
+		body = []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure"}`)
+	}
+	return respond(req, int(s.Code), runtime.ContentTypeJSON, body)
+}
+
+// refuse answers a request that must not be sent.
+func refuse(req *http.Request, code int, why string) *http.Response {
+	return respondStatus(req, metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(code), //nolint:gosec // an HTTP status
+		Reason: reasons[code], Message: "dry run: not sent: " + why,
+	})
+}
+
+var reasons = map[int]metav1.StatusReason{
+	http.StatusForbidden:            metav1.StatusReasonForbidden,
+	http.StatusUnsupportedMediaType: metav1.StatusReasonUnsupportedMediaType,
+	http.StatusBadRequest:           metav1.StatusReasonBadRequest,
+	http.StatusConflict:             metav1.StatusReasonConflict,
+}
+
+// mostStatus bounds how much of an error is read to find out which it is.
+const mostStatus = 1 << 16
+
+// refusedByWebhook says whether a dry run failed only because it was one
+// (apiserver's pkg/admission/plugin/webhook/errors). The answer can still be read.
+func refusedByWebhook(resp *http.Response) bool {
+	if resp.StatusCode != http.StatusBadRequest {
+		return false
+	}
+	head, err := io.ReadAll(io.LimitReader(resp.Body, mostStatus))
+	rest := resp.Body
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), rest), rest}
+	return err == nil && strings.Contains(string(head), "admission webhook ") && strings.Contains(string(head), "does not support dry run")
+}
