@@ -19,6 +19,8 @@ type Controller struct {
 	name      string
 	calls     atomic.Int64 // requests without an answer
 	preparing atomic.Bool  // as told by Preparing
+	held      atomic.Int64 // reconciles that Hold keeps open
+	handed    handed
 	habits    Habits
 	history   history
 	accounts  []account // guarded by tap.mu
@@ -33,6 +35,10 @@ type Habits struct {
 	Waits bool
 	// KeysAreNamespaces says that a key without a slash is the name of a namespace; else it is of an object in none.
 	KeysAreNamespaces bool
+	// Begins says which key, as it is spelt in the trace, the calling goroutine has begun to work on, by a line that it logs at
+	// ErrorLevel or below; empty for other lines. It is for a controller whose keys are taken from the queue by one goroutine
+	// and worked on by another: a reconcile begins with that line. Nil for all others. It may be called concurrently.
+	Begins func(message string, keysAndValues []any) string
 	// Value makes text of a logged value; empty for those that are made text as usual. Nil for none. It may be called
 	// concurrently.
 	Value func(any) string

@@ -30,6 +30,11 @@ func (s *sink) Enabled(level int) bool {
 
 // Info implements logr.LogSink. An error among the values is the reason for a failure, should one follow.
 func (s *sink) Info(level int, message string, keysAndValues ...any) {
+	if begins := s.c.habits.Begins; begins != nil {
+		if key := begins(message, keysAndValues); key != "" {
+			s.c.handed.begin(key)
+		}
+	}
 	r := s.reconcile()
 	if r != nil {
 		for i := 1; i < len(keysAndValues); i += 2 {

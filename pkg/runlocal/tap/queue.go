@@ -1,7 +1,6 @@
 package tap
 
 import (
-	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +21,7 @@ type queue[K comparable] struct {
 	keyText func(K) string
 	limiter workqueue.TypedRateLimiter[K] // nil if the wrapped queue hides it: then retries are left to it, and seem to be at once
 	delays  workqueue.TypedDelayingInterface[K]
+	retries workqueue.CounterMetric // the wrapped queue's, which knows nothing of delays; nil if it counts none
 	account *ledger[K]
 	adding  atomic.Int64 // additions on their way to the wrapped queue
 
@@ -37,7 +37,7 @@ type run struct {
 // WrapQueue returns a queue that does what q does and is observed. name is as in trace.Enqueue: empty for the
 // controller's main queue. key spells a key as the trace shall have it. The caller uses q no more.
 func WrapQueue[K comparable](c *Controller, name string, q workqueue.TypedRateLimitingInterface[K], key func(K) string) workqueue.TypedRateLimitingInterface[K] {
-	w := &queue[K]{TypedRateLimitingInterface: q, c: c, name: name, keyText: key, limiter: rateLimiterOf(q)}
+	w := &queue[K]{TypedRateLimitingInterface: q, c: c, name: name, keyText: key, limiter: rateLimiterOf(q), retries: retriesOf(q)}
 	w.account = newLedger(&c.tap.mu, key)
 	w.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
 		Clock: c.tap.clock, Queue: &delayed[K]{q, w},
@@ -66,6 +66,7 @@ func (q *queue[K]) AddAfter(k K, d time.Duration) {
 	}
 	q.adding.Add(1)
 	defer q.adding.Add(-1)
+	q.countRetry()
 	if d <= 0 {
 		q.addNow(k, trace.AddAfter, 0)
 		q.TypedRateLimitingInterface.Add(k)
@@ -88,6 +89,7 @@ func (q *queue[K]) AddRateLimited(k K) {
 		q.TypedRateLimitingInterface.AddRateLimited(k)
 		return
 	}
+	q.countRetry()
 	d := q.limiter.When(k)
 	q.addLater(k, trace.AddRateLimited, d, q.limiter.NumRequeues(k))
 	q.delays.AddAfter(k, d)
@@ -138,16 +140,22 @@ func (q *queue[K]) Get() (K, bool) {
 	t := q.c.tap
 	now := t.clock.Now()
 	taken := q.account.take(k, now)
+	if t.draining.Load() {
+		return q.refuse(k, now)
+	}
 	if !t.on() {
 		return k, down
 	}
 	r := &reconcile{c: q.c, queue: q.name, id: t.rec.NextReconcile(), key: q.keyText(k), start: now}
-	s := &scope{controller: q.c, reconcile: r}
 	q.c.history.began(r)
-	q.running.Store(k, &run{reconcile: r, labels: s.enter(pprof.Labels("controller", q.c.name, "key", r.key))})
-	t.rec.Emit(q.c.name, r.id, r.key, &trace.Start{
-		Queue: q.name, Causes: taken.causes, MoreCauses: taken.more, QueueWait: trace.Duration(taken.wait),
-	})
+	v := &run{reconcile: r}
+	q.running.Store(k, v)
+	start := &trace.Start{Queue: q.name, Causes: taken.causes, MoreCauses: taken.more, QueueWait: trace.Duration(taken.wait)}
+	if q.c.habits.Begins != nil {
+		q.c.handed.put(r.key, handover{v, start})
+	} else {
+		v.begin(start)
+	}
 	return k, down
 }
 
@@ -156,12 +164,8 @@ func (q *queue[K]) Done(k K) {
 	now := q.c.tap.clock.Now()
 	if v, ok := q.running.LoadAndDelete(k); ok {
 		v := v.(*run)
-		end, dropped := v.reconcile.end(now, panicking())
-		v.labels.leave()
-		q.c.tap.rec.Emit(q.c.name, v.reconcile.id, v.reconcile.key, end)
-		if dropped != nil {
-			q.c.tap.rec.Emit(q.c.name, v.reconcile.id, v.reconcile.key, dropped)
-		}
+		q.c.handed.begin(v.reconcile.key)
+		v.finish(now, panicking())
 	}
 	q.account.done(k, now)
 	q.TypedRateLimitingInterface.Done(k)

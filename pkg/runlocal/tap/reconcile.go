@@ -27,6 +27,7 @@ type reconcile struct {
 	writes     int
 	outcome    trace.Outcome // as told by the controller's loop; empty if it does not tell
 	outcomeErr error
+	holding    holding
 }
 
 func (r *reconcile) conclude(outcome trace.Outcome, err error) {

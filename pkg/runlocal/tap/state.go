@@ -25,6 +25,8 @@ type ControllerState struct {
 	Requests int
 	// Preparing says that it does not see all yet that it is to act on, although it runs.
 	Preparing bool
+	// Held counts the reconciles whose keys are done and whose work is not: see Hold.
+	Held int
 }
 
 // QueueState is what one queue holds.
@@ -52,7 +54,7 @@ type DelayedKey struct {
 // Idle says that nothing is queued, running or in flight, and that no controller is still preparing. Delayed keys may be left.
 func (s State) Idle() bool {
 	for _, c := range s.Controllers {
-		if c.Requests > 0 || c.Preparing {
+		if c.Requests > 0 || c.Preparing || c.Held > 0 {
 			return false
 		}
 		for _, q := range c.Queues {
@@ -68,6 +70,8 @@ func (s State) Idle() bool {
 type account interface {
 	// state is called with the Tap's lock held.
 	state(now time.Time) QueueState
+	// drain is called without it, when Tap.draining is set.
+	drain()
 }
 
 // State looks at all controllers at one moment. It takes time in proportion to what is queued and delayed.
@@ -77,7 +81,7 @@ func (t *Tap) State() State {
 	now := t.clock.Now()
 	s := State{Handled: map[schema.GroupResource]uint64{}}
 	for _, c := range t.byName() {
-		cs := ControllerState{Name: c.name, Requests: int(c.calls.Load()), Preparing: c.preparing.Load()}
+		cs := ControllerState{Name: c.name, Requests: int(c.calls.Load()), Preparing: c.preparing.Load(), Held: int(c.held.Load())}
 		for _, a := range c.accounts {
 			cs.Queues = append(cs.Queues, a.state(now))
 		}

@@ -1,0 +1,106 @@
+package tap
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// Hold keeps the reconcile open that the calling goroutine works on, beyond its queue's Done: for work that the
+// controller leaves to a goroutine, started from here on, that ends later. Until release is called State counts it as
+// held. The key itself may be taken again meanwhile. release may be called more than once, from any goroutine.
+// Outside of a reconcile of the controller there is nothing to hold.
+func (c *Controller) Hold() (release func()) {
+	r := current().reconcile
+	if r == nil || r.c != c {
+		return func() {}
+	}
+	c.held.Add(1)
+	r.hold()
+	return sync.OnceFunc(func() {
+		if end := r.release(); end != nil {
+			end(c.tap.clock.Now())
+		}
+		c.held.Add(-1)
+	})
+}
+
+// holding is a reconcile's account of what is left to goroutines. It is guarded by the reconcile's lock.
+type holding struct {
+	holds int
+	end   func(at time.Time) // what is to be done after the last release; nil before Done
+}
+
+func (r *reconcile) hold() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holding.holds++
+}
+
+// release returns how the reconcile ends, if nothing holds it any more and its key is done.
+func (r *reconcile) release() func(time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holding.holds--
+	if r.holding.holds > 0 {
+		return nil
+	}
+	return r.holding.end
+}
+
+// endsLater leaves the end to the last release, and says whether there will be one.
+func (r *reconcile) endsLater(end func(at time.Time)) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.holding.holds == 0 {
+		return false
+	}
+	r.holding.end = end
+	return true
+}
+
+// finish ends the reconcile of a key that is done, now or when nothing holds it any more.
+func (v *run) finish(now time.Time, panicking bool) {
+	r := v.reconcile
+	tell := func(at time.Time) {
+		end, dropped := r.end(at, panicking)
+		v.labels.leave()
+		r.c.tap.rec.Emit(r.c.name, r.id, r.key, end)
+		if dropped != nil {
+			r.c.tap.rec.Emit(r.c.name, r.id, r.key, dropped)
+		}
+	}
+	if r.endsLater(tell) {
+		v.labels.depart()
+		return
+	}
+	tell(now)
+}
+
+// depart gives the calling goroutine the labels that it had before, and leaves the scope to the others that are in it.
+func (l labelled) depart() {
+	if getProfLabel() == l.own {
+		setProfLabel(l.before)
+	}
+}
+
+// begin puts the calling goroutine into the reconcile, and tells why there is one.
+func (v *run) begin(start *trace.Start) {
+	r := v.reconcile
+	v.labels = (&scope{controller: r.c, reconcile: r}).enter(keyLabels(r))
+	r.c.tap.rec.Emit(r.c.name, r.id, r.key, start)
+}
+
+// Swap replaces a private field of target, of exactly type F, by what wrap makes of it. Between target's constructor and
+// its Run, nothing else may use the field. The error names the type and the field when upstream has moved it or given it
+// another type.
+func Swap[F any](c *Controller, target any, field string, wrap func(F) F) error {
+	f, err := privateField[F](target, field)
+	if err != nil {
+		return fmt.Errorf("observing field %q of controller %q: %w", field, c.name, err)
+	}
+	*f = wrap(*f)
+	return nil
+}
