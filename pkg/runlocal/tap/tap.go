@@ -44,6 +44,7 @@ type Tap struct {
 	answers   answers
 	kindTable func() kinds
 	newest    atomic.Uint64 // resourceVersion that was committed
+	draining  atomic.Bool   // no key is handed out any more
 
 	mu          sync.Mutex // guards the maps here and every account that State reads; no event is emitted under it
 	controllers map[string]*Controller

@@ -1,0 +1,74 @@
+package tap
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// drainLook is how often Drain looks whether all is done.
+const drainLook = 2 * time.Millisecond
+
+// Drain lets no controller take another key, and returns when those that were taken are finished and no request is without
+// an answer, or with the error of ctx, which says who was not done. Keys that are queued are left. Controllers whose work
+// is not done by keys go on until their own context ends. It may be called again.
+func (t *Tap) Drain(ctx context.Context) error {
+	t.draining.Store(true)
+	for _, a := range t.accounts() {
+		a.drain()
+	}
+	ticker := t.clock.NewTicker(drainLook)
+	defer ticker.Stop()
+	for {
+		busy := t.busy()
+		if len(busy) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s to finish: %w", strings.Join(busy, ", "), ctx.Err())
+		case <-ticker.C():
+		}
+	}
+}
+
+// accounts are those of all queues.
+func (t *Tap) accounts() []account {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []account
+	for _, c := range t.byName() {
+		out = append(out, c.accounts...)
+	}
+	return out
+}
+
+// busy names the controllers that work on a key or wait for an answer.
+func (t *Tap) busy() []string {
+	var out []string
+	for _, c := range t.State().Controllers {
+		running := c.Requests
+		for _, q := range c.Queues {
+			running += q.Running
+		}
+		if running > 0 {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// drain implements account: workers that wait for a key are told that none comes, and the others when they ask next.
+func (q *queue[K]) drain() { q.ShutDown() }
+
+// refuse gives back a key that the wrapped queue has handed out, and sends the worker away.
+func (q *queue[K]) refuse(k K, now time.Time) (K, bool) {
+	q.account.done(k, now)
+	q.TypedRateLimitingInterface.Done(k)
+	var none K
+	return none, true
+}
+
+// drain implements account. What is handed on within a controller still is: whoever gets it adds keys that nobody takes.
+func (r *relay[K]) drain() {}
