@@ -9,7 +9,10 @@ func running() []Controller {
 
 // workloads make pods, and scale what makes them.
 func workloads() []Controller {
-	return []Controller{deploymentController(), replicaSetController()}
+	return []Controller{
+		deploymentController(), replicaSetController(), replicationController(), statefulSetController(), daemonSetController(),
+		jobController(), cronJobController(), ttlAfterFinishedController(), disruptionController(),
+	}
 }
 
 // housekeeping removes what is not wanted any more, and counts what is used.

@@ -2,5 +2,5 @@ package controllers
 
 // services publish the addresses of pods.
 func services() []Controller {
-	return nil
+	return []Controller{endpointsController(), endpointSliceController(), endpointSliceMirroringController()}
 }

@@ -14,9 +14,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/kubernetes/pkg/controller/cronjob"
+	"k8s.io/kubernetes/pkg/controller/daemon"
 	"k8s.io/kubernetes/pkg/controller/deployment"
+	"k8s.io/kubernetes/pkg/controller/disruption"
+	"k8s.io/kubernetes/pkg/controller/endpoint"
+	"k8s.io/kubernetes/pkg/controller/endpointslice"
+	"k8s.io/kubernetes/pkg/controller/endpointslicemirroring"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
+	"k8s.io/kubernetes/pkg/controller/job"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
+	"k8s.io/kubernetes/pkg/controller/replication"
+	"k8s.io/kubernetes/pkg/controller/statefulset"
+	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
 )
 
 // parsed returns the files of an upstream package, without its tests.
@@ -152,6 +162,16 @@ func TestNoQueueIsOverlooked(t *testing.T) {
 	}{
 		{reflect.TypeFor[deployment.DeploymentController](), []string{"queue"}},
 		{reflect.TypeFor[replicaset.ReplicaSetController](), []string{"queue"}},
+		{reflect.TypeFor[replication.ReplicationManager](), []string{"queue"}},
+		{reflect.TypeFor[statefulset.StatefulSetController](), []string{"queue"}},
+		{reflect.TypeFor[daemon.DaemonSetsController](), []string{"queue", "nodeUpdateQueue"}},
+		{reflect.TypeFor[job.Controller](), []string{"queue", "orphanQueue"}},
+		{reflect.TypeFor[cronjob.ControllerV2](), []string{"queue"}},
+		{reflect.TypeFor[ttlafterfinished.Controller](), []string{"queue"}},
+		{reflect.TypeFor[disruption.DisruptionController](), []string{"queue", "recheckQueue", "stalePodDisruptionQueue"}},
+		{reflect.TypeFor[endpoint.Controller](), []string{"queue", "podQueue"}},
+		{reflect.TypeFor[endpointslice.Controller](), []string{"serviceQueue", "podQueue", "topologyQueue"}},
+		{reflect.TypeFor[endpointslicemirroring.Controller](), []string{"queue"}},
 		{reflect.TypeFor[garbagecollector.GarbageCollector](), []string{"attemptToDelete", "attemptToOrphan"}},
 		{reflect.TypeFor[garbagecollector.GraphBuilder](), []string{"graphChanges", "attemptToDelete", "attemptToOrphan"}},
 	} {

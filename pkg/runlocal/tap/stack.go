@@ -78,6 +78,11 @@ func isTap(function string) bool {
 var loops = [...]string{
 	"Run", "worker", "runWorker", "processNextWorkItem", "processNextItem",
 	"runProcessGraphChanges", "processAttemptToDeleteWorker", "processAttemptToOrphanWorker", // the garbage collector's
+	"runNodeUpdateWorker", "processNextNodeUpdate", // daemonset's
+	"orphanWorker", "processNextOrphanPod", // job's
+	"recheckWorker", "processNextRecheckWorkItem", "stalePodDisruptionWorker", "processNextStalePodDisruptionWorkItem", // disruption's
+	"podWorker", "processNextPodWorkItem", // endpoints'
+	"serviceQueueWorker", "processNextServiceWorkItem", "podQueueWorker", "topologyQueueWorker", "processNextTopologyWorkItem", // endpointslice's
 }
 
 func handlerOf(frames *runtime.Frames) string {
