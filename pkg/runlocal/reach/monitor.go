@@ -1,0 +1,164 @@
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// grace is how long trouble must last to be told: a connection may break, and a token be renewed, in between.
+	grace = 2 * time.Second
+	// patience is how long a request may be without an answer before that counts as trouble. It is far more than a slow
+	// list of a large cluster takes, of which the head of the answer comes at once.
+	patience = 15 * time.Second
+)
+
+// Kind says what a Notice tells.
+type Kind string
+
+// The kinds of notices. Each of the first two is followed by its opposite, or by nothing.
+const (
+	// Away: the server has not answered for a while.
+	Away Kind = "away"
+	// Refused: the server has answered 401 for a while.
+	Refused Kind = "refused"
+	// Back: it answers again.
+	Back Kind = "back"
+	// Accepted: it takes the credentials again.
+	Accepted Kind = "accepted"
+)
+
+// Notice is a change in how an API server can be reached.
+type Notice struct {
+	Kind Kind
+	// Since is when the trouble began.
+	Since time.Time
+	// For is how long it lasted; 0 while it lasts.
+	For time.Duration
+	// Reason is the latest error or status; empty when the trouble is over.
+	Reason string
+}
+
+// Monitor watches over the requests to one API server. All its methods may be called concurrently.
+type Monitor struct {
+	clock  clock.WithDelayedExecution
+	notify func(Notice)
+
+	mu            sync.Mutex // held while notify is called, so that notices come in order
+	away, refused trouble
+}
+
+// trouble is one sort of it; the zero value is none.
+type trouble struct {
+	since  time.Time
+	told   bool
+	reason string
+}
+
+// New returns a Monitor that calls notify for each change, one at a time. notify must not make requests through the
+// Monitor. A nil clock is the real one.
+func New(clk clock.WithDelayedExecution, notify func(Notice)) *Monitor {
+	if clk == nil {
+		clk = clock.RealClock{}
+	}
+	return &Monitor{clock: clk, notify: notify}
+}
+
+// Wrap returns a RoundTripper that does what next does, and is watched. It is meant for rest.Config.Wrap, where what wraps
+// first is nearest to the network: nothing that answers in the server's place may be in between.
+func (m *Monitor) Wrap(next http.RoundTripper) http.RoundTripper { return &transport{m, next} }
+
+// Trouble tells what lasts and was told: the notices that would be repeated.
+func (m *Monitor) Trouble() []Notice {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []Notice
+	for _, t := range []struct {
+		kind Kind
+		*trouble
+	}{{Away, &m.away}, {Refused, &m.refused}} {
+		if t.told {
+			out = append(out, Notice{Kind: t.kind, Since: t.since, Reason: t.reason})
+		}
+	}
+	return out
+}
+
+// begin notes trouble of that kind that began at that time, and tells it when it has lasted.
+func (m *Monitor) begin(t *trouble, kind Kind, at time.Time, reason string) {
+	if t.since.IsZero() {
+		t.since = at
+	}
+	t.reason = reason
+	if !t.told && m.clock.Since(t.since) >= grace {
+		t.told = true
+		m.notify(Notice{Kind: kind, Since: t.since, Reason: reason})
+	}
+}
+
+// over notes that there is no such trouble.
+func (m *Monitor) over(t *trouble, kind Kind) {
+	if t.told {
+		m.notify(Notice{Kind: kind, Since: t.since, For: m.clock.Since(t.since)})
+	}
+	*t = trouble{}
+}
+
+// silent notes that a request that was made then has no answer yet.
+func (m *Monitor) silent(made time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.begin(&m.away, Away, made, fmt.Sprintf("a request has no answer for %s", m.clock.Since(made).Round(time.Second)))
+}
+
+// ended notes what became of a request.
+func (m *Monitor) ended(req *http.Request, resp *http.Response, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.clock.Now()
+	switch {
+	case err != nil && errors.Is(req.Context().Err(), context.Canceled):
+		// Whoever made the request has let go of it.
+	case err != nil:
+		m.begin(&m.away, Away, now, err.Error())
+	case isAway(resp.StatusCode):
+		m.begin(&m.away, Away, now, "it says "+resp.Status)
+	case resp.StatusCode == http.StatusUnauthorized:
+		m.over(&m.away, Back)
+		m.begin(&m.refused, Refused, now, resp.Status)
+	default:
+		m.over(&m.away, Back)
+		m.over(&m.refused, Accepted)
+	}
+}
+
+// isAway says whether a status means that nobody is there, in front of whom something answers; or that the server is
+// starting or ending.
+func isAway(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+}
+
+// transport is a RoundTripper that is watched.
+type transport struct {
+	*Monitor
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	made := t.clock.Now()
+	late := t.clock.AfterFunc(patience, func() { t.silent(made) })
+	resp, err := t.next.RoundTrip(req)
+	late.Stop()
+	t.ended(req, resp, err)
+	return resp, err
+}
+
+// WrappedRoundTripper lets k8s.io/apimachinery find the transport underneath, whose idle connections it closes.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
