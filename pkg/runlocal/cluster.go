@@ -62,6 +62,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 	s := &Session{cancel: cancel, end: end, tap: tap.New(tap.Options{
 		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Keep: o.Keep,
 	})}
+	s.drain = drainer(life, s.tap)
 	interrupted := context.AfterFunc(ctx, end)
 	err := s.startCluster(running, o)
 	if !interrupted() && err == nil {
