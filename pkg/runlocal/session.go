@@ -52,6 +52,7 @@ type Session struct {
 	controllers *controllers.Running
 	nodes       *nodes.Nodes
 	signing     *signingAuthority  // nil unless certificates are signed
+	drain       func()             // lets what is under way finish
 	cancel      context.CancelFunc // ends controllers and nodes
 	end         context.CancelFunc // ends the server
 	// forget lets go of the context given to Start. It is nil until Start is done.
@@ -71,6 +72,7 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	running, cancel := context.WithCancel(life)
 	s := &Session{cancel: cancel, end: end, podReadyAfter: o.PodReadyAfter, tap: tap.New(tap.Options{Recorder: o.Recorder, Verbosity: o.Verbosity})}
+	s.drain = drainer(life, s.tap)
 	interrupted := context.AfterFunc(ctx, end)
 	err := s.start(life, running, o)
 	if !interrupted() && err == nil {
@@ -148,11 +150,13 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 // customResourceDefinitions add kinds to the API.
 var customResourceDefinitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
-// Stop ends the session and returns when everything that it started has ended. It may be called again.
+// Stop ends the session and returns when everything that it started has ended. Reconciles that are under way get ten
+// seconds to finish, and no other is begun. It may be called again.
 func (s *Session) Stop() error {
 	if forget := s.forget.Load(); forget != nil {
 		(*forget)()
 	}
+	s.drain()
 	s.cancel()
 	var errs []error
 	if s.controllers != nil {
