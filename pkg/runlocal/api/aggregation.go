@@ -68,11 +68,11 @@ func newRegistrationScheme() *runtime.Scheme {
 	return scheme
 }
 
-// keepRegistrations keeps an APIService for every version that is served, custom resources included, with upstream's controllers,
+// keepRegistrations keeps an APIService for every version that is served, with its priority, custom resources included, with upstream's controllers,
 // until ctx ends. That is what the aggregation layer does for the API server that it is part of; requests for other API servers are
 // not forwarded. The controllers are made here, for only running them ends the goroutines of their queues.
-func keepRegistrations(ctx context.Context, loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions) {
-	r, err := newRegistrations(loopback, custom)
+func keepRegistrations(ctx context.Context, loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions, served map[schema.GroupVersion]priority) {
+	r, err := newRegistrations(loopback, custom, served)
 	if err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Registering the API versions")
 		return
@@ -89,7 +89,7 @@ type registrations struct {
 }
 
 // newRegistrations mirrors CreateAggregatorServer of pkg/controlplane/apiserver/aggregator.go.
-func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions) (*registrations, error) {
+func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions, served map[schema.GroupVersion]priority) (*registrations, error) {
 	client, err := clientset.NewForConfig(loopback)
 	if err != nil {
 		return nil, fmt.Errorf("building the client of API services: %w", err)
@@ -97,7 +97,7 @@ func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.C
 	r := &registrations{informers: externalversions.NewSharedInformerFactory(client, 0)}
 	services := r.informers.Apiregistration().V1().APIServices()
 	builtIn := autoregister.NewAutoRegisterController(services, client.ApiregistrationV1())
-	for gv, p := range priorities() {
+	for gv, p := range served {
 		builtIn.AddAPIServiceToSyncOnStart(apiService(gv, p))
 	}
 	available, err := local.New(services, client.ApiregistrationV1(), availabilitymetrics.New())

@@ -39,13 +39,19 @@ func TestPriorities(t *testing.T) {
 // There is an APIService for every version that is served, those of custom resources included.
 func TestAPIServices(t *testing.T) {
 	f := start(t, Options{})
-	want := []string{}
-	for gv := range priorities() {
-		want = append(want, gv.Version+"."+gv.Group)
-	}
+	want := servicesOf()
 	awaitServices(t, f, want)
 	define(t, f)
 	awaitServices(t, f, append(want, "v1.example.com"))
+}
+
+// servicesOf are the names of the APIServices of what every server serves.
+func servicesOf() []string {
+	var names []string
+	for gv := range priorities() {
+		names = append(names, gv.Version+"."+gv.Group)
+	}
+	return names
 }
 
 // awaitServices waits until there are APIServices of these names and all of them are available.

@@ -53,6 +53,7 @@ type assembly struct {
 	accounts  *defaultAccounts // nil without Options.DefaultServiceAccounts
 
 	registration *runtime.Scheme // of apiregistration.k8s.io
+	metrics      *runtime.Scheme // of metrics.k8s.io
 }
 
 // newAssembly prepares the clients, informers and identities that the groups are built from.
@@ -69,6 +70,7 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 		gate:    &s.gate,
 
 		registration: newRegistrationScheme(),
+		metrics:      newMetricsScheme(),
 	}
 	if s.listener != nil {
 		a.address = s.listener.address
@@ -105,14 +107,14 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 // build makes the two generic servers and connects them.
 func (a *assembly) build(s *Server) error {
 	groups := aggregated.NewResourceManager("apis")
-	setPriorities(groups)
+	setPriorities(groups, a.priorities())
 	storage, err := newBuiltIn(a.backend, a.version, a.served)
 	if err != nil {
 		return err
 	}
 	config := a.genericConfig(part{
 		definitions: generatedopenapi.GetOpenAPIDefinitions,
-		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.registration},
+		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.registration, a.metrics},
 		served:      a.served,
 		storage:     storage,
 		discovery:   groups,

@@ -150,6 +150,10 @@ func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, stor
 			return fmt.Errorf("installing the core API: %w", err)
 		}
 	}
+	if a.options.Metrics != nil {
+		usage := a.metricsGroup()
+		groups = append(groups, &usage)
+	}
 	if err := server.InstallAPIGroups(groups...); err != nil {
 		return fmt.Errorf("installing the API groups: %w", err)
 	}

@@ -35,6 +35,10 @@ type Options struct {
 	// kube-apiserver's --client-ca-file: the common name is the user, the organizations are the groups. Nil accepts none.
 	ClientCA []byte
 
+	// Metrics, if it is set, makes the server serve metrics.k8s.io/v1beta1, which tells what pods and nodes use, as
+	// metrics-server would.
+	Metrics Metrics
+
 	// History is how many watch events each resource keeps for watches that start in the past; 0 is memstore's default.
 	History int
 	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
 // priority orders groups, and versions in a group, in discovery: the highest first.
@@ -61,14 +62,23 @@ func priorities() map[schema.GroupVersion]priority {
 	}
 }
 
+// priorities are those of what this server serves.
+func (a *assembly) priorities() map[schema.GroupVersion]priority {
+	all := priorities()
+	if a.options.Metrics != nil {
+		all[metricsv1beta1.SchemeGroupVersion] = priority{100, 100} // as metrics-server registers itself
+	}
+	return all
+}
+
 // registrationPriority is APIRegistrationGroupPriority of k8s.io/kube-aggregator/pkg/apiserver/handler_discovery.go.
 const registrationPriority = 20001
 
 // setPriorities orders the groups of manager. Those of custom resources are ordered by upstream's controller of their discovery.
-func setPriorities(manager aggregated.ResourceManager) {
+func setPriorities(manager aggregated.ResourceManager, all map[schema.GroupVersion]priority) {
 	// The aggregation layer puts its own group first; it has no APIService.
 	manager.SetGroupVersionPriority(metav1.GroupVersion(apiregistrationv1.SchemeGroupVersion), registrationPriority, 0)
-	for gv, p := range priorities() {
+	for gv, p := range all {
 		manager.SetGroupVersionPriority(metav1.GroupVersion(gv), int(p.group), int(p.version))
 	}
 }

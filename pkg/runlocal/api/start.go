@@ -78,7 +78,7 @@ func (s *Server) background(a *assembly) {
 		close(s.policed)
 		a.keepFlowSchemas(s.life)
 	})
-	s.tasks.Go(func() { keepRegistrations(s.life, a.loopback, s.custom) })
+	s.tasks.Go(func() { keepRegistrations(s.life, a.loopback, s.custom, a.priorities()) })
 	if a.accounts != nil {
 		s.tasks.Go(func() { a.accounts.run(s.life) })
 	}

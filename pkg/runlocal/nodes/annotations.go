@@ -69,6 +69,7 @@ func planOf(pod *corev1.Pod, runFor time.Duration) (plan, []error) {
 	hasRunFor := read(RunForAnnotation, p.parseRunFor)
 	hasExitCode := read(ExitCodeAnnotation, p.parseExitCode)
 	crash := p.failure == CrashLoop
+	errs = append(errs, checkLoad(pod)...)
 	p.ends = hasRunFor || hasExitCode || crash || pod.Spec.RestartPolicy != corev1.RestartPolicyAlways
 	switch {
 	case hasRunFor:

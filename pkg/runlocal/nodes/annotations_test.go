@@ -35,6 +35,9 @@ func TestPlanOf(t *testing.T) {
 		{"no duration at all", "0 could be taken for no end", podOf("p", annotated(RunForAnnotation, "0s")), plan{runFor: runFor}, []string{"not more than 0"}},
 		{"exit code too large", "a code is a byte", podOf("p", annotated(ExitCodeAnnotation, "256")), plan{runFor: runFor}, []string{"0 to 255"}},
 		{"negative exit code", "a code is a byte", podOf("p", annotated(ExitCodeAnnotation, "-1")), plan{runFor: runFor}, []string{"0 to 255"}},
+		{"load", "what a pod uses does not change what its containers do", podOf("p", annotated(CPULoadAnnotation, "2"), annotated(MemoryUsageAnnotation, "64Mi")), plan{runFor: runFor}, nil},
+		{"no load", "a word is no quantity", podOf("p", annotated(CPULoadAnnotation, "much")), plan{runFor: runFor}, []string{CPULoadAnnotation + `: "much" is not a quantity`}},
+		{"negative usage", "nothing uses less than nothing", podOf("p", annotated(MemoryUsageAnnotation, "-1Mi")), plan{runFor: runFor}, []string{MemoryUsageAnnotation}},
 		{"two errors", "each has its own", podOf("p", annotated(ExitCodeAnnotation, ""), annotated(RunForAnnotation, "")), plan{runFor: runFor}, []string{RunForAnnotation, ExitCodeAnnotation}},
 	}
 	for _, tt := range tests {

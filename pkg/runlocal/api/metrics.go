@@ -1,0 +1,43 @@
+package api
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/metrics/pkg/apis/metrics"
+	"k8s.io/metrics/pkg/apis/metrics/install"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
+)
+
+// Metrics tells what pods and nodes use, for the API group metrics.k8s.io. Its methods may be called concurrently. What
+// they return is sorted, and the server's own. An error makes the server say that it is unavailable.
+type Metrics interface {
+	// Pods returns what the pods that run use, of a namespace, or of all if it is empty.
+	Pods(namespace string, selector labels.Selector) ([]metrics.PodMetrics, error)
+	// Nodes returns what nodes use.
+	Nodes(selector labels.Selector) ([]metrics.NodeMetrics, error)
+}
+
+// metricsGroup is the API group metrics.k8s.io, as metrics-server serves it: one version, to be read only.
+func (a *assembly) metricsGroup() genericapiserver.APIGroupInfo {
+	info := genericapiserver.NewDefaultAPIGroupInfo(metrics.GroupName, a.metrics, metav1.ParameterCodec, serializer.NewCodecFactory(a.metrics))
+	info.VersionedResourcesStorageMap[metricsv1beta1.SchemeGroupVersion.Version] = map[string]rest.Storage{
+		"pods":  &podMetrics{source: a.options.Metrics},
+		"nodes": &nodeMetrics{source: a.options.Metrics},
+	}
+	return info
+}
+
+// newMetricsScheme has the types of the group, and those of requests and answers that belong to no version.
+func newMetricsScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	version := schema.GroupVersion{Version: "v1"}
+	metav1.AddToGroupVersion(scheme, version)
+	scheme.AddUnversionedTypes(version, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+	return scheme
+}
