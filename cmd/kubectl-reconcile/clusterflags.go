@@ -32,19 +32,26 @@ func newClusterFlags() *clusterFlags {
 }
 
 func (f *clusterFlags) addTo(cmd *cobra.Command) {
+	f.addConnection(cmd, func(set *pflag.FlagSet) {
+		set.Float32Var(&f.qps, "qps", 0,
+			"bound the requests to this many a second; 0 does not, at most 16 run at a time in any case")
+		set.IntVar(&f.burst, "burst", 0, "with --qps, how many requests may come at once; 0 is twice as many as --qps")
+	})
+	cmd.Flags().Var(&f.color, "color", "colour the output: auto, always or never")
+	completeWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
+}
+
+// addConnection adds kubectl's flags, which say where the cluster is, and those that more adds to them.
+func (f *clusterFlags) addConnection(cmd *cobra.Command, more func(*pflag.FlagSet)) {
 	f.cmd = cmd
 	set := pflag.NewFlagSet("cluster", pflag.ContinueOnError)
 	f.config.AddFlags(set)
-	set.Float32Var(&f.qps, "qps", 0,
-		"Bound the requests to this many a second; 0 does not, at most 16 run at a time in any case")
-	set.IntVar(&f.burst, "burst", 0, "With --qps, how many requests may come at once; 0 is twice as many as --qps")
+	more(set)
 	set.VisitAll(func(flag *pflag.Flag) { flag.Usage = lowerFirst(flag.Usage) })
 	// The kinds are asked for afresh each time, by two requests: a new CRD is there at once.
 	_ = set.MarkHidden("cache-dir")
 	cmd.Flags().AddFlagSet(set)
-	cmd.Flags().Var(&f.color, "color", "colour the output: auto, always or never")
 	cmd.SetUsageFunc(usageWith("Flags for the cluster, as kubectl has them", set))
-	completeWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
 	completeConnection(cmd, f)
 }
 

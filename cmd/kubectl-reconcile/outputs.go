@@ -26,17 +26,19 @@ type outputs struct {
 	made    *made
 	sinks   []trace.Sink
 
-	out     io.Writer // of people, or of NDJSON
-	notes   io.Writer // of remarks on the way; not part of the NDJSON
-	quiet   bool
-	buffers []*trace.Buffer
-	blocks  *render.Blocks
-	file    *traceFile
+	out   io.Writer // of people, or of NDJSON
+	notes io.Writer // of remarks on the way; not part of the NDJSON
+	// warnings are told also when quiet.
+	warnings io.Writer
+	quiet    bool
+	buffers  []*trace.Buffer
+	blocks   *render.Blocks
+	file     *traceFile
 }
 
 // openOutputs opens all outputs. fail ends the run when one of them fails later.
 func (o *runOptions) openOutputs(fail context.CancelCauseFunc) (*outputs, error) {
-	out := &outputs{summary: trace.NewSummary(), made: newMade(), out: o.streams.Out, notes: o.streams.Out, quiet: o.quiet}
+	out := &outputs{summary: trace.NewSummary(), made: newMade(), out: o.streams.Out, notes: o.streams.Out, warnings: o.streams.ErrOut, quiet: o.quiet}
 	out.sinks = append(out.sinks, out.summary, out.made)
 	if o.traceFile != "" {
 		file, err := createTraceFile(o.traceFile)
@@ -53,7 +55,7 @@ func (o *runOptions) openOutputs(fail context.CancelCauseFunc) (*outputs, error)
 	}
 	out.blocks = render.NewBlocks(o.streams.Out, render.BlocksOptions{
 		Palette: o.palette, Detail: o.detail, Events: o.events,
-		Aside: simulated, Routine: routine(o.session.Controllers), Width: render.TerminalWidth(o.streams.Out),
+		Aside: simulated, Routine: routine(o.controllers()), Width: render.TerminalWidth(o.streams.Out),
 	})
 	out.buffer(out.blocks)
 	return out, nil
@@ -89,6 +91,11 @@ func (out *outputs) note(format string, args ...any) {
 		return
 	}
 	out.say(format, args...)
+}
+
+// warn writes a remark that must not be missed, also by who looks at the summary only.
+func (out *outputs) warn(text string) {
+	_, _ = fmt.Fprintln(out.warnings, render.Escape("warning: "+text))
 }
 
 // say writes a line of the summary, safe for a terminal.

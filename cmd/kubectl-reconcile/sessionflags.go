@@ -88,6 +88,21 @@ func selectControllers(list string, extra ...string) ([]controllers.Controller, 
 	return selected, err
 }
 
+// mostNamed is how many controllers are named, unless all are asked for.
+const mostNamed = 6
+
+// named names the controllers, or counts them if they are many.
+func (o *runOptions) named(of []controllers.Controller) string {
+	if len(of) > mostNamed && o.detail < render.Verbose {
+		return fmt.Sprintf("%d controllers", len(of))
+	}
+	var names []string
+	for _, c := range of {
+		names = append(names, c.Short)
+	}
+	return "controllers " + strings.Join(names, ", ")
+}
+
 // describe says in a few words what the session consists of.
 func (o *runOptions) describe(session *runlocal.Session) string {
 	text := fmt.Sprintf("Kubernetes %s API ", api.KubernetesVersion())
@@ -97,11 +112,7 @@ func (o *runOptions) describe(session *runlocal.Session) string {
 		text += "in memory"
 	}
 	if len(o.session.Controllers) > 0 {
-		var names []string
-		for _, c := range o.session.Controllers {
-			names = append(names, c.Short)
-		}
-		text += "; controllers " + strings.Join(names, ", ")
+		text += "; " + o.named(o.session.Controllers)
 	}
 	if o.session.NoScheduling {
 		return text

@@ -194,7 +194,7 @@ func (o *runOptions) stuckHint(somethingMade bool) string {
 	case somethingMade:
 		return "" // the controllers did their part
 	}
-	return "it may need a controller that --controller does not name; these run here: " + strings.Join(runningControllers(), ", ")
+	return "it may need a controller that --controller does not name: `run --list` shows them all"
 }
 
 // blame is the end of a sentence that tells why the first of the pods that are late is.

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/discovery"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// clusterRun is a run on a cluster.
+type clusterRun struct {
+	connection *connection
+	options    runlocal.ClusterOptions
+	// foresees says whether the program can tell what a dry run cannot: what happens after the writes.
+	foresees bool
+}
+
+// onCluster makes the options those of a run on a cluster.
+func (f *runFlags) onCluster(o *runOptions) error {
+	selected, err := selectControllers(f.controllers)
+	if err != nil {
+		return err
+	}
+	c, err := f.cluster.connect(o.streams)
+	if err != nil {
+		return err
+	}
+	o.cluster = &clusterRun{
+		connection: c,
+		options: runlocal.ClusterOptions{
+			Config: c.config, Controllers: selected, Workers: f.workers, Verbosity: f.detail().LogLevel(), DryRun: f.dry.mode(),
+		},
+		foresees: hasCommand(f.cluster.cmd.Root(), "diff"),
+	}
+	return nil
+}
+
+// start reaches the cluster, starts the controllers and says what is about to happen.
+func (r *clusterRun) start(ctx context.Context, o *runOptions, out *outputs, recorder *trace.Recorder) (*runlocal.Session, error) {
+	version, err := r.version(ctx)
+	if err != nil {
+		return nil, r.connection.explain(err)
+	}
+	out.note("cluster: %s, Kubernetes %s; %s", r.connection.place(), version, o.named(r.options.Controllers))
+	if other := otherMinor(version, api.KubernetesVersion()); other != "" {
+		out.warn(other)
+	}
+	for _, line := range r.caution() {
+		out.note("%s", line)
+	}
+	began := o.clock.Now()
+	r.options.Recorder = recorder
+	session, err := startSession(ctx, "the controllers were starting", func(ctx context.Context) (*runlocal.Session, error) {
+		return runlocal.StartCluster(ctx, r.options)
+	})
+	if err != nil {
+		return nil, r.connection.explain(err)
+	}
+	out.note("synced in %.2fs", o.clock.Since(began).Seconds())
+	return session, nil
+}
+
+// version asks the cluster for its version, which also tells whether it can be reached.
+func (r *clusterRun) version(ctx context.Context) (string, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(r.connection.config)
+	if err != nil {
+		return "", fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	info, err := client.ServerVersionWithContext(ctx)
+	if err != nil {
+		return "", err
+	}
+	return info.GitVersion, nil
+}
+
+// caution says what is about to happen to the cluster.
+func (r *clusterRun) caution() []string {
+	lines := []string{"dry run: nothing is written; each write is tried on the server, which does not keep it"}
+	if r.options.DryRun == guardClient {
+		lines[0] = "dry run: nothing is written, and no write is sent: nobody validates or completes what would be written"
+	}
+	next := "it does not show what the controllers would do next, after these writes"
+	if r.foresees {
+		next += ": `" + r.connection.program + " diff` does"
+	}
+	return append(lines, next)
+}

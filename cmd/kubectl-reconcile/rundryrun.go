@@ -1,0 +1,61 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/guard"
+)
+
+const (
+	dryRunFlag  = "dry-run"
+	guardServer = guard.Server
+	guardClient = guard.Client
+)
+
+// dryRunFlags say how a dry run is done.
+type dryRunFlags struct {
+	how string
+}
+
+func (f *dryRunFlags) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.how, dryRunFlag, string(guardServer),
+		"how nothing is written to the cluster: server tries each write there without keeping it, client sends none")
+	completeWords(cmd, dryRunFlag, string(guardServer), string(guardClient))
+}
+
+func (f *dryRunFlags) validate() error {
+	switch f.mode() {
+	case guardServer, guardClient:
+		return nil
+	}
+	return withHint(unknownError("--"+dryRunFlag, f.how), suggestion(f.how, []string{string(guardServer), string(guardClient)}, "server and client are known"))
+}
+
+func (f *dryRunFlags) mode() guard.Mode { return guard.Mode(f.how) }
+
+// hasCommand says whether the program has a command of that name.
+func hasCommand(root *cobra.Command, name string) bool {
+	for _, c := range root.Commands() {
+		if c.Name() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// otherMinor says that a cluster's version has another minor than the controllers; empty if it has not, or if that cannot
+// be told.
+func otherMinor(cluster, ours string) string {
+	theirs, err := utilversion.ParseGeneric(cluster)
+	if err != nil {
+		return ""
+	}
+	own, err := utilversion.ParseGeneric(ours)
+	if err != nil || theirs.Major() == own.Major() && theirs.Minor() == own.Minor() {
+		return ""
+	}
+	return strings.Join([]string{"the controllers are those of Kubernetes", ours + ":", "the cluster's own, of", cluster + ",", "may act differently"}, " ")
+}

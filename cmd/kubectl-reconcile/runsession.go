@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// run runs the session to its end. However that ends, the summary of what was traced is shown, unless it did not start.
+func (o *runOptions) run(ctx context.Context) error {
+	if err := tameKlog(o.detail); err != nil {
+		return err
+	}
+	manifests, broken := o.readManifests(ctx)
+	if broken != nil && len(manifests) == 0 {
+		return broken
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	out, err := o.openOutputs(fail)
+	if err != nil {
+		return err
+	}
+	// Controllers that wait for a slow output to take their trace would hold up the end.
+	late, done := outliving(ctx)
+	defer done()
+	context.AfterFunc(late, out.cut)
+	runErr := o.runSession(ctx, out, manifests)
+	return errors.Join(broken, runErr, out.close())
+}
+
+// readManifests reads the manifests, which may take as long as somebody types or a server takes to answer.
+func (o *runOptions) readManifests(ctx context.Context) ([]runlocal.Manifest, error) {
+	if o.read == nil {
+		return nil, nil
+	}
+	type answer struct {
+		manifests []runlocal.Manifest
+		err       error
+	}
+	read := make(chan answer, 1) // buffered: a read that hangs ends with the process
+	go func() {
+		manifests, err := o.read()
+		read <- answer{manifests, err}
+	}()
+	select {
+	case a := <-read:
+		return a.manifests, a.err
+	case <-ctx.Done():
+		return nil, errors.New("interrupted while the files were read")
+	}
+}
+
+func (o *runOptions) runSession(ctx context.Context, out *outputs, manifests []runlocal.Manifest) error {
+	recorder := trace.NewRecorder(o.clock, out.sinks...)
+	session, err := o.start(ctx, out, recorder)
+	if err != nil {
+		return errors.Join(err, out.flush(ctx))
+	}
+	result, err := o.use(ctx, session, out, manifests)
+	stopErr := session.Stop()
+	result.controllers = out.summary.Controllers()
+	return errors.Join(err, stopErr, out.finish(ctx, o, result), result.failure(o))
+}
+
+// start starts the session, and says what it is.
+func (o *runOptions) start(ctx context.Context, out *outputs, recorder *trace.Recorder) (*runlocal.Session, error) {
+	if o.cluster != nil {
+		return o.cluster.start(ctx, o, out, recorder)
+	}
+	began := o.clock.Now()
+	o.session.Recorder = recorder
+	session, err := startSession(ctx, "the sandbox was starting", func(ctx context.Context) (*runlocal.Session, error) {
+		return runlocal.Start(ctx, o.session)
+	})
+	if err != nil {
+		return nil, withStartHints(err)
+	}
+	out.note("sandbox: %s; ready in %.2fs", o.describe(session), o.clock.Since(began).Seconds())
+	return session, nil
+}
+
+// controllers are those that run.
+func (o *runOptions) controllers() []controllers.Controller {
+	if o.cluster != nil {
+		return o.cluster.options.Controllers
+	}
+	return o.session.Controllers
+}
+
+// use applies the objects, waits for what is to be waited for, and looks at what came of it.
+func (o *runOptions) use(ctx context.Context, session *runlocal.Session, out *outputs, manifests []runlocal.Manifest) (result, error) {
+	end := func() error { return nil }
+	if o.serve != nil {
+		var err error
+		if end, err = o.serve(ctx, session); err != nil {
+			return result{outcome: broken}, errors.Join(err, end())
+		}
+	}
+	began := o.clock.Now()
+	out.startAt(began)
+	applied, applyErr := o.apply(ctx, session, out, manifests)
+	applyErr = withoutCutOff(ctx, applyErr)
+	if len(applied) == 0 && applyErr != nil {
+		return result{outcome: broken, elapsed: o.clock.Since(began)}, errors.Join(applyErr, end())
+	}
+	r := o.wait(ctx, session, applied)
+	r.elapsed = o.clock.Since(began)
+	collectErr := o.collect(ctx, session, applied, out.made.list(), &r)
+	return r, errors.Join(applyErr, collectErr, end())
+}
+
+// startSession starts a session that an interrupt ends only while it starts: afterwards its final state is still read.
+func startSession(
+	ctx context.Context, when string, start func(context.Context) (*runlocal.Session, error),
+) (*runlocal.Session, error) {
+	kept, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	started := context.AfterFunc(ctx, cancel)
+	session, err := start(kept)
+	if started() {
+		return session, err
+	}
+	// What was cut off says no more than that it was.
+	interrupt := errors.New("interrupted while " + when)
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		interrupt = cause
+	}
+	if err == nil {
+		return nil, errors.Join(interrupt, session.Stop())
+	}
+	return nil, interrupt
+}
+
+// apply creates the objects, in a namespace that is made for them if need be, and says so.
+func (o *runOptions) apply(ctx context.Context, session *runlocal.Session, out *outputs, manifests []runlocal.Manifest) ([]runlocal.Applied, error) {
+	if o.cluster != nil {
+		return nil, nil
+	}
+	if err := session.EnsureNamespace(ctx, o.namespace); err != nil {
+		return nil, err
+	}
+	applied, err := session.Apply(ctx, o.namespace, manifests)
+	for _, a := range applied {
+		out.note("applied: %s", a)
+	}
+	return applied, withManifestHints(err)
+}
+
+// withoutCutOff leaves out the errors of what the end of ctx cut off: they say no more than what ended it does.
+func withoutCutOff(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	return errors.Join(slices.DeleteFunc(flatten(err), func(e error) bool {
+		return errors.Is(e, context.Canceled) || errors.Is(e, context.Cause(ctx))
+	})...)
+}
