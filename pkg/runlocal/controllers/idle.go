@@ -6,7 +6,7 @@ import "k8s.io/kubernetes/cmd/kube-controller-manager/names"
 const (
 	notIncluded = "this build does not include it"
 	needsKey    = "it signs with a private key that only the cluster's control plane has"
-	needsCloud  = "it acts on the volumes of an infrastructure provider"
+	needsDriver = "it has the drivers of real storage attach volumes to real nodes"
 	needsRanges = "it hands out network ranges that only the cluster's control plane is configured with"
 	needsNodes  = "it acts on what real kubelets and their drivers report"
 	needsCA     = "it publishes the certificate that the cluster's own API server was started with"
@@ -32,22 +32,16 @@ func idle() []Controller {
 		dangerous(no(names.NodeLifecycleController, notIncluded, "nodelifecycle"), "takes a node for dead whose lease it does not see, and evicts its pods"),
 		dangerous(no(names.TaintEvictionController, notIncluded), "deletes pods by taints that it may see late"),
 		no(names.DeviceTaintEvictionController, needsNodes),
-		no(names.PersistentVolumeBinderController, needsCloud, "persistentvolume-binder"),
-		no(names.PersistentVolumeAttachDetachController, needsCloud, "attachdetach"),
-		no(names.PersistentVolumeExpanderController, needsCloud, "persistentvolume-expander"),
+		no(names.PersistentVolumeAttachDetachController, needsDriver, "attachdetach"),
 		no(names.ClusterRoleAggregationController, notIncluded, "clusterrole-aggregation"),
-		no(names.PersistentVolumeClaimProtectionController, notIncluded, "pvc-protection"),
-		no(names.PersistentVolumeProtectionController, notIncluded, "pv-protection"),
 		no(names.PodGroupProtectionController, notIncluded),
 		no(names.RootCACertificatePublisherController, needsCA, "root-ca-cert-publisher"),
 		no(names.KubeAPIServerClusterTrustBundlePublisherController, needsCA),
-		no(names.EphemeralVolumeController, notIncluded, "ephemeral-volume"),
 		dangerous(no(names.StorageVersionGarbageCollectorController, notIncluded, "storage-version-gc"), "deletes the storage versions of API servers that it does not see"),
 		no(names.ResourceClaimController, notIncluded, "resource-claim-controller"),
 		no(names.ResourcePoolStatusRequestController, needsNodes),
 		no(names.LegacyServiceAccountTokenCleanerController, notIncluded, "legacy-service-account-token-cleaner"),
 		no(names.ValidatingAdmissionPolicyStatusController, notIncluded),
-		no(names.VolumeAttributesClassProtectionController, notIncluded),
 		no(names.ServiceCIDRController, notIncluded),
 		no(names.StorageVersionMigratorController, notIncluded, "svm"),
 		off(no(names.SELinuxWarningController, needsNodes)),

@@ -27,6 +27,10 @@ import (
 	"k8s.io/kubernetes/pkg/controller/replication"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
 	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
+	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
+	"k8s.io/kubernetes/pkg/controller/volume/pvcprotection"
+	"k8s.io/kubernetes/pkg/controller/volume/pvprotection"
+	"k8s.io/kubernetes/pkg/controller/volume/vacprotection"
 )
 
 // parsed returns the files of an upstream package, without its tests.
@@ -172,6 +176,10 @@ func TestNoQueueIsOverlooked(t *testing.T) {
 		{reflect.TypeFor[endpoint.Controller](), []string{"queue", "podQueue"}},
 		{reflect.TypeFor[endpointslice.Controller](), []string{"serviceQueue", "podQueue", "topologyQueue"}},
 		{reflect.TypeFor[endpointslicemirroring.Controller](), []string{"queue"}},
+		{reflect.TypeFor[persistentvolume.PersistentVolumeController](), []string{"claimQueue", "volumeQueue"}},
+		{reflect.TypeFor[pvcprotection.Controller](), []string{"queue"}},
+		{reflect.TypeFor[pvprotection.Controller](), []string{"queue"}},
+		{reflect.TypeFor[vacprotection.Controller](), []string{"queue"}},
 		{reflect.TypeFor[garbagecollector.GarbageCollector](), []string{"attemptToDelete", "attemptToOrphan"}},
 		{reflect.TypeFor[garbagecollector.GraphBuilder](), []string{"graphChanges", "attemptToDelete", "attemptToOrphan"}},
 	} {

@@ -2,5 +2,7 @@ package controllers
 
 // volumes bind volumes to claims and keep both while they are used.
 func volumes() []Controller {
-	return nil
+	return []Controller{
+		volumeBinder(), ephemeralVolumes(), claimProtection(), volumeProtection(), attributesClassProtection(), volumeExpander(),
+	}
 }

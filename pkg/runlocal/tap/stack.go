@@ -83,6 +83,8 @@ var loops = [...]string{
 	"recheckWorker", "processNextRecheckWorkItem", "stalePodDisruptionWorker", "processNextStalePodDisruptionWorkItem", // disruption's
 	"podWorker", "processNextPodWorkItem", // endpoints'
 	"serviceQueueWorker", "processNextServiceWorkItem", "podQueueWorker", "topologyQueueWorker", "processNextTopologyWorkItem", // endpointslice's
+	"volumeWorker", "processNextVolumeWorkItem", "claimWorker", "processNextClaimWorkItem", // the volume binder's
+	"runMainWorker", "runProcessNamespaceWorker", "processPVCsByNamespace", // pvc-protection's
 }
 
 func handlerOf(frames *runtime.Frames) string {
