@@ -1,0 +1,162 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+// parallel is how many questions are under way at a time.
+const parallel = 16
+
+// Checker asks an API server what its user may do. It may be used concurrently.
+type Checker struct {
+	// Client asks under the user's name.
+	Client authorizationv1client.SelfSubjectAccessReviewsGetter
+	// Rules asks for all that the user may do in a namespace, which saves most questions; nil asks them all.
+	Rules authorizationv1client.SelfSubjectRulesReviewsGetter
+	// Kinds are those that the server serves.
+	Kinds *cluster.Kinds
+	// Namespaces are where namespaced kinds are needed; nil is everywhere.
+	Namespaces []string
+}
+
+// Missing returns which of the needs the user does not have, sorted. Needs of many kinds are taken apart if they are not
+// met as a whole: what is missing then is named kind by kind.
+func (c *Checker) Missing(ctx context.Context, all []Need) ([]Need, error) {
+	whole, parts := needs{}, needs{}
+	for _, n := range all {
+		if n.wild() {
+			whole.add(n.Right, n.Optional, n.Controllers...)
+			continue
+		}
+		c.spread(parts, n)
+	}
+	denied, err := c.denied(ctx, whole)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range denied {
+		c.expand(parts, n)
+	}
+	return c.denied(ctx, parts)
+}
+
+// spread adds a need for each place where it is one.
+func (c *Checker) spread(to needs, n Need) {
+	places := c.Namespaces
+	if len(places) == 0 || n.Namespace != "" || c.scope(n.GroupResource()) == clusterScoped {
+		places = []string{n.Namespace}
+	}
+	for _, place := range places {
+		right := n.Right
+		right.Namespace = place
+		to.add(right, n.Optional, n.Controllers...)
+	}
+}
+
+// scope is where the objects of a kind are.
+type scope int
+
+const (
+	unknownScope scope = iota
+	namespacedScoped
+	clusterScoped
+)
+
+func (c *Checker) scope(of schema.GroupResource) scope {
+	for _, k := range c.Kinds.All() {
+		if k.GroupResource() == of && k.Namespaced {
+			return namespacedScoped
+		}
+		if k.GroupResource() == of {
+			return clusterScoped
+		}
+	}
+	return unknownScope
+}
+
+// expand adds a need of many kinds for each kind that is served, and on which the server knows the verb.
+func (c *Checker) expand(to needs, n Need) {
+	for _, group := range c.Kinds.Incomplete() {
+		if group.Group == n.Group {
+			to.add(n.Right, n.Optional, n.Controllers...) // nobody knows its kinds
+			return
+		}
+	}
+	_, sub, _ := strings.Cut(n.Resource, "/")
+	for _, k := range c.Kinds.All() {
+		if n.Group != "*" && n.Group != k.Group || sub == "" && !k.Can(n.Verb) || sub == "scale" && !scalable(k.GroupResource()) {
+			continue
+		}
+		one := n
+		one.Group, one.Resource = k.Group, strings.Replace(n.Resource, "*", k.Resource, 1)
+		c.spread(to, one)
+	}
+}
+
+// scalable are Kubernetes' own kinds that have a scale.
+func scalable(r schema.GroupResource) bool {
+	switch r {
+	case schema.GroupResource{Group: "apps", Resource: "deployments"}, schema.GroupResource{Group: "apps", Resource: "replicasets"},
+		schema.GroupResource{Group: "apps", Resource: "statefulsets"}, schema.GroupResource{Resource: "replicationcontrollers"}:
+		return true
+	}
+	return false
+}
+
+// denied returns those that the user does not have, sorted.
+func (c *Checker) denied(ctx context.Context, of needs) ([]Need, error) {
+	known, err := c.reviews(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	var mu sync.Mutex
+	missing := needs{}
+	for _, right := range slices.SortedFunc(maps.Keys(of), Right.Compare) {
+		group.Go(func() error {
+			allowed, err := c.may(ctx, known[right.Namespace], right)
+			if err != nil || allowed {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			missing[right] = of[right]
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("asking the cluster what you may do: %w", err)
+	}
+	return missing.sorted(), nil
+}
+
+// may answers by what is known, or else by the server.
+func (c *Checker) may(ctx context.Context, known *review, right Right) (bool, error) {
+	if known != nil {
+		return known.allows(right), nil
+	}
+	resource, sub, _ := strings.Cut(right.Resource, "/")
+	answer, err := c.Client.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: right.Namespace, Verb: right.Verb, Group: right.Group, Resource: resource, Subresource: sub, Name: right.Name,
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("whether you may %s: %w", right, err)
+	}
+	return answer.Status.Allowed, nil
+}

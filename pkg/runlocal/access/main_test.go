@@ -1,0 +1,119 @@
+package access
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.uber.org/goleak"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+)
+
+func TestMain(m *testing.M) {
+	klog.SetLogger(logr.Discard()) // the server logs its end
+	goleak.VerifyTestMain(m)
+}
+
+// fixture is a server, and its administrator.
+type fixture struct {
+	server *api.Server
+	admin  kubernetes.Interface
+	kinds  *cluster.Kinds
+}
+
+func start(t *testing.T) *fixture {
+	t.Helper()
+	server, err := api.Start(t.Context(), api.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	server.WaitReady(t.Context())
+	f := &fixture{server: server, admin: kubernetes.NewForConfigOrDie(server.Config())}
+	if f.kinds, err = cluster.Discover(t.Context(), server.Config()); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// as is a client of a user.
+func (f *fixture) as(user string) kubernetes.Interface {
+	config := f.server.Config()
+	config.Impersonate.UserName = user
+	config.Impersonate.Groups = []string{"system:authenticated"}
+	return kubernetes.NewForConfigOrDie(config)
+}
+
+// checker asks as a user. byRights leaves the rules unasked.
+func (f *fixture) checker(user string, byRights bool, namespaces ...string) *Checker {
+	client := f.as(user).AuthorizationV1()
+	c := &Checker{Client: client, Rules: client, Kinds: f.kinds, Namespaces: namespaces}
+	if byRights {
+		c.Rules = nil
+	}
+	return c
+}
+
+// apply creates what Roles has made.
+func (f *fixture) apply(t *testing.T, objects []runtime.Object) {
+	t.Helper()
+	rbac, options := f.admin.RbacV1(), metav1.CreateOptions{}
+	for _, o := range objects {
+		var err error
+		switch o := o.(type) {
+		case *rbacv1.ClusterRole:
+			_, err = rbac.ClusterRoles().Create(t.Context(), o, options)
+		case *rbacv1.ClusterRoleBinding:
+			_, err = rbac.ClusterRoleBindings().Create(t.Context(), o, options)
+		case *rbacv1.Role:
+			_, err = rbac.Roles(o.Namespace).Create(t.Context(), o, options)
+		case *rbacv1.RoleBinding:
+			_, err = rbac.RoleBindings(o.Namespace).Create(t.Context(), o, options)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func user(name string) authenticationv1.UserInfo { return authenticationv1.UserInfo{Username: name} }
+
+func selected(t *testing.T, names ...string) []controllers.Controller {
+	t.Helper()
+	of, err := controllers.Select(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return of
+}
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		return condition(), nil
+	})
+	if err != nil {
+		t.Fatalf("waiting until %s: %v", what, err)
+	}
+}
+
+// texts are the rights, for comparing.
+func texts(needs []Need) []string {
+	var out []string
+	for _, n := range needs {
+		out = append(out, n.Right.String())
+	}
+	return out
+}

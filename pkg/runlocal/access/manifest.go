@@ -1,0 +1,105 @@
+package access
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+)
+
+// Roles returns what gives the user the rights that are missing: a ClusterRole for those that are needed everywhere, a Role
+// for each namespace, and a binding of each to the user. The names tell their rules by a hash, so that what was applied
+// before is not replaced. Nothing missing is nil.
+func Roles(missing []Need, user authenticationv1.UserInfo) []runtime.Object {
+	places := map[string][]Need{}
+	for _, n := range missing {
+		places[n.Namespace] = append(places[n.Namespace], n)
+	}
+	var out []runtime.Object
+	for _, place := range slices.Sorted(maps.Keys(places)) {
+		rules := rulesFor(places[place])
+		out = append(out, bound(place, "kubectl-reconcile-"+hashed(rules), rules, subject(user))...)
+	}
+	return out
+}
+
+func bound(namespace, name string, rules []rbacv1.PolicyRule, to rbacv1.Subject) []runtime.Object {
+	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
+	kind := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	ref := func(kind string) rbacv1.RoleRef {
+		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
+	}
+	if namespace == "" {
+		return []runtime.Object{
+			&rbacv1.ClusterRole{TypeMeta: kind("ClusterRole"), ObjectMeta: meta, Rules: rules},
+			&rbacv1.ClusterRoleBinding{
+				TypeMeta: kind("ClusterRoleBinding"), ObjectMeta: meta, Subjects: []rbacv1.Subject{to}, RoleRef: ref("ClusterRole"),
+			},
+		}
+	}
+	return []runtime.Object{
+		&rbacv1.Role{TypeMeta: kind("Role"), ObjectMeta: meta, Rules: rules},
+		&rbacv1.RoleBinding{TypeMeta: kind("RoleBinding"), ObjectMeta: meta, Subjects: []rbacv1.Subject{to}, RoleRef: ref("Role")},
+	}
+}
+
+// subject is the user as roles are bound to.
+func subject(user authenticationv1.UserInfo) rbacv1.Subject {
+	if namespace, name, err := serviceaccount.SplitUsername(user.Username); err == nil {
+		return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
+	}
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user.Username}
+}
+
+// rulesFor are as few rules as give these rights and no others.
+func rulesFor(needs []Need) []rbacv1.PolicyRule {
+	type what struct{ group, resource, name string }
+	verbs := map[what][]string{}
+	for _, n := range needs {
+		at := what{n.Group, n.Resource, n.Name}
+		verbs[at] = append(verbs[at], n.Verb)
+	}
+	type alike struct{ group, name, verbs string }
+	resources := map[alike][]string{}
+	for at, v := range verbs {
+		slices.Sort(v)
+		key := alike{at.group, at.name, strings.Join(v, ",")}
+		resources[key] = append(resources[key], at.resource)
+	}
+	var out []rbacv1.PolicyRule
+	for key, names := range resources {
+		slices.Sort(names)
+		rule := rbacv1.PolicyRule{APIGroups: []string{key.group}, Resources: names, Verbs: strings.Split(key.verbs, ",")}
+		if key.name != "" {
+			rule.ResourceNames = []string{key.name}
+		}
+		out = append(out, rule)
+	}
+	slices.SortFunc(out, func(a, b rbacv1.PolicyRule) int { return strings.Compare(spelt(a), spelt(b)) })
+	return out
+}
+
+// spelt tells a rule from another.
+func spelt(r rbacv1.PolicyRule) string {
+	return strings.Join([]string{
+		r.APIGroups[0], strings.Join(r.Resources, ","), strings.Join(r.ResourceNames, ","), strings.Join(r.Verbs, ","),
+	}, "\x00")
+}
+
+// hashed is short, and another one for other rules.
+func hashed(rules []rbacv1.PolicyRule) string {
+	h := fnv.New32a()
+	for _, r := range rules {
+		_, _ = h.Write([]byte(spelt(r) + "\x01")) // it cannot fail
+	}
+	return fmt.Sprintf("%08x", h.Sum32())
+}

@@ -1,0 +1,107 @@
+package access
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+)
+
+// TestEveryControllerHasRules fails when upstream renames a role, or when a controller comes without one.
+func TestEveryControllerHasRules(t *testing.T) {
+	ran := 0
+	for _, c := range controllers.All() {
+		if !c.Runs() {
+			continue
+		}
+		ran++
+		name := c.Name
+		if other, ok := accounts()[name]; ok {
+			name = other
+		}
+		if len(rulesOf(name)) == 0 {
+			t.Errorf("%s: upstream has no role %s%s", c.Name, rolePrefix, name)
+		}
+	}
+	if ran == 0 {
+		t.Error("no controller runs")
+	}
+}
+
+// TestAccountsAreOthers: a row that says what is so anyway hides that it is wrong.
+func TestAccountsAreOthers(t *testing.T) {
+	known := map[string]bool{}
+	for _, c := range controllers.All() {
+		known[c.Name] = true
+	}
+	for name, account := range accounts() {
+		if name == account || !known[name] {
+			t.Errorf("the row %s: %s is of no use", name, account)
+		}
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	needs := Needs(selected(t, "deployment", "replicaset"))
+	for _, row := range []struct {
+		reason string
+		right  Right
+		want   *Need
+	}{
+		{"both read pods", Right{Resource: "pods", Verb: "list"}, &Need{Controllers: []string{"deployment", "replicaset"}}},
+		{"one makes pods", Right{Resource: "pods", Verb: "create"}, &Need{Controllers: []string{"replicaset"}}},
+		{"a subresource", Right{Group: "apps", Resource: "deployments/status", Verb: "update"}, &Need{Controllers: []string{"deployment"}}},
+		{
+			"Events may be missing", Right{Resource: "events", Verb: "create"},
+			&Need{Controllers: []string{"deployment", "replicaset"}, Optional: true},
+		},
+		{"a group that is not served any more", Right{Group: "extensions", Resource: "deployments", Verb: "get"}, nil},
+		{"nobody needs it", Right{Resource: "secrets", Verb: "get"}, nil},
+	} {
+		i := slices.IndexFunc(needs, func(n Need) bool { return n.Right == row.right })
+		if i < 0 || row.want == nil {
+			if i >= 0 || row.want != nil {
+				t.Errorf("%s: %s is at %d of the needs, want %+v", row.reason, row.right, i, row.want)
+			}
+			continue
+		}
+		row.want.Right = row.right
+		if diff := cmp.Diff(*row.want, needs[i]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
+		}
+	}
+	if !slices.IsSortedFunc(needs, func(a, b Need) int { return a.Right.Compare(b.Right) }) {
+		t.Error("the needs are not sorted")
+	}
+}
+
+func TestNeedsOfSome(t *testing.T) {
+	all := Needs(selected(t, "deployment", "replicaset", "garbagecollector"))
+	got := Of(all, "garbagecollector")
+	if len(got) == 0 || len(got) >= len(all) {
+		t.Fatalf("%d of %d needs are the garbage collector's", len(got), len(all))
+	}
+	for _, n := range got {
+		if !slices.Contains(n.Controllers, "garbagecollector") {
+			t.Errorf("%s is needed by %v", n.Right, n.Controllers)
+		}
+	}
+}
+
+func TestRightText(t *testing.T) {
+	for _, row := range []struct {
+		reason string
+		right  Right
+		want   string
+	}{
+		{"the core group has no name", Right{Resource: "pods", Verb: "list"}, "list pods"},
+		{"as kubectl writes a resource", Right{Group: "apps", Resource: "deployments/status", Verb: "update"}, "update deployments.apps/status"},
+		{"of one object in one namespace", Right{"kube-public", "", "configmaps", "cluster-info", "update"}, "update configmaps cluster-info in kube-public"},
+	} {
+		if got := row.right.String(); got != row.want {
+			t.Errorf("%s: %q, want %q", row.reason, got, row.want)
+		}
+	}
+}
