@@ -48,7 +48,7 @@ func (t *Tap) accounts() []account {
 func (t *Tap) busy() []string {
 	var out []string
 	for _, c := range t.State().Controllers {
-		running := c.Requests
+		running := c.Requests + c.Held
 		for _, q := range c.Queues {
 			running += q.Running
 		}

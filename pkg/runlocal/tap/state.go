@@ -15,6 +15,8 @@ type State struct {
 	// Handled is, for each resource that an informer of the tap watches, the latest resourceVersion of an object of which
 	// every handler has finished handling the event; 0 if there is none yet.
 	Handled map[schema.GroupResource]uint64
+	// Unsynced are those of the resources of which an informer has not listed all yet.
+	Unsynced map[schema.GroupResource]bool
 }
 
 // ControllerState is what one controller has to do.
@@ -79,7 +81,7 @@ func (t *Tap) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock.Now()
-	s := State{Handled: map[schema.GroupResource]uint64{}}
+	s := State{Handled: map[schema.GroupResource]uint64{}, Unsynced: map[schema.GroupResource]bool{}}
 	for _, c := range t.byName() {
 		cs := ControllerState{Name: c.name, Requests: int(c.calls.Load()), Preparing: c.preparing.Load(), Held: int(c.held.Load())}
 		for _, a := range c.accounts {
@@ -91,6 +93,9 @@ func (t *Tap) State() State {
 		gr, handled := i.gvr.GroupResource(), i.handled()
 		if before, ok := s.Handled[gr]; !ok || handled < before {
 			s.Handled[gr] = handled
+		}
+		if !i.HasSynced() {
+			s.Unsynced[gr] = true
 		}
 	}
 	return s

@@ -11,23 +11,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // registers client-go's metrics where kube-controller-manager does
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// Options say what a handler serves. All but Token and More must be set.
+// Options say what a handler serves. All but Token must be set.
 type Options struct {
 	// Metrics and Stream are fed by the session's recorder, of which they are sinks.
 	Metrics *Metrics
 	Stream  *Stream
-	// State is what the controllers have to do; false while there are none yet. It is called for each scrape.
-	State func() (tap.State, bool)
-	// Ready lists what readiness consists of, in the order in which it is shown. It is called for each request.
+	// Session returns what runs; nil while there is nothing yet. It is called for each scrape.
+	Session func() Session
+	// Ready lists what readiness consists of, each by a name of its own, in the order in which it is shown. It is called for
+	// each request.
 	Ready func() []Check
 	// Token is what a client must show, as a bearer token, for all but health and readiness. Empty asks for none.
 	Token string
-	// More are further metrics. Their names must differ from those of Kubernetes and from Metrics'.
-	More []prometheus.Collector
 }
 
 // index says what there is.
@@ -61,8 +58,7 @@ func NewHandler(o Options) http.Handler {
 // metrics serves our own metrics, and those in the registry of Kubernetes' libraries.
 func metrics(o Options) http.Handler {
 	own := prometheus.NewRegistry()
-	own.MustRegister(o.Metrics, o.Stream.dropped, newStateCollector(o.State))
-	own.MustRegister(o.More...)
+	own.MustRegister(o.Metrics, o.Stream.dropped, newStateCollector(o.Session, o.Ready))
 	return promhttp.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, own}, promhttp.HandlerOpts{
 		// A metric of some library that cannot be gathered is no reason to show none.
 		ErrorHandling: promhttp.ContinueOnError,

@@ -23,9 +23,9 @@ func serve(t *testing.T, o Options) *httptest.Server {
 	if o.Stream == nil {
 		o.Stream = NewStream()
 	}
-	if o.State == nil {
-		o.State = func() (tap.State, bool) {
-			return tap.State{Controllers: []tap.ControllerState{{Name: "deployment"}, {Name: "replicaset"}}}, true
+	if o.Session == nil {
+		o.Session = func() Session {
+			return fixed{Controllers: []tap.ControllerState{{Name: "deployment"}, {Name: "replicaset"}}}
 		}
 	}
 	if o.Ready == nil {
@@ -36,6 +36,11 @@ func serve(t *testing.T, o Options) *httptest.Server {
 	t.Cleanup(server.Client().CloseIdleConnections)
 	return server
 }
+
+// fixed is a Session that does not change.
+type fixed tap.State
+
+func (f fixed) State() tap.State { return tap.State(f) }
 
 // get asks with the header Authorization, none if it is empty.
 func get(t *testing.T, server *httptest.Server, path, authorization string) (int, string) {

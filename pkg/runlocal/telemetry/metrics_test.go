@@ -94,18 +94,17 @@ func TestMetricsAreBounded(t *testing.T) {
 }
 
 func TestStateCollector(t *testing.T) {
-	there := false
-	c := newStateCollector(func() (tap.State, bool) {
-		return tap.State{Controllers: []tap.ControllerState{{
-			Name: "gc", Requests: 2, Queues: []tap.QueueState{
-				{Queue: "attemptToDelete", Queued: 3, Running: 1, Delayed: []tap.DelayedKey{{Key: "a"}, {Key: "b"}}}, {},
-			},
-		}}}, there
-	})
-	if n := testutil.CollectAndCount(c); n != 0 {
-		t.Errorf("%d gauges before there are controllers", n)
+	var session Session
+	c := newStateCollector(func() Session { return session },
+		func() []Check { return []Check{{Name: "api-server"}, {Name: "gc", Problem: "waiting for pods"}} })
+	if n := testutil.CollectAndCount(c); n != 2 {
+		t.Errorf("%d gauges before there are controllers, want those of the checks", n)
 	}
-	there = true
+	session = fixed{Controllers: []tap.ControllerState{{
+		Name: "gc", Requests: 2, Queues: []tap.QueueState{
+			{Queue: "attemptToDelete", Queued: 3, Running: 1, Delayed: []tap.DelayedKey{{Key: "a"}, {Key: "b"}}}, {},
+		},
+	}}}
 	const want = `
 # HELP kubectl_reconcile_queue_delayed Keys that come back by themselves, retries and timers.
 # TYPE kubectl_reconcile_queue_delayed gauge
@@ -115,6 +114,10 @@ kubectl_reconcile_queue_delayed{controller="gc",queue="attemptToDelete"} 2
 # TYPE kubectl_reconcile_queue_depth gauge
 kubectl_reconcile_queue_depth{controller="gc",queue=""} 0
 kubectl_reconcile_queue_depth{controller="gc",queue="attemptToDelete"} 3
+# HELP kubectl_reconcile_ready 1 for what is ready, 0 for what is not, as /readyz has it.
+# TYPE kubectl_reconcile_ready gauge
+kubectl_reconcile_ready{check="api-server"} 1
+kubectl_reconcile_ready{check="gc"} 0
 # HELP kubectl_reconcile_reconciles_running Keys that workers have taken and not finished.
 # TYPE kubectl_reconcile_reconciles_running gauge
 kubectl_reconcile_reconciles_running{controller="gc",queue=""} 0

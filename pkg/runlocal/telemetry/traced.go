@@ -55,12 +55,12 @@ func wanted(r *http.Request) []string {
 
 // known refuses a name that no controller here has: nothing would ever come.
 func known(o Options, asked []string) error {
-	state, ok := o.State()
-	if !ok {
+	session := o.Session()
+	if session == nil {
 		return nil
 	}
 	var names []string
-	for _, c := range state.Controllers {
+	for _, c := range session.State().Controllers {
 		names = append(names, c.Name)
 	}
 	for _, name := range asked {
