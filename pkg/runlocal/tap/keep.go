@@ -43,9 +43,10 @@ func (i *informer) keeps(obj any, m metav1.Object) bool {
 	return err != nil || i.keepsNamed(namespace, name)
 }
 
+// keepsNamed is true of what is in no namespace: a change of a node makes work in all namespaces.
 func (i *informer) keepsNamed(namespace, name string) bool {
 	if i.gvr.GroupResource() == namespaces {
 		namespace = name
 	}
-	return i.tap.keep(namespace)
+	return namespace == "" || i.tap.keep(namespace)
 }

@@ -127,7 +127,7 @@ func TestKeptObjects(t *testing.T) {
 	}{
 		{"a namespace is in itself", ns, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, true},
 		{"another namespace", ns, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, false},
-		{"what is in no namespace", pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, false},
+		{"what is in no namespace makes work in all", pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, true},
 		{"a deletion that was missed, by the last state", pods, cache.DeletedFinalStateUnknown{Key: "b/web", Obj: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}}}, true},
 		{"a deletion of which only the key is known", pods, cache.DeletedFinalStateUnknown{Key: "b/web"}, false},
 		{"a deletion of which only the key is known, kept", pods, cache.DeletedFinalStateUnknown{Key: "a/web"}, true},
