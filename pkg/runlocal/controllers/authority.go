@@ -13,3 +13,31 @@ type Authority struct {
 	// signed with. Both or none are set.
 	SigningCertFile, SigningKeyFile string
 }
+
+// What Controller.Lacks says, and NotRunError.Reason.
+const (
+	LacksRootCA            = "it publishes the certificate that the API server is known by, which is not given"
+	LacksServiceAccountKey = "it signs with the private key of service accounts, which is not given"
+	LacksSigningAuthority  = "it signs with the certificate and the key of an authority, which are not given"
+)
+
+func lacksRootCA(a Authority) string {
+	if len(a.RootCA) == 0 {
+		return LacksRootCA
+	}
+	return ""
+}
+
+func lacksServiceAccountKey(a Authority) string {
+	if a.ServiceAccountKey == nil {
+		return LacksServiceAccountKey
+	}
+	return ""
+}
+
+func lacksSigningAuthority(a Authority) string {
+	if a.SigningCertFile == "" || a.SigningKeyFile == "" {
+		return LacksSigningAuthority
+	}
+	return ""
+}

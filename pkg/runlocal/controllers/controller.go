@@ -88,8 +88,15 @@ func All() []Controller {
 	return all
 }
 
-// names are all that the controller is called by.
-func (c Controller) names() []string { return append([]string{c.Name}, c.Aliases...) }
+// names are all that the controller is called by: as in kube-controller-manager, and the short name where that has no
+// such alias.
+func (c Controller) names() []string {
+	all := append([]string{c.Name}, c.Aliases...)
+	if c.Short != "" && !slices.Contains(all, c.Short) {
+		all = append(all, c.Short)
+	}
+	return all
+}
 
 // stringKey spells the key of a queue of namespace/name.
 func stringKey(key string) string { return key }

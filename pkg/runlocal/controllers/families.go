@@ -17,5 +17,5 @@ func workloads() []Controller {
 
 // housekeeping removes what is not wanted any more, and counts what is used.
 func housekeeping() []Controller {
-	return []Controller{garbageCollector()}
+	return []Controller{garbageCollector(), namespaceController()}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// everything stands for all controllers that run here and are not off by default.
+// everything stands for all controllers that run here and are not off by default, as in kube-controller-manager.
 const everything = "*"
 
 // UnknownError says that no controller has the name.
@@ -35,32 +35,68 @@ func (e *NotRunError) Error() string {
 }
 
 // Select finds the controllers that args name, in the order in which they are started and each once. An argument is a
-// name or an alias, "*" for all that run here, or "-name" to leave one out, wherever it stands: as the values of
-// kube-controller-manager's --controllers. It fails with an *UnknownError or a *NotRunError for the first argument that
-// cannot be met; leaving out what does not run anyway is no error.
+// name or an alias, "*" for all that run here and are not off by default, or "-name" to leave one out. Of two arguments
+// for the same controller the first counts, and each counts more than "*", wherever that stands: as among the values of
+// kube-controller-manager's --controllers (IsControllerEnabled of k8s.io/controller-manager/app). It fails with an
+// *UnknownError or a *NotRunError for the first argument that cannot be met; leaving out what does not run anyway is no
+// error.
 func Select(args []string) ([]Controller, error) {
-	chosen, left := map[string]bool{}, map[string]bool{}
+	all := false
+	asked := map[string]bool{} // by name: whether it is wanted
 	for _, arg := range args {
 		name, out := strings.CutPrefix(arg, "-")
 		if name == everything && !out {
-			for _, c := range running() {
-				chosen[c.Name] = chosen[c.Name] || !c.OffByDefault
-			}
+			all = true
 			continue
 		}
 		c, err := find(name)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case out:
-			left[c.Name] = true
-		case !c.Runs():
+		}
+		if _, before := asked[c.Name]; before {
+			continue
+		}
+		if !out && !c.Runs() {
 			return nil, &NotRunError{Name: c.Name, Reason: c.NotRun}
+		}
+		asked[c.Name] = !out
+	}
+	return slices.DeleteFunc(running(), func(c Controller) bool {
+		wanted, explicit := asked[c.Name]
+		if explicit {
+			return !wanted
+		}
+		return !all || c.OffByDefault
+	}), nil
+}
+
+// Unable is a controller that was left out because something of the authority that it needs is missing.
+type Unable struct {
+	Controller
+	// Lack is what Controller.Lacks says.
+	Lack string
+}
+
+// SelectFor is Select for somebody who has the authority a. Of what "*" stands for it leaves out the controllers that
+// lack something, and returns them too, in the same order. One that is named itself and lacks something is an error, a
+// *NotRunError.
+func SelectFor(a Authority, args []string) (chosen []Controller, left []Unable, err error) {
+	selected, err := Select(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range selected {
+		lack := c.Lacks(a)
+		switch {
+		case lack == "":
+			chosen = append(chosen, c)
+		case slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(c.names(), arg) }):
+			return nil, nil, &NotRunError{Name: c.Name, Reason: lack}
 		default:
-			chosen[c.Name] = true
+			left = append(left, Unable{Controller: c, Lack: lack})
 		}
 	}
-	return slices.DeleteFunc(running(), func(c Controller) bool { return !chosen[c.Name] || left[c.Name] }), nil
+	return chosen, left, nil
 }
 
 // find returns the controller of that name or alias.

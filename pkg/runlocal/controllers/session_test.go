@@ -53,8 +53,15 @@ type session struct {
 // newSession starts the API; recorder may be nil.
 func newSession(t testing.TB, recorder *trace.Recorder) *session {
 	t.Helper()
-	tapped := tap.New(tap.Options{Recorder: recorder})
-	server, err := api.Start(t.Context(), api.Options{OnCommit: tapped.Committed, DefaultServiceAccounts: true})
+	return newSessionOf(t, tap.Options{Recorder: recorder}, api.Options{DefaultServiceAccounts: true})
+}
+
+// newSessionOf starts the API; OnCommit is set.
+func newSessionOf(t testing.TB, observing tap.Options, serving api.Options) *session {
+	t.Helper()
+	tapped := tap.New(observing)
+	serving.OnCommit = tapped.Committed
+	server, err := api.Start(t.Context(), serving)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +98,12 @@ func (s *session) start(t testing.TB, workers int, args ...string) (stop func())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s.startThese(t, workers, chosen...)
+}
+
+// startThese starts controllers whose rows were made for the test.
+func (s *session) startThese(t testing.TB, workers int, chosen ...Controller) (stop func()) {
+	t.Helper()
 	informersClient, err := kubernetes.NewForConfig(s.config)
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +111,7 @@ func (s *session) start(t testing.TB, workers int, args ...string) (stop func())
 	ctx, cancel := context.WithCancel(t.Context())
 	running, err := Start(ctx, Deps{
 		Tap: s.tap, Informers: s.tap.Informers(informersClient, 0), Config: s.config, Workers: workers,
+		Authority: s.authority(t),
 		Kinds: func() uint64 {
 			return s.server.LastEvent(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"})
 		},

@@ -30,14 +30,14 @@ func startAt(ctx context.Context, t *testing.T, cs []Controller) error {
 func TestStartEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := startAt(ctx, t, running()); !errors.Is(err, context.DeadlineExceeded) {
+	if err := startAt(ctx, t, []Controller{deploymentController(), replicaSetController()}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("want the context's error, got %v", err)
 	}
 }
 
 func TestStartRefusesWhatDoesNotRun(t *testing.T) {
 	refused := idle()[0]
-	err := startAt(t.Context(), t, append(running(), refused))
+	err := startAt(t.Context(), t, []Controller{deploymentController(), refused})
 	var notRun *NotRunError
 	if !errors.As(err, &notRun) || notRun.Name != refused.Name {
 		t.Errorf("want a *NotRunError for %s, got %v", refused.Name, err)

@@ -14,6 +14,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/kubernetes/pkg/controller/bootstrap"
+	"k8s.io/kubernetes/pkg/controller/certificates"
+	"k8s.io/kubernetes/pkg/controller/certificates/cleaner"
+	"k8s.io/kubernetes/pkg/controller/certificates/clustertrustbundlepublisher"
+	"k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
+	"k8s.io/kubernetes/pkg/controller/certificates/signer"
+	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 	"k8s.io/kubernetes/pkg/controller/cronjob"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 	"k8s.io/kubernetes/pkg/controller/deployment"
@@ -23,8 +31,10 @@ import (
 	"k8s.io/kubernetes/pkg/controller/endpointslicemirroring"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/job"
+	"k8s.io/kubernetes/pkg/controller/namespace"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 	"k8s.io/kubernetes/pkg/controller/replication"
+	"k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
 	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
 	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
@@ -182,6 +192,19 @@ func TestNoQueueIsOverlooked(t *testing.T) {
 		{reflect.TypeFor[vacprotection.Controller](), []string{"queue"}},
 		{reflect.TypeFor[garbagecollector.GarbageCollector](), []string{"attemptToDelete", "attemptToOrphan"}},
 		{reflect.TypeFor[garbagecollector.GraphBuilder](), []string{"graphChanges", "attemptToDelete", "attemptToOrphan"}},
+		{reflect.TypeFor[serviceaccount.ServiceAccountsController](), []string{"queue"}},
+		{reflect.TypeFor[serviceaccount.TokensController](), []string{"syncServiceAccountQueue", "syncSecretQueue"}},
+		{reflect.TypeFor[serviceaccount.LegacySATokenCleaner](), nil},
+		{reflect.TypeFor[certificates.CertificateController](), []string{"queue"}},
+		{reflect.TypeFor[signer.CSRSigningController](), nil}, // it has a CertificateController
+		{reflect.TypeFor[cleaner.CSRCleanerController](), nil},
+		{reflect.TypeFor[cleaner.PCRCleanerController](), nil},
+		{reflect.TypeFor[rootcacertpublisher.Publisher](), []string{"queue"}},
+		{reflect.TypeFor[clustertrustbundlepublisher.ClusterTrustBundlePublisher[certificatesv1.ClusterTrustBundle]](), []string{"queue"}},
+		{reflect.TypeFor[clusterroleaggregation.ClusterRoleAggregationController](), []string{"queue"}},
+		{reflect.TypeFor[bootstrap.Signer](), []string{"syncQueue"}},
+		{reflect.TypeFor[bootstrap.TokenCleaner](), []string{"queue"}},
+		{reflect.TypeFor[namespace.NamespaceController](), []string{"queue"}},
 	} {
 		var got []string
 		for _, field := range reflect.VisibleFields(test.controller) {
