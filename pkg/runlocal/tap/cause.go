@@ -39,14 +39,25 @@ func (q *queue[K]) record(k K, e *trace.Enqueue) *trace.Cause {
 	if !t.on() {
 		return nil
 	}
-	s := current()
 	e.Handler = t.stacks.handler()
-	cause := &trace.Cause{Type: trace.CauseOther, Handler: e.Handler, Retry: e.Retry, Delay: e.Delay}
-	by := s.behind
-	if r := s.reconcile; r != nil {
-		by = r.id
+	cause := current().cause(e)
+	if own := q.within(k, e.Operation); own != nil && e.Operation == trace.AddRateLimited {
+		cause.Type, cause.Reconcile = trace.CauseRetry, own.id
 	}
-	if by != 0 {
+	return t.enqueued(q.c, q.keyText(k), e, cause)
+}
+
+// cause is what an addition in the scope is the cause of. It tells e which watch event led to it.
+func (s *scope) cause(e *trace.Enqueue) *trace.Cause {
+	cause := &trace.Cause{Type: trace.CauseOther, Handler: e.Handler, Retry: e.Retry, Delay: e.Delay, Reconcile: s.behind}
+	r := s.reconcile
+	if s.turn != nil {
+		cause.Type, r = trace.CauseTimer, s.turn.told()
+	}
+	if r != nil {
+		cause.Reconcile = r.id
+	}
+	if cause.Reconcile != 0 && s.turn == nil {
 		cause.Type = trace.CauseReconcile
 	}
 	if s.event != nil {
@@ -56,12 +67,12 @@ func (q *queue[K]) record(k K, e *trace.Enqueue) *trace.Cause {
 	if e.Delay > 0 {
 		cause.Type, cause.Watch = trace.CauseTimer, nil
 	}
-	if own := q.within(k, e.Operation); own != nil && e.Operation == trace.AddRateLimited {
-		by = own.id
-		cause.Type = trace.CauseRetry
-	}
-	cause.Reconcile = by
-	cause.Seq = t.rec.Emit(q.c.name, by, q.keyText(k), e)
+	return cause
+}
+
+// enqueued emits the addition and returns its cause with its number.
+func (t *Tap) enqueued(c *Controller, key string, e *trace.Enqueue, cause *trace.Cause) *trace.Cause {
+	cause.Seq = t.rec.Emit(c.name, cause.Reconcile, key, e)
 	if cause.Type == trace.CauseWatch {
 		cause.Seq = e.Watch
 	}

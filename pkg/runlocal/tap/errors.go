@@ -28,8 +28,9 @@ func handled(ctx context.Context, err error, message string, keysAndValues ...an
 		return
 	}
 	text := s.controller.errorText(err)
-	if r := s.reconcile; r != nil {
+	r := s.working()
+	if r != nil {
 		r.reported(orElse(text, message), s.controller.tap.stacks.reporter())
 	}
-	s.controller.emit(s.reconcile, &trace.Log{Message: message, Error: text, Values: values(s.controller.habits.Value, keysAndValues)})
+	s.controller.emit(r, &trace.Log{Message: message, Error: text, Values: values(s.controller.habits.Value, keysAndValues)})
 }

@@ -29,6 +29,8 @@ type scope struct {
 	reconcile *reconcile
 	// event is the watch event that a handler is handling; nil outside of handlers.
 	event *watchEvent
+	// turn is that of a loop; nil outside of turns, and where reconcile is set.
+	turn *turn
 	// behind is the reconcile that left this work to another goroutine, and may have ended; 0 if none did.
 	behind trace.ReconcileID
 	// inCall says that a request is under way: what is logged there is the API server's, if it runs in this process.

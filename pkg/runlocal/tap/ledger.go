@@ -200,7 +200,5 @@ func (l *ledger[K]) done(k K, now time.Time) {
 	e := l.entry(k)
 	e.running = max(e.running-1, 0)
 	e.free = now
-	if !e.queued && e.running == 0 && e.delayed == nil {
-		delete(l.keys, k)
-	}
+	l.forget(k, e)
 }

@@ -35,7 +35,7 @@ func (s *sink) Info(level int, message string, keysAndValues ...any) {
 			s.c.handed.begin(key)
 		}
 	}
-	r := s.reconcile()
+	r := s.reconcile(level <= s.c.tap.verbosity)
 	if r != nil {
 		for i := 1; i < len(keysAndValues); i += 2 {
 			if err, ok := keysAndValues[i].(error); ok && err != nil {
@@ -54,19 +54,25 @@ func (s *sink) Error(err error, message string, keysAndValues ...any) {
 		return
 	}
 	text := s.c.errorText(err)
-	r := s.reconcile()
+	r := s.reconcile(true)
 	if r != nil {
 		r.reported(orElse(text, message), s.c.tap.stacks.reporter())
 	}
 	s.record(r, &trace.Log{Message: message, Error: text}, keysAndValues)
 }
 
-// reconcile is the one of this controller that the calling goroutine works on, nil if it works on none.
-func (s *sink) reconcile() *reconcile {
-	if r := current().reconcile; r != nil && r.c == s.c {
-		return r
+// reconcile is the one of this controller that the calling goroutine works on, nil if it works on none. That of a turn
+// begins if a line is told of it.
+func (s *sink) reconcile(told bool) *reconcile {
+	scope := current()
+	r := scope.reconcile
+	if told {
+		r = scope.working()
 	}
-	return nil
+	if r == nil || r.c != s.c {
+		return nil
+	}
+	return r
 }
 
 func (s *sink) record(r *reconcile, l *trace.Log, keysAndValues []any) {

@@ -133,6 +133,9 @@ func (q *queue[K]) Forget(k K) {
 
 // Get implements workqueue.TypedInterface. It begins a reconcile.
 func (q *queue[K]) Get() (K, bool) {
+	if t := current().turn; t != nil && q.Len() == 0 {
+		t.end() // a worker's
+	}
 	k, down := q.TypedRateLimitingInterface.Get()
 	if down {
 		return k, down

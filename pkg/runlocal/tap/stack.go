@@ -53,7 +53,7 @@ const rooms = "github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/"
 // machinery are the packages whose functions say nothing of a controller, by prefix of the qualified name.
 var machinery = [...]string{
 	"runtime.", "runtime/", "testing.", "reflect.", "sync.",
-	"k8s.io/client-go/", "k8s.io/apimachinery/", "k8s.io/klog/", "github.com/go-logr/", rooms + "engine.",
+	"k8s.io/client-go/", "k8s.io/apimachinery/", "k8s.io/klog/", "github.com/go-logr/", rooms + "engine.", rooms + "controllers.",
 }
 
 func isMachinery(function string) bool {
@@ -66,7 +66,7 @@ func isMachinery(function string) bool {
 }
 
 // hooks are what upstream calls of this package, after the package's name.
-var hooks = [...]string{"(*queue[...]).", "(*handler).", "(*sink).", "handled"}
+var hooks = [...]string{"(*queue[...]).", "(*handler).", "(*sink).", "handled", "(*Timed)."}
 
 // isTap tells this package's part of a stack.
 func isTap(function string) bool {

@@ -37,22 +37,22 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !t.c.tap.on() {
 		return t.next.RoundTrip(req)
 	}
-	s := current()
+	s, r := current(), current().working()
 	call := t.begin(req)
 	start := t.c.tap.clock.Now()
-	resp, err := t.send(s, req)
+	resp, err := t.send(s, r, req)
 	call.request.Latency = trace.Duration(t.c.tap.clock.Since(start))
 	call.answered(resp, err)
-	call.emit(s.reconcile)
+	call.emit(r)
 	return resp, err
 }
 
 // send makes the request in a scope of its own: what happens in it is the reconcile's doing, what is logged in it is not
 // the controller's.
-func (t *transport) send(s *scope, req *http.Request) (*http.Response, error) {
-	if s.reconcile != nil {
-		inner := &scope{controller: t.c, reconcile: s.reconcile, event: s.event, inCall: true}
-		defer inner.enter(callLabels(t.c, s.reconcile)).leave()
+func (t *transport) send(s *scope, r *reconcile, req *http.Request) (*http.Response, error) {
+	if r != nil {
+		inner := &scope{controller: t.c, reconcile: r, event: s.event, inCall: true}
+		defer inner.enter(callLabels(t.c, r)).leave()
 	}
 	return t.next.RoundTrip(req)
 }
