@@ -60,6 +60,7 @@ type Blocks struct {
 
 	mu      sync.Mutex
 	startAt time.Time
+	alone   *trace.Event // the last that was written, if it belongs to no reconcile
 	open    map[trace.ReconcileID]*block
 	err     error
 }
@@ -156,7 +157,7 @@ func (b *Blocks) append(open *block, e *trace.Event, shown bool) {
 	case open != nil:
 		open.events = append(open.events, e)
 	default:
-		b.write(b.lone(e))
+		b.writeLone(e)
 	}
 }
 
@@ -194,6 +195,7 @@ type line struct{ word, text string }
 const indent = "           "
 
 func (b *Blocks) write(lines []line) {
+	b.alone = nil
 	var text strings.Builder
 	for _, l := range lines {
 		switch l.word {
@@ -245,17 +247,29 @@ func (b *Blocks) head(e *trace.Event) line {
 		b.startAt = e.Time
 	}
 	at := fmt.Sprintf("%+.3fs", max(e.Time.Sub(b.startAt), 0).Seconds())
-	text := fmt.Sprintf("%s  %s  %s  %s", p.Dim(at), e.Controller, p.Strong(Escape(e.Key)), p.Dim(number(e.Reconcile)))
+	key := p.Strong(Escape(e.Key))
+	if e.Key == "" {
+		key = byItself
+	}
+	text := fmt.Sprintf("%s  %s  %s  %s", p.Dim(at), e.Controller, key, p.Dim(number(e.Reconcile)))
 	return line{headWord, strings.TrimRight(text, " ")}
 }
 
-// lone is the head and the line of an event that belongs to no open block.
-func (b *Blocks) lone(e *trace.Event) []line {
-	head := *e
-	if head.Key == "" {
-		head.Key = "(no reconcile)"
+// byItself stands for the key of what a controller does by no key: at a turn of its own, or outside of any reconcile.
+const byItself = "(by itself)"
+
+// together is how long what a controller does outside of reconciles is taken for one thing.
+const together = time.Second
+
+// writeLone writes an event that belongs to no open block, under the head of the one before if they go together.
+func (b *Blocks) writeLone(e *trace.Event) {
+	lines := b.eventLines([]*trace.Event{e})
+	if last := b.alone; last == nil || last.Controller != e.Controller || last.Key != e.Key || last.Reconcile != e.Reconcile ||
+		e.Time.Sub(last.Time) > together {
+		lines = append([]line{b.head(e)}, lines...)
 	}
-	return append([]line{b.head(&head)}, b.eventLines([]*trace.Event{e})...)
+	b.write(lines)
+	b.alone = e
 }
 
 func number(id trace.ReconcileID) string {

@@ -60,6 +60,9 @@ func (b *Blocks) causeText(c trace.Cause) string {
 	case trace.CauseRetry:
 		return fmt.Sprintf("retry %d%s, after %s", c.Retry, of(c.Reconcile), Round(c.Delay))
 	case trace.CauseTimer:
+		if c.Delay == 0 {
+			return "a timer of its own"
+		}
 		return fmt.Sprintf("timer of %s%s", Round(c.Delay), setBy(c.Reconcile))
 	case trace.CauseReconcile:
 		return "reconcile " + number(c.Reconcile)
