@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// deleted is the deletion of a pod.
-func deleted(name string) *trace.Request {
+// podDeletion is the deletion of a pod.
+func podDeletion(name string) *trace.Request {
 	return &trace.Request{
 		Verb: "delete", Object: trace.Object{Resource: "pods", Kind: "Pod", Namespace: "default", Name: name},
 		Code: 200, Latency: trace.Duration(time.Millisecond),
@@ -25,15 +25,15 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 		want   string
 	}{
 		{
-			"a write by no reconcile is the controller's own", []*trace.Event{ofNone("podgc", deleted("web-1"))}, `
+			"a write by no reconcile is the controller's own", []*trace.Event{ofNone("podgc", podDeletion("web-1"))}, `
 +0.001s  podgc  (by itself)
   delete   Pod web-1                                   200  1ms
 `,
 		},
 		{
 			"those that follow at once go with it", []*trace.Event{
-				ofNone("podgc", deleted("web-1")),
-				ofNone("podgc", &trace.Log{Message: "Failed to delete", Error: "no"}), ofNone("podgc", deleted("web-2")),
+				ofNone("podgc", podDeletion("web-1")),
+				ofNone("podgc", &trace.Log{Message: "Failed to delete", Error: "no"}), ofNone("podgc", podDeletion("web-2")),
 			}, `
 +0.001s  podgc  (by itself)
   delete   Pod web-1                                   200  1ms
@@ -43,7 +43,7 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 		},
 		{
 			"not those of others", []*trace.Event{
-				ofNone("podgc", deleted("web-1")), ofNone("csrcleaner", deleted("csr-1")), ofNone("podgc", deleted("web-2")),
+				ofNone("podgc", podDeletion("web-1")), ofNone("csrcleaner", podDeletion("csr-1")), ofNone("podgc", podDeletion("web-2")),
 			}, `
 +0.001s  podgc  (by itself)
   delete   Pod web-1                                   200  1ms
@@ -57,7 +57,7 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 		},
 		{
 			"nor those after a reconcile", []*trace.Event{
-				ofNone("deployment", deleted("web-1")), of1(&trace.Start{}), of1(&trace.End{Outcome: trace.Done}), ofNone("deployment", deleted("web-2")),
+				ofNone("deployment", podDeletion("web-1")), of1(&trace.Start{}), of1(&trace.End{Outcome: trace.Done}), ofNone("deployment", podDeletion("web-2")),
 			}, `
 +0.001s  deployment  (by itself)
   delete   Pod web-1                                   200  1ms
@@ -73,7 +73,7 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 		{
 			"a turn of a loop is a block without a key", []*trace.Event{
 				{Controller: "podgc", Reconcile: 1, Detail: &trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer}}}},
-				{Controller: "podgc", Reconcile: 1, Detail: deleted("web-1")},
+				{Controller: "podgc", Reconcile: 1, Detail: podDeletion("web-1")},
 				{Controller: "podgc", Reconcile: 1, Detail: &trace.End{Outcome: trace.Done, Writes: 1}},
 			}, `
 +0.001s  podgc  (by itself)  #1
@@ -102,7 +102,7 @@ func TestWritesOutsideOfReconcilesAreApartInTime(t *testing.T) {
 	var out bytes.Buffer
 	blocks := NewBlocks(&out, BlocksOptions{Detail: Normal})
 	for n, at := range []time.Duration{0, time.Second, 3 * time.Second} {
-		e := ofNone("podgc", deleted("web"))
+		e := ofNone("podgc", podDeletion("web"))
 		e.Seq, e.Time = uint64(n)+1, began().Add(at)
 		blocks.Record(e)
 	}
