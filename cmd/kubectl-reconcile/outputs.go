@@ -95,7 +95,12 @@ func (out *outputs) note(format string, args ...any) {
 
 // warn writes a remark that must not be missed, also by who looks at the summary only.
 func (out *outputs) warn(text string) {
-	_, _ = fmt.Fprintln(out.warnings, render.Escape("warning: "+text))
+	out.tell("warning: " + text)
+}
+
+// tell writes to where warnings go what belongs to one.
+func (out *outputs) tell(text string) {
+	_, _ = fmt.Fprintln(out.warnings, render.Escape(text))
 }
 
 // say writes a line of the summary, safe for a terminal.

@@ -67,6 +67,7 @@ first. The run ends when they are ready, or as --until says.`,
 				return err
 			}
 			heap.Grow(heap.Running)
+			heap.Limit()
 			return o.run(cmd.Context())
 		},
 	}
@@ -101,7 +102,8 @@ func (f *runFlags) toOptions(streams genericiooptions.IOStreams) (*runOptions, e
 	o := &runOptions{
 		namespace: f.namespace(), until: f.until.or(f.manifests.given()), timeout: f.timeout, events: f.events,
 		detail: f.detail(), quiet: f.quiet, json: f.output == "json", traceFile: f.traceFile,
-		streams: streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv), clock: clock.RealClock{},
+		telemetry: f.serve.serving(),
+		streams:   streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv), clock: clock.RealClock{},
 	}
 	if f.quiet {
 		o.detail = render.Quiet
@@ -207,6 +209,7 @@ type runOptions struct {
 	quiet     bool
 	json      bool
 	traceFile string
+	telemetry *telemetryServer // nil if nothing is served
 
 	// serve makes the session known to others as soon as it is ready; what it returns is called at the end. Nil if nobody
 	// else uses it.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/reach"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -17,6 +18,8 @@ type clusterRun struct {
 	options    runlocal.ClusterOptions
 	// foresees says whether the program can tell what a dry run cannot: what happens after the writes.
 	foresees bool
+	// monitor tells whether the API server answers; nil until watch.
+	monitor *reach.Monitor
 }
 
 // onCluster makes the options those of a run on a cluster.
@@ -36,6 +39,7 @@ func (f *runFlags) onCluster(o *runOptions) error {
 		},
 		foresees: hasCommand(f.cluster.cmd.Root(), "diff"),
 	}
+	f.rates.onCluster(&o.cluster.options)
 	return nil
 }
 

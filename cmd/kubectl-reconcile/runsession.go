@@ -56,13 +56,21 @@ func (o *runOptions) readManifests(ctx context.Context) ([]runlocal.Manifest, er
 }
 
 func (o *runOptions) runSession(ctx context.Context, out *outputs, manifests []runlocal.Manifest) error {
+	if o.cluster != nil {
+		o.cluster.watch(out)
+	}
+	if err := o.telemetry.open(ctx, o, out); err != nil {
+		return errors.Join(err, o.telemetry.close(ctx), out.flush(ctx))
+	}
 	recorder := trace.NewRecorder(o.clock, out.sinks...)
 	session, err := o.start(ctx, out, recorder)
 	if err != nil {
-		return errors.Join(err, out.flush(ctx))
+		return errors.Join(err, o.telemetry.close(ctx), out.flush(ctx))
 	}
+	o.telemetry.started(session)
 	result, err := o.use(ctx, session, out, manifests)
-	stopErr := session.Stop()
+	o.telemetry.stopping()
+	stopErr := errors.Join(session.Stop(), o.telemetry.close(ctx))
 	result.controllers = out.summary.Controllers()
 	return errors.Join(err, stopErr, out.finish(ctx, o, result), result.failure(o))
 }

@@ -60,6 +60,7 @@ touched.`,
 				return err
 			}
 			heap.Grow(heap.Running)
+			heap.Limit()
 			return o.run(cmd.Context())
 		},
 	}
@@ -101,7 +102,7 @@ func (f *sandboxFlags) toOptions(streams genericiooptions.IOStreams) (*runOption
 	streams.Out = streams.ErrOut // stdout gets the export line alone, for eval
 	return &runOptions{
 		session: session, until: until{goal: untilInterrupted}, namespace: "default", events: f.events,
-		detail: min(render.Detail(f.verbosity), render.Everything), traceFile: f.traceFile,
+		detail: min(render.Detail(f.verbosity), render.Everything), traceFile: f.traceFile, telemetry: f.serve.serving(),
 		streams: streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv), clock: clock.RealClock{},
 		serve: func(ctx context.Context, s *runlocal.Session) (func() error, error) {
 			s.Server().WaitReady(ctx) // whoever reads the line may not be the administrator

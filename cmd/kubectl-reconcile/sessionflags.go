@@ -24,6 +24,8 @@ type sessionFlags struct {
 	traceFile     string
 	color         render.ColorMode
 	verbosity     int
+	serve         serveFlags
+	rates         rateFlags
 }
 
 func (f *sessionFlags) addTo(cmd *cobra.Command, controllers string) {
@@ -37,6 +39,8 @@ func (f *sessionFlags) addTo(cmd *cobra.Command, controllers string) {
 	flags.StringVar(&f.traceFile, "trace-file", "", "write the trace to this file too, as JSON, one event a line")
 	flags.Var(&f.color, "color", "colour the output: auto, always or never")
 	flags.CountVarP(&f.verbosity, "verbose", "v", "show more: all causes, names, fields and reads, and what is logged up to level 4; -vv shows all that is logged")
+	f.serve.addTo(cmd)
+	f.rates.addTo(cmd)
 	completeWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
 	completeControllers(cmd)
 }
@@ -50,7 +54,10 @@ func (f *sessionFlags) validate() error {
 	case f.podReadyAfter < 0:
 		return fmt.Errorf("--pod-ready-after %s is negative", f.podReadyAfter)
 	}
-	return nil
+	if err := f.serve.validate(); err != nil {
+		return err
+	}
+	return f.rates.validate()
 }
 
 func (f *sessionFlags) detail() render.Detail {
@@ -62,14 +69,16 @@ func (f *sessionFlags) sessionOptions(extra ...string) (runlocal.Options, error)
 	if err != nil {
 		return runlocal.Options{}, err
 	}
-	return runlocal.Options{
+	o := runlocal.Options{
 		API:           api.Options{DefaultServiceAccounts: true},
 		Controllers:   selected,
 		Workers:       f.workers,
 		Nodes:         f.nodes,
 		PodReadyAfter: f.podReadyAfter,
 		Verbosity:     f.detail().LogLevel(),
-	}, nil
+	}
+	f.rates.inSandbox(&o)
+	return o, nil
 }
 
 // selectControllers finds the controllers of --controller, a comma list. extra are words that the flag takes beside names.

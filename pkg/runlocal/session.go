@@ -34,6 +34,11 @@ type Options struct {
 	Nodes int
 	// NoScheduling leaves out the simulated scheduler and kubelet as well, so that pods are left alone.
 	NoScheduling bool
+	// QPS and Burst bound the requests a second of each controller; 0 or less is no bound.
+	QPS   float32
+	Burst int
+	// Resync is how often informers hand all objects to the controllers again; 0 is never.
+	Resync time.Duration
 	// PodReadyAfter is how long a simulated pod runs before it is ready.
 	PodReadyAfter time.Duration
 	// Recorder gets the trace; nil records nothing.
@@ -126,7 +131,7 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("making a client of the API: %w", err)
 	}
-	informers := s.tap.Informers(client, 0)
+	informers := s.tap.Informers(client, o.Resync)
 	if !o.NoScheduling {
 		s.nodes, err = nodes.Start(ctx, nodes.Options{
 			Tap: s.tap, Informers: informers, Config: s.server.Config(),
@@ -141,10 +146,18 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 		return err
 	}
 	s.controllers, err = controllers.Start(ctx, controllers.Deps{
-		Tap: s.tap, Informers: informers, Config: s.server.Config(), Workers: o.Workers, Authority: authority,
+		Tap: s.tap, Informers: informers, Config: bounded(s.server.Config(), o), Workers: o.Workers, Authority: authority,
 		Kinds: func() uint64 { return s.server.LastEvent(customResourceDefinitions) },
 	}, o.Controllers)
 	return err
+}
+
+// bounded bounds the requests of each client that is made from config.
+func bounded(config *rest.Config, o Options) *rest.Config {
+	if o.QPS > 0 {
+		config.QPS, config.Burst = o.QPS, o.Burst
+	}
+	return config
 }
 
 // customResourceDefinitions add kinds to the API.

@@ -44,6 +44,9 @@ type Pending struct {
 	tap.DelayedKey
 }
 
+// State is what the controllers have to do at this moment.
+func (s *Session) State() tap.State { return s.tap.State() }
+
 // Pending lists the keys that come back by themselves, soonest first.
 func (s *Session) Pending() []Pending { return pending(s.tap.State()) }
 

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/reach"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/telemetry"
+)
+
+// watch lets the run tell, once each, when the cluster's API server does not answer or does not take the credentials, and
+// when it does again. client-go retries meanwhile.
+func (r *clusterRun) watch(out *outputs) {
+	r.monitor = reach.New(nil, func(n reach.Notice) { out.reached(n) })
+	r.options.Config.Wrap(r.monitor.Wrap)
+}
+
+// reachable is the readiness of the API server.
+func (r *clusterRun) reachable() telemetry.Check {
+	check := telemetry.Check{Name: "api-server"}
+	if r.monitor == nil {
+		return check
+	}
+	for _, n := range r.monitor.Trouble() {
+		check.Problem = trouble(n)
+	}
+	return check
+}
+
+// reached tells of a change.
+func (out *outputs) reached(n reach.Notice) {
+	switch n.Kind {
+	case reach.Away, reach.Refused:
+		out.warn("the API server " + trouble(n) + "; retrying")
+	case reach.Back:
+		out.tell("the API server is back after " + n.For.Round(100*time.Millisecond).String())
+	case reach.Accepted:
+		out.tell("the API server takes the credentials again after " + n.For.Round(100*time.Millisecond).String())
+	}
+	if n.Kind == reach.Refused {
+		out.tell("hint: log in again; a token file or a credential plugin is asked anew by itself, a token within the kubeconfig is not")
+	}
+}
+
+// trouble says what is wrong with the API server.
+func trouble(n reach.Notice) string {
+	since := n.Since.Format(time.TimeOnly)
+	if n.Kind == reach.Refused {
+		return fmt.Sprintf("does not take the credentials since %s (%s)", since, n.Reason)
+	}
+	return fmt.Sprintf("does not answer since %s (%s)", since, n.Reason)
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/telemetry"
+)
+
+// telemetryServer serves what is to be known of a session from before it starts until it has ended. Its methods do nothing
+// on nil.
+type telemetryServer struct {
+	address, tokenFile string
+
+	metrics *telemetry.Metrics
+	stream  *telemetry.Stream
+	server  *telemetry.Server
+	files   accessFiles
+	cancel  context.CancelFunc
+
+	session atomic.Pointer[runlocal.Session]
+	ending  atomic.Bool
+}
+
+func newTelemetryServer(address, tokenFile string) *telemetryServer {
+	return &telemetryServer{address: address, tokenFile: tokenFile, metrics: telemetry.NewMetrics(), stream: telemetry.NewStream()}
+}
+
+// open begins to serve and says where. It feeds on the trace, so it comes before the recorder is made. close must be called,
+// also after an error.
+func (t *telemetryServer) open(ctx context.Context, o *runOptions, out *outputs) error {
+	if t == nil {
+		return nil
+	}
+	address, _, err := telemetry.Address(t.address)
+	if err != nil {
+		return err
+	}
+	if t.server, err = telemetry.Listen(ctx, address); err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return withHint(err, "--serve 0 picks a free port")
+		}
+		return err
+	}
+	var token string
+	if t.files, token, err = writeAccess(t.tokenFile, t.server.CA); err != nil {
+		return err
+	}
+	out.sinks = append(out.sinks, t.metrics, t.stream)
+	// The server outlives ctx: how a session ends is worth a look too.
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	t.cancel = cancel
+	t.server.Serve(life, telemetry.NewHandler(telemetry.Options{
+		Metrics: t.metrics, Stream: t.stream, Token: token, Session: t.running,
+		Ready: func() []telemetry.Check { return t.checks(o) },
+	}))
+	out.say("serving %s: /healthz /readyz /metrics /trace /debug/pprof; token in %s", t.server.URL, t.files.token)
+	out.say("  curl --cacert %s -H @%s %s/metrics",
+		shellQuoted(filepath.Join(t.files.dir, "ca.crt")), shellQuoted(filepath.Join(t.files.dir, "header")), t.server.URL)
+	return nil
+}
+
+// running is what telemetry.Options asks for.
+func (t *telemetryServer) running() telemetry.Session {
+	if s := t.session.Load(); s != nil {
+		return s
+	}
+	return nil
+}
+
+// started tells that the session runs.
+func (t *telemetryServer) started(s *runlocal.Session) {
+	if t != nil {
+		t.session.Store(s)
+	}
+}
+
+// stopping tells that the session is about to end.
+func (t *telemetryServer) stopping() {
+	if t != nil {
+		t.ending.Store(true)
+	}
+}
+
+// close ends the server, and lets readers of the trace read its end first.
+func (t *telemetryServer) close(ctx context.Context) error {
+	if t == nil || t.server == nil {
+		return nil
+	}
+	t.stream.Close()
+	err := t.server.Close(ctx)
+	if t.cancel != nil {
+		t.cancel()
+	}
+	return errors.Join(err, t.files.remove())
+}
+
+// checks say what is ready: the API server of a cluster, the session, and each of its controllers.
+func (t *telemetryServer) checks(o *runOptions) []telemetry.Check {
+	session := telemetry.Check{Name: "session"}
+	s := t.session.Load()
+	switch {
+	case t.ending.Load():
+		session.Problem = "it is ending"
+	case s == nil:
+		session.Problem = "it is starting"
+	}
+	checks := []telemetry.Check{session}
+	if o.cluster != nil {
+		checks = append(checks, o.cluster.reachable())
+	}
+	for _, c := range o.controllers() {
+		checks = append(checks, telemetry.Check{Name: c.Short, Problem: unready(s, c)})
+	}
+	return checks
+}
+
+// unready says why a controller does not see yet what it acts on; empty if it does.
+func unready(s *runlocal.Session, c controllers.Controller) string {
+	if s == nil {
+		return "it has not started"
+	}
+	state := s.State()
+	var waiting []string
+	for _, r := range c.Reads {
+		if state.Unsynced[r] {
+			waiting = append(waiting, r.String())
+		}
+	}
+	if len(waiting) > 0 {
+		slices.Sort(waiting)
+		return "waiting for " + strings.Join(waiting, ", ")
+	}
+	for _, observed := range state.Controllers {
+		if observed.Name == c.Short && observed.Preparing {
+			return "it does not watch all kinds yet"
+		}
+	}
+	return ""
+}
