@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
@@ -30,6 +32,11 @@ type Options struct {
 	Controllers []controllers.Controller
 	// Workers is how many keys each controller reconciles at a time; 0 means as kube-controller-manager.
 	Workers int
+	// Autoscaling are the times of the horizontal pod autoscaler.
+	Autoscaling controllers.Autoscaling
+	// Metrics serves what simulated pods and nodes use, as metrics.k8s.io. It is served anyway if the horizontal pod
+	// autoscaler runs, which asks for it.
+	Metrics bool
 	// Nodes is how many nodes are simulated; without any, pods stay pending.
 	Nodes int
 	// NoScheduling leaves out the simulated scheduler and kubelet as well, so that pods are left alone.
@@ -56,6 +63,7 @@ type Session struct {
 	tap         *tap.Tap
 	controllers *controllers.Running
 	nodes       *nodes.Nodes
+	meter       *nodes.Meter       // nil if metrics are not served
 	signing     *signingAuthority  // nil unless certificates are signed
 	drain       func()             // lets what is under way finish
 	cancel      context.CancelFunc // ends controllers and nodes
@@ -94,6 +102,10 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 // start gives the server a longer life than the controllers, which have their last words with it.
 func (s *Session) start(ctx, running context.Context, o Options) error {
 	o.API.OnCommit = s.tap.Committed
+	if o.Metrics || autoscales(o.Controllers) {
+		s.meter = nodes.NewMeter(nil)
+		o.API.Metrics = s.meter
+	}
 	err := s.prepare(&o)
 	if err != nil {
 		return err
@@ -132,6 +144,9 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 		return fmt.Errorf("making a client of the API: %w", err)
 	}
 	informers := s.tap.Informers(client, o.Resync)
+	if s.meter != nil {
+		s.meter.Watch(informers.Core().V1().Pods(), informers.Core().V1().Nodes())
+	}
 	if !o.NoScheduling {
 		s.nodes, err = nodes.Start(ctx, nodes.Options{
 			Tap: s.tap, Informers: informers, Config: s.server.Config(),
@@ -148,6 +163,8 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 	s.controllers, err = controllers.Start(ctx, controllers.Deps{
 		Tap: s.tap, Informers: informers, Config: bounded(s.server.Config(), o), Workers: o.Workers, Authority: authority,
 		Kinds: func() uint64 { return s.server.LastEvent(customResourceDefinitions) },
+
+		Autoscaling: o.Autoscaling,
 	}, o.Controllers)
 	return err
 }
@@ -158,6 +175,13 @@ func bounded(config *rest.Config, o Options) *rest.Config {
 		config.QPS, config.Burst = o.QPS, o.Burst
 	}
 	return config
+}
+
+// autoscales says whether one of the controllers asks for metrics.
+func autoscales(cs []controllers.Controller) bool {
+	return slices.ContainsFunc(cs, func(c controllers.Controller) bool {
+		return c.Name == names.HorizontalPodAutoscalerController
+	})
 }
 
 // customResourceDefinitions add kinds to the API.

@@ -108,9 +108,9 @@ func TestServedKindsAsksAgainAfterAnError(t *testing.T) {
 	}
 }
 
-func TestServedKindsAsksWhenSomethingMayHaveChanged(t *testing.T) {
+func TestKindTurnsComeWhenSomethingMayHaveChanged(t *testing.T) {
 	number := uint64(1)
-	k := newServedKinds(nil, func() uint64 { return number }, nil)
+	k := kindTurns{changes: func() uint64 { return number }}
 	if !k.wait(t.Context()) || k.last != 1 {
 		t.Fatal("the first time it asks at once")
 	}

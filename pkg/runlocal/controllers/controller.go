@@ -71,6 +71,8 @@ type environment struct {
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
 	authority Authority
+	// autoscaling is Deps.Autoscaling.
+	autoscaling Autoscaling
 	// kinds is Deps.Kinds.
 	kinds func() uint64
 }

@@ -11,11 +11,11 @@ func running() []Controller {
 func workloads() []Controller {
 	return []Controller{
 		deploymentController(), replicaSetController(), replicationController(), statefulSetController(), daemonSetController(),
-		jobController(), cronJobController(), ttlAfterFinishedController(), disruptionController(),
+		jobController(), cronJobController(), ttlAfterFinishedController(), disruptionController(), podAutoscalerController(),
 	}
 }
 
 // housekeeping removes what is not wanted any more, and counts what is used.
 func housekeeping() []Controller {
-	return []Controller{garbageCollector(), namespaceController()}
+	return []Controller{garbageCollector(), resourceQuotaController(), namespaceController()}
 }

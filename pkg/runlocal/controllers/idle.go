@@ -13,24 +13,19 @@ const (
 // idle are the controllers of kube-controller-manager that do not run here, in the order of its names package.
 func idle() []Controller {
 	return []Controller{
-		dangerous(no(names.PodGarbageCollectorController, notIncluded, "podgc"), "deletes pods whose node it does not see"),
-		no(names.ResourceQuotaController, notIncluded, "resourcequota"),
-		no(names.HorizontalPodAutoscalerController, notIncluded, "horizontalpodautoscaling"),
-		no(names.TTLController, notIncluded, "ttl"),
 		no(names.NodeIpamController, needsRanges, "nodeipam"),
-		dangerous(no(names.NodeLifecycleController, notIncluded, "nodelifecycle"), "takes a node for dead whose lease it does not see, and evicts its pods"),
-		dangerous(no(names.TaintEvictionController, notIncluded), "deletes pods by taints that it may see late"),
-		no(names.DeviceTaintEvictionController, needsNodes),
 		no(names.PersistentVolumeAttachDetachController, needsDriver, "attachdetach"),
-		no(names.PodGroupProtectionController, notIncluded),
-		dangerous(no(names.StorageVersionGarbageCollectorController, notIncluded, "storage-version-gc"), "deletes the storage versions of API servers that it does not see"),
-		no(names.ResourceClaimController, notIncluded, "resource-claim-controller"),
-		no(names.ResourcePoolStatusRequestController, needsNodes),
-		no(names.ValidatingAdmissionPolicyStatusController, notIncluded),
-		no(names.ServiceCIDRController, notIncluded),
+		no(names.PodGroupProtectionController, gated("GenericWorkload")),
+		dangerous(no(names.StorageVersionGarbageCollectorController, gated("StorageVersionAPI"), "storage-version-gc"), "deletes the storage versions of API servers that it does not see"),
+		no(names.ResourcePoolStatusRequestController, gated("DRAResourcePoolStatus")),
 		no(names.StorageVersionMigratorController, notIncluded, "svm"),
 		off(no(names.SELinuxWarningController, needsNodes)),
 	}
+}
+
+// gated is why a controller does not run that only a feature gate brings.
+func gated(gate string) string {
+	return "it needs the feature gate " + gate + ", which is off by default"
 }
 
 // no is a row of a controller that does not run here.

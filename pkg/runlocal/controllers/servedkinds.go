@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,81 +12,34 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-const (
-	// kindsLook is how often it is looked whether kinds may have changed. That costs next to nothing.
-	kindsLook = 100 * time.Millisecond
-	// kindsUnsure is for how long after a change discovery may lag behind it: it is asked at each turn. So it is after an error.
-	kindsUnsure = 2 * time.Second
-	// kindsUnasked is how long is waited when nobody knows of changes, as in kube-controller-manager.
-	kindsUnasked = 30 * time.Second
-)
-
 // servedKinds tells the garbage collector which kinds the API serves. The collector asks again and again; it gets its
 // answer when there may be another one.
 type servedKinds struct {
 	*discovery.DiscoveryClient
-	changes func() uint64 // Deps.Kinds
-	keep    func(served func(schema.GroupVersionResource) bool)
-
-	// Used by the collector's one goroutine that asks.
-	asked  bool
-	last   uint64
-	unsure time.Time
+	turns kindTurns // used by the collector's one goroutine that asks
+	keep  func(served func(schema.GroupVersionResource) bool)
 
 	mu        sync.RWMutex
 	resources map[schema.GroupKind]string // such as "replicasets.apps"
 }
 
 func newServedKinds(client *discovery.DiscoveryClient, changes func() uint64, keep func(func(schema.GroupVersionResource) bool)) *servedKinds {
-	return &servedKinds{DiscoveryClient: client, changes: changes, keep: keep, resources: map[schema.GroupKind]string{}}
+	return &servedKinds{DiscoveryClient: client, turns: kindTurns{changes: changes}, keep: keep, resources: map[schema.GroupKind]string{}}
 }
 
 // ServerPreferredResourcesWithContext implements discovery.ServerResourcesInterfaceWithContext. It waits until there may
 // be another answer than the last.
 func (k *servedKinds) ServerPreferredResourcesWithContext(ctx context.Context) ([]*metav1.APIResourceList, error) {
-	if !k.wait(ctx) {
+	if !k.turns.wait(ctx) {
 		return nil, ctx.Err()
 	}
 	lists, err := k.DiscoveryClient.ServerPreferredResourcesWithContext(ctx)
 	if err != nil {
-		k.unsure = time.Now().Add(kindsUnsure) // whatever was not told is asked for again, changes or none
+		k.turns.again()
 		return lists, err
 	}
 	k.learn(lists)
 	return lists, nil
-}
-
-// wait returns when discovery is to be asked, or with false when ctx has ended.
-func (k *servedKinds) wait(ctx context.Context) bool {
-	if k.changes == nil && k.asked {
-		return pause(ctx, kindsUnasked)
-	}
-	for k.changes != nil {
-		now := k.changes()
-		if now != k.last {
-			k.last, k.unsure = now, time.Now().Add(kindsUnsure)
-			break
-		}
-		if !k.asked || time.Now().Before(k.unsure) {
-			break
-		}
-		if !pause(ctx, kindsLook) {
-			return false
-		}
-	}
-	k.asked = true
-	return ctx.Err() == nil
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 // learn remembers the names of all resources, and lets go of those that are not served any more.

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// Deps is what controllers run with. All but Authority, Kinds and Workers must be set.
+// Deps is what controllers run with. All but Authority, Autoscaling, Kinds and Workers must be set.
 type Deps struct {
 	// Tap observes them.
 	Tap *tap.Tap
@@ -25,6 +25,8 @@ type Deps struct {
 	// Kinds returns a number that changes when the API may have begun or ceased to serve a kind. It is called often. If it
 	// is nil, controllers that act on all kinds ask the API from time to time.
 	Kinds func() uint64
+	// Autoscaling are the times of the horizontal pod autoscaler.
+	Autoscaling Autoscaling
 	// Workers is how many reconciles of a controller may run at a time; 0 is kube-controller-manager's default.
 	Workers int
 }
@@ -96,7 +98,7 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 		err = observer.Build(ctx, func(ctx context.Context) error {
 			run, err := c.build(ctx, environment{
 				tap: observer, config: config, client: client, informers: d.Informers,
-				authority: d.Authority, kinds: d.Kinds,
+				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds,
 			})
 			if run != nil {
 				built = append(built, started{Controller: c, loop: run})

@@ -32,11 +32,16 @@ import (
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/job"
 	"k8s.io/kubernetes/pkg/controller/namespace"
+	"k8s.io/kubernetes/pkg/controller/podautoscaler"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 	"k8s.io/kubernetes/pkg/controller/replication"
+	"k8s.io/kubernetes/pkg/controller/resourceclaim"
+	"k8s.io/kubernetes/pkg/controller/resourcequota"
 	"k8s.io/kubernetes/pkg/controller/serviceaccount"
+	"k8s.io/kubernetes/pkg/controller/servicecidrs"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
 	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
+	"k8s.io/kubernetes/pkg/controller/validatingadmissionpolicystatus"
 	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
 	"k8s.io/kubernetes/pkg/controller/volume/pvcprotection"
 	"k8s.io/kubernetes/pkg/controller/volume/pvprotection"
@@ -190,6 +195,12 @@ func TestNoQueueIsOverlooked(t *testing.T) {
 		{reflect.TypeFor[pvcprotection.Controller](), []string{"queue"}},
 		{reflect.TypeFor[pvprotection.Controller](), []string{"queue"}},
 		{reflect.TypeFor[vacprotection.Controller](), []string{"queue"}},
+		{reflect.TypeFor[podautoscaler.HorizontalController](), []string{"queue"}},
+		{reflect.TypeFor[resourcequota.Controller](), []string{"queue", "missingUsageQueue"}},
+		{reflect.TypeFor[resourcequota.QuotaMonitor](), []string{"resourceChanges"}},
+		{reflect.TypeFor[resourceclaim.Controller](), []string{"queue"}},
+		{reflect.TypeFor[servicecidrs.Controller](), []string{"queue"}},
+		{reflect.TypeFor[validatingadmissionpolicystatus.Controller](), []string{"policyQueue"}},
 		{reflect.TypeFor[garbagecollector.GarbageCollector](), []string{"attemptToDelete", "attemptToOrphan"}},
 		{reflect.TypeFor[garbagecollector.GraphBuilder](), []string{"graphChanges", "attemptToDelete", "attemptToOrphan"}},
 		{reflect.TypeFor[serviceaccount.ServiceAccountsController](), []string{"queue"}},
