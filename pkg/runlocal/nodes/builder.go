@@ -63,6 +63,7 @@ func (b *builder) makeNodes(ctx context.Context) error {
 func (b *builder) scheduler(ctx context.Context) (*engine.Controller, error) {
 	s := &scheduler{
 		pods:    b.Informers.Core().V1().Pods().Lister(),
+		nodes:   b.Informers.Core().V1().Nodes().Lister(),
 		client:  b.schedulerClient,
 		clock:   b.Clock,
 		events:  b.schedulerEvents,
@@ -74,7 +75,27 @@ func (b *builder) scheduler(ctx context.Context) (*engine.Controller, error) {
 		return nil, err
 	}
 	s.enqueueAfter = c.EnqueueAfter
+	if b.Volumes {
+		if err := b.watchVolumes(ctx, c, s); err != nil {
+			return nil, err
+		}
+	}
 	return c, b.watch(ctx, b.scheduling, c, s.onNode, s.onPod)
+}
+
+// watchVolumes lets the scheduler know of volumes; after an error c is put away.
+func (b *builder) watchVolumes(ctx context.Context, c *engine.Controller, s *scheduler) error {
+	return b.build(ctx, b.scheduling, c, func(ctx context.Context) (err error) {
+		if s.volumes, err = newVolumes(ctx, b.schedulerClient, b.Informers); err != nil {
+			return err
+		}
+		core := b.Informers.Core().V1()
+		return errors.Join(
+			c.Watch(ctx, core.PersistentVolumeClaims().Informer(), s.onClaim, 0),
+			c.Watch(ctx, core.PersistentVolumes().Informer(), s.onVolume, 0),
+			c.Watch(ctx, b.Informers.Storage().V1().StorageClasses().Informer(), s.onClass, 0),
+		)
+	})
 }
 
 // kubelet makes the kubelet, which is told of pods and nodes but not started.
@@ -104,13 +125,17 @@ func (b *builder) controller(c *tap.Controller, r engine.Reconciler) (*engine.Co
 
 // watch registers the handlers of c; after an error c is put away.
 func (b *builder) watch(ctx context.Context, tapped *tap.Controller, c *engine.Controller, onNode, onPod engine.Map) error {
-	err := tapped.Build(ctx, func(ctx context.Context) error {
+	return b.build(ctx, tapped, c, func(ctx context.Context) error {
 		return errors.Join(
 			c.Watch(ctx, b.Informers.Core().V1().Nodes().Informer(), onNode, 0),
 			c.Watch(ctx, b.Informers.Core().V1().Pods().Informer(), onPod, 0),
 		)
 	})
-	if err != nil {
+}
+
+// build registers handlers of c, known to be those of the tapped controller; after an error c is put away.
+func (b *builder) build(ctx context.Context, tapped *tap.Controller, c *engine.Controller, register func(context.Context) error) error {
+	if err := tapped.Build(ctx, register); err != nil {
 		c.Stop()
 		return errors.Join(err, c.Wait())
 	}

@@ -19,6 +19,8 @@ type refusal struct {
 	resolvable bool
 	// crowded says that pods take what it would need to have, be it enough or not.
 	crowded bool
+	// volumes says that the pod's volumes are or would be elsewhere.
+	volumes bool
 }
 
 // Reasons of upstream's filter plugins, in pkg/scheduler/framework/plugins/*.

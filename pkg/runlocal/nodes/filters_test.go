@@ -179,7 +179,7 @@ func TestUnfit(t *testing.T) {
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			node, why := clusterOf(tt.nodes, tt.pods...).schedule(tt.pod)
+			node, why := clusterOf(tt.nodes, tt.pods...).schedule(tt.pod, nil, changes{})
 			if why == nil {
 				t.Fatalf("%s: scheduled to %q", tt.reason, node)
 			}
@@ -215,7 +215,7 @@ func TestChoice(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, why := clusterOf(tt.nodes, tt.pods...).schedule(tt.pod)
+			got, why := clusterOf(tt.nodes, tt.pods...).schedule(tt.pod, nil, changes{})
 			if why != nil || got != tt.want {
 				t.Errorf("%s: scheduled to %q (%v), want %q", tt.reason, got, why, tt.want)
 			}

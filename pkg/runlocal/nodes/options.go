@@ -35,6 +35,9 @@ type Options struct {
 	RunFor time.Duration
 	// Workers is how many pods each of the two may work on at once; 0 means 4.
 	Workers int
+	// Volumes says that the scheduler looks at the volumes of pods and has their claims bound: for that the volume binder
+	// must run. Without it volumes do not count.
+	Volumes bool
 	// NoEvents leaves out the Events of scheduler and kubelet.
 	NoEvents bool
 	// Clock is the time that all of it takes; nil means the real one.

@@ -34,11 +34,13 @@ const noteLimit = 1024
 // time, under cluster's lock, binding by all.
 type scheduler struct {
 	pods   corelisters.PodLister
+	nodes  corelisters.NodeLister
 	client kubernetes.Interface
 	clock  clock.Clock
 	events *recorder
 
 	cluster *cluster
+	volumes *volumes // nil where volumes do not count
 	// enqueueAfter is the engine's; it is set before Start.
 	enqueueAfter func(engine.Request, time.Duration)
 
@@ -52,6 +54,7 @@ type attempts struct {
 	count   int
 	last    time.Time
 	crowded bool // as in unfit: pods that go may let it fit
+	volumes bool // as in unfit: volumes and claims may let it fit
 }
 
 var _ engine.Reconciler = (*scheduler)(nil)
@@ -74,7 +77,7 @@ func (s *scheduler) onPod(e engine.Event) []engine.Request {
 		s.retryCrowded()
 	}
 	if e.New == nil || !needsScheduling(pod) {
-		s.forget(r)
+		s.leave(r, pod)
 		return nil
 	}
 	if old, ok := e.Old.(*corev1.Pod); ok && sameForScheduling(old, pod) && s.isWaiting(r, pod.UID) {
@@ -113,24 +116,37 @@ func (s *scheduler) Reconcile(ctx context.Context, r engine.Request) (engine.Res
 	if err != nil {
 		return engine.Result{}, fmt.Errorf("reading pod %q: %w", r, err)
 	}
+	if u := s.underway(r); u != nil && u.pod.UID == pod.UID && needsScheduling(pod) {
+		return s.goOn(ctx, r, pod, u)
+	}
 	if !needsScheduling(pod) || s.cluster.has(pod.UID) {
 		s.forget(r)
 		return engine.Result{}, nil
 	}
 	s.warnOfLimits(ctx, pod)
-	node, unfit := s.cluster.schedule(pod)
-	if unfit != nil {
-		return s.unschedulable(ctx, r, pod, unfit)
+	d, err := s.decide(ctx, pod)
+	switch {
+	case err != nil:
+		return engine.Result{}, err
+	case d.unfit != nil:
+		return s.unschedulable(ctx, r, pod, corev1.PodReasonUnschedulable, d.unfit)
+	case !d.bound:
+		return s.bindVolumes(ctx, r, pod, d)
 	}
-	err = s.bind(ctx, pod, node)
+	return engine.Result{}, s.finish(ctx, r, pod, d.node)
+}
+
+// finish binds the pod to the node, on which it is assumed.
+func (s *scheduler) finish(ctx context.Context, r engine.Request, pod *corev1.Pod, node string) error {
+	err := s.bind(ctx, pod, node)
 	if err != nil && s.cluster.unassume(pod.UID) {
 		s.retryCrowded()
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return engine.Result{}, err
+		return err
 	}
 	s.forget(r) // bound, or deleted meanwhile
-	return engine.Result{}, nil
+	return nil
 }
 
 func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) error {
@@ -151,13 +167,18 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) erro
 }
 
 // unschedulable tells why the pod stays pending, as handleSchedulingFailure in pkg/scheduler/schedule_one.go does.
-func (s *scheduler) unschedulable(ctx context.Context, r engine.Request, pod *corev1.Pod, why *unfit) (engine.Result, error) {
-	if why.nodes == 0 {
+func (s *scheduler) unschedulable(
+	ctx context.Context, r engine.Request, pod *corev1.Pod, reason string, why *unfit,
+) (engine.Result, error) {
+	switch {
+	case why.error != "":
+		klog.FromContext(ctx).Info("Error scheduling pod; retrying", "pod", klog.KObj(pod), "err", why.error)
+	case why.nodes == 0:
 		klog.FromContext(ctx).V(2).Info("Unable to schedule pod; no nodes are registered to the cluster; waiting", "pod", klog.KObj(pod))
-	} else {
+	default:
 		klog.FromContext(ctx).V(2).Info("Unable to schedule pod; no fit; waiting", "pod", klog.KObj(pod), "err", why.String())
 	}
-	backoff := s.wait(r, pod.UID, why.crowded)
+	backoff := s.wait(r, pod.UID, why)
 	message := why.String()
 	if len(message) > noteLimit {
 		message = message[:noteLimit-len(" ...")] + " ..."
@@ -168,7 +189,7 @@ func (s *scheduler) unschedulable(ctx context.Context, r engine.Request, pod *co
 		Type:               corev1.PodScheduled,
 		ObservedGeneration: podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.PodScheduled),
 		Status:             corev1.ConditionFalse,
-		Reason:             corev1.PodReasonUnschedulable,
+		Reason:             reason,
 		Message:            why.String(),
 	})
 	if changed {

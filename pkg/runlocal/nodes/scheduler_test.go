@@ -108,7 +108,7 @@ func TestRoomOfFailedBindings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLone(t, []*corev1.Pod{named("p")}, nodeOf("a"))
 			other := engine.Request{Namespace: "default", Name: "waits for room"}
-			l.wait(other, "other", true)
+			l.wait(other, "other", &unfit{crowded: true})
 			if tt.before != nil {
 				tt.before(l)
 			}
@@ -134,7 +134,7 @@ func TestRoomOfFailedBindings(t *testing.T) {
 func TestPlacedPodKeepsItsPlace(t *testing.T) {
 	c := clusterOf([]*corev1.Node{nodeOf("a")})
 	c.setPod(bound(named("p"), "a"))
-	if _, why := c.schedule(named("p")); why != nil {
+	if _, why := c.schedule(named("p"), nil, changes{}); why != nil {
 		t.Fatal(why)
 	}
 	if c.unassume("p") || !c.has("p") {
@@ -154,24 +154,24 @@ func TestGonePodsDoNotWait(t *testing.T) {
 		do     func(l *lone)
 	}{{
 		name: "gone", reason: "an attempt that outlasts the deletion's event waits again; the next one ends that",
-		do: func(l *lone) { l.wait(r, "p", true) },
+		do: func(l *lone) { l.wait(r, "p", &unfit{crowded: true}) },
 	}, {
 		name: "not ours any more", reason: "what somebody else schedules does not wait for us",
 		pod: bound(named("p"), "elsewhere"),
-		do:  func(l *lone) { l.wait(r, "p", true) },
+		do:  func(l *lone) { l.wait(r, "p", &unfit{crowded: true}) },
 	}, {
 		name: "on a node", reason: "what has been seen on a node waits for none, though the lister is late",
 		pod: named("p"),
 		do: func(l *lone) {
 			l.cluster.setPod(bound(named("p"), "a"))
-			l.wait(r, "p", true)
+			l.wait(r, "p", &unfit{crowded: true})
 		},
 	}, {
 		name: "gone while its binding is asked for", reason: "there is nothing left to bind",
 		pod: named("p"),
 		do: func(l *lone) {
 			l.onNode(engine.Event{New: nodeOf("a")})
-			l.wait(r, "p", true)
+			l.wait(r, "p", &unfit{crowded: true})
 			l.answer("create", "binding", podNotFound)
 		},
 	}, {
@@ -202,14 +202,14 @@ func TestAttemptsAreOfOnePod(t *testing.T) {
 	l := newLone(t, nil)
 	r := requestOf(named("p"))
 	for n, want := range []time.Duration{time.Second, 2 * time.Second} {
-		if got := l.wait(r, "first", true); got != want {
+		if got := l.wait(r, "first", &unfit{crowded: true}); got != want {
 			t.Errorf("backoff %v after try %d, want %v", got, n+1, want)
 		}
 	}
 	if l.isWaiting(r, "second") {
 		t.Error("a pod waits because another one of its name did")
 	}
-	if got := l.wait(r, "second", true); got != time.Second {
+	if got := l.wait(r, "second", &unfit{crowded: true}); got != time.Second {
 		t.Errorf("backoff %v after the first try, want %v: another pod's tries do not count", got, time.Second)
 	}
 	if !l.isWaiting(r, "second") || l.isWaiting(r, "first") {

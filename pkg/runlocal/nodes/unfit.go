@@ -15,12 +15,15 @@ const noNodes = "no nodes available to schedule pods"
 // the preemption plugin would add.
 type unfit struct {
 	nodes   int
+	before  string         // why no node was looked at; empty if they were
+	error   string         // what went wrong after a node was found; empty if nothing
 	reasons map[string]int // nodes by reason
 	// resolvable counts the nodes that would do if pods on them went away, victims those where pods of a lower
 	// priority are.
 	resolvable, victims int
 	never               bool // the pod may not preempt
 	crowded             bool // a node was refused for what pods take of it
+	volumes             bool // claims are why, or why a node was refused
 	seen                changes
 }
 
@@ -28,7 +31,7 @@ func (u *unfit) add(pod *corev1.Pod, on *usage, r *refusal) {
 	for _, reason := range r.reasons {
 		u.reasons[reason]++
 	}
-	u.crowded = u.crowded || r.crowded
+	u.crowded, u.volumes = u.crowded || r.crowded, u.volumes || r.volumes
 	if !r.resolvable {
 		return
 	}
@@ -42,10 +45,17 @@ func (u *unfit) add(pod *corev1.Pod, on *usage, r *refusal) {
 }
 
 func (u *unfit) String() string {
-	if u.nodes == 0 {
+	switch {
+	case u.error != "":
+		return u.error
+	case u.nodes == 0:
 		return noNodes
 	}
-	return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, histogram(u.reasons), u.preemption())
+	why := u.before
+	if why == "" {
+		why = histogram(u.reasons)
+	}
+	return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, why, u.preemption())
 }
 
 // preemption is what upstream says when preemption does not help. Where it might, which would take more than is simulated, that is

@@ -111,8 +111,9 @@ type cluster struct {
 
 // changes counts what may let a pod fit: whoever finds that it does not can tell whether it has looked at the latest state.
 type changes struct {
-	nodes uint64 // that came or changed
-	room  uint64 // made by pods that went
+	nodes   uint64 // that came or changed
+	room    uint64 // made by pods that went
+	volumes uint64 // that came or changed, claims and classes too
 }
 
 func newCluster() *cluster {
@@ -192,7 +193,35 @@ func (c *cluster) has(uid types.UID) bool {
 func (c *cluster) mayFit(u *unfit) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.changes.nodes != u.seen.nodes || u.crowded && c.changes.room != u.seen.room
+	return c.changes.nodes != u.seen.nodes || u.crowded && c.changes.room != u.seen.room ||
+		u.volumes && c.changes.volumes != u.seen.volumes
+}
+
+// changedVolumes notes that a volume, a claim or a class came or changed.
+func (c *cluster) changedVolumes() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes.volumes++
+}
+
+// now is the state that is looked at from here on.
+func (c *cluster) now() changes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changes
+}
+
+// refuse is why a pod fits none of the nodes, whatever they are like.
+func (c *cluster) refuse(pod *corev1.Pod, why string, seen changes) *unfit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := &unfit{before: why, volumes: true, never: neverPreempts(pod), seen: seen}
+	for _, usage := range c.nodes {
+		if usage.node != nil {
+			u.nodes++
+		}
+	}
+	return u
 }
 
 func (c *cluster) place(pod *corev1.Pod, node string, assumed bool) {
@@ -225,13 +254,13 @@ func (c *cluster) remove(uid types.UID) bool {
 	return true
 }
 
-// schedule finds a node for the pod and assumes it there, so that the room is taken before the binding is seen. It returns
-// why if no node will do.
-func (c *cluster) schedule(pod *corev1.Pod) (string, *unfit) {
+// schedule finds a node for the pod and assumes it there, so that the room is taken before the binding is seen. w is what
+// the pod wishes of volumes, looked at when the state was seen. It returns why if no node will do.
+func (c *cluster) schedule(pod *corev1.Pod, w *wishes, seen changes) (string, *unfit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d := demandOf(pod)
-	unfit := &unfit{reasons: map[string]int{}, seen: c.changes}
+	unfit := &unfit{reasons: map[string]int{}, never: neverPreempts(pod), seen: seen}
 	var best *usage
 	var bestScore score
 	for _, u := range c.nodes {
@@ -239,7 +268,11 @@ func (c *cluster) schedule(pod *corev1.Pod) (string, *unfit) {
 			continue
 		}
 		unfit.nodes++
-		if r := filter(pod, d, u); r != nil {
+		r := filter(pod, d, u)
+		if r == nil {
+			r = w.refusal(u.node)
+		}
+		if r != nil {
 			unfit.add(pod, u, r)
 			continue
 		}
@@ -248,11 +281,14 @@ func (c *cluster) schedule(pod *corev1.Pod) (string, *unfit) {
 		}
 	}
 	if best == nil {
-		unfit.never = pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever
 		return "", unfit
 	}
 	c.place(pod, best.node.Name, true)
 	return best.node.Name, nil
+}
+
+func neverPreempts(pod *corev1.Pod) bool {
+	return pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever
 }
 
 func priority(pod *corev1.Pod) int32 {

@@ -31,7 +31,7 @@ func TestAssumedPodsCount(t *testing.T) {
 	var workers sync.WaitGroup
 	for i := range 20 {
 		workers.Go(func() {
-			if _, why := c.schedule(named(fmt.Sprint(i))); why == nil {
+			if _, why := c.schedule(named(fmt.Sprint(i)), nil, changes{}); why == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				fitted++
@@ -71,7 +71,7 @@ func TestRoomIsFreed(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := clusterOf([]*corev1.Node{nodeOf("a")})
-			if _, why := c.schedule(named("p")); why != nil {
+			if _, why := c.schedule(named("p"), nil, changes{}); why != nil {
 				t.Fatal(why)
 			}
 			if freed := tt.do(c); freed != tt.freed {

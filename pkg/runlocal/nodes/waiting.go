@@ -11,15 +11,15 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// wait notes that the pod of that uid did not fit, and whether for lack of room, and returns its backoff.
-func (s *scheduler) wait(r engine.Request, uid types.UID, crowded bool) time.Duration {
+// wait notes that the pod of that uid did not fit, and why, and returns its backoff.
+func (s *scheduler) wait(r engine.Request, uid types.UID, why *unfit) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.waiting[r]
 	if a.uid != uid {
 		a = attempts{uid: uid}
 	}
-	a.count, a.last, a.crowded = a.count+1, s.clock.Now(), crowded
+	a.count, a.last, a.crowded, a.volumes = a.count+1, s.clock.Now(), why.crowded, why.volumes
 	s.waiting[r] = a
 	return a.backoff()
 }
@@ -38,19 +38,21 @@ func (s *scheduler) isWaiting(r engine.Request, uid types.UID) bool {
 }
 
 // retryWaiting tries all pods again that did not fit, because there is a node that they have not seen.
-func (s *scheduler) retryWaiting() { s.retry(func(attempts) bool { return true }) }
+func (s *scheduler) retryWaiting() { s.retry(func(engine.Request, attempts) bool { return true }) }
 
 // retryCrowded tries those again that had no room, because a pod has gone. To the others that makes no difference: of upstream's plugins
 // only NodePorts and NodeResourcesFit ask for such events in EventsToRegister.
-func (s *scheduler) retryCrowded() { s.retry(func(a attempts) bool { return a.crowded }) }
+func (s *scheduler) retryCrowded() {
+	s.retry(func(_ engine.Request, a attempts) bool { return a.crowded })
+}
 
 // retry tries the chosen pods again, each when its backoff is over.
-func (s *scheduler) retry(chosen func(attempts) bool) {
+func (s *scheduler) retry(chosen func(engine.Request, attempts) bool) {
 	now := s.clock.Now()
 	s.mu.Lock()
 	due := make(map[engine.Request]time.Duration, len(s.waiting))
 	for r, a := range s.waiting {
-		if chosen(a) {
+		if chosen(r, a) {
 			due[r] = a.last.Add(a.backoff()).Sub(now)
 		}
 	}

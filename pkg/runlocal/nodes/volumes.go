@@ -1,0 +1,230 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/component-helpers/storage/ephemeral"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
+)
+
+// volumes are what the scheduler knows of volumes, by kube-scheduler's own plugin VolumeBinding. The plugin waits for claims to
+// be bound, ten minutes at most; here that is left to watch events, for as long as it takes: the plugin's time to wait is none.
+type volumes struct {
+	plugin *volumebinding.VolumeBinding
+	claims corelisters.PersistentVolumeClaimLister
+	// deciding keeps one pod's decision, from looking at volumes to assuming them, apart from another's.
+	deciding sync.Mutex
+
+	mu       sync.Mutex
+	underway map[engine.Request]*underway
+}
+
+// underway is a pod that has a node and waits for its claims to be bound.
+type underway struct {
+	pod     *corev1.Pod // with its node
+	volumes *volumebinding.PodVolumes
+}
+
+// newVolumes registers handlers with informers of volumes, claims and more.
+func newVolumes(ctx context.Context, client kubernetes.Interface, f informers.SharedInformerFactory) (*volumes, error) {
+	core, storage := f.Core().V1(), f.Storage().V1()
+	binder, err := volumebinding.NewVolumeBinder(
+		klog.FromContext(ctx), client, feature.Features{EnableVolumeAttributesClass: true},
+		core.Pods(), core.Nodes(), storage.CSINodes(), core.PersistentVolumeClaims(), core.PersistentVolumes(), storage.StorageClasses(),
+		volumebinding.CapacityCheck{CSIDriverInformer: storage.CSIDrivers(), CSIStorageCapacityInformer: storage.CSIStorageCapacities()},
+		0,
+	)
+	if err != nil {
+		return nil, fmt.Errorf("making the scheduler's volume binder: %w", err)
+	}
+	claims := core.PersistentVolumeClaims().Lister()
+	return &volumes{
+		plugin: &volumebinding.VolumeBinding{Binder: binder, PVCLister: claims}, claims: claims,
+		underway: map[engine.Request]*underway{},
+	}, nil
+}
+
+// wishes are a pod's claims, and how each node that was looked at would meet them.
+type wishes struct {
+	ctx    context.Context
+	binder volumebinding.SchedulerVolumeBinder
+	pod    *corev1.Pod
+	claims *volumebinding.PodVolumeClaims
+	found  map[string]*volumebinding.PodVolumes
+	err    error // of the last node that could not be looked at
+}
+
+// wishesOf looks at the pod's claims. They are nil for a pod without any. refused is why no node will do.
+func (v *volumes) wishesOf(ctx context.Context, pod *corev1.Pod) (w *wishes, refused string, err error) {
+	_, status := v.plugin.PreFilter(ctx, framework.NewCycleState(), pod, nil)
+	switch {
+	case status.IsSkip():
+		return nil, "", nil
+	case status.IsRejected():
+		return nil, status.Message(), nil
+	case !status.IsSuccess():
+		return nil, "", fmt.Errorf("looking at the claims of pod %q: %w", pod.Name, status.AsError())
+	}
+	claims, err := v.plugin.Binder.GetPodVolumeClaims(klog.FromContext(ctx), pod)
+	if err != nil {
+		return nil, "", fmt.Errorf("looking at the claims of pod %q: %w", pod.Name, err)
+	}
+	return &wishes{ctx: ctx, binder: v.plugin.Binder, pod: pod, claims: claims, found: map[string]*volumebinding.PodVolumes{}}, "", nil
+}
+
+// refusal says why the node does not do; nil if it does. A nil receiver wishes for nothing.
+func (w *wishes) refusal(node *corev1.Node) *refusal {
+	if w == nil {
+		return nil
+	}
+	found, reasons, err := w.binder.FindPodVolumes(klog.FromContext(w.ctx), w.pod, w.claims, node)
+	if err != nil {
+		w.err = err
+		return &refusal{reasons: []string{err.Error()}, volumes: true}
+	}
+	if len(reasons) > 0 {
+		r := &refusal{volumes: true}
+		for _, reason := range reasons {
+			r.reasons = append(r.reasons, string(reason))
+		}
+		return r
+	}
+	w.found[node.Name] = found
+	return nil
+}
+
+// reserve assumes that the node's volumes are the pod's. done says that nothing is left to be bound.
+func (w *wishes) reserve(node string) (done bool, err error) {
+	if w == nil {
+		return true, nil
+	}
+	done, err = w.binder.AssumePodVolumes(klog.FromContext(w.ctx), w.pod, node, w.found[node])
+	if err != nil {
+		return false, fmt.Errorf("reserving the volumes of pod %q on node %q: %w", w.pod.Name, node, err)
+	}
+	return done, nil
+}
+
+// begin writes what is to be bound into claims and volumes. The pod is under way then, until end.
+func (v *volumes) begin(ctx context.Context, r engine.Request, w *wishes, node string) error {
+	pod := *w.pod
+	pod.Spec.NodeName = node
+	u := &underway{pod: &pod, volumes: w.found[node]}
+	v.mu.Lock()
+	v.underway[r] = u // before claims tell of it
+	v.mu.Unlock()
+	err := v.plugin.Binder.BindPodVolumes(ctx, &pod, u.volumes)
+	if err == nil || wait.Interrupted(err) && ctx.Err() == nil {
+		return nil
+	}
+	v.end(r)
+	return fmt.Errorf("binding the volumes of pod %q: %w", pod.Name, err)
+}
+
+// get returns how far the pod of that uid is; nil if it is not under way.
+func (v *volumes) get(r engine.Request) *underway {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.underway[r]
+}
+
+// end forgets the pod, and what was assumed of volumes for it.
+func (v *volumes) end(r engine.Request) {
+	v.mu.Lock()
+	u := v.underway[r]
+	delete(v.underway, r)
+	v.mu.Unlock()
+	if u != nil {
+		v.plugin.Binder.RevertAssumedPodVolumes(u.volumes)
+	}
+}
+
+// using lists the pods that are under way and use the claim; with an empty name, all.
+func (v *volumes) using(namespace, claim string) []engine.Request {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var requests []engine.Request
+	for r, u := range v.underway {
+		if claim == "" || r.Namespace == namespace && uses(u.pod, claim) {
+			requests = append(requests, r)
+		}
+	}
+	return requests
+}
+
+// errRetried is why a pod under way has to be scheduled anew; its text is that of kube-scheduler.
+var errRetried = errors.New("provisioning failed")
+
+// bound says whether all that the pod waits for is bound. It mirrors checkBindings in
+// pkg/scheduler/framework/plugins/volumebinding/binder.go; an error is why the pod has to be scheduled anew.
+func (v *volumes) bound(ctx context.Context, u *underway, node *corev1.Node) (bool, error) {
+	for _, p := range u.volumes.DynamicProvisions {
+		claim, err := v.claims.PersistentVolumeClaims(p.PVC.Namespace).Get(p.PVC.Name)
+		if err != nil {
+			return false, fmt.Errorf("failed to check provisioning pvc: %w", err)
+		}
+		seen := claim.ResourceVersion != p.PVC.ResourceVersion // what we have written
+		if seen && claim.Annotations[volumehelpers.AnnSelectedNode] != u.pod.Spec.NodeName {
+			return false, fmt.Errorf("%w for PVC %q", errRetried, claim.Name)
+		}
+	}
+	for i := range u.pod.Spec.Volumes {
+		name := claimName(u.pod, &u.pod.Spec.Volumes[i])
+		if name == "" {
+			continue
+		}
+		claim, err := v.claims.PersistentVolumeClaims(u.pod.Namespace).Get(name)
+		if err != nil {
+			return false, fmt.Errorf("failed to check binding: %w", err)
+		}
+		if claim.Spec.VolumeName == "" || !metav1.HasAnnotation(claim.ObjectMeta, volumehelpers.AnnBindCompleted) {
+			return false, nil
+		}
+	}
+	w, refused, err := v.wishesOf(ctx, u.pod)
+	if err == nil && refused != "" {
+		err = errors.New(refused)
+	}
+	if err != nil {
+		return false, err
+	}
+	if r := w.refusal(node); r != nil {
+		return false, errors.New(r.reasons[0])
+	}
+	return true, nil
+}
+
+// claimName is the claim of a pod's volume; empty if it has none.
+func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
+	switch {
+	case volume.PersistentVolumeClaim != nil:
+		return volume.PersistentVolumeClaim.ClaimName
+	case volume.Ephemeral != nil:
+		return ephemeral.VolumeClaimName(pod, volume)
+	}
+	return ""
+}
+
+func uses(pod *corev1.Pod, claim string) bool {
+	for i := range pod.Spec.Volumes {
+		if claimName(pod, &pod.Spec.Volumes[i]) == claim {
+			return true
+		}
+	}
+	return false
+}
