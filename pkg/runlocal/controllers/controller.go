@@ -73,6 +73,8 @@ type environment struct {
 	authority Authority
 	// autoscaling is Deps.Autoscaling.
 	autoscaling Autoscaling
+	// hosts is Deps.Hosts.
+	hosts Hosts
 	// kinds is Deps.Kinds.
 	kinds func() uint64
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// Deps is what controllers run with. All but Authority, Autoscaling, Kinds and Workers must be set.
+// Deps is what controllers run with. All but Authority, Autoscaling, Hosts, Kinds and Workers must be set.
 type Deps struct {
 	// Tap observes them.
 	Tap *tap.Tap
@@ -27,6 +27,8 @@ type Deps struct {
 	Kinds func() uint64
 	// Autoscaling are the times of the horizontal pod autoscaler.
 	Autoscaling Autoscaling
+	// Hosts are the settings of the controllers of nodes.
+	Hosts Hosts
 	// Workers is how many reconciles of a controller may run at a time; 0 is kube-controller-manager's default.
 	Workers int
 }
@@ -98,7 +100,7 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 		err = observer.Build(ctx, func(ctx context.Context) error {
 			run, err := c.build(ctx, environment{
 				tap: observer, config: config, client: client, informers: d.Informers,
-				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds,
+				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, hosts: d.Hosts,
 			})
 			if run != nil {
 				built = append(built, started{Controller: c, loop: run})

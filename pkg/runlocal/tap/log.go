@@ -55,7 +55,7 @@ func (s *sink) Error(err error, message string, keysAndValues ...any) {
 	}
 	text := s.c.errorText(err)
 	r := s.reconcile(true)
-	if r != nil {
+	if r != nil && (text != "" || !r.turn) {
 		r.reported(orElse(text, message), s.c.tap.stacks.reporter())
 	}
 	s.record(r, &trace.Log{Message: message, Error: text}, keysAndValues)

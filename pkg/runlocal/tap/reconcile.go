@@ -15,6 +15,7 @@ type reconcile struct {
 	id    trace.ReconcileID
 	key   string
 	start time.Time
+	turn  bool // of a loop: no queue brings it back
 
 	mu         sync.Mutex // guards the rest
 	err        string     // the last error that was logged or handled

@@ -13,7 +13,8 @@ import (
 
 // Turns returns a context for the Run of a controller that does work by timer, without a queue: what one turn of a loop of
 // apimachinery's wait.UntilWithContext does becomes a reconcile, with an empty key. It begins with the first request or
-// line that is told, and so a turn without any is not told. A turn in which an error is logged fails.
+// line that is told, and so a turn without any is not told. A turn in which an error is logged fails; a line at the level
+// of errors, without one, is none.
 //
 // It works by the loop's looking at its context before and after each turn, on the goroutine that does the work. A loop
 // that waits for keys of an observed queue is a worker's, and makes no turns.
@@ -85,7 +86,7 @@ func (t *turn) tell() *reconcile {
 		return t.reconcile
 	}
 	rec := t.c.tap.rec
-	t.reconcile = &reconcile{c: t.c, id: rec.NextReconcile(), start: t.began}
+	t.reconcile = &reconcile{c: t.c, id: rec.NextReconcile(), start: t.began, turn: true}
 	t.c.held.Add(1)
 	rec.Emit(t.c.name, t.reconcile.id, "", &trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer}}})
 	return t.reconcile

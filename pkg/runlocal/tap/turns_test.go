@@ -59,6 +59,7 @@ func TestTurnsAreReconciles(t *testing.T) {
 			says(ctx, "third")
 		},
 		func(ctx context.Context, _ *Controller) { klog.FromContext(ctx).Error(errors.New("no"), "Failed") },
+		func(ctx context.Context, _ *Controller) { klog.FromContext(ctx).Error(nil, "Setting initial state") },
 	)
 	type told struct {
 		Reconcile trace.ReconcileID
@@ -72,18 +73,19 @@ func TestTurnsAreReconciles(t *testing.T) {
 		{1, trace.TypeStart}, {1, trace.TypeLog}, {1, trace.TypeEnd},
 		{2, trace.TypeStart}, {2, trace.TypeRequest}, {2, trace.TypeLog}, {2, trace.TypeEnd},
 		{3, trace.TypeStart}, {3, trace.TypeLog}, {3, trace.TypeEnd},
+		{4, trace.TypeStart}, {4, trace.TypeLog}, {4, trace.TypeEnd},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a turn of which nothing is told is none; each other is one (-want +got):\n%s", diff)
 	}
 	wantEnds := []*trace.End{
-		{Outcome: trace.Done, Duration: trace.Duration(time.Millisecond)}, {Outcome: trace.Done, Writes: 1}, {Outcome: trace.Failed, Error: "no"},
+		{Outcome: trace.Done, Duration: trace.Duration(time.Millisecond)}, {Outcome: trace.Done, Writes: 1}, {Outcome: trace.Failed, Error: "no"}, {Outcome: trace.Done},
 	}
 	if diff := cmp.Diff(wantEnds, details[*trace.End](sink)); diff != "" {
 		t.Errorf("ends (-want +got):\n%s", diff)
 	}
 	timer := &trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer}}}
-	if diff := cmp.Diff([]*trace.Start{timer, timer, timer}, details[*trace.Start](sink)); diff != "" {
+	if diff := cmp.Diff([]*trace.Start{timer, timer, timer, timer}, details[*trace.Start](sink)); diff != "" {
 		t.Errorf("starts (-want +got):\n%s", diff)
 	}
 }
