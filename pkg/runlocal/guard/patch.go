@@ -32,8 +32,8 @@ func (t *transport) answerPatch(c *call) (*http.Response, error) {
 	if err != nil {
 		return refuse(c.req, code, err.Error()), nil
 	}
-	if why := conflicts(before, after); why != "" {
-		return refuse(c.req, http.StatusConflict, why), nil
+	if code, why := conflicts(before, after); why != "" {
+		return refuse(c.req, code, why), nil
 	}
 	if c.info.Subresource == "status" {
 		if after, err = onlyStatus(before, after); err != nil {
@@ -115,17 +115,17 @@ func onlyStatus(before, after []byte) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// conflicts says how a patch was not meant for the object that there is; empty if it was.
-func conflicts(before, after []byte) string {
+// conflicts says how a patch was not meant for the object that there is, and the code of a server's answer; empty if it was.
+func conflicts(before, after []byte) (code int, why string) {
 	var was, is metav1.PartialObjectMetadata
 	if json.Unmarshal(before, &was) != nil || json.Unmarshal(after, &is) != nil {
-		return "the patch makes something else than an object of it"
+		return http.StatusUnprocessableEntity, "the patch makes something else than an object of it"
 	}
 	switch {
 	case is.UID != was.UID:
-		return fmt.Sprintf("the patch is for the uid %s, and the object has %s", is.UID, was.UID)
+		return http.StatusUnprocessableEntity, fmt.Sprintf("the patch is for the uid %s, and the object has %s", is.UID, was.UID)
 	case is.ResourceVersion != was.ResourceVersion:
-		return fmt.Sprintf("the patch is for the resourceVersion %s, and the object has %s", is.ResourceVersion, was.ResourceVersion)
+		return http.StatusConflict, fmt.Sprintf("the patch is for the resourceVersion %s, and the object has %s", is.ResourceVersion, was.ResourceVersion)
 	}
-	return ""
+	return 0, ""
 }

@@ -45,6 +45,7 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusUnsupportedMediaType: metav1.StatusReasonUnsupportedMediaType,
 	http.StatusBadRequest:           metav1.StatusReasonBadRequest,
 	http.StatusConflict:             metav1.StatusReasonConflict,
+	http.StatusUnprocessableEntity:  metav1.StatusReasonInvalid,
 }
 
 // mostStatus bounds how much of an error is read to find out which it is.

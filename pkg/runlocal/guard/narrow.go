@@ -1,0 +1,145 @@
+package guard
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/rest"
+)
+
+// Narrow returns a copy of config whose clients see these namespaces only, of which there must be one at least: where they
+// list or watch a namespaced resource of all namespaces, they get what is in these. What is in no namespace they see as
+// before. Whoever may read only these can so run what was made to read everything, typed or by metadata alone.
+//
+// A list of several namespaces is as consistent as one of all: all of it is of one resourceVersion. A watch of several
+// tells of each namespace in order; of two namespaces it may tell in any order, and its bookmarks are the least of all. It
+// refuses to begin with what there is already (sendInitialEvents), so that clients list.
+//
+// Writes into other namespaces are refused.
+func Narrow(config *rest.Config, namespaces []string) *rest.Config {
+	sorted := slices.Compact(slices.Sorted(slices.Values(namespaces)))
+	narrowed := rest.CopyConfig(config)
+	shared := &narrowing{namespaces: sorted, prefix: pathPrefix(config), scopes: newScopes(), watched: newHistories()}
+	narrowed.Wrap(func(next http.RoundTripper) http.RoundTripper { return &narrow{shared, next} })
+	return narrowed
+}
+
+// narrowing is what all transports of one Narrow have in common.
+type narrowing struct {
+	namespaces []string // sorted
+	prefix     string   // of every path
+	scopes     *scopes
+	watched    *histories
+}
+
+// narrow is a transport.
+type narrow struct {
+	*narrowing
+	next http.RoundTripper
+}
+
+var _ http.RoundTripper = (*narrow)(nil)
+
+// WrappedRoundTripper lets apimachinery find the transport below.
+func (n *narrow) WrappedRoundTripper() http.RoundTripper { return n.next }
+
+// RoundTrip implements http.RoundTripper.
+func (n *narrow) RoundTrip(req *http.Request) (*http.Response, error) {
+	info := n.read(req)
+	switch {
+	case info == nil || !info.IsResourceRequest:
+		return n.next.RoundTrip(req)
+	case n.outside(req, info):
+		closeBody(req)
+		return failed(req, http.StatusForbidden, metav1.StatusReasonForbidden,
+			"namespace "+info.Namespace+" is not one of those that this program was narrowed to"), nil
+	case !ofAll(req, info):
+		return n.next.RoundTrip(req)
+	}
+	is, err := n.scopes.namespaced(n.sibling(req), info)
+	switch {
+	case err != nil:
+		return nil, err
+	case !is:
+		return n.next.RoundTrip(req)
+	case len(n.namespaces) == 1:
+		return n.next.RoundTrip(n.into(req, n.namespaces[0], req.URL.Query()))
+	case info.Verb == "watch":
+		return n.watch(req)
+	}
+	return n.list(req)
+}
+
+// read is nil for a request that cannot be read; the server says what is wrong with it.
+func (n *narrow) read(req *http.Request) *request.RequestInfo {
+	at := *req.URL
+	at.Path = strings.TrimPrefix(at.Path, n.prefix)
+	info, err := requestInfo.NewRequestInfo(&http.Request{Method: req.Method, URL: &at})
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+// outside says whether a request changes something in another namespace.
+func (n *narrow) outside(req *http.Request, info *request.RequestInfo) bool {
+	if req.Method == http.MethodGet || req.Method == http.MethodHead || info.Namespace == "" {
+		return false
+	}
+	return info.Resource != "namespaces" && !slices.Contains(n.namespaces, info.Namespace)
+}
+
+// ofAll says whether a request lists or watches a whole resource, unless in one namespace.
+func ofAll(req *http.Request, info *request.RequestInfo) bool {
+	whole := len(info.Parts) == 1 && info.Namespace == "" // a field selector for one name gives info a Name
+	return req.Method == http.MethodGet && whole && (info.Verb == "list" || info.Verb == "watch" || info.Verb == "get")
+}
+
+// into is the request for one namespace, with other parameters.
+func (n *narrow) into(req *http.Request, namespace string, query url.Values) *http.Request {
+	one := req.Clone(req.Context())
+	dir, resource := path.Split(req.URL.Path)
+	one.URL.Path = dir + "namespaces/" + namespace + "/" + resource
+	one.URL.RawPath = ""
+	one.URL.RawQuery = query.Encode()
+	return one
+}
+
+// sibling asks the server something else in the name of whoever asks.
+func (n *narrow) sibling(req *http.Request) func(path string) (*http.Response, error) {
+	return func(path string) (*http.Response, error) {
+		other := req.Clone(req.Context())
+		other.URL.Path, other.URL.RawPath, other.URL.RawQuery = n.prefix+path, "", ""
+		other.Header.Set("Accept", "application/json")
+		return n.next.RoundTrip(other)
+	}
+}
+
+// failed answers with an error.
+func failed(req *http.Request, code int, reason metav1.StatusReason, message string) *http.Response {
+	return respondStatus(req, metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message, //nolint:gosec // an HTTP status
+	})
+}
+
+// expired makes a client list again.
+func expired(req *http.Request, why string) *http.Response {
+	return failed(req, http.StatusGone, metav1.StatusReasonExpired, why)
+}
+
+// groupVersion is that of a request for a resource.
+func groupVersion(info *request.RequestInfo) schema.GroupVersion {
+	return schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+}
+
+// compareVersions orders numbers as they are written, so without a bound. What is no version comes before all that are.
+func compareVersions(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}

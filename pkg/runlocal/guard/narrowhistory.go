@@ -1,0 +1,137 @@
+package guard
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+)
+
+// histories remember what lists and watches of several namespaces have told, so that a watch can go on where another has
+// ended. One version does not tell that: of two namespaces, the one may have been told up to a later version than the
+// other.
+type histories struct {
+	mu  sync.Mutex
+	all map[string]*history // by watchKey
+}
+
+func newHistories() *histories { return &histories{all: map[string]*history{}} }
+
+// history is that of one resource, with one selector.
+type history struct {
+	lists   []string // versions of the latest lists
+	streams []*told  // the latest watches
+}
+
+const (
+	keptLists   = 16
+	keptStreams = 4
+	// keptEvents is how many events a client may be behind of what it was sent.
+	keptEvents = 512
+)
+
+// told is what a watch has told, in order.
+type told struct {
+	mu     sync.Mutex
+	start  []string // version of each namespace before the log
+	events []event
+}
+
+// event is that a namespace was told up to a version.
+type event struct {
+	namespace int
+	version   string
+}
+
+// watchKey names what is listed or watched.
+func watchKey(req *http.Request) string {
+	query := req.URL.Query()
+	return req.URL.Path + "\x00" + query.Get("fieldSelector") + "\x00" + query.Get("labelSelector")
+}
+
+func (h *histories) of(key string) *history {
+	one := h.all[key]
+	if one == nil {
+		one = &history{}
+		h.all[key] = one
+	}
+	return one
+}
+
+// listed remembers that a list was of this version.
+func (h *histories) listed(key, version string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one := h.of(key)
+	one.lists = append(one.lists, version)
+	one.lists = one.lists[max(0, len(one.lists)-keptLists):]
+}
+
+// begin finds where each of so many namespaces is to be watched from by a client that has seen this version, and notes
+// a new watch. It returns nil if nobody knows; the client must list again.
+func (h *histories) begin(key, version string, namespaces int) *told {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one := h.of(key)
+	start := one.start(version, namespaces)
+	if start == nil {
+		return nil
+	}
+	stream := &told{start: start}
+	one.streams = append(one.streams, stream)
+	one.streams = one.streams[max(0, len(one.streams)-keptStreams):]
+	return stream
+}
+
+func (h *history) start(version string, namespaces int) []string {
+	if version == "" || version == "0" || slices.Contains(h.lists, version) {
+		return slices.Repeat([]string{version}, namespaces)
+	}
+	var least []string
+	for _, stream := range h.streams {
+		at := stream.at(version)
+		if least == nil {
+			least = at
+			continue
+		}
+		for i := range at { // which of the watches it was does not matter: what is told twice does no harm
+			if compareVersions(at[i], least[i]) < 0 {
+				least[i] = at[i]
+			}
+		}
+	}
+	return least
+}
+
+// at is how far each namespace was told when this version was; nil if it was not, or too long ago.
+func (t *told) at(version string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	last := -1
+	for i, e := range t.events {
+		if e.version == version {
+			last = i
+		}
+	}
+	if last < 0 {
+		return nil
+	}
+	out := slices.Clone(t.start)
+	for _, e := range t.events[:last+1] {
+		out[e.namespace] = e.version
+	}
+	return out
+}
+
+// add notes that a namespace is told up to a version.
+func (t *told) add(namespace int, version string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.events = append(t.events, event{namespace, version})
+	if len(t.events) < 2*keptEvents {
+		return
+	}
+	for _, e := range t.events[:keptEvents] {
+		t.start[e.namespace] = e.version
+	}
+	t.events = slices.Clone(t.events[keptEvents:])
+}
