@@ -14,6 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
+// simulated is the label of nodes whose kubelet is played, as in the plugin's sandbox; on others nobody runs pods.
+const simulated = "kubectl-reconcile.github.io/simulated"
+
 // startNodes starts kwok, makes the nodes and waits until they are ready.
 func (c *Cluster) startNodes(ctx context.Context) error {
 	if c.options.Nodes == 0 {
@@ -23,7 +26,7 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"--kubeconfig=" + c.kubeconfig(kwok), "--manage-all-nodes=true", "--node-lease-duration-seconds=40"}
+	args := []string{"--kubeconfig=" + c.kubeconfig(kwok), "--manage-nodes-with-label-selector="+simulated+"=true", "--node-lease-duration-seconds=40"}
 	for _, file := range stages {
 		args = append(args, "--config="+file)
 	}
@@ -76,7 +79,7 @@ func makeNode(ctx context.Context, client kubernetes.Interface, n int) error {
 	}
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-			corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: runtime.GOARCH,
+			corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: runtime.GOARCH, simulated: "true",
 		}},
 		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity, Addresses: []corev1.NodeAddress{
 			{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("172.18.0.%d", n+2)},

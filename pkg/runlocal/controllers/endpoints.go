@@ -14,7 +14,7 @@ import (
 func endpointsController() Controller {
 	return Controller{
 		Name:    names.EndpointsController,
-		Short:   "endpoints",
+		Short:   "endpoint",
 		Aliases: []string{"endpoint"},
 		Reads:   []schema.GroupResource{{Resource: "services"}, {Resource: "pods"}, {Resource: "endpoints"}},
 		Writes:  []schema.GroupResource{{Resource: "endpoints"}},

@@ -25,27 +25,22 @@ func (s *session) service(t *testing.T, name string, selecting bool) {
 // TestServicesFollowPods has a pod become ready: what the queue of pods hands on is the cause.
 func TestServicesFollowPods(t *testing.T) {
 	for _, test := range []struct {
-		alias, resource string
+		controller, resource string
 	}{
 		{"endpoint", "endpoints"},
 		{"endpointslice", "endpointslices"},
 	} {
-		t.Run(test.alias, func(t *testing.T) {
+		t.Run(test.controller, func(t *testing.T) {
 			s := recordedSession(t)
-			s.run(t, 0, test.alias)
-			chosen, err := Select([]string{test.alias})
-			if err != nil {
-				t.Fatal(err)
-			}
-			short := chosen[0].Short
+			s.run(t, 0, test.controller)
 			s.service(t, "web", true)
-			s.accountFor(t, short, account{
+			s.accountFor(t, test.controller, account{
 				Causes: []string{"ADDED Service web seen by onServiceUpdate"},
 				Writes: []string{"create " + test.resource + " by default/web"},
 			})
 			s.node(t, "node-1")
 			s.pod(t, "web", "10.0.0.1")
-			s.accountFor(t, short, account{
+			s.accountFor(t, test.controller, account{
 				Causes: []string{"MODIFIED Pod web seen by syncPod"},
 				Writes: []string{"create " + test.resource + " by default/web", "update " + test.resource + " by default/web"},
 			})

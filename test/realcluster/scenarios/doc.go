@@ -20,12 +20,13 @@
 //	  - {object: pods, selector: app=web, path: .status.phase, value: Running, count: 3}
 //	- ready: {object: pods, selector: app=web, order: oldest, first: 1}
 //	- patch: {object: deployments.apps/web, type: merge, subresource: scale, body: {spec: {replicas: 1}}}
+//	- evict: {object: pods, selector: app=web, refused: TooManyRequests}
 //	- delete: {object: deployments.apps/web, propagation: Foreground}
 //	  wait: [{object: deployments.apps/web, absent: true}]
 //
 // Scenario and the types that it is made of say what each field means. In manifests and bodies {{ns}} is the namespace, and
 // {{uid configmaps/one}} the uid of an object. Objects without a namespace need names of their own ({{ns}}-x); they are compared
-// too, and deleted at the end.
+// too, and deleted at the end. A scenario that makes nodes says alone: true, so that no other's pods come to lie there.
 //
 // # Making it deterministic
 //

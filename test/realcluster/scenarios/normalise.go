@@ -91,6 +91,9 @@ func (n *normaliser) tree(v any) any {
 		for key, value := range v {
 			out[n.text(key)] = n.tree(value)
 		}
+		if _, ok := v["resourceVersion"].(string); ok { // of the object itself, and of one that it refers to
+			out["resourceVersion"] = "(version)"
+		}
 		return out
 	}
 	return v
@@ -106,7 +109,6 @@ func (n *normaliser) object(o Object) map[string]any {
 	if !ok {
 		return out
 	}
-	metadata["resourceVersion"] = "(version)"
 	if managers, ok := metadata["managedFields"].([]any); ok {
 		metadata["managedFields"] = n.byManager(managers)
 	}

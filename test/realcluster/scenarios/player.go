@@ -111,6 +111,8 @@ func (p *play) act(ctx context.Context, s *Step) error {
 		return p.delete(ctx, s.Delete)
 	case s.Ready != nil:
 		return p.ready(ctx, s.Ready)
+	case s.Evict != nil:
+		return p.evict(ctx, s.Evict)
 	}
 	return nil
 }

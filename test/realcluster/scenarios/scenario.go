@@ -20,13 +20,15 @@ type Scenario struct {
 	About string `json:"about"`
 	// Controllers must run, by kube-controller-manager's names without "-controller".
 	Controllers []string `json:"controllers"`
+	// Alone says that no other scenario is played meanwhile: this one makes what others would meet, such as nodes.
+	Alone bool `json:"alone,omitempty"`
 	// Rules weaken how this scenario's counts are compared; they come before those of all scenarios.
 	Rules []Rule `json:"rules,omitempty"`
 	Steps []Step `json:"steps"`
 }
 
-// Step is one input, and what must hold afterwards. It has one of Create, Apply, Patch, Delete, Ready, or none of them: then it
-// only waits. Every step ends when its conditions hold and nothing changes any more.
+// Step is one input, and what must hold afterwards. It has one of Create, Apply, Patch, Delete, Ready, Evict, or none of
+// them: then it only waits. Every step ends when its conditions hold and nothing changes any more.
 type Step struct {
 	// Create are manifests to create, in order.
 	Create []json.RawMessage `json:"create,omitempty"`
@@ -35,6 +37,7 @@ type Step struct {
 	Patch  *Patch            `json:"patch,omitempty"`
 	Delete *Delete           `json:"delete,omitempty"`
 	Ready  *Ready            `json:"ready,omitempty"`
+	Evict  *Evict            `json:"evict,omitempty"`
 	Wait   []Condition       `json:"wait,omitempty"`
 	// Quiet may be written out where a step does nothing but wait for it.
 	Quiet bool `json:"quiet,omitempty"`
@@ -129,7 +132,7 @@ func (s *Scenario) validate() error {
 
 func (s *Step) validate() error {
 	inputs := 0
-	for _, given := range []bool{s.Create != nil, s.Apply != nil, s.Patch != nil, s.Delete != nil, s.Ready != nil} {
+	for _, given := range []bool{s.Create != nil, s.Apply != nil, s.Patch != nil, s.Delete != nil, s.Ready != nil, s.Evict != nil} {
 		if given {
 			inputs++
 		}
@@ -166,6 +169,9 @@ func (s *Step) selections() []Selection {
 	}
 	if s.Ready != nil {
 		all = append(all, s.Ready.Selection)
+	}
+	if s.Evict != nil {
+		all = append(all, s.Evict.Selection)
 	}
 	for _, c := range s.Wait {
 		all = append(all, c.Selection)

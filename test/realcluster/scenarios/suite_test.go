@@ -166,25 +166,36 @@ func stop(t *testing.T, stop func() error) {
 	}
 }
 
-// playAll plays the scenarios, some at a time, each on both sides at once.
+// playAll plays the scenarios, each on both sides at once: those that may be together, some at a time, then the others.
 func playAll(ctx context.Context, sides [2]*scenarios.Side, chosen []scenarios.Scenario) []*played {
+	all := make([]*played, len(chosen))
+	for i := range chosen {
+		all[i] = &played{scenario: &chosen[i]}
+	}
+	playTogether(ctx, sides, slices.DeleteFunc(slices.Clone(all), func(p *played) bool { return p.scenario.Alone }))
+	for _, p := range all {
+		if p.scenario.Alone {
+			p.play(ctx, sides)
+		}
+	}
+	return all
+}
+
+func playTogether(ctx context.Context, sides [2]*scenarios.Side, all []*played) {
 	atOnce, err := strconv.Atoi(os.Getenv("SCENARIOS_AT_ONCE"))
 	if err != nil {
 		atOnce = 8
 	}
 	turns := make(chan struct{}, atOnce)
-	all := make([]*played, len(chosen))
 	var group sync.WaitGroup
-	for i := range chosen {
-		all[i] = &played{scenario: &chosen[i]}
+	for _, p := range all {
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
-			all[i].play(ctx, sides)
+			p.play(ctx, sides)
 		})
 	}
 	group.Wait()
-	return all
 }
 
 func (p *played) play(ctx context.Context, sides [2]*scenarios.Side) {
