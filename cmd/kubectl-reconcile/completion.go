@@ -22,14 +22,19 @@ func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeControllers offers the controllers that run here and are not in the comma list yet.
+// completeControllers offers the controllers that run here and are not in the comma list yet, also to be left out.
 func completeControllers(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("controller", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		before := typed[:strings.LastIndex(typed, ",")+1]
+		last := strings.LastIndex(typed, ",") + 1
+		before, sign := typed[:last], ""
+		if strings.HasPrefix(typed[last:], "-") {
+			sign = "-"
+		}
+		there := strings.Split(before, ",")
 		var out []string
 		for _, name := range runningControllers() {
-			if !strings.Contains(","+before, ","+name+",") {
-				out = append(out, before+name)
+			if !slices.Contains(there, name) && !slices.Contains(there, "-"+name) {
+				out = append(out, before+sign+name)
 			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

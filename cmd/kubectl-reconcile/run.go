@@ -44,6 +44,8 @@ type runFlags struct {
 	events    bool
 	quiet     bool
 	output    string
+	authority authorityFlags
+	list      bool
 }
 
 func newRunCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -62,6 +64,9 @@ process instead, with simulated nodes; no cluster is needed and none is touched.
 first. The run ends when they are ready, or as --until says.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.list {
+				return f.printList(streams)
+			}
 			o, err := f.toOptions(streams)
 			if err != nil {
 				return err
@@ -82,6 +87,8 @@ func (f *runFlags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.sandbox, "sandbox", false, "run against an API server inside this process")
 	f.manifests.addTo(flags)
 	f.dry.addTo(cmd)
+	f.authority.addTo(flags)
+	flags.BoolVar(&f.list, "list", false, "list all controllers of kube-controller-manager, and say which can run; -o is json, yaml or name")
 	f.cluster.addConnection(cmd, func(set *pflag.FlagSet) {
 		set.Lookup("namespace").Usage = "with --sandbox, namespace of the objects that name none; created if it is not there"
 	})
@@ -92,7 +99,7 @@ func (f *runFlags) addTo(cmd *cobra.Command) {
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show the summary only")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: json writes the trace, one event a line")
 	completeWords(cmd, "until", "settled", "ready")
-	completeWords(cmd, "output", "json")
+	f.completeOutput(cmd)
 }
 
 func (f *runFlags) toOptions(streams genericiooptions.IOStreams) (*runOptions, error) {
@@ -184,7 +191,7 @@ func (f *runFlags) place() error {
 func (f *runFlags) isOfCluster(name string) bool {
 	own := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	newClusterFlags().config.AddFlags(own)
-	return name != "namespace" && own.Lookup(name) != nil || name == dryRunFlag
+	return name != "namespace" && own.Lookup(name) != nil || name == dryRunFlag || isAuthority(name)
 }
 
 // spelled is a flag as it is mostly typed.

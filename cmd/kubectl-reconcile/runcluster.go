@@ -16,6 +16,8 @@ import (
 type clusterRun struct {
 	connection *connection
 	options    runlocal.ClusterOptions
+	// without says which controllers are left out for want of keys; empty if none are.
+	without string
 	// foresees says whether the program can tell what a dry run cannot: what happens after the writes.
 	foresees bool
 	// monitor tells whether the API server answers; nil until watch.
@@ -24,7 +26,11 @@ type clusterRun struct {
 
 // onCluster makes the options those of a run on a cluster.
 func (f *runFlags) onCluster(o *runOptions) error {
-	selected, err := selectControllers(f.controllers)
+	authority, err := f.authority.authority()
+	if err != nil {
+		return err
+	}
+	selected, without, err := selectFor(authority, f.controllers)
 	if err != nil {
 		return err
 	}
@@ -36,7 +42,9 @@ func (f *runFlags) onCluster(o *runOptions) error {
 		connection: c,
 		options: runlocal.ClusterOptions{
 			Config: c.config, Controllers: selected, Workers: f.workers, Verbosity: f.detail().LogLevel(), DryRun: f.dry.mode(),
+			Authority: authority,
 		},
+		without:  without,
 		foresees: hasCommand(f.cluster.cmd.Root(), "diff"),
 	}
 	f.rates.onCluster(&o.cluster.options)
@@ -52,6 +60,9 @@ func (r *clusterRun) start(ctx context.Context, o *runOptions, out *outputs, rec
 	out.note("cluster: %s, Kubernetes %s; %s", r.connection.place(), version, o.named(r.options.Controllers))
 	if other := otherMinor(version, api.KubernetesVersion()); other != "" {
 		out.warn(other)
+	}
+	if r.without != "" {
+		out.note("%s", r.without)
 	}
 	for _, line := range r.caution() {
 		out.note("%s", line)

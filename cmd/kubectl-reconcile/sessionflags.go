@@ -20,7 +20,6 @@ type sessionFlags struct {
 	controllers   string
 	workers       int
 	nodes         int
-	autoscaling   autoscalingFlags
 	podReadyAfter time.Duration
 	traceFile     string
 	color         render.ColorMode
@@ -37,7 +36,6 @@ func (f *sessionFlags) addTo(cmd *cobra.Command, controllers string) {
 	flags.IntVar(&f.workers, "workers", 0, "keys that each controller reconciles at a time; 0 is what kube-controller-manager has, and 4 for the simulated nodes")
 	flags.IntVar(&f.nodes, "nodes", 3, "simulated nodes; with 0, pods stay pending")
 	flags.DurationVar(&f.podReadyAfter, "pod-ready-after", 200*time.Millisecond, "how long a simulated pod runs before it is ready")
-	f.autoscaling.addTo(cmd)
 	flags.StringVar(&f.traceFile, "trace-file", "", "write the trace to this file too, as JSON, one event a line")
 	flags.Var(&f.color, "color", "colour the output: auto, always or never")
 	flags.CountVarP(&f.verbosity, "verbose", "v", "show more: all causes, names, fields and reads, and what is logged up to level 4; -vv shows all that is logged")
@@ -48,9 +46,6 @@ func (f *sessionFlags) addTo(cmd *cobra.Command, controllers string) {
 }
 
 func (f *sessionFlags) validate() error {
-	if err := f.autoscaling.validate(); err != nil {
-		return err
-	}
 	switch {
 	case f.workers < 0:
 		return fmt.Errorf("--workers %d is negative", f.workers)
@@ -81,8 +76,6 @@ func (f *sessionFlags) sessionOptions(extra ...string) (runlocal.Options, error)
 		Nodes:         f.nodes,
 		PodReadyAfter: f.podReadyAfter,
 		Verbosity:     f.detail().LogLevel(),
-		Autoscaling:   f.autoscaling.Autoscaling,
-		Metrics:       f.autoscaling.metrics,
 	}
 	f.rates.inSandbox(&o)
 	return o, nil
@@ -94,14 +87,22 @@ func selectControllers(list string, extra ...string) ([]controllers.Controller, 
 		return nil, nil
 	}
 	selected, err := controllers.Select(strings.Split(list, ","))
-	unknown := (*controllers.UnknownError)(nil)
-	if errors.As(err, &unknown) {
-		return nil, withHint(err, suggestion(unknown.Name, append(unknown.Known, extra...), "controllers are named as kube-controller-manager names them"))
+	return selected, withSelectionHint(err, extra...)
+}
+
+// withSelectionHint adds advice to the error of a controller that cannot be run. extra are as for selectControllers.
+func withSelectionHint(err error, extra ...string) error {
+	if unknown, ok := errors.AsType[*controllers.UnknownError](err); ok {
+		return withHint(err, suggestion(unknown.Name, append(unknown.Known, extra...), "controllers are named as kube-controller-manager names them; `run --list` lists them"))
 	}
-	if notRun := (*controllers.NotRunError)(nil); errors.As(err, &notRun) {
-		return nil, withHint(err, "these run here: "+strings.Join(runningControllers(), ", "))
+	notRun, ok := errors.AsType[*controllers.NotRunError](err)
+	if !ok {
+		return err
 	}
-	return selected, err
+	if flags := flagsFor(notRun.Reason); flags != "" {
+		return withHint(err, "a control plane has what it needs; give it with "+flags)
+	}
+	return withHint(err, "`run --list` says which run here")
 }
 
 // mostNamed is how many controllers are named, unless all are asked for.

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
+)
+
+// upstreamControllers are the names of kube-controller-manager's descriptors, sorted: the values of the field name of
+// each, which are constants of its package names.
+func upstreamControllers(t *testing.T) []string {
+	t.Helper()
+	const manager = "k8s.io/kubernetes/cmd/kube-controller-manager/"
+	constants := map[string]string{}
+	inspectPackage(t, manager+"names", func(n ast.Node) {
+		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+			constants[spec.Names[0].Name] = spec.Values[0].(*ast.BasicLit).Value
+		}
+	})
+	var out []string
+	inspectPackage(t, manager+"app", func(n ast.Node) {
+		lit, ok := n.(*ast.CompositeLit)
+		if !ok {
+			return
+		}
+		if id, ok := lit.Type.(*ast.Ident); !ok || id.Name != "ControllerDescriptor" {
+			return
+		}
+		for _, e := range lit.Elts {
+			if field := e.(*ast.KeyValueExpr); field.Key.(*ast.Ident).Name == "name" {
+				name, err := strconv.Unquote(constants[field.Value.(*ast.SelectorExpr).Sel.Name])
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, name)
+			}
+		}
+	})
+	slices.Sort(out)
+	return out
+}
+
+func inspectPackage(t *testing.T, path string, visit func(ast.Node)) {
+	t.Helper()
+	found, err := build.Import(path, ".", build.FindOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob(filepath.Join(found.Dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range sources {
+		if strings.HasSuffix(source, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			visit(n)
+			return true
+		})
+	}
+}
+
+// listed is what `run --list -o FORMAT` prints.
+func listed(t *testing.T, format string) string {
+	t.Helper()
+	var out bytes.Buffer
+	f := &runFlags{output: format}
+	if err := f.printList(genericiooptions.IOStreams{Out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestListIsUpstreams(t *testing.T) {
+	want := upstreamControllers(t)
+	if len(want) < 40 {
+		t.Fatalf("upstream has only %q: its descriptors are written otherwise", want)
+	}
+	if diff := cmp.Diff(want, strings.Fields(listed(t, "name"))); diff != "" {
+		t.Errorf("run --list and kube-controller-manager (-upstream +list):\n%s", diff)
+	}
+	var rows []string
+	for line := range strings.Lines(listed(t, "")) {
+		rows = append(rows, strings.Fields(line)[0])
+	}
+	if diff := cmp.Diff(append([]string{"NAME"}, want...), rows); diff != "" {
+		t.Errorf("the table (-upstream +list):\n%s", diff)
+	}
+}
+
+func TestListSaysWhy(t *testing.T) {
+	for _, i := range newControllerList().Items {
+		switch {
+		case !i.Runs && i.Reason == "":
+			t.Errorf("%s does not run, and nobody says why", i.Name)
+		case !i.Runs && i.Default:
+			t.Errorf("%s does not run, and is one of all", i.Name)
+		case i.Runs && i.Reason != "" && len(i.Flags) == 0:
+			t.Errorf("%s runs, and a reason is given: %s", i.Name, i.Reason)
+		}
+	}
+}
+
+func TestListRows(t *testing.T) {
+	for _, tt := range []struct{ name, want, reason string }{
+		{"deployment-controller", "deployment-controller deployment deployment yes yes <none> <none>", "one that just runs"},
+		{"token-cleaner-controller", "token-cleaner-controller tokencleaner tokencleaner yes no <none> <none>", "one that '*' leaves out"},
+		{
+			"certificatesigningrequest-signing-controller",
+			"certificatesigningrequest-signing-controller csrsigning csrsigning needs a key yes <none> " +
+				"on a cluster: --cluster-signing-cert-file, --cluster-signing-key-file", "one that signs",
+		},
+		{"garbage-collector-controller", "garbage-collector-controller garbagecollector garbagecollector yes yes deletes objects whose owner it does not see <none>", "a dangerous one"},
+		{"node-ipam-controller", "node-ipam-controller <none> nodeipam no no <none> it hands out network ranges that only the cluster's control plane is configured with", "one that does not run"},
+	} {
+		var got string
+		for line := range strings.Lines(listed(t, "")) {
+			if fields := strings.Fields(line); fields[0] == tt.name {
+				got = strings.Join(fields, " ")
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s:\n got %s\nwant %s", tt.reason, got, tt.want)
+		}
+	}
+}
+
+func TestListForPrograms(t *testing.T) {
+	want := newControllerList()
+	for format, decode := range map[string]func([]byte, *controllerList) error{
+		"json": func(text []byte, into *controllerList) error { return json.Unmarshal(text, into) },
+		"yaml": func(text []byte, into *controllerList) error { return yaml.UnmarshalStrict(text, into) },
+	} {
+		var got controllerList
+		if err := decode([]byte(listed(t, format)), &got); err != nil {
+			t.Errorf("%s: %v", format, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", format, diff)
+		}
+		if listed(t, format) != listed(t, format) {
+			t.Errorf("%s: two lists differ", format)
+		}
+	}
+	if want.Kind != "ControllerList" || want.APIVersion != outputVersion {
+		t.Errorf("the list is a %s of %s", want.Kind, want.APIVersion)
+	}
+}
