@@ -17,8 +17,8 @@ import (
 // room is how many events an output may be behind before the controllers wait for it.
 const room = 1 << 16
 
-// simulated are the controllers of the simulated nodes: they are shown only on demand.
-var simulated = []string{nodes.SchedulerName, nodes.KubeletName}
+// simulated are the controllers of the simulated nodes and of their volumes: they are shown only on demand.
+var simulated = []string{nodes.SchedulerName, nodes.KubeletName, nodes.ProvisionerName}
 
 // outputs are where the trace of a run goes.
 type outputs struct {

@@ -63,11 +63,12 @@ type Session struct {
 	tap         *tap.Tap
 	controllers *controllers.Running
 	nodes       *nodes.Nodes
-	meter       *nodes.Meter       // nil if metrics are not served
-	signing     *signingAuthority  // nil unless certificates are signed
-	drain       func()             // lets what is under way finish
-	cancel      context.CancelFunc // ends controllers and nodes
-	end         context.CancelFunc // ends the server
+	provisioner *nodes.RunningProvisioner // nil unless volumes are bound
+	meter       *nodes.Meter              // nil if metrics are not served
+	signing     *signingAuthority         // nil unless certificates are signed
+	drain       func()                    // lets what is under way finish
+	cancel      context.CancelFunc        // ends controllers and nodes
+	end         context.CancelFunc        // ends the server
 	// forget lets go of the context given to Start. It is nil until Start is done.
 	forget atomic.Pointer[func() bool]
 
@@ -151,10 +152,14 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 		s.nodes, err = nodes.Start(ctx, nodes.Options{
 			Tap: s.tap, Informers: informers, Config: s.server.Config(),
 			Count: o.Nodes, Version: api.KubernetesVersion(), PodReadyAfter: o.PodReadyAfter, Workers: o.Workers,
+			Volumes: bindsVolumes(o.Controllers),
 		})
 		if err != nil {
 			return fmt.Errorf("starting the simulated nodes: %w", err)
 		}
+	}
+	if err := s.startProvisioner(ctx, informers, o); err != nil {
+		return err
 	}
 	authority, err := s.authority()
 	if err != nil {
@@ -201,6 +206,9 @@ func (s *Session) Stop() error {
 	}
 	if s.nodes != nil {
 		errs = append(errs, s.nodes.Wait())
+	}
+	if s.provisioner != nil {
+		errs = append(errs, s.provisioner.Wait())
 	}
 	if s.server != nil {
 		errs = append(errs, s.server.Stop())
