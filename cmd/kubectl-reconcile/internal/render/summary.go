@@ -9,11 +9,27 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// ControllerTable writes the figures of each controller; nothing if there are none.
+// ControllerTable writes the figures of each controller; nothing if there are none. Those that had nothing to do are
+// counted in a line of their own if they are many.
 func ControllerTable(w io.Writer, p Palette, controllers []trace.ControllerSummary) error {
 	if len(controllers) == 0 {
 		return nil
 	}
+	busy := slices.DeleteFunc(slices.Clone(controllers), idle)
+	rest := len(controllers) - len(busy)
+	if rest <= unfolded || len(busy) == 0 {
+		return controllerRows(w, p, controllers)
+	}
+	if err := controllerRows(w, p, busy); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "and %d controllers that had nothing to do\n", rest)
+	return err
+}
+
+func idle(c trace.ControllerSummary) bool { return c.Reconciles == 0 && c.Writes == 0 }
+
+func controllerRows(w io.Writer, p Palette, controllers []trace.ControllerSummary) error {
 	header := []string{"CONTROLLER", "RECONCILES", "FAILED", "RETRIES", "WRITES", "P50", "P99", "WAITED P50", "WAITED P99"}
 	var rows [][]string
 	for _, c := range controllers {
@@ -49,7 +65,7 @@ type ObjectRow struct {
 	Fold string
 }
 
-// unfolded is how many objects of a sort and state may stand in rows of their own.
+// unfolded is how many objects of a sort and state, or controllers without work, may stand in rows of their own.
 const unfolded = 3
 
 // ObjectTable writes a row an object. Objects that may be folded and are in the same state share one row if they are

@@ -82,6 +82,35 @@ replicaset   0            0        0         0        0s       0s     0s        
 	}
 }
 
+func TestControllerTableCountsTheIdle(t *testing.T) {
+	busy := trace.ControllerSummary{Controller: "replicaset", Reconciles: 1}
+	alone := trace.ControllerSummary{Controller: "podgc", Writes: 1} // it writes by itself
+	for _, tt := range []struct {
+		name   string
+		of     []trace.ControllerSummary
+		rows   int
+		counts string
+	}{
+		{"a few stand in rows", []trace.ControllerSummary{busy, {Controller: "a"}, {Controller: "b"}, {Controller: "c"}}, 4, ""},
+		{"many are counted", []trace.ControllerSummary{busy, {Controller: "a"}, {Controller: "b"}, {Controller: "c"}, {Controller: "d"}, alone}, 2, "and 4 controllers that had nothing to do\n"},
+		{"all of them stand in rows", []trace.ControllerSummary{{Controller: "a"}, {Controller: "b"}, {Controller: "c"}, {Controller: "d"}}, 4, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := ControllerTable(&out, Palette{}, tt.of); err != nil {
+				t.Fatal(err)
+			}
+			table, count, _ := strings.Cut(out.String(), "and ")
+			if rows := strings.Count(table, "\n") - 2; rows != tt.rows {
+				t.Errorf("%d rows, want %d:\n%s", rows, tt.rows, out.String())
+			}
+			if count = strings.TrimSuffix("and "+count, "and "); count != tt.counts {
+				t.Errorf("it ends with %q, want %q", count, tt.counts)
+			}
+		})
+	}
+}
+
 func TestControllerTableMarksFailures(t *testing.T) {
 	p := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
 	var out bytes.Buffer
