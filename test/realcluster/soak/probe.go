@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// sample is what the plugin's process takes at one moment.
+type sample struct {
+	at         time.Duration // since the begin
+	goroutines float64
+	heap       float64 // bytes in use right after a collection
+	resident   float64 // bytes
+	files      float64 // open ones
+	reconciles float64 // that ended so far
+}
+
+func (s sample) String() string {
+	return fmt.Sprintf("%6s  goroutines %.0f, heap %.1f MiB, resident %.1f MiB, files %.0f, reconciles %.0f",
+		s.at.Round(time.Second), s.goroutines, s.heap/mebi, s.resident/mebi, s.files, s.reconciles)
+}
+
+const mebi = 1 << 20
+
+// probe looks at the plugin by what it serves, and by what Linux tells of its process.
+type probe struct {
+	url, token string
+	pid        int
+	client     *http.Client
+}
+
+func newProbe(url, token string, pid int) *probe {
+	return &probe{url: url, token: strings.TrimSpace(token), pid: pid, client: &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // it is on the own machine, and asked for figures
+	}}}
+}
+
+// awaitReady waits until every controller is.
+func (p *probe) awaitReady(ctx context.Context) error {
+	for {
+		said, err := p.get(ctx, "/readyz")
+		if err == nil {
+			return nil
+		}
+		if wait(ctx, 100*time.Millisecond) != nil {
+			return fmt.Errorf("waiting for the plugin to be ready: %w\n%s", err, said)
+		}
+	}
+}
+
+// get asks for a page. The text is what was said, even with an error.
+func (p *probe) get(ctx context.Context, path string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+p.token)
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("asking for %s: %s", path, resp.Status)
+	}
+	return string(body), err
+}
+
+// sample has garbage collected, and looks.
+func (p *probe) sample(ctx context.Context, began time.Time) (sample, error) {
+	s := sample{at: time.Since(began)}
+	if _, err := p.get(ctx, "/debug/pprof/heap?gc=1&debug=0"); err != nil {
+		return s, err
+	}
+	page, err := p.get(ctx, "/metrics")
+	if err != nil {
+		return s, err
+	}
+	for lines := bufio.NewScanner(strings.NewReader(page)); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		name, _, _ = strings.Cut(name, "{")
+		to := map[string]*float64{
+			"go_goroutines": &s.goroutines, "go_memstats_heap_alloc_bytes": &s.heap, "process_open_fds": &s.files,
+			"process_resident_memory_bytes": &s.resident, "kubectl_reconcile_reconciles_total": &s.reconciles,
+		}[name]
+		if to == nil {
+			continue
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return s, fmt.Errorf("reading the metric %s: %w", name, err)
+		}
+		*to += n
+	}
+	if s.goroutines == 0 || s.heap == 0 || s.resident == 0 {
+		return s, fmt.Errorf("reading /metrics: it does not tell of the process: %s", s)
+	}
+	return s, nil
+}
+
+// dump writes the stacks of all goroutines to a file, for whoever looks for a leak.
+func (p *probe) dump(ctx context.Context, path string) error {
+	page, err := p.get(ctx, "/debug/pprof/goroutine?debug=1")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(page), 0o600)
+}
