@@ -1,0 +1,282 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// set is a controller of nodes with settings of its own.
+func (h Hosts) set(c Controller) Controller {
+	build := c.build
+	c.build = func(ctx context.Context, e environment) (loop, error) {
+		e.hosts = h
+		return build(ctx, e)
+	}
+	return c
+}
+
+// runWith starts a controller with these settings, until the test ends.
+func (s *session) runWith(t *testing.T, h Hosts, c Controller) {
+	t.Helper()
+	t.Cleanup(s.startThese(t, 0, h.set(c)))
+}
+
+// because are the sorts of causes of the reconciles that made a request of that verb and resource, each once.
+func (s *session) because(controller, verb, resource string) []string {
+	causes := map[trace.ReconcileID][]trace.Cause{}
+	var out []string
+	for _, e := range s.log.list() {
+		switch d := e.Detail.(type) {
+		case *trace.Start:
+			causes[e.Reconcile] = d.Causes
+		case *trace.Request:
+			if e.Controller == controller && d.Verb == verb && d.Resource == resource {
+				for _, c := range causes[e.Reconcile] {
+					out = append(out, fmt.Sprintf("%s of %q: %s %s", c.Type, e.Key, c.Handler, time.Duration(c.Delay)))
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// taint gives a node that taint alone.
+func (s *session) taint(t *testing.T, node string, taints ...corev1.Taint) {
+	t.Helper()
+	nodes := s.client.CoreV1().Nodes()
+	n, err := nodes.Get(t.Context(), node, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Spec.Taints = taints
+	if _, err := nodes.Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gone says whether the API has marked the pod for deletion, or has no more of it.
+func (s *session) gone(t *testing.T, name string) func() bool {
+	return func() bool {
+		pod, err := s.client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
+		return err != nil || pod.DeletionTimestamp != nil
+	}
+}
+
+func TestTTLTellsKubeletsHowLongToKeepSecrets(t *testing.T) {
+	s := recordedSession(t)
+	s.run(t, 0, "ttl")
+	if _, err := s.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.expect(t, "ttl", "patch nodes by node-1 because ADDED Node node-1 seen by addNode > enqueueNode")
+	n, err := s.client.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+	if err != nil || n.Annotations[corev1.ObjectTTLAnnotationKey] != "0" {
+		t.Errorf("%v, annotations %v", err, n.Annotations)
+	}
+}
+
+func TestTaintEvictionAtOnce(t *testing.T) {
+	s := recordedSession(t)
+	s.run(t, 0, "taint-eviction-controller")
+	s.node(t, "node-1")
+	s.pod(t, "web", "10.0.0.1")
+	s.taint(t, "node-1", corev1.Taint{Key: "broken", Effect: corev1.TaintEffectNoExecute})
+	eventually(t, "the pod to be deleted", s.gone(t, "web"))
+	s.accountFor(t, "taint-eviction", account{
+		Causes: []string{"ADDED Pod web seen by PodUpdated", "MODIFIED Node node-1 seen by NodeUpdated"},
+		Writes: []string{"delete pods by default/web", "patch pods/status by default/web"},
+	})
+	want := []string{`reconcile of "default/web": handleNodeUpdate > processPodOnNode > AddWork 0s`}
+	if diff := cmp.Diff(want, s.because("taint-eviction", "delete", "pods")); diff != "" {
+		t.Errorf("the deletion is a reconcile that the node's has led to (-want +got):\n%s", diff)
+	}
+	eventually(t, "the Event to belong to it", func() bool {
+		return slices.ContainsFunc(s.requests("create", "events"), func(e *trace.Event) bool {
+			return e.Controller == "taint-eviction" && e.Reconcile != 0 && e.Key == "default/web"
+		})
+	})
+}
+
+// patient makes a pod on node-1 that tolerates any taint for a time.
+func (s *session) patient(t *testing.T, name string, seconds int64) {
+	t.Helper()
+	spec := template(name).Spec
+	spec.NodeName = "node-1"
+	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	if _, err := s.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// planned are the keys that a controller's queue of that name holds for later, and what asked for them.
+func (s *session) planned(controller, queue string) []string {
+	var out []string
+	for _, c := range s.tap.State().Controllers {
+		for _, q := range c.Queues {
+			for _, d := range q.Delayed {
+				if c.Name == controller && q.Queue == queue {
+					out = append(out, d.Key+" by "+d.Handler)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func TestTaintEvictionLater(t *testing.T) {
+	s := recordedSession(t)
+	s.run(t, 0, "taint-eviction-controller")
+	s.node(t, "node-1")
+	s.patient(t, "soon", 1)
+	s.patient(t, "later", 300)
+	s.taint(t, "node-1", corev1.Taint{Key: "broken", Effect: corev1.TaintEffectNoExecute})
+	const by = " by handleNodeUpdate > processPodOnNode > AddWork"
+	eventually(t, "both deletions to be planned, the first one first", func() bool {
+		return slices.Equal(s.planned("taint-eviction", "taintEvictionQueue"), []string{"default/soon" + by, "default/later" + by})
+	})
+	eventually(t, "the one to be done", s.gone(t, "soon"))
+	want := []string{`timer of "default/soon": handleNodeUpdate > processPodOnNode > AddWork 1s`}
+	if diff := cmp.Diff(want, s.because("taint-eviction", "delete", "pods")); diff != "" {
+		t.Errorf("causes of the deletion (-want +got):\n%s", diff)
+	}
+	s.taint(t, "node-1")
+	eventually(t, "the other to be cancelled", func() bool { return len(s.planned("taint-eviction", "taintEvictionQueue")) == 0 })
+	if s.gone(t, "later")() {
+		t.Error("it is deleted all the same")
+	}
+}
+
+func TestPodGCDeletesPodsOfNodesThatAreGone(t *testing.T) {
+	s := recordedSession(t)
+	s.node(t, "node-1")
+	s.pod(t, "web", "10.0.0.1")
+	s.runWith(t, Hosts{collect: 20 * time.Millisecond, quarantine: 10 * time.Millisecond}, podGarbageCollector())
+	if err := s.client.CoreV1().Nodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pod to be gone", s.gone(t, "web"))
+	s.expectTurns(t, "podgc", [2]string{"patch", "pods"}, [2]string{"delete", "pods"})
+	if diff := cmp.Diff([]string{`timer of "node-1": gc > gcOrphaned 10ms`}, s.because("podgc", "get", "nodes")); diff != "" {
+		t.Errorf("the node is looked for when its quarantine is over (-want +got):\n%s", diff)
+	}
+}
+
+func TestPodGCLeavesSomePodsThatHaveEnded(t *testing.T) {
+	s := recordedSession(t)
+	s.runWith(t, Hosts{collect: 20 * time.Millisecond, TerminatedPods: 1}, podGarbageCollector())
+	for _, name := range []string{"one", "two", "three"} {
+		pod := s.pod(t, name, "")
+		pod.Status.Phase = corev1.PodSucceeded
+		if _, err := s.client.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "one pod to be left", func() bool {
+		pods, err := s.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(pods.Items) == 1
+	})
+	for _, e := range s.requests("delete", "pods") {
+		if e.Reconcile == 0 || e.Key != "" {
+			t.Errorf("deleted by reconcile %d of %q", e.Reconcile, e.Key)
+		}
+	}
+}
+
+// report has a node's kubelet say whether it is ready.
+func (s *session) report(t *testing.T, node string, ready corev1.ConditionStatus) {
+	t.Helper()
+	n, err := s.client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}}
+	if _, err := s.client.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// taints are the keys and effects of a node's taints, sorted.
+func (s *session) taints(t *testing.T, node string) []string {
+	t.Helper()
+	n, err := s.client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, taint := range n.Spec.Taints {
+		out = append(out, taint.Key+" "+string(taint.Effect))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestNodeLifecycleTaintsNodesThatAreNotReady(t *testing.T) {
+	s := recordedSession(t)
+	for _, name := range []string{"node-1", "node-2"} { // of one alone it would think that the network is at fault
+		s.node(t, name)
+		s.report(t, name, corev1.ConditionTrue)
+	}
+	s.pod(t, "web", "10.0.0.1")
+	s.runWith(t, Hosts{MonitorPeriod: 20 * time.Millisecond}, nodeLifecycle())
+	s.report(t, "node-1", corev1.ConditionFalse)
+	notReady := []string{"node.kubernetes.io/not-ready NoExecute", "node.kubernetes.io/not-ready NoSchedule"}
+	eventually(t, "the taints", func() bool { return slices.Equal(s.taints(t, "node-1"), notReady) })
+	want := []string{
+		`timer of "":  0s`, // the taint that evicts
+		`watch of "node-1":  0s`,
+	}
+	if diff := cmp.Diff(want, s.because("node-lifecycle", "patch", "nodes")); diff != "" {
+		t.Errorf("what has led to taints (-want +got):\n%s", diff)
+	}
+	s.report(t, "node-1", corev1.ConditionTrue)
+	eventually(t, "the taints to go", func() bool { return len(s.taints(t, "node-1")) == 0 })
+}
+
+func TestNodeLifecycleGivesUpSilentNodes(t *testing.T) {
+	s := recordedSession(t)
+	s.node(t, "node-1")
+	s.report(t, "node-1", corev1.ConditionTrue)
+	s.pod(t, "web", "10.0.0.1")
+	s.runWith(t, Hosts{MonitorPeriod: 20 * time.Millisecond, GracePeriod: 100 * time.Millisecond}, nodeLifecycle())
+	eventually(t, "nobody to know of the node", func() bool {
+		n, err := s.client.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+		return err == nil && n.Status.Conditions[0].Status == corev1.ConditionUnknown
+	})
+	eventually(t, "its pod not to be ready", func() bool {
+		pod, err := s.client.CoreV1().Pods("default").Get(t.Context(), "web", metav1.GetOptions{})
+		return err == nil && pod.Status.Conditions[0].Status == corev1.ConditionFalse
+	})
+	s.expectTurns(t, "node-lifecycle", [2]string{"update", "nodes"}, [2]string{"update", "pods"})
+}
+
+// expectTurns fails unless turns of a loop have made these requests, and nothing else has.
+func (s *session) expectTurns(t *testing.T, controller string, requests ...[2]string) {
+	t.Helper()
+	for _, r := range requests {
+		if diff := cmp.Diff([]string{`timer of "":  0s`}, s.because(controller, r[0], r[1])); diff != "" {
+			t.Errorf("what has led to %s %s (-want +got):\n%s", r[0], r[1], diff)
+		}
+	}
+}
+
+func TestQuietTurnsAreNotTold(t *testing.T) {
+	s := recordedSession(t)
+	s.runWith(t, Hosts{MonitorPeriod: time.Millisecond}, nodeLifecycle())
+	eventually(t, "the monitor to have run", func() bool { return s.tap.State().Idle() })
+	for _, e := range s.log.list() {
+		if start, ok := e.Detail.(*trace.Start); ok && e.Controller == "node-lifecycle" {
+			t.Errorf("there are no nodes, but: %+v", start)
+		}
+	}
+}
