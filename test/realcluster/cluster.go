@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -22,6 +24,9 @@ type Options struct {
 	Scheduler bool
 	// Nodes is how many nodes there are, whose kubelet kwok plays; with 0, kwok does not run.
 	Nodes int
+	// Metrics says whether metrics.k8s.io is served, as metrics-server would: pods use what their annotations say
+	// (docs/nodes.md of the plugin).
+	Metrics bool
 	// DisableAdmission are admission plugins that kube-apiserver shall not run.
 	DisableAdmission []string
 	// Log is told what takes long; it may be nil.
@@ -36,6 +41,8 @@ type Cluster struct {
 	ca       *authority
 	port     int
 	etcdPort int
+	meter    *http.Server // nil without Options.Metrics
+	serving  sync.WaitGroup
 }
 
 // startTimeout is generous: a machine that runs other tests at once takes many times the five seconds that are usual.
@@ -69,8 +76,9 @@ func start(ctx context.Context, programs Programs, o Options) (*Cluster, error) 
 	defer cancel()
 	if err := c.startAll(limited); err != nil {
 		// What has ended by itself is the cause of what else went wrong.
-		return nil, withPortTaken(errors.Join(home.ended(), err, home.close()))
+		return nil, withPortTaken(errors.Join(home.ended(), err, c.Stop()))
 	}
+	context.AfterFunc(ctx, func() { _ = c.stopMeter() })
 	return c, nil
 }
 
@@ -92,6 +100,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 		c.startControllers,
 		c.startScheduler,
 		c.startNodes,
+		c.startMeter,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -101,7 +110,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 }
 
 // Stop ends everything. The error tells of a program that had ended before.
-func (c *Cluster) Stop() error { return c.home.close() }
+func (c *Cluster) Stop() error { return errors.Join(c.stopMeter(), c.home.close()) }
 
 // Dir is the cluster's own folder, with the logs of its programs. It is removed with the cluster; a test may put files
 // of its own there.

@@ -89,6 +89,9 @@ func (c *Cluster) awaitAPIServer(ctx context.Context) error {
 // pods take the controllers nearly a minute, most of which they wait.
 const rate = "5000"
 
+// AutoscalerPeriod is how often horizontal pod autoscalers look at metrics here: by default they do every 15 seconds.
+const AutoscalerPeriod = "2s"
+
 // serviceAccounts is the controller without which every pod is refused.
 const serviceAccounts = "serviceaccount-controller"
 
@@ -109,6 +112,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 		"--root-ca-file="+filepath.Join(dir, "ca.crt"),
 		"--cluster-signing-cert-file="+filepath.Join(dir, "ca.crt"), "--cluster-signing-key-file="+filepath.Join(dir, "ca.key"),
 		"--leader-elect=false", "--secure-port=0",
+		"--horizontal-pod-autoscaler-sync-period="+AutoscalerPeriod,
 		"--kube-api-qps="+rate, "--kube-api-burst="+rate,
 	)
 	if err != nil {

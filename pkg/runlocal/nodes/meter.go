@@ -17,15 +17,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// window is the time over which usage is said to have been measured. A horizontal pod autoscaler leaves a pod's CPU out
-// until the pod has been ready for as long.
-const window = time.Second
-
 // errNotWatching is what a Meter says before it knows pods and nodes.
 var errNotWatching = errors.New("pods and nodes are not known yet")
 
 // Meter tells what the containers of simulated pods use, as metrics-server does from what kubelets measure: half of their
-// requests, or what annotations of the pod say. Its methods may be called concurrently. A zero Meter is not usable.
+// requests, or what annotations of the pod say. It is what they use at that moment, so the window of time is 0. Its methods may be called concurrently. A zero Meter is not usable.
 type Meter struct {
 	clock   clock.PassiveClock
 	watched atomic.Pointer[watched]
@@ -140,7 +136,7 @@ func podMetrics(pod *corev1.Pod, running []string, sharers map[types.UID]int, no
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels, CreationTimestamp: metav1.NewTime(now),
 		},
-		Timestamp: metav1.NewTime(now), Window: metav1.Duration{Duration: window},
+		Timestamp: metav1.NewTime(now),
 	}
 	for _, name := range running {
 		out.Containers = append(out.Containers, metrics.ContainerMetrics{Name: name, Usage: usage[name].list()})
@@ -151,7 +147,7 @@ func podMetrics(pod *corev1.Pod, running []string, sharers map[types.UID]int, no
 func nodeMetrics(node *corev1.Node, usage amounts, now time.Time) metrics.NodeMetrics {
 	return metrics.NodeMetrics{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, CreationTimestamp: metav1.NewTime(now)},
-		Timestamp:  metav1.NewTime(now), Window: metav1.Duration{Duration: window}, Usage: usage.list(),
+		Timestamp:  metav1.NewTime(now), Usage: usage.list(),
 	}
 }
 

@@ -176,8 +176,8 @@ func TestMeterMeasuresNodes(t *testing.T) {
 	now := metav1.NewTime(time.Unix(1e9, 0))
 	want := []metrics.NodeMetrics{{
 		ObjectMeta: metav1.ObjectMeta{Name: "one", Labels: map[string]string{SimulatedLabel: "true"}, CreationTimestamp: now},
-		Timestamp:  now, Window: metav1.Duration{Duration: window},
-		Usage: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1010m"), corev1.ResourceMemory: resource.MustParse("30Mi")},
+		Timestamp:  now,
+		Usage:      corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1010m"), corev1.ResourceMemory: resource.MustParse("30Mi")},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the sum of its pods, of simulated nodes alone (-want +got):\n%s", diff)

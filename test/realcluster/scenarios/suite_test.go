@@ -20,6 +20,9 @@ import (
 // nodes is how many there are on each side: messages of the scheduler have the number in them.
 const nodes = 3
 
+// autoscaler is the controller that asks for metrics.
+const autoscaler = "horizontal-pod-autoscaler-controller"
+
 // played is a scenario with what came of it on both sides.
 type played struct {
 	scenario *scenarios.Scenario
@@ -139,7 +142,7 @@ func newSide(
 
 func startReal(t *testing.T, names scenarios.Names, controllers []string) (*rest.Config, scenarios.Writes, error) {
 	cluster, err := realcluster.Start(t.Context(), realcluster.Options{
-		Controllers: controllers, Scheduler: true, Nodes: nodes, Log: t.Logf,
+		Controllers: controllers, Scheduler: true, Nodes: nodes, Metrics: slices.Contains(controllers, autoscaler), Log: t.Logf,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -151,6 +154,7 @@ func startReal(t *testing.T, names scenarios.Names, controllers []string) (*rest
 func startEmbedded(t *testing.T, _ scenarios.Names, controllers []string) (*rest.Config, scenarios.Writes, error) {
 	sandbox, err := realcluster.StartSandbox(t.Context(), realcluster.SandboxOptions{Args: []string{
 		"--controller", strings.Join(controllers, ","), "--nodes", strconv.Itoa(nodes), "--pod-ready-after", "0",
+		"--horizontal-pod-autoscaler-sync-period", realcluster.AutoscalerPeriod,
 	}})
 	if err != nil {
 		return nil, nil, err
