@@ -20,6 +20,7 @@ type sessionFlags struct {
 	controllers   string
 	workers       int
 	nodes         int
+	autoscaling   autoscalingFlags
 	podReadyAfter time.Duration
 	traceFile     string
 	color         render.ColorMode
@@ -36,6 +37,7 @@ func (f *sessionFlags) addTo(cmd *cobra.Command, controllers string) {
 	flags.IntVar(&f.workers, "workers", 0, "keys that each controller reconciles at a time; 0 is what kube-controller-manager has, and 4 for the simulated nodes")
 	flags.IntVar(&f.nodes, "nodes", 3, "simulated nodes; with 0, pods stay pending")
 	flags.DurationVar(&f.podReadyAfter, "pod-ready-after", 200*time.Millisecond, "how long a simulated pod runs before it is ready")
+	f.autoscaling.addTo(cmd)
 	flags.StringVar(&f.traceFile, "trace-file", "", "write the trace to this file too, as JSON, one event a line")
 	flags.Var(&f.color, "color", "colour the output: auto, always or never")
 	flags.CountVarP(&f.verbosity, "verbose", "v", "show more: all causes, names, fields and reads, and what is logged up to level 4; -vv shows all that is logged")
@@ -46,6 +48,9 @@ func (f *sessionFlags) addTo(cmd *cobra.Command, controllers string) {
 }
 
 func (f *sessionFlags) validate() error {
+	if err := f.autoscaling.validate(); err != nil {
+		return err
+	}
 	switch {
 	case f.workers < 0:
 		return fmt.Errorf("--workers %d is negative", f.workers)
@@ -76,6 +81,8 @@ func (f *sessionFlags) sessionOptions(extra ...string) (runlocal.Options, error)
 		Nodes:         f.nodes,
 		PodReadyAfter: f.podReadyAfter,
 		Verbosity:     f.detail().LogLevel(),
+		Autoscaling:   f.autoscaling.Autoscaling,
+		Metrics:       f.autoscaling.metrics,
 	}
 	f.rates.inSandbox(&o)
 	return o, nil
