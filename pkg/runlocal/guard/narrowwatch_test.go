@@ -1,0 +1,259 @@
+package guard
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// pipes are the watches of some namespaces, whose frames a test writes.
+type pipes struct {
+	writers []*io.PipeWriter
+	asked   []string // resourceVersion of each, sorted as the namespaces
+}
+
+// RoundTrip answers what Narrow asks of a server: which resources there are, lists, and watches.
+func (p *pipes) RoundTrip(req *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(req.URL.Path, "/v1") {
+		return respond(req, http.StatusOK, "application/json", []byte(`{"resources":[{"name":"configmaps","namespaced":true}]}`)), nil
+	}
+	i := int(req.URL.Path[len("/api/v1/namespaces/")] - 'a')
+	if !req.URL.Query().Has("watch") {
+		body := fmt.Sprintf(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[]}`, 10)
+		return respond(req, http.StatusOK, "application/json", []byte(body)), nil
+	}
+	reader, writer := io.Pipe()
+	p.writers[i], p.asked[i] = writer, req.URL.Query().Get("resourceVersion")
+	resp := respond(req, http.StatusOK, streamed[runtime.ContentTypeJSON], nil)
+	resp.Body = reader
+	return resp, nil
+}
+
+// sends writes an event of a namespace; it is read before it returns.
+func (p *pipes) sends(t *testing.T, namespace int, event []byte) {
+	if _, err := p.writers[namespace].Write(event); err != nil {
+		t.Error(err)
+	}
+}
+
+// watched is a narrowed client's side of pipes.
+type watched struct {
+	*pipes
+	transport *narrow
+	source    frames
+	body      io.Closer
+}
+
+func newWatched(namespaces ...string) *watched {
+	p := &pipes{writers: make([]*io.PipeWriter, len(namespaces)), asked: make([]string, len(namespaces))}
+	shared := &narrowing{namespaces: namespaces, scopes: newScopes(), watched: newHistories()}
+	return &watched{pipes: p, transport: &narrow{shared, p}}
+}
+
+func (w *watched) get(t *testing.T, query string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/api/v1/configmaps?"+query, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := w.transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+// begin watches from a version; it returns the code of the answer.
+func (w *watched) begin(t *testing.T, version string) int {
+	t.Helper()
+	resp := w.get(t, "watch=true&resourceVersion="+version)
+	if resp.StatusCode == http.StatusOK {
+		var err error
+		if w.source, err = newFrames(resp.Header.Get("Content-Type"), resp.Body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.body = resp.Body
+	return resp.StatusCode
+}
+
+// reads returns the next frames that the client gets.
+func (w *watched) reads(t *testing.T, n int) []string {
+	t.Helper()
+	var out []string
+	for range n {
+		f, err := w.source.next()
+		if err != nil {
+			return append(out, fmt.Sprint(err))
+		}
+		out = append(out, fmt.Sprintf("%s %s", f.kind, f.version))
+	}
+	return out
+}
+
+// TestMergedBookmarks: what a bookmark says holds for all namespaces.
+func TestMergedBookmarks(t *testing.T) {
+	type sent struct {
+		namespace int
+		kind      watch.EventType
+		version   string
+	}
+	for _, row := range []struct {
+		reason string
+		sent   []sent
+		want   []string
+	}{
+		{"of one alone it says nothing", []sent{{0, watch.Bookmark, "20"}, {0, watch.Added, "21"}}, []string{"ADDED 21"}},
+		{"the least of both", []sent{{0, watch.Bookmark, "20"}, {1, watch.Bookmark, "30"}, {0, watch.Added, "31"}}, []string{"BOOKMARK 20", "ADDED 31"}},
+		{"equal ones, once", []sent{{0, watch.Bookmark, "20"}, {1, watch.Bookmark, "20"}, {1, watch.Bookmark, "20"}, {0, watch.Added, "21"}}, []string{"BOOKMARK 20", "ADDED 21"}},
+		{"behind an event there is nothing to mark", []sent{{0, watch.Added, "20"}, {1, watch.Bookmark, "30"}, {1, watch.Added, "31"}}, []string{"ADDED 20", "ADDED 31"}},
+		{"an event is a sign of progress too", []sent{{0, watch.Added, "40"}, {1, watch.Bookmark, "30"}, {0, watch.Added, "41"}}, []string{"ADDED 40", "BOOKMARK 30", "ADDED 41"}},
+		{"numbers, not text", []sent{{0, watch.Bookmark, "99"}, {1, watch.Bookmark, "100"}, {1, watch.Added, "101"}}, []string{"BOOKMARK 99", "ADDED 101"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatched("a", "b")
+			w.get(t, "")
+			if code := w.begin(t, "10"); code != http.StatusOK {
+				t.Fatal(code)
+			}
+			got := make(chan []string)
+			go func() { got <- w.reads(t, len(row.want)) }()
+			for _, s := range row.sent {
+				w.sends(t, s.namespace, encodedEvent(t, runtime.ContentTypeJSON, s.kind, configMap("web", s.version)))
+				synctest.Wait() // one after the other
+			}
+			if diff := cmp.Diff(row.want, <-got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", row.reason, diff)
+			}
+			if err := w.body.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestMergedGoesOn: a watch that is begun again misses nothing of a namespace that was behind another.
+func TestMergedGoesOn(t *testing.T) {
+	w := newWatched("a", "b", "c")
+	w.get(t, "")
+	w.begin(t, "10")
+	if diff := cmp.Diff([]string{"10", "10", "10"}, w.asked); diff != "" {
+		t.Errorf("after a list all begin at its version (-want +got):\n%s", diff)
+	}
+	w.sendAndRead(t, 0, "100")
+	w.sendAndRead(t, 1, "90")
+	w.body.Close()
+	for _, row := range []struct {
+		reason, version string
+		want            []string
+		code            int
+	}{
+		{"the last that it was told of: c was told of nothing yet", "90", []string{"100", "90", "10"}, http.StatusOK},
+		{"the client was one event behind", "100", []string{"100", "10", "10"}, http.StatusOK},
+		{"a version that no client can have", "95", nil, http.StatusGone},
+		{"the list's own", "10", []string{"10", "10", "10"}, http.StatusOK},
+		{"no version: from wherever the server begins", "", []string{"", "", ""}, http.StatusOK},
+	} {
+		w.asked = make([]string, 3)
+		if code := w.begin(t, row.version); code != row.code {
+			t.Errorf("%s: answered with %d, want %d", row.reason, code, row.code)
+		}
+		if diff := cmp.Diff(row.want, w.asked); row.want != nil && diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
+		}
+		w.body.Close()
+	}
+}
+
+func (w *watched) sendAndRead(t *testing.T, namespace int, version string) {
+	t.Helper()
+	go w.sends(t, namespace, encodedEvent(t, runtime.ContentTypeJSON, watch.Modified, configMap("web", version)))
+	if diff := cmp.Diff([]string{"MODIFIED " + version}, w.reads(t, 1)); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+// TestMergedForgets: memory is bounded, and what is forgotten is known to be.
+func TestMergedForgets(t *testing.T) {
+	w := newWatched("a", "b")
+	w.get(t, "")
+	w.begin(t, "10")
+	const events = 3 * keptEvents
+	for i := range events {
+		w.sendAndRead(t, i%2, fmt.Sprint(100+i))
+	}
+	w.body.Close()
+	if code := w.begin(t, fmt.Sprint(100+events-1)); code != http.StatusOK || w.asked[0] != fmt.Sprint(100+events-2) {
+		t.Errorf("the last event: %d, begun at %q", code, w.asked)
+	}
+	w.body.Close()
+	if code := w.begin(t, "101"); code != http.StatusGone {
+		t.Errorf("an event of long ago: %d", code)
+	}
+	for i := range 3 * keptLists {
+		w.transport.watched.listed("other", fmt.Sprint(i))
+	}
+	if got := len(w.transport.watched.all["other"].lists); got != keptLists {
+		t.Errorf("%d lists are kept", got)
+	}
+}
+
+// TestMergedEnds: when one ends, all do, and no goroutine is left.
+func TestMergedEnds(t *testing.T) {
+	for _, row := range []struct {
+		reason string
+		end    func(*watched)
+		want   []string
+	}{
+		{"the server ends one", func(w *watched) { w.writers[1].Close() }, []string{"EOF"}},
+		{"one breaks", func(w *watched) { w.writers[1].CloseWithError(io.ErrUnexpectedEOF) }, []string{"unexpected EOF"}},
+		{"the version of one is gone", func(w *watched) {
+			event := encodedEvent(t, runtime.ContentTypeJSON, watch.Error, gone())
+			go func() { _, _ = w.writers[0].Write(event) }()
+		}, []string{"ERROR ", "EOF"}},
+	} {
+		w := newWatched("a", "b")
+		w.get(t, "")
+		w.begin(t, "10")
+		row.end(w)
+		if diff := cmp.Diff(row.want, w.reads(t, len(row.want))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
+		}
+		w.body.Close()
+		for i, writer := range w.writers {
+			if _, err := writer.Write([]byte("{}")); err == nil {
+				t.Errorf("%s: the watch of namespace %d goes on", row.reason, i)
+			}
+		}
+	}
+}
+
+// TestMergedCloses while frames come that nobody reads.
+func TestMergedCloses(t *testing.T) {
+	w := newWatched("a", "b")
+	w.begin(t, "0")
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		event := encodedEvent(t, runtime.ContentTypeJSON, watch.Added, configMap("web", "20"))
+		for {
+			if _, err := w.writers[0].Write(event); err != nil {
+				return
+			}
+		}
+	}()
+	w.body.Close()
+	select {
+	case <-stopped:
+	case <-time.After(20 * time.Second):
+		t.Error("the watch of a goes on")
+	}
+}
