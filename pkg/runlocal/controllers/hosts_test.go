@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -49,6 +50,22 @@ func (s *session) because(controller, verb, resource string) []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// expectCauses waits until such requests have these causes; a write can be seen before its answer is.
+func (s *session) expectCauses(t *testing.T, controller, verb, resource string, want ...string) {
+	t.Helper()
+	var got []string
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 3*time.Second, true, func(context.Context) (bool, error) {
+		got = s.because(controller, verb, resource)
+		return slices.Equal(want, got), nil
+	})
+	if err != nil {
+		t.Errorf("what has led to %s %s (-want +got):\n%s", verb, resource, cmp.Diff(want, got))
+	}
+}
+
+// aTurn is the cause of what a loop does by itself.
+const aTurn = `timer of "":  0s`
 
 // taint gives a node that taint alone.
 func (s *session) taint(t *testing.T, node string, taints ...corev1.Taint) {
@@ -90,21 +107,28 @@ func TestTaintEvictionAtOnce(t *testing.T) {
 	s.run(t, 0, "taint-eviction-controller")
 	s.node(t, "node-1")
 	s.pod(t, "web", "10.0.0.1")
+	eventually(t, "the pod to be known", s.reconciled("taint-eviction", "default/web"))
 	s.taint(t, "node-1", corev1.Taint{Key: "broken", Effect: corev1.TaintEffectNoExecute})
 	eventually(t, "the pod to be deleted", s.gone(t, "web"))
 	s.accountFor(t, "taint-eviction", account{
 		Causes: []string{"ADDED Pod web seen by PodUpdated", "MODIFIED Node node-1 seen by NodeUpdated"},
 		Writes: []string{"delete pods by default/web", "patch pods/status by default/web"},
 	})
-	want := []string{`reconcile of "default/web": handleNodeUpdate > processPodOnNode > AddWork 0s`}
-	if diff := cmp.Diff(want, s.because("taint-eviction", "delete", "pods")); diff != "" {
-		t.Errorf("the deletion is a reconcile that the node's has led to (-want +got):\n%s", diff)
-	}
+	s.expectCauses(t, "taint-eviction", "delete", "pods", `reconcile of "default/web": handleNodeUpdate > processPodOnNode > AddWork 0s`)
 	eventually(t, "the Event to belong to it", func() bool {
 		return slices.ContainsFunc(s.requests("create", "events"), func(e *trace.Event) bool {
 			return e.Controller == "taint-eviction" && e.Reconcile != 0 && e.Key == "default/web"
 		})
 	})
+}
+
+// reconciled says whether a reconcile of the key has ended.
+func (s *session) reconciled(controller, key string) func() bool {
+	return func() bool {
+		return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
+			return e.Controller == controller && e.Key == key && e.Type() == trace.TypeEnd
+		})
+	}
 }
 
 // patient makes a pod on node-1 that tolerates any taint for a time.
@@ -140,16 +164,15 @@ func TestTaintEvictionLater(t *testing.T) {
 	s.node(t, "node-1")
 	s.patient(t, "soon", 1)
 	s.patient(t, "later", 300)
+	eventually(t, "the one to be known", s.reconciled("taint-eviction", "default/soon"))
+	eventually(t, "the other to be known", s.reconciled("taint-eviction", "default/later"))
 	s.taint(t, "node-1", corev1.Taint{Key: "broken", Effect: corev1.TaintEffectNoExecute})
 	const by = " by handleNodeUpdate > processPodOnNode > AddWork"
 	eventually(t, "both deletions to be planned, the first one first", func() bool {
 		return slices.Equal(s.planned("taint-eviction", "taintEvictionQueue"), []string{"default/soon" + by, "default/later" + by})
 	})
 	eventually(t, "the one to be done", s.gone(t, "soon"))
-	want := []string{`timer of "default/soon": handleNodeUpdate > processPodOnNode > AddWork 1s`}
-	if diff := cmp.Diff(want, s.because("taint-eviction", "delete", "pods")); diff != "" {
-		t.Errorf("causes of the deletion (-want +got):\n%s", diff)
-	}
+	s.expectCauses(t, "taint-eviction", "delete", "pods", `timer of "default/soon": handleNodeUpdate > processPodOnNode > AddWork 1s`)
 	s.taint(t, "node-1")
 	eventually(t, "the other to be cancelled", func() bool { return len(s.planned("taint-eviction", "taintEvictionQueue")) == 0 })
 	if s.gone(t, "later")() {
@@ -166,10 +189,9 @@ func TestPodGCDeletesPodsOfNodesThatAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the pod to be gone", s.gone(t, "web"))
-	s.expectTurns(t, "podgc", [2]string{"patch", "pods"}, [2]string{"delete", "pods"})
-	if diff := cmp.Diff([]string{`timer of "node-1": gc > gcOrphaned 10ms`}, s.because("podgc", "get", "nodes")); diff != "" {
-		t.Errorf("the node is looked for when its quarantine is over (-want +got):\n%s", diff)
-	}
+	s.expectCauses(t, "podgc", "patch", "pods", aTurn)
+	s.expectCauses(t, "podgc", "delete", "pods", aTurn)
+	s.expectCauses(t, "podgc", "get", "nodes", `timer of "node-1": gc > gcOrphaned 10ms`)
 }
 
 func TestPodGCLeavesSomePodsThatHaveEnded(t *testing.T) {
@@ -232,13 +254,10 @@ func TestNodeLifecycleTaintsNodesThatAreNotReady(t *testing.T) {
 	s.report(t, "node-1", corev1.ConditionFalse)
 	notReady := []string{"node.kubernetes.io/not-ready NoExecute", "node.kubernetes.io/not-ready NoSchedule"}
 	eventually(t, "the taints", func() bool { return slices.Equal(s.taints(t, "node-1"), notReady) })
-	want := []string{
-		`timer of "":  0s`, // the taint that evicts
+	s.expectCauses(t, "node-lifecycle", "patch", "nodes",
+		aTurn, // the taint that evicts
 		`watch of "node-1":  0s`,
-	}
-	if diff := cmp.Diff(want, s.because("node-lifecycle", "patch", "nodes")); diff != "" {
-		t.Errorf("what has led to taints (-want +got):\n%s", diff)
-	}
+	)
 	s.report(t, "node-1", corev1.ConditionTrue)
 	eventually(t, "the taints to go", func() bool { return len(s.taints(t, "node-1")) == 0 })
 }
@@ -257,17 +276,8 @@ func TestNodeLifecycleGivesUpSilentNodes(t *testing.T) {
 		pod, err := s.client.CoreV1().Pods("default").Get(t.Context(), "web", metav1.GetOptions{})
 		return err == nil && pod.Status.Conditions[0].Status == corev1.ConditionFalse
 	})
-	s.expectTurns(t, "node-lifecycle", [2]string{"update", "nodes"}, [2]string{"update", "pods"})
-}
-
-// expectTurns fails unless turns of a loop have made these requests, and nothing else has.
-func (s *session) expectTurns(t *testing.T, controller string, requests ...[2]string) {
-	t.Helper()
-	for _, r := range requests {
-		if diff := cmp.Diff([]string{`timer of "":  0s`}, s.because(controller, r[0], r[1])); diff != "" {
-			t.Errorf("what has led to %s %s (-want +got):\n%s", r[0], r[1], diff)
-		}
-	}
+	s.expectCauses(t, "node-lifecycle", "update", "nodes", aTurn)
+	s.expectCauses(t, "node-lifecycle", "update", "pods", aTurn)
 }
 
 func TestQuietTurnsAreNotTold(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/cronjob"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 	"k8s.io/kubernetes/pkg/controller/deployment"
+	"k8s.io/kubernetes/pkg/controller/devicetainteviction"
 	"k8s.io/kubernetes/pkg/controller/disruption"
 	"k8s.io/kubernetes/pkg/controller/endpoint"
 	"k8s.io/kubernetes/pkg/controller/endpointslice"
@@ -32,7 +33,9 @@ import (
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/job"
 	"k8s.io/kubernetes/pkg/controller/namespace"
+	"k8s.io/kubernetes/pkg/controller/nodelifecycle"
 	"k8s.io/kubernetes/pkg/controller/podautoscaler"
+	"k8s.io/kubernetes/pkg/controller/podgc"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 	"k8s.io/kubernetes/pkg/controller/replication"
 	"k8s.io/kubernetes/pkg/controller/resourceclaim"
@@ -40,6 +43,8 @@ import (
 	"k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/controller/servicecidrs"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
+	"k8s.io/kubernetes/pkg/controller/tainteviction"
+	"k8s.io/kubernetes/pkg/controller/ttl"
 	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
 	"k8s.io/kubernetes/pkg/controller/validatingadmissionpolicystatus"
 	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
@@ -216,6 +221,11 @@ func TestNoQueueIsOverlooked(t *testing.T) {
 		{reflect.TypeFor[bootstrap.Signer](), []string{"syncQueue"}},
 		{reflect.TypeFor[bootstrap.TokenCleaner](), []string{"queue"}},
 		{reflect.TypeFor[namespace.NamespaceController](), []string{"queue"}},
+		{reflect.TypeFor[nodelifecycle.Controller](), []string{"nodeUpdateQueue", "podUpdateQueue"}},
+		{reflect.TypeFor[tainteviction.Controller](), []string{"nodeUpdateQueue", "podUpdateQueue"}},
+		{reflect.TypeFor[podgc.PodGCController](), []string{"nodeQueue"}},
+		{reflect.TypeFor[ttl.Controller](), []string{"queue"}},
+		{reflect.TypeFor[devicetainteviction.Controller](), []string{"workqueue"}},
 	} {
 		var got []string
 		for _, field := range reflect.VisibleFields(test.controller) {
