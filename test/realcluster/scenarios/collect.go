@@ -1,14 +1,11 @@
 package scenarios
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -62,9 +59,9 @@ func (o *observer) uids(namespace string) map[types.UID]bool {
 }
 
 // collect reads what the scenario led to.
-func (p *play) collect(ctx context.Context) (*Outcome, error) {
+func (p *play) collect() (*Outcome, error) {
 	out := &Outcome{Nodes: p.nodes, Names: p.names}
-	writes, errWrites := p.writes(p.scenario.Name)
+	writes, err := p.written()
 	out.Writes = slices.DeleteFunc(writes, func(w Write) bool { return w.At.Before(p.start) })
 	p.observer.mu.Lock()
 	s := p.observer.space(p.scenario.Name)
@@ -80,15 +77,7 @@ func (p *play) collect(ctx context.Context) (*Outcome, error) {
 	}
 	out.History = history(p.start, out.Writes, s.told)
 	p.observer.mu.Unlock()
-	errs := []error{errWrites}
-	for _, m := range p.made {
-		object, err := p.client.Resource(m.resource).Get(ctx, m.name, metav1.GetOptions{})
-		errs = append(errs, err)
-		if err == nil {
-			out.Objects = append(out.Objects, Object{m.resource.GroupResource().String(), object})
-		}
-	}
-	return out, errors.Join(errs...)
+	return out, err
 }
 
 // history puts writes and Events in order.

@@ -208,7 +208,7 @@ func TestLogs(t *testing.T) {
 		}
 	}
 	for name, read := range map[string]Writes{
-		"audit": AuditLog(audit, Names{"system:serviceaccount:kube-system:generic-garbage-collector": "garbagecollector"}), "trace": Trace(trace),
+		"audit": AuditLog(audit, Names{"system:serviceaccount:kube-system:generic-garbage-collector": "garbagecollector"}), "trace": Trace(trace, nil),
 	} {
 		writes, err := read("n")
 		if err != nil {
@@ -227,7 +227,7 @@ func TestLogs(t *testing.T) {
 func TestHalfALineIsReadLater(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "trace")
 	line := `{"type":"request","controller":"c","verb":"create","resource":"pods","namespace":"n","code":201}` + "\n"
-	read := Trace(file)
+	read := Trace(file, nil)
 	if err := os.WriteFile(file, []byte(line[:20]), 0o600); err != nil {
 		t.Fatal(err)
 	}

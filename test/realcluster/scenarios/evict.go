@@ -26,7 +26,7 @@ func (p *play) evict(ctx context.Context, e *Evict) error {
 		eviction := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]any{"name": pod.GetName()},
 		}}
-		_, err := client.Create(ctx, eviction, metav1.CreateOptions{FieldManager: user}, "eviction")
+		_, err := client(pod).Create(ctx, eviction, metav1.CreateOptions{FieldManager: user}, "eviction")
 		switch reason := string(apierrors.ReasonForError(err)); {
 		case err == nil && e.Refused != "":
 			return fmt.Errorf("evicting pod %q: it was granted, not refused as %s", pod.GetName(), e.Refused)

@@ -32,7 +32,7 @@ func (p *play) ready(ctx context.Context, r *Ready) error {
 			continue
 		}
 		options := metav1.PatchOptions{FieldManager: gatekeeper}
-		if _, err := client.Patch(ctx, pod.GetName(), types.StrategicMergePatchType, body, options, "status"); err != nil {
+		if _, err := client(pod).Patch(ctx, pod.GetName(), types.StrategicMergePatchType, body, options, "status"); err != nil {
 			return fmt.Errorf("opening the gates of pod %q: %w", pod.GetName(), err)
 		}
 		if left--; left == 0 {

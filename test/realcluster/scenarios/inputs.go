@@ -20,10 +20,11 @@ import (
 // user is the field manager of all inputs but those that play a kubelet's part.
 const user = "user"
 
-// made is an object without a namespace that a scenario made.
+// made is an object outside of its namespace that a scenario made.
 type made struct {
-	resource schema.GroupVersionResource
-	name     string
+	resource  schema.GroupVersionResource
+	namespace string
+	name      string
 }
 
 func (p *play) create(ctx context.Context, manifests []json.RawMessage) error {
@@ -55,20 +56,25 @@ func (p *play) each(manifests []json.RawMessage, send func(dynamic.ResourceInter
 		if err != nil {
 			return fmt.Errorf("finding the resource of %v: %w", gvk, err)
 		}
-		if err := send(p.at(mapping), object); err != nil {
-			return fmt.Errorf("writing %s %q: %w", gvk.Kind, object.GetName(), err)
+		if elsewhere := mapping.Scope.Name() == meta.RESTScopeNameRoot || object.GetNamespace() != ""; elsewhere {
+			m := made{mapping.Resource, object.GetNamespace(), object.GetName()}
+			p.made = append(p.made, m)
+			p.observer.adopt(p.scenario.Name, place{m.resource.GroupResource(), m.namespace, m.name})
 		}
-		if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-			p.made = append(p.made, made{mapping.Resource, object.GetName()})
+		if err := send(p.at(mapping, object), object); err != nil {
+			return fmt.Errorf("writing %s %q: %w", gvk.Kind, object.GetName(), err)
 		}
 	}
 	return nil
 }
 
-// at is the client of a resource, in the scenario's namespace if it has namespaces.
-func (p *play) at(mapping *meta.RESTMapping) dynamic.ResourceInterface {
+// at is the client for an object, in the scenario's namespace if it has one and names no other.
+func (p *play) at(mapping *meta.RESTMapping, object *unstructured.Unstructured) dynamic.ResourceInterface {
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		return p.client.Resource(mapping.Resource)
+	}
+	if namespace := object.GetNamespace(); namespace != "" {
+		return p.client.Resource(mapping.Resource).Namespace(namespace)
 	}
 	return p.client.Resource(mapping.Resource).Namespace(p.scenario.Name)
 }
@@ -94,18 +100,23 @@ func (p *play) fill(text string) (string, error) {
 	return filled, errors.Join(missing...)
 }
 
-// selected returns the objects and their client; none is an error.
-func (p *play) selected(s Selection) (dynamic.ResourceInterface, []*unstructured.Unstructured, error) {
+// selected returns the objects and the client for each; none is an error.
+func (p *play) selected(
+	s Selection,
+) (client func(*unstructured.Unstructured) dynamic.ResourceInterface, objects []*unstructured.Unstructured, err error) {
 	resource, _ := s.parts()
 	full, err := p.mapper.ResourceFor(resource.WithVersion(""))
 	if err != nil {
 		return nil, nil, fmt.Errorf("finding resource %q: %w", resource, err)
 	}
-	objects := p.observer.pick(p.scenario.Name, s)
+	objects = p.observer.pick(p.scenario.Name, s)
 	if len(objects) == 0 {
 		return nil, nil, fmt.Errorf("finding %s %s: there is none", s.Object, s.Selector)
 	}
-	return p.client.Resource(full).Namespace(p.scenario.Name), objects, nil
+	client = func(o *unstructured.Unstructured) dynamic.ResourceInterface {
+		return p.client.Resource(full).Namespace(o.GetNamespace())
+	}
+	return client, objects, nil
 }
 
 func (p *Patch) patchType() (types.PatchType, error) {
@@ -138,7 +149,7 @@ func (p *play) patch(ctx context.Context, patch *Patch) error {
 		subresources = append(subresources, patch.Subresource)
 	}
 	for _, o := range objects {
-		_, err := client.Patch(ctx, o.GetName(), kind, []byte(body), metav1.PatchOptions{FieldManager: user}, subresources...)
+		_, err := client(o).Patch(ctx, o.GetName(), kind, []byte(body), metav1.PatchOptions{FieldManager: user}, subresources...)
 		if err != nil {
 			return fmt.Errorf("patching %s %q: %w", patch.Object, o.GetName(), err)
 		}
@@ -157,18 +168,18 @@ func (p *play) delete(ctx context.Context, d *Delete) error {
 		options.PropagationPolicy = &policy
 	}
 	for _, o := range objects {
-		if err := client.Delete(ctx, o.GetName(), options); err != nil {
+		if err := client(o).Delete(ctx, o.GetName(), options); err != nil {
 			return fmt.Errorf("deleting %s %q: %w", d.Object, o.GetName(), err)
 		}
 	}
 	return nil
 }
 
-// tidy removes what has no namespace, so that other scenarios do not meet it.
+// tidy removes what was made elsewhere, so that other scenarios do not meet it.
 func (p *play) tidy(ctx context.Context) error {
 	var errs []error
 	for _, m := range p.made {
-		err := p.client.Resource(m.resource).Delete(ctx, m.name, metav1.DeleteOptions{})
+		err := p.client.Resource(m.resource).Namespace(m.namespace).Delete(ctx, m.name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("deleting %s %q: %w", m.resource.Resource, m.name, err))
 		}

@@ -37,7 +37,8 @@ type logFile struct {
 	writes map[string][]Write // by namespace
 }
 
-// Names tells how a control plane calls controllers; those that it does not have are called by their users' names.
+// Names tells how controllers are called: those of a control plane by their users, those of a sandbox by their names in the
+// trace. Those that it does not have are called by their users' names, or as in the trace.
 type Names map[string]string
 
 // AuditLog reads the audit log of a kube-apiserver, whose users are called by names. Only users that it has, and the
@@ -47,9 +48,10 @@ func AuditLog(path string, names Names) Writes {
 	return (&logFile{path: path, writes: map[string][]Write{}, parse: parse}).of
 }
 
-// Trace reads the trace of a sandbox.
-func Trace(path string) Writes {
-	return (&logFile{path: path, writes: map[string][]Write{}, parse: traceLine}).of
+// Trace reads the trace of a sandbox, whose controllers are called by names.
+func Trace(path string, names Names) Writes {
+	parse := func(line []byte) (Write, bool, error) { return traceLine(line, names) }
+	return (&logFile{path: path, writes: map[string][]Write{}, parse: parse}).of
 }
 
 func (f *logFile) of(namespace string) ([]Write, error) {
@@ -121,6 +123,9 @@ func auditLine(line []byte, names Names) (Write, bool, error) {
 		controller, known = strings.TrimSuffix(account, "-controller"), true
 	}
 	r := e.ObjectRef
+	if r.Resource == namespaces.Resource {
+		r.Namespace = "" // which is the name
+	}
 	return Write{
 		At: e.RequestReceivedTimestamp, Controller: controller, Verb: e.Verb,
 		Resource: schema.GroupResource{Group: r.APIGroup, Resource: r.Resource}, Subresource: r.Subresource,
@@ -128,7 +133,7 @@ func auditLine(line []byte, names Names) (Write, bool, error) {
 	}, known && changes(e.Verb), nil
 }
 
-func traceLine(line []byte) (Write, bool, error) {
+func traceLine(line []byte, names Names) (Write, bool, error) {
 	if !bytes.Contains(line, []byte(`"type":"request"`)) {
 		return Write{}, false, nil
 	}
@@ -140,9 +145,16 @@ func traceLine(line []byte) (Write, bool, error) {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return Write{}, false, err
 	}
+	controller, namespace := e.Controller, e.Namespace
+	if name, known := names[controller]; known {
+		controller = name
+	}
+	if e.Resource == namespaces.Resource {
+		namespace = ""
+	}
 	return Write{
-		At: e.Time, Controller: e.Controller, Verb: e.Verb,
+		At: e.Time, Controller: controller, Verb: e.Verb,
 		Resource: schema.GroupResource{Group: e.Group, Resource: e.Resource}, Subresource: e.Subresource,
-		Namespace: e.Namespace, Name: e.Name, Code: e.Code, Reason: e.Reason,
+		Namespace: namespace, Name: e.Name, Code: e.Code, Reason: e.Reason,
 	}, e.Type == "request" && changes(e.Verb), nil
 }

@@ -64,6 +64,9 @@ func (n *normaliser) text(s string) string {
 	if _, err := time.Parse(time.RFC3339Nano, s); err == nil {
 		return "(time)"
 	}
+	if credential := n.credential(s); credential != "" {
+		return credential
+	}
 	s = n.names.Replace(s)
 	s = anyUID.ReplaceAllString(s, "(uid)")
 	s = ipAddress.ReplaceAllString(s, "(ip)")

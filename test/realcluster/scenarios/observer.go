@@ -18,12 +18,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// observer watches every namespaced resource of a control plane, and knows of each namespace what is in it and when that last
-// changed. It may be used concurrently.
+// observer watches every resource of a control plane, and knows of each namespace what is in it and when that last changed. What
+// a scenario has made elsewhere is counted to its namespace, and what is in no namespace otherwise to "". It may be used
+// concurrently.
 type observer struct {
-	mu     sync.Mutex
-	spaces map[string]*space
-	ticks  int // of the pulse
+	mu      sync.Mutex
+	spaces  map[string]*space
+	ticks   int // of the pulse
+	adopted adopted
 }
 
 // space is what was seen of a namespace.
@@ -68,10 +70,10 @@ func observe(ctx context.Context, resources []schema.GroupVersionResource, clien
 	return o, nil
 }
 
-// watched are the namespaced resources that can be watched, each in its preferred version. Events are served in two groups: one is
+// watched are the resources that can be watched, each in its preferred version. Events are served in two groups: one is
 // enough.
 func watched(client discovery.DiscoveryInterface) ([]schema.GroupVersionResource, error) {
-	lists, err := client.ServerPreferredNamespacedResources()
+	lists, err := client.ServerPreferredResources()
 	if err != nil {
 		return nil, fmt.Errorf("reading which resources there are: %w", err)
 	}
@@ -98,7 +100,7 @@ func (o *observer) handler(resource schema.GroupResource) cache.ResourceEventHan
 			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = unknown.Obj
 			}
-			o.lost(obj)
+			o.lost(resource, obj)
 		},
 	}
 }
@@ -110,28 +112,43 @@ func (o *observer) saw(resource schema.GroupResource, obj any) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := o.space(u.GetNamespace())
+	s := o.space(o.adopted.home(resource, u))
 	s.changed = o.ticks
 	if resource.Resource == "events" {
 		s.told = append(s.told, telling{at: time.Now(), text: eventOf(u).String()})
 	}
 	known := s.objects[u.GetUID()]
 	if known == nil {
-		known = &seen{resource: resource, step: s.step}
-		s.objects[u.GetUID()] = known
+		known = o.taken(u.GetUID())
 	}
+	if known == nil {
+		known = &seen{resource: resource, step: s.step}
+	}
+	s.objects[u.GetUID()] = known
 	known.object = u
 	known.current = known.current || isCurrent(u)
 }
 
-func (o *observer) lost(obj any) {
+// taken takes an object out of the space where it was, as a volume that is bound to a claim is counted to the claim's; nil if
+// it was in none. The lock must be held.
+func (o *observer) taken(uid types.UID) *seen {
+	for _, s := range o.spaces {
+		if known := s.objects[uid]; known != nil {
+			delete(s.objects, uid)
+			return known
+		}
+	}
+	return nil
+}
+
+func (o *observer) lost(resource schema.GroupResource, obj any) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := o.space(u.GetNamespace())
+	s := o.space(o.adopted.home(resource, u))
 	s.changed = o.ticks
 	s.gone = append(s.gone, u)
 	delete(s.objects, u.GetUID())

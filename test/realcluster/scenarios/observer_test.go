@@ -28,7 +28,7 @@ func TestUnsettled(t *testing.T) {
 		want:    "no change for 4 of 5 ticks",
 	}, {
 		name: "deleted", reason: "a deletion is a change",
-		happens: func(o *observer) { ticks(o, 9); o.lost(object("1", "1")) },
+		happens: func(o *observer) { ticks(o, 9); o.lost(pods, object("1", "1")) },
 		want:    "no change for 0 of 5 ticks",
 	}, {
 		name: "elsewhere", reason: "other namespaces do not count",

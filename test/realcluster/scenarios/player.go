@@ -11,8 +11,8 @@ import (
 
 // Outcome is what a scenario led to on one side.
 type Outcome struct {
-	// Objects are what is left in the namespace, Events and what was there before the first step left out, and the objects without
-	// a namespace that the scenario made.
+	// Objects are what is left in the namespace, Events and what was there before the first step left out, and what the scenario
+	// made elsewhere.
 	Objects []Object
 	Events  []Event
 	Writes  []Write
@@ -37,7 +37,7 @@ type play struct {
 	scenario *Scenario
 	start    time.Time          // of the first step
 	before   map[types.UID]bool // what the namespace had before the first step
-	made     []made             // without a namespace
+	made     []made             // elsewhere
 }
 
 // Play plays the scenario in a namespace of its name, which must not be there yet, and returns what came of it. An error means that
@@ -45,7 +45,7 @@ type play struct {
 func (s *Side) Play(ctx context.Context, scenario *Scenario) (*Outcome, error) {
 	p := &play{Side: s, scenario: scenario}
 	err := p.run(ctx)
-	outcome, collected := p.collect(ctx)
+	outcome, collected := p.collect()
 	if err == nil {
 		err = collected
 	}

@@ -151,7 +151,7 @@ func startReal(t *testing.T, names scenarios.Names, controllers []string) (*rest
 	return cluster.Config(), scenarios.AuditLog(cluster.AuditLog(), names), nil
 }
 
-func startEmbedded(t *testing.T, _ scenarios.Names, controllers []string) (*rest.Config, scenarios.Writes, error) {
+func startEmbedded(t *testing.T, names scenarios.Names, controllers []string) (*rest.Config, scenarios.Writes, error) {
 	sandbox, err := realcluster.StartSandbox(t.Context(), realcluster.SandboxOptions{Args: []string{
 		"--controller", strings.Join(controllers, ","), "--nodes", strconv.Itoa(nodes), "--pod-ready-after", "0",
 		"--horizontal-pod-autoscaler-sync-period", realcluster.AutoscalerPeriod,
@@ -161,7 +161,7 @@ func startEmbedded(t *testing.T, _ scenarios.Names, controllers []string) (*rest
 	}
 	t.Cleanup(func() { stop(t, sandbox.Stop) })
 	config, err := sandbox.Config()
-	return config, scenarios.Trace(sandbox.Trace()), err
+	return config, scenarios.Trace(sandbox.Trace(), names), err
 }
 
 func stop(t *testing.T, stop func() error) {
