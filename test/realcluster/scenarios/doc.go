@@ -25,14 +25,12 @@
 //	  wait: [{object: deployments.apps/web, absent: true}]
 //
 // Scenario and the types that it is made of say what each field means. In manifests and bodies {{ns}} is the namespace, and
-// {{uid configmaps/one}} the uid of an object. Objects without a namespace, and those whose
-// manifest names another, need names of their own ({{ns}}-x). From then on they count as if they were in the scenario's namespace: they
-// can be waited for, patched and deleted, they are compared, with the writes to them, and deleted at the end. With a namespace that a
-// scenario makes all that is in it counts; with a claim its volume does.
+// {{uid configmaps/one}} the uid of an object.
 //
-// Scenario and the types that it is made of say what each field means. In manifests and bodies {{ns}} is the namespace, and
-// {{uid configmaps/one}} the uid of an object. Objects without a namespace need names of their own ({{ns}}-x); they are compared
-// too, and deleted at the end. A scenario that makes nodes says alone: true, so that no other's pods come to lie there.
+// Objects without a namespace, and those whose manifest names another, need names of their own ({{ns}}-x). From then on they count
+// as if they were in the scenario's namespace: they can be waited for, patched and deleted, they are compared, with the writes to
+// them, and deleted at the end. With a namespace that a scenario makes all that is in it counts; with a claim its volume does. A
+// scenario that makes nodes says alone: true, so that no other's pods come to lie there.
 //
 // # Making it deterministic
 //
