@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,6 +42,9 @@ type ClusterOptions struct {
 	Resync time.Duration
 	// Keep says which namespaces' keys are worked on, as in tap.Options; nil keeps all.
 	Keep func(namespace string) bool
+	// Waiting is told once, after a few seconds, which resources the start waits for; Trouble which of them began to fail
+	// or to work again once the controllers run. Both get some, from a goroutine of the session's, and may be nil.
+	Waiting, Trouble func([]Listing)
 	// Recorder and Verbosity are as in Options.
 	Recorder  *trace.Recorder
 	Verbosity int
@@ -52,7 +56,8 @@ const (
 	controllerBurst = 30
 )
 
-// StartCluster starts controllers on a cluster, and returns when their caches are filled and their workers run. Of the
+// StartCluster starts controllers on a cluster, and returns when their caches are filled and their workers run. It fails
+// with a *CacheError when a resource that one of the controllers reads may not be listed, or is not served. Of the
 // session's methods, Apply and EnsureNamespace are not for clusters, and Server returns nil. It ends with Stop, or when
 // ctx does; Stop must be called either way.
 func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
@@ -77,7 +82,12 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 }
 
 func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
+	known := newListings(o.Controllers)
 	s.config = clusterConfig(o)
+	slots, prefix := make(chan struct{}, atOnce), pathPrefix(s.config)
+	s.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &listingTransport{listings: known, prefix: prefix, slots: slots, next: next}
+	})
 	if err := s.clients(nil); err != nil {
 		return err
 	}
@@ -87,9 +97,11 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 	if err != nil {
 		return fmt.Errorf("making the client of the informers: %w", err)
 	}
-	s.controllers, err = controllers.Start(ctx, controllers.Deps{
-		Tap: s.tap, Informers: s.tap.Informers(client, o.Resync), Config: s.config, Workers: o.Workers, Authority: o.Authority,
-	}, o.Controllers)
+	s.controllers, err = s.awaitCaches(ctx, o, known, func(ctx context.Context) (*controllers.Running, error) {
+		return controllers.Start(ctx, controllers.Deps{
+			Tap: s.tap, Informers: s.tap.Informers(client, o.Resync), Config: s.config, Workers: o.Workers, Authority: o.Authority,
+		}, o.Controllers)
+	})
 	return err
 }
 

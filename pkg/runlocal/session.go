@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,8 @@ type Options struct {
 	Workers int
 	// Autoscaling are the times of the horizontal pod autoscaler.
 	Autoscaling controllers.Autoscaling
+	// Hosts are the settings of the controllers of nodes.
+	Hosts controllers.Hosts
 	// Metrics serves what simulated pods and nodes use, as metrics.k8s.io. It is served anyway if the horizontal pod
 	// autoscaler runs, which asks for it.
 	Metrics bool
@@ -69,6 +72,7 @@ type Session struct {
 	drain       func()                    // lets what is under way finish
 	cancel      context.CancelFunc        // ends controllers and nodes
 	end         context.CancelFunc        // ends the server
+	watching    sync.WaitGroup            // watches over a cluster's caches until cancel
 	// forget lets go of the context given to Start. It is nil until Start is done.
 	forget atomic.Pointer[func() bool]
 
@@ -170,8 +174,16 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 		Kinds: func() uint64 { return s.server.LastEvent(customResourceDefinitions) },
 
 		Autoscaling: o.Autoscaling,
+		Hosts:       o.Hosts,
 	}, o.Controllers)
 	return err
+}
+
+// autoscales says whether one of the controllers asks for metrics.
+func autoscales(cs []controllers.Controller) bool {
+	return slices.ContainsFunc(cs, func(c controllers.Controller) bool {
+		return c.Name == names.HorizontalPodAutoscalerController
+	})
 }
 
 // bounded bounds the requests of each client that is made from config.
@@ -180,13 +192,6 @@ func bounded(config *rest.Config, o Options) *rest.Config {
 		config.QPS, config.Burst = o.QPS, o.Burst
 	}
 	return config
-}
-
-// autoscales says whether one of the controllers asks for metrics.
-func autoscales(cs []controllers.Controller) bool {
-	return slices.ContainsFunc(cs, func(c controllers.Controller) bool {
-		return c.Name == names.HorizontalPodAutoscalerController
-	})
 }
 
 // customResourceDefinitions add kinds to the API.
@@ -200,6 +205,7 @@ func (s *Session) Stop() error {
 	}
 	s.drain()
 	s.cancel()
+	s.watching.Wait()
 	var errs []error
 	if s.controllers != nil {
 		s.controllers.Wait()

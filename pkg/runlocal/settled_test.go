@@ -28,7 +28,7 @@ metadata:
 `
 
 func TestSettledWaitsForTheGarbageCollector(t *testing.T) {
-	s := start(t, Options{Nodes: 1}, "*")
+	s := start(t, Options{Nodes: 1}, "deployment", "replicaset", "garbagecollector")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	settle := func() {

@@ -68,18 +68,25 @@ const calm = time.Second
 
 // WaitSettled returns when Settled is true, on a cluster when it has been for a second; or with the error of ctx.
 func (s *Session) WaitSettled(ctx context.Context) error {
+	settled := s.settledForLong()
+	return s.poll(ctx, func() (bool, error) { return settled(), nil })
+}
+
+// settledForLong returns a function that says whether Settled was true, on a cluster for so long as it has been asked again
+// and again.
+func (s *Session) settledForLong() func() bool {
 	var since time.Time // when it became true; zero while it is not
-	return s.poll(ctx, func() (bool, error) {
+	return func() bool {
 		switch {
 		case !s.Settled():
 			since = time.Time{}
 		case s.server != nil:
-			return true, nil
+			return true
 		case since.IsZero():
 			since = time.Now()
 		}
-		return !since.IsZero() && time.Since(since) >= calm, nil
-	})
+		return !since.IsZero() && time.Since(since) >= calm
+	}
 }
 
 // NotReadyError says that applied objects are not as they should be and that nothing is left that could change that.
@@ -105,9 +112,10 @@ func (e *NotReadyError) Error() string {
 // the session has settled and no key's time comes before the deadline of ctx, and they still are not: then nothing will
 // change any more.
 func (s *Session) WaitReady(ctx context.Context, applied []Applied) error {
+	settled := s.settledForLong()
 	var waiting []Applied // the first that was found, which is asked first: reading all each time would be much
 	return s.poll(ctx, func() (bool, error) {
-		last := s.Settled() && !s.comesBefore(ctx) // before the objects are read: nothing changes them afterwards
+		last := settled() && !s.comesBefore(ctx) // before the objects are read: nothing changes them afterwards
 		late, err := s.notCurrent(ctx, waiting, false)
 		if err == nil && (last || len(late) == 0) {
 			late, err = s.notCurrent(ctx, applied, last)

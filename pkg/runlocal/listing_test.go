@@ -1,0 +1,83 @@
+package runlocal
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// TestMarkInPieces: the end of what there was is seen wherever the stream is cut.
+func TestMarkInPieces(t *testing.T) {
+	const before, after = `{"type":"ADDED"}{"metadata":{"annotations":{"`, `":"true"}}}{"type":"ADDED"}`
+	text := before + string(initialEventsEnd) + after
+	for size := 1; size <= len(text); size++ {
+		var ended, whole int
+		body := &listingBody{
+			ReadCloser: io.NopCloser(strings.NewReader(text)), watch: true,
+			ended: func() { ended++ }, whole: func() { whole++ },
+		}
+		piece := make([]byte, size)
+		read := 0
+		for whole == 0 {
+			n, err := body.Read(piece)
+			if err != nil {
+				t.Fatalf("in pieces of %d: the mark was not seen: %v", size, err)
+			}
+			read += n
+		}
+		if least := len(before) + len(initialEventsEnd); read < least || read >= least+size || ended != 1 {
+			t.Errorf("in pieces of %d: seen after %d bytes, want %d; ended %d times", size, read, least, ended)
+		}
+	}
+}
+
+func TestListsAreWholeAtTheirEnd(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		body   io.Reader
+		watch  bool
+		whole  bool
+	}{
+		{"a list that was read to its end", strings.NewReader("{}"), false, true},
+		{"a list that was cut off", iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("{}"))), false, false},
+		{"a watch that ended before it had told all", strings.NewReader("{}"), true, false},
+		{"a list that says what a watch would", strings.NewReader(string(initialEventsEnd)), false, true},
+	} {
+		whole, ended := false, false
+		body := &listingBody{ReadCloser: io.NopCloser(test.body), watch: test.watch, ended: func() { ended = true }, whole: func() { whole = true }}
+		_, _ = io.ReadAll(body)
+		if whole != test.whole || !ended {
+			t.Errorf("%s: whole %t, ended %t", test.reason, whole, ended)
+		}
+	}
+}
+
+func TestInformerRequests(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for _, test := range []struct {
+		reason, method, uri string
+		want                listingRequest
+		ok                  bool
+	}{
+		{"a list of an informer", "GET", "/p/api/v1/pods?limit=500&resourceVersion=0", listingRequest{pods, true, false}, true},
+		{"its second page", "GET", "/p/api/v1/pods?limit=500&continue=x", listingRequest{pods, true, false}, true},
+		{"a watch that begins with a list", "GET", "/p/api/v1/pods?watch=true&sendInitialEvents=true", listingRequest{pods, true, true}, true},
+		{"a watch", "GET", "/p/api/v1/pods?watch=true&resourceVersion=7", listingRequest{pods, false, true}, true},
+		{"a list that a controller asks for", "GET", "/p/api/v1/namespaces/a/pods", listingRequest{}, false},
+		{"an object", "GET", "/p/api/v1/namespaces/a/pods/b?resourceVersion=0", listingRequest{}, false},
+		{"a deletion of many", "DELETE", "/p/api/v1/namespaces/a/pods?resourceVersion=0", listingRequest{}, false},
+		{"what is no object", "GET", "/p/version?watch=true", listingRequest{}, false},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), test.method, "https://host"+test.uri, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := informerRequest(req, "/p"); ok != test.ok || ok && got != test.want {
+			t.Errorf("%s: %+v %t", test.reason, got, ok)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package runlocal
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+const (
+	// atOnce is how many lists may be under way at a time: a start asks for all that the controllers read.
+	atOnce = 16
+	// longList is after how long a list makes room for another.
+	longList = 10 * time.Second
+)
+
+// listingTransport notes what becomes of the lists and watches of informers, and bounds how many lists run at a time.
+type listingTransport struct {
+	*listings
+	prefix string
+	slots  chan struct{}
+	next   http.RoundTripper
+}
+
+// WrappedRoundTripper lets apimachinery find the transport below.
+func (t *listingTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// listingRequest is a list or watch of an informer.
+type listingRequest struct {
+	resource schema.GroupResource
+	// fills says that the answer is to have all that there is, by a list or a watch that begins with one.
+	fills bool
+	watch bool
+}
+
+// informerRequest reads a request, and says whether it is an informer's: these tell which version they want.
+func informerRequest(req *http.Request, prefix string) (listingRequest, bool) {
+	if req.Method != http.MethodGet {
+		return listingRequest{}, false
+	}
+	url := *req.URL
+	url.Path = strings.TrimPrefix(url.Path, prefix)
+	info, err := requestInfo.NewRequestInfo(&http.Request{Method: req.Method, URL: &url})
+	if err != nil || !info.IsResourceRequest || info.Subresource != "" || info.Verb != "list" && info.Verb != "watch" {
+		return listingRequest{}, false
+	}
+	query := url.Query()
+	r := listingRequest{resource: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, watch: info.Verb == "watch"}
+	r.fills = !r.watch || query.Get("sendInitialEvents") == "true"
+	return r, r.watch || query.Has("resourceVersion") || query.Has("continue")
+}
+
+// requestInfo reads requests as the API server does; its sets are never written.
+var requestInfo = &request.RequestInfoFactory{
+	APIPrefixes:          sets.NewString("api", "apis"),
+	GrouplessAPIPrefixes: sets.NewString("api"),
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *listingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	r, ok := informerRequest(req, t.prefix)
+	if !ok {
+		return t.next.RoundTrip(req)
+	}
+	release := func() {}
+	if r.fills {
+		t.asked(r.resource)
+		select {
+		case t.slots <- struct{}{}:
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		}
+		release = sync.OnceFunc(func() { <-t.slots })
+	}
+	resp, err := t.next.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		release()
+		t.refused(r, resp, err)
+		return resp, err
+	}
+	if r.fills {
+		late := time.AfterFunc(longList, release)
+		resp.Body = &listingBody{ReadCloser: resp.Body, watch: r.watch, ended: sync.OnceFunc(func() {
+			late.Stop()
+			release()
+		}), whole: func() { t.listed(r.resource) }}
+	}
+	return resp, nil
+}
+
+// refused notes why a resource cannot be listed or watched. Informers try another way when a server does not know how to
+// begin a watch with a list, and again when a version is too old or the server is busy: that is no trouble.
+func (t *listingTransport) refused(r listingRequest, resp *http.Response, err error) {
+	switch {
+	case err != nil:
+		return // that the server is not there is not a matter of this resource
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusGone,
+		resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= http.StatusInternalServerError:
+		return
+	}
+	reason := statusError(resp)
+	if r.watch && r.fills && !apierrors.IsForbidden(reason) && !apierrors.IsNotFound(reason) {
+		return
+	}
+	t.failed(r.resource, reason)
+}
+
+// mostStatus bounds how much of an error is read.
+const mostStatus = 1 << 16
+
+// statusError is the error in an answer, which can still be read.
+func statusError(resp *http.Response) error {
+	head, err := io.ReadAll(io.LimitReader(resp.Body, mostStatus))
+	rest := resp.Body
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), rest), rest}
+	if err == nil {
+		if obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(head, nil, nil); err == nil {
+			if status, ok := obj.(*metav1.Status); ok {
+				return apierrors.FromObject(status)
+			}
+		}
+	}
+	reasons := map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(resp.StatusCode), //nolint:gosec // an HTTP status
+		Reason: reasons[resp.StatusCode], Message: "the server answers " + resp.Status,
+	}}
+}
+
+// listingBody is the body of an answer that holds all that there is: it tells when that has been read.
+type listingBody struct {
+	io.ReadCloser
+	watch bool
+	tail  []byte // of what has been read of a watch, in case the mark is cut in two
+	ended func() // the list is over, whole or not
+	whole func()
+}
+
+// initialEventsEnd marks the bookmark in a watch after which it has told all that there was.
+var initialEventsEnd = []byte(metav1.InitialEventsAnnotationKey)
+
+// Read implements io.Reader.
+func (b *listingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case b.watch && b.whole != nil && b.marked(p[:n]), !b.watch && b.whole != nil && errors.Is(err, io.EOF):
+		b.whole()
+		b.whole, b.tail = nil, nil
+		b.ended()
+	case err != nil:
+		b.ended()
+	}
+	return n, err
+}
+
+// marked says whether the mark is in what was read.
+func (b *listingBody) marked(read []byte) bool {
+	seam := slices.Concat(b.tail, read[:min(len(read), len(initialEventsEnd))])
+	if bytes.Contains(seam, initialEventsEnd) || bytes.Contains(read, initialEventsEnd) {
+		return true
+	}
+	keep := read
+	if len(read) < len(initialEventsEnd) {
+		keep = slices.Concat(b.tail, read)
+	}
+	b.tail = bytes.Clone(keep[max(0, len(keep)-len(initialEventsEnd)+1):])
+	return false
+}
+
+// Close implements io.Closer.
+func (b *listingBody) Close() error {
+	b.ended()
+	return b.ReadCloser.Close()
+}
