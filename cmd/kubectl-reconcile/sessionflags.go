@@ -21,6 +21,7 @@ type sessionFlags struct {
 	workers       int
 	nodes         int
 	autoscaling   autoscalingFlags
+	hosts         hostFlags
 	podReadyAfter time.Duration
 	traceFile     string
 	color         render.ColorMode
@@ -38,6 +39,7 @@ func (f *sessionFlags) addTo(cmd *cobra.Command, controllers string) {
 	flags.IntVar(&f.nodes, "nodes", 3, "simulated nodes; with 0, pods stay pending")
 	flags.DurationVar(&f.podReadyAfter, "pod-ready-after", 200*time.Millisecond, "how long a simulated pod runs before it is ready")
 	f.autoscaling.addTo(cmd)
+	f.hosts.addTo(cmd)
 	flags.StringVar(&f.traceFile, "trace-file", "", "write the trace to this file too, as JSON, one event a line")
 	flags.Var(&f.color, "color", "colour the output: auto, always or never")
 	flags.CountVarP(&f.verbosity, "verbose", "v", "show more: all causes, names, fields and reads, and what is logged up to level 4; -vv shows all that is logged")
@@ -49,6 +51,9 @@ func (f *sessionFlags) addTo(cmd *cobra.Command, controllers string) {
 
 func (f *sessionFlags) validate() error {
 	if err := f.autoscaling.validate(); err != nil {
+		return err
+	}
+	if err := f.hosts.validate(); err != nil {
 		return err
 	}
 	switch {
@@ -82,6 +87,7 @@ func (f *sessionFlags) sessionOptions(extra ...string) (runlocal.Options, error)
 		PodReadyAfter: f.podReadyAfter,
 		Verbosity:     f.detail().LogLevel(),
 		Autoscaling:   f.autoscaling.Autoscaling,
+		Hosts:         f.hosts.Hosts,
 		Metrics:       f.autoscaling.metrics,
 	}
 	f.rates.inSandbox(&o)
