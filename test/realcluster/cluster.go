@@ -27,6 +27,8 @@ type Options struct {
 	// Metrics says whether metrics.k8s.io is served, as metrics-server would: pods use what their annotations say
 	// (docs/nodes.md of the plugin).
 	Metrics bool
+	// Volumes says whether claims get volumes: the plugin's simulated provisioner runs, and makes a default StorageClass.
+	Volumes bool
 	// DisableAdmission are admission plugins that kube-apiserver shall not run.
 	DisableAdmission []string
 	// Log is told what takes long; it may be nil.
@@ -100,6 +102,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 		c.startControllers,
 		c.startScheduler,
 		c.startNodes,
+		c.startVolumes,
 		c.startMeter,
 	} {
 		if err := step(ctx); err != nil {

@@ -15,6 +15,7 @@ const (
 	controllerManager = "system:kube-controller-manager"
 	scheduler         = "system:kube-scheduler"
 	kwok              = "kwok"
+	provisioner       = "provisioner"
 )
 
 // token is a user's. That it is easy to guess does not matter: the server listens on the loopback address for the length
@@ -24,7 +25,9 @@ func token(user string) string { return "token-of-" + strings.ReplaceAll(user, "
 // writeUsers writes the file of kube-apiserver's --token-auth-file, and a kubeconfig for each user.
 func (c *Cluster) writeUsers() error {
 	var lines []string
-	for user, group := range map[string]string{admin: "system:masters", kwok: "system:masters", controllerManager: "", scheduler: ""} {
+	for user, group := range map[string]string{
+		admin: "system:masters", kwok: "system:masters", provisioner: "system:masters", controllerManager: "", scheduler: "",
+	} {
 		lines = append(lines, fmt.Sprintf("%s,%s,,%s", token(user), user, group))
 		if err := c.writeKubeconfig(user); err != nil {
 			return err

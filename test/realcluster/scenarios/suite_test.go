@@ -23,6 +23,9 @@ const nodes = 3
 // autoscaler is the controller that asks for metrics.
 const autoscaler = "horizontal-pod-autoscaler-controller"
 
+// volumeBinder is the controller whose claims need a provisioner.
+const volumeBinder = "persistentvolume-binder-controller"
+
 // played is a scenario with what came of it on both sides.
 type played struct {
 	scenario *scenarios.Scenario
@@ -142,7 +145,8 @@ func newSide(
 
 func startReal(t *testing.T, names scenarios.Names, controllers []string) (*rest.Config, scenarios.Writes, error) {
 	cluster, err := realcluster.Start(t.Context(), realcluster.Options{
-		Controllers: controllers, Scheduler: true, Nodes: nodes, Metrics: slices.Contains(controllers, autoscaler), Log: t.Logf,
+		Controllers: controllers, Scheduler: true, Nodes: nodes, Log: t.Logf,
+		Volumes: slices.Contains(controllers, volumeBinder), Metrics: slices.Contains(controllers, autoscaler),
 	})
 	if err != nil {
 		return nil, nil, err
