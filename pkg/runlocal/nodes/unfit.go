@@ -11,6 +11,10 @@ import (
 // noNodes is worded as ErrNoNodesAvailable in pkg/scheduler/scheduler.go.
 const noNodes = "no nodes available to schedule pods"
 
+// notFound stands in the place of what preemption would say if no node was looked at: kube-scheduler's plugin DynamicResources, which is
+// asked next, then misses what it notes when it looks at nodes (PostFilter in pkg/scheduler/framework/plugins/dynamicresources).
+const notFound = "not found"
+
 // unfit says why no node will do for a pod. Its text is that of FitError in pkg/scheduler/framework/types.go, with what
 // the preemption plugin would add.
 type unfit struct {
@@ -51,11 +55,10 @@ func (u *unfit) String() string {
 	case u.nodes == 0:
 		return noNodes
 	}
-	why := u.before
-	if why == "" {
-		why = histogram(u.reasons)
+	if u.before != "" {
+		return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, u.before, notFound)
 	}
-	return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, why, u.preemption())
+	return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, histogram(u.reasons), u.preemption())
 }
 
 // preemption is what upstream says when preemption does not help. Where it might, which would take more than is simulated, that is

@@ -98,22 +98,27 @@ func (s *storage) chosen(name string) string {
 	return node
 }
 
+// Ends of what the scheduler says: before it looks at nodes, and after it has.
+const (
+	before = ". not found"
+	after  = ". preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+)
+
 // untilRefused waits until the scheduler says that of the pod.
 func (s *sandbox) untilRefused(name, why string) {
 	s.t.Helper()
-	const none = " preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
 	s.until(name, "refused for "+why, func(p *corev1.Pod) bool {
 		message, ok := refused(p, corev1.PodReasonUnschedulable)
-		return ok && message == "0/3 nodes are available: "+why+"."+none
+		return ok && message == "0/3 nodes are available: "+why
 	})
 }
 
 func TestPodWaitsForItsClaim(t *testing.T) {
 	s, disks := storing(t, classOf("fast"))
 	s.create(podOf("web", withClaim("data")))
-	s.untilRefused("web", `persistentvolumeclaim "data" not found`)
+	s.untilRefused("web", `persistentvolumeclaim "data" not found`+before)
 	disks.claim(claimOf("data", "fast"))
-	s.untilRefused("web", "pod has unbound immediate PersistentVolumeClaims")
+	s.untilRefused("web", "pod has unbound immediate PersistentVolumeClaims"+before)
 	disks.disk("disk", "fast", "node-2")
 	disks.bind("data", "disk")
 	if pod := s.until("web", "ready", ready); pod.Spec.NodeName != "node-2" {
@@ -127,14 +132,14 @@ func TestVolumeIsOnNoNode(t *testing.T) {
 	disks.disk("disk", "fast", "node-9")
 	disks.bind("data", "disk")
 	s.create(podOf("web", withClaim("data")))
-	s.untilRefused("web", "3 node(s) didn't match PersistentVolume's node affinity")
+	s.untilRefused("web", "3 node(s) didn't match PersistentVolume's node affinity"+after)
 }
 
 func TestNoVolumeToBind(t *testing.T) {
 	s, disks := storing(t, classOf("manual", delayed, func(c *storagev1.StorageClass) { c.Provisioner = volumehelpers.NotSupportedProvisioner }))
 	disks.claim(claimOf("data", "manual"))
 	s.create(podOf("web", withClaim("data")))
-	s.untilRefused("web", "3 node(s) didn't find available persistent volumes to bind")
+	s.untilRefused("web", "3 node(s) didn't find available persistent volumes to bind"+after)
 	disks.disk("disk", "manual", "node-3")
 	disks.eventually("the volume to be meant for the claim", func() (bool, error) {
 		volume, err := s.CoreV1().PersistentVolumes().Get(t.Context(), "disk", metav1.GetOptions{})
@@ -198,7 +203,7 @@ func TestEphemeralClaimIsWaitedFor(t *testing.T) {
 			Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimOf("", "").Spec}},
 		}}}
 	}))
-	s.untilRefused("web", `waiting for ephemeral volume controller to create the persistentvolumeclaim "web-scratch"`)
+	s.untilRefused("web", `waiting for ephemeral volume controller to create the persistentvolumeclaim "web-scratch"`+before)
 }
 
 func TestWithoutVolumesClaimsDoNotCount(t *testing.T) {
