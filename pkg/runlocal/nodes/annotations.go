@@ -11,7 +11,7 @@ import (
 // Annotations of a pod that change what its simulated containers do. A value that is not understood counts as absent, and
 // a Warning event says so.
 const (
-	// SimulateAnnotation makes the pod fail: its value is a Failure.
+	// SimulateAnnotation makes the pod fail: its value is a Failure. On a Node its value is a NodeFailure.
 	SimulateAnnotation = "kubectl-reconcile.github.io/simulate"
 	// RunForAnnotation makes containers exit that long after their start ("2s", more than 0). Without it they run on, unless the
 	// pod's restart policy is Never or OnFailure: then they exit after Options.RunFor.

@@ -19,11 +19,13 @@ type builder struct {
 	scheduling, running            *tap.Controller
 	schedulerClient, kubeletClient kubernetes.Interface
 	schedulerEvents, kubeletEvents *recorder // nil without events
+
+	changed chan struct{} // a node's kubelet has something to say
 }
 
 // newBuilder makes the clients. busy is asked by the recorders.
 func newBuilder(o Options, busy func() bool) (*builder, error) {
-	b := &builder{Options: o, scheduling: o.Tap.Controller(SchedulerName), running: o.Tap.Controller(KubeletName)}
+	b := &builder{Options: o, scheduling: o.Tap.Controller(SchedulerName), running: o.Tap.Controller(KubeletName), changed: make(chan struct{}, 1)}
 	var err error
 	if b.schedulerClient, err = client(b.scheduling, "kube-scheduler", o); err != nil {
 		return nil, err
@@ -109,6 +111,7 @@ func (b *builder) kubelet(ctx context.Context) (*engine.Controller, error) {
 		readyAfter: b.PodReadyAfter,
 		stopAfter:  b.PodStopAfter,
 		runFor:     b.RunFor,
+		changed:    b.changed,
 		addresses:  newAddresses(),
 		machines:   map[types.UID]*machine{},
 	}
@@ -144,8 +147,10 @@ func (b *builder) build(ctx context.Context, tapped *tap.Controller, c *engine.C
 
 func (b *builder) heart() *heart {
 	return &heart{
-		client: b.kubeletClient.CoordinationV1().Leases(corev1.NamespaceNodeLease),
-		nodes:  b.Informers.Core().V1().Nodes().Lister(),
-		clock:  b.Clock,
+		leases:  b.kubeletClient.CoordinationV1().Leases(corev1.NamespaceNodeLease),
+		status:  b.kubeletClient.CoreV1().Nodes(),
+		nodes:   b.Informers.Core().V1().Nodes().Lister(),
+		clock:   b.Clock,
+		changed: b.changed,
 	}
 }

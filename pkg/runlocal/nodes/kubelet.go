@@ -32,6 +32,7 @@ type kubelet struct {
 
 	readyAfter, stopAfter, runFor time.Duration
 
+	changed   chan<- struct{} // asks for a heartbeat
 	addresses *addresses
 
 	mu       sync.Mutex
@@ -58,13 +59,19 @@ func (k *kubelet) onPod(e engine.Event) []engine.Request {
 	return engine.Self(e)
 }
 
-// onNode enqueues the pods of a node that has become simulated.
+// onNode enqueues the pods of a node whose kubelet has begun to do something, and has it report what is new.
 func (k *kubelet) onNode(e engine.Event) []engine.Request {
 	node, ok := e.New.(*corev1.Node)
-	if !ok || !simulated(node) {
+	if !ok || !attended(node) {
 		return nil
 	}
-	if old, ok := e.Old.(*corev1.Node); ok && simulated(old) {
+	if e.Old == nil || len(unreported(node, time.Time{})) > 0 {
+		select {
+		case k.changed <- struct{}{}:
+		default: // it has been asked for
+		}
+	}
+	if old, ok := e.Old.(*corev1.Node); ok && attended(old) {
 		return nil
 	}
 	all, err := k.pods.List(labels.Everything())
@@ -114,7 +121,7 @@ func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Resul
 		return engine.Result{}, fmt.Errorf("reading pod %q: %w", r, err)
 	}
 	node, err := k.nodes.Get(pod.Spec.NodeName)
-	if apierrors.IsNotFound(err) || err == nil && !simulated(node) {
+	if apierrors.IsNotFound(err) || err == nil && !attended(node) {
 		return engine.Result{}, nil
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -22,11 +24,13 @@ const (
 	leaseInterval = leaseSeconds * time.Second / 4
 )
 
-// heart renews the leases of all simulated nodes. A node's first lease comes with the first beat after the node.
+// heart renews the leases of all simulated nodes, and reports their conditions.
 type heart struct {
-	client coordinationclient.LeaseInterface
-	nodes  corelisters.NodeLister
-	clock  clock.WithTicker
+	leases  coordinationclient.LeaseInterface
+	status  corev1client.NodeInterface
+	nodes   corelisters.NodeLister
+	clock   clock.WithTicker
+	changed <-chan struct{} // asks for a beat out of turn
 }
 
 // run beats until stop is closed.
@@ -41,6 +45,7 @@ func (h *heart) run(ctx context.Context, stop <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
+		case <-h.changed:
 		}
 	}
 }
@@ -53,19 +58,20 @@ func (h *heart) beat(ctx context.Context) {
 		return
 	}
 	for _, node := range all {
-		if !simulated(node) || ctx.Err() != nil {
+		if !attended(node) || ctx.Err() != nil {
 			continue
 		}
-		if err := h.renew(ctx, node); err != nil && ctx.Err() == nil {
+		err := errors.Join(h.renew(ctx, node), report(ctx, h.status, node, h.clock.Now()))
+		if err != nil && ctx.Err() == nil {
 			logger.Error(err, "Heartbeat left out", "node", node.Name)
 		}
 	}
 }
 
 func (h *heart) renew(ctx context.Context, node *corev1.Node) error {
-	lease, err := h.client.Get(ctx, node.Name, metav1.GetOptions{})
+	lease, err := h.leases.Get(ctx, node.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		if _, err = h.client.Create(ctx, newLease(node, h.clock.Now()), metav1.CreateOptions{}); err != nil {
+		if _, err = h.leases.Create(ctx, newLease(node, h.clock.Now()), metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating the lease of node %q: %w", node.Name, err)
 		}
 		return nil
@@ -74,7 +80,7 @@ func (h *heart) renew(ctx context.Context, node *corev1.Node) error {
 		return fmt.Errorf("reading the lease of node %q: %w", node.Name, err)
 	}
 	lease.Spec = newLease(node, h.clock.Now()).Spec
-	if _, err := h.client.Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
+	if _, err := h.leases.Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("renewing the lease of node %q: %w", node.Name, err)
 	}
 	return nil

@@ -66,7 +66,7 @@ func TestLeases(t *testing.T) {
 	if *lease.Spec.HolderIdentity != "node-2" || *lease.Spec.LeaseDurationSeconds != 40 || lease.OwnerReferences[0].UID != node.UID {
 		t.Errorf("lease %+v of node %s", lease, node.UID)
 	}
-	h := &heart{client: leases, clock: fixed(lease.Spec.RenewTime.Add(time.Minute))}
+	h := &heart{leases: leases, clock: fixed(lease.Spec.RenewTime.Add(time.Minute))}
 	if err := h.renew(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
