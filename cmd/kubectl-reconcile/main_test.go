@@ -47,6 +47,8 @@ func TestScripts(t *testing.T) {
 			"distrusted": distrusted,
 			"aggregated": aggregated,
 			"cut":        cut,
+			"telemetry":  telemetryOf,
+			"gate":       gateOf,
 			"treemasked": treemasked,
 			"treejson":   treejson,
 			"graphviz":   graphviz,
@@ -76,6 +78,7 @@ func setUp(env *testscript.Env) error {
 	started := processes{}
 	env.Values[processesKey{}] = started
 	env.Values[proxiesKey{}] = proxies{}
+	env.Values[gatesKey{}] = gates{}
 	env.Defer(started.killAll)
 	return nil
 }
