@@ -22,15 +22,7 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 	if c.options.Nodes == 0 {
 		return nil
 	}
-	stages, err := c.stages(ctx)
-	if err != nil {
-		return err
-	}
-	args := []string{"--kubeconfig=" + c.kubeconfig(kwok), "--manage-nodes-with-label-selector="+simulated+"=true", "--node-lease-duration-seconds=40"}
-	for _, file := range stages {
-		args = append(args, "--config="+file)
-	}
-	if _, err := c.home.start("kwok", nil, c.programs.Path("kwok"), args...); err != nil {
+	if err := c.startKwok(ctx); err != nil {
 		return err
 	}
 	client, err := c.client()
@@ -43,6 +35,19 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 		}
 	}
 	return c.home.await(ctx, "the nodes to be ready", func(ctx context.Context) (bool, error) { return allReady(ctx, client) })
+}
+
+func (c *Cluster) startKwok(ctx context.Context) error {
+	stages, err := c.stages(ctx)
+	if err != nil {
+		return err
+	}
+	args := []string{"--kubeconfig=" + c.kubeconfig(kwok), "--manage-nodes-with-label-selector="+simulated+"=true", "--node-lease-duration-seconds=40"}
+	for _, file := range stages {
+		args = append(args, "--config="+file)
+	}
+	_, err = c.home.start("kwok", nil, c.programs.Path("kwok"), args...)
+	return err
 }
 
 // stages are the files that tell kwok what a kubelet does: its own for nodes, and for pods those of this module, which

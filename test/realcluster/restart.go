@@ -20,13 +20,33 @@ func (c *Cluster) KillAPIServer() error {
 }
 
 // RestartAPIServer starts kube-apiserver again at the same address, on what it had stored, and returns when it is ready.
+// kube-scheduler and kwok are started again as well if they have ended meanwhile, as on a real machine: kube-scheduler ends
+// when it finds that what it remembers of a pod cannot be.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := c.startAPIServer(); err != nil {
 		return err
 	}
+	if err := c.Revive(limited); err != nil {
+		return err
+	}
 	return c.awaitAPIServer(limited)
+}
+
+// Revive starts kube-scheduler and kwok again if they have ended by themselves.
+func (c *Cluster) Revive(ctx context.Context) error {
+	for name, start := range map[string]func(context.Context) error{"kube-scheduler": c.startScheduler, "kwok": c.startKwok} {
+		p := c.home.named(name)
+		if p == nil || p.ended() == nil {
+			continue
+		}
+		p.kill() // it has ended, and that is not to be told
+		if err := start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // named is the youngest process of that name; nil if there is none.

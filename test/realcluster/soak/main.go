@@ -25,6 +25,7 @@ type options struct {
 	clients int           // each with a namespace of its own
 	every   time.Duration // between two samples
 	seed    uint64
+	keep    string // folder for what tells why something went wrong; empty for none
 }
 
 func main() {
@@ -46,6 +47,7 @@ func parse(args []string, notes io.Writer) (options, error) {
 	flags.IntVar(&o.clients, "clients", 4, "how many clients there are")
 	flags.DurationVar(&o.every, "every", 5*time.Second, "how often the process is looked at")
 	flags.Uint64Var(&o.seed, "seed", 1, "what the clients do: the same for the same number")
+	flags.StringVar(&o.keep, "keep", "", "an existing folder for the trace, and for the stacks of all goroutines if something is wrong")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -67,5 +69,8 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 	}
 	report, err := soak(ctx, cluster, o, note)
 	report.print(out)
-	return errors.Join(err, report.verdict(), cluster.Stop())
+	if err == nil {
+		err = report.verdict()
+	}
+	return errors.Join(err, cluster.Stop())
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -107,11 +108,21 @@ func (p *probe) sample(ctx context.Context, began time.Time) (sample, error) {
 	return s, nil
 }
 
-// dump writes the stacks of all goroutines to a file, for whoever looks for a leak.
-func (p *probe) dump(ctx context.Context, path string) error {
-	page, err := p.get(ctx, "/debug/pprof/goroutine?debug=1")
-	if err != nil {
-		return err
+// dump writes the stacks of all goroutines to a file in the folder, if one is given.
+func (p *probe) dump(ctx context.Context, folder string) error {
+	if folder == "" {
+		return nil
 	}
-	return os.WriteFile(path, []byte(page), 0o600)
+	for name, path := range map[string]string{
+		"goroutines.txt": "/debug/pprof/goroutine?debug=2", "metrics.txt": "/metrics", "ready.txt": "/readyz?verbose",
+	} {
+		page, err := p.get(ctx, path)
+		if page == "" {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(page), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }

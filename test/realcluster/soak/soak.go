@@ -19,14 +19,15 @@ const (
 	// startTime bounds the plugin's start.
 	startTime = 2 * time.Minute
 	// convergeTime bounds how long it may take, after the last change, until everything is as it should. An informer whose
-	// server was away tries again after up to a minute.
-	convergeTime = 4 * time.Minute
+	// server was away tries again after up to a minute, and a controller that waits for pods of its own which never come
+	// gives them up after five (ExpectationsTimeout of upstream's pkg/controller/controller_utils.go).
+	convergeTime = 7 * time.Minute
 )
 
 // soak has the plugin work under load, and reports.
 func soak(ctx context.Context, cluster *realcluster.Cluster, o options, note func(string, ...any)) (*report, error) {
 	r := &report{options: o}
-	plugin, probe, err := startPlugin(ctx, cluster)
+	plugin, probe, err := startPlugin(ctx, cluster, o.keep)
 	if err != nil {
 		return r, err
 	}
@@ -42,12 +43,15 @@ func soak(ctx context.Context, cluster *realcluster.Cluster, o options, note fun
 	if err := r.load(ctx, cluster, probe, client, began, note); err != nil {
 		return r, errors.Join(err, complaints(plugin))
 	}
+	if err := cluster.Revive(ctx); err != nil {
+		return r, err
+	}
 	note("no more changes; waiting until everything is as it should")
 	if r.converged, err = converge(ctx, client, convergeTime); err != nil {
-		return r, errors.Join(err, complaints(plugin))
+		return r, errors.Join(err, complaints(plugin), probe.dump(ctx, o.keep))
 	}
 	if err := removeAll(ctx, client, convergeTime); err != nil {
-		return r, errors.Join(err, complaints(plugin))
+		return r, errors.Join(err, complaints(plugin), probe.dump(ctx, o.keep))
 	}
 	if r.after, err = probe.sample(ctx, began); err != nil {
 		return r, err
@@ -61,12 +65,15 @@ func soak(ctx context.Context, cluster *realcluster.Cluster, o options, note fun
 var serving = regexp.MustCompile(`(?m)^serving (https://\S+): `)
 
 // startPlugin starts all controllers in kube-controller-manager's place, and returns when they are ready.
-func startPlugin(ctx context.Context, cluster *realcluster.Cluster) (*realcluster.Run, *probe, error) {
+func startPlugin(ctx context.Context, cluster *realcluster.Cluster, keep string) (*realcluster.Run, *probe, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	token := filepath.Join(cluster.Dir(), "soak-token")
 	args := append(cluster.Keys(), "--controller", "*", "--write", "--yes", "-q", "--serve", "0", "--serve-token-file", token)
 	args = append(args, "--qps", "200")
+	if keep != "" {
+		args = append(args, "--trace-file", filepath.Join(keep, "trace.ndjson"))
+	}
 	plugin, err := cluster.StartRun(ctx, args...)
 	if err != nil {
 		return nil, nil, err
