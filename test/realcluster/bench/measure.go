@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,10 +16,19 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-const (
-	deployments = 50
-	replicas    = 20
-)
+// load is what the sides have to do.
+type load struct {
+	controllers           []string // by the names of kube-controller-manager
+	deployments, replicas int
+	rounds                int
+}
+
+func (l load) pods() int { return l.deployments * l.replicas }
+
+// String says what the load is.
+func (l load) String() string {
+	return fmt.Sprintf("%d pods of %d Deployments, controllers %s", l.pods(), l.deployments, strings.Join(l.controllers, ","))
+}
 
 // measurement is one round of one side.
 type measurement struct {
@@ -26,17 +36,18 @@ type measurement struct {
 	idle      int           // bytes resident then, over all processes
 	pods      time.Duration // from the first request to all pods ready
 	allocated int           // bytes resident then
+	peak      int           // the most that was ever resident
 }
 
-func measure(ctx context.Context, s side) (m measurement, err error) {
+func measure(ctx context.Context, s side, l load) (m measurement, err error) {
 	began := time.Now()
-	r, err := s.start(ctx)
+	r, err := s.start(ctx, l)
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, r.Stop()) }()
 	m.ready = time.Since(began)
-	if m.idle, err = resident(r.Processes()); err != nil {
+	if m.idle, err = memory(r.Processes(), "VmRSS:"); err != nil {
 		return m, err
 	}
 	config, err := configOf(r)
@@ -47,15 +58,18 @@ func measure(ctx context.Context, s side) (m measurement, err error) {
 	if err != nil {
 		return m, fmt.Errorf("making a client: %w", err)
 	}
-	if m.pods, err = thousandPods(ctx, client); err != nil {
+	if m.pods, err = makePods(ctx, client, l); err != nil {
 		return m, err
 	}
-	m.allocated, err = resident(r.Processes())
+	if m.allocated, err = memory(r.Processes(), "VmRSS:"); err != nil {
+		return m, err
+	}
+	m.peak, err = memory(r.Processes(), "VmHWM:")
 	return m, err
 }
 
-// thousandPods makes the Deployments and waits until all their pods are ready.
-func thousandPods(ctx context.Context, client kubernetes.Interface) (time.Duration, error) {
+// makePods makes the Deployments and waits until all their pods are ready.
+func makePods(ctx context.Context, client kubernetes.Interface, l load) (time.Duration, error) {
 	api := client.AppsV1().Deployments(metav1.NamespaceDefault)
 	watcher, err := api.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -63,13 +77,13 @@ func thousandPods(ctx context.Context, client kubernetes.Interface) (time.Durati
 	}
 	defer watcher.Stop()
 	began := time.Now()
-	for n := range deployments {
-		if _, err := api.Create(ctx, deployment(n), metav1.CreateOptions{}); err != nil {
+	for n := range l.deployments {
+		if _, err := api.Create(ctx, deployment(n, l.replicas), metav1.CreateOptions{}); err != nil {
 			return 0, fmt.Errorf("making Deployment %d: %w", n, err)
 		}
 	}
 	ready := map[string]bool{}
-	for len(ready) < deployments {
+	for len(ready) < l.deployments {
 		select {
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
@@ -77,20 +91,20 @@ func thousandPods(ctx context.Context, client kubernetes.Interface) (time.Durati
 			if !ok {
 				return 0, errors.New("the watch of Deployments has ended")
 			}
-			note(event, ready)
+			note(event, ready, l.replicas)
 		}
 	}
 	return time.Since(began), nil
 }
 
-func note(event watch.Event, ready map[string]bool) {
-	if d, ok := event.Object.(*appsv1.Deployment); ok && d.Status.ReadyReplicas == replicas {
+func note(event watch.Event, ready map[string]bool, replicas int) {
+	if d, ok := event.Object.(*appsv1.Deployment); ok && d.Status.ReadyReplicas == int32(replicas) {
 		ready[d.Name] = true
 	}
 }
 
-func deployment(n int) *appsv1.Deployment {
-	name := fmt.Sprintf("web-%02d", n)
+func deployment(n, replicas int) *appsv1.Deployment {
+	name := fmt.Sprintf("web-%03d", n)
 	labels := map[string]string{"app": name}
 	wanted := int32(replicas)
 	return &appsv1.Deployment{
@@ -106,15 +120,15 @@ func deployment(n int) *appsv1.Deployment {
 	}
 }
 
-// resident adds up the memory of processes, as Linux tells it.
-func resident(processes map[string]int) (int, error) {
+// memory adds up a figure of the memory of processes, as Linux tells it.
+func memory(processes map[string]int, figure string) (int, error) {
 	total := 0
 	for name, pid := range processes {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
 			return 0, fmt.Errorf("reading the memory of %s: %w", name, err)
 		}
-		_, rest, _ := bytes.Cut(status, []byte("VmRSS:"))
+		_, rest, _ := bytes.Cut(status, []byte(figure))
 		var kib int
 		if _, err := fmt.Sscan(string(rest), &kib); err != nil {
 			return 0, fmt.Errorf("reading the memory of %s: %w", name, err)

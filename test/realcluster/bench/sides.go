@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster"
 )
 
-// nodes is how many nodes each side has: a thousand pods and the scheduler's choice among them are spread over them.
+// nodes is how many nodes each side has: the pods and the scheduler's choice among them are spread over them.
 const nodes = 20
 
 // side is what is measured.
 type side struct {
 	name  string
-	start func(context.Context) (running, error)
+	start func(context.Context, load) (running, error)
 }
 
 // running is a control plane that serves.
@@ -36,15 +37,15 @@ func build(ctx context.Context, notes io.Writer) error {
 	return err
 }
 
-func startReal(ctx context.Context) (running, error) {
+func startReal(ctx context.Context, l load) (running, error) {
 	return realcluster.Start(ctx, realcluster.Options{
-		Controllers: []string{"deployment-controller", "replicaset-controller"}, Scheduler: true, Nodes: nodes,
+		Controllers: l.controllers, Scheduler: true, Nodes: nodes,
 	})
 }
 
-func startEmbedded(ctx context.Context) (running, error) {
+func startEmbedded(ctx context.Context, l load) (running, error) {
 	return realcluster.StartSandbox(ctx, realcluster.SandboxOptions{Args: []string{
-		"--controller", "deployment,replicaset", "--nodes", strconv.Itoa(nodes), "--pod-ready-after", "0",
+		"--controller", strings.Join(l.controllers, ","), "--nodes", strconv.Itoa(nodes), "--pod-ready-after", "0",
 	}})
 }
 
