@@ -9,7 +9,7 @@ PLAY    := rm -rf $(REPORTS) && mkdir -p $(REPORTS) && \
 SHOW    := go -C test/realcluster run ./fidelity
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
-.PHONY: help build install test race test-clients realcluster test-real fidelity lint tidy bench bench-real bench-tree clean
+.PHONY: help build install test race test-clients realcluster test-real fidelity lint tidy bench bench-real bench-tree soak clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -45,6 +45,12 @@ lint: ## run the linters of .golangci.yml
 
 bench-real: build ## measure the sandbox beside a real control plane
 	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile go -C test/realcluster run ./bench
+
+SOAK  := 30m
+KILLS := 10
+
+soak: build realcluster ## let all controllers work on a real control plane for SOAK (30m) whose kube-apiserver is killed KILLS (10) times
+	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile go -C test/realcluster run ./soak -for $(SOAK) -kills $(KILLS)
 
 bench-tree: build ## measure tree and status beside peers on a real kube-apiserver with 80,000 objects
 	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile go -C test/realcluster run ./benchtree
