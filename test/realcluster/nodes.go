@@ -42,7 +42,7 @@ func (c *Cluster) startKwok(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"--kubeconfig=" + c.kubeconfig(kwok), "--manage-nodes-with-label-selector="+simulated+"=true", "--node-lease-duration-seconds=40"}
+	args := []string{"--kubeconfig=" + c.kubeconfig(kwok), "--manage-nodes-with-label-selector=" + simulated + "=true", "--node-lease-duration-seconds=40"}
 	for _, file := range stages {
 		args = append(args, "--config="+file)
 	}
