@@ -24,6 +24,7 @@ var simulated = []string{nodes.SchedulerName, nodes.KubeletName, nodes.Provision
 type outputs struct {
 	summary *trace.Summary
 	made    *made
+	planned *planned
 	sinks   []trace.Sink
 
 	out   io.Writer // of people, or of NDJSON
@@ -34,12 +35,14 @@ type outputs struct {
 	buffers  []*trace.Buffer
 	blocks   *render.Blocks
 	file     *traceFile
+	// fail ends the run.
+	fail context.CancelCauseFunc
 }
 
 // openOutputs opens all outputs. fail ends the run when one of them fails later.
 func (o *runOptions) openOutputs(fail context.CancelCauseFunc) (*outputs, error) {
-	out := &outputs{summary: trace.NewSummary(), made: newMade(), out: o.streams.Out, notes: o.streams.Out, warnings: o.streams.ErrOut, quiet: o.quiet}
-	out.sinks = append(out.sinks, out.summary, out.made)
+	out := &outputs{summary: trace.NewSummary(), made: newMade(), planned: newPlanned(), out: o.streams.Out, notes: o.streams.Out, warnings: o.streams.ErrOut, quiet: o.quiet, fail: fail}
+	out.sinks = append(out.sinks, out.summary, out.made, out.planned)
 	if o.traceFile != "" {
 		file, err := createTraceFile(o.traceFile)
 		if err != nil {
@@ -55,7 +58,7 @@ func (o *runOptions) openOutputs(fail context.CancelCauseFunc) (*outputs, error)
 	}
 	out.blocks = render.NewBlocks(o.streams.Out, render.BlocksOptions{
 		Palette: o.palette, Detail: o.detail, Events: o.events,
-		Aside: simulated, Routine: routine(o.controllers()), Width: render.TerminalWidth(o.streams.Out),
+		Aside: simulated, Routine: routine(o.controllers()), Sparing: o.cluster != nil, Width: render.TerminalWidth(o.streams.Out),
 	})
 	out.buffer(out.blocks)
 	return out, nil

@@ -54,8 +54,10 @@ type summaryLine struct {
 	Outcome     string                    `json:"outcome"`
 	Elapsed     trace.Duration            `json:"elapsed"`
 	Controllers []trace.ControllerSummary `json:"controllers"`
-	Objects     []objectLine              `json:"objects,omitempty"`
-	Pending     []pendingKey              `json:"pending,omitempty"`
+	// WouldWrite is what a dry run came to.
+	WouldWrite []plannedWrites `json:"wouldWrite,omitempty"`
+	Objects    []objectLine    `json:"objects,omitempty"`
+	Pending    []pendingKey    `json:"pending,omitempty"`
 }
 
 // objectLine is an object's final state.
@@ -70,7 +72,7 @@ type objectLine struct {
 func (r *result) line() summaryLine {
 	line := summaryLine{
 		APIVersion: outputVersion, Kind: "TraceSummary", Outcome: r.outcome, Elapsed: trace.Duration(r.elapsed),
-		Controllers: r.controllers, Pending: r.pending,
+		Controllers: r.controllers, WouldWrite: r.planned, Pending: r.pending,
 	}
 	for i, group := range [][]runlocal.ObjectStatus{r.objects, r.made} {
 		for _, s := range group {
@@ -104,6 +106,7 @@ func (out *outputs) finish(ctx context.Context, o *runOptions, r result) error {
 }
 
 func (o *runOptions) writeSummary(out *outputs, r result) error {
+	r.planned = out.planned.list()
 	if !o.json {
 		return o.printSummary(out, r)
 	}
@@ -127,8 +130,16 @@ func (o *runOptions) printSummary(out *outputs, r result) error {
 	if err := render.ControllerTable(out.out, o.palette, shown); err != nil {
 		return err
 	}
+	if err := o.printPlanned(out, r.planned); err != nil {
+		return err
+	}
 	if err := render.ObjectTable(out.out, o.palette, objectRows(r)); err != nil {
 		return err
+	}
+	if out.blocks != nil {
+		if text := spared(out.blocks.Spared()); text != "" {
+			out.say("%s", text)
+		}
 	}
 	o.printPending(out, r.pending)
 	return nil

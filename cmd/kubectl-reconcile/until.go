@@ -82,6 +82,7 @@ type result struct {
 	err     error
 
 	controllers []trace.ControllerSummary
+	planned     []plannedWrites
 	objects     []runlocal.ObjectStatus
 	made        []runlocal.ObjectStatus
 	pending     []pendingKey

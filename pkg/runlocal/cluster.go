@@ -40,6 +40,9 @@ type ClusterOptions struct {
 	Burst int
 	// Resync is how often informers hand all objects to the controllers again; 0 is never.
 	Resync time.Duration
+	// Namespaces are those that the controllers see, as if there were no others; nil is all. Those whose view must be whole
+	// must not run then: see controllers.Controller.Danger.
+	Namespaces []string
 	// Keep says which namespaces' keys are worked on, as in tap.Options; nil keeps all.
 	Keep func(namespace string) bool
 	// Waiting is told once, after a few seconds, which resources the start waits for; Trouble which of them began to fail
@@ -108,9 +111,13 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 // clusterConfig is what all clients of the session are made of: nothing that it sends gets past the guard.
 func clusterConfig(o ClusterOptions) *rest.Config {
 	config := rest.CopyConfig(o.Config)
+	if len(o.Namespaces) > 0 {
+		config = guard.Narrow(config, o.Namespaces)
+	}
 	if !o.Write {
 		config = guard.DryRun(config, guard.Options{Mode: o.DryRun, Notice: o.Notice})
 	}
+	config.WarningHandler = rest.NoWarnings{} // what upstream's controllers use is nothing that a user could change
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	if config.RateLimiter == nil {

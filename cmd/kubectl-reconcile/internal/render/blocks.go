@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -48,6 +49,9 @@ type BlocksOptions struct {
 	// Routine are messages, by controller, that tell of no decision: they are shown from Verbose on. So are the reconciles
 	// of these controllers that did nothing else and went well.
 	Routine map[string][]string
+	// Sparing leaves out, up to Normal, the reconciles that wrote nothing and went well, and those that came to the very same
+	// dry writes as the last of their key: Blocks.Spared counts them.
+	Sparing bool
 	// Width is that of the terminal, where longer lines are broken; 0 breaks none.
 	Width int
 }
@@ -62,6 +66,8 @@ type Blocks struct {
 	startAt time.Time
 	alone   *trace.Event // the last that was written, if it belongs to no reconcile
 	open    map[trace.ReconcileID]*block
+	spared  Spared
+	seen    map[string]uint64 // hashes of the latest dry writes, with Sparing
 	err     error
 }
 
@@ -97,11 +103,10 @@ func (b *Blocks) Record(e *trace.Event) {
 	case *trace.End:
 		if open != nil {
 			delete(b.open, e.Reconcile)
-			if b.isRoutine(e.Controller, open, d) {
-				return
-			}
 			open.events = append(open.events, e)
-			b.write(b.lines(open))
+			if !b.spares(open, e, d) && !b.isRoutine(e.Controller, open, d) {
+				b.write(b.lines(open))
+			}
 		}
 	case *trace.Request:
 		b.request(open, e, d)
@@ -140,14 +145,21 @@ func (b *Blocks) tellsNothing(controller string, l *trace.Log) bool {
 // isRoutine says whether a reconcile that ends is left out: it is of a controller with routine, and nothing of it would
 // be shown but that it was.
 func (b *Blocks) isRoutine(controller string, open *block, end *trace.End) bool {
-	return b.o.Detail < Verbose && b.o.Routine[controller] != nil && len(open.events) == 0 && end.Outcome == trace.Done
+	if b.o.Detail >= Verbose || b.o.Routine[controller] == nil || len(b.worthShowing(open.events)) > 1 {
+		return false
+	}
+	_, waits := lagging(end.Error)
+	return end.Outcome == trace.Done || end.Outcome == trace.Failed && waits
 }
 
-// showsLone says whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down", and
-// before the run has begun its errors are those of a start that is cut off. What a controller tells of its machinery in
-// detail would drown the reconciles.
+// showsLone says whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down"; errors of
+// a start that is cut off come before the run has begun, and at its end those that say no more than that it has ended. What
+// a controller tells of its machinery in detail would drown the reconciles.
 func (b *Blocks) showsLone(l *trace.Log) bool {
-	return b.o.Detail >= Everything || b.o.Detail == Verbose && l.Level <= Normal.LogLevel() || l.Error != "" && !b.startAt.IsZero()
+	if b.o.Detail >= Everything || b.o.Detail == Verbose && l.Level <= Normal.LogLevel() {
+		return true
+	}
+	return l.Error != "" && !b.startAt.IsZero() && !strings.HasSuffix(l.Error, context.Canceled.Error())
 }
 
 // append adds the event to its block, or writes it alone if there is none.
@@ -166,7 +178,7 @@ func (b *Blocks) request(open *block, e *trace.Event, r *trace.Request) {
 	case r.Recorded != nil:
 		b.append(nil, e, b.o.Events) // sent later than its reconcile ends
 	case r.IsWrite():
-		b.append(open, e, true)
+		b.append(open, e, open != nil || !b.sparesLone(e, r))
 	default:
 		b.append(open, e, b.o.Detail >= Verbose)
 	}

@@ -55,6 +55,10 @@ func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request) []line {
 	if r.Subresource != "" {
 		object += "/" + r.Subresource
 	}
+	word := r.Verb
+	if r.DryRun && !r.Failed() {
+		word, object = "would", r.Verb+" "+object
+	}
 	latency := Round(r.Latency)
 	if len(group) > 1 {
 		latency = Round(meanLatency(group)) + " each"
@@ -63,7 +67,7 @@ func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request) []line {
 	if note := b.note(group, r); note != "" {
 		text += "  " + note
 	}
-	return []line{{r.Verb, text}}
+	return []line{{word, text}}
 }
 
 func kindOf(r *trace.Request) string {
@@ -173,6 +177,9 @@ func (b *Blocks) end(d *trace.End) line {
 	} else if d.Next != nil {
 		text += fmt.Sprintf("; again in %s", Round(d.Next.After))
 	}
+	if resource, lags := lagging(d.Error); lags && d.Outcome == trace.Failed && b.o.Detail < Verbose {
+		return line{"put off", text + ": its cache of " + Escape(resource) + " does not show yet what it wrote"}
+	}
 	if d.Error != "" {
 		text += ": " + b.o.Palette.Trouble(Escape(d.Error))
 	}
@@ -185,6 +192,17 @@ func (b *Blocks) end(d *trace.End) line {
 		return line{"failed", "panicked; " + text}
 	}
 	return line{"failed", text}
+}
+
+// lagging tells the error by which a controller waits until its cache shows its own last write, and of which resource:
+// nothing has gone wrong (ConsistencyError of upstream's pkg/controller/util/consistency).
+func lagging(text string) (resource string, is bool) {
+	_, versions, is := strings.Cut(text, "read version: ")
+	if !is || !strings.Contains(versions, " is not as new as written version: ") {
+		return "", false
+	}
+	_, resource, is = strings.Cut(versions, " for group resource ")
+	return resource, is
 }
 
 func count(n int, what string) string {

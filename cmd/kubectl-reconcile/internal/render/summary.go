@@ -38,7 +38,7 @@ func controllerRows(w io.Writer, p Palette, controllers []trace.ControllerSummar
 			Round(c.P50), Round(c.P99), Round(c.WaitedP50), Round(c.WaitedP99),
 		})
 	}
-	return section(w, header, rows)
+	return Section(w, header, rows)
 }
 
 // troubleCount marks a number that had better be 0.
@@ -49,8 +49,8 @@ func troubleCount(p Palette, n int) string {
 	return p.Trouble(strconv.Itoa(n))
 }
 
-// section writes a table after an empty line.
-func section(w io.Writer, header []string, rows [][]string) error {
+// Section writes a table after an empty line.
+func Section(w io.Writer, header []string, rows [][]string) error {
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func ObjectTable(w io.Writer, p Palette, objects []ObjectRow) error {
 		}
 		rows = append(rows, row)
 	}
-	return section(w, header, rows)
+	return Section(w, header, rows)
 }
 
 func dash(s string) string {
