@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,7 @@ type runFlags struct {
 	sessionFlags
 	cluster   *clusterFlags
 	dry       dryRunFlags
+	write     writeFlags
 	sandbox   bool
 	manifests *manifestFlags
 	until     until
@@ -59,7 +61,8 @@ func newRunCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Long: `Run Kubernetes' own controllers in this process, and show every reconcile: the watch events that led to it, what the
 controller decided, what it wrote, and how it ended.
 
-They run against your cluster, in dry run: nothing is written. With --sandbox they run against an API server inside this
+They run against your cluster, in dry run: nothing is written. With --write they write, in the place of a
+kube-controller-manager that does not run, and are the only ones that do. With --sandbox they run against an API server inside this
 process instead, with simulated nodes; no cluster is needed and none is touched. The objects of -f or -k are created in it
 first. The run ends when they are ready, or as --until says.`,
 		Args: noArguments,
@@ -87,6 +90,7 @@ func (f *runFlags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.sandbox, "sandbox", false, "run against an API server inside this process")
 	f.manifests.addTo(flags)
 	f.dry.addTo(cmd)
+	f.write.addTo(cmd)
 	f.authority.addTo(flags)
 	flags.BoolVar(&f.list, "list", false, "list all controllers of kube-controller-manager, and say which can run; -o is json, yaml or name")
 	f.cluster.addConnection(cmd, func(set *pflag.FlagSet) {
@@ -176,7 +180,7 @@ func (f *runFlags) place() error {
 					"without --sandbox the controllers run on the objects and nodes that the cluster has")
 			}
 		}
-		return f.dry.validate()
+		return errors.Join(f.dry.validate(), f.write.validate(f.cluster.cmd))
 	}
 	var wrong error
 	flags.Visit(func(flag *pflag.Flag) {
@@ -191,7 +195,7 @@ func (f *runFlags) place() error {
 func (f *runFlags) isOfCluster(name string) bool {
 	own := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	newClusterFlags().config.AddFlags(own)
-	return name != "namespace" && own.Lookup(name) != nil || name == dryRunFlag || isAuthority(name)
+	return name != "namespace" && own.Lookup(name) != nil || name == dryRunFlag || isAuthority(name) || slices.Contains(writeFlagNames, name)
 }
 
 // spelled is a flag as it is mostly typed.

@@ -20,6 +20,11 @@ type clusterRun struct {
 	without string
 	// foresees says whether the program can tell what a dry run cannot: what happens after the writes.
 	foresees bool
+	// part is what of the cluster the run has to do with, and elsewhere which controllers are another part's.
+	part      part
+	elsewhere string
+	// write is nil in a dry run.
+	write *writing
 	// monitor tells whether the API server answers; nil until watch.
 	monitor *reach.Monitor
 }
@@ -48,6 +53,7 @@ func (f *runFlags) onCluster(o *runOptions) error {
 		foresees: hasCommand(f.cluster.cmd.Root(), "diff"),
 	}
 	f.rates.onCluster(&o.cluster.options)
+	f.write.onCluster(o.cluster)
 	return nil
 }
 
@@ -57,23 +63,34 @@ func (r *clusterRun) start(ctx context.Context, o *runOptions, out *outputs, rec
 	if err != nil {
 		return nil, r.connection.explain(err)
 	}
+	// What is missing is printed for other programs to read, and so before all that is for people.
+	admitted, err := r.admit(ctx, out)
+	if err != nil {
+		return nil, err
+	}
 	out.note("cluster: %s, Kubernetes %s; %s", r.connection.place(), version, o.named(r.options.Controllers))
 	if other := otherMinor(version, api.KubernetesVersion()); other != "" {
 		out.warn(other)
 	}
-	if r.without != "" {
-		out.note("%s", r.without)
+	for _, line := range []string{r.without, r.elsewhere} {
+		if line != "" {
+			out.note("%s", line)
+		}
 	}
 	for _, line := range r.caution() {
 		out.note("%s", line)
 	}
+	if err := r.write.begin(ctx, admitted, o, out); err != nil {
+		return nil, err
+	}
 	began := o.clock.Now()
 	r.options.Recorder = recorder
+	r.listen(out)
 	session, err := startSession(ctx, "the controllers were starting", func(ctx context.Context) (*runlocal.Session, error) {
 		return runlocal.StartCluster(ctx, r.options)
 	})
 	if err != nil {
-		return nil, r.connection.explain(err)
+		return nil, r.connection.explainStart(err)
 	}
 	out.note("synced in %.2fs", o.clock.Since(began).Seconds())
 	return session, nil
@@ -94,6 +111,9 @@ func (r *clusterRun) version(ctx context.Context) (string, error) {
 
 // caution says what is about to happen to the cluster.
 func (r *clusterRun) caution() []string {
+	if r.write != nil {
+		return nil // it asks
+	}
 	lines := []string{"dry run: nothing is written; each write is tried on the server, which does not keep it"}
 	if r.options.DryRun == guardClient {
 		lines[0] = "dry run: nothing is written, and no write is sent: nobody validates or completes what would be written"

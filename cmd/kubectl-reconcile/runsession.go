@@ -65,14 +65,22 @@ func (o *runOptions) runSession(ctx context.Context, out *outputs, manifests []r
 	recorder := trace.NewRecorder(o.clock, out.sinks...)
 	session, err := o.start(ctx, out, recorder)
 	if err != nil {
-		return errors.Join(err, o.telemetry.close(ctx), out.flush(ctx))
+		return errors.Join(err, o.endWriting(ctx), o.telemetry.close(ctx), out.flush(ctx))
 	}
 	o.telemetry.started(session)
 	result, err := o.use(ctx, session, out, manifests)
 	o.telemetry.stopping()
-	stopErr := errors.Join(session.Stop(), o.telemetry.close(ctx))
+	stopErr := errors.Join(session.Stop(), o.endWriting(ctx), o.telemetry.close(ctx))
 	result.controllers = out.summary.Controllers()
 	return errors.Join(err, stopErr, out.finish(ctx, o, result), result.failure(o))
+}
+
+// endWriting lets others write, when the controllers have ended.
+func (o *runOptions) endWriting(ctx context.Context) error {
+	if o.cluster == nil {
+		return nil
+	}
+	return o.cluster.write.end(ctx)
 }
 
 // start starts the session, and says what it is.

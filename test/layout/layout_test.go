@@ -37,7 +37,7 @@ var rules = map[string][]string{
 	"pkg/runlocal/access":                   {"pkg/inspect/cluster", "pkg/runlocal/controllers"},
 	"cmd/kubectl-reconcile/internal/render": {"pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal/trace"},
 	"cmd/kubectl-reconcile/internal/heap":   {},
-	"cmd/kubectl-reconcile":                 {"cmd/kubectl-reconcile/internal/heap", "cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/guard", "pkg/runlocal/nodes", "pkg/runlocal/reach", "pkg/runlocal/serving", "pkg/runlocal/telemetry", "pkg/runlocal/trace"},
+	"cmd/kubectl-reconcile":                 {"pkg/runlocal/access", "pkg/runlocal/lease", "cmd/kubectl-reconcile/internal/heap", "cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/guard", "pkg/runlocal/nodes", "pkg/runlocal/reach", "pkg/runlocal/serving", "pkg/runlocal/telemetry", "pkg/runlocal/trace"},
 }
 
 // terminal are packages that only cmd may import: data comes out of pkg, text is made in cmd.

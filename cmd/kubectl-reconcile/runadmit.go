@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/access"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/lease"
+)
+
+// admission is what is found out about a cluster before controllers run on it.
+type admission struct {
+	run     *clusterRun
+	client  kubernetes.Interface
+	kinds   *cluster.Kinds
+	user    authenticationv1.UserInfo
+	missing []access.Need
+}
+
+// admit finds out whether the controllers may and should run: it changes nothing.
+func (r *clusterRun) admit(ctx context.Context, out *outputs) (*admission, error) {
+	a := &admission{run: r}
+	var err error
+	if a.client, err = kubernetes.NewForConfig(r.connection.config); err != nil {
+		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	if a.kinds, err = cluster.Discover(ctx, r.connection.config); err != nil {
+		return nil, r.connection.explain(err)
+	}
+	if err := a.look(ctx); err != nil {
+		return nil, r.connection.explain(err)
+	}
+	if err := errors.Join(a.permission(out), a.partial()); err != nil {
+		return nil, err
+	}
+	a.warnOfWrites(out)
+	return a, nil
+}
+
+// needs are what the run needs: what its controllers do, and the Leases.
+func (a *admission) needs() []access.Need {
+	needs := access.Needs(a.run.options.Controllers)
+	if a.run.write == nil {
+		return needs
+	}
+	leases := func(namespace, name string, verbs ...string) {
+		for _, verb := range verbs {
+			needs = append(needs, access.Need{Right: access.Right{
+				Namespace: namespace, Group: "coordination.k8s.io", Resource: "leases", Name: name, Verb: verb,
+			}})
+		}
+	}
+	leases(a.run.write.namespace, "", "create")
+	leases(a.run.write.namespace, a.run.write.name, "get", "update")
+	if !a.run.write.force {
+		leases(lease.DefaultNamespace, lease.ManagerName, "get")
+	}
+	return needs
+}
+
+// look asks who the user is and what is missing. A dry run that sends no writes needs none.
+func (a *admission) look(ctx context.Context) error {
+	needs := a.needs()
+	if !a.run.options.Write && a.run.options.DryRun == guardClient {
+		needs = slices.DeleteFunc(needs, func(n access.Need) bool { return !n.IsRead() })
+	}
+	auth := a.client.AuthorizationV1()
+	checker := access.Checker{Client: auth, Rules: auth, Kinds: a.kinds, Namespaces: a.run.part.namespaces}
+	var err error
+	if a.missing, err = checker.Missing(ctx, needs); err != nil {
+		return err
+	}
+	if len(a.missing) == 0 && a.run.write == nil {
+		return nil
+	}
+	review, err := a.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		a.user.Username = a.run.connection.user // a cluster before 1.28 does not tell
+		return nil                              //nolint:nilerr // the name is only shown
+	}
+	a.user = review.Status.UserInfo
+	return nil
+}
+
+// lacking are the needs without which the controllers cannot work.
+func (a *admission) lacking() []access.Need {
+	var out []access.Need
+	for _, n := range a.missing {
+		if !n.Optional && (a.run.options.Write || n.IsRead()) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// permission is the error of what the user may not do. The roles that would let them are printed.
+func (a *admission) permission(out *outputs) error {
+	lacking := a.lacking()
+	if len(lacking) == 0 {
+		return nil
+	}
+	text := "no permission to " + rightsText(lacking)
+	if who := controllersOf(lacking); len(who) > 0 {
+		text += ", which " + enumerate(who) + " " + pluralOf(len(who), "needs", "need")
+	}
+	if err := out.manifest(access.Roles(a.missing, a.user)); err != nil {
+		return err
+	}
+	hint := "what is printed gives " + a.user.Username + " the rights, for whoever may: `kubectl apply -f -`"
+	if rest := a.rest(lacking); rest != "" {
+		hint += "; --controller " + rest + " needs none of them"
+	}
+	return withHint(errors.New(text), hint)
+}
+
+// rest is the value of --controller that leaves out those which lack something; empty if none is left.
+func (a *admission) rest(lacking []access.Need) string {
+	var rest []string
+	who := controllersOf(lacking)
+	for _, c := range a.run.options.Controllers {
+		if !slices.Contains(who, c.Short) {
+			rest = append(rest, c.Short)
+		}
+	}
+	if len(who) == 0 || len(rest) > mostNamed {
+		return ""
+	}
+	return strings.Join(rest, ",")
+}
+
+// controllersOf are those that need something.
+func controllersOf(needs []access.Need) []string {
+	var who []string
+	for _, n := range needs {
+		who = append(who, n.Controllers...)
+	}
+	slices.Sort(who)
+	return slices.Compact(who)
+}
+
+// mostRights is how many rights are told in words; the roles have them all.
+const mostRights = 4
+
+// rightsText is "list pods, update deployments.apps/status and 3 more".
+func rightsText(needs []access.Need) string {
+	var texts []string
+	for _, n := range needs {
+		texts = append(texts, n.Right.String())
+	}
+	if more := len(texts) - mostRights; more > 0 {
+		return strings.Join(texts[:mostRights], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// partial refuses controllers that would destroy what they do not see, where they do not see all.
+func (a *admission) partial() error {
+	if !a.run.options.Write {
+		return nil
+	}
+	var errs []error
+	for _, c := range a.run.options.Controllers {
+		if why := a.unseen(c); why != "" {
+			err := fmt.Errorf("%s %s: %s", c.Name, c.Danger, why)
+			errs = append(errs, withHint(err, "without --write it runs in dry run; --controller '…,-"+c.Short+"' leaves it out"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unseen says what a dangerous controller would not see; empty if nothing.
+func (a *admission) unseen(c controllers.Controller) string {
+	if c.Danger == "" {
+		return ""
+	}
+	if !a.run.part.seesAll(c) {
+		return "with " + a.run.part.String() + " it does not see all"
+	}
+	var unknown []string
+	for _, g := range a.kinds.Incomplete() {
+		if actsOn(c, g.Group) {
+			unknown = appendNew(unknown, incompleteName(g))
+		}
+	}
+	if unknown != nil {
+		return "the kinds of " + enumerate(unknown) + " are not known: its server does not answer"
+	}
+	return ""
+}
+
+// actsOn says whether a controller reads or writes kinds of a group.
+func actsOn(c controllers.Controller, group string) bool {
+	for _, n := range access.Needs([]controllers.Controller{c}) {
+		if n.Group == "*" || n.Group == group {
+			return true
+		}
+	}
+	return false
+}
+
+// warnOfWrites tells of what a dry run on the server will be refused, as a write would be.
+func (a *admission) warnOfWrites(out *outputs) {
+	var events, writes []access.Need
+	for _, n := range a.missing {
+		if n.Optional {
+			events = append(events, n)
+		} else {
+			writes = append(writes, n)
+		}
+	}
+	if len(writes) > 0 {
+		out.warn("no permission to " + rightsText(writes) + ": the server refuses to try these writes")
+		out.tell("hint: --dry-run=client sends none")
+	}
+	if len(events) > 0 && a.run.options.Write {
+		out.warn("no permission to " + rightsText(events) + ": no Events will tell of what the controllers do")
+	}
+}
+
+// manifest prints objects for kubectl apply.
+func (out *outputs) manifest(objects []runtime.Object) error {
+	to := out.out
+	if out.notes != out.out {
+		to = out.notes // stdout is the trace's
+	}
+	for _, object := range objects {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return fmt.Errorf("encoding a role: %w", err)
+		}
+		fmt.Fprintf(to, "---\n%s", text)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/lease"
+)
+
+// writing is what a run that writes has beside one that does not.
+type writing struct {
+	force, yes      bool
+	namespace, name string // of the Lease
+
+	leases  coordinationv1client.LeasesGetter
+	manager *lease.Holder // that the Lease of kube-controller-manager names, dead or alive
+	held    *lease.Held
+	watched chan struct{} // closed when nothing is watched any more
+	cancel  context.CancelFunc
+}
+
+// begin makes this run the only one that writes. It returns when it is. In a dry run it does nothing.
+func (w *writing) begin(ctx context.Context, a *admission, o *runOptions, out *outputs) error {
+	if w == nil {
+		return nil
+	}
+	// A request that hangs must not take all the time that there is for renewing.
+	config := rest.CopyConfig(a.run.connection.config)
+	config.Timeout, config.RateLimiter, config.QPS = lease.DefaultDeadline/2, nil, -1
+	var err error
+	if w.leases, err = coordinationv1client.NewForConfig(config); err != nil {
+		return fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	if err := w.alone(ctx, o, out); err != nil {
+		return err
+	}
+	if err := a.confirm(ctx, o); err != nil {
+		return err
+	}
+	if err := w.hold(ctx, out); err != nil {
+		return err
+	}
+	out.note("write: the controllers change the cluster; the Lease %s/%s keeps others from doing so", w.namespace, w.name)
+	a.run.options.Config.Wrap(w.held.Fence)
+	w.watch(ctx, out.fail)
+	return nil
+}
+
+// alone refuses to write beside kube-controller-manager.
+func (w *writing) alone(ctx context.Context, o *runOptions, out *outputs) error {
+	first, err := lease.HolderOf(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName)
+	switch {
+	case err != nil && w.force:
+		return nil //nolint:nilerr // whoever forces it does not care
+	case err != nil:
+		return withHint(fmt.Errorf("asking whether kube-controller-manager runs: %w", err), "--force writes without knowing")
+	case first == nil:
+		out.note("kube-controller-manager: nobody holds its Lease; one that runs without leader election cannot be seen")
+		return nil
+	}
+	if w.force {
+		out.warn(fmt.Sprintf("kube-controller-manager (%s) holds its Lease: if it runs, both write, and undo each other's work", first.Identity))
+		return nil
+	}
+	live := first
+	if now := o.clock.Now(); !first.Fresh(now) {
+		out.note("kube-controller-manager: %s holds its Lease and has not renewed it for %s; watching it for %s to be sure that it is gone",
+			first.Identity, now.Sub(first.Renewed).Round(time.Second), first.Duration)
+		if live, err = lease.Live(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, 0); err != nil {
+			return err
+		}
+	}
+	if live == nil {
+		w.manager = first
+		return nil
+	}
+	return withHint(fmt.Errorf("kube-controller-manager runs on this cluster: %s renews its Lease %s/%s", live.Identity, lease.DefaultNamespace, lease.ManagerName),
+		"stop it first: two would undo each other's work; --force writes beside it all the same")
+}
+
+// hold waits for the Lease, and says so.
+func (w *writing) hold(ctx context.Context, out *outputs) error {
+	held, err := lease.Acquire(ctx, lease.Options{
+		Client: w.leases, Namespace: w.namespace, Name: w.name, Identity: identity(),
+		Waiting: func(holder string) {
+			out.note("waiting: %s holds the Lease %s/%s, and writes", holder, w.namespace, w.name)
+		},
+		Trouble: func(err error) {
+			if err != nil && apierrors.ReasonForError(err) != "" { // the monitor tells of a server that does not answer
+				out.warn(fmt.Sprintf("the Lease %s/%s cannot be renewed: %v", w.namespace, w.name, err))
+			}
+		},
+	})
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return errors.New("interrupted before the Lease was free: nothing was written")
+		}
+		return err
+	}
+	w.held = held
+	return nil
+}
+
+// identity names this process, as kube-controller-manager names itself.
+func identity() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "kubectl-reconcile"
+	}
+	return host + "_" + string(uuid.NewUUID())
+}
+
+// watch ends the run when the Lease is lost, or when kube-controller-manager comes back.
+func (w *writing) watch(ctx context.Context, fail context.CancelCauseFunc) {
+	ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	w.watched = make(chan struct{})
+	taken := make(chan *lease.Holder, 1)
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		if w.force {
+			return
+		}
+		if holder, err := lease.Taken(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, w.manager, 0); err == nil {
+			taken <- holder
+		}
+	}()
+	go func() {
+		defer close(w.watched)
+		defer func() { <-looked }()
+		defer w.cancel()
+		select {
+		case <-w.held.Lost():
+			fail(fmt.Errorf("%w: the controllers were stopped", w.held.Err()))
+		case holder := <-taken:
+			fail(fmt.Errorf("kube-controller-manager has come: %s has taken its Lease; the controllers were stopped", holder.Identity))
+		case <-ctx.Done():
+		}
+	}()
+}
+
+// end gives the Lease back, when the controllers have ended. It does nothing if there is none.
+func (w *writing) end(ctx context.Context) error {
+	if w == nil || w.held == nil {
+		return nil
+	}
+	if w.cancel != nil {
+		w.cancel()
+		<-w.watched
+	}
+	return w.held.Release(context.WithoutCancel(ctx))
+}
