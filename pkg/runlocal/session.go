@@ -37,8 +37,6 @@ type Options struct {
 	Autoscaling controllers.Autoscaling
 	// Hosts are the settings of the controllers of nodes.
 	Hosts controllers.Hosts
-	// Hosts are the settings of the controllers of nodes.
-	Hosts controllers.Hosts
 	// Metrics serves what simulated pods and nodes use, as metrics.k8s.io. It is served anyway if the horizontal pod
 	// autoscaler runs, which asks for it.
 	Metrics bool
@@ -176,7 +174,6 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 		Kinds: func() uint64 { return s.server.LastEvent(customResourceDefinitions) },
 
 		Autoscaling: o.Autoscaling,
-		Hosts:       o.Hosts,
 		Hosts:       o.Hosts,
 	}, o.Controllers)
 	return err
