@@ -120,6 +120,10 @@ func compare(out *[]Change, path string, old, updated any) {
 	if (oldIsList || old == nil) && (newIsList || updated == nil) && compareLists(out, path, oldList, newList) {
 		return
 	}
+	if len(oldList) == 1 && len(newList) == 1 && areMaps(oldList[0], newList[0]) {
+		compare(out, path+"[0]", oldList[0], newList[0])
+		return
+	}
 	*out = append(*out, Change{Path: path, Old: old, New: updated})
 }
 
@@ -144,8 +148,15 @@ func join(path, field string) string {
 	return path + "." + field
 }
 
-// mergeKeys are the fields that the API's lists are merged by, in the order in which they are tried.
-var mergeKeys = []string{"type", "name", "uid", "containerPort", "port", "ip", "key"}
+func areMaps(a, b any) bool {
+	_, ok := a.(map[string]any)
+	_, both := b.(map[string]any)
+	return ok && both
+}
+
+// mergeKeys are the fields that the API's lists are merged by, in the order in which they are tried, and then addresses,
+// by which the endpoints of an EndpointSlice differ.
+var mergeKeys = []string{"type", "name", "uid", "containerPort", "port", "ip", "key", "addresses"}
 
 // compareLists compares lists whose entries are told apart by a merge key, and says whether they are.
 func compareLists(out *[]Change, path string, old, updated []any) bool {
@@ -176,14 +187,29 @@ func byKey(list []any, key string) (map[string]any, bool) {
 	out := make(map[string]any, len(list))
 	for _, entry := range list {
 		m, ok := entry.(map[string]any)
-		if !ok || m[key] == nil {
+		if !ok {
 			return nil, false
 		}
-		id := fmt.Sprint(m[key])
-		if _, twice := out[id]; twice {
+		id, ok := keyText(m[key])
+		if _, twice := out[id]; twice || !ok {
 			return nil, false
 		}
 		out[id] = entry
 	}
 	return out, true
+}
+
+// keyText spells a merge key: of a list of texts it is the first.
+func keyText(v any) (string, bool) {
+	switch v := v.(type) {
+	case nil, map[string]any:
+		return "", false
+	case []any:
+		if len(v) == 0 {
+			return "", false
+		}
+		first, ok := v[0].(string)
+		return first, ok
+	}
+	return fmt.Sprint(v), true
 }

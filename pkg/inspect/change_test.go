@@ -62,6 +62,28 @@ func TestChanges(t *testing.T) {
 			[]string{`l: [{"name":"a"},{"name":"a"}] -> [{"name":"a"}]`},
 		},
 		{
+			"endpoints are matched by their first address",
+			object(map[string]any{"endpoints": []any{
+				map[string]any{"addresses": []any{"10.0.0.1"}, "ready": true}, map[string]any{"addresses": []any{"10.0.0.2"}, "ready": true},
+			}}),
+			object(map[string]any{"endpoints": []any{
+				map[string]any{"addresses": []any{"10.0.0.2"}, "ready": false}, map[string]any{"addresses": []any{"10.0.0.1"}, "ready": true},
+			}}),
+			[]string{"endpoints[addresses=10.0.0.2].ready: true -> false"},
+		},
+		{
+			"entries whose key is no plain value are not matched by it",
+			object(map[string]any{"l": []any{map[string]any{"addresses": []any{}}, map[string]any{"addresses": []any{}}}}),
+			object(map[string]any{"l": []any{map[string]any{"key": map[string]any{}}, map[string]any{"key": map[string]any{}}}}),
+			[]string{`l: [{"addresses":[]},{"addresses":[]}] -> [{"key":{}},{"key":{}}]`},
+		},
+		{
+			"the only entry of a list is the same as the only one before",
+			object(map[string]any{"subsets": []any{map[string]any{"addresses": []any{map[string]any{"ip": "10.0.0.1"}}}}}),
+			object(map[string]any{"subsets": []any{map[string]any{"addresses": []any{map[string]any{"ip": "10.0.0.2"}}}}}),
+			[]string{"subsets[0].addresses[ip=10.0.0.1].ip: 10.0.0.1 -> <none>", "subsets[0].addresses[ip=10.0.0.2].ip: <none> -> 10.0.0.2"},
+		},
+		{
 			"a key with dots is bracketed, so that its path is not read as several fields",
 			object(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"example.com/x": "1"}}}),
 			object(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"example.com/x": "2"}}}),

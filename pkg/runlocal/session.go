@@ -81,6 +81,8 @@ type Session struct {
 	discovery discovery.CachedDiscoveryInterface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
 	dynamic   dynamic.Interface
+	// reader is dynamic for what nobody has asked for: that its version is deprecated does not matter.
+	reader dynamic.Interface
 }
 
 // Start starts a session and returns when the API serves, the caches of all controllers are filled and their workers
@@ -138,6 +140,11 @@ func (s *Session) clients(warnings rest.WarningHandler) error {
 	s.discovery = memory.NewMemCacheClient(client)
 	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(s.discovery)
 	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return fmt.Errorf("making a client of the API: %w", err)
+	}
+	reading := rest.CopyConfig(config)
+	reading.WarningHandler, reading.WarningHandlerWithContext = nil, rest.NoWarnings{}
+	if s.reader, err = dynamic.NewForConfig(reading); err != nil {
 		return fmt.Errorf("making a client of the API: %w", err)
 	}
 	return nil

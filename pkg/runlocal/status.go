@@ -32,7 +32,7 @@ func (s *Session) Statuses(ctx context.Context, applied []Applied) ([]ObjectStat
 }
 
 func (s *Session) status(ctx context.Context, a Applied) (inspect.Status, error) {
-	obj, err := s.dynamic.Resource(a.Resource).Namespace(a.Namespace).Get(ctx, a.Name, metav1.GetOptions{})
+	obj, err := s.reader.Resource(a.Resource).Namespace(a.Namespace).Get(ctx, a.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return inspect.Status{Status: "NotFound"}, nil
@@ -54,7 +54,7 @@ func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionRes
 	}
 	var out []ObjectStatus
 	for _, r := range resources {
-		list, err := s.dynamic.Resource(r).List(ctx, metav1.ListOptions{})
+		list, err := s.reader.Resource(r).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return out, fmt.Errorf("listing %s: %w", r.GroupResource(), err)
 		}

@@ -92,6 +92,10 @@ func All() []Controller {
 	return all
 }
 
+// quiet is the Routine of a controller that logs nothing when it looks at a key: only a reconcile that does something is
+// worth showing.
+func quiet() []string { return []string{} }
+
 // names are all that the controller is called by: as in kube-controller-manager, and the short name where that has no
 // such alias.
 func (c Controller) names() []string {

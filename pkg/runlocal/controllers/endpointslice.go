@@ -19,7 +19,10 @@ func endpointSliceController() Controller {
 		Reads: []schema.GroupResource{
 			{Resource: "services"}, {Resource: "pods"}, {Resource: "nodes"}, {Group: "discovery.k8s.io", Resource: "endpointslices"},
 		},
-		Writes:  []schema.GroupResource{{Group: "discovery.k8s.io", Resource: "endpointslices"}},
+		Writes: []schema.GroupResource{{Group: "discovery.k8s.io", Resource: "endpointslices"}},
+		Routine: []string{
+			"Can't get CPU or zone information for node", "Insufficient node info for topology hints", // of Services that ask for none
+		},
 		workers: 5,
 		build:   buildEndpointSlice,
 	}

@@ -29,7 +29,10 @@ func TestJobMakesPods(t *testing.T) {
 	s.run(t, 0, "job")
 	s.job(t, jobOf("once"))
 	s.accountFor(t, "job", account{
-		Causes: []string{"ADDED Job once seen by addJob > enqueueSyncJobImmediately > enqueueSyncJobInternal"},
+		Causes: []string{
+			"ADDED Job once seen by addJob > enqueueSyncJobImmediately > enqueueSyncJobInternal",
+			"ADDED Pod once-* seen by addPod > enqueueSyncJobBatched > enqueueSyncJobInternal", // a second later
+		},
 		Writes: []string{"create pods by default/once", "update jobs/status by default/once"},
 	})
 }

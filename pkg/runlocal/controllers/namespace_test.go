@@ -33,8 +33,8 @@ func TestNamespaceGoesWithItsContents(t *testing.T) {
 		return apierrors.IsNotFound(err)
 	})
 	s.expect(t, "namespace",
-		"deletecollection configmaps by shop because of enqueueNamespace",
-		"update namespaces/finalize by shop because of enqueueNamespace")
+		"deletecollection configmaps by shop because MODIFIED Namespace shop seen by enqueueNamespace",
+		"update namespaces/finalize by shop because MODIFIED Namespace shop seen by enqueueNamespace")
 }
 
 // discoveryOf answers with lists, and counts.

@@ -93,6 +93,7 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 		observer := d.Tap.Controller(c.Short)
 		config := observer.Config(d.Config)
 		config.UserAgent = agent + "/kubectl-reconcile " + c.Short
+		config.WarningHandlerWithContext = rest.NoWarnings{} // as kube-controller-manager: they are for who chose the API's version
 		client, err := kubernetes.NewForConfig(config)
 		if err != nil {
 			return built, fmt.Errorf("making the client of %s: %w", c.Name, err)

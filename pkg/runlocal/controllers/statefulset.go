@@ -24,6 +24,7 @@ func statefulSetController() Controller {
 			{Group: "apps", Resource: "statefulsets"}, {Resource: "pods"},
 			{Resource: "persistentvolumeclaims"}, {Group: "apps", Resource: "controllerrevisions"},
 		},
+		Routine: quiet(),
 		workers: 5,
 		build:   buildStatefulSet,
 	}

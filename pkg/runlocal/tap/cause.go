@@ -65,7 +65,7 @@ func (s *scope) cause(e *trace.Enqueue) *trace.Cause {
 		cause.Type, cause.Watch = trace.CauseWatch, s.event.watch
 	}
 	if e.Delay > 0 {
-		cause.Type, cause.Watch = trace.CauseTimer, nil
+		cause.Type = trace.CauseTimer
 	}
 	return cause
 }

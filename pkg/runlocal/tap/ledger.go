@@ -47,11 +47,12 @@ type asked struct {
 	cause *trace.Cause
 }
 
-// over are the causes of those waits whose time has come; the others came to nothing when the queue merged them.
+// over are the causes of those waits whose time has come, and of those that a watch event led to: the reconcile answers to
+// all events up to now. The other waits came to nothing when the queue merged them.
 func (d *delay) over(now time.Time) causes {
 	var out causes
 	for _, w := range d.waits {
-		if !w.due.After(now) || w.due.Equal(d.due) {
+		if !w.due.After(now) || w.due.Equal(d.due) || w.cause != nil && w.cause.Watch != nil {
 			out.add(w.cause)
 		}
 	}
@@ -76,7 +77,7 @@ func (c *causes) add(cause *trace.Cause) {
 
 // same finds that two handlers or a loop added a key for one reason.
 func same(a, b *trace.Cause) bool {
-	return a.Type == trace.CauseWatch && b.Type == trace.CauseWatch && a.Watch == b.Watch && a.Handler == b.Handler
+	return a.Watch != nil && a.Type == b.Type && a.Watch == b.Watch && a.Handler == b.Handler && a.Delay == b.Delay
 }
 
 func (c *causes) addAll(more causes) {

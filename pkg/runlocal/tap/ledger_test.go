@@ -54,6 +54,14 @@ func TestLedgerExplainsEveryTaking(t *testing.T) {
 			l.add("a", at(8), cause(3))
 			return [][]uint64{seqs(first.causes), seqs(l.take("a", at(9)).causes)}
 		}, [][]uint64{{1, 2}, {3}}},
+		{"of delays that the queue has merged, those at watch events are answered to", func(l *ledger[string]) [][]uint64 {
+			l.addAt("a", at(5), cause(1), 0)
+			seen := cause(2)
+			seen.Watch = &trace.Watch{}
+			l.addAt("a", at(500), seen, 0)
+			l.fire("a", at(5))
+			return [][]uint64{seqs(l.take("a", at(6)).causes)}
+		}, [][]uint64{{1, 2}}},
 		{"of delays that the queue has merged, those whose time has come are the cause", func(l *ledger[string]) [][]uint64 {
 			l.addAt("a", at(500), cause(1), 0)
 			l.addAt("a", at(5), cause(2), 1)

@@ -155,7 +155,8 @@ type Cause struct {
 	Type CauseType `json:"type"`
 	// Seq is that of the enqueue event, or of the watch event for CauseWatch.
 	Seq uint64 `json:"seq,omitempty"`
-	// Watch is the watch event, for CauseWatch; nil otherwise.
+	// Watch is the watch event, for CauseWatch, and for CauseTimer the one at which a handler asked for the delay, if one
+	// did; nil otherwise.
 	Watch *Watch `json:"watch,omitempty"`
 	// Handler is as in Enqueue.
 	Handler string `json:"handler,omitempty"`

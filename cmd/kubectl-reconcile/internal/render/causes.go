@@ -35,6 +35,9 @@ func (b *Blocks) cause(c trace.Cause) string {
 	if c.Handler != "" {
 		text += ", " + seenOrAdded(c) + Escape(c.Handler)
 	}
+	if c.Type == trace.CauseTimer && c.Watch != nil {
+		text += ", put off for " + Round(c.Delay)
+	}
 	if c.Watch != nil && c.Watch.WrittenBy != 0 {
 		text += b.o.Palette.Dim("   written by " + writer(c.Watch))
 	}
@@ -47,7 +50,7 @@ func writer(w *trace.Watch) string {
 }
 
 func seenOrAdded(c trace.Cause) string {
-	if c.Type == trace.CauseWatch {
+	if c.Type == trace.CauseWatch || c.Watch != nil {
 		return "seen by "
 	}
 	return "added by "
@@ -60,6 +63,9 @@ func (b *Blocks) causeText(c trace.Cause) string {
 	case trace.CauseRetry:
 		return fmt.Sprintf("retry %d%s, after %s", c.Retry, of(c.Reconcile), Round(c.Delay))
 	case trace.CauseTimer:
+		if c.Watch != nil {
+			return b.watch(c.Watch)
+		}
 		if c.Delay == 0 {
 			return "a timer of its own"
 		}

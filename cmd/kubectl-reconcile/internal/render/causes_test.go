@@ -24,6 +24,10 @@ func TestCauses(t *testing.T) {
 		}
 		return changed(out...)
 	}
+	put := func(c trace.Cause, off time.Duration) trace.Cause {
+		c.Type, c.Delay = trace.CauseTimer, trace.Duration(off)
+		return c
+	}
 	retries := func(n int) []trace.Cause {
 		var out []trace.Cause
 		for i := range n {
@@ -52,6 +56,7 @@ func TestCauses(t *testing.T) {
 		{"retry of nothing known", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseRetry, Retry: 2}}}, "because  retry 2, after 0s", "no number is better than #0"},
 		{"timer", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer, Reconcile: 5, Delay: trace.Duration(time.Minute)}}}, "because  timer of 1m set by #5", "who set it"},
 		{"timer of nobody known", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer, Delay: trace.Duration(time.Minute)}}}, "because  timer of 1m", "nor #0 here"},
+		{"timer at an event", Normal, trace.Start{Causes: []trace.Cause{put(watched(trace.Watch{Event: trace.Added, WrittenBy: 12}), time.Second)}}, "because  ADDED Pod web-1 v7, seen by updatePod, put off for 1s   written by #12", "the event is why, the delay when"},
 		{"reconcile", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseReconcile, Reconcile: 5, Handler: "sync"}}}, "because  reconcile #5, added by sync", "another reconcile asked for it"},
 		{"other", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseOther, Handler: "scan"}}}, "because  the controller itself, added by scan", "a periodic scan, say"},
 		{"hostile", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseOther, Handler: "a\x1b[2Jb"}}}, "because  the controller itself, added by a^[[2Jb", "a recorded trace may hold anything"},

@@ -135,6 +135,9 @@ func TestEnds(t *testing.T) {
 		{"gave up", Normal, nil, trace.End{Outcome: trace.GaveUp, Error: "boom"}, "  gave up  no writes, 0s: boom\n", "it is not tried again"},
 		{"panicked", Normal, nil, trace.End{Outcome: trace.Panicked, Error: "nil map"}, "  failed   panicked; no writes, 0s: nil map\n", "a panic is not like any other failure"},
 		{"dropped", Normal, []trace.Detail{&trace.Dropped{Retries: 15, Error: "boom"}}, trace.End{Outcome: trace.GaveUp}, "  gave up  after 15 retries: boom\n  gave up  no writes, 0s\n", "after how many tries"},
+		{"put off", Normal, nil, trace.End{Outcome: trace.Failed, Error: "sync failed with: " + stale, Next: &trace.Next{Retry: 1, After: trace.Duration(time.Second)}}, "  put off  no writes, 0s; retry 1 in 1s: its cache of pods does not show yet what it wrote\n", "nothing has failed"},
+		{"put off, verbose", Verbose, nil, trace.End{Outcome: trace.Failed, Error: stale}, "  failed   no writes, 0s: " + stale + "\n", "the controller's own words, if asked for"},
+		{"given up", Normal, nil, trace.End{Outcome: trace.GaveUp, Error: stale}, "  gave up  no writes, 0s: " + stale + "\n", "it has waited in vain"},
 		{"logged too", Normal, []trace.Detail{&trace.Log{Message: "syncing", Error: "boom"}}, trace.End{Outcome: trace.Failed, Error: "boom"}, "  failed   no writes, 0s: boom\n", "the same error is told once"},
 		{"logged as a value", Normal, []trace.Detail{&trace.Log{Message: "syncing", Values: trace.Values{{Key: "err", Value: "boom"}}}}, trace.End{Outcome: trace.Failed, Error: "boom"}, "  failed   no writes, 0s: boom\n", "however it was logged"},
 		{"logged another", Normal, []trace.Detail{&trace.Log{Message: "syncing", Error: "bang"}}, trace.End{Outcome: trace.Failed, Error: "boom"}, "  error    syncing: bang\n  failed   no writes, 0s: boom\n", "another error is another line"},
@@ -151,5 +154,27 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 		})
+	}
+}
+
+// stale is how a controller says that its cache does not show its own write yet.
+const stale = "read version: 275 is not as new as written version: 279 for group resource pods"
+
+func TestLagging(t *testing.T) {
+	for _, test := range []struct {
+		text, resource string
+		is             bool
+		reason         string
+	}{
+		{stale, "pods", true, "upstream's words"},
+		{"default/web failed with : " + stale, "pods", true, "some controllers put their own in front"},
+		{"", "", false, "most reconciles do not fail"},
+		{"read version: 1 is unknown", "", false, "another error of versions"},
+		{"read version: 1 is not as new as written version: 2", "", false, "it must name the resource"},
+	} {
+		resource, is := lagging(test.text)
+		if resource != test.resource && is || is != test.is {
+			t.Errorf("%s: got %q, %v", test.reason, resource, is)
+		}
 	}
 }

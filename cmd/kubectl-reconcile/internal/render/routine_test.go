@@ -19,6 +19,7 @@ func TestRoutineIsShownOnDemand(t *testing.T) {
 		{"a look that led to nothing is routine", []*trace.Event{look, end(trace.Done)}, Normal, nil},
 		{"-v shows it", []*trace.Event{look, end(trace.Done)}, Verbose, []string{"because", "decided", "done"}},
 		{"a failure is no routine", []*trace.Event{look, end(trace.Failed)}, Normal, []string{"because", "failed"}},
+		{"but to wait for the own write is", []*trace.Event{look, of1(&trace.End{Outcome: trace.Failed, Error: stale})}, Normal, nil},
 		{"nor is a decision", []*trace.Event{look, of1(&trace.Log{Level: 2, Message: "Deleting item"}), end(trace.Done)}, Normal,
 			[]string{"because", "decided", "done"}},
 		{"nor is a write", []*trace.Event{look, of1(&trace.Request{Verb: "delete", Code: 200}), end(trace.Done)}, Normal,
