@@ -41,8 +41,13 @@
 //     with ready opens them, one by one;
 //   - the annotation kubectl-reconcile.github.io/simulate: never-ready is understood on both sides, and so are run-for
 //     and exit-code (docs/nodes.md; ../stages has kwok's part);
-//   - nodeName: nowhere in the template leaves pods to the scenario: no scheduler binds them, no kubelet runs them, and they stay
-//     terminating when they are deleted. A patch of their subresource status plays the kubelet's part.
+//   - nodeName: "{{ns}}" in the template, a node that is not there, leaves pods to the scenario: no scheduler binds them, no
+//     kubelet runs them, and they stay terminating when they are deleted. A patch of their subresource status plays the
+//     kubelet's part. It must not last longer than 40 seconds: then podgc knows that there is no such node.
+//
+// Claims get volumes on both sides from one provisioner, that of the plugin's simulated nodes, which runs beside the real control
+// plane too; the default StorageClass is called standard. Volumes have no namespace, and claims of other scenarios look for them: give
+// those that a scenario makes, and its claims, a storageClassName of its own.
 //
 // # What is compared
 //
