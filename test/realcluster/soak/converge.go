@@ -20,11 +20,19 @@ type convergence struct {
 	objects int
 }
 
+// reviver starts again what has ended of a control plane, beside the API server.
+type reviver interface {
+	Revive(ctx context.Context) error
+}
+
 // converge waits until everything is as it should, and stays so for a moment. The error names what is not, after so long.
-func converge(ctx context.Context, client kubernetes.Interface, within time.Duration) (convergence, error) {
+func converge(ctx context.Context, client kubernetes.Interface, c reviver, within time.Duration) (convergence, error) {
 	began := time.Now()
 	good := 0
 	for {
+		if err := c.Revive(ctx); err != nil {
+			return convergence{}, err
+		}
 		w, err := read(ctx, client)
 		var wrong []string
 		if err == nil {
@@ -51,10 +59,13 @@ func converge(ctx context.Context, client kubernetes.Interface, within time.Dura
 }
 
 // removeAll removes all namespaces that were made here, and waits until nothing of them is left.
-func removeAll(ctx context.Context, client kubernetes.Interface, within time.Duration) error {
+func removeAll(ctx context.Context, client kubernetes.Interface, c reviver, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {
+		if err := c.Revive(ctx); err != nil {
+			return err
+		}
 		w, err := read(ctx, client)
 		if err != nil {
 			return err

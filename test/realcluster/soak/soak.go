@@ -43,14 +43,11 @@ func soak(ctx context.Context, cluster *realcluster.Cluster, o options, note fun
 	if err := r.load(ctx, cluster, probe, client, began, note); err != nil {
 		return r, errors.Join(err, complaints(plugin))
 	}
-	if err := cluster.Revive(ctx); err != nil {
-		return r, err
-	}
 	note("no more changes; waiting until everything is as it should")
-	if r.converged, err = converge(ctx, client, convergeTime); err != nil {
+	if r.converged, err = converge(ctx, client, cluster, convergeTime); err != nil {
 		return r, errors.Join(err, complaints(plugin), probe.dump(ctx, o.keep))
 	}
-	if err := removeAll(ctx, client, convergeTime); err != nil {
+	if err := removeAll(ctx, client, cluster, convergeTime); err != nil {
 		return r, errors.Join(err, complaints(plugin), probe.dump(ctx, o.keep))
 	}
 	if r.after, err = probe.sample(ctx, began); err != nil {
