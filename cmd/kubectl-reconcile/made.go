@@ -5,10 +5,15 @@ import (
 	"slices"
 	"sync"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
+
+// everywhere are the controllers that make what every namespace or cluster has, whatever is run in it.
+var everywhere = []string{"serviceaccount", "root-ca-cert-publisher", "kube-apiserver-serving-clustertrustbundle-publisher"}
 
 // made is a trace.Sink that notes which resources the controllers created objects of.
 type made struct {
@@ -18,15 +23,22 @@ type made struct {
 
 func newMade() *made { return &made{resources: map[schema.GroupVersionResource]bool{}} }
 
-// Record implements trace.Sink. Events, and what the simulated nodes need for themselves, are not what a user looks for.
+// Record implements trace.Sink.
 func (m *made) Record(e *trace.Event) {
 	r, ok := e.Detail.(*trace.Request)
-	if !ok || r.Verb != "create" || r.Failed() || r.Recorded != nil || r.Subresource != "" || e.Reconcile == 0 {
+	if !ok || e.Reconcile == 0 || slices.Contains(everywhere, e.Controller) || !makesObject(r) {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.resources[schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}] = true
+}
+
+// makesObject says whether a request has made an object that a user may look for. Events are none, and reviews are answered
+// without any.
+func makesObject(r *trace.Request) bool {
+	review := r.Group == authorizationv1.GroupName || r.Group == authenticationv1.GroupName
+	return r.Verb == "create" && !r.Failed() && r.Recorded == nil && r.Subresource == "" && !review
 }
 
 // list returns the resources, sorted by name.

@@ -91,10 +91,15 @@ func TestMade(t *testing.T) {
 		{3, &trace.Request{Verb: "create", Object: pods, Subresource: "binding", Code: 201}, "no object of its own"},
 		{0, &trace.Request{Verb: "create", Object: trace.Object{Resource: "leases"}, Code: 201}, "of no reconcile"},
 		{4, &trace.Request{Verb: "create", Object: trace.Object{Resource: "events"}, Code: 201, Recorded: &trace.RecordedEvent{}}, "an Event"},
+		{4, &trace.Request{Verb: "create", Object: trace.Object{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}, Code: 201}, "a question"},
 		{4, &trace.Log{Message: "no request"}, "no request"},
 	} {
 		m.Record(&trace.Event{Reconcile: e.reconcile, Detail: e.detail})
 	}
+	m.Record(&trace.Event{
+		Controller: "root-ca-cert-publisher", Reconcile: 5,
+		Detail: &trace.Request{Verb: "create", Object: trace.Object{Version: "v1", Resource: "configmaps"}, Code: 201},
+	}) // every namespace has it
 	want := []schema.GroupVersionResource{{Version: "v1", Resource: "pods"}, {Group: "apps", Version: "v1", Resource: "replicasets"}}
 	if diff := cmp.Diff(want, m.list()); diff != "" {
 		t.Errorf("resources that reconciles created objects of, sorted (-want +got):\n%s", diff)

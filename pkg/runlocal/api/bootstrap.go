@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -44,6 +45,9 @@ func createSystemObjects(ctx context.Context, client kubernetes.Interface, addre
 		if err := createDefaultAccount(ctx, client, name); err != nil {
 			return err
 		}
+	}
+	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, tokenTracking(), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating the config map of token tracking: %w", err)
 	}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
 		if _, err := client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
@@ -148,4 +152,13 @@ func endpointOf(address string) (host string, port int32, err error) {
 		host = unroutable
 	}
 	return host, int32(number), nil
+}
+
+// tokenTracking says since when the use of tokens in secrets is recorded, which upstream's authenticator does here too. It is what
+// pkg/controlplane/controller/legacytokentracking makes.
+func tokenTracking() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-legacy-service-account-token-tracking"},
+		Data:       map[string]string{"since": time.Now().UTC().Format(time.DateOnly)},
+	}
 }

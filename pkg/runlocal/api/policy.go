@@ -6,9 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,10 +21,10 @@ import (
 // flowManager owns the fields of flow schemas and priority levels, as fieldManager of pkg/registry/flowcontrol/ensurer.
 const flowManager = "api-priority-and-fairness-config-producer-v1"
 
-// createPolicy makes the default roles, bindings, priority levels and flow schemas, with upstream's data, and then the
-// ConfigMap of tokenTracking. For the former it stands for two post-start hooks of a kube-apiserver, rbac/bootstrap-roles of
-// pkg/registry/rbac/rest and priority-and-fairness-config-producer of pkg/registry/flowcontrol/rest, which poll and cannot be
-// stopped. The administrator needs none of these objects; who comes with another identity is refused until they are there.
+// createPolicy makes the default roles, bindings, priority levels and flow schemas, with upstream's data. It stands for two
+// post-start hooks of a kube-apiserver, rbac/bootstrap-roles of pkg/registry/rbac/rest and priority-and-fairness-config-producer
+// of pkg/registry/flowcontrol/rest, which poll and cannot be stopped. The administrator needs none of these objects; who comes
+// with another identity is refused until they are there.
 //
 // What an aggregated role such as `view` allows is filled in at once; changes of the roles that it aggregates are left to
 // the clusterrole-aggregation controller.
@@ -85,7 +83,7 @@ func policyObjects(client kubernetes.Interface) []func(context.Context) error {
 	for _, schema := range slices.Concat(bootstrap.MandatoryFlowSchemas, bootstrap.SuggestedFlowSchemas) {
 		creations = append(creations, creation(schema.DeepCopy(), flowManager, flows.FlowSchemas().Create))
 	}
-	return append(creations, creation(tokenTracking(), "", client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create))
+	return creations
 }
 
 // withAggregated fills the rules of roles that aggregate others of the list. An aggregated role may be part of another: each
@@ -143,14 +141,5 @@ func creation[T any](item *T, manager string, create func(context.Context, *T, m
 	return func(ctx context.Context) error {
 		_, err := create(ctx, item, metav1.CreateOptions{FieldManager: manager})
 		return err
-	}
-}
-
-// tokenTracking says since when the use of tokens in secrets is recorded, which upstream's authenticator does here too. It is what
-// pkg/controlplane/controller/legacytokentracking makes.
-func tokenTracking() *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-legacy-service-account-token-tracking"},
-		Data:       map[string]string{"since": time.Now().UTC().Format(time.DateOnly)},
 	}
 }

@@ -53,6 +53,10 @@ func TestSystemObjects(t *testing.T) {
 	if _, err := f.CoreV1().Endpoints("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}); err != nil {
 		t.Errorf("endpoints: %v", err)
 	}
+	tracking, err := f.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kube-apiserver-legacy-service-account-token-tracking", metav1.GetOptions{})
+	if err != nil || tracking.Data["since"] == "" {
+		t.Errorf("since when the use of tokens is recorded: %v, %v", tracking, err)
+	}
 	for _, class := range []string{"system-cluster-critical", "system-node-critical"} {
 		if _, err := f.SchedulingV1().PriorityClasses().Get(t.Context(), class, metav1.GetOptions{}); err != nil {
 			t.Errorf("priority class: %v", err)
