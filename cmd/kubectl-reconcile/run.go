@@ -74,8 +74,7 @@ first. The run ends when they are ready, or as --until says.`,
 			if err != nil {
 				return err
 			}
-			heap.Grow(heap.Running)
-			heap.Limit()
+			heap.Run()
 			return o.run(cmd.Context())
 		},
 	}

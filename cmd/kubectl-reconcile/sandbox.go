@@ -59,8 +59,7 @@ touched.`,
 			if err != nil {
 				return err
 			}
-			heap.Grow(heap.Running)
-			heap.Limit()
+			heap.Run()
 			return o.run(cmd.Context())
 		},
 	}
