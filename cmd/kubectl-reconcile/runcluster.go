@@ -47,7 +47,7 @@ func (f *runFlags) onCluster(o *runOptions) error {
 		connection: c,
 		options: runlocal.ClusterOptions{
 			Config: c.config, Controllers: selected, Workers: f.workers, Verbosity: f.detail().LogLevel(), DryRun: f.dry.mode(),
-			Authority: authority,
+			Authority: authority, Autoscaling: f.autoscaling.Autoscaling, Hosts: f.hosts.Hosts,
 		},
 		without:  without,
 		foresees: hasCommand(f.cluster.cmd.Root(), "diff"),

@@ -40,6 +40,10 @@ type ClusterOptions struct {
 	Burst int
 	// Resync is how often informers hand all objects to the controllers again; 0 is never.
 	Resync time.Duration
+	// Autoscaling are the times of the horizontal pod autoscaler.
+	Autoscaling controllers.Autoscaling
+	// Hosts are the settings of the controllers of nodes.
+	Hosts controllers.Hosts
 	// Namespaces are those that the controllers see, as if there were no others; nil is all. Those whose view must be whole
 	// must not run then: see controllers.Controller.Danger.
 	Namespaces []string
@@ -103,6 +107,7 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 	s.controllers, err = s.awaitCaches(ctx, o, known, func(ctx context.Context) (*controllers.Running, error) {
 		return controllers.Start(ctx, controllers.Deps{
 			Tap: s.tap, Informers: s.tap.Informers(client, o.Resync), Config: s.config, Workers: o.Workers, Authority: o.Authority,
+			Autoscaling: o.Autoscaling, Hosts: o.Hosts,
 		}, o.Controllers)
 	})
 	return err
