@@ -20,6 +20,8 @@ type Options struct {
 	// Controllers are those of kube-controller-manager, by the names of its flag --controllers; without any it does not
 	// run. The serviceaccount controller is always among them: without it every pod is refused.
 	Controllers []string
+	// LeaderElection has kube-controller-manager hold its Lease, as it does where there are several.
+	LeaderElection bool
 	// Scheduler says whether kube-scheduler runs.
 	Scheduler bool
 	// Nodes is how many nodes there are, whose kubelet kwok plays; with 0, kwok does not run.
@@ -119,7 +121,8 @@ func (c *Cluster) Stop() error { return errors.Join(c.stopMeter(), c.home.close(
 // of its own there.
 func (c *Cluster) Dir() string { return c.home.dir }
 
-// AuditLog is a file with a JSON line of audit.k8s.io/v1 for each request that was answered, at level Metadata.
+// AuditLog is a file with a JSON line of audit.k8s.io/v1 for each request that may change something and was answered, at
+// level Metadata; of deletions and evictions with the body, at level Request.
 func (c *Cluster) AuditLog() string { return filepath.Join(c.home.dir, "audit.log") }
 
 // Kubeconfig is a file for kubectl, of a user who may do everything.
