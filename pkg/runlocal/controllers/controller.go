@@ -77,6 +77,8 @@ type environment struct {
 	hosts Hosts
 	// kinds is Deps.Kinds.
 	kinds func() uint64
+	// shared is one for all controllers.
+	shared *shared
 }
 
 // loop runs a controller until the context ends, and returns when its workers have.

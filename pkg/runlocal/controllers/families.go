@@ -17,5 +17,5 @@ func workloads() []Controller {
 
 // housekeeping removes what is not wanted any more, and counts what is used.
 func housekeeping() []Controller {
-	return []Controller{garbageCollector(), resourceQuotaController(), namespaceController()}
+	return []Controller{garbageCollector(), resourceQuotaController(), namespaceController(), storageVersionMigrator()}
 }

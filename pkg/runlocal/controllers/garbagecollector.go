@@ -8,10 +8,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	gc "k8s.io/kubernetes/pkg/controller/garbagecollector"
 
@@ -41,28 +37,17 @@ func garbageCollector() Controller {
 const syncPeriod = time.Second
 
 func buildGarbageCollector(ctx context.Context, e environment) (loop, error) {
-	config := *e.config
-	config.QPS *= 2 // upstream: each deletion takes two requests
-	client, err := metadata.NewForConfig(&config)
-	if err != nil {
-		return nil, fmt.Errorf("making the metadata client: %w", err)
-	}
-	discoverer, err := discovery.NewDiscoveryClientForConfig(e.config)
-	if err != nil {
-		return nil, fmt.Errorf("making the discovery client: %w", err)
-	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
-	monitors := e.tap.MetadataInformers(e.informers, client, mapper)
-	started := make(chan struct{})
-	close(started) // it is run when the other informers have synced
-	graph := gc.NewDependencyGraphBuilder(ctx, client, mapper, gc.DefaultIgnoredResources(), monitors, started)
-	kinds := newServedKinds(discoverer, e.kinds, monitors.Keep)
-	e.tap.SetHabits(collectorHabits(kinds))
-	swapped := tapGraph(e.tap, graph, kinds.key)
-	collector, err := gc.NewComposedGarbageCollector(ctx, e.client, client, mapper, graph)
+	graph, err := newDependencyGraph(ctx, e)
 	if err != nil {
 		return nil, err
 	}
+	e.tap.SetHabits(collectorHabits(graph.kinds))
+	swapped := tapGraph(e.tap, graph.GraphBuilder, graph.kinds.key)
+	collector, err := gc.NewComposedGarbageCollector(ctx, e.client, graph.client, graph.mapper, graph.GraphBuilder)
+	if err != nil {
+		return nil, err
+	}
+	e.shared.graph = graph.GraphBuilder
 	e.tap.Preparing(true)
 	return func(ctx context.Context, workers int) {
 		var running sync.WaitGroup
@@ -71,9 +56,9 @@ func buildGarbageCollector(ctx context.Context, e environment) (loop, error) {
 			untilSynced(ctx, collector)
 			e.tap.Preparing(false)
 		})
-		collector.Sync(ctx, kinds, syncPeriod)
+		collector.Sync(ctx, graph.kinds, syncPeriod)
 		running.Wait()
-		monitors.Wait()
+		graph.monitors.Wait()
 	}, swapped
 }
 

@@ -53,6 +53,7 @@ func podAutoscalerController() Controller {
 		Reads:   []schema.GroupResource{autoscalers, {Resource: "pods"}},
 		Writes:  []schema.GroupResource{autoscalers, {Group: "*", Resource: "*/scale"}},
 		Needs:   []Need{NeedsMapper, NeedsScale},
+		Routine: quiet(),
 		workers: 5,
 		build:   buildPodAutoscaler,
 	}

@@ -18,7 +18,6 @@ func idle() []Controller {
 		no(names.PodGroupProtectionController, gated("GenericWorkload")),
 		dangerous(no(names.StorageVersionGarbageCollectorController, gated("StorageVersionAPI"), "storage-version-gc"), "deletes the storage versions of API servers that it does not see"),
 		no(names.ResourcePoolStatusRequestController, gated("DRAResourcePoolStatus")),
-		no(names.StorageVersionMigratorController, notIncluded, "svm"),
 		off(no(names.SELinuxWarningController, needsNodes)),
 	}
 }

@@ -25,6 +25,7 @@ func resourceQuotaController() Controller {
 		Reads:   []schema.GroupResource{{Group: "*", Resource: "*"}},
 		Writes:  []schema.GroupResource{{Resource: "resourcequotas"}},
 		Needs:   []Need{NeedsMetadata, NeedsMapper},
+		Routine: quiet(),
 		workers: 5,
 		build:   func(ctx context.Context, e environment) (loop, error) { return buildResourceQuota(ctx, e, quotaResync) },
 	}

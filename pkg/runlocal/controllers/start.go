@@ -83,6 +83,7 @@ const agent = "kube-controller-manager"
 // buildAll returns those that were built, also with an error.
 func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 	var built []started
+	together := &shared{}
 	for _, c := range cs {
 		if !c.Runs() {
 			return built, &NotRunError{Name: c.Name, Reason: c.NotRun}
@@ -102,6 +103,7 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 			run, err := c.build(ctx, environment{
 				tap: observer, config: config, client: client, informers: d.Informers,
 				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, hosts: d.Hosts,
+				shared: together,
 			})
 			if run != nil {
 				built = append(built, started{Controller: c, loop: run})

@@ -43,6 +43,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/controller/servicecidrs"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
+	"k8s.io/kubernetes/pkg/controller/storageversionmigrator"
 	"k8s.io/kubernetes/pkg/controller/tainteviction"
 	"k8s.io/kubernetes/pkg/controller/ttl"
 	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
@@ -205,6 +206,9 @@ func TestNoQueueIsOverlooked(t *testing.T) {
 		{reflect.TypeFor[resourcequota.QuotaMonitor](), []string{"resourceChanges"}},
 		{reflect.TypeFor[resourceclaim.Controller](), []string{"queue"}},
 		{reflect.TypeFor[servicecidrs.Controller](), []string{"queue"}},
+		{reflect.TypeFor[storageversionmigrator.SVMController](), []string{"queue"}},
+		{reflect.TypeFor[storageversionmigrator.ResourceVersionController](), []string{"queue"}},
+		{reflect.TypeFor[storageversionmigrator.MigrationRunnerController](), []string{"queue"}},
 		{reflect.TypeFor[validatingadmissionpolicystatus.Controller](), []string{"policyQueue"}},
 		{reflect.TypeFor[garbagecollector.GarbageCollector](), []string{"attemptToDelete", "attemptToOrphan"}},
 		{reflect.TypeFor[garbagecollector.GraphBuilder](), []string{"graphChanges", "attemptToDelete", "attemptToOrphan"}},

@@ -28,6 +28,7 @@ func policyStatusController() Controller {
 		Reads:   policies,
 		Writes:  policies,
 		Needs:   []Need{NeedsMapper},
+		Routine: quiet(),
 		workers: 5,
 		build:   buildPolicyStatus,
 	}
