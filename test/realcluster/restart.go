@@ -8,6 +8,19 @@ import (
 // apiServer is the name of its process.
 const apiServer = "kube-apiserver"
 
+// controllers is the name of kube-controller-manager's process.
+const controllers = "kube-controller-manager"
+
+// KillControllers ends kube-controller-manager as a crash of its machine does: its Lease stays as it is.
+func (c *Cluster) KillControllers() error {
+	p := c.home.named(controllers)
+	if p == nil {
+		return fmt.Errorf("killing %s: it was never started", controllers)
+	}
+	p.kill()
+	return nil
+}
+
 // KillAPIServer ends kube-apiserver as a crash of its machine does: without a word to anybody. RestartAPIServer brings it
 // back.
 func (c *Cluster) KillAPIServer() error {

@@ -59,6 +59,17 @@ func (r *Run) Await(ctx context.Context, what string, pattern *regexp.Regexp) ([
 	return match, err
 }
 
+// AwaitFile returns when a file that the run writes has a match of the pattern.
+func (r *Run) AwaitFile(ctx context.Context, path string, pattern *regexp.Regexp) error {
+	return r.home.await(ctx, "the run to write "+filepath.Base(path), func(context.Context) (bool, error) {
+		data, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil
+		}
+		return pattern.Match(data), err
+	})
+}
+
 // Output is what it has printed to stdout.
 func (r *Run) Output() (string, error) {
 	data, err := os.ReadFile(r.out)
@@ -79,6 +90,17 @@ func (r *Run) Complaints() (string, error) {
 
 // PID is the number of its process.
 func (r *Run) PID() int { return r.process.cmd.Process.Pid }
+
+// Ended waits until it has ended by itself, and returns its exit code.
+func (r *Run) Ended(ctx context.Context) (int, error) {
+	select {
+	case <-r.process.done:
+		r.process.kill() // it has ended, and that is not to be told
+		return r.process.cmd.ProcessState.ExitCode(), nil
+	case <-ctx.Done():
+		return -1, fmt.Errorf("waiting for the run to end: %w", ctx.Err())
+	}
+}
 
 // Interrupt ends it as Ctrl-C does, and returns its exit code when it has ended.
 func (r *Run) Interrupt() (int, error) {

@@ -54,6 +54,23 @@ func Trace(path string, names Names) Writes {
 	return (&logFile{path: path, writes: map[string][]Write{}, parse: parse}).of
 }
 
+// Both are the writes of two logs, oldest first.
+func Both(a, b Writes) Writes {
+	return func(namespace string) ([]Write, error) {
+		first, err := a(namespace)
+		if err != nil {
+			return nil, err
+		}
+		second, err := b(namespace)
+		if err != nil {
+			return nil, err
+		}
+		all := slices.Concat(first, second)
+		slices.SortStableFunc(all, func(a, b Write) int { return a.At.Compare(b.At) })
+		return all, nil
+	}
+}
+
 func (f *logFile) of(namespace string) ([]Write, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

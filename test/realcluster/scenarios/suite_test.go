@@ -35,7 +35,7 @@ type played struct {
 
 // TestScenarios plays all scenarios on a real control plane and on the embedded one. Variables of the environment choose:
 // SCENARIOS, patterns of names such as roll*,paused; SCENARIOS_SIDES, "embedded,embedded" to compare the embedded one with
-// itself; SCENARIOS_AT_ONCE, how many are played at a time; FIDELITY_REPORT, a folder for controllers.json.
+// itself, "real,plugin" to have the plugin run its controllers in kube-controller-manager's place; SCENARIOS_AT_ONCE, how many are played at a time; FIDELITY_REPORT, a folder for controllers.json.
 func TestScenarios(t *testing.T) {
 	all, chosen := load(t)
 	sides := start(t, scenarios.Controllers(all))
@@ -87,6 +87,9 @@ func load(t *testing.T) (all, chosen []scenarios.Scenario) {
 	return all, chosen
 }
 
+// starter starts a side, which ends with the test.
+type starter func(*testing.T, scenarios.Names, []string) (*rest.Config, scenarios.Writes, error)
+
 // start starts the two sides and ends them with the test.
 func start(t *testing.T, controllers []string) [2]*scenarios.Side {
 	t.Helper()
@@ -105,9 +108,10 @@ func start(t *testing.T, controllers []string) [2]*scenarios.Side {
 	var group sync.WaitGroup
 	for i, name := range kinds {
 		group.Go(func() {
-			begin := startEmbedded
-			if name == "real" {
-				begin = startReal
+			begin := map[string]starter{"real": startReal, "plugin": startPlugin, "embedded": startEmbedded}[name]
+			if begin == nil {
+				t.Errorf("SCENARIOS_SIDES: there is no side %q", name)
+				return
 			}
 			config, writes, err := begin(t, names, controllers)
 			if err == nil {
@@ -156,10 +160,10 @@ func startReal(t *testing.T, names scenarios.Names, controllers []string) (*rest
 }
 
 func startEmbedded(t *testing.T, names scenarios.Names, controllers []string) (*rest.Config, scenarios.Writes, error) {
-	sandbox, err := realcluster.StartSandbox(t.Context(), realcluster.SandboxOptions{Args: []string{
+	sandbox, err := realcluster.StartSandbox(t.Context(), realcluster.SandboxOptions{Args: append(realcluster.NodeFlags(),
 		"--controller", strings.Join(controllers, ","), "--nodes", strconv.Itoa(nodes), "--pod-ready-after", "0",
 		"--horizontal-pod-autoscaler-sync-period", realcluster.AutoscalerPeriod,
-	}})
+	)})
 	if err != nil {
 		return nil, nil, err
 	}
