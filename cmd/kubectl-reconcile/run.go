@@ -93,7 +93,7 @@ func (f *runFlags) addTo(cmd *cobra.Command) {
 	f.authority.addTo(flags)
 	flags.BoolVar(&f.list, "list", false, "list all controllers of kube-controller-manager, and say which can run; -o is json, yaml or name")
 	f.cluster.addConnection(cmd, func(set *pflag.FlagSet) {
-		set.Lookup("namespace").Usage = "with --sandbox, namespace of the objects that name none; created if it is not there"
+		set.Lookup("namespace").Usage = "on a cluster, as --namespaces; with --sandbox, namespace of the objects that name none, created if it is not there"
 	})
 	flags.Var(&f.until, "until", "when to end: settled (nothing left to do), ready (all objects of -f are), or after a duration; "+
 		"by default ready with -f or -k, else when interrupted")
@@ -178,6 +178,9 @@ func (f *runFlags) place() error {
 				return withHint(fmt.Errorf("%s needs --sandbox", spelled(flags.Lookup(name))),
 					"without --sandbox the controllers run on the objects and nodes that the cluster has")
 			}
+		}
+		if given := *f.cluster.config.Namespace; given != "" && len(f.write.namespaces) == 0 {
+			f.write.namespaces = []string{given}
 		}
 		return errors.Join(f.dry.validate(), f.write.validate(f.cluster.cmd))
 	}
