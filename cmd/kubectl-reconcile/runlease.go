@@ -19,6 +19,7 @@ import (
 type writing struct {
 	force, yes      bool
 	namespace, name string // of the Lease
+	duration        time.Duration
 
 	leases  coordinationv1client.LeasesGetter
 	manager *lease.Holder // that the Lease of kube-controller-manager names, dead or alive
@@ -90,6 +91,7 @@ func (w *writing) alone(ctx context.Context, o *runOptions, out *outputs) error 
 func (w *writing) hold(ctx context.Context, out *outputs) error {
 	held, err := lease.Acquire(ctx, lease.Options{
 		Client: w.leases, Namespace: w.namespace, Name: w.name, Identity: identity(),
+		Duration: w.duration, Deadline: w.duration / 3 * 2,
 		Waiting: func(holder string) {
 			out.note("waiting: %s holds the Lease %s/%s, and writes", holder, w.namespace, w.name)
 		},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -18,10 +19,11 @@ type writeFlags struct {
 	namespaces        []string
 	shard             shard
 	leaseNamespace    string
+	leaseDuration     time.Duration
 }
 
 // writeFlagNames are the flags that have to do with a cluster only.
-var writeFlagNames = []string{"write", "force", "yes", "namespaces", "shard", "lease-namespace"}
+var writeFlagNames = []string{"write", "force", "yes", "namespaces", "shard", "lease-namespace", "lease-duration"}
 
 func (f *writeFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -32,10 +34,12 @@ func (f *writeFlags) addTo(cmd *cobra.Command) {
 	flags.Var(&f.shard, "shard", "K/N: work in the K-th of N parts of the namespaces, told by a hash of their names; "+
 		"what is in no namespace is part 1's")
 	flags.StringVar(&f.leaseNamespace, "lease-namespace", lease.DefaultNamespace, "with --write, where the Lease is that keeps others from writing at the same time")
+	flags.DurationVar(&f.leaseDuration, "lease-duration", lease.DefaultDuration, "with --write, after which time without a word from this runner another takes its place; "+
+		"this one ends if it could not renew the Lease for two thirds of it: give it more to outlast an API server that is away for longer")
 }
 
 func (f *writeFlags) validate(cmd *cobra.Command) error {
-	for _, name := range []string{"yes", "force", "lease-namespace"} {
+	for _, name := range []string{"yes", "force", "lease-namespace", "lease-duration"} {
 		if !f.write && cmd.Flags().Changed(name) {
 			return withHint(fmt.Errorf("--%s needs --write", name), "without --write nothing is written to the cluster")
 		}
@@ -45,6 +49,8 @@ func (f *writeFlags) validate(cmd *cobra.Command) error {
 		return withHint(fmt.Errorf("--write and --%s exclude each other", dryRunFlag), "without --write it is a dry run")
 	case f.shard.of > 0 && len(f.namespaces) > 0:
 		return withHint(errors.New("--shard and --namespaces exclude each other"), "either say which namespaces are this runner's, or let their names tell")
+	case f.leaseDuration != 0 && f.leaseDuration < lease.DefaultDuration:
+		return fmt.Errorf("--lease-duration %s is less than %s", f.leaseDuration, lease.DefaultDuration)
 	case cmd.Flags().Changed("namespaces") && len(f.namespaces) == 0:
 		return errors.New("--namespaces names none")
 	}
@@ -65,7 +71,7 @@ func (f *writeFlags) onCluster(r *clusterRun) {
 	r.part = part{f.namespaces, f.shard}
 	o.Controllers, r.elsewhere = r.part.without(o.Controllers)
 	if f.write {
-		r.write = &writing{force: f.force, yes: f.yes, namespace: f.leaseNamespace, name: lease.Name(f.shard.number, f.shard.of)}
+		r.write = &writing{force: f.force, yes: f.yes, namespace: f.leaseNamespace, duration: f.leaseDuration, name: lease.Name(f.shard.number, f.shard.of)}
 	}
 }
 

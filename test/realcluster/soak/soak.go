@@ -67,7 +67,7 @@ func startPlugin(ctx context.Context, cluster *realcluster.Cluster, keep string)
 	defer cancel()
 	token := filepath.Join(cluster.Dir(), "soak-token")
 	args := append(cluster.Keys(), "--controller", "*", "--write", "--yes", "-q", "--serve", "0", "--serve-token-file", token)
-	args = append(args, "--qps", "200")
+	args = append(args, "--qps", "200", "--lease-duration", "2m")
 	if keep != "" {
 		args = append(args, "--trace-file", filepath.Join(keep, "trace.ndjson"))
 	}
