@@ -22,6 +22,7 @@ steps:
 - patch: {object: pods/a, type: json, body: []}
 - delete: {object: pods, selector: a=b, grace: 0}
 - ready: {object: pods, first: 1, order: newest}
+- evict: {object: pods, selector: a=b, refused: TooManyRequests}
 - wait: [{object: pods, path: .status.phase, value: Running, count: 3}]
 - quiet: true
 `,
@@ -37,6 +38,9 @@ steps:
 	}, {
 		name: "name and selector", reason: "one of them would count for nothing",
 		file: "about: it\nsteps: [{delete: {object: pods/a, selector: a=b}}]", want: "both a name and a selector",
+	}, {
+		name: "name and selector of an eviction", reason: "as for others",
+		file: "about: it\nsteps: [{evict: {object: pods/a, selector: a=b}}]", want: "both a name and a selector",
 	}, {
 		name: "bad path", reason: "it is read before anything is played",
 		file: "about: it\nsteps: [{wait: [{object: pods, path: '.status[?('}]}]", want: "reading path",
