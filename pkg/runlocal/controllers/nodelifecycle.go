@@ -24,7 +24,11 @@ func nodeLifecycle() Controller {
 		Writes: podsAndNodes(),
 		Danger: "takes a node for dead whose lease it does not see, and evicts its pods",
 		// Every change of a node and of a pod is a key, and a node that stays silent is looked at again and again.
-		Routine: []string{"Node hasn't been updated", "Setting initial state for unseen zone", "Missing timestamp for Node. Assuming now as a timestamp"},
+		Routine: []string{
+			"Node hasn't been updated", "Missing timestamp for Node. Assuming now as a timestamp",
+			"Setting initial state for unseen zone", "Initializing eviction metric for zone",
+			"Recording event message for node", "Recording status change event message for node",
+		},
 		workers: nodeUpdateWorkers,
 		build:   buildNodeLifecycle,
 	}
