@@ -51,6 +51,30 @@ func TestServiceAddresses(t *testing.T) {
 	}
 }
 
+// TestServiceAddressesAreRepaired deletes the object of an address by hand.
+func TestServiceAddressesAreRepaired(t *testing.T) {
+	f := start(t, Options{})
+	services, addresses := f.CoreV1().Services("default"), f.NetworkingV1().IPAddresses()
+	created, err := services.Create(t.Context(), service("a", ""), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := addresses.Get(t.Context(), created.Spec.ClusterIP, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := addresses.Delete(t.Context(), first.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the object of the address is made again", func(ctx context.Context) (bool, error) {
+		again, err := addresses.Get(ctx, first.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil && again.UID != first.UID && cmp.Diff(first.Spec, again.Spec) == "", err
+	})
+}
+
 // TestServiceRanges wants addresses of a range that was added and declared ready.
 func TestServiceRanges(t *testing.T) {
 	f := start(t, Options{})

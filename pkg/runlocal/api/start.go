@@ -79,6 +79,7 @@ func (s *Server) background(a *assembly) {
 		a.keepFlowSchemas(s.life)
 	})
 	s.tasks.Go(func() { keepRegistrations(s.life, a.loopback, s.custom, a.priorities()) })
+	s.tasks.Go(func() { a.repairAddresses(s.life) })
 	if a.accounts != nil {
 		s.tasks.Go(func() { a.accounts.run(s.life) })
 	}
