@@ -43,7 +43,7 @@ func percentage(inUse uint64) int {
 	if inUse == 0 {
 		return Running
 	}
-	return int(min(max(garbage*100/inUse, least), Running)) //nolint:gosec // it is at most Running
+	return int(min(max(garbage*100/inUse, least), Running))
 }
 
 // live is how many bytes were in use when garbage was last collected.
