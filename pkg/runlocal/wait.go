@@ -155,18 +155,23 @@ func (s *Session) notCurrent(ctx context.Context, objects []Applied, all bool) (
 	return out, nil
 }
 
+// restful is how many times as long as a look took is waited until the next: with ten thousand pods on their way a look
+// takes milliseconds, and holds up those who make them.
+const restful = 10
+
 // poll calls done until it says so.
 func (s *Session) poll(ctx context.Context, done func() (bool, error)) error {
-	ticker := time.NewTicker(look)
-	defer ticker.Stop()
 	for {
+		began := time.Now()
 		if ok, err := done(); ok || err != nil {
 			return err
 		}
+		rest := time.NewTimer(max(look, restful*time.Since(began)))
 		select {
 		case <-ctx.Done():
+			rest.Stop()
 			return ctx.Err()
-		case <-ticker.C:
+		case <-rest.C:
 		}
 	}
 }
