@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,7 +66,12 @@ func planOf(pod *corev1.Pod, runFor time.Duration) (plan, []error) {
 	}
 	read(SimulateAnnotation, p.parseFailure)
 	hasRunFor := read(RunForAnnotation, p.parseRunFor)
-	hasExitCode := read(ExitCodeAnnotation, p.parseExitCode)
+	hasExitCode := read(ExitCodeAnnotation, p.readExitCode)
+	read(ExitCodesAnnotation, func(value string) error {
+		own, err := p.indexExitCode(pod, value)
+		hasExitCode = hasExitCode || own
+		return err
+	})
 	crash := p.failure == CrashLoop
 	errs = append(errs, checkLoad(pod)...)
 	p.ends = hasRunFor || hasExitCode || crash || pod.Spec.RestartPolicy != corev1.RestartPolicyAlways
@@ -105,11 +109,7 @@ func (p *plan) parseRunFor(value string) error {
 	return nil
 }
 
-func (p *plan) parseExitCode(value string) error {
-	code, err := strconv.ParseUint(value, 10, 8)
-	if err != nil {
-		return fmt.Errorf("%q is not a number from 0 to 255", value)
-	}
-	p.exitCode = int32(code)
-	return nil
+func (p *plan) readExitCode(value string) (err error) {
+	p.exitCode, err = parseExitCode(value)
+	return err
 }

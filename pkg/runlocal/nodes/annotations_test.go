@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -35,6 +36,12 @@ func TestPlanOf(t *testing.T) {
 		{"no duration at all", "0 could be taken for no end", podOf("p", annotated(RunForAnnotation, "0s")), plan{runFor: runFor}, []string{"not more than 0"}},
 		{"exit code too large", "a code is a byte", podOf("p", annotated(ExitCodeAnnotation, "256")), plan{runFor: runFor}, []string{"0 to 255"}},
 		{"negative exit code", "a code is a byte", podOf("p", annotated(ExitCodeAnnotation, "-1")), plan{runFor: runFor}, []string{"0 to 255"}},
+		{"exit code of an index", "the template is the same for all pods of an indexed Job",
+			podOf("p", annotated(ExitCodesAnnotation, "0=7,1=3"), annotated(batchv1.JobCompletionIndexAnnotation, "1"), annotated(ExitCodeAnnotation, "9")),
+			plan{ends: true, runFor: runFor, exitCode: 3}, nil},
+		{"exit code of another index", "it is not this pod's", podOf("p", annotated(ExitCodesAnnotation, "0=7"), annotated(batchv1.JobCompletionIndexAnnotation, "1")), plan{runFor: runFor}, nil},
+		{"exit codes without an index", "the pod is of no indexed Job", podOf("p", annotated(ExitCodesAnnotation, "0=7"), annotated(ExitCodeAnnotation, "9")), plan{ends: true, runFor: runFor, exitCode: 9}, nil},
+		{"exit codes that are none", "what is wrong is named", podOf("p", annotated(ExitCodesAnnotation, "0:7")), plan{runFor: runFor}, []string{`"0:7" is not a completion index and a code`}},
 		{"load", "what a pod uses does not change what its containers do", podOf("p", annotated(CPULoadAnnotation, "2"), annotated(MemoryUsageAnnotation, "64Mi")), plan{runFor: runFor}, nil},
 		{"no load", "a word is no quantity", podOf("p", annotated(CPULoadAnnotation, "much")), plan{runFor: runFor}, []string{CPULoadAnnotation + `: "much" is not a quantity`}},
 		{"negative usage", "nothing uses less than nothing", podOf("p", annotated(MemoryUsageAnnotation, "-1Mi")), plan{runFor: runFor}, []string{MemoryUsageAnnotation}},

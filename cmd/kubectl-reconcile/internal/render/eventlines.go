@@ -195,8 +195,12 @@ func (b *Blocks) end(d *trace.End) line {
 }
 
 // lagging tells the error by which a controller waits until its cache shows its own last write, and of which resource:
-// nothing has gone wrong (ConsistencyError of upstream's pkg/controller/util/consistency).
+// nothing has gone wrong (ConsistencyError of upstream's pkg/controller/util/consistency, StaleInformerCache of
+// k8s.io/endpointslice/util).
 func lagging(text string) (resource string, is bool) {
+	if strings.Contains(text, "EndpointSlice informer cache is out of date") {
+		return "endpointslices", true
+	}
 	_, versions, is := strings.Cut(text, "read version: ")
 	if !is || !strings.Contains(versions, " is not as new as written version: ") {
 		return "", false

@@ -168,6 +168,7 @@ func TestLagging(t *testing.T) {
 	}{
 		{stale, "pods", true, "upstream's words"},
 		{"default/web failed with : " + stale, "pods", true, "some controllers put their own in front"},
+		{"EndpointSlice informer cache is out of date", "endpointslices", true, "an older way to say it"},
 		{"", "", false, "most reconciles do not fail"},
 		{"read version: 1 is unknown", "", false, "another error of versions"},
 		{"read version: 1 is not as new as written version: 2", "", false, "it must name the resource"},
