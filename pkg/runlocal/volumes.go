@@ -14,7 +14,9 @@ import (
 
 // bindsVolumes says whether one of the controllers binds claims to volumes. Where none does no pod has to wait for that.
 func bindsVolumes(cs []controllers.Controller) bool {
-	return slices.ContainsFunc(cs, func(c controllers.Controller) bool { return c.Name == names.PersistentVolumeBinderController })
+	return slices.ContainsFunc(cs, func(c controllers.Controller) bool {
+		return c.Name == names.PersistentVolumeBinderController
+	})
 }
 
 // startProvisioner starts what makes volumes, for the controller that binds them.

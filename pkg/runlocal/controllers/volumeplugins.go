@@ -14,15 +14,19 @@ import (
 // with the defaults of pkg/controller/volume/persistentvolume/config/v1alpha1: of all plugins these two can recycle volumes,
 // and the first can delete them. Its provisioning is off by default.
 func volumePlugins() []volume.VolumePlugin {
-	plugins := nfs.ProbeVolumePlugins(volume.VolumeConfig{
-		RecyclerMinimumTimeout: 300, RecyclerTimeoutIncrement: 30, RecyclerPodTemplate: volume.NewPersistentVolumeRecyclerPodTemplate(),
-	})
-	for _, p := range hostpath.ProbeVolumePlugins(volume.VolumeConfig{
-		RecyclerMinimumTimeout: 60, RecyclerTimeoutIncrement: 30, RecyclerPodTemplate: volume.NewPersistentVolumeRecyclerPodTemplate(),
-	}) {
+	plugins := nfs.ProbeVolumePlugins(recycling(300))
+	for _, p := range hostpath.ProbeVolumePlugins(recycling(60)) {
 		plugins = append(plugins, asHarmless(p))
 	}
 	return plugins
+}
+
+// recycling configures a plugin whose recycler may take so many seconds at least, and 30 for each Gi.
+func recycling(least int) volume.VolumeConfig {
+	return volume.VolumeConfig{
+		RecyclerMinimumTimeout: least, RecyclerTimeoutIncrement: 30,
+		RecyclerPodTemplate: volume.NewPersistentVolumeRecyclerPodTemplate(),
+	}
 }
 
 // hostPath is what the binder asks of the plugin for hostPath volumes.

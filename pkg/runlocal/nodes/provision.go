@@ -81,7 +81,7 @@ func (p *provisioner) provision(ctx context.Context, r engine.Request) error {
 		p.refuse(ctx, claim, why)
 		return nil
 	}
-	return p.make(ctx, claim, class, node)
+	return p.makeVolume(ctx, claim, class, node)
 }
 
 func waitsForConsumer(class *storagev1.StorageClass) bool {
@@ -103,8 +103,10 @@ func unable(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) 
 	return ""
 }
 
-// make creates the volume, bound beforehand to the claim. A volume of that name is the claim's: its name has the claim's uid.
-func (p *provisioner) make(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, node string) error {
+// makeVolume creates the volume, bound beforehand to the claim. A volume of that name is the claim's: its name has the claim's uid.
+func (p *provisioner) makeVolume(
+	ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, node string,
+) error {
 	volume, err := volumeFor(claim, class)
 	if err != nil {
 		return err
@@ -120,7 +122,8 @@ func (p *provisioner) make(ctx context.Context, claim *corev1.PersistentVolumeCl
 	}
 	p.events.Event(claim, corev1.EventTypeNormal, "Provisioning",
 		fmt.Sprintf("External provisioner is provisioning volume for claim %q", claimKey(claim)))
-	klog.FromContext(ctx).V(2).Info("Making a volume for the claim", "claim", klog.KObj(claim), "volume", volume.Name, "node", node)
+	klog.FromContext(ctx).V(2).Info("Making a volume for the claim",
+		"claim", klog.KObj(claim), "volume", volume.Name, "node", node)
 	_, err = p.client.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making volume %q: %w", volume.Name, err)
@@ -136,7 +139,7 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 		return nil, fmt.Errorf("referring to claim %q: %w", claimKey(claim), err)
 	}
 	name := "pvc-" + string(claim.UID)
-	create := corev1.HostPathDirectoryOrCreate
+	create, size := corev1.HostPathDirectoryOrCreate, claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        name,
@@ -144,7 +147,7 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 		},
 		Spec: corev1.PersistentVolumeSpec{
 			AccessModes:               claim.Spec.AccessModes,
-			Capacity:                  corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
+			Capacity:                  corev1.ResourceList{corev1.ResourceStorage: size},
 			ClaimRef:                  ref,
 			MountOptions:              class.MountOptions,
 			StorageClassName:          class.Name,

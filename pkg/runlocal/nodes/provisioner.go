@@ -104,7 +104,8 @@ func StartProvisioner(ctx context.Context, o ProvisionerOptions) (*RunningProvis
 
 // newProvisioner makes the controller, which is told of what it watches but not started.
 func newProvisioner(
-	ctx context.Context, o ProvisionerOptions, observer *tap.Controller, client kubernetes.Interface, events record.EventBroadcaster,
+	ctx context.Context, o ProvisionerOptions, observer *tap.Controller, client kubernetes.Interface,
+	events record.EventBroadcaster,
 ) (*engine.Controller, error) {
 	core, storage := o.Informers.Core().V1(), o.Informers.Storage().V1()
 	p := &provisioner{

@@ -55,8 +55,8 @@ func (p *provisioner) reclaim(ctx context.Context, name string) error {
 		return nil
 	}
 	klog.FromContext(ctx).V(2).Info("Deleting the volume, which is released", "volume", name)
-	uid := volume.UID
-	err = p.client.CoreV1().PersistentVolumes().Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	only := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(volume.UID))}
+	err = p.client.CoreV1().PersistentVolumes().Delete(ctx, name, only)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting volume %q: %w", name, err)
 	}
@@ -79,7 +79,8 @@ func (p *provisioner) hold(ctx context.Context, volume *corev1.PersistentVolume,
 	metadata[key] = []string{volumehelpers.PVDeletionProtectionFinalizer}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err == nil {
-		_, err = p.client.CoreV1().PersistentVolumes().Patch(ctx, volume.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		_, err = p.client.CoreV1().PersistentVolumes().Patch(
+			ctx, volume.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	}
 	if err != nil {
 		return fmt.Errorf("changing the finalizers of volume %q: %w", volume.Name, err)

@@ -55,6 +55,7 @@ func (s *scheduler) unassume(pod *corev1.Pod) {
 func (s *scheduler) bindVolumes(ctx context.Context, r engine.Request, pod *corev1.Pod, d decision) (engine.Result, error) {
 	klog.FromContext(ctx).V(2).Info("Binding the pod's volumes first", "pod", klog.KObj(pod), "node", d.node)
 	if err := s.nominate(ctx, pod, d.node); err != nil {
+		d.wishes.release(d.node)
 		s.unassume(pod)
 		return engine.Result{}, err
 	}
@@ -98,7 +99,8 @@ func (s *scheduler) goOn(ctx context.Context, r engine.Request, pod *corev1.Pod,
 		if err := s.nominate(ctx, pod, ""); err != nil {
 			return engine.Result{}, err
 		}
-		why := &unfit{error: `running PreBind plugin "VolumeBinding": binding volumes: ` + err.Error(), volumes: true, seen: s.cluster.now()}
+		why := &unfit{volumes: true, seen: s.cluster.now()}
+		why.error = `running PreBind plugin "VolumeBinding": binding volumes: ` + err.Error()
 		if result, err := s.unschedulable(ctx, r, anew, corev1.PodReasonSchedulerError, why); err != nil {
 			return result, err
 		}

@@ -45,8 +45,11 @@ func newVolumes(ctx context.Context, client kubernetes.Interface, f informers.Sh
 	core, storage := f.Core().V1(), f.Storage().V1()
 	binder, err := volumebinding.NewVolumeBinder(
 		klog.FromContext(ctx), client, feature.Features{EnableVolumeAttributesClass: true},
-		core.Pods(), core.Nodes(), storage.CSINodes(), core.PersistentVolumeClaims(), core.PersistentVolumes(), storage.StorageClasses(),
-		volumebinding.CapacityCheck{CSIDriverInformer: storage.CSIDrivers(), CSIStorageCapacityInformer: storage.CSIStorageCapacities()},
+		core.Pods(), core.Nodes(), storage.CSINodes(),
+		core.PersistentVolumeClaims(), core.PersistentVolumes(), storage.StorageClasses(),
+		volumebinding.CapacityCheck{
+			CSIDriverInformer: storage.CSIDrivers(), CSIStorageCapacityInformer: storage.CSIStorageCapacities(),
+		},
 		0,
 	)
 	if err != nil {
@@ -66,7 +69,6 @@ type wishes struct {
 	pod    *corev1.Pod
 	claims *volumebinding.PodVolumeClaims
 	found  map[string]*volumebinding.PodVolumes
-	err    error // of the last node that could not be looked at
 }
 
 // wishesOf looks at the pod's claims. They are nil for a pod without any. refused is why no node will do.
@@ -84,7 +86,8 @@ func (v *volumes) wishesOf(ctx context.Context, pod *corev1.Pod) (w *wishes, ref
 	if err != nil {
 		return nil, "", fmt.Errorf("looking at the claims of pod %q: %w", pod.Name, err)
 	}
-	return &wishes{ctx: ctx, binder: v.plugin.Binder, pod: pod, claims: claims, found: map[string]*volumebinding.PodVolumes{}}, "", nil
+	w = &wishes{ctx: ctx, binder: v.plugin.Binder, pod: pod, claims: claims, found: map[string]*volumebinding.PodVolumes{}}
+	return w, "", nil
 }
 
 // refusal says why the node does not do; nil if it does. A nil receiver wishes for nothing.
@@ -94,7 +97,6 @@ func (w *wishes) refusal(node *corev1.Node) *refusal {
 	}
 	found, reasons, err := w.binder.FindPodVolumes(klog.FromContext(w.ctx), w.pod, w.claims, node)
 	if err != nil {
-		w.err = err
 		return &refusal{reasons: []string{err.Error()}, volumes: true}
 	}
 	if len(reasons) > 0 {
@@ -120,6 +122,9 @@ func (w *wishes) reserve(node string) (done bool, err error) {
 	return done, nil
 }
 
+// release takes back what reserve has assumed.
+func (w *wishes) release(node string) { w.binder.RevertAssumedPodVolumes(w.found[node]) }
+
 // begin writes what is to be bound into claims and volumes. The pod is under way then, until end.
 func (v *volumes) begin(ctx context.Context, r engine.Request, w *wishes, node string) error {
 	pod := *w.pod
@@ -136,7 +141,7 @@ func (v *volumes) begin(ctx context.Context, r engine.Request, w *wishes, node s
 	return fmt.Errorf("binding the volumes of pod %q: %w", pod.Name, err)
 }
 
-// get returns how far the pod of that uid is; nil if it is not under way.
+// get returns how far the pod of that name is; nil if none is under way.
 func (v *volumes) get(r engine.Request) *underway {
 	v.mu.Lock()
 	defer v.mu.Unlock()
