@@ -45,7 +45,7 @@ func writerOf(ts *testscript.TestScript, kubeconfig string) *writer {
 
 // apply is `apply KUBECONFIG FILE`: it creates the objects of the file, or replaces what they have, in the namespace default if
 // they name none, and then writes their status, as their controllers would. In the file, the uid uid-of:NAME or
-// uid-of:NAMESPACE/NAME of an owner stands for its real one, and just-now for the time.
+// uid-of:NAMESPACE/NAME of an owner stands for its real one, and just-now for the time; just-now-micro has it as Leases do.
 func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: apply KUBECONFIG FILE")
@@ -72,7 +72,9 @@ func remove(ctx context.Context, ts *testscript.TestScript, neg bool, args []str
 }
 
 func documents(ts *testscript.TestScript, file string) []*unstructured.Unstructured {
-	text := strings.ReplaceAll(ts.ReadFile(file), "just-now", time.Now().UTC().Format(time.RFC3339))
+	now := time.Now().UTC()
+	text := strings.ReplaceAll(ts.ReadFile(file), "just-now-micro", now.Format(metav1.RFC3339Micro))
+	text = strings.ReplaceAll(text, "just-now", now.Format(time.RFC3339))
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	var out []*unstructured.Unstructured
 	for {
