@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"reflect"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,5 +97,8 @@ func compare(old, updated runtime.Object) []inspect.Change {
 	if err != nil {
 		return []inspect.Change{{New: err.Error()}}
 	}
-	return changes
+	if updated == nil || reflect.ValueOf(updated).IsNil() {
+		return discreet(old, changes)
+	}
+	return discreet(updated, changes)
 }

@@ -1,0 +1,63 @@
+package tap
+
+import (
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+)
+
+// untold stands for a value that a trace must not tell: it goes to terminals, files and whoever is shown them.
+const untold = "(hidden)"
+
+// discreet hides the values of what is secret in an object of that kind: that they have changed, and where, is told. It changes
+// the list.
+func discreet(of runtime.Object, changes []inspect.Change) []inspect.Change {
+	secret := secretFields(of)
+	for i := range changes {
+		if !isOneOf(changes[i].Path, secret) {
+			continue
+		}
+		if changes[i].Old != nil {
+			changes[i].Old = untold
+		}
+		if changes[i].New != nil {
+			changes[i].New = untold
+		}
+	}
+	return changes
+}
+
+// secretFields are the paths of the fields of which no value is told; nil for most kinds. The annotation is kubectl's copy of
+// all fields.
+func secretFields(of runtime.Object) []string {
+	switch of := of.(type) {
+	case *corev1.Secret:
+		return []string{"data", "stringData", "metadata.annotations", "metadata.annotations[" + corev1.LastAppliedConfigAnnotation + "]"}
+	case *authenticationv1.TokenRequest:
+		return []string{"status.token", "status"}
+	case *unstructured.Unstructured:
+		switch of.GroupVersionKind() {
+		case corev1.SchemeGroupVersion.WithKind("Secret"):
+			return secretFields(&corev1.Secret{})
+		case authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"):
+			return secretFields(&authenticationv1.TokenRequest{})
+		}
+	}
+	return nil
+}
+
+// isOneOf says whether a path is that of one of the fields, or of something in a field of data.
+func isOneOf(path string, fields []string) bool {
+	for _, field := range fields {
+		in, within := strings.CutPrefix(path, field)
+		if within && (in == "" || strings.HasSuffix(field, "ata") && strings.ContainsAny(in[:1], ".[")) {
+			return true
+		}
+	}
+	return false
+}

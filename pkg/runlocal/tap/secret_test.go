@@ -1,0 +1,70 @@
+package tap
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func TestSecretsAreNotTold(t *testing.T) {
+	secret := func(value string, annotations map[string]string) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: annotations}, Type: "Opaque", Data: map[string][]byte{"token": []byte(value), "a.b": []byte("x")},
+		}
+	}
+	applied := map[string]string{"note": "n", corev1.LastAppliedConfigAnnotation: `{"data":{"token":"c2VjcmV0"}}`}
+	raw := func(value string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}, "data": map[string]any{"token": value},
+		}}
+	}
+	for _, test := range []struct {
+		reason       string
+		old, updated runtime.Object
+		want         []string
+	}{
+		{"a value that has changed", secret("one", nil), secret("two", nil), []string{"data.token: (hidden) -> (hidden)"}},
+		{"a copy of the values", secret("one", map[string]string{"note": "n"}), secret("one", applied), []string{
+			"metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: <none> -> (hidden)",
+		}},
+		{"without its kind's type", raw("b25l"), raw("dHdv"), []string{"data.token: (hidden) -> (hidden)"}},
+		{"what is not secret in a Secret", secret("one", map[string]string{"note": "a"}), secret("one", map[string]string{"note": "b"}), []string{
+			"metadata.annotations.note: a -> b",
+		}},
+		{
+			"a token that was asked for", &authenticationv1.TokenRequest{},
+			&authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: "t"}}, []string{"status.token: (hidden) -> (hidden)"},
+		},
+		{"a ConfigMap is none", &corev1.ConfigMap{}, &corev1.ConfigMap{Data: map[string]string{"token": "t"}}, []string{"data.token: <none> -> t"}},
+	} {
+		var got []string
+		for _, c := range compare(test.old, test.updated) {
+			got = append(got, c.String())
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+		}
+	}
+	var none *corev1.Secret
+	for _, c := range compare(none, secret("one", applied)) {
+		if containsSecret(c.String()) {
+			t.Errorf("a Secret that is new: %s", c)
+		}
+	}
+	for _, c := range compare(secret("one", applied), none) {
+		if containsSecret(c.String()) {
+			t.Errorf("a Secret that is gone: %s", c)
+		}
+	}
+}
+
+// containsSecret says whether a text has the value one or secret of the test's Secrets in it, in base64.
+func containsSecret(text string) bool {
+	return strings.Contains(text, "b25l") || strings.Contains(text, "c2VjcmV0")
+}
