@@ -87,7 +87,8 @@ func policyObjects(client kubernetes.Interface) []func(context.Context) error {
 }
 
 // withAggregated fills the rules of roles that aggregate others of the list. An aggregated role may be part of another: each
-// round fills those whose parts the round before has filled.
+// round fills those whose parts the round before has filled. The roles are sorted so that a role comes after its parts: whoever
+// aggregates while they are made finds nothing to change.
 func withAggregated(roles []rbacv1.ClusterRole) []rbacv1.ClusterRole {
 	slices.SortFunc(roles, func(a, b rbacv1.ClusterRole) int { return cmp.Compare(a.Name, b.Name) })
 	for changed := true; changed; {
@@ -98,7 +99,16 @@ func withAggregated(roles []rbacv1.ClusterRole) []rbacv1.ClusterRole {
 			}
 		}
 	}
+	slices.SortStableFunc(roles, func(a, b rbacv1.ClusterRole) int { return cmp.Compare(partsOf(a), partsOf(b)) })
 	return roles
+}
+
+// partsOf is 0 for a role that aggregates nothing, and more for a role than for any that is part of it.
+func partsOf(role rbacv1.ClusterRole) int {
+	if role.AggregationRule == nil {
+		return 0
+	}
+	return 1 + len(role.Rules)
 }
 
 // aggregate is what syncClusterRole of pkg/controller/clusterroleaggregation finds for one role, none for a role that

@@ -1,13 +1,17 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
 
 // TestAggregatedRolesAllowSomething: without the clusterrole-aggregation controller nobody else would fill them.
@@ -43,4 +47,28 @@ func TestAggregatedRolesAllowSomething(t *testing.T) {
 			return err == nil && answer.Status.Allowed == test.allowed, err
 		})
 	}
+}
+
+// TestAggregatedRolesComeAfterTheirParts: the clusterrole-aggregation controller, which may watch while the roles are made one
+// after the other, finds none that allows more or less than its parts do so far.
+func TestAggregatedRolesComeAfterTheirParts(t *testing.T) {
+	roles := withAggregated(bootstrappolicy.ClusterRoles())
+	aggregated := 0
+	for i := range roles {
+		if roles[i].AggregationRule == nil {
+			continue
+		}
+		aggregated++
+		if !apiequality.Semantic.DeepEqual(aggregate(sortedByName(roles[:i]), &roles[i]), roles[i].Rules) {
+			t.Errorf("role %q differs from what is there when it is made", roles[i].Name)
+		}
+	}
+	if aggregated < 3 {
+		t.Errorf("only %d roles aggregate others", aggregated)
+	}
+}
+
+// sortedByName is the order in which the controller goes through the parts of a role.
+func sortedByName(roles []rbacv1.ClusterRole) []rbacv1.ClusterRole {
+	return slices.SortedFunc(slices.Values(roles), func(a, b rbacv1.ClusterRole) int { return cmp.Compare(a.Name, b.Name) })
 }
