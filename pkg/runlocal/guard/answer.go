@@ -18,7 +18,7 @@ func (t *transport) answer(c *call) (*http.Response, error) {
 		if c.info.Subresource != "" {
 			return t.answerAction(c)
 		}
-		return t.answerObject(c, http.StatusCreated, func(m metav1.Object) { created(c, m) })
+		return t.answerObject(c, http.StatusCreated, created)
 	case "update":
 		return t.answerObject(c, http.StatusOK, func(metav1.Object) {})
 	case "patch":
@@ -53,7 +53,7 @@ func (t *transport) answerObject(c *call, code int, change func(metav1.Object)) 
 }
 
 // created gives an object what a server gives it. It has no resourceVersion in a dry run there, either.
-func created(c *call, m metav1.Object) {
+func created(m metav1.Object) {
 	if m.GetName() == "" && m.GetGenerateName() != "" {
 		m.SetName(names.SimpleNameGenerator.GenerateName(m.GetGenerateName()))
 	}

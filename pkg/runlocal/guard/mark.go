@@ -144,7 +144,7 @@ func markEvictionRaw(raw []byte) ([]byte, error) {
 	if eviction.DeleteOptions == nil || slices.Equal(eviction.DeleteOptions.DryRun, []string{all}) {
 		return raw, nil
 	}
-	options := slices.Concat([]byte{2<<3 | 2, byte(len(dryRunField))}, dryRunField) // Eviction.deleteOptions = 2
+	options := slices.Concat([]byte{2<<3 | 2, 2 + byte(len(all))}, dryRunField) // Eviction.deleteOptions = 2
 	return checked(slices.Concat(raw, options), &policyv1.Eviction{}, func(e *policyv1.Eviction) []string { return e.DeleteOptions.DryRun })
 }
 

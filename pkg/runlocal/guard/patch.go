@@ -16,8 +16,8 @@ import (
 
 // answerPatch answers with the object as the patch would make it, of what it is at this moment.
 func (t *transport) answerPatch(c *call) (*http.Response, error) {
-	media, _, err := mime.ParseMediaType(c.req.Header.Get("Content-Type"))
-	if err != nil || !patchable[types.PatchType(media)] {
+	media, _, _ := mime.ParseMediaType(c.req.Header.Get("Content-Type")) // without one it is not patchable
+	if !patchable[types.PatchType(media)] {
 		return refuse(c.req, http.StatusUnsupportedMediaType, fmt.Sprintf("only a server can apply a patch of type %q", media)), nil
 	}
 	resp, err := t.current(c)
