@@ -51,11 +51,14 @@ func figures() []figure {
 	}
 }
 
+// telling is how long a soak must be for its trends to tell anything: until then, clients make more than they remove.
+const telling = 10 * time.Minute
+
 // verdict is the error of a soak that has found something.
 func (r *report) verdict() error {
 	var errs []error
 	for _, f := range figures() {
-		if t := trendOf(r.samples, r.length, f.of); t.leaks(f.noise) {
+		if t := trendOf(r.samples, r.length, f.of); r.length >= telling && t.leaks(f.noise) {
 			errs = append(errs, fmt.Errorf("%s: grow by %.1f over the run, of %.1f", f.name, t.growth/f.unit, t.middle/f.unit))
 		}
 		if more := f.of(r.after) - f.of(r.before); r.after.at > 0 && more > f.idle {
@@ -79,6 +82,9 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "| soak of %s, %d clients, kube-apiserver killed %d times | |\n|---|---|\n", r.length, r.clients, r.killed)
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(out, "| %s | %s |\n", name, fmt.Sprintf(format, args...))
+	}
+	if r.length < telling {
+		row("trends", "not judged: shorter than %s", telling)
 	}
 	row("changes by clients; without an answer or refused", "%d; %d", r.changes, r.refused)
 	row("reconciles", "%.0f", r.after.reconciles)

@@ -101,7 +101,7 @@ func (r *report) load(
 		work.Go(func() { c.run(limited); r.count(c) })
 	}
 	work.Go(func() {
-		if err := r.killing(limited, ctx, cluster, note); err != nil {
+		if err := r.killing(ctx, cluster, began, note); err != nil {
 			fail(err)
 		}
 	})
@@ -113,13 +113,13 @@ func (r *report) load(
 	return err
 }
 
-// killing kills kube-apiserver so often, evenly spread over the time. Each time it comes back, even after the time is over.
-func (r *report) killing(limited, ctx context.Context, cluster *realcluster.Cluster, note func(string, ...any)) error {
-	if r.options.kills == 0 {
-		return nil
-	}
-	pause := r.length / time.Duration(r.options.kills+1)
-	for r.killed < r.options.kills && wait(limited, pause-r.options.away) == nil {
+// killing kills kube-apiserver so often, evenly spread over the time; later where it takes long to come back.
+func (r *report) killing(ctx context.Context, cluster *realcluster.Cluster, began time.Time, note func(string, ...any)) error {
+	for r.killed < r.options.kills {
+		next := began.Add(r.length * time.Duration(r.killed+1) / time.Duration(r.options.kills+1))
+		if err := wait(ctx, time.Until(next)); err != nil {
+			return err
+		}
 		if err := cluster.KillAPIServer(); err != nil {
 			return err
 		}

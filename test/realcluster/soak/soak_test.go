@@ -136,7 +136,7 @@ func TestWrong(t *testing.T) {
 // TestVerdict: what a soak has found is an error.
 func TestVerdict(t *testing.T) {
 	fine := func() *report {
-		return &report{options: options{length: 300 * time.Second, kills: 2}, killed: 2, away: 2, back: 2, samples: over(300, func(int) float64 { return 500 })}
+		return &report{options: options{length: telling, kills: 2}, killed: 2, away: 2, back: 2, samples: over(300, func(int) float64 { return 500 })}
 	}
 	for _, tt := range []struct {
 		reason string
@@ -146,6 +146,9 @@ func TestVerdict(t *testing.T) {
 		{"all is well", func(*report) {}, ""},
 		{"goroutines grow", func(r *report) { r.samples = over(300, func(i int) float64 { return 500 + float64(i) }) }, "goroutines: grow by"},
 		{"goroutines are left", func(r *report) { r.after = sample{at: 1, goroutines: 900} }, "goroutines: 900.0 more at the end"},
+		{"they grow in so short a time that it says nothing", func(r *report) {
+			r.length, r.samples = telling-1, over(300, func(i int) float64 { return 500 + float64(i) })
+		}, ""},
 		{"it was not killed", func(r *report) { r.killed = 1 }, "killed 1 times, not 2"},
 		{"nobody was told", func(r *report) { r.away, r.back = 0, 0 }, "said 0 times"},
 		{"it never came back", func(r *report) { r.back = 1 }, "1 times that it is back"},
