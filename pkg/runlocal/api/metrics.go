@@ -24,7 +24,8 @@ type Metrics interface {
 
 // metricsGroup is the API group metrics.k8s.io, as metrics-server serves it: one version, to be read only.
 func (a *assembly) metricsGroup() genericapiserver.APIGroupInfo {
-	info := genericapiserver.NewDefaultAPIGroupInfo(metrics.GroupName, a.metrics, metav1.ParameterCodec, serializer.NewCodecFactory(a.metrics))
+	codecs := serializer.NewCodecFactory(a.metrics)
+	info := genericapiserver.NewDefaultAPIGroupInfo(metrics.GroupName, a.metrics, metav1.ParameterCodec, codecs)
 	info.VersionedResourcesStorageMap[metricsv1beta1.SchemeGroupVersion.Version] = map[string]rest.Storage{
 		"pods":  &podMetrics{source: a.options.Metrics},
 		"nodes": &nodeMetrics{source: a.options.Metrics},

@@ -50,7 +50,8 @@ func newCounted(e environment) (*counted, error) {
 		return nil, fmt.Errorf("making the metadata client: %w", err)
 	}
 	c := &counted{
-		SharedInformerFactory: e.informers, metadata: e.tap.MetadataInformers(e.informers, client, newMapper(e)), discovery: e.client.Discovery(), turns: kindTurns{changes: e.kinds},
+		SharedInformerFactory: e.informers, metadata: e.tap.MetadataInformers(e.informers, client, newMapper(e)),
+		discovery: e.client.Discovery(), turns: kindTurns{changes: e.kinds},
 		synced: map[schema.GroupVersionResource]cache.InformerSynced{},
 	}
 	for _, resource := range measured() {

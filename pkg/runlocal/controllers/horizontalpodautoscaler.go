@@ -91,7 +91,9 @@ func buildPodAutoscaler(ctx context.Context, e environment) (loop, error) {
 }
 
 // metricsClient asks the APIs of resource metrics, of custom and of external ones.
-func metricsClient(e environment, mapper *restmapper.DeferredDiscoveryRESTMapper, versions custom_metrics.AvailableAPIsGetter) (metrics.MetricsClient, error) {
+func metricsClient(
+	e environment, mapper *restmapper.DeferredDiscoveryRESTMapper, versions custom_metrics.AvailableAPIsGetter,
+) (metrics.MetricsClient, error) {
 	resources, err := resourcemetrics.NewForConfig(e.config)
 	if err != nil {
 		return nil, fmt.Errorf("making the client of resource metrics: %w", err)

@@ -39,7 +39,8 @@ func buildResourceQuota(ctx context.Context, e environment, resync time.Duration
 	if err != nil {
 		return nil, err
 	}
-	quotas, err := quotainstall.NewQuotaConfigurationForControllers(generic.ListerFuncForResourceFunc(counted.ForResource), e.informers)
+	listers := generic.ListerFuncForResourceFunc(counted.ForResource)
+	quotas, err := quotainstall.NewQuotaConfigurationForControllers(listers, e.informers)
 	if err != nil {
 		return nil, fmt.Errorf("making what quotas are counted by: %w", err)
 	}

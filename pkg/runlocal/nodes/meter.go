@@ -21,7 +21,8 @@ import (
 var errNotWatching = errors.New("pods and nodes are not known yet")
 
 // Meter tells what the containers of simulated pods use, as metrics-server does from what kubelets measure: half of their
-// requests, or what annotations of the pod say. It is what they use at that moment, so the window of time is 0. Its methods may be called concurrently. A zero Meter is not usable.
+// requests, or what annotations of the pod say. It is what they use at that moment, so the window of time is 0. Its
+// methods may be called concurrently. A zero Meter is not usable.
 type Meter struct {
 	clock   clock.PassiveClock
 	watched atomic.Pointer[watched]
