@@ -55,6 +55,9 @@ func (w *writing) begin(ctx context.Context, a *admission, o *runOptions, out *o
 	return nil
 }
 
+// managerLook is how often it is looked whether kube-controller-manager renews its Lease, which it does every 2 seconds.
+const managerLook = 250 * time.Millisecond
+
 // alone refuses to write beside kube-controller-manager.
 func (w *writing) alone(ctx context.Context, o *runOptions, out *outputs) error {
 	first, err := lease.HolderOf(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName)
@@ -71,13 +74,15 @@ func (w *writing) alone(ctx context.Context, o *runOptions, out *outputs) error 
 		out.warn(fmt.Sprintf("kube-controller-manager (%s) holds its Lease: if it runs, both write, and undo each other's work", first.Identity))
 		return nil
 	}
-	live := first
-	if now := o.clock.Now(); !first.Fresh(now) {
-		out.note("kube-controller-manager: %s holds its Lease and has not renewed it for %s; watching it for %s to be sure that it is gone",
-			first.Identity, now.Sub(first.Renewed).Round(time.Second), first.Duration)
-		if live, err = lease.Live(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, 0); err != nil {
-			return err
-		}
+	renewed := "nobody knows when"
+	if !first.Renewed.IsZero() {
+		renewed = o.clock.Now().Sub(first.Renewed).Round(time.Second).String() + " ago"
+	}
+	out.note("kube-controller-manager: %s holds its Lease, renewed %s; watching for %s whether it still does",
+		first.Identity, renewed, lease.Watched(first))
+	live, err := lease.Live(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, managerLook)
+	if err != nil {
+		return err
 	}
 	if live == nil {
 		w.manager = first

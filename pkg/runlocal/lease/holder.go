@@ -27,10 +27,6 @@ type Holder struct {
 	version string // of the Lease: it changes with each renewal
 }
 
-// Fresh says that the Lease is held by the clocks of both sides, the holder's and now. It is only a first impression:
-// either may be wrong.
-func (h *Holder) Fresh(now time.Time) bool { return now.Sub(h.Renewed).Abs() <= h.Duration }
-
 // HolderOf reads who holds a Lease; nil is nobody, or that there is no such Lease.
 func HolderOf(ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string) (*Holder, error) {
 	l, err := client.Leases(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -61,7 +57,10 @@ func holderIn(l *coordinationv1.Lease) *Holder {
 // mostObserved bounds how long a Lease is watched for a sign of life, whatever duration it says.
 const mostObserved = time.Minute
 
-// Live waits until the Lease of first is seen to be renewed, for as long as its holder may take for that, and returns who
+// Watched is how long Live watches a Lease at most: as long as its holder may take to renew it, up to a minute.
+func Watched(h *Holder) time.Duration { return min(h.Duration, mostObserved) }
+
+// Live waits until the Lease of first is seen to be renewed, for as long as Watched says, and returns who
 // has done so. It returns nil if nobody has: then nobody holds the Lease, whatever its times say. look is the time between
 // two looks; 0 is DefaultRetry.
 func Live(
@@ -73,7 +72,7 @@ func Live(
 	if look == 0 {
 		look = DefaultRetry
 	}
-	timer := time.NewTimer(min(first.Duration, mostObserved))
+	timer := time.NewTimer(Watched(first))
 	defer timer.Stop()
 	for over := false; ; {
 		next, err := HolderOf(ctx, client, namespace, name)

@@ -35,7 +35,6 @@ func TestHolderOf(t *testing.T) {
 		reason string
 		spec   coordinationv1.LeaseSpec
 		want   *Holder
-		fresh  bool
 	}{
 		{reason: "a Lease that was released has no holder", spec: coordinationv1.LeaseSpec{HolderIdentity: new("")}},
 		{reason: "a Lease without anything"},
@@ -53,7 +52,7 @@ func TestHolderOf(t *testing.T) {
 			spec: coordinationv1.LeaseSpec{
 				HolderIdentity: new("a"), LeaseDurationSeconds: new(int32(60)), RenewTime: &metav1.MicroTime{Time: time.Now()},
 			},
-			want: &Holder{Identity: "a", Duration: time.Minute}, fresh: true,
+			want: &Holder{Identity: "a", Duration: time.Minute},
 		},
 	} {
 		s := &store{}
@@ -63,8 +62,8 @@ func TestHolderOf(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", row.reason, got, row.want)
 			continue
 		}
-		if got != nil && (got.Identity != row.want.Identity || got.Duration != row.want.Duration || got.Fresh(time.Now()) != row.fresh) {
-			t.Errorf("%s: got %+v, fresh: %t; want %+v, fresh: %t", row.reason, got, got.Fresh(time.Now()), row.want, row.fresh)
+		if got != nil && (got.Identity != row.want.Identity || got.Duration != row.want.Duration) {
+			t.Errorf("%s: got %+v, want %+v", row.reason, got, row.want)
 		}
 	}
 	if got := holderOf(t, &store{}); got != nil {
@@ -111,6 +110,20 @@ func TestLive(t *testing.T) {
 				t.Errorf("%s: %+v (%v) after %s; want live: %t, in %s to %s", row.reason, got, err, took, row.live, row.least, row.most)
 			}
 		})
+	}
+}
+
+func TestWatched(t *testing.T) {
+	for _, row := range []struct {
+		reason         string
+		duration, want time.Duration
+	}{
+		{"as long as the holder may take", 15 * time.Second, 15 * time.Second},
+		{"nobody waits for an hour", time.Hour, time.Minute},
+	} {
+		if got := Watched(&Holder{Duration: row.duration}); got != row.want {
+			t.Errorf("%s: %s, want %s", row.reason, got, row.want)
+		}
 	}
 }
 

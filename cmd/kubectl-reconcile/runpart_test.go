@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+)
+
+func TestShardFlag(t *testing.T) {
+	for _, row := range []struct {
+		reason, text string
+		want         shard
+		err          string
+	}{
+		{"a part", "2/5", shard{2, 5}, ""},
+		{"all in one part", "1/1", shard{1, 1}, ""},
+		{"the last part", "1000/1000", shard{1000, 1000}, ""},
+		{"parts are numbered from 1", "0/5", shard{}, "no part 0 of 5"},
+		{"more than there are", "6/5", shard{}, "no part 6 of 5"},
+		{"less than none", "-1/5", shard{}, "no part -1 of 5"},
+		{"no parts", "1/0", shard{}, "1 to 1000 parts, not 0"},
+		{"more than makes sense", "1/1001", shard{}, "not 1001"},
+		{"no slash", "3", shard{}, "such as 2/5"},
+		{"no numbers", "a/b", shard{}, "such as 2/5"},
+		{"more than there should be", "1/2/3", shard{}, "such as 2/5"},
+		{"nothing", "", shard{}, "such as 2/5"},
+		{"larger than a number", "1/99999999999999999999", shard{}, "such as 2/5"},
+	} {
+		var s shard
+		err := s.Set(row.text)
+		if row.err == "" && err != nil || row.err != "" && (err == nil || !strings.Contains(err.Error(), row.err)) {
+			t.Errorf("%s: %q: %v, want %q", row.reason, row.text, err, row.err)
+		}
+		if s != row.want || row.err == "" && s.String() != row.text {
+			t.Errorf("%s: %q became %q", row.reason, row.text, s.String())
+		}
+	}
+}
+
+// TestShards: every namespace is in one part, and always in the same one: runners of other versions must agree.
+func TestShards(t *testing.T) {
+	for namespace, want := range map[string]int{"default": 5, "shop": 3, "kube-system": 5, "a": 1, "b": 3, "c": 4, "blog": 2, "": 1} {
+		var in []int
+		for k := 1; k <= 5; k++ {
+			if s := (shard{k, 5}); s.has(namespace) {
+				in = append(in, k)
+			}
+		}
+		if diff := cmp.Diff([]int{want}, in); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", namespace, diff)
+		}
+	}
+}
+
+func TestShardsAreAlike(t *testing.T) {
+	const namespaces, parts = 5000, 7
+	sizes := map[int]int{}
+	for i := range namespaces {
+		for k := 1; k <= parts; k++ {
+			if s := (shard{k, parts}); s.has(fmt.Sprintf("team-%d", i)) {
+				sizes[k]++
+			}
+		}
+	}
+	for k := 1; k <= parts; k++ {
+		if share := sizes[k] * parts; share < namespaces*8/10 || share > namespaces*12/10 {
+			t.Errorf("part %d has %d of %d namespaces", k, sizes[k], namespaces)
+		}
+	}
+}
+
+// known are all controllers that run, by their short names.
+func known(t *testing.T, short ...string) []controllers.Controller {
+	t.Helper()
+	of, err := controllers.Select(short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return of
+}
+
+func TestControllersOfParts(t *testing.T) {
+	for _, row := range []struct {
+		reason string
+		part   part
+		want   string
+		line   string
+	}{
+		{"the whole cluster", part{}, "deployment, csrcleaner, podgc", ""},
+		{"the first part looks at everything by a timer", part{shard: shard{1, 2}}, "deployment, csrcleaner, podgc", ""},
+		{"the others do not", part{shard: shard{2, 2}}, "deployment", "not here: csrcleaner, podgc, which look at the whole cluster by a timer: shard 1 runs them"},
+		{
+			"some namespaces are not everything", part{namespaces: []string{"a"}}, "deployment",
+			"not here: csrcleaner, podgc, which look at the whole cluster by a timer: a run without --namespaces has them",
+		},
+	} {
+		rest, line := row.part.without(known(t, "deployment", "csrcleaner", "podgc"))
+		got := map[string]bool{}
+		for _, c := range rest {
+			got[c.Short] = true
+		}
+		want := map[string]bool{}
+		for name := range strings.SplitSeq(row.want, ", ") {
+			want[name] = true
+		}
+		if diff := cmp.Diff(want, got); diff != "" || line != row.line {
+			t.Errorf("%s: %q, want %q (-want +got):\n%s", row.reason, line, row.line, diff)
+		}
+	}
+	if rest, line := (part{shard: shard{2, 2}}).without(known(t, "deployment")); len(rest) != 1 || line != "" {
+		t.Errorf("nothing is left out, and %q is said", line)
+	}
+}
+
+func TestSeesAll(t *testing.T) {
+	for _, row := range []struct {
+		reason, controller string
+		part               part
+		want               bool
+	}{
+		{"of the whole cluster everybody does", "garbagecollector", part{}, true},
+		{"no danger in not seeing all", "deployment", part{shard: shard{1, 2}}, true},
+		{"changes of objects are dropped that its graph is made of", "garbagecollector", part{shard: shard{1, 2}}, false},
+		{"pods of other namespaces come to nodes unseen", "nodelifecycle", part{shard: shard{1, 2}}, false},
+		{"it looks at all nodes and pods that there are", "podgc", part{shard: shard{1, 2}}, true},
+		{"it asks the API what a namespace has", "namespace", part{shard: shard{1, 2}}, true},
+		{"lists have what is in these namespaces only", "podgc", part{namespaces: []string{"a"}}, false},
+	} {
+		if got := row.part.seesAll(known(t, row.controller)[0]); got != row.want {
+			t.Errorf("%s: %s with %s sees all: %t", row.reason, row.controller, row.part, got)
+		}
+	}
+}
