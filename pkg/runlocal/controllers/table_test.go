@@ -206,7 +206,7 @@ func TestNoQueueIsOverlooked(t *testing.T) {
 		{reflect.TypeFor[resourcequota.QuotaMonitor](), []string{"resourceChanges"}},
 		{reflect.TypeFor[resourceclaim.Controller](), []string{"queue"}},
 		{reflect.TypeFor[servicecidrs.Controller](), []string{"queue"}},
-		{reflect.TypeFor[storageversionmigrator.SVMController](), []string{"queue"}},
+		{reflect.TypeFor[storageversionmigrator.SVMController](), []string{"queue", "rateLimiter"}}, // the queue's own
 		{reflect.TypeFor[storageversionmigrator.ResourceVersionController](), []string{"queue"}},
 		{reflect.TypeFor[storageversionmigrator.MigrationRunnerController](), []string{"queue"}},
 		{reflect.TypeFor[validatingadmissionpolicystatus.Controller](), []string{"policyQueue"}},
