@@ -9,7 +9,7 @@ import (
 // garbage is how many bytes of garbage there may be, where what is in use would allow more by Running, or less by least:
 // a thousand pods take a fifth less time with Running than with 100 percent, but ten thousand would take 2 GB.
 const (
-	garbage = 256 << 20
+	garbage = 192 << 20
 	least   = 50
 )
 

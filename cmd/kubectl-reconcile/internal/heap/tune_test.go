@@ -18,9 +18,9 @@ func TestPercentage(t *testing.T) {
 	}{
 		{"a runtime that does not tell", 0, Running},
 		{"an idle sandbox", 40 << 20, Running},
-		{"as much garbage as may be", 128 << 20, 200},
-		{"and no more when more is in use", 256 << 20, 100},
-		{"ten thousand pods", 400 << 20, 64},
+		{"as much garbage as may be", 96 << 20, 200},
+		{"and no more when more is in use", 192 << 20, 100},
+		{"some thousand pods", 320 << 20, 60},
 		{"the collector must not do nothing else", 4 << 30, least},
 	} {
 		if got := percentage(tt.inUse); got != tt.want {
