@@ -37,7 +37,7 @@ func TestDisruptionCountsHealthyPods(t *testing.T) {
 	})
 }
 
-// TestDisruptionForgetsAnEvictionThatDidNotCome needs the queue of pods whose condition is stale.
+// TestDisruptionWaitsForAnEvictedPod needs the queue of pods whose condition is stale.
 func TestDisruptionWaitsForAnEvictedPod(t *testing.T) {
 	s := recordedSession(t)
 	s.run(t, 0, "disruption")
