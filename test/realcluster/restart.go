@@ -3,6 +3,7 @@ package realcluster
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // apiServer is the name of its process.
@@ -66,9 +67,9 @@ func (c *Cluster) Revive(ctx context.Context) error {
 func (h *home) named(name string) *process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i := len(h.processes) - 1; i >= 0; i-- {
-		if h.processes[i].name == name {
-			return h.processes[i]
+	for _, p := range slices.Backward(h.processes) {
+		if p.name == name {
+			return p
 		}
 	}
 	return nil

@@ -18,12 +18,13 @@ import (
 
 // load is what the sides have to do.
 type load struct {
-	controllers           []string // by the names of kube-controller-manager
-	deployments, replicas int
-	rounds                int
+	controllers []string // by the names of kube-controller-manager
+	deployments int
+	replicas    int32 // of each
+	rounds      int
 }
 
-func (l load) pods() int { return l.deployments * l.replicas }
+func (l load) pods() int { return l.deployments * int(l.replicas) }
 
 // String says what the load is.
 func (l load) String() string {
@@ -97,20 +98,19 @@ func makePods(ctx context.Context, client kubernetes.Interface, l load) (time.Du
 	return time.Since(began), nil
 }
 
-func note(event watch.Event, ready map[string]bool, replicas int) {
-	if d, ok := event.Object.(*appsv1.Deployment); ok && d.Status.ReadyReplicas == int32(replicas) {
+func note(event watch.Event, ready map[string]bool, replicas int32) {
+	if d, ok := event.Object.(*appsv1.Deployment); ok && d.Status.ReadyReplicas == replicas {
 		ready[d.Name] = true
 	}
 }
 
-func deployment(n, replicas int) *appsv1.Deployment {
+func deployment(n int, replicas int32) *appsv1.Deployment {
 	name := fmt.Sprintf("web-%03d", n)
 	labels := map[string]string{"app": name}
-	wanted := int32(replicas)
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: &wanted,
+			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -33,7 +32,7 @@ type churn struct {
 }
 
 func newChurn(client kubernetes.Interface, n int, seed uint64) *churn {
-	return &churn{client: client, namespace: fmt.Sprintf("%s%d", prefix, n), random: rand.New(rand.NewPCG(seed, uint64(n)))}
+	return &churn{client: client, namespace: fmt.Sprintf("%s%d", prefix, n), random: rand.New(rand.NewPCG(seed, uint64(n)))} //nolint:gosec // the same changes for the same seed
 }
 
 // prefix begins the names of all namespaces that are made here.
@@ -112,9 +111,9 @@ func (c *churn) rollout() []byte {
 }
 
 // scaled is one of the two patches.
-func (c *churn) scaled() (types.PatchType, []byte) {
+func (c *churn) scaled() []byte {
 	if c.random.IntN(2) == 0 {
-		return types.MergePatchType, c.replicas()
+		return c.replicas()
 	}
-	return types.MergePatchType, c.rollout()
+	return c.rollout()
 }

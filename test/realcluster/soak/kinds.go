@@ -44,14 +44,13 @@ func (c *churn) deployments() kind {
 			return made(api.Create(ctx, &appsv1.Deployment{
 				ObjectMeta: metav1.ObjectMeta{Name: name},
 				Spec: appsv1.DeploymentSpec{
-					Replicas: new(int32(c.random.IntN(5))), RevisionHistoryLimit: new(int32(2)),
+					Replicas: new(c.random.Int32N(5)), RevisionHistoryLimit: new(int32(2)),
 					Selector: &metav1.LabelSelector{MatchLabels: labels("deployment", name)}, Template: template("deployment", name),
 				},
 			}, metav1.CreateOptions{}))
 		},
 		change: func(ctx context.Context, name string) error {
-			how, patch := c.scaled()
-			return made(api.Patch(ctx, name, how, patch, metav1.PatchOptions{}))
+			return made(api.Patch(ctx, name, types.MergePatchType, c.scaled(), metav1.PatchOptions{}))
 		},
 		remove: api.Delete,
 	}
@@ -64,14 +63,13 @@ func (c *churn) statefulSets() kind {
 			return made(api.Create(ctx, &appsv1.StatefulSet{
 				ObjectMeta: metav1.ObjectMeta{Name: name},
 				Spec: appsv1.StatefulSetSpec{
-					Replicas: new(int32(c.random.IntN(4))), RevisionHistoryLimit: new(int32(2)), ServiceName: name,
+					Replicas: new(c.random.Int32N(4)), RevisionHistoryLimit: new(int32(2)), ServiceName: name,
 					Selector: &metav1.LabelSelector{MatchLabels: labels("statefulset", name)}, Template: template("statefulset", name),
 				},
 			}, metav1.CreateOptions{}))
 		},
 		change: func(ctx context.Context, name string) error {
-			how, patch := c.scaled()
-			return made(api.Patch(ctx, name, how, patch, metav1.PatchOptions{}))
+			return made(api.Patch(ctx, name, types.MergePatchType, c.scaled(), metav1.PatchOptions{}))
 		},
 		remove: api.Delete,
 	}

@@ -21,7 +21,7 @@ import (
 type options struct {
 	length  time.Duration // of the churn
 	kills   int
-	away    time.Duration // how long kube-apiserver stays away
+	absence time.Duration // how long kube-apiserver stays away
 	clients int           // each with a namespace of its own
 	every   time.Duration // between two samples
 	seed    uint64
@@ -43,7 +43,7 @@ func parse(args []string, notes io.Writer) (options, error) {
 	flags.SetOutput(notes)
 	flags.DurationVar(&o.length, "for", 30*time.Minute, "how long clients change things")
 	flags.IntVar(&o.kills, "kills", 10, "how often kube-apiserver is killed, spread over that time")
-	flags.DurationVar(&o.away, "away", 10*time.Second, "how long it stays away each time")
+	flags.DurationVar(&o.absence, "away", 10*time.Second, "how long it stays away each time")
 	flags.IntVar(&o.clients, "clients", 4, "how many clients there are")
 	flags.DurationVar(&o.every, "every", 5*time.Second, "how often the process is looked at")
 	flags.Uint64Var(&o.seed, "seed", 1, "what the clients do: the same for the same number")
@@ -51,7 +51,7 @@ func parse(args []string, notes io.Writer) (options, error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if o.length <= 0 || o.kills < 0 || o.clients <= 0 || o.every <= 0 || time.Duration(o.kills)*(o.away+10*time.Second) > o.length {
+	if o.length <= 0 || o.kills < 0 || o.clients <= 0 || o.every <= 0 || time.Duration(o.kills)*(o.absence+10*time.Second) > o.length {
 		return o, errors.New("the time must be positive, and long enough for the kills")
 	}
 	return o, nil

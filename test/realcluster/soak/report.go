@@ -65,10 +65,10 @@ func (r *report) verdict() error {
 			errs = append(errs, fmt.Errorf("%s: %.1f more at the end than at the begin, with nothing left to do", f.name, more/f.unit))
 		}
 	}
-	if r.killed < r.options.kills {
-		errs = append(errs, fmt.Errorf("kube-apiserver was killed %d times, not %d", r.killed, r.options.kills))
+	if r.killed < r.kills {
+		errs = append(errs, fmt.Errorf("kube-apiserver was killed %d times, not %d", r.killed, r.kills))
 	}
-	if r.options.kills > 0 && (r.away < 1 || r.back != r.away) {
+	if r.kills > 0 && (r.away < 1 || r.back != r.away) {
 		errs = append(errs, fmt.Errorf("the plugin said %d times that the API server is away, and %d times that it is back", r.away, r.back))
 	}
 	if r.exit != 0 {

@@ -115,16 +115,16 @@ func (r *report) load(
 
 // killing kills kube-apiserver so often, evenly spread over the time; later where it takes long to come back.
 func (r *report) killing(ctx context.Context, cluster *realcluster.Cluster, began time.Time, note func(string, ...any)) error {
-	for r.killed < r.options.kills {
-		next := began.Add(r.length * time.Duration(r.killed+1) / time.Duration(r.options.kills+1))
+	for r.killed < r.kills {
+		next := began.Add(r.length * time.Duration(r.killed+1) / time.Duration(r.kills+1))
 		if err := wait(ctx, time.Until(next)); err != nil {
 			return err
 		}
 		if err := cluster.KillAPIServer(); err != nil {
 			return err
 		}
-		note("kube-apiserver was killed, %d of %d", r.killed+1, r.options.kills)
-		if err := wait(ctx, r.options.away); err != nil {
+		note("kube-apiserver was killed, %d of %d", r.killed+1, r.kills)
+		if err := wait(ctx, r.absence); err != nil {
 			return err
 		}
 		if err := cluster.RestartAPIServer(ctx); err != nil {
@@ -139,10 +139,10 @@ func (r *report) killing(ctx context.Context, cluster *realcluster.Cluster, bega
 func (r *report) sampling(ctx context.Context, p *probe, began time.Time, note func(string, ...any)) error {
 	for told := 0; wait(ctx, r.every) == nil; told++ {
 		s, err := p.sample(ctx, began)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // the time is over, and the last look was cut off
+		case err != nil:
 			return err
 		}
 		r.samples = append(r.samples, s)
