@@ -113,7 +113,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 func texts(needs []Need) []string {
 	var out []string
 	for _, n := range needs {
-		out = append(out, n.Right.String())
+		out = append(out, n.String())
 	}
 	return out
 }

@@ -138,7 +138,7 @@ func TestNamesTellRules(t *testing.T) {
 	if hashed(rules("get")) == hashed(rules("list")) {
 		t.Error("applying the roles of one run would take away those of another")
 	}
-	if hashed(rules("get")) != hashed(rules("get")) {
+	if first, second := hashed(rules("get")), hashed(rules("get")); first != second {
 		t.Error("the same roles have two names")
 	}
 }

@@ -106,6 +106,6 @@ func (n needs) sorted() []Need {
 		one.Controllers = slices.Compact(one.Controllers)
 		out = append(out, *one)
 	}
-	slices.SortFunc(out, func(a, b Need) int { return a.Right.Compare(b.Right) })
+	slices.SortFunc(out, func(a, b Need) int { return a.Compare(b.Right) })
 	return out
 }

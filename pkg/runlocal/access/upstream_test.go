@@ -72,7 +72,7 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 	}
-	if !slices.IsSortedFunc(needs, func(a, b Need) int { return a.Right.Compare(b.Right) }) {
+	if !slices.IsSortedFunc(needs, func(a, b Need) int { return a.Compare(b.Right) }) {
 		t.Error("the needs are not sorted")
 	}
 }

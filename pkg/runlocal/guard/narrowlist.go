@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 
@@ -84,10 +85,7 @@ func (n *narrow) list(req *http.Request) (*http.Response, error) {
 
 // query asks for the page: the first as the client does, the others of the same version as that.
 func (p page) query(client url.Values) url.Values {
-	query := url.Values{}
-	for name, values := range client {
-		query[name] = values
-	}
+	query := maps.Clone(client)
 	query.Del("continue")
 	if p.Version == "" {
 		return query

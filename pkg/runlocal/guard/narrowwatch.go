@@ -58,7 +58,9 @@ func (n *narrow) open(req *http.Request, from []string) (parts []*part, other *p
 		ctx, cancel := context.WithCancel(req.Context())
 		one := &part{cancel: cancel}
 		parts[i] = one
-		opening.Go(func() { one.resp, one.err = n.next.RoundTrip(n.into(req.WithContext(ctx), namespace, query)) })
+		opening.Go(func() {
+			one.resp, one.err = n.next.RoundTrip(n.into(req.WithContext(ctx), namespace, query)) //nolint:bodyclose // part.close does
+		})
 	}
 	opening.Wait()
 	for _, one := range parts {

@@ -123,6 +123,24 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// TestLostTellsTheCause: the last try is cut off by the deadline, which is not what went wrong.
+func TestLostTellsTheCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		h := held(t, Options{Client: s, Name: "l", Identity: "one"})
+		s.failing(apierrors.NewForbidden(leases, "l", errors.New("revoked")))
+		pass(DefaultDeadline - DefaultRetry)
+		s.hanging(true)
+		<-h.Lost()
+		if err := h.Err(); !apierrors.IsForbidden(err) {
+			t.Errorf("lost because of %v", err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestTroubleIsToldOnceAndHeals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, told := &store{}, []string(nil)

@@ -25,6 +25,7 @@ type store struct {
 	lease   *coordinationv1.Lease
 	version int
 	fail    error // of every request
+	hangs   bool  // requests are answered by the end of their context only
 	calls   int
 }
 
@@ -32,9 +33,13 @@ var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "lease
 
 func (s *store) Leases(string) coordinationv1client.LeaseInterface { return s }
 
-func (s *store) Get(_ context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
+func (s *store) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	s.calls++
 	if s.fail != nil {
 		return nil, s.fail
@@ -55,9 +60,13 @@ func (s *store) Create(_ context.Context, l *coordinationv1.Lease, _ metav1.Crea
 	return s.put(l)
 }
 
-func (s *store) Update(_ context.Context, l *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (s *store) Update(ctx context.Context, l *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	s.calls++
 	if s.fail == nil && (s.lease == nil || s.lease.ResourceVersion != l.ResourceVersion) {
 		return nil, apierrors.NewConflict(leases, l.Name, errors.New("the object has been modified"))
@@ -80,6 +89,13 @@ func (s *store) failing(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fail = err
+}
+
+// hanging makes requests hang from now on.
+func (s *store) hanging(is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hangs = is
 }
 
 // set changes the Lease behind everybody's back.

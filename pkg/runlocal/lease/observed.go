@@ -78,7 +78,9 @@ func (l *observed) answered(ctx context.Context, err error) {
 	}
 	l.mu.Lock()
 	before := l.failed
-	l.failed = err
+	if before == nil || err == nil || ctx.Err() == nil { // that there is no time left says less than what it went by with
+		l.failed = err
+	}
 	hopeless := err != nil && !l.ours && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err))
 	l.mu.Unlock()
 	switch {
