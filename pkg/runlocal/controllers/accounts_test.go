@@ -80,11 +80,13 @@ func TestClusterRolesAreAggregated(t *testing.T) {
 	s := loneSession(t)
 	s.server.WaitReady(t.Context())
 	s.run(t, 0, "clusterrole-aggregation")
+	s.quiet(t) // every role is an event for all that aggregate
 	roles := s.client.RbacV1().ClusterRoles()
 	part := made[*rbacv1.ClusterRole](t)(roles.Create(t.Context(), &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "read-pods", Labels: map[string]string{"monitoring": "yes"}},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}},
 	}, metav1.CreateOptions{}))
+	s.quiet(t)
 	made[*rbacv1.ClusterRole](t)(roles.Create(t.Context(), &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "monitoring"},
 		AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
@@ -92,6 +94,7 @@ func TestClusterRolesAreAggregated(t *testing.T) {
 		}},
 	}, metav1.CreateOptions{}))
 	s.expect(t, "clusterrole-aggregation", "patch clusterroles by monitoring because ADDED ClusterRole monitoring seen by enqueue")
+	s.quiet(t)
 	part.Rules[0].Verbs = []string{"get", "list"}
 	made[*rbacv1.ClusterRole](t)(roles.Update(t.Context(), part, metav1.UpdateOptions{}))
 	s.expect(t, "clusterrole-aggregation", "patch clusterroles by monitoring because MODIFIED ClusterRole read-pods seen by enqueue")
