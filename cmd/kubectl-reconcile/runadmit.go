@@ -156,7 +156,7 @@ const mostRights = 4
 func rightsText(needs []access.Need) string {
 	var texts []string
 	for _, n := range needs {
-		texts = append(texts, n.Right.String())
+		texts = append(texts, n.String())
 	}
 	if more := len(texts) - mostRights; more > 0 {
 		return strings.Join(texts[:mostRights], ", ") + fmt.Sprintf(" and %d more", more)

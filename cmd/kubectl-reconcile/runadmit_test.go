@@ -70,7 +70,7 @@ func asking(t *testing.T, in io.Reader) (*admission, *runOptions, *bytes.Buffer)
 }
 
 func TestQuestion(t *testing.T) {
-	a, o, _ := asking(t, nil)
+	a, _, _ := asking(t, nil)
 	a.run.part = part{namespaces: []string{"blog", "shop"}}
 	want := `--write: the controllers will change this cluster
   context      pr^[od
@@ -79,7 +79,7 @@ func TestQuestion(t *testing.T) {
   controllers  deployment, replicaset
   part         --namespaces blog,shop
 write to it? [y/N] `
-	if diff := cmp.Diff(want, a.question(o)); diff != "" {
+	if diff := cmp.Diff(want, a.question()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

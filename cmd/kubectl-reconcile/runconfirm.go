@@ -23,7 +23,7 @@ func (a *admission) confirm(ctx context.Context, o *runOptions) error {
 	if !render.IsTerminal(o.streams.In) {
 		return withHint(errors.New("--write asks before it writes, and there is no terminal to ask on"), "--yes answers the question beforehand")
 	}
-	fmt.Fprint(o.streams.ErrOut, a.question(o))
+	fmt.Fprint(o.streams.ErrOut, a.question())
 	answer, err := readLine(ctx, o.streams.In)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (a *admission) confirm(ctx context.Context, o *runOptions) error {
 }
 
 // question names what is about to happen, to which cluster, as whom. It is safe for a terminal.
-func (a *admission) question(o *runOptions) string {
+func (a *admission) question() string {
 	var text strings.Builder
 	line := func(name, value string) {
 		if value != "" {

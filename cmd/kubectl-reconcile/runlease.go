@@ -63,7 +63,7 @@ func (w *writing) alone(ctx context.Context, o *runOptions, out *outputs) error 
 	first, err := lease.HolderOf(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName)
 	switch {
 	case err != nil && w.force:
-		return nil //nolint:nilerr // whoever forces it does not care
+		return nil // whoever forces it does not care
 	case err != nil:
 		return withHint(fmt.Errorf("asking whether kube-controller-manager runs: %w", err), "--force writes without knowing")
 	case first == nil:

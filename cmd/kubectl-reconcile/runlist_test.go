@@ -155,7 +155,7 @@ func TestListForPrograms(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
-		if listed(t, format) != listed(t, format) {
+		if first, second := listed(t, format), listed(t, format); first != second {
 			t.Errorf("%s: two lists differ", format)
 		}
 	}

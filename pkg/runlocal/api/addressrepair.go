@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"k8s.io/client-go/informers"
 	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator/controller"
 )
 
@@ -12,11 +13,19 @@ import (
 // its queues.
 func (a *assembly) repairAddresses(ctx context.Context) {
 	const resync = 0
-	networking := a.informers.Networking().V1()
+	factory := a.ownInformers()
+	defer factory.Shutdown()
+	networking := factory.Networking().V1()
 	repair := controller.NewRepairIPAddress(
-		resync, a.client, a.informers.Core().V1().Services(), networking.ServiceCIDRs(), networking.IPAddresses())
-	a.informers.StartWithContext(ctx)
+		resync, a.client, factory.Core().V1().Services(), networking.ServiceCIDRs(), networking.IPAddresses())
+	factory.StartWithContext(ctx)
 	stop := make(chan struct{})
 	context.AfterFunc(ctx, func() { close(stop) })
 	repair.RunUntil(func() {}, stop)
+}
+
+// ownInformers are for a controller that starts late: while those that the server shares are not filled, /readyz does not
+// say ok, which it may have said before.
+func (a *assembly) ownInformers() informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactory(a.client, 0)
 }

@@ -14,8 +14,10 @@ const requestsAtOnce = 600
 // the status of flow schemas. Nothing asks it about requests, so it limits nobody. It begins when the default objects are there,
 // which is after readiness, and so its informers cost a start no time.
 func (a *assembly) keepFlowSchemas(ctx context.Context) {
-	controller := flowcontrol.New(a.informers, a.client.FlowcontrolV1(), requestsAtOnce)
-	a.informers.StartWithContext(ctx)
+	factory := a.ownInformers()
+	defer factory.Shutdown()
+	controller := flowcontrol.New(factory, a.client.FlowcontrolV1(), requestsAtOnce)
+	factory.StartWithContext(ctx)
 	if err := controller.Run(ctx.Done()); err != nil && ctx.Err() == nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Keeping the status of flow schemas")
 	}

@@ -62,12 +62,10 @@ func (t *Tap) busy() []string {
 // drain implements account: workers that wait for a key are told that none comes, and the others when they ask next.
 func (q *queue[K]) drain() { q.ShutDown() }
 
-// refuse gives back a key that the wrapped queue has handed out, and sends the worker away.
-func (q *queue[K]) refuse(k K, now time.Time) (K, bool) {
+// refuse gives back a key that the wrapped queue has handed out.
+func (q *queue[K]) refuse(k K, now time.Time) {
 	q.account.done(k, now)
 	q.TypedRateLimitingInterface.Done(k)
-	var none K
-	return none, true
 }
 
 // drain implements account. What is handed on within a controller still is: whoever gets it adds keys that nobody takes.

@@ -144,7 +144,9 @@ func (q *queue[K]) Get() (K, bool) {
 	now := t.clock.Now()
 	taken := q.account.take(k, now)
 	if t.draining.Load() {
-		return q.refuse(k, now)
+		q.refuse(k, now)
+		var none K
+		return none, true // and the worker goes
 	}
 	if !t.on() {
 		return k, down

@@ -31,7 +31,7 @@ func swapShared[K comparable](c *Controller, q *workqueue.TypedRateLimitingInter
 	original := reflect.ValueOf(*q).Elem()
 	copied := reflect.New(original.Type())
 	copied.Elem().Set(original)
-	twin, ok := copied.Interface().(workqueue.TypedRateLimitingInterface[K])
+	twin, ok := reflect.TypeAssert[workqueue.TypedRateLimitingInterface[K]](copied)
 	if !ok {
 		return fmt.Errorf("%T is a queue only by value", *q)
 	}

@@ -39,7 +39,7 @@ type controllerLike struct {
 	queue      testQueue
 	nodeQueue  testQueue
 	otherQueue workqueue.TypedRateLimitingInterface[int]
-	unset      testQueue //nolint:unused // it is found by its name
+	unset      testQueue
 }
 
 func TestSwapQueue(t *testing.T) {
