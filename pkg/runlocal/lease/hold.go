@@ -10,6 +10,7 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 )
 
@@ -173,18 +174,22 @@ func (h *Held) Release(ctx context.Context) error {
 	}
 }
 
-// giveBack leaves the Lease without a holder, as client-go's release does.
+// giveBack leaves the Lease without a holder, as client-go's release does. A renewal that was cut off may still reach the
+// server in between.
 func (h *Held) giveBack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.options.Deadline/2)
 	defer cancel()
 	lock := h.observed.Interface
-	record, _, err := lock.Get(ctx)
-	if err == nil && record.HolderIdentity == h.options.Identity {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		record, _, err := lock.Get(ctx)
+		if err != nil || record.HolderIdentity != h.options.Identity {
+			return err
+		}
 		now := metav1.Now()
-		err = lock.Update(ctx, resourcelock.LeaderElectionRecord{
+		return lock.Update(ctx, resourcelock.LeaderElectionRecord{
 			LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
 		})
-	}
+	})
 	if err != nil {
 		return fmt.Errorf("releasing Lease %q in %q: %w", h.options.Name, h.options.Namespace, err)
 	}

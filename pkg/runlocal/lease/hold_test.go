@@ -80,6 +80,19 @@ func TestSecondWaitsAndTakesOver(t *testing.T) {
 	})
 }
 
+func TestReleaseAfterARenewalThatWasCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		h := held(t, Options{Client: s, Name: "l", Identity: "one"})
+		s.mu.Lock()
+		s.late = true
+		s.mu.Unlock()
+		if err := h.Release(t.Context()); err != nil || s.holder() != "" {
+			t.Errorf("released with %v; holder %q", err, s.holder())
+		}
+	})
+}
+
 func TestLost(t *testing.T) {
 	foreign := func(s *store) {
 		s.set(func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = new("thief") })
