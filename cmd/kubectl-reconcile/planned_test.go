@@ -27,7 +27,11 @@ func TestPlannedWrites(t *testing.T) {
 		request("update", "deployments", "status", "api", nil),
 		request("create", "replicasets", "", "web-1", nil),
 		request("create", "pods", "", "web-1-x", func(r *trace.Request) { r.Group = "" }),
-		request("create", "replicasets", "", "refused", func(r *trace.Request) { r.Code = 403 }),
+		request("create", "replicasets", "", "refused", func(r *trace.Request) { r.Code, r.Message = 403, "not this one" }),
+		request("create", "replicasets", "", "refused", func(r *trace.Request) { r.Code, r.Message = 403, "nor this" }),
+		request("update", "deployments", "", "stale", func(r *trace.Request) { r.Code = 409 }),
+		request("patch", "deployments", "", "gone", func(r *trace.Request) { r.Code = 404 }),
+		request("update", "deployments", "", "unheard", func(r *trace.Request) { r.Code, r.Message = 0, "connection refused" }),
 		request("create", "replicasets", "", "kept", func(r *trace.Request) { r.DryRun = false }),
 		request("get", "replicasets", "", "read", nil),
 		request("create", "events", "", "e", func(r *trace.Request) { r.Recorded = &trace.RecordedEvent{} }),
@@ -40,13 +44,24 @@ func TestPlannedWrites(t *testing.T) {
 		{Verb: "create", Resource: "pods", Objects: 1, Writes: 1},
 		{Verb: "create", Group: "apps", Resource: "replicasets", Objects: 1, Writes: 1},
 	}
-	if diff := cmp.Diff(want, p.list()); diff != "" {
+	would, refused := p.list()
+	if diff := cmp.Diff(want, would); diff != "" {
 		t.Errorf("what would be written (-want +got):\n%s", diff)
+	}
+	var refusals []string
+	for _, w := range refused {
+		refusals = append(refusals, w.refusal())
+	}
+	if diff := cmp.Diff([]string{
+		"update deployments.apps got no answer 1 time: connection refused",
+		"create replicasets.apps was refused 2 times (403): nor this",
+	}, refusals); diff != "" {
+		t.Errorf("what was refused; conflicts, and what is not there, do not count (-want +got):\n%s", diff)
 	}
 	rows := [][]string{
 		{"update", "deployments.apps/status", "2", "3"}, {"create", "pods", "1", "1"}, {"create", "replicasets.apps", "1", "1"},
 	}
-	if diff := cmp.Diff(rows, plannedRows(p.list())); diff != "" {
+	if diff := cmp.Diff(rows, plannedRows(would)); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }

@@ -56,8 +56,10 @@ type summaryLine struct {
 	Controllers []trace.ControllerSummary `json:"controllers"`
 	// WouldWrite is what a dry run came to.
 	WouldWrite []plannedWrites `json:"wouldWrite,omitempty"`
-	Objects    []objectLine    `json:"objects,omitempty"`
-	Pending    []pendingKey    `json:"pending,omitempty"`
+	// Refused is what it tried and was not allowed to, or got no answer to.
+	Refused []plannedWrites `json:"refused,omitempty"`
+	Objects []objectLine    `json:"objects,omitempty"`
+	Pending []pendingKey    `json:"pending,omitempty"`
 }
 
 // objectLine is an object's final state.
@@ -72,7 +74,7 @@ type objectLine struct {
 func (r *result) line() summaryLine {
 	line := summaryLine{
 		APIVersion: outputVersion, Kind: "TraceSummary", Outcome: r.outcome, Elapsed: trace.Duration(r.elapsed),
-		Controllers: r.controllers, WouldWrite: r.planned, Pending: r.pending,
+		Controllers: r.controllers, WouldWrite: r.planned, Refused: r.refused, Pending: r.pending,
 	}
 	for i, group := range [][]runlocal.ObjectStatus{r.objects, r.made} {
 		for _, s := range group {
@@ -106,7 +108,7 @@ func (out *outputs) finish(ctx context.Context, o *runOptions, r result) error {
 }
 
 func (o *runOptions) writeSummary(out *outputs, r result) error {
-	r.planned = out.planned.list()
+	r.planned, r.refused = out.planned.list()
 	if !o.json {
 		return o.printSummary(out, r)
 	}
@@ -130,7 +132,7 @@ func (o *runOptions) printSummary(out *outputs, r result) error {
 	if err := render.ControllerTable(out.out, o.palette, shown); err != nil {
 		return err
 	}
-	if err := o.printPlanned(out, r.planned); err != nil {
+	if err := o.printPlanned(out, r.planned, r.refused); err != nil {
 		return err
 	}
 	if err := render.ObjectTable(out.out, o.palette, objectRows(r)); err != nil {

@@ -83,6 +83,7 @@ type result struct {
 
 	controllers []trace.ControllerSummary
 	planned     []plannedWrites
+	refused     []plannedWrites
 	objects     []runlocal.ObjectStatus
 	made        []runlocal.ObjectStatus
 	pending     []pendingKey
