@@ -112,9 +112,13 @@ func (a *assembly) build(s *Server) error {
 	if err != nil {
 		return err
 	}
+	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.registration}
+	if a.options.Metrics != nil {
+		schemes = append(schemes, a.metrics)
+	}
 	config := a.genericConfig(part{
 		definitions: generatedopenapi.GetOpenAPIDefinitions,
-		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.registration, a.metrics},
+		schemes:     schemes,
 		served:      a.served,
 		storage:     storage,
 		discovery:   groups,
