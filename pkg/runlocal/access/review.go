@@ -2,6 +2,8 @@ package access
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -44,7 +46,7 @@ func (c *Checker) reviews(ctx context.Context, of needs) (map[string]*review, er
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	var mu sync.Mutex
-	for place := range known {
+	for _, place := range slices.Collect(maps.Keys(known)) { // the answers are put into it meanwhile
 		group.Go(func() error {
 			answer := c.review(ctx, place)
 			mu.Lock()

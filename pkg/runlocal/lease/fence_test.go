@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,12 +16,22 @@ import (
 // jumpy is a clock whose wall jumps, and whose monotonic part does not.
 type jumpy struct {
 	clock.PassiveClock
+	start time.Time
+
+	mu              sync.Mutex
 	monotonic, wall time.Duration
-	start           time.Time
+}
+
+func (j *jumpy) jump(monotonic, wall time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.monotonic, j.wall = monotonic, wall
 }
 
 // Now returns a time of both clocks. That one can be told from the other is the runtime's doing: a sum moves both.
 func (j *jumpy) Now() time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if j.wall != 0 {
 		return j.start.Round(0).Add(j.monotonic + j.wall) // without the monotonic part the wall's is what is compared
 	}
@@ -51,7 +62,7 @@ func TestFence(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			now := &jumpy{start: time.Now()}
 			h := held(t, Options{Client: &store{}, Name: "l", Identity: "one", Clock: now})
-			now.monotonic, now.wall = row.after, row.jump
+			now.jump(row.after, row.jump)
 			var next counting
 			request := httptest.NewRequestWithContext(t.Context(), row.method, "/api/v1/namespaces", strings.NewReader("{}"))
 			_, err := h.Fence(&next).RoundTrip(request)
