@@ -133,7 +133,7 @@ func populate(t *testing.T, cluster *Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, document := range bytes.Split(text, []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		obj := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(document, &obj.Object); err != nil {
 			t.Fatalf("%v in:\n%s", err, document)
