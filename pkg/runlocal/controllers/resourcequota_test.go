@@ -43,6 +43,7 @@ func TestQuotaIsCountedAndFreed(t *testing.T) {
 	m := s.configMap(t, "default", "one")
 	s.quota(t, "maps", map[corev1.ResourceName]string{"count/configmaps": "5"})
 	s.uses(t, "maps", "count/configmaps", "1")
+	s.quiet(t)
 	s.delete(t, m, metav1.DeletePropagationBackground)
 	s.uses(t, "maps", "count/configmaps", "0")
 	s.accountFor(t, "resourcequota", account{
