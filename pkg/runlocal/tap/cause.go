@@ -41,7 +41,7 @@ func (q *queue[K]) record(k K, e *trace.Enqueue) *trace.Cause {
 	}
 	e.Handler = t.stacks.handler()
 	cause := current().cause(e)
-	if own := q.within(k, e.Operation); own != nil && e.Operation == trace.AddRateLimited {
+	if own := q.within(k, e.Operation); own != nil && e.Retry > 0 {
 		cause.Type, cause.Reconcile = trace.CauseRetry, own.id
 	}
 	return t.enqueued(q.c, q.keyText(k), e, cause)
@@ -77,6 +77,16 @@ func (t *Tap) enqueued(c *Controller, key string, e *trace.Enqueue, cause *trace
 		cause.Seq = e.Watch
 	}
 	return cause
+}
+
+// failures is how many failures in a row an AddRateLimited follows, by the queue's count of such additions; 0 if it follows
+// none that is known of: handlers that see an event use it for a delay, and a controller that Waits for its rhythm.
+func (q *queue[K]) failures(k K, counted int) int {
+	own := q.within(k, trace.AddRateLimited)
+	if own == nil || own.waits() {
+		return 0
+	}
+	return max(counted, 1)
 }
 
 // within returns the reconcile of the key if it is what adds the key again. A loop may report a failure from a goroutine

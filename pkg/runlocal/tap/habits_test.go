@@ -27,21 +27,29 @@ func TestHabits(t *testing.T) {
 		work    func(string)
 		outcome trace.Outcome
 		err     string
+		next    trace.CauseType
 	}{
-		{"it looks again later", q.AddRateLimited, trace.Done, ""},
+		{"it looks again later", q.AddRateLimited, trace.Done, "", trace.CauseTimer},
 		{"it tells why at a high level", func(k string) {
 			logger.V(5).Info("no", "err", errors.New("long reason"))
 			q.AddRateLimited(k)
-		}, trace.Failed, "reason"},
+		}, trace.Failed, "reason", trace.CauseRetry},
 		{"it tells why past its logger", func(k string) {
 			utilruntime.HandleError(errors.New("long other reason"))
 			q.AddRateLimited(k)
-		}, trace.Failed, "other reason"},
+		}, trace.Failed, "other reason", trace.CauseRetry},
 	} {
 		q.Add(test.reason)
 		_, end := reconcileOnce(q, sink, test.work)
 		if end.Outcome != test.outcome || end.Error != test.err || end.Next == nil {
 			t.Errorf("%s: the end is %+v", test.reason, end)
+		}
+		if retried := test.next == trace.CauseRetry; (end.Next.Retry > 0) != retried {
+			t.Errorf("%s: it comes back with %+v", test.reason, end.Next)
+		}
+		start, _ := reconcileOnce(q, sink, nothing)
+		if len(start.Causes) != 1 || start.Causes[0].Type != test.next || start.IsRetry() != (test.next == trace.CauseRetry) {
+			t.Errorf("%s: the next has the causes %v", test.reason, outline(start.Causes))
 		}
 		q.Forget(test.reason)
 	}

@@ -85,13 +85,13 @@ func (q *queue[K]) AddRateLimited(k K) {
 	q.adding.Add(1)
 	defer q.adding.Add(-1)
 	if q.limiter == nil {
-		q.addNow(k, trace.AddRateLimited, q.NumRequeues(k)+1)
+		q.addNow(k, trace.AddRateLimited, q.failures(k, q.NumRequeues(k)+1))
 		q.TypedRateLimitingInterface.AddRateLimited(k)
 		return
 	}
 	q.countRetry()
 	d := q.limiter.When(k)
-	q.addLater(k, trace.AddRateLimited, d, q.limiter.NumRequeues(k))
+	q.addLater(k, trace.AddRateLimited, d, q.failures(k, q.limiter.NumRequeues(k)))
 	q.delays.AddAfter(k, d)
 }
 

@@ -101,6 +101,19 @@ func TestRetryHasTheDelayOfTheRateLimiter(t *testing.T) {
 	})
 }
 
+func TestADelayOutsideOfItsReconcileIsNoRetry(t *testing.T) {
+	inBubble(t, func(t *testing.T, tap *Tap, q testQueue, sink *eventLog) {
+		q.AddRateLimited("web") // as a handler does that is in no hurry
+		if delayed := tap.State().Controllers[0].Queues[0].Delayed; len(delayed) != 1 || delayed[0].Retry != 0 {
+			t.Errorf("nothing has failed, and the state says %+v", delayed)
+		}
+		start, _ := reconcileOnce(q, sink, nothing)
+		if diff := cmp.Diff([]string{"timer retry=0 delay=5ms by=0"}, outline(start.Causes)); diff != "" {
+			t.Errorf("causes (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestEarliestDelayWins(t *testing.T) {
 	inBubble(t, func(t *testing.T, tap *Tap, q testQueue, sink *eventLog) {
 		q.Add("web")

@@ -73,6 +73,13 @@ func (r *reconcile) comesBack(at time.Time, retry int) {
 	}
 }
 
+// waits says that the reconcile, should its key be added again, has not failed: so far.
+func (r *reconcile) waits() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.c.habits.Waits && r.err == ""
+}
+
 // end sums the reconcile up, and says whether its key was given up.
 func (r *reconcile) end(at time.Time, panicking bool) (*trace.End, *trace.Dropped) {
 	r.mu.Lock()
@@ -101,8 +108,6 @@ func (r *reconcile) verdict(panicking bool) (trace.Outcome, string) {
 			return r.outcome, r.outcomeErr.Error()
 		}
 		return r.outcome, ""
-	case r.retried && r.err == "" && r.c.habits.Waits:
-		return trace.Done, ""
 	case r.retried:
 		return trace.Failed, r.err
 	case r.retries > 0 && slices.Contains(r.reporters, r.forgetter):

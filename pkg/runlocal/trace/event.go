@@ -126,7 +126,7 @@ type Enqueue struct {
 	Watch uint64 `json:"watch,omitempty"`
 	// Delay is how long the key waits before it may be taken, 0 if not at all.
 	Delay Duration `json:"delay,omitempty"`
-	// Retry counts the failures of the key in a row, for AddRateLimited.
+	// Retry counts the failures of the key in a row, for an AddRateLimited that follows one; 0 for all others.
 	Retry int `json:"retry,omitempty"`
 }
 
