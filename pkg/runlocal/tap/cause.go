@@ -6,8 +6,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// addNow records an addition that the wrapped queue is about to get, to be taken at once. retry is 0 if it is none.
-func (q *queue[K]) addNow(k K, op trace.Operation, retry int) {
+// addNow records an addition to be taken at once, and hands it on by add, which is the wrapped queue's. retry is 0 if it is
+// none.
+func (q *queue[K]) addNow(k K, op trace.Operation, retry int, add func(K)) {
 	if q.ShuttingDown() {
 		return
 	}
@@ -16,7 +17,11 @@ func (q *queue[K]) addNow(k K, op trace.Operation, retry int) {
 	if r := q.within(k, op); r != nil {
 		r.comesBack(now, retry)
 	}
+	q.order.Lock()
+	defer q.order.Unlock()
 	q.account.add(k, now, cause)
+	add(k)
+	q.ready.Signal()
 }
 
 // addLater is addNow for an addition with a delay. retry is 0 for a timer.

@@ -62,11 +62,5 @@ func (t *Tap) busy() []string {
 // drain implements account: workers that wait for a key are told that none comes, and the others when they ask next.
 func (q *queue[K]) drain() { q.ShutDown() }
 
-// refuse gives back a key that the wrapped queue has handed out.
-func (q *queue[K]) refuse(k K, now time.Time) {
-	q.account.done(k, now)
-	q.TypedRateLimitingInterface.Done(k)
-}
-
 // drain implements account. What is handed on within a controller still is: whoever gets it adds keys that nobody takes.
 func (r *relay[K]) drain() {}

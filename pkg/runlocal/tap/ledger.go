@@ -12,14 +12,12 @@ import (
 // maxCauses bounds the causes that are kept for a key; more are counted.
 const maxCauses = 16
 
-// ledger is the account of one queue: what is queued, running and delayed, and why. It is told of an addition before
-// the queue is, and of a key that was taken after the queue has handed it out. Its lock is the Tap's, so that State sees
-// all queues at one moment.
+// ledger is the account of one queue: what is queued, running and delayed, and why. It is told of additions and takings in
+// the queue's own order. Its lock is the Tap's, so that State sees all queues at one moment.
 type ledger[K comparable] struct {
 	mu      *sync.Mutex
 	keyText func(K) string
 	keys    map[K]*entry
-	taken   memory[K, causes] // the causes of the latest reconciles, see again
 }
 
 // entry is the account of one key.
@@ -95,7 +93,7 @@ type taking struct {
 }
 
 func newLedger[K comparable](mu *sync.Mutex, keyText func(K) string) *ledger[K] {
-	return &ledger[K]{mu: mu, keyText: keyText, keys: map[K]*entry{}, taken: memory[K, causes]{room: 256}}
+	return &ledger[K]{mu: mu, keyText: keyText, keys: map[K]*entry{}}
 }
 
 // entry returns the account of the key. l.mu must be held.
@@ -161,31 +159,22 @@ func (l *ledger[K]) fire(k K, now time.Time) {
 	}
 }
 
-// take tells that a worker has got the key, and returns why and how long that took.
+// take tells that a worker has got the key, and returns why and how long that took. There is no cause for a key that was
+// added past the account.
 func (l *ledger[K]) take(k K, now time.Time) taking {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.entry(k)
 	got, ready := e.causes, e.since
 	if !e.queued {
-		got, ready = l.again(k), now
+		ready = now
 	}
 	e.queued, e.causes = false, causes{}
 	e.running++
-	if len(got.list) > 0 {
-		l.taken.put(k, got)
-	}
 	if e.free.After(ready) {
 		ready = e.free
 	}
 	return taking{causes: sorted(got.list), more: got.more, wait: max(now.Sub(ready), 0)}
-}
-
-// again explains a key that the account has not as queued: an addition came between the queue's handing the key out and
-// the account's learning of it, and was counted for the reconcile before.
-func (l *ledger[K]) again(k K) causes {
-	got, _ := l.taken.get(k)
-	return causes{list: slices.Clone(got.list), more: got.more}
 }
 
 // sorted orders causes by the time at which they came up.

@@ -13,7 +13,8 @@ import (
 // queue is a workqueue that is observed. Every method that it does not have is the wrapped queue's own. Delays are not
 // left to the wrapped queue but to another delaying queue of client-go in front of it, so that their ends are seen.
 //
-// An addition is told to the account before it is handed on, so that a worker that takes the key finds its cause.
+// The account learns of what is added and of what is handed out in the order in which the wrapped queue does: each addition
+// is a cause of the one reconcile that follows it.
 type queue[K comparable] struct {
 	workqueue.TypedRateLimitingInterface[K]
 	c       *Controller
@@ -24,6 +25,8 @@ type queue[K comparable] struct {
 	retries workqueue.CounterMetric // the wrapped queue's, which knows nothing of delays; nil if it counts none
 	account *ledger[K]
 	adding  atomic.Int64 // additions on their way to the wrapped queue
+	order   sync.Mutex   // held while the account and the wrapped queue learn of the same thing; nobody waits under it
+	ready   *sync.Cond   // of order: a key can be taken, or no more will come
 
 	running sync.Map // K -> *run
 }
@@ -38,7 +41,7 @@ type run struct {
 // controller's main queue. key spells a key as the trace shall have it. The caller uses q no more.
 func WrapQueue[K comparable](c *Controller, name string, q workqueue.TypedRateLimitingInterface[K], key func(K) string) workqueue.TypedRateLimitingInterface[K] {
 	w := &queue[K]{TypedRateLimitingInterface: q, c: c, name: name, keyText: key, limiter: rateLimiterOf(q), retries: retriesOf(q)}
-	w.account = newLedger(&c.tap.mu, key)
+	w.account, w.ready = newLedger(&c.tap.mu, key), sync.NewCond(&w.order)
 	w.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
 		Clock: c.tap.clock, Queue: &delayed[K]{q, w},
 	})
@@ -55,8 +58,7 @@ func (q *queue[K]) Add(k K) {
 	}
 	q.adding.Add(1)
 	defer q.adding.Add(-1)
-	q.addNow(k, trace.Add, 0)
-	q.TypedRateLimitingInterface.Add(k)
+	q.addNow(k, trace.Add, 0, q.TypedRateLimitingInterface.Add)
 }
 
 // AddAfter implements workqueue.TypedDelayingInterface.
@@ -68,8 +70,7 @@ func (q *queue[K]) AddAfter(k K, d time.Duration) {
 	defer q.adding.Add(-1)
 	q.countRetry()
 	if d <= 0 {
-		q.addNow(k, trace.AddAfter, 0)
-		q.TypedRateLimitingInterface.Add(k)
+		q.addNow(k, trace.AddAfter, 0, q.TypedRateLimitingInterface.Add)
 		return
 	}
 	q.addLater(k, trace.AddAfter, d, 0)
@@ -85,8 +86,7 @@ func (q *queue[K]) AddRateLimited(k K) {
 	q.adding.Add(1)
 	defer q.adding.Add(-1)
 	if q.limiter == nil {
-		q.addNow(k, trace.AddRateLimited, q.failures(k, q.NumRequeues(k)+1))
-		q.TypedRateLimitingInterface.AddRateLimited(k)
+		q.addNow(k, trace.AddRateLimited, q.failures(k, q.NumRequeues(k)+1), q.TypedRateLimitingInterface.AddRateLimited)
 		return
 	}
 	q.countRetry()
@@ -99,12 +99,18 @@ func (q *queue[K]) AddRateLimited(k K) {
 func (q *queue[K]) keeps(k K) bool { return q.c.tap.keep == nil || q.c.keepsKey(q.keyText(k)) }
 
 // ShutDown implements workqueue.TypedInterface.
-func (q *queue[K]) ShutDown() { q.delays.ShutDown() }
+func (q *queue[K]) ShutDown() {
+	q.delays.ShutDown()
+	q.order.Lock()
+	defer q.order.Unlock()
+	q.ready.Broadcast()
+}
 
-// ShutDownWithDrain implements workqueue.TypedInterface.
+// ShutDownWithDrain implements workqueue.TypedInterface. Workers that wait for a key learn of it when those that have one
+// are done.
 func (q *queue[K]) ShutDownWithDrain() {
 	q.TypedRateLimitingInterface.ShutDownWithDrain()
-	q.delays.ShutDown() // ends its goroutine at once
+	q.ShutDown() // ends its goroutine at once
 }
 
 // delayed is the wrapped queue as the delaying queue in front of it sees it: what is added here has waited.
@@ -117,8 +123,12 @@ type delayed[K comparable] struct {
 func (d *delayed[K]) Add(k K) {
 	d.q.adding.Add(1)
 	defer d.q.adding.Add(-1)
-	d.q.account.fire(k, d.q.c.tap.clock.Now())
+	now := d.q.c.tap.clock.Now()
+	d.q.order.Lock()
+	defer d.q.order.Unlock()
+	d.q.account.fire(k, now)
 	d.TypedRateLimitingInterface.Add(k)
+	d.q.ready.Signal()
 }
 
 // Forget implements workqueue.TypedRateLimitingInterface.
@@ -136,15 +146,13 @@ func (q *queue[K]) Get() (K, bool) {
 	if t := current().turn; t != nil && q.Len() == 0 {
 		t.end() // a worker's
 	}
-	k, down := q.TypedRateLimitingInterface.Get()
+	k, now, taken, down := q.next()
 	if down {
 		return k, down
 	}
 	t := q.c.tap
-	now := t.clock.Now()
-	taken := q.account.take(k, now)
 	if t.draining.Load() {
-		q.refuse(k, now)
+		q.giveBack(k, now)
 		var none K
 		return none, true // and the worker goes
 	}
@@ -164,6 +172,27 @@ func (q *queue[K]) Get() (K, bool) {
 	return k, down
 }
 
+// next waits for a key and takes it, as Get of client-go's queue does (util/workqueue/queue.go).
+func (q *queue[K]) next() (k K, now time.Time, taken taking, down bool) {
+	if q.limiter == nil { // the wrapped queue adds keys by itself, of which nobody is told
+		if k, down = q.TypedRateLimitingInterface.Get(); down {
+			return k, now, taken, down
+		}
+		now = q.c.tap.clock.Now()
+		return k, now, q.account.take(k, now), false
+	}
+	q.order.Lock()
+	defer q.order.Unlock()
+	for q.Len() == 0 && !q.ShuttingDown() {
+		q.ready.Wait()
+	}
+	if k, down = q.TypedRateLimitingInterface.Get(); down { // at once
+		return k, now, taken, down
+	}
+	now = q.c.tap.clock.Now()
+	return k, now, q.account.take(k, now), false
+}
+
 // Done implements workqueue.TypedInterface. It ends the reconcile, and its goroutines belong to none from here on.
 func (q *queue[K]) Done(k K) {
 	now := q.c.tap.clock.Now()
@@ -172,8 +201,16 @@ func (q *queue[K]) Done(k K) {
 		q.c.handed.begin(v.reconcile.key)
 		v.finish(now, panicking())
 	}
+	q.giveBack(k, now)
+}
+
+// giveBack lets others take the key, if it has been added again.
+func (q *queue[K]) giveBack(k K, now time.Time) {
+	q.order.Lock()
+	defer q.order.Unlock()
 	q.account.done(k, now)
 	q.TypedRateLimitingInterface.Done(k)
+	q.ready.Signal()
 }
 
 // own is the reconcile of the key if it is under way and recorded, nil otherwise.

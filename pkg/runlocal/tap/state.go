@@ -101,8 +101,8 @@ func (t *Tap) State() State {
 	return s
 }
 
-// state asks the wrapped queue too: between its handing a key out and the account's learning of it the account is
-// behind, and the larger figure is right.
+// state asks the wrapped queue too: of the keys that it adds by itself the account does not know, and the larger figure is
+// right.
 func (q *queue[K]) state(now time.Time) QueueState {
 	ready := q.Len()
 	if q.ShuttingDown() {
