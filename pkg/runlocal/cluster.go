@@ -72,7 +72,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	running, cancel := context.WithCancel(life)
 	s := &Session{cancel: cancel, end: end, tap: tap.New(tap.Options{
-		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Keep: o.Keep,
+		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: guard.Answered, Keep: o.Keep,
 	})}
 	s.drain = drainer(life, s.tap)
 	interrupted := context.AfterFunc(ctx, end)

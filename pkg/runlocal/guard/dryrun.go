@@ -94,20 +94,35 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.write(c)
 }
 
+// notSent is a header of answers to writes that the server did not get.
+const notSent = "Kubectl-Reconcile-Not-Sent"
+
+// Answered says whether a guard answered a write in the server's place, or refused it: then the server did not get it.
+func Answered(resp *http.Response) bool { return resp.Header.Get(notSent) != "" }
+
+// answerHere answers a write, and says that the server did not get it.
+func (t *transport) answerHere(c *call) (*http.Response, error) {
+	resp, err := t.answer(c)
+	if err == nil {
+		resp.Header.Set(notSent, "true") // a read may have answered it
+	}
+	return resp, err
+}
+
 // write sends a write as a dry run, or answers it.
 func (t *transport) write(c *call) (*http.Response, error) {
 	if t.mode == Client {
-		return t.answer(c)
+		return t.answerHere(c)
 	}
 	if takes, reason := t.takesDryRun(c); !takes {
 		t.notices.of(c, reason)
-		return t.answer(c)
+		return t.answerHere(c)
 	}
 	resp, err := t.sendDry(c)
 	if err == nil && refusedByWebhook(resp) {
 		t.notices.of(c, "an admission webhook does not support dry run")
 		_ = resp.Body.Close()
-		return t.answer(c)
+		return t.answerHere(c)
 	}
 	return resp, err
 }

@@ -203,6 +203,9 @@ func TestNothingIsWritten(t *testing.T) {
 					t.Errorf("%s: answered %d, want %d: %.300q", what, code, want, answer)
 				}
 				reached := g.writes()
+				if g.answered == (mode == Server && !row.unsent || row.asked) {
+					t.Errorf("%s: the answer says that it was given here: %t", what, g.answered)
+				}
 				if sends := mode == Server && !row.unsent || row.asked; sends != (len(reached) == 1) {
 					t.Errorf("%s: %d requests reached the server, want sent: %t", what, len(reached), sends)
 				}

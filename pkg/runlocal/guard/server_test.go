@@ -62,6 +62,8 @@ type guarded struct {
 	mu     sync.Mutex
 	sent   []sent
 	told   []Notice
+
+	answered bool // the last answer of do was the guard's
 }
 
 func newGuarded(t testing.TB, mode Mode) *guarded {
@@ -125,6 +127,7 @@ func (g *guarded) do(t testing.TB, method, uri, contentType string, body []byte)
 	if err != nil {
 		t.Fatal(err)
 	}
+	g.answered = Answered(resp)
 	return resp.StatusCode, string(read)
 }
 

@@ -16,7 +16,7 @@ func respond(req *http.Request, code int, contentType string, body []byte) *http
 	return &http.Response{
 		Status: http.StatusText(code), StatusCode: code,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {contentType}},
+		Header: http.Header{"Content-Type": {contentType}, notSent: {"true"}},
 		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 		Request: req,
 	}

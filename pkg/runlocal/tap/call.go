@@ -72,6 +72,9 @@ func (c *call) answered(resp *http.Response, err error) {
 		return
 	}
 	c.request.Code = resp.StatusCode
+	if unsent := c.t.c.tap.unsent; unsent != nil && c.request.IsWrite() {
+		c.request.NotSent = unsent(resp)
+	}
 	if c.streams(resp) {
 		return
 	}

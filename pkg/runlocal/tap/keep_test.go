@@ -150,12 +150,15 @@ func TestDryRunMarksWrites(t *testing.T) {
 		{"a write in earnest", http.MethodPost, "/k8s/api/v1/namespaces/default/pods", false, false},
 	} {
 		sink := &eventLog{}
-		tap := New(Options{Recorder: trace.NewRecorder(clock.RealClock{}, sink), DryRun: test.dry})
+		tap := New(Options{
+			Recorder: trace.NewRecorder(clock.RealClock{}, sink), DryRun: test.dry,
+			Unsent: func(resp *http.Response) bool { return resp.StatusCode == http.StatusOK && test.dry },
+		})
 		web := testPod("web", "nginx")
 		web.ResourceVersion = "7"
 		do(t, tap.Controller("x"), answering(http.StatusOK, encode(t, runtime.ContentTypeJSON, web)), test.method, test.path, nil)
 		got := details[*trace.Request](sink)
-		if len(got) != 1 || got[0].DryRun != test.want {
+		if len(got) != 1 || got[0].DryRun != test.want || got[0].NotSent != (test.dry && test.want) {
 			t.Errorf("%s: told as %+v", test.reason, got)
 		}
 		if remembered := tap.answers.get(&got[0].Object) != nil; remembered == test.want {

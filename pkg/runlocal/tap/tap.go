@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,9 @@ type Options struct {
 	Verbosity int
 	// DryRun says that the API server is not to keep any write: all are told with trace.Request.DryRun.
 	DryRun bool
+	// Unsent says whether the answer to a write was given in the server's place, which did not get it: nil if none is. It may
+	// be called concurrently.
+	Unsent func(*http.Response) bool
 	// Keep says whether the controllers have to do with a namespace; nil if with all. What watches show of others is not
 	// handled, and keys of others are not queued, both silently; listers show all that there is. It is asked with "" for
 	// keys that are in no namespace, but for Namespaces, which count as in themselves; what watches show of objects in no
@@ -39,6 +43,7 @@ type Tap struct {
 	clock     clock.WithTicker
 	verbosity int
 	dryRun    bool
+	unsent    func(*http.Response) bool   // nil if all are sent
 	keep      func(namespace string) bool // nil keeps all
 	writers   writers
 	stacks    stacks
@@ -56,7 +61,7 @@ type Tap struct {
 // must be made before goroutines that may report errors there are started, those of an API server included.
 func New(o Options) *Tap {
 	t := &Tap{
-		rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), dryRun: o.DryRun, keep: o.Keep,
+		rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), dryRun: o.DryRun, unsent: o.Unsent, keep: o.Keep,
 		controllers: map[string]*Controller{}, kindTable: lazyKinds(),
 	}
 	if t.clock == nil {

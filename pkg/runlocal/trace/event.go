@@ -220,6 +220,8 @@ type Request struct {
 	Latency Duration `json:"latency"`
 	// DryRun says that the server was asked not to keep the write.
 	DryRun bool `json:"dryRun,omitempty"`
+	// NotSent says that the server did not even get the write: the answer, with its code, was given in the server's place.
+	NotSent bool `json:"notSent,omitempty"`
 	// Message is the API's error text, or that of the transport; empty on success.
 	Message string `json:"message,omitempty"`
 	// Reason is the API's reason for an error, such as Conflict.
@@ -248,7 +250,7 @@ func (r *Request) IsWrite() bool {
 // Failed says that the request was refused or had no answer.
 func (r *Request) Failed() bool { return r.Code == 0 || r.Code >= 400 }
 
-// RecordedEvent is an API Event that a controller recorded.
+// RecordedEvent is an API Event that a controller recorded; all is empty of one whose repetition could not be counted.
 type RecordedEvent struct {
 	Type    string `json:"type,omitempty"`
 	Reason  string `json:"reason,omitempty"`
