@@ -14,7 +14,7 @@ import (
 )
 
 // recorded fills in the API Event that the request records, if it does. The answer has it whole, a patch included; a
-// refused creation has it in the request. a may be nil.
+// refused creation has it in the request, and of a refused patch nothing is known but that it records one. a may be nil.
 func (c *call) recorded(a *answer) {
 	r := c.request
 	if r.Resource != "events" || r.Group != "" && r.Group != eventsv1.GroupName || !r.IsWrite() {
@@ -23,12 +23,15 @@ func (c *call) recorded(a *answer) {
 	if r.Failed() || a == nil || a.kind != "Event" {
 		a = c.sent()
 	}
+	if r.Verb == "patch" && r.Failed() {
+		r.Recorded = &trace.RecordedEvent{}
+	}
 	if a == nil {
 		return
 	}
 	obj, err := a.object()
 	if err != nil {
-		return // a patch that was refused: it does not say what the Event is about
+		return // the patch says what changes, and not what the Event is about
 	}
 	r.Recorded, r.Change = recordedEvent(obj), nil // what is recorded says it all
 	if r.Name == "" {

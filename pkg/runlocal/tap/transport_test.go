@@ -326,13 +326,16 @@ func TestRecordedEventsBelongToTheReconcileOfTheirTime(t *testing.T) {
 		body, answer     []byte
 		want             trace.ReconcileID
 		withoutRecording bool
+		unknown          bool
 	}{
 		{reason: "the first of three reconciles", method: "POST", path: "/api/v1/namespaces/default/events", code: 201, answer: encode(t, runtime.ContentTypeProtobuf, core(begun[0])), want: 1},
 		{reason: "the second", method: "POST", path: "/api/v1/namespaces/default/events", code: 201, answer: encode(t, runtime.ContentTypeJSON, core(begun[1])), want: 2},
 		{reason: "a patch counts one up: only the latest reconcile can have recorded it", method: "PATCH", path: "/api/v1/namespaces/default/events/web.1", code: 200, answer: encode(t, runtime.ContentTypeJSON, core(begun[0])), want: 3},
 		{reason: "of the other API", method: "POST", path: "/apis/events.k8s.io/v1/namespaces/default/events", code: 201, answer: encode(t, runtime.ContentTypeJSON, recent), want: 1},
 		{reason: "refused, as after the namespace's deletion", method: "POST", path: "/api/v1/namespaces/default/events", code: 403, answer: denied, body: encode(t, runtime.ContentTypeProtobuf, core(begun[1])), want: 2},
-		{reason: "a refused patch does not say what it is about", method: "PATCH", path: "/api/v1/namespaces/default/events/web.1", code: 403, answer: denied, body: []byte(`{"count":2}`), withoutRecording: true},
+		{reason: "a refused patch does not say what it is about", method: "PATCH", path: "/api/v1/namespaces/default/events/web.1", code: 403, answer: denied, body: []byte(`{"count":2}`), unknown: true},
+		{reason: "nor does one without a body", method: "PATCH", path: "/api/v1/namespaces/default/events/web.1", code: 404, answer: denied, unknown: true},
+		{reason: "a deletion of Events records none", method: "DELETE", path: "/api/v1/namespaces/default/events", code: 403, answer: denied, withoutRecording: true},
 		{reason: "a deletion records nothing", method: "DELETE", path: "/api/v1/namespaces/default/pods/web", code: 200, answer: encode(t, runtime.ContentTypeJSON, &metav1.Status{Status: "Success"}), withoutRecording: true},
 	} {
 		do(t, c, answering(test.code, test.answer), test.method, "/k8s"+test.path, test.body)
@@ -347,6 +350,12 @@ func TestRecordedEventsBelongToTheReconcileOfTheirTime(t *testing.T) {
 		}
 		if recorded == nil {
 			t.Errorf("%s: no event is recorded", test.reason)
+			continue
+		}
+		if test.unknown {
+			if *recorded != (trace.RecordedEvent{}) || last.Reconcile != 0 {
+				t.Errorf("%s: %+v of reconcile %d", test.reason, recorded, last.Reconcile)
+			}
 			continue
 		}
 		if diff := cmp.Diff(want, *recorded); diff != "" {
