@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/util/cert"
@@ -129,26 +128,4 @@ func flagsFor(lack string) string {
 		return "--" + signingCertFlag + " and --" + signingKeyFlag
 	}
 	return ""
-}
-
-// leftOut says in one line which controllers of "*" do not run for want of keys, and what would give them; empty if all
-// do.
-func leftOut(unable []controllers.Unable) string {
-	if len(unable) == 0 {
-		return ""
-	}
-	var names []string
-	for _, c := range unable {
-		names = append(names, fmt.Sprintf("%s (%s)", c.Short, flagsFor(c.Lack)))
-	}
-	return "left out for want of keys: " + strings.Join(names, ", ")
-}
-
-// selectFor is selectControllers for somebody who has the authority; the line, if it is not empty, says what is left out.
-func selectFor(a controllers.Authority, list string) (chosen []controllers.Controller, line string, err error) {
-	if list == "" {
-		return nil, "", nil
-	}
-	chosen, unable, err := controllers.SelectFor(a, strings.Split(list, ","))
-	return chosen, leftOut(unable), withSelectionHint(err)
 }

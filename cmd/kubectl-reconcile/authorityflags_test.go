@@ -145,35 +145,3 @@ func TestEveryLackHasItsFlag(t *testing.T) {
 		t.Errorf("%s does not help", flags)
 	}
 }
-
-func TestSelectFor(t *testing.T) {
-	chosen, line, err := selectFor(controllers.Authority{}, "*,-serviceaccount-token")
-	const want = "left out for want of keys: root-ca-cert-publisher (--root-ca-file), " +
-		"kube-apiserver-serving-clustertrustbundle-publisher (--root-ca-file), " +
-		"csrsigning (--cluster-signing-cert-file and --cluster-signing-key-file)"
-	if err != nil || line != want || len(chosen) == 0 {
-		t.Errorf("%d chosen, %v, %q, want %q", len(chosen), err, line, want)
-	}
-	for _, tt := range []struct{ list, err, hint, reason string }{
-		{
-			"csrsigning", `controller "certificatesigningrequest-signing-controller" does not run here: ` + controllers.LacksSigningAuthority,
-			"a control plane has what it needs; give it with --cluster-signing-cert-file and --cluster-signing-key-file", "one that is named",
-		},
-		{
-			"nodeipam", `controller "node-ipam-controller" does not run here`, "`run --list` says which run here", "one that never runs",
-		},
-		{"csrsigning,deploymnt", `no controller "deploymnt"`, "did you mean deployment", "a name that is none comes first"},
-	} {
-		_, _, err := selectFor(controllers.Authority{}, tt.list)
-		var said strings.Builder
-		if err != nil {
-			printError(&said, err)
-		}
-		if !strings.Contains(said.String(), tt.err) || !strings.Contains(said.String(), tt.hint) {
-			t.Errorf("%s: %s", tt.reason, said.String())
-		}
-	}
-	if chosen, line, err := selectFor(controllers.Authority{}, ""); chosen != nil || line != "" || err != nil {
-		t.Errorf("nothing asked for: %v, %q, %v", chosen, line, err)
-	}
-}

@@ -119,24 +119,20 @@ func (a *admission) permission(out *outputs) error {
 	}
 	hint := "what is printed gives " + a.user.Username + " the rights, for whoever may: `kubectl apply -f -`"
 	if rest := a.rest(lacking); rest != "" {
-		hint += "; --controller " + rest + " needs none of them"
+		hint += "; " + rest + " needs none of them"
 	}
 	return withHint(errors.New(text), hint)
 }
 
-// rest is the value of --controller that leaves out those which lack something; empty if none is left.
+// rest is --controller without those which lack something; empty if none is left, or if they are many.
 func (a *admission) rest(lacking []access.Need) string {
-	var rest []string
 	who := controllersOf(lacking)
-	for _, c := range a.run.options.Controllers {
-		if !slices.Contains(who, c.Short) {
-			rest = append(rest, c.Short)
-		}
-	}
-	if len(who) == 0 || len(rest) > mostNamed {
+	if len(who) > mostNamed {
 		return ""
 	}
-	return strings.Join(rest, ",")
+	return controllerFlag(a.run.list, slices.DeleteFunc(slices.Clone(a.run.options.Controllers), func(c controllers.Controller) bool {
+		return !slices.Contains(who, c.Short)
+	}))
 }
 
 // controllersOf are those that need something.
@@ -164,39 +160,51 @@ func rightsText(needs []access.Need) string {
 	return strings.Join(texts, ", ")
 }
 
-// partial refuses controllers that would destroy what they do not see, where they do not see all.
+// partial refuses controllers that would destroy what they do not see, where nobody knows all the kinds that there are.
 func (a *admission) partial() error {
 	if !a.run.options.Write {
 		return nil
 	}
-	var errs []error
+	var blind []controllers.Controller
+	var unknown []string
 	for _, c := range a.run.options.Controllers {
-		if why := a.unseen(c); why != "" {
-			err := fmt.Errorf("%s %s: %s", c.Name, c.Danger, why)
-			errs = append(errs, withHint(err, "without --write it runs in dry run; --controller '…,-"+c.Short+"' leaves it out"))
+		missed := a.unknownTo(c)
+		if missed != nil {
+			blind = append(blind, c)
+		}
+		for _, group := range missed {
+			unknown = appendNew(unknown, group)
 		}
 	}
-	return errors.Join(errs...)
+	if blind == nil {
+		return nil
+	}
+	return dangerError(blind, a.run.list, "the kinds of "+enumerate(unknown)+" are not known: its server does not answer")
 }
 
-// unseen says what a dangerous controller would not see; empty if nothing.
-func (a *admission) unseen(c controllers.Controller) string {
-	if c.Danger == "" {
-		return ""
-	}
-	if !a.run.part.seesAll(c) {
-		return "with " + a.run.part.String() + " it does not see all"
-	}
+// unknownTo are the groups of which a dangerous controller would not see the objects, for nobody knows their kinds.
+func (a *admission) unknownTo(c controllers.Controller) []string {
 	var unknown []string
 	for _, g := range a.kinds.Incomplete() {
-		if actsOn(c, g.Group) {
+		if c.Danger != "" && actsOn(c, g.Group) {
 			unknown = appendNew(unknown, incompleteName(g))
 		}
 	}
-	if unknown != nil {
-		return "the kinds of " + enumerate(unknown) + " are not known: its server does not answer"
+	return unknown
+}
+
+// dangerError refuses controllers of the --controller list that would destroy what they do not see.
+func dangerError(of []controllers.Controller, list, why string) error {
+	var dangers []string
+	for _, c := range of {
+		dangers = append(dangers, c.Short+" "+c.Danger)
 	}
-	return ""
+	them := pluralOf(len(of), "it", "them")
+	hint := "without --write " + pluralOf(len(of), "it runs", "they run") + " in dry run"
+	if rest := controllerFlag(list, of); rest != "" {
+		hint = rest + " leaves " + them + " out; " + hint
+	}
+	return withHint(fmt.Errorf("%s: %s", strings.Join(dangers, "; "), why), hint)
 }
 
 // actsOn says whether a controller reads or writes kinds of a group.

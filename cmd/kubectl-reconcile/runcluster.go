@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/client-go/discovery"
 
@@ -16,13 +17,13 @@ import (
 type clusterRun struct {
 	connection *connection
 	options    runlocal.ClusterOptions
-	// without says which controllers are left out for want of keys; empty if none are.
-	without string
+	// list is what --controller says, and without which controllers of it are left out and why, a line for each reason.
+	list    string
+	without []string
 	// foresees says whether the program can tell what a dry run cannot: what happens after the writes.
 	foresees bool
-	// part is what of the cluster the run has to do with, and elsewhere which controllers are another part's.
-	part      part
-	elsewhere string
+	// part is what of the cluster the run has to do with.
+	part part
 	// write is nil in a dry run.
 	write *writing
 	// monitor tells whether the API server answers; nil until watch.
@@ -49,12 +50,14 @@ func (f *runFlags) onCluster(o *runOptions) error {
 			Config: c.config, Controllers: selected, Workers: f.workers, Verbosity: f.detail().LogLevel(), DryRun: f.dry.mode(),
 			Authority: authority, Autoscaling: f.autoscaling.Autoscaling, Hosts: f.hosts.Hosts,
 		},
-		without:  without,
+		list:     f.controllers,
 		foresees: hasCommand(f.cluster.cmd.Root(), "diff"),
 	}
+	if without != "" {
+		o.cluster.without = []string{without}
+	}
 	f.rates.onCluster(&o.cluster.options)
-	f.write.onCluster(o.cluster)
-	return nil
+	return f.write.onCluster(o.cluster)
 }
 
 // start reaches the cluster, starts the controllers and says what is about to happen.
@@ -72,12 +75,7 @@ func (r *clusterRun) start(ctx context.Context, o *runOptions, out *outputs, rec
 	if other := otherMinor(version, api.KubernetesVersion()); other != "" {
 		out.warn(other)
 	}
-	for _, line := range []string{r.without, r.elsewhere} {
-		if line != "" {
-			out.note("%s", line)
-		}
-	}
-	for _, line := range r.caution() {
+	for _, line := range slices.Concat(r.without, r.caution()) {
 		out.note("%s", line)
 	}
 	if err := r.write.begin(ctx, admitted, o, out); err != nil {

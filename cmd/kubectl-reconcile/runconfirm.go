@@ -47,7 +47,7 @@ func (a *admission) question() string {
 	line("context", a.run.connection.context)
 	line("server", a.run.connection.config.Host)
 	line("user", a.user.Username)
-	line("controllers", shortNames(a.run.options.Controllers))
+	line("controllers", strings.Join(shortNames(a.run.options.Controllers), ", "))
 	if !a.run.part.whole() {
 		line("part", a.run.part.String())
 	}
@@ -56,12 +56,12 @@ func (a *admission) question() string {
 }
 
 // shortNames are the controllers' names in the trace.
-func shortNames(of []controllers.Controller) string {
+func shortNames(of []controllers.Controller) []string {
 	var names []string
 	for _, c := range of {
 		names = append(names, c.Short)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // readLine reads a line, which may take as long as somebody types.

@@ -87,27 +87,51 @@ func timed(name string) bool {
 	return false
 }
 
-// without leaves out the controllers that are another part's, and says so; empty if there are none.
-func (p part) without(all []controllers.Controller) (rest []controllers.Controller, line string) {
-	if p.whole() || p.shard.number == 1 {
-		return all, ""
-	}
-	var out []string
+// narrow leaves out the controllers that do not go with the part, and says so in a line for each reason. list is what
+// --controller says: what it names itself and cannot do its work in the part is an error. That a controller does not see all
+// is no matter to one that only shows what it would do, if it is asked to.
+func (p part) narrow(all []controllers.Controller, list string, write bool) (rest []controllers.Controller, lines []string, err error) {
+	named := strings.Split(list, ",")
+	var blind, elsewhere, refused []controllers.Controller
 	for _, c := range all {
-		if timed(c.Name) {
-			out = append(out, c.Short)
-			continue
+		asked := c.Named(named)
+		switch {
+		case !p.seesAll(c) && !asked:
+			blind = append(blind, c)
+		case !p.seesAll(c) && write:
+			refused = append(refused, c)
+		case p.seesAll(c) && p.isElsewhere(c):
+			elsewhere = append(elsewhere, c)
+		default:
+			rest = append(rest, c)
 		}
-		rest = append(rest, c)
 	}
-	if out == nil {
-		return all, ""
+	if refused != nil {
+		return nil, nil, dangerError(refused, list, "with "+p.String()+" not all is seen")
 	}
-	who := "shard 1 runs them"
+	if blind != nil {
+		lines = append(lines, fmt.Sprintf("left out: %s: with %s they would not see all that they act on", enumerate(shortNames(blind)), p))
+	}
+	if elsewhere != nil {
+		lines = append(lines, fmt.Sprintf("not here: %s, which look at the whole cluster by a timer: %s", enumerate(shortNames(elsewhere)), p.whose()))
+	}
+	if len(rest) == 0 && len(lines) > 0 {
+		return nil, nil, withHint(fmt.Errorf("--controller %s leaves no controller to run with %s", list, p), lines[0])
+	}
+	return rest, lines, nil
+}
+
+// isElsewhere says whether a controller is for the whole cluster, and so for another run than that of the part.
+func (p part) isElsewhere(c controllers.Controller) bool {
+	return !p.whole() && p.shard.number != 1 && timed(c.Name)
+}
+
+// whose says who runs what isElsewhere.
+func (p part) whose() string {
 	if p.shard.of == 0 {
-		who = "a run without --namespaces has them"
+		return "a run without --namespaces has them"
 	}
-	return rest, fmt.Sprintf("not here: %s, which look at the whole cluster by a timer: %s", enumerate(out), who)
+	return "shard 1 runs them"
 }
 
 // seesAll says whether a controller that must see all does so in this part. Shards see all objects, and get all keys that

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,36 +85,76 @@ func known(t *testing.T, short ...string) []controllers.Controller {
 }
 
 func TestControllersOfParts(t *testing.T) {
+	const timers = "look at the whole cluster by a timer"
+	some, second := part{namespaces: []string{"a"}}, part{shard: shard{2, 2}}
 	for _, row := range []struct {
-		reason string
-		part   part
-		want   string
-		line   string
+		reason, list string
+		part         part
+		write        bool
+		want, lines  string
+		err          string
 	}{
-		{"the whole cluster", part{}, "deployment, csrcleaner, podgc", ""},
-		{"the first part looks at everything by a timer", part{shard: shard{1, 2}}, "deployment, csrcleaner, podgc", ""},
-		{"the others do not", part{shard: shard{2, 2}}, "deployment", "not here: csrcleaner, podgc, which look at the whole cluster by a timer: shard 1 runs them"},
+		{"the whole cluster", "deployment,csrcleaner,podgc", part{}, true, "csrcleaner,deployment,podgc", "", ""},
+		{"the first part looks at everything by a timer", "deployment,csrcleaner,podgc", part{shard: shard{1, 2}}, true, "csrcleaner,deployment,podgc", "", ""},
+		{"the others do not", "deployment,csrcleaner,podgc", second, true, "deployment", "not here: csrcleaner, podgc, which " + timers + ": shard 1 runs them", ""},
+		{"some namespaces are not everything", "deployment,csrcleaner", some, true, "deployment", "not here: csrcleaner, which " + timers + ": a run without --namespaces has them", ""},
 		{
-			"some namespaces are not everything", part{namespaces: []string{"a"}}, "deployment",
-			"not here: csrcleaner, podgc, which look at the whole cluster by a timer: a run without --namespaces has them",
+			"of all, those with a danger are left out", "*,-podgc,-ttl,-taint-eviction,-device-taint-eviction,-node-lifecycle,-volumeattributesclass-protection", some, true,
+			"garbagecollector is not there", "left out: garbagecollector, namespace: with --namespaces a they would not see all that they act on", "",
+		},
+		{"as well in a dry run: it is to show what writing would do", "*,-podgc", some, false, "garbagecollector is not there", "left out: ", ""},
+		{"who names one may look at what it would do", "garbagecollector,podgc", some, false, "garbagecollector,podgc", "", ""},
+		{
+			"and is refused, with advice, who lets it write", "*,garbagecollector,namespace", second, true, "", "",
+			"garbagecollector deletes objects whose owner it does not see: with --shard 2/2 not all is seen; hint: " +
+				"--controller '*,namespace,-garbagecollector' leaves it out; without --write it runs in dry run",
+		},
+		{
+			"several in one error", "podgc,garbagecollector,job", some, true, "", "",
+			"garbagecollector deletes objects whose owner it does not see; podgc deletes pods whose node it does not see: " +
+				"with --namespaces a not all is seen; hint: --controller job leaves them out; without --write they run in dry run",
+		},
+		{
+			"one alone cannot be left out", "podgc", some, true, "", "",
+			"podgc deletes pods whose node it does not see: with --namespaces a not all is seen; hint: without --write it runs in dry run",
+		},
+		{
+			"none is left", "podgc", second, false, "", "",
+			"--controller podgc leaves no controller to run with --shard 2/2; hint: not here: podgc, which " + timers + ": shard 1 runs them",
 		},
 	} {
-		rest, line := row.part.without(known(t, "deployment", "csrcleaner", "podgc"))
-		got := map[string]bool{}
-		for _, c := range rest {
-			got[c.Short] = true
+		all, err := controllers.Select(strings.Split(row.list, ","))
+		if err != nil {
+			t.Fatal(err)
 		}
-		want := map[string]bool{}
-		for name := range strings.SplitSeq(row.want, ", ") {
-			want[name] = true
+		rest, lines, err := row.part.narrow(all, row.list, row.write)
+		if got := oneText(err); got != row.err {
+			t.Errorf("%s:\n got %s\nwant %s", row.reason, got, row.err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" || line != row.line {
-			t.Errorf("%s: %q, want %q (-want +got):\n%s", row.reason, line, row.line, diff)
+		names := shortNames(rest)
+		slices.Sort(names)
+		if row.want == "garbagecollector is not there" {
+			if slices.Contains(names, "garbagecollector") || !slices.Contains(names, "deployment") {
+				t.Errorf("%s: %q run", row.reason, names)
+			}
+		} else if got := strings.Join(names, ","); got != row.want {
+			t.Errorf("%s: %s run, want %s", row.reason, got, row.want)
+		}
+		if got := strings.Join(lines, "; "); !strings.HasPrefix(got, row.lines) || row.lines == "" && got != "" {
+			t.Errorf("%s:\n got %s\nwant %s", row.reason, got, row.lines)
 		}
 	}
-	if rest, line := (part{shard: shard{2, 2}}).without(known(t, "deployment")); len(rest) != 1 || line != "" {
-		t.Errorf("nothing is left out, and %q is said", line)
+}
+
+// oneText is an error as it is printed, on one line.
+func oneText(err error) string {
+	if err == nil {
+		return ""
 	}
+	var said strings.Builder
+	printError(&said, err)
+	text := strings.TrimPrefix(strings.TrimSuffix(said.String(), "\n"), "error: ")
+	return strings.ReplaceAll(text, "\n", "; ")
 }
 
 func TestSeesAll(t *testing.T) {

@@ -65,14 +65,20 @@ func (f *writeFlags) validate(cmd *cobra.Command) error {
 }
 
 // onCluster makes a run one on a part of the cluster, or one that writes.
-func (f *writeFlags) onCluster(r *clusterRun) {
+func (f *writeFlags) onCluster(r *clusterRun) error {
 	o := &r.options
 	o.Write, o.Namespaces, o.Keep = f.write, f.namespaces, f.keep()
 	r.part = part{f.namespaces, f.shard}
-	o.Controllers, r.elsewhere = r.part.without(o.Controllers)
+	var lines []string
+	var err error
+	if o.Controllers, lines, err = r.part.narrow(o.Controllers, r.list, f.write); err != nil {
+		return err
+	}
+	r.without = append(r.without, lines...)
 	if f.write {
 		r.write = &writing{force: f.force, yes: f.yes, namespace: f.leaseNamespace, duration: f.leaseDuration, name: lease.Name(f.shard.number, f.shard.of)}
 	}
+	return nil
 }
 
 // keep says which namespaces are worked in; nil is all. What is in none is asked for by "".

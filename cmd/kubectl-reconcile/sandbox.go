@@ -28,9 +28,6 @@ const sandboxExample = `  # Serve an API with all controllers and three nodes; i
   # An API server alone, to test a controller of your own against
   kubectl reconcile sandbox --controller none --nodes 0 --disable-admission-plugins ServiceAccount --kubeconfig-out FILE`
 
-// noControllers is the value of --controller that runs none.
-const noControllers = "none"
-
 // sandboxFlags are the flags of `sandbox`.
 type sandboxFlags struct {
 	sessionFlags
@@ -70,7 +67,6 @@ touched.`,
 func (f *sandboxFlags) addTo(cmd *cobra.Command) {
 	f.sessionFlags.addTo(cmd, "*")
 	flags := cmd.Flags()
-	flags.Lookup("controller").Usage += "; none runs none"
 	flags.Lookup("verbose").Usage = "show every reconcile; -vv shows more of each, -vvv all that is logged"
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to serve on; port 0 picks a free one")
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "permit a --listen address that other machines can reach")
@@ -86,16 +82,12 @@ func (f *sandboxFlags) toOptions(streams genericiooptions.IOStreams) (*runOption
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
-	if f.controllers == noControllers {
-		f.controllers = ""
-	}
-	session, err := f.sessionOptions(noControllers)
+	session, err := f.sessionOptions()
 	if err != nil {
 		return nil, err
 	}
 	session.API.Listen, session.API.AllowRemote = f.listen, f.allowRemote
 	session.API.EnableAdmission, session.API.DisableAdmission = f.enable, f.disable
-	session.NoScheduling = f.controllers == "" && f.nodes == 0
 	session.API.DefaultServiceAccounts = !session.NoScheduling
 	exported := streams.Out
 	streams.Out = streams.ErrOut // stdout gets the export line alone, for eval

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -34,7 +33,7 @@ func (f *sessionFlags) addTo(cmd *cobra.Command, controllers string) {
 	f.color = render.ColorAuto
 	flags := cmd.Flags()
 	flags.StringVar(&f.controllers, "controller", controllers, "controllers to run, by the names and aliases of kube-controller-manager; "+
-		"'*' is all that can run here, -NAME leaves one out")
+		"'*' is all that can run here, -NAME leaves one out, none in a sandbox runs none")
 	flags.IntVar(&f.workers, "workers", 0, "keys that each controller reconciles at a time; 0 is what kube-controller-manager has, and 4 for the simulated nodes")
 	flags.IntVar(&f.nodes, "nodes", 3, "simulated nodes; with 0, pods stay pending")
 	flags.DurationVar(&f.podReadyAfter, "pod-ready-after", 200*time.Millisecond, "how long a simulated pod runs before it is ready")
@@ -74,8 +73,8 @@ func (f *sessionFlags) detail() render.Detail {
 	return min(render.Normal+render.Detail(f.verbosity), render.Everything)
 }
 
-func (f *sessionFlags) sessionOptions(extra ...string) (runlocal.Options, error) {
-	selected, err := selectControllers(f.controllers, extra...)
+func (f *sessionFlags) sessionOptions() (runlocal.Options, error) {
+	selected, err := selectControllers(f.controllers)
 	if err != nil {
 		return runlocal.Options{}, err
 	}
@@ -84,6 +83,7 @@ func (f *sessionFlags) sessionOptions(extra ...string) (runlocal.Options, error)
 		Controllers:   selected,
 		Workers:       f.workers,
 		Nodes:         f.nodes,
+		NoScheduling:  len(selected) == 0 && f.nodes == 0,
 		PodReadyAfter: f.podReadyAfter,
 		Verbosity:     f.detail().LogLevel(),
 		Autoscaling:   f.autoscaling.Autoscaling,
@@ -92,30 +92,6 @@ func (f *sessionFlags) sessionOptions(extra ...string) (runlocal.Options, error)
 	}
 	f.rates.inSandbox(&o)
 	return o, nil
-}
-
-// selectControllers finds the controllers of --controller, a comma list. extra are words that the flag takes beside names.
-func selectControllers(list string, extra ...string) ([]controllers.Controller, error) {
-	if list == "" {
-		return nil, nil
-	}
-	selected, err := controllers.Select(strings.Split(list, ","))
-	return selected, withSelectionHint(err, extra...)
-}
-
-// withSelectionHint adds advice to the error of a controller that cannot be run. extra are as for selectControllers.
-func withSelectionHint(err error, extra ...string) error {
-	if unknown, ok := errors.AsType[*controllers.UnknownError](err); ok {
-		return withHint(err, suggestion(unknown.Name, append(unknown.Known, extra...), "controllers are named as kube-controller-manager names them; `run --list` lists them"))
-	}
-	notRun, ok := errors.AsType[*controllers.NotRunError](err)
-	if !ok {
-		return err
-	}
-	if flags := flagsFor(notRun.Reason); flags != "" {
-		return withHint(err, "a control plane has what it needs; give it with "+flags)
-	}
-	return withHint(err, "`run --list` says which run here")
 }
 
 // mostNamed is how many controllers are named, unless all are asked for.

@@ -90,13 +90,33 @@ func SelectFor(a Authority, args []string) (chosen []Controller, left []Unable, 
 		switch {
 		case lack == "":
 			chosen = append(chosen, c)
-		case slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(c.names(), arg) }):
+		case c.Named(args):
 			return nil, nil, &NotRunError{Name: c.Name, Reason: lack}
 		default:
 			left = append(left, Unable{Controller: c, Lack: lack})
 		}
 	}
 	return chosen, left, nil
+}
+
+// Named says whether one of args, as Select takes them, is a name or an alias of the controller: "*" is none, and neither
+// is "-name".
+func (c Controller) Named(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(c.names(), arg) })
+}
+
+// Without is args, as Select takes them, changed so that Select finds what it found but these controllers. Nothing is left of
+// args that name no others.
+func Without(args []string, out []Controller) []string {
+	rest := slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		return slices.ContainsFunc(out, func(c Controller) bool { return c.Named([]string{arg}) })
+	})
+	for _, c := range out {
+		if slices.Contains(args, everything) && !c.OffByDefault {
+			rest = append(rest, "-"+c.Short)
+		}
+	}
+	return rest
 }
 
 // find returns the controller of that name or alias.

@@ -158,3 +158,32 @@ func TestSelectSaysWhyAControllerDoesNotRun(t *testing.T) {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
 }
+
+// TestWithout: what is left selects what was selected, but for what is to go.
+func TestWithout(t *testing.T) {
+	words := []string{"", "*", "deployment-controller", "-job", "replicaset", "tokencleaner"}
+	for _, out := range [][]string{{"deployment"}, {"tokencleaner"}, {"replicaset", "job"}} {
+		gone, err := Select(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, first := range words {
+			for _, second := range words {
+				args := slices.DeleteFunc([]string{first, second}, func(s string) bool { return s == "" })
+				before, err := Select(args)
+				if err != nil {
+					t.Fatalf("%q: %v", args, err)
+				}
+				want := slices.DeleteFunc(before, func(c Controller) bool { return c.Named(out) })
+				left := Without(args, gone)
+				got, err := Select(left)
+				if err != nil {
+					t.Fatalf("%q without %q is %q: %v", args, out, left, err)
+				}
+				if diff := cmp.Diff(namesOf(want), namesOf(got)); diff != "" {
+					t.Errorf("%q without %q is %q (-want +got):\n%s", args, out, left, diff)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+)
+
+// noControllers is the value of --controller that runs none, in a sandbox.
+const noControllers = "none"
+
+// selectControllers finds the controllers of --controller, a comma list. There are none only if that is asked for.
+func selectControllers(list string) ([]controllers.Controller, error) {
+	if list == "" || list == noControllers {
+		return nil, nil
+	}
+	names := strings.Split(list, ",")
+	if slices.Contains(names, noControllers) {
+		return nil, fmt.Errorf("--controller %s: %s stands alone", list, noControllers)
+	}
+	selected, err := controllers.Select(names)
+	if err == nil && len(selected) == 0 {
+		err = nothingLeft(list)
+	}
+	return selected, withSelectionHint(err)
+}
+
+// nothingLeft is the error of a --controller that leaves out all that it names.
+func nothingLeft(list string) error {
+	err := fmt.Errorf("--controller %s leaves no controller to run", list)
+	if all := "*," + list; !slices.Contains(strings.Split(list, ","), "*") {
+		return withHint(err, "-NAME leaves one out of others: did you mean --controller "+shellQuoted(all)+"?")
+	}
+	return withHint(err, "`run --list` lists those that there are")
+}
+
+// withSelectionHint adds advice to the error of a controller that cannot be run.
+func withSelectionHint(err error) error {
+	if unknown, ok := errors.AsType[*controllers.UnknownError](err); ok {
+		known := append(unknown.Known, noControllers)
+		return withHint(err, suggestion(unknown.Name, known, "controllers are named as kube-controller-manager names them; `run --list` lists them"))
+	}
+	notRun, ok := errors.AsType[*controllers.NotRunError](err)
+	if !ok {
+		return err
+	}
+	if flags := flagsFor(notRun.Reason); flags != "" {
+		return withHint(err, "a control plane has what it needs; give it with "+flags)
+	}
+	return withHint(err, "`run --list` says which run here")
+}
+
+// selectFor is selectControllers on a cluster, for somebody who has the authority; the line, if it is not empty, says what is
+// left out.
+func selectFor(a controllers.Authority, list string) (chosen []controllers.Controller, line string, err error) {
+	if list == noControllers {
+		return nil, "", withHint(errors.New("with --controller none nothing runs on a cluster"), "--sandbox has simulated nodes, which run without controllers")
+	}
+	if _, err := selectControllers(list); list == "" || err != nil {
+		return nil, "", err
+	}
+	chosen, unable, err := controllers.SelectFor(a, strings.Split(list, ","))
+	return chosen, leftOut(unable), withSelectionHint(err)
+}
+
+// leftOut says in one line which controllers of "*" do not run for want of keys; empty if all do.
+func leftOut(unable []controllers.Unable) string {
+	if len(unable) == 0 {
+		return ""
+	}
+	var names []string
+	for _, c := range unable {
+		names = append(names, c.Short)
+	}
+	return "left out for want of keys: " + strings.Join(names, ", ") + "; `run --list` names their flags"
+}
+
+// controllerFlag is --controller, as it can be pasted, for a run of the same without these controllers; empty if none is left.
+func controllerFlag(list string, without []controllers.Controller) string {
+	rest := strings.Join(controllers.Without(strings.Split(list, ","), without), ",")
+	if selected, err := selectControllers(rest); err != nil || len(selected) == 0 {
+		return ""
+	}
+	return "--controller " + shellQuoted(rest)
+}
