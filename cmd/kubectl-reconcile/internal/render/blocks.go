@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -176,12 +177,17 @@ func (b *Blocks) append(open *block, e *trace.Event, shown bool) {
 func (b *Blocks) request(open *block, e *trace.Event, r *trace.Request) {
 	switch {
 	case r.Recorded != nil:
-		b.append(nil, e, b.o.Events) // sent later than its reconcile ends
+		b.append(nil, e, b.o.Events && !uncounted(r)) // sent later than its reconcile ends
 	case r.IsWrite():
 		b.append(open, e, open != nil || !b.sparesLone(e, r))
 	default:
 		b.append(open, e, b.o.Detail >= Verbose)
 	}
+}
+
+// uncounted says whether a repetition of an Event could not be counted only because a dry run kept none.
+func uncounted(r *trace.Request) bool {
+	return r.DryRun && r.Verb == "patch" && r.Code == http.StatusNotFound
 }
 
 // Close writes the reconciles that have not ended, and says whether all was written.
@@ -232,8 +238,10 @@ const headWord = "head"
 func (b *Blocks) lines(open *block) []line {
 	out := []line{b.head(open.start)}
 	out = append(out, b.causes(open.start.Detail.(*trace.Start))...)
+	var so course
 	for _, group := range groupWrites(b.worthShowing(open.events)) {
-		out = append(out, b.eventLines(group)...)
+		out = append(out, b.eventLines(group, so)...)
+		so = so.after(group)
 	}
 	return out
 }
@@ -275,7 +283,7 @@ const together = time.Second
 
 // writeLone writes an event that belongs to no open block, under the head of the one before if they go together.
 func (b *Blocks) writeLone(e *trace.Event) {
-	lines := b.eventLines([]*trace.Event{e})
+	lines := b.eventLines([]*trace.Event{e}, course{})
 	if last := b.alone; last == nil || last.Controller != e.Controller || last.Key != e.Key || last.Reconcile != e.Reconcile ||
 		e.Time.Sub(last.Time) > together {
 		lines = append([]line{b.head(e)}, lines...)

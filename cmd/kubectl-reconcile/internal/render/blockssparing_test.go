@@ -101,7 +101,7 @@ func TestDryWritesAreWhatWouldBe(t *testing.T) {
 		want   string
 	}{
 		{"a dry write", dryWrite("update", "web-1", 3), "  would    update ReplicaSet web-1                     200  0s  replicas: 3\n"},
-		{"one that was refused would not be, either", refused, "  update   ReplicaSet web-2                            422  0s  invalid\n"},
+		{"one that was refused would not be, either", refused, "  tried    update ReplicaSet web-2                     422  0s  invalid\n"},
 	} {
 		var out bytes.Buffer
 		b := NewBlocks(&out, BlocksOptions{Detail: Normal})

@@ -62,10 +62,11 @@ func commonPrefix(changes []inspect.Change) string {
 	return ""
 }
 
-var entryPath = regexp.MustCompile(`^(.*?)\[([A-Za-z]+)=([^\]]+)\]`)
+var entryPath = regexp.MustCompile(`^(.*?)\[([A-Za-z]+)=([^\]]*)\]`)
 
 // wholeEntry is the entry of a list that the path leads into, if the whole of it came or went: its merge key did. It is
-// spelt "containerStatuses[web]", and its change "new" or "removed".
+// spelt "containerStatuses[web]", and its change "new" or "removed". An autoscaler without metrics writes an entry whose
+// key is empty: "currentMetrics[]".
 func wholeEntry(changes []inspect.Change, path string) (name, change string) {
 	m := entryPath.FindStringSubmatch(path)
 	if m == nil {
@@ -140,7 +141,15 @@ func short(v any) string {
 		}
 		text = string(b)
 	}
-	return Cut(text, widest)
+	return Cut(spelt(text), widest)
+}
+
+// spelt is text, so that an empty one can be seen.
+func spelt(text string) string {
+	if text == "" {
+		return `""`
+	}
+	return text
 }
 
 // Cut shortens text to that many runes, the last of them then "…".

@@ -44,6 +44,8 @@ func TestChanges(t *testing.T) {
 		{"entry came", []inspect.Change{
 			change("status.containerStatuses[name=web].name", nil, "web"), change("status.containerStatuses[name=web].ready", nil, true), change("status.phase", "Pending", "Running"),
 		}, 0, "phase: Pending -> Running, containerStatuses[web]: new", "an entry that came is one thing, not as many as it has fields"},
+		{"nameless entry came", []inspect.Change{change("status.currentMetrics[type=].type", nil, "")}, 0, "currentMetrics[]: new", "an autoscaler that knows no metrics writes one"},
+		{"empty", []inspect.Change{change("status.reason", "a", "")}, 0, `reason: a -> ""`, "an empty value is one"},
 		{"entry went", []inspect.Change{
 			change("metadata.ownerReferences[name=web].kind", "Deployment", nil), change("metadata.ownerReferences[name=web].name", "web", nil),
 		}, 0, "metadata.ownerReferences[web]: removed", "so is one that went"},

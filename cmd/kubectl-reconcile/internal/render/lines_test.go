@@ -44,6 +44,13 @@ func TestRequests(t *testing.T) {
 	refused := func(message string) func(*trace.Request) {
 		return func(r *trace.Request) { r.Code, r.Message = 403, message }
 	}
+	dry := func(r *trace.Request) { r.DryRun = true }
+	unsent := func(r *trace.Request) { r.DryRun, r.NotSent = true, true }
+	exists := func(r *trace.Request) {
+		dry(r)
+		r.Code, r.Reason, r.Message = 409, "AlreadyExists", "db-0 already exists"
+	}
+	status := func(r *trace.Request) { dry(r); r.Subresource = "status" }
 	many := func(n int) []trace.Detail {
 		var out []trace.Detail
 		for i := range n {
@@ -83,6 +90,16 @@ func TestRequests(t *testing.T) {
 		})}, "  update   Deployment web  200  1ms  replicas: 1 -> 2\n", "what the write changed"},
 		{"no kind", Normal, []trace.Detail{request("update", "", "x", 404, func(r *trace.Request) { r.Resource, r.Message = "widgets", "not found" })}, "  update   widgets x  404  1ms  not found\n", "the resource stands in for a kind that is not known"},
 		{"hostile", Normal, []trace.Detail{request("update", "Pod", "x", 500, func(r *trace.Request) { r.Message = "a\n\x1b[2Jb" })}, "  update   Pod x  500  1ms  a⏎ ^[[2Jb\n", "answers come from outside"},
+		{"dry", Normal, []trace.Detail{pod("web-0", dry)}, "  would    create Pod web-0  201  1ms\n", "nothing is written"},
+		{"dry, refused", Normal, []trace.Detail{pod("web-0", dry, refused("no"))}, "  tried    create Pod web-0  403  1ms  no\n", "nor would this be, and it must not look as if it were"},
+		{"dry, after a refusal", Normal, []trace.Detail{pod("db-0", exists), request("update", "StatefulSet", "db", 200, status)},
+			"  tried    create Pod db-0  409  1ms  db-0 already exists\n  would    update StatefulSet db/status  200  1ms   after a refused try\n",
+			"what follows a write that did not happen may be no more than that"},
+		{"dry, before a refusal", Normal, []trace.Detail{request("update", "StatefulSet", "db", 200, status), pod("db-0", exists)},
+			"  would    update StatefulSet db/status  200  1ms\n  tried    create Pod db-0  409  1ms  db-0 already exists\n", "only what follows"},
+		{"not sent", Normal, []trace.Detail{pod("web-0", unsent), pod("web-1", unsent)}, "  would    create Pod web-0, -1  not sent\n", "nobody has answered, whatever the code and the time are"},
+		{"not sent, refused", Normal, []trace.Detail{pod("web-0", unsent, refused("no"))}, "  would    create Pod web-0  not sent  no\n", "nobody has tried it, either"},
+		{"repetition of an Event", Normal, []trace.Detail{request("patch", "Event", "web.1", 404, dry, func(r *trace.Request) { r.Recorded = &trace.RecordedEvent{} })}, "", "as with all Events"},
 		{"read", Normal, []trace.Detail{request("get", "Pod", "x", 200)}, "", "reads are left out"},
 		{"read, verbose", Verbose, []trace.Detail{request("get", "Pod", "x", 200)}, "  get      Pod x  200  1ms\n", "until they are asked for"},
 	} {
@@ -104,6 +121,7 @@ func TestLogs(t *testing.T) {
 	}{
 		{"plain", Normal, trace.Log{Message: "Too few"}, "  decided  Too few\n", "a decision"},
 		{"values", Normal, trace.Log{Message: "Too few", Values: trace.Values{{Key: "need", Value: "3"}, {Key: "have", Value: "1"}}}, "  decided  Too few: need 3, have 1\n", "in the order in which they were logged"},
+		{"empty value", Normal, trace.Log{Message: "m", Values: trace.Values{{Key: "newReason"}}}, "  decided  m: newReason \"\"\n", "a line that ends in nothing looks cut off"},
 		{"error", Normal, trace.Log{Message: "Cannot", Error: "no\nway"}, "  error    Cannot: no⏎ way\n", "the error behind all"},
 		{"long value", Normal, trace.Log{Message: "m", Values: trace.Values{{Key: "k", Value: strings.Repeat("v", 200)}}}, "  decided  m: k " + strings.Repeat("v", 95) + "…\n", "nobody reads a whole object there"},
 		{"level 2", Normal, trace.Log{Level: 2, Message: "m"}, "  decided  m\n", "controllers log their decisions at 2"},
@@ -121,6 +139,9 @@ func TestLogs(t *testing.T) {
 }
 
 func TestEnds(t *testing.T) {
+	write := func(code int, dry, unsent bool) trace.Detail {
+		return &trace.Request{Verb: "update", Code: code, DryRun: dry, NotSent: unsent}
+	}
 	for _, tt := range []struct {
 		name   string
 		detail Detail
@@ -130,6 +151,11 @@ func TestEnds(t *testing.T) {
 		reason string
 	}{
 		{"done", Normal, nil, trace.End{Outcome: trace.Done, Writes: 1, Duration: trace.Duration(time.Millisecond)}, "  done     1 write, 1ms\n", "one write is not plural"},
+		{"refused", Normal, []trace.Detail{write(200, false, false), write(409, false, false)}, trace.End{Outcome: trace.Done, Writes: 2}, "  done     2 writes, 1 refused, 0s\n", "what was refused was not written"},
+		{"dry", Normal, []trace.Detail{write(200, true, false), write(200, true, false)}, trace.End{Outcome: trace.Done, Writes: 2}, "  done     2 tried, 0s\n", "a dry run writes nothing"},
+		{"dry, refused", Normal, []trace.Detail{write(200, true, false), write(0, true, false)}, trace.End{Outcome: trace.Done, Writes: 2}, "  done     2 tried, 1 refused, 0s\n", "no answer is none that took it"},
+		{"not sent", Normal, []trace.Detail{write(200, true, true), write(200, true, true)}, trace.End{Outcome: trace.Done, Writes: 2}, "  done     2 not sent, 0s\n", "nor tries, if none is sent"},
+		{"read", Normal, []trace.Detail{&trace.Request{Verb: "get", Code: 404, DryRun: true}}, trace.End{Outcome: trace.Done}, "  done     no writes, 0s\n", "reads are not counted"},
 		{"again", Normal, nil, trace.End{Outcome: trace.Done, Next: &trace.Next{After: trace.Duration(time.Minute)}}, "  done     no writes, 0s; again in 1m\n", "a timer"},
 		{"failed", Normal, nil, trace.End{Outcome: trace.Failed, Error: "boom", Next: &trace.Next{Retry: 3, After: trace.Duration(time.Second)}}, "  failed   no writes, 0s; retry 3 in 1s: boom\n", "when it is tried again, and why"},
 		{"gave up", Normal, nil, trace.End{Outcome: trace.GaveUp, Error: "boom"}, "  gave up  no writes, 0s: boom\n", "it is not tried again"},
@@ -150,12 +176,16 @@ func TestEnds(t *testing.T) {
 			}
 			got := shown(t, BlocksOptions{Detail: tt.detail}, append(events, of1(&tt.end))...)
 			_, got, _ = strings.Cut(got, "its cause was not seen\n")
+			got = writeLines.ReplaceAllString(got, "")
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 		})
 	}
 }
+
+// writeLines are those of the writes of TestEnds.
+var writeLines = regexp.MustCompile(`(?m)^  (update|would|tried) .*\n`)
 
 // stale is how a controller says that its cache does not show its own write yet.
 const stale = "read version: 275 is not as new as written version: 279 for group resource pods"
