@@ -64,7 +64,10 @@ controller decided, what it wrote, and how it ended.
 They run against your cluster, in dry run: nothing is written. With --write they write, in the place of a
 kube-controller-manager that does not run, and are the only ones that do. With --sandbox they run against an API server inside this
 process instead, with simulated nodes; no cluster is needed and none is touched. The objects of -f or -k are created in it
-first. The run ends when they are ready, or as --until says.`,
+first. The run ends when they are ready, or as --until says.
+
+Each block of lines is a reconcile, shown when it ends: the time since the start at which it ended, the controller, the key, and a
+number by which others name it. How long it took is in its last line.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.list {

@@ -62,7 +62,7 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 +0.001s  deployment  (by itself)
   delete   Pod web-1                                   200  1ms
 
-+0.002s  deployment  default/web  #1
++0.003s  deployment  default/web  #1
   because  its cause was not seen
   done     no writes, 0s
 
@@ -76,7 +76,7 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 				{Controller: "podgc", Reconcile: 1, Detail: podDeletion("web-1")},
 				{Controller: "podgc", Reconcile: 1, Detail: &trace.End{Outcome: trace.Done, Writes: 1}},
 			}, `
-+0.001s  podgc  (by itself)  #1
++0.003s  podgc  (by itself)  #1
   because  a timer of its own
   delete   Pod web-1                                   200  1ms
   done     1 write, 0s
@@ -86,7 +86,7 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 			"what a turn queues has it for its cause", []*trace.Event{
 				of1(&trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer, Handler: "enqueueAll"}}}), of1(&trace.End{Outcome: trace.Done}),
 			}, `
-+0.001s  deployment  default/web  #1
++0.002s  deployment  default/web  #1
   because  a timer of its own, added by enqueueAll
   done     no writes, 0s
 `,

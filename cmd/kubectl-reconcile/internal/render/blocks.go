@@ -58,13 +58,14 @@ type BlocksOptions struct {
 }
 
 // Blocks is a trace.Sink that writes one block of lines a reconcile, when it ends: reconciles that run side by side do
-// not mix.
+// not mix. A block is stamped with that time, so that time does not run backwards from one to the next.
 type Blocks struct {
 	o   BlocksOptions
 	out io.Writer
 
 	mu      sync.Mutex
 	startAt time.Time
+	latest  time.Time    // when the last event happened
 	alone   *trace.Event // the last that was written, if it belongs to no reconcile
 	open    map[trace.ReconcileID]*block
 	spared  Spared
@@ -97,6 +98,7 @@ func (b *Blocks) Record(e *trace.Event) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.latest = e.Time
 	open := b.open[e.Reconcile]
 	switch d := e.Detail.(type) {
 	case *trace.Start:
@@ -235,8 +237,9 @@ func (b *Blocks) write(lines []line) {
 // headWord marks the first line of a block; no other line has it.
 const headWord = "head"
 
+// lines are those of a reconcile that has just ended, or is cut off.
 func (b *Blocks) lines(open *block) []line {
-	out := []line{b.head(open.start)}
+	out := []line{b.head(open.start, b.latest)}
 	out = append(out, b.causes(open.start.Detail.(*trace.Start))...)
 	var so course
 	for _, group := range groupWrites(b.worthShowing(open.events)) {
@@ -261,17 +264,22 @@ func (b *Blocks) worthShowing(events []*trace.Event) []*trace.Event {
 	})
 }
 
-func (b *Blocks) head(e *trace.Event) line {
-	p := b.o.Palette
+// stamp is the time since the start, in seconds.
+func (b *Blocks) stamp(at time.Time) string {
 	if b.startAt.IsZero() {
-		b.startAt = e.Time
+		b.startAt = at
 	}
-	at := fmt.Sprintf("%+.3fs", max(e.Time.Sub(b.startAt), 0).Seconds())
+	return b.o.Palette.Dim(fmt.Sprintf("%+.3fs", max(at.Sub(b.startAt), 0).Seconds()))
+}
+
+// head is the first line of what is told of the event's reconcile, at that time.
+func (b *Blocks) head(e *trace.Event, at time.Time) line {
+	p := b.o.Palette
 	key := p.Strong(Escape(e.Key))
 	if e.Key == "" {
 		key = byItself
 	}
-	text := fmt.Sprintf("%s  %s  %s  %s", p.Dim(at), e.Controller, key, p.Dim(number(e.Reconcile)))
+	text := fmt.Sprintf("%s  %s  %s  %s", b.stamp(at), e.Controller, key, p.Dim(number(e.Reconcile)))
 	return line{headWord, strings.TrimRight(text, " ")}
 }
 
@@ -286,7 +294,7 @@ func (b *Blocks) writeLone(e *trace.Event) {
 	lines := b.eventLines([]*trace.Event{e}, course{})
 	if last := b.alone; last == nil || last.Controller != e.Controller || last.Key != e.Key || last.Reconcile != e.Reconcile ||
 		e.Time.Sub(last.Time) > together {
-		lines = append([]line{b.head(e)}, lines...)
+		lines = append([]line{b.head(e, e.Time)}, lines...)
 	}
 	b.write(lines)
 	b.alone = e

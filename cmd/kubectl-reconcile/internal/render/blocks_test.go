@@ -99,18 +99,18 @@ func TestBlocksDoNotMix(t *testing.T) {
 		of1(&trace.Log{Message: "of the first"}), other(&trace.Log{Message: "of the second"}),
 		other(&trace.End{Outcome: trace.Done}), of1(&trace.End{Outcome: trace.Done}))
 	want := `
-+0.002s  replicaset  default/web-1  #2
++0.005s  replicaset  default/web-1  #2
   because  its cause was not seen
   decided  of the second
   done     no writes, 0s
 
-+0.001s  deployment  default/web  #1
++0.006s  deployment  default/web  #1
   because  its cause was not seen
   decided  of the first
   done     no writes, 0s
 `
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("each reconcile is told whole, when it ends (-want +got):\n%s", diff)
+		t.Errorf("each reconcile is told whole, when it ends, with the time of that (-want +got):\n%s", diff)
 	}
 }
 
@@ -119,12 +119,12 @@ func TestBlocksClose(t *testing.T) {
 	got := shown(t, BlocksOptions{Detail: Normal},
 		of1(&trace.Start{}), second, of1(&trace.Log{Message: "begun"}))
 	want := `
-+0.001s  deployment  default/web  #1
++0.003s  deployment  default/web  #1
   because  its cause was not seen
   decided  begun
   cut off  the session ended before this reconcile did
 
-+0.002s  replicaset  default/web-1  #2
++0.003s  replicaset  default/web-1  #2
   because  its cause was not seen
   cut off  the session ended before this reconcile did
 `

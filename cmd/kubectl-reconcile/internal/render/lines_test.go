@@ -21,7 +21,7 @@ func within(t *testing.T, detail Detail, events ...trace.Detail) string {
 		all = append(all, of1(d))
 	}
 	text := shown(t, BlocksOptions{Detail: detail}, append(all, of1(&trace.End{Outcome: trace.Done}))...)
-	text = strings.TrimPrefix(text, "\n+0.001s  deployment  default/web  #1\n  because  its cause was not seen\n")
+	_, text, _ = strings.Cut(text, "  deployment  default/web  #1\n  because  its cause was not seen\n")
 	return strings.TrimSuffix(text, "  done     no writes, 0s\n")
 }
 
