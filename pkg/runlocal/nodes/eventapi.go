@@ -13,10 +13,11 @@ import (
 	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
 )
 
-func regarding(o *occurrence) corev1.ObjectReference {
+// regarding refers to a part of the pod, or to all of it if fieldPath is empty.
+func regarding(pod *corev1.Pod, fieldPath string) corev1.ObjectReference {
 	return corev1.ObjectReference{
-		APIVersion: "v1", Kind: "Pod", Namespace: o.pod.Namespace, Name: o.pod.Name, UID: o.pod.UID,
-		ResourceVersion: o.pod.ResourceVersion, FieldPath: o.fieldPath,
+		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+		ResourceVersion: pod.ResourceVersion, FieldPath: fieldPath,
 	}
 }
 
@@ -27,8 +28,8 @@ var _ eventWriter = kubeletEvents{}
 
 func (k kubeletEvents) create(ctx context.Context, name string, o *occurrence) error {
 	e := &corev1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: o.pod.Namespace, Name: name},
-		InvolvedObject:      regarding(o),
+		ObjectMeta:          metav1.ObjectMeta{Namespace: o.regarding.Namespace, Name: name},
+		InvolvedObject:      o.regarding,
 		Reason:              o.reason,
 		Message:             o.message,
 		Type:                o.eventType(),
@@ -39,8 +40,8 @@ func (k kubeletEvents) create(ctx context.Context, name string, o *occurrence) e
 		ReportingController: "kubelet",
 		ReportingInstance:   o.host,
 	}
-	if _, err := k.client.Events(o.pod.Namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating event %s of pod %q: %w", o.reason, o.pod.Name, err)
+	if _, err := k.client.Events(o.regarding.Namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
 	return nil
 }
@@ -48,10 +49,10 @@ func (k kubeletEvents) create(ctx context.Context, name string, o *occurrence) e
 func (k kubeletEvents) repeat(ctx context.Context, name string, o *occurrence, count int32) error {
 	patch, err := json.Marshal(map[string]any{"count": count, "lastTimestamp": seconds(o.at)})
 	if err != nil {
-		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.pod.Name, err)
+		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
-	if _, err := k.client.Events(o.pod.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.pod.Name, err)
+	if _, err := k.client.Events(o.regarding.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
 	return nil
 }
@@ -71,18 +72,18 @@ func action(reason string) string {
 
 func (s schedulerEvents) create(ctx context.Context, name string, o *occurrence) error {
 	e := &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: o.pod.Namespace, Name: name},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: o.regarding.Namespace, Name: name},
 		EventTime:           metav1.NewMicroTime(o.at),
 		ReportingController: corev1.DefaultSchedulerName,
 		ReportingInstance:   corev1.DefaultSchedulerName + "-" + runtimeName,
 		Action:              action(o.reason),
 		Reason:              o.reason,
-		Regarding:           regarding(o),
+		Regarding:           o.regarding,
 		Note:                o.message,
 		Type:                o.eventType(),
 	}
-	if _, err := s.client.Events(o.pod.Namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating event %s of pod %q: %w", o.reason, o.pod.Name, err)
+	if _, err := s.client.Events(o.regarding.Namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
 	return nil
 }
@@ -91,10 +92,10 @@ func (s schedulerEvents) repeat(ctx context.Context, name string, o *occurrence,
 	series := &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(o.at)}
 	patch, err := json.Marshal(map[string]any{"series": series})
 	if err != nil {
-		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.pod.Name, err)
+		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
-	if _, err := s.client.Events(o.pod.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.pod.Name, err)
+	if _, err := s.client.Events(o.regarding.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
 	return nil
 }

@@ -87,19 +87,27 @@ func (k *kubelet) onNode(e engine.Event) []engine.Request {
 	return requests
 }
 
-// wrote keeps what the API answered.
+// wrote keeps what the API answered, or the informer's copy of it if that has come meanwhile.
 func (k *kubelet) wrote(m *machine, pod *corev1.Pod) {
+	if cached, err := k.pods.Pods(pod.Namespace).Get(pod.Name); err == nil && cached.ResourceVersion == pod.ResourceVersion {
+		pod = cached
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	m.latest = pod
 }
 
-// own says whether the event is that of the kubelet's own last write, which leaves nothing to do.
+// own says whether the event is that of the kubelet's own last write, which leaves nothing to do. From then on the informer's
+// copy of that is kept: a second one for every pod would be a sixth of all memory.
 func (k *kubelet) own(pod *corev1.Pod) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	m := k.machines[pod.UID]
-	return m != nil && m.latest != nil && m.latest.ResourceVersion == pod.ResourceVersion
+	if m == nil || m.latest == nil || m.latest.ResourceVersion != pod.ResourceVersion {
+		return false
+	}
+	m.latest = pod
+	return true
 }
 
 func (k *kubelet) forget(uid types.UID) {
@@ -137,7 +145,7 @@ func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Resul
 func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (engine.Result, error) {
 	now := k.clock.Now()
 	m := k.machine(pod, node, now)
-	pod = m.freshest(pod)
+	pod = k.freshest(m, pod)
 	if podutil.IsPodPhaseTerminal(pod.Status.Phase) {
 		return engine.Result{}, k.finish(ctx, m, pod)
 	}
@@ -182,7 +190,7 @@ func (k *kubelet) machine(pod *corev1.Pod, node *corev1.Node, now time.Time) *ma
 	p, errs := planOf(pod, k.runFor)
 	for _, err := range errs {
 		k.events.record(&occurrence{
-			pod: pod, warning: true, reason: "InvalidAnnotation", host: node.Name, at: now,
+			regarding: regarding(pod, ""), warning: true, reason: "InvalidAnnotation", host: node.Name, at: now,
 			message: fmt.Sprintf("Not simulated as asked for: %v", err),
 		})
 	}
@@ -198,12 +206,15 @@ func (k *kubelet) machine(pod *corev1.Pod, node *corev1.Node, now time.Time) *ma
 
 // freshest is the pod as the informer has it, or as the API last answered if that is newer: what was written must not be
 // taken back by a cache that has not seen it yet.
-func (m *machine) freshest(pod *corev1.Pod) *corev1.Pod {
-	if m.latest == nil {
+func (k *kubelet) freshest(m *machine, pod *corev1.Pod) *corev1.Pod {
+	k.mu.Lock()
+	latest := m.latest
+	k.mu.Unlock()
+	if latest == nil {
 		return pod
 	}
-	if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, m.latest.ResourceVersion); err == nil && order < 0 {
-		return m.latest
+	if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, latest.ResourceVersion); err == nil && order < 0 {
+		return latest
 	}
 	return pod
 }
@@ -267,7 +278,7 @@ func (k *kubelet) tell(pod *corev1.Pod, notes []note, now time.Time) {
 			list = "initContainers"
 		}
 		k.events.record(&occurrence{
-			pod: pod, fieldPath: fmt.Sprintf("spec.%s{%s}", list, n.container), warning: n.warning,
+			regarding: regarding(pod, fmt.Sprintf("spec.%s{%s}", list, n.container)), warning: n.warning,
 			reason: n.reason, message: n.message, host: pod.Spec.NodeName, at: now,
 		})
 	}

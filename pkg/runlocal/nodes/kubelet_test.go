@@ -187,10 +187,28 @@ func TestFreshest(t *testing.T) {
 		{"versions that cannot be compared are left to the API", version("9"), version("x"), "x"},
 	}
 	for _, tt := range tests {
-		m := &machine{latest: tt.written}
-		if got := m.freshest(tt.cache).ResourceVersion; got != tt.want {
+		k, m := &kubelet{}, &machine{latest: tt.written}
+		if got := k.freshest(m, tt.cache).ResourceVersion; got != tt.want {
 			t.Errorf("%s: got version %s, want %s", tt.reason, got, tt.want)
 		}
+	}
+}
+
+func TestOwnIsKeptOnce(t *testing.T) {
+	version := func(v string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: v}}
+	}
+	m := &machine{latest: version("5")}
+	k := &kubelet{machines: map[types.UID]*machine{"u": m}}
+	if k.own(version("4")) || k.own(version("6")) {
+		t.Error("a change by others was taken for the kubelet's own")
+	}
+	seen := version("5")
+	if !k.own(seen) || m.latest != seen {
+		t.Error("the kubelet's own write was not known, or is kept beside the informer's copy of it")
+	}
+	if !k.own(version("5")) {
+		t.Error("the kubelet's own write is not known a second time")
 	}
 }
 

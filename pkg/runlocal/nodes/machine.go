@@ -19,7 +19,7 @@ type machine struct {
 	stopAt     time.Time // when a deleted pod's containers are stopped; zero while it is not deleted
 	stopped    bool
 	removed    bool // whether the API was asked to remove the pod
-	// latest is the pod as the API answered the last write; nil before the first. It is written under kubelet.mu.
+	// latest is the pod as the API answered the last write; nil before the first. kubelet.mu guards it.
 	latest *corev1.Pod
 }
 

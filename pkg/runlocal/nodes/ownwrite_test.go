@@ -79,8 +79,9 @@ func TestWritesOfOthersMeanwhile(t *testing.T) {
 			if r := k.onPod(engine.Event{Old: before, New: written}); len(r) != 0 {
 				t.Errorf("the event of the kubelet's own write leads to %v", r)
 			}
-			written.ResourceVersion = "8"
-			if r := k.onPod(engine.Event{Old: before, New: written}); len(r) != 1 {
+			later := written.DeepCopy()
+			later.ResourceVersion = "8"
+			if r := k.onPod(engine.Event{Old: written, New: later}); len(r) != 1 {
 				t.Errorf("the event of somebody else's write leads to %v, want the pod", r)
 			}
 		})

@@ -27,8 +27,7 @@ const (
 
 // occurrence is an event that shall be recorded.
 type occurrence struct {
-	pod             *corev1.Pod
-	fieldPath       string // of the container; empty for the pod
+	regarding       corev1.ObjectReference // a pod or a container of one
 	warning         bool
 	reason, message string
 	host            string // node, empty for none
@@ -44,7 +43,7 @@ func (o *occurrence) eventType() string {
 
 // identity tells events apart that are not repetitions.
 func (o *occurrence) identity() string {
-	return fmt.Sprintf("%s|%s|%s|%s", o.pod.UID, o.fieldPath, o.reason, o.message)
+	return fmt.Sprintf("%s|%s|%s|%s", o.regarding.UID, o.regarding.FieldPath, o.reason, o.message)
 }
 
 // eventWriter writes events in one of the two APIs that there are for them.
@@ -121,7 +120,7 @@ func (r *recorder) run(ctx context.Context, stop <-chan struct{}) {
 		if o := r.take(); o != nil {
 			r.yield(ctx, o, stop)
 			if err := r.write(ctx, o); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).V(2).Info("Event not recorded", "reason", o.reason, "pod", klog.KObj(o.pod), "err", err.Error())
+				klog.FromContext(ctx).V(2).Info("Event not recorded", "reason", o.reason, "pod", klog.KRef(o.regarding.Namespace, o.regarding.Name), "err", err.Error())
 			}
 			continue
 		}
@@ -171,7 +170,7 @@ func (r *recorder) write(ctx context.Context, o *occurrence) error {
 		clear(r.known)
 	}
 	r.serial++
-	name := fmt.Sprintf("%s.%x", o.pod.Name, o.at.UnixNano()+int64(r.serial))
+	name := fmt.Sprintf("%s.%x", o.regarding.Name, o.at.UnixNano()+int64(r.serial))
 	if err := r.writer.create(ctx, name, o); err != nil {
 		return err
 	}

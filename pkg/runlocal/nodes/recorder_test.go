@@ -91,7 +91,9 @@ func TestRecorder(t *testing.T) {
 					defer close(done)
 					r.run(t.Context(), stop)
 				}()
-				tt.record(func(reason string) { r.record(&occurrence{pod: podOf("p"), reason: reason, at: time.Now()}) })
+				tt.record(func(reason string) {
+					r.record(&occurrence{regarding: regarding(podOf("p"), ""), reason: reason, at: time.Now()})
+				})
 				pass(time.Hour)
 				close(stop)
 				<-done
@@ -109,7 +111,7 @@ func TestRecorderOfDeletedEvents(t *testing.T) {
 		r := newRecorder(w, clock.RealClock{}, func() bool { return false })
 		write := func() {
 			t.Helper()
-			if err := r.write(t.Context(), &occurrence{pod: podOf("p"), reason: "A", at: time.Now()}); err != nil {
+			if err := r.write(t.Context(), &occurrence{regarding: regarding(podOf("p"), ""), reason: "A", at: time.Now()}); err != nil {
 				t.Errorf("after %q: %v", w.lines, err)
 			}
 		}
@@ -132,7 +134,7 @@ func TestDeletedEventsComeAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			events := s.CoreV1().Events("default")
 			r := newRecorder(w, clock.RealClock{}, func() bool { return false })
-			o := &occurrence{pod: podOf(name), reason: "Again", message: "and again", at: time.Now()}
+			o := &occurrence{regarding: regarding(podOf(name), ""), reason: "Again", message: "and again", at: time.Now()}
 			for range 2 {
 				if err := r.write(t.Context(), o); err != nil {
 					t.Fatal(err)
@@ -161,7 +163,7 @@ func TestRecorderStops(t *testing.T) {
 		r := newRecorder(w, clock.RealClock{}, func() bool { return true })
 		stop := make(chan struct{})
 		for range 3 {
-			r.record(&occurrence{pod: podOf("p"), reason: "A", at: time.Now()})
+			r.record(&occurrence{regarding: regarding(podOf("p"), ""), reason: "A", at: time.Now()})
 		}
 		close(stop)
 		r.run(t.Context(), stop)
@@ -176,7 +178,7 @@ func TestRecorderGivesUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		r := newRecorder(&written{stuck: true}, clock.RealClock{}, func() bool { return false })
-		r.record(&occurrence{pod: podOf("p"), reason: "A", at: time.Now()})
+		r.record(&occurrence{regarding: regarding(podOf("p"), ""), reason: "A", at: time.Now()})
 		r.run(ctx, make(chan struct{})) // returns when ctx ends, or the bubble deadlocks
 	})
 }

@@ -160,7 +160,7 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) erro
 		return fmt.Errorf("binding pod %q to node %q: %w", pod.Name, node, err)
 	}
 	s.events.record(&occurrence{
-		pod: pod, reason: "Scheduled", at: s.clock.Now(),
+		regarding: regarding(pod, ""), reason: "Scheduled", at: s.clock.Now(),
 		message: fmt.Sprintf("Successfully assigned %v/%v to %v", pod.Namespace, pod.Name, node),
 	})
 	return nil
@@ -183,7 +183,9 @@ func (s *scheduler) unschedulable(
 	if len(message) > noteLimit {
 		message = message[:noteLimit-len(" ...")] + " ..."
 	}
-	s.events.record(&occurrence{pod: pod, warning: true, reason: "FailedScheduling", message: message, at: s.clock.Now()})
+	s.events.record(&occurrence{
+		regarding: regarding(pod, ""), warning: true, reason: "FailedScheduling", message: message, at: s.clock.Now(),
+	})
 	status := pod.Status.DeepCopy()
 	changed := podutil.UpdatePodCondition(status, &corev1.PodCondition{
 		Type:               corev1.PodScheduled,

@@ -28,8 +28,9 @@ const (
 	// Encoded keeps the bytes that the storage codec makes, transformed by the storage configuration's transformer if it
 	// has one, and decodes at every read. It is for custom resources, whose versions decode to different objects.
 	Encoded
-	// Uncached keeps what Objects keeps, and answers as etcd does without a watch cache before it: lists at any version
-	// come in pages, and errors are told otherwise. A kube-apiserver has no watch cache for Events.
+	// Uncached keeps what Encoded keeps, and answers as etcd does without a watch cache before it: lists at any version
+	// come in pages, and errors are told otherwise. A kube-apiserver has no watch cache for Events, which are many and
+	// seldom read.
 	Uncached
 )
 
@@ -108,7 +109,7 @@ func (s *Store) newResource(config *storagebackend.ConfigForResource, resourcePr
 		watchers:    s.newGroup(),
 	}
 	r.form = objectForm{codec: config.Codec}
-	if m == Encoded {
+	if m != Objects {
 		r.form = newEncodedForm(config, r.corruptible)
 	}
 	return r, nil

@@ -23,7 +23,7 @@ var errTooLarge = errors.New("etcdserver: request is too large")
 // draft is an entry that is to be written.
 type draft struct {
 	*entry
-	plain []byte // storage encoding before it was transformed, nil unless the mode is Encoded
+	plain []byte // storage encoding before it was transformed, nil in mode Objects
 }
 
 // form is how the entries of a resource hold objects. Implementations are safe for concurrent use.

@@ -18,7 +18,7 @@ type entry struct {
 	revision uint64
 	object   runtime.Object    // internal object with its resource version, shared
 	data     []byte            // storage encoding, which has no resource version
-	sum      [sha256.Size]byte // of the storage encoding, unless the mode is Encoded
+	sum      [sha256.Size]byte // of the storage encoding, only in mode Objects
 	size     int               // of the storage encoding in bytes
 }
 

@@ -20,7 +20,7 @@ func addAnnotation(obj runtime.Object, _ storage.ResponseMeta) (runtime.Object, 
 	return pod, nil, nil
 }
 
-// TestGuaranteedUpdate covers for both modes what upstream's test of that name does, but for stale encodings.
+// TestGuaranteedUpdate covers for two modes what upstream's test of that name does, but for stale encodings.
 func TestGuaranteedUpdate(t *testing.T) {
 	uid := func(s string) *storage.Preconditions { return storage.NewUIDPreconditions(s) }
 	version := func(s string) *storage.Preconditions { return &storage.Preconditions{ResourceVersion: &s} }
