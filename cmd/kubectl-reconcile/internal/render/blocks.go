@@ -69,13 +69,15 @@ type Blocks struct {
 	alone   *trace.Event // the last that was written, if it belongs to no reconcile
 	open    map[trace.ReconcileID]*block
 	spared  Spared
-	seen    map[string]uint64 // hashes of the latest dry writes, with Sparing
+	seen    map[string]uint64 // fingerprints of the latest dry writes, with Sparing
+	failed  map[string]uint64 // fingerprints of the keys that failed when they were shown last
+	last    string            // the word of the last line that was written
 	err     error
 }
 
 // NewBlocks returns Blocks that write to out.
 func NewBlocks(out io.Writer, o BlocksOptions) *Blocks {
-	return &Blocks{o: o, out: out, open: map[trace.ReconcileID]*block{}}
+	return &Blocks{o: o, out: out, open: map[trace.ReconcileID]*block{}, seen: map[string]uint64{}, failed: map[string]uint64{}}
 }
 
 // StartAt sets the time that blocks count from; until then they count from the first that is shown.
@@ -107,9 +109,7 @@ func (b *Blocks) Record(e *trace.Event) {
 		if open != nil {
 			delete(b.open, e.Reconcile)
 			open.events = append(open.events, e)
-			if !b.spares(open, e, d) && !b.isRoutine(e.Controller, open, d) {
-				b.write(b.lines(open))
-			}
+			b.ended(open, e, d)
 		}
 	case *trace.Request:
 		b.request(open, e, d)
@@ -117,6 +117,17 @@ func (b *Blocks) Record(e *trace.Event) {
 		b.append(open, e, b.showsLog(open, e.Controller, d))
 	case *trace.Dropped:
 		b.append(open, e, true)
+	}
+}
+
+// ended shows a reconcile that has ended, as much of it as is worth it.
+func (b *Blocks) ended(open *block, e *trace.Event, end *trace.End) {
+	switch {
+	case b.spares(open, e, end) || b.isRoutine(e.Controller, open, end):
+	case b.failsAgain(open, e, end):
+		b.write(b.again(open, end))
+	default:
+		b.write(b.lines(open))
 	}
 }
 
@@ -221,6 +232,11 @@ func (b *Blocks) write(lines []line) {
 		switch l.word {
 		case headWord:
 			fmt.Fprintf(&text, "\n%s\n", Wrap(l.text, b.o.Width, indent))
+		case againWord:
+			if b.last != againWord {
+				fmt.Fprintln(&text)
+			}
+			fmt.Fprintln(&text, Wrap(l.text, b.o.Width, indent))
 		default:
 			word := fmt.Sprintf("  %-9s", l.word)
 			if l.word == "failed" || l.word == "gave up" || l.word == "cut off" {
@@ -228,6 +244,7 @@ func (b *Blocks) write(lines []line) {
 			}
 			fmt.Fprintln(&text, Wrap(strings.TrimRight(word+l.text, " "), b.o.Width, indent))
 		}
+		b.last = l.word
 	}
 	if _, err := io.WriteString(b.out, text.String()); err != nil && b.err == nil {
 		b.err = err

@@ -14,7 +14,7 @@ type Spared struct {
 	// Idle counts the reconciles that wrote nothing and went well.
 	Idle int
 	// Repeated counts those, and the writes outside of any reconcile, that came to the very same dry writes as the last of
-	// their key did.
+	// their key did; outside of any reconcile, also those that were refused as before.
 	Repeated int
 }
 
@@ -44,7 +44,7 @@ func (b *Blocks) spares(open *block, e *trace.Event, end *trace.End) bool {
 
 // sparesLone is spares for a write that belongs to no reconcile.
 func (b *Blocks) sparesLone(e *trace.Event, r *trace.Request) bool {
-	if !b.o.Sparing || b.o.Detail >= Verbose || !r.DryRun || r.Failed() {
+	if !b.o.Sparing || b.o.Detail >= Verbose || !r.DryRun {
 		return false
 	}
 	what := strings.Join([]string{e.Controller, "", r.Verb, r.Group, r.Resource, r.Subresource, r.Namespace, stem(r)}, "\x00")
@@ -73,22 +73,29 @@ func dryWrites(events []*trace.Event) []*trace.Request {
 
 // repeats says whether the writes are those that were seen last of what has that name, and remembers them.
 func (b *Blocks) repeats(name string, writes []*trace.Request) bool {
-	lines := make([]string, len(writes))
-	for i, r := range writes {
-		lines[i] = fmt.Sprint(r.Verb, " ", r.Group, "/", r.Resource, "/", r.Subresource, " ", r.Namespace, "/", stem(r), " ",
-			r.Code, " ", Changes(r.Change.Fields(), 0))
+	hash := fingerprint(writes, "")
+	before, known := b.seen[name]
+	b.seen[name] = hash
+	return known && before == hash
+}
+
+// fingerprint is a hash of writes, whatever their order, their answers and why they were made in vain; what differs each time
+// left out.
+func fingerprint(writes []*trace.Request, why string) uint64 {
+	lines := []string{why}
+	for _, r := range writes {
+		lines = append(lines, fmt.Sprint(r.Verb, " ", r.Group, "/", r.Resource, "/", r.Subresource, " ", r.Namespace, "/", stem(r), " ",
+			r.Code, " ", r.Message, " ", Changes(r.Change.Fields(), 0)))
+	}
+	for i, line := range lines {
+		lines[i] = passing.ReplaceAllString(line, "")
 	}
 	slices.Sort(lines)
 	hash := fnv.New64a()
 	for _, line := range lines {
 		fmt.Fprintln(hash, line)
 	}
-	if b.seen == nil {
-		b.seen = map[string]uint64{}
-	}
-	before, known := b.seen[name]
-	b.seen[name] = hash.Sum64()
-	return known && before == hash.Sum64()
+	return hash.Sum64()
 }
 
 // stem is the name of an object; of one that is created, without its end: it is another each time where a server makes it.
