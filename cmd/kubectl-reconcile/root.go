@@ -13,7 +13,7 @@ import (
 // completer is the name that kubectl runs a plugin under to ask for completions.
 const completer = "kubectl_complete-reconcile"
 
-// run executes one command line and returns its exit code: 0, or 1 after an error.
+// run executes one command line and returns its exit code: 0, 1 after an error, or unread.
 func run(ctx context.Context, argv []string, streams genericiooptions.IOStreams) int {
 	name, args := programName(argv[0]), argv[1:]
 	if name == completer {
@@ -21,15 +21,27 @@ func run(ctx context.Context, argv []string, streams genericiooptions.IOStreams)
 	} else {
 		name = displayName(name)
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	streams.Out, streams.ErrOut = piped(streams.Out, end), piped(streams.ErrOut, end)
 	root := newRoot(name, streams)
 	root.SetArgs(args)
-	if err := root.ExecuteContext(ctx); err != nil {
-		if err := withoutFound(err); err != nil {
-			printError(streams.ErrOut, err)
-		}
-		return 1
+	return exitCode(ctx, streams, root.ExecuteContext(ctx))
+}
+
+// exitCode prints the error of a command.
+func exitCode(ctx context.Context, streams genericiooptions.IOStreams, err error) int {
+	code := 0
+	if err != nil {
+		code = 1
 	}
-	return 0
+	if isUnread(ctx) {
+		code, err = unread, withoutUnread(err)
+	}
+	if err := withoutFound(err); err != nil {
+		printError(streams.ErrOut, err)
+	}
+	return code
 }
 
 func programName(path string) string {

@@ -5,7 +5,6 @@ package render
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/fatih/color"
 	"golang.org/x/term"
@@ -37,15 +36,18 @@ func (m *ColorMode) String() string { return string(*m) }
 // Type implements pflag.Value.
 func (m *ColorMode) Type() string { return "when" }
 
+// descriptor is what files have.
+type descriptor interface{ Fd() uintptr }
+
 // IsTerminal says whether w writes to a terminal.
 func IsTerminal(w any) bool {
-	f, ok := w.(*os.File)
+	f, ok := w.(descriptor)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // TerminalWidth is how many cells a line of the terminal has that w writes to; 0 if it is none.
 func TerminalWidth(w any) int {
-	f, ok := w.(*os.File)
+	f, ok := w.(descriptor)
 	if !ok {
 		return 0
 	}

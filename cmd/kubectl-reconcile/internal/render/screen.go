@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -33,7 +32,7 @@ const (
 )
 
 func terminalSize(w any) (width, height int) {
-	if f, ok := w.(*os.File); ok {
+	if f, ok := w.(descriptor); ok {
 		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
 			return width, height
 		}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"syscall"
+)
+
+// unread is the exit code of a command whose output nobody reads any more: 128 and SIGPIPE, which a shell has of kubectl and
+// of other programs then.
+const unread = 141
+
+// pipe is a standard stream. Once nobody reads from it any more, as when head has its lines, it ends the command as an
+// interrupt does, so that nothing is left behind.
+type pipe struct {
+	file *os.File
+	end  context.CancelCauseFunc
+}
+
+// piped returns a stream that ends the command; one that is no file as it is.
+func piped(w io.Writer, end context.CancelCauseFunc) io.Writer {
+	if file, ok := w.(*os.File); ok {
+		return &pipe{file, end}
+	}
+	return w
+}
+
+// Write implements io.Writer.
+func (p *pipe) Write(data []byte) (int, error) {
+	n, err := p.file.Write(data)
+	if errors.Is(err, syscall.EPIPE) {
+		p.end(err)
+	}
+	return n, err
+}
+
+// Fd lets others find out whether it is a terminal.
+func (p *pipe) Fd() uintptr { return p.file.Fd() }
+
+// isUnread says whether a command was ended by a pipe.
+func isUnread(ctx context.Context) bool { return errors.Is(context.Cause(ctx), syscall.EPIPE) }
+
+// withoutUnread leaves out the errors that say no more than that nobody reads the output.
+func withoutUnread(err error) error {
+	return errors.Join(slices.DeleteFunc(flatten(err), func(e error) bool {
+		return errors.Is(e, syscall.EPIPE) || errors.Is(e, context.Canceled)
+	})...)
+}
