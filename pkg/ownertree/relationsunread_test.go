@@ -1,0 +1,107 @@
+package ownertree_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// TestRelateIncomplete: what may not be read is told, and is not taken for missing.
+func TestRelateIncomplete(t *testing.T) {
+	s := startShop(t)
+	config := rest.CopyConfig(s.server.Config())
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return forbidding{next} })
+	reader, err := cluster.NewReader(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.reader = reader
+	refs := []ownertree.Ref{s.ref("deployment", "web")}
+	g, nodes := s.load(s.kinds(), ownertree.ScopeOf(refs, true), refs...)
+	relations, incomplete, err := g.Relate(t.Context(), reader, below(nodes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, i := range incomplete {
+		got = append(got, i.Resource+" in "+i.Namespace+": "+i.Reason)
+	}
+	want := []string{"secrets in shop: Forbidden", "ingresses in shop: Forbidden"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("incomplete (-want +got):\n%s", diff)
+	}
+	unread := 0
+	for _, r := range relations {
+		if r.To.Kind.Kind == "Secret" {
+			unread++
+			if !r.Unread || r.Missing {
+				t.Errorf("%s: unread %t, missing %t", r.To.Name, r.Unread, r.Missing)
+			}
+		}
+		if r.From.Kind.Kind == "Ingress" {
+			t.Errorf("%s was found and may not be read", r.From.Name)
+		}
+	}
+	if unread != 3 {
+		t.Errorf("%d relations to secrets, want 3:\n%s", unread, strings.Join(relationLines(relations), "\n"))
+	}
+}
+
+// forbidding is a server that lets nobody read secrets and ingresses.
+type forbidding struct{ next http.RoundTripper }
+
+func (f forbidding) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.Contains(r.URL.Path, "/secrets") || strings.Contains(r.URL.Path, "/ingresses") {
+		return forbidden(r), nil
+	}
+	return f.next.RoundTrip(r)
+}
+
+// TestRelateWithinANamespace: who may not list the bindings of all namespaces gets those of the account's own.
+func TestRelateWithinANamespace(t *testing.T) {
+	s := startShop(t)
+	config := rest.CopyConfig(s.server.Config())
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return narrow{next} })
+	reader, err := cluster.NewReader(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.reader = reader
+	g, nodes := s.load(s.kinds(), ownertree.Scope{Nothing: true}, s.ref("serviceaccount", "web"))
+	relations, incomplete, err := g.Relate(t.Context(), reader, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Join(relationLines(relations), "\n")
+	if want := "rolebinding.rbac.authorization.k8s.io/web-reads grants to serviceaccount/web"; !strings.Contains(lines, want) {
+		t.Errorf("%s is not among\n%s", want, lines)
+	}
+	if len(incomplete) != 1 || incomplete[0].Resource != "rolebindings" || incomplete[0].Namespace != "" {
+		t.Errorf("incomplete: %v, want the rolebindings of all namespaces", incomplete)
+	}
+}
+
+// narrow is a server that lets nobody list the bindings of all namespaces.
+type narrow struct{ next http.RoundTripper }
+
+func (n narrow) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/v1/rolebindings") {
+		return forbidden(r), nil
+	}
+	return n.next.RoundTrip(r)
+}
+
+func forbidden(r *http.Request) *http.Response {
+	body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`
+	return &http.Response{
+		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), Request: r,
+	}
+}
