@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -73,53 +75,110 @@ func (f *runFlags) printList(streams genericiooptions.IOStreams) error {
 	return writeDocument(streams.Out, f.output, list)
 }
 
-// printControllers prints a table.
+// printControllers prints a table, sorted by the names that the trace has. Where it is too wide for the terminal it goes without
+// other names, and the last column goes on in further lines.
 func printControllers(w io.Writer, items []controllerItem, width int) error {
-	table := render.NewListing([]render.Column{
-		{Title: "NAME"}, {Title: "SHORT", Rank: 3}, {Title: "ALIASES", Spare: true, Rank: 1}, {Title: "RUNS"}, {Title: "DEFAULT"},
-		{Title: "DANGER", Free: true, Rank: 2}, {Title: "WHY", Free: true},
-	}, render.ListingOptions{Width: width})
-	var rows [][]render.Cell
+	rows := [][]string{{"NAME", "RUNS", "OTHER NAMES", "WHY"}}
 	for _, i := range items {
-		var cells []render.Cell
-		for _, text := range []string{
-			i.Name, orNone(i.Short), orNone(strings.Join(i.Aliases, ",")), i.runs(), yesNo(i.Default), orNone(i.Danger), orNone(i.why()),
-		} {
-			cells = append(cells, render.Cell{Text: text})
-		}
-		rows = append(rows, cells)
+		name, others := i.called()
+		rows = append(rows, []string{name, i.runs(), strings.Join(others, ","), i.why()})
 	}
-	return table.Write(w, rows)
+	slices.SortFunc(rows[1:], func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	if widths := widest(rows, 0); width > 0 && sum(widths)+listGap*(len(widths)-1) > width {
+		for i, row := range rows {
+			rows[i] = slices.Delete(row, 2, 3)
+		}
+	}
+	return writeList(w, rows, width)
+}
+
+const (
+	listGap = 2
+	// mostNameCells is how wide a terminal's first column may be made: a few long names are no reason for a gap in every row.
+	mostNameCells = 33
+)
+
+// writeList writes rows of ASCII in columns. With a width, the last column is broken to it, and a name that is too long for
+// the first has a line of its own.
+func writeList(w io.Writer, rows [][]string, width int) error {
+	longest := 0
+	if width > 0 {
+		longest = mostNameCells
+	}
+	widths := widest(rows, longest)
+	last := len(widths) - 1
+	indent := strings.Repeat(" ", sum(widths[:last])+listGap*last)
+	for _, row := range rows {
+		line := ""
+		if len(row[0]) > widths[0] {
+			line, row = row[0]+"\n", append([]string{""}, row[1:]...)
+		}
+		start := len(line)
+		for i, text := range row {
+			line += text
+			if i < last {
+				line += strings.Repeat(" ", widths[i]-len(text)+listGap)
+			}
+		}
+		line = line[:start] + render.Wrap(strings.TrimRight(line[start:], " "), width, indent)
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// widest are the widths of columns. Texts of the first that are longer than longest do not count; 0 counts all.
+func widest(rows [][]string, longest int) []int {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, text := range row {
+			if i > 0 || longest == 0 || len(text) <= longest {
+				widths[i] = max(widths[i], len(text))
+			}
+		}
+	}
+	return widths
+}
+
+func sum(of []int) int {
+	total := 0
+	for _, n := range of {
+		total += n
+	}
+	return total
+}
+
+// called is the name that the trace and a table have for it, and the others that --controller takes.
+func (i controllerItem) called() (name string, others []string) {
+	all := append(slices.Clone(i.Aliases), i.Name)
+	if name = i.Short; name == "" {
+		name = all[0]
+	}
+	return name, slices.DeleteFunc(all, func(other string) bool { return other == name })
 }
 
 func (i controllerItem) runs() string {
-	if len(i.Flags) > 0 {
-		return "needs a key"
+	switch {
+	case !i.Runs:
+		return "no"
+	case len(i.Flags) > 0:
+		return "with keys"
+	case !i.Default:
+		return "if named"
 	}
-	return yesNo(i.Runs)
+	return "yes"
 }
 
-// why is why it does not run, or what makes it run on a cluster: the sandbox has all keys.
+// why is why it does not run, what makes it run on a cluster (the sandbox has all keys), or what it does on a part of one.
 func (i controllerItem) why() string {
-	if len(i.Flags) > 0 {
+	switch {
+	case len(i.Flags) > 0:
 		return "on a cluster: " + strings.Join(i.Flags, ", ")
+	case i.Reason == "" && i.Danger != "":
+		return "danger: " + i.Danger
 	}
 	return i.Reason
-}
-
-func yesNo(is bool) string {
-	if is {
-		return "yes"
-	}
-	return "no"
-}
-
-// orNone is text, or what kubectl prints where there is none.
-func orNone(text string) string {
-	if text == "" {
-		return "<none>"
-	}
-	return text
 }
 
 // completeOutput offers the values of -o, which are others with --list.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"go/ast"
 	"go/build"
 	"go/parser"
@@ -16,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
 // upstreamControllers are the names of kube-controller-manager's descriptors, sorted: the values of the field name of
@@ -96,12 +99,31 @@ func TestListIsUpstreams(t *testing.T) {
 	if diff := cmp.Diff(want, strings.Fields(listed(t, "name"))); diff != "" {
 		t.Errorf("run --list and kube-controller-manager (-upstream +list):\n%s", diff)
 	}
-	var rows []string
+	var rows, names []string
 	for line := range strings.Lines(listed(t, "")) {
 		rows = append(rows, strings.Fields(line)[0])
 	}
-	if diff := cmp.Diff(append([]string{"NAME"}, want...), rows); diff != "" {
-		t.Errorf("the table (-upstream +list):\n%s", diff)
+	for _, i := range newControllerList().Items {
+		name, _ := i.called()
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff(append([]string{"NAME"}, names...), rows); diff != "" {
+		t.Errorf("the table (-all +listed):\n%s", diff)
+	}
+}
+
+// TestListedNames: --controller takes what the table calls a controller, and its other names.
+func TestListedNames(t *testing.T) {
+	for _, i := range newControllerList().Items {
+		name, others := i.called()
+		for _, n := range append(others, name) {
+			found, err := controllers.Select([]string{n})
+			notRun, refused := errors.AsType[*controllers.NotRunError](err)
+			if i.Runs && (len(found) != 1 || found[0].Name != i.Name) || !i.Runs && (!refused || notRun.Name != i.Name) {
+				t.Errorf("%s, of %s, is %v, %v", n, i.Name, shortNames(found), err)
+			}
+		}
 	}
 }
 
@@ -120,15 +142,23 @@ func TestListSaysWhy(t *testing.T) {
 
 func TestListRows(t *testing.T) {
 	for _, tt := range []struct{ name, want, reason string }{
-		{"deployment-controller", "deployment-controller deployment deployment yes yes <none> <none>", "one that just runs"},
-		{"token-cleaner-controller", "token-cleaner-controller tokencleaner tokencleaner yes no <none> <none>", "one that '*' leaves out"},
+		{"deployment", "deployment yes deployment-controller", "one that just runs"},
+		{"tokencleaner", "tokencleaner if named token-cleaner-controller", "one that '*' leaves out"},
 		{
-			"certificatesigningrequest-signing-controller",
-			"certificatesigningrequest-signing-controller csrsigning csrsigning needs a key yes <none> " +
+			"csrsigning", "csrsigning with keys certificatesigningrequest-signing-controller " +
 				"on a cluster: --cluster-signing-cert-file, --cluster-signing-key-file", "one that signs",
 		},
-		{"garbage-collector-controller", "garbage-collector-controller garbagecollector garbagecollector yes yes deletes objects whose owner it does not see <none>", "a dangerous one"},
-		{"node-ipam-controller", "node-ipam-controller <none> nodeipam no no <none> it hands out network ranges that only the cluster's control plane is configured with", "one that does not run"},
+		{
+			"garbagecollector", "garbagecollector yes garbage-collector-controller danger: deletes objects whose owner it does not see", "a dangerous one",
+		},
+		{
+			"nodeipam", "nodeipam no node-ipam-controller it hands out network ranges that only the cluster's control plane is configured with",
+			"one that does not run",
+		},
+		{
+			"podgroup-protection-controller", "podgroup-protection-controller no it needs the feature gate GenericWorkload, which is off by default",
+			"one that has no other name",
+		},
 	} {
 		var got string
 		for line := range strings.Lines(listed(t, "")) {
@@ -138,6 +168,52 @@ func TestListRows(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", tt.reason, got, tt.want)
+		}
+	}
+}
+
+// TestListLayout: columns stand below each other, on whatever it is shown.
+func TestListLayout(t *testing.T) {
+	items := []controllerItem{
+		{Name: "b-controller", Short: "b", Runs: true, Default: true},
+		{Name: "a-controller", Aliases: []string{"a"}, Reason: "it needs what no cluster has that I have ever seen"},
+		{Name: "one-whose-name-is-as-long-as-can-be-controller", Short: "one-whose-name-is-as-long-as-can-be-really", Runs: true, Danger: "deletes it all"},
+	}
+	for width, want := range map[int]string{
+		0: `NAME                                        RUNS      OTHER NAMES                                     WHY
+a                                           no        a-controller                                    it needs what no cluster has that I have ever seen
+b                                           yes       b-controller
+one-whose-name-is-as-long-as-can-be-really  if named  one-whose-name-is-as-long-as-can-be-controller  danger: deletes it all
+`,
+		50: `NAME  RUNS      WHY
+a     no        it needs what no cluster has that
+                I have ever seen
+b     yes
+one-whose-name-is-as-long-as-can-be-really
+      if named  danger: deletes it all
+`,
+	} {
+		var out bytes.Buffer
+		if err := printControllers(&out, items, width); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("on %d cells (-want +got):\n%s", width, diff)
+		}
+	}
+}
+
+// TestListFitsTerminals: nothing is cut, and nothing is too wide.
+func TestListFitsTerminals(t *testing.T) {
+	for width := 80; width < 260; width += 4 {
+		var out bytes.Buffer
+		if err := printControllers(&out, newControllerList().Items, width); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := len(strings.TrimSuffix(line, "\n")); n > width || strings.Contains(line, "…") {
+				t.Errorf("%d cells on a terminal of %d: %s", n, width, line)
+			}
 		}
 	}
 }
