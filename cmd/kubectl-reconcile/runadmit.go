@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/access"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
@@ -104,7 +105,8 @@ func (a *admission) lacking() []access.Need {
 	return out
 }
 
-// permission is the error of what the user may not do. The roles that would let them are printed.
+// permission is the error of what the user may not do. The roles that would let them are printed, but not on a terminal, which
+// they would fill.
 func (a *admission) permission(out *outputs) error {
 	lacking := a.lacking()
 	if len(lacking) == 0 {
@@ -114,14 +116,25 @@ func (a *admission) permission(out *outputs) error {
 	if who := controllersOf(lacking); len(who) > 0 {
 		text += ", which " + enumerate(who) + " " + pluralOf(len(who), "needs", "need")
 	}
-	if err := out.manifest(access.Roles(a.missing, a.user)); err != nil {
+	give := lacking
+	if a.run.options.Write {
+		give = a.missing
+	}
+	printed, err := out.manifest(access.Roles(give, a.user))
+	if err != nil {
 		return err
 	}
-	hint := "what is printed gives " + a.user.Username + " the rights, for whoever may: `kubectl apply -f -`"
-	if rest := a.rest(lacking); rest != "" {
-		hint += "; " + rest + " needs none of them"
+	hints := []string{"what is printed gives " + a.user.Username + " these rights, for whoever may: `kubectl apply -f -`"}
+	if !printed {
+		hints[0] = "the same command with `>roles.yaml` writes roles that give " + a.user.Username + " these rights; whoever may has to apply them"
 	}
-	return withHint(errors.New(text), hint)
+	if len(give) < len(a.missing) {
+		hints = append(hints, "trying the writes on the server needs "+plural(len(a.missing)-len(give), "more right")+", --dry-run=client none")
+	}
+	if rest := a.rest(lacking); rest != "" {
+		hints = append(hints, rest+" needs none of them")
+	}
+	return withHint(errors.New(text), strings.Join(hints, "; "))
 }
 
 // rest is --controller without those which lack something; empty if none is left, or if they are many.
@@ -236,18 +249,21 @@ func (a *admission) warnOfWrites(out *outputs) {
 	}
 }
 
-// manifest prints objects for kubectl apply.
-func (out *outputs) manifest(objects []runtime.Object) error {
+// manifest prints objects for kubectl apply, and says whether it has: on a terminal it does not.
+func (out *outputs) manifest(objects []runtime.Object) (bool, error) {
 	to := out.out
 	if out.notes != out.out {
 		to = out.notes // stdout is the trace's
 	}
+	if render.IsTerminal(to) {
+		return false, nil
+	}
 	for _, object := range objects {
 		text, err := yaml.Marshal(object)
 		if err != nil {
-			return fmt.Errorf("encoding a role: %w", err)
+			return false, fmt.Errorf("encoding a role: %w", err)
 		}
 		fmt.Fprintf(to, "---\n%s", text)
 	}
-	return nil
+	return true, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -38,6 +39,58 @@ func TestLacking(t *testing.T) {
 		}
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
+		}
+	}
+}
+
+// TestPermission: roles have what the run lacks, and no terminal is filled with them.
+func TestPermission(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("there are no pseudo-terminals here")
+	}
+	defer terminal.Close()
+	pods := func(verb string) access.Right { return access.Right{Resource: "pods", Verb: verb} }
+	missing := []access.Need{
+		need(pods("list"), false, "deployment"), need(pods("delete"), false, "deployment"), need(pods("watch"), false, "deployment", "ttl"),
+	}
+	const given = "hint: what is printed gives jane these rights, for whoever may: `kubectl apply -f -`"
+	for _, row := range []struct {
+		reason       string
+		write, onPty bool
+		missing      []access.Need
+		want, verbs  string
+	}{
+		{
+			"a dry run asks for reads", false, false, missing,
+			"no permission to list pods, watch pods, which deployment, ttl need; " + given +
+				"; trying the writes on the server needs 1 more right, --dry-run=client none; " +
+				"--controller job needs none of them", "- list\n  - watch\n",
+		},
+		{
+			"who writes asks for all", true, false, missing,
+			"no permission to list pods, delete pods, watch pods, which deployment, ttl need; " + given +
+				"; --controller job needs none of them", "- delete\n  - list\n  - watch\n",
+		},
+		{
+			"a terminal is told how to get them", false, true, missing[:1],
+			"no permission to list pods, which deployment needs; hint: the same command with `>roles.yaml` writes roles that give jane " +
+				"these rights; whoever may has to apply them; --controller job,ttl needs none of them", "",
+		},
+		{"who lacks writes alone may look", false, false, missing[1:2], "", ""},
+	} {
+		var printed bytes.Buffer
+		out := &outputs{out: &printed, notes: &printed}
+		if row.onPty {
+			out.out, out.notes = terminal, terminal
+		}
+		a := &admission{run: &clusterRun{list: "deployment,job,ttl"}, missing: row.missing}
+		a.run.options.Write, a.run.options.Controllers, a.user.Username = row.write, known(t, "deployment", "job", "ttl"), "jane"
+		if got := oneText(a.permission(out)); got != row.want {
+			t.Errorf("%s:\n got %s\nwant %s", row.reason, got, row.want)
+		}
+		if _, verbs, _ := strings.Cut(printed.String(), "verbs:\n  "); !strings.HasPrefix(verbs, row.verbs) || row.verbs == "" && printed.Len() > 0 {
+			t.Errorf("%s: printed\n%s", row.reason, printed.String())
 		}
 	}
 }
