@@ -96,7 +96,7 @@ func (f *runFlags) addTo(cmd *cobra.Command) {
 	f.authority.addTo(flags)
 	flags.BoolVar(&f.list, "list", false, "list all controllers of kube-controller-manager, and say which can run; -o is json, yaml or name")
 	f.cluster.addConnection(cmd, func(set *pflag.FlagSet) {
-		set.Lookup("namespace").Usage = "on a cluster, as --namespaces; with --sandbox, namespace of the objects that name none, created if it is not there"
+		set.Lookup("namespace").Usage = "on a cluster, short for --namespaces with one; with --sandbox, namespace of the objects that name none, created if it is not there"
 	})
 	flags.Var(&f.until, "until", "when to end: settled (nothing left to do), ready (all objects of -f are), or after a duration; "+
 		"by default ready with -f or -k, else when interrupted")
@@ -182,8 +182,8 @@ func (f *runFlags) place() error {
 					"without --sandbox the controllers run on the objects and nodes that the cluster has")
 			}
 		}
-		if given := *f.cluster.config.Namespace; given != "" && len(f.write.namespaces) == 0 {
-			f.write.namespaces = []string{given}
+		if err := f.scope(); err != nil {
+			return err
 		}
 		return errors.Join(f.dry.validate(), f.write.validate(f.cluster.cmd))
 	}

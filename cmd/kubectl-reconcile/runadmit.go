@@ -42,7 +42,7 @@ func (r *clusterRun) admit(ctx context.Context, out *outputs) (*admission, error
 	if err := a.look(ctx); err != nil {
 		return nil, r.connection.explain(err)
 	}
-	if err := errors.Join(a.permission(out), a.partial()); err != nil {
+	if err := errors.Join(a.permission(out), a.partial(), a.namespaces(ctx, out)); err != nil {
 		return nil, err
 	}
 	a.warnOfWrites(out)

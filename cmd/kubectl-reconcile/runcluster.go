@@ -71,7 +71,7 @@ func (r *clusterRun) start(ctx context.Context, o *runOptions, out *outputs, rec
 	if err != nil {
 		return nil, err
 	}
-	out.note("cluster: %s, Kubernetes %s; %s", r.connection.place(), version, o.named(r.options.Controllers))
+	out.note("cluster: %s, Kubernetes %s; %s%s", r.connection.place(), version, o.named(r.options.Controllers), r.part.described())
 	if other := otherMinor(version, api.KubernetesVersion()); other != "" {
 		out.warn(other)
 	}

@@ -76,6 +76,17 @@ func (p part) String() string {
 	return "--namespaces " + strings.Join(p.namespaces, ",")
 }
 
+// described tells of the part at the end of a sentence; empty for the whole cluster.
+func (p part) described() string {
+	switch {
+	case p.whole():
+		return ""
+	case p.shard.of > 0:
+		return "; shard " + p.shard.String() + " of the namespaces"
+	}
+	return "; " + pluralOf(len(p.namespaces), "namespace ", "namespaces ") + enumerate(p.namespaces)
+}
+
 // timed are the controllers that look at everything from time to time, and know no keys: they are no part of a part but of
 // the first.
 func timed(name string) bool {

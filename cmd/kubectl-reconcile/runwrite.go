@@ -17,13 +17,14 @@ import (
 type writeFlags struct {
 	write, force, yes bool
 	namespaces        []string
+	all               bool
 	shard             shard
 	leaseNamespace    string
 	leaseDuration     time.Duration
 }
 
 // writeFlagNames are the flags that have to do with a cluster only.
-var writeFlagNames = []string{"write", "force", "yes", "namespaces", "shard", "lease-namespace", "lease-duration"}
+var writeFlagNames = []string{"write", "force", "yes", "namespaces", "all-namespaces", "shard", "lease-namespace", "lease-duration"}
 
 func (f *writeFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -31,6 +32,7 @@ func (f *writeFlags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.yes, "yes", false, "with --write, do not ask")
 	flags.BoolVar(&f.force, "force", false, "with --write, write even while kube-controller-manager does, or where nobody can tell")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "work in these namespaces only, and read no others")
+	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "on a cluster, work in all namespaces, which is the default")
 	flags.Var(&f.shard, "shard", "K/N: work in the K-th of N parts of the namespaces, told by a hash of their names; "+
 		"what is in no namespace is part 1's")
 	flags.StringVar(&f.leaseNamespace, "lease-namespace", lease.DefaultNamespace, "with --write, where the Lease is that keeps others from writing at the same time")
