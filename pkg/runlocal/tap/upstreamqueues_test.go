@@ -3,12 +3,7 @@ package tap
 import (
 	"fmt"
 	"go/ast"
-	"go/build"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -56,6 +51,8 @@ import (
 	"k8s.io/kubernetes/pkg/controller/volume/pvcprotection"
 	"k8s.io/kubernetes/pkg/controller/volume/pvprotection"
 	"k8s.io/kubernetes/pkg/controller/volume/vacprotection"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/test/upstreamsource"
 )
 
 // Keys of types that upstream does not export.
@@ -197,27 +194,13 @@ func TestUpstreamsQueuesAreKnown(t *testing.T) {
 // queuesIn finds the fields of structs that hold queues, in the source of a package and those below it.
 func queuesIn(t *testing.T, path string) []string {
 	t.Helper()
-	found, err := build.Import(path, ".", build.FindOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out []string
-	err = filepath.WalkDir(found.Dir, func(file string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return err
+	for below, files := range upstreamsource.FilesBelow(t, path) {
+		for _, file := range files {
+			for _, field := range queueFields(file) {
+				out = append(out, below+" "+field)
+			}
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		below, err := filepath.Rel(found.Dir, filepath.Dir(file))
-		for _, field := range queueFields(parsed) {
-			out = append(out, filepath.ToSlash(below)+" "+field)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	slices.Sort(out)
 	return out
