@@ -19,16 +19,51 @@ type kind struct {
 	remove func(ctx context.Context, name string, o metav1.DeleteOptions) error
 }
 
-// kinds are those that there are.
-func (c *churn) kinds() []kind {
-	return []kind{c.deployments(), c.statefulSets(), c.daemonSets(), c.jobs(), c.services(), c.budgets(), c.dependents()}
+// api is the part of a typed client that a kind needs.
+type api[T any] interface {
+	Create(ctx context.Context, o *T, options metav1.CreateOptions) (*T, error)
+	Patch(ctx context.Context, name string, t types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*T, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// made drops what a request returns beside its error.
-func made[T any](_ T, err error) error { return err }
+// kindOf is the kind of the objects that fresh makes, which patch changes unless it is nil.
+func kindOf[T any](of api[T], fresh func(name string) *T, patch func() []byte) kind {
+	k := kind{
+		create: func(ctx context.Context, name string) error {
+			_, err := of.Create(ctx, fresh(name), metav1.CreateOptions{})
+			return err
+		},
+		remove: of.Delete,
+	}
+	if patch != nil {
+		k.change = func(ctx context.Context, name string) error {
+			_, err := of.Patch(ctx, name, types.MergePatchType, patch(), metav1.PatchOptions{})
+			return err
+		}
+	}
+	return k
+}
+
+// kinds are those that there are. Jobs are removed by their time to live, too.
+func (c *churn) kinds() []kind {
+	apps, core := c.client.AppsV1(), c.client.CoreV1()
+	return []kind{
+		kindOf(apps.Deployments(c.namespace), c.deployment, c.scaled),
+		kindOf(apps.StatefulSets(c.namespace), c.statefulSet, c.scaled),
+		kindOf(apps.DaemonSets(c.namespace), daemonSet, c.rollout),
+		kindOf(c.client.BatchV1().Jobs(c.namespace), job, nil),
+		kindOf(core.Services(c.namespace), service, nil),
+		kindOf(c.client.PolicyV1().PodDisruptionBudgets(c.namespace), budget, nil),
+		c.dependents(),
+	}
+}
 
 // labels select the pods of an object.
 func labels(kind, name string) map[string]string { return map[string]string{"app": name, "kind": kind} }
+
+func selector(kind, name string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: labels(kind, name)}
+}
 
 func template(kind, name string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
@@ -37,130 +72,82 @@ func template(kind, name string) corev1.PodTemplateSpec {
 	}
 }
 
-func (c *churn) deployments() kind {
-	api := c.client.AppsV1().Deployments(c.namespace)
-	return kind{
-		create: func(ctx context.Context, name string) error {
-			return made(api.Create(ctx, &appsv1.Deployment{
-				ObjectMeta: metav1.ObjectMeta{Name: name},
-				Spec: appsv1.DeploymentSpec{
-					Replicas: new(c.random.Int32N(5)), RevisionHistoryLimit: new(int32(2)),
-					Selector: &metav1.LabelSelector{MatchLabels: labels("deployment", name)}, Template: template("deployment", name),
-				},
-			}, metav1.CreateOptions{}))
+func (c *churn) deployment(name string) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(c.random.Int32N(5)), RevisionHistoryLimit: new(int32(2)),
+			Selector: selector("deployment", name), Template: template("deployment", name),
 		},
-		change: func(ctx context.Context, name string) error {
-			return made(api.Patch(ctx, name, types.MergePatchType, c.scaled(), metav1.PatchOptions{}))
-		},
-		remove: api.Delete,
 	}
 }
 
-func (c *churn) statefulSets() kind {
-	api := c.client.AppsV1().StatefulSets(c.namespace)
-	return kind{
-		create: func(ctx context.Context, name string) error {
-			return made(api.Create(ctx, &appsv1.StatefulSet{
-				ObjectMeta: metav1.ObjectMeta{Name: name},
-				Spec: appsv1.StatefulSetSpec{
-					Replicas: new(c.random.Int32N(4)), RevisionHistoryLimit: new(int32(2)), ServiceName: name,
-					Selector: &metav1.LabelSelector{MatchLabels: labels("statefulset", name)}, Template: template("statefulset", name),
-				},
-			}, metav1.CreateOptions{}))
+func (c *churn) statefulSet(name string) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(c.random.Int32N(4)), RevisionHistoryLimit: new(int32(2)), ServiceName: name,
+			Selector: selector("statefulset", name), Template: template("statefulset", name),
 		},
-		change: func(ctx context.Context, name string) error {
-			return made(api.Patch(ctx, name, types.MergePatchType, c.scaled(), metav1.PatchOptions{}))
-		},
-		remove: api.Delete,
 	}
 }
 
-func (c *churn) daemonSets() kind {
-	api := c.client.AppsV1().DaemonSets(c.namespace)
-	return kind{
-		create: func(ctx context.Context, name string) error {
-			return made(api.Create(ctx, &appsv1.DaemonSet{
-				ObjectMeta: metav1.ObjectMeta{Name: name},
-				Spec: appsv1.DaemonSetSpec{
-					RevisionHistoryLimit: new(int32(2)),
-					Selector:             &metav1.LabelSelector{MatchLabels: labels("daemonset", name)}, Template: template("daemonset", name),
-				},
-			}, metav1.CreateOptions{}))
+func daemonSet(name string) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DaemonSetSpec{
+			RevisionHistoryLimit: new(int32(2)), Selector: selector("daemonset", name), Template: template("daemonset", name),
 		},
-		change: func(ctx context.Context, name string) error {
-			return made(api.Patch(ctx, name, types.MergePatchType, c.rollout(), metav1.PatchOptions{}))
-		},
-		remove: api.Delete,
 	}
 }
 
-// jobs are removed by their time to live, too.
-func (c *churn) jobs() kind {
-	api := c.client.BatchV1().Jobs(c.namespace)
-	return kind{
-		create: func(ctx context.Context, name string) error {
-			pods := template("job", name)
-			pods.Labels = nil
-			pods.Spec.RestartPolicy = corev1.RestartPolicyNever
-			return made(api.Create(ctx, &batchv1.Job{
-				ObjectMeta: metav1.ObjectMeta{Name: name},
-				Spec: batchv1.JobSpec{
-					Completions: new(int32(2)), Parallelism: new(int32(2)), TTLSecondsAfterFinished: new(int32(5)), Template: pods,
-				},
-			}, metav1.CreateOptions{}))
+func job(name string) *batchv1.Job {
+	pods := template("job", name)
+	pods.Labels = nil
+	pods.Spec.RestartPolicy = corev1.RestartPolicyNever
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.JobSpec{
+			Completions: new(int32(2)), Parallelism: new(int32(2)), TTLSecondsAfterFinished: new(int32(5)), Template: pods,
 		},
-		remove: api.Delete,
 	}
 }
 
-func (c *churn) services() kind {
-	api := c.client.CoreV1().Services(c.namespace)
-	return kind{
-		create: func(ctx context.Context, name string) error {
-			return made(api.Create(ctx, &corev1.Service{
-				ObjectMeta: metav1.ObjectMeta{Name: name},
-				Spec: corev1.ServiceSpec{
-					Selector: labels("deployment", name), Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}},
-				},
-			}, metav1.CreateOptions{}))
+func service(name string) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.ServiceSpec{
+			Selector: labels("deployment", name), Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}},
 		},
-		remove: api.Delete,
 	}
 }
 
-func (c *churn) budgets() kind {
-	api := c.client.PolicyV1().PodDisruptionBudgets(c.namespace)
-	return kind{
-		create: func(ctx context.Context, name string) error {
-			return made(api.Create(ctx, &policyv1.PodDisruptionBudget{
-				ObjectMeta: metav1.ObjectMeta{Name: name},
-				Spec: policyv1.PodDisruptionBudgetSpec{
-					MaxUnavailable: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels("deployment", name)},
-				},
-			}, metav1.CreateOptions{}))
+func budget(name string) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: new(intstr.FromInt32(1)), Selector: selector("deployment", name),
 		},
-		remove: api.Delete,
 	}
 }
 
 // dependents are ConfigMaps that belong to a Deployment: when it goes, the garbage collector takes them.
 func (c *churn) dependents() kind {
-	api := c.client.CoreV1().ConfigMaps(c.namespace)
+	of := c.client.CoreV1().ConfigMaps(c.namespace)
 	return kind{
 		create: func(ctx context.Context, name string) error {
 			owner, err := c.client.AppsV1().Deployments(c.namespace).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
-			return made(api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			_, err = of.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 				GenerateName: name + "-", Labels: labels("dependent", name),
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
-			}}, metav1.CreateOptions{}))
+			}}, metav1.CreateOptions{})
+			return err
 		},
 		remove: func(ctx context.Context, name string, o metav1.DeleteOptions) error {
-			return api.DeleteCollection(ctx, o, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&metav1.LabelSelector{
-				MatchLabels: labels("dependent", name),
-			})})
+			return of.DeleteCollection(ctx, o, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(selector("dependent", name))})
 		},
 	}
 }

@@ -56,40 +56,27 @@ func ours(namespace string) bool { return strings.HasPrefix(namespace, prefix) }
 // objects are all that are in our namespaces, with their kinds.
 func (w *world) objects() map[string][]metav1.Object {
 	out := map[string][]metav1.Object{}
-	add := func(kind string, o metav1.Object) {
-		if ours(o.GetNamespace()) {
-			out[kind] = append(out[kind], o)
+	ourObjects(out, "Deployment", w.deployments.Items)
+	ourObjects(out, "ReplicaSet", w.replicaSets.Items)
+	ourObjects(out, "StatefulSet", w.statefulSets.Items)
+	ourObjects(out, "DaemonSet", w.daemonSets.Items)
+	ourObjects(out, "Job", w.jobs.Items)
+	ourObjects(out, "Pod", w.pods.Items)
+	ourObjects(out, "Service", w.services.Items)
+	ourObjects(out, "EndpointSlice", w.slices.Items)
+	ourObjects(out, "PodDisruptionBudget", w.budgets.Items)
+	ourObjects(out, "ConfigMap", w.configMaps.Items)
+	return out
+}
+
+// ourObjects puts those of a kind that are in our namespaces into a map.
+func ourObjects[T any, O interface {
+	*T
+	metav1.Object
+}](into map[string][]metav1.Object, kind string, items []T) {
+	for i := range items {
+		if o := O(&items[i]); ours(o.GetNamespace()) {
+			into[kind] = append(into[kind], o)
 		}
 	}
-	for i := range w.deployments.Items {
-		add("Deployment", &w.deployments.Items[i])
-	}
-	for i := range w.replicaSets.Items {
-		add("ReplicaSet", &w.replicaSets.Items[i])
-	}
-	for i := range w.statefulSets.Items {
-		add("StatefulSet", &w.statefulSets.Items[i])
-	}
-	for i := range w.daemonSets.Items {
-		add("DaemonSet", &w.daemonSets.Items[i])
-	}
-	for i := range w.jobs.Items {
-		add("Job", &w.jobs.Items[i])
-	}
-	for i := range w.pods.Items {
-		add("Pod", &w.pods.Items[i])
-	}
-	for i := range w.services.Items {
-		add("Service", &w.services.Items[i])
-	}
-	for i := range w.slices.Items {
-		add("EndpointSlice", &w.slices.Items[i])
-	}
-	for i := range w.budgets.Items {
-		add("PodDisruptionBudget", &w.budgets.Items[i])
-	}
-	for i := range w.configMaps.Items {
-		add("ConfigMap", &w.configMaps.Items[i])
-	}
-	return out
 }
