@@ -37,6 +37,9 @@ func (out *outputs) reached(n reach.Notice) {
 	case reach.Accepted:
 		out.tell("the API server takes the credentials again after " + n.For.Round(100*time.Millisecond).String())
 	}
+	if n.Untrusted {
+		out.tell("hint: whoever answers has a certificate that your kubeconfig does not trust: if the cluster was made anew, start again with its kubeconfig")
+	}
 	if n.Kind == reach.Refused {
 		out.tell("hint: log in again; a token file or a credential plugin is asked anew by itself, a token within the kubeconfig is not")
 	}

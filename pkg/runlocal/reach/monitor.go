@@ -2,6 +2,7 @@ package reach
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,7 +23,7 @@ const (
 // Kind says what a Notice tells.
 type Kind string
 
-// The kinds of notices. Each of the first two is followed by its opposite, or by nothing.
+// The kinds of notices. Each of the first two, told once or twice, is followed by its opposite, or by nothing.
 const (
 	// Away: the server has not answered for a while.
 	Away Kind = "away"
@@ -37,6 +38,9 @@ const (
 // Notice is a change in how an API server can be reached.
 type Notice struct {
 	Kind Kind
+	// Untrusted says, of Away, that somebody answers whose certificate is not one that the client trusts. Trouble that becomes
+	// of this sort, or ceases to be, is told again, each sort once.
+	Untrusted bool
 	// Since is when the trouble began.
 	Since time.Time
 	// For is how long it lasted; 0 while it lasts.
@@ -56,9 +60,10 @@ type Monitor struct {
 
 // trouble is one sort of it; the zero value is none.
 type trouble struct {
-	since  time.Time
-	told   bool
-	reason string
+	since     time.Time
+	reason    string
+	untrusted bool
+	told      map[bool]bool // by untrusted
 }
 
 // New returns a Monitor that calls notify for each change, one at a time. notify must not make requests through the
@@ -83,28 +88,32 @@ func (m *Monitor) Trouble() []Notice {
 		kind Kind
 		*trouble
 	}{{Away, &m.away}, {Refused, &m.refused}} {
-		if t.told {
-			out = append(out, Notice{Kind: t.kind, Since: t.since, Reason: t.reason})
+		if len(t.told) > 0 {
+			out = append(out, t.notice(t.kind))
 		}
 	}
 	return out
 }
 
+func (t *trouble) notice(kind Kind) Notice {
+	return Notice{Kind: kind, Untrusted: t.untrusted, Since: t.since, Reason: t.reason}
+}
+
 // begin notes trouble of that kind that began at that time, and tells it when it has lasted.
-func (m *Monitor) begin(t *trouble, kind Kind, at time.Time, reason string) {
+func (m *Monitor) begin(t *trouble, kind Kind, at time.Time, reason string, untrusted bool) {
 	if t.since.IsZero() {
-		t.since = at
+		t.since, t.told = at, map[bool]bool{}
 	}
-	t.reason = reason
-	if !t.told && m.clock.Since(t.since) >= grace {
-		t.told = true
-		m.notify(Notice{Kind: kind, Since: t.since, Reason: reason})
+	t.reason, t.untrusted = reason, untrusted
+	if !t.told[untrusted] && m.clock.Since(t.since) >= grace {
+		t.told[untrusted] = true
+		m.notify(t.notice(kind))
 	}
 }
 
 // over notes that there is no such trouble.
 func (m *Monitor) over(t *trouble, kind Kind) {
-	if t.told {
+	if len(t.told) > 0 {
 		m.notify(Notice{Kind: kind, Since: t.since, For: m.clock.Since(t.since)})
 	}
 	*t = trouble{}
@@ -114,7 +123,7 @@ func (m *Monitor) over(t *trouble, kind Kind) {
 func (m *Monitor) silent(made time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.begin(&m.away, Away, made, fmt.Sprintf("a request has no answer for %s", m.clock.Since(made).Round(time.Second)))
+	m.begin(&m.away, Away, made, fmt.Sprintf("a request has no answer for %s", m.clock.Since(made).Round(time.Second)), false)
 }
 
 // ended notes what became of a request.
@@ -126,16 +135,22 @@ func (m *Monitor) ended(req *http.Request, resp *http.Response, err error) {
 	case err != nil && errors.Is(req.Context().Err(), context.Canceled):
 		// Whoever made the request has let go of it.
 	case err != nil:
-		m.begin(&m.away, Away, now, err.Error())
+		m.begin(&m.away, Away, now, err.Error(), isUntrusted(err))
 	case isAway(resp.StatusCode):
-		m.begin(&m.away, Away, now, "it says "+resp.Status)
+		m.begin(&m.away, Away, now, "it says "+resp.Status, false)
 	case resp.StatusCode == http.StatusUnauthorized:
 		m.over(&m.away, Back)
-		m.begin(&m.refused, Refused, now, resp.Status)
+		m.begin(&m.refused, Refused, now, resp.Status, false)
 	default:
 		m.over(&m.away, Back)
 		m.over(&m.refused, Accepted)
 	}
+}
+
+// isUntrusted says whether an error is that the server's certificate is not one to trust.
+func isUntrusted(err error) bool {
+	wrong := (*tls.CertificateVerificationError)(nil)
+	return errors.As(err, &wrong)
 }
 
 // isAway says whether a status means that nobody is there, in front of whom something answers; or that the server is

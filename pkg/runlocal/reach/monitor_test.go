@@ -2,8 +2,11 @@ package reach
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net/http"
+	"net/url"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -27,17 +30,28 @@ func (n *notices) add(notice Notice) {
 	n.list = append(n.list, notice)
 }
 
-// server answers by status; by an error if that is 0.
+// server answers by status; by an error if that is one of these.
 type server struct{ status int }
 
-var errRefused = errors.New("connection refused")
+const (
+	refusing = 0
+	another  = -1 // another server in its place
+)
+
+var (
+	errRefused = errors.New("connection refused")
+	errAnother = &url.Error{Op: "Get", URL: "https://cluster", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}
+)
 
 func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	if s.status == 0 {
+	switch s.status {
+	case refusing:
 		return nil, errRefused
+	case another:
+		return nil, errAnother
 	}
 	return &http.Response{StatusCode: s.status, Status: http.StatusText(s.status), Body: http.NoBody}, nil
 }
@@ -68,6 +82,18 @@ func TestMonitor(t *testing.T) {
 			[]Notice{
 				{Kind: Away, Since: at(0), Reason: "connection refused"}, {Kind: Back, Since: at(0), For: 3 * s},
 				{Kind: Away, Since: at(4 * s), Reason: "connection refused"},
+			}},
+		{"another server in its place is told when it is seen, and once", []step{{s, 0}, {2 * s, 0}, {s, another}, {s, another}, {s, 0}, {s, another}, {s, 200}},
+			[]Notice{
+				{Kind: Away, Since: at(s), Reason: "connection refused"},
+				{Kind: Away, Untrusted: true, Since: at(s), Reason: errAnother.Error()},
+				{Kind: Back, Since: at(s), For: 7 * s},
+			}},
+		{"a certificate that is exchanged in between is not worth a word", []step{{s, 200}, {s, another}, {s, 200}}, nil},
+		{"the same in the next outage", []step{{0, another}, {2 * s, another}, {s, 200}, {s, another}, {2 * s, another}},
+			[]Notice{
+				{Kind: Away, Untrusted: true, Since: at(0), Reason: errAnother.Error()}, {Kind: Back, Since: at(0), For: 3 * s},
+				{Kind: Away, Untrusted: true, Since: at(4 * s), Reason: errAnother.Error()},
 			}},
 		{"a token that is renewed in time", []step{{0, 200}, {s, 401}, {s, 200}, {s, 401}, {s, 200}}, nil},
 		{"a token that has expired is told once", []step{{0, 401}, {2 * s, 401}, {s, 401}},
