@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,6 +50,14 @@ func printError(w io.Writer, err error) {
 			line("hint: " + h.hint)
 		}
 	}
+}
+
+// interruption is why what was under way has ended with ctx, the command's: an interrupt, or what else has ended it.
+func interruption(ctx context.Context, when string) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return errors.New("interrupted " + when)
 }
 
 // hint writes advice that belongs to no error; none writes nothing.

@@ -100,7 +100,7 @@ func (f *runFlags) addTo(cmd *cobra.Command) {
 	})
 	flags.Var(&f.until, "until", "when to end: settled (nothing left to do), ready (all objects of -f are), or after a duration; "+
 		"by default ready with -f or -k, else when interrupted")
-	flags.DurationVar(&f.timeout, "timeout", time.Minute, "give up waiting for --until settled or ready after this time; 0 waits forever")
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "give up waiting for --until settled or ready after this time, and with --write before that for the Lease; 0 waits forever")
 	flags.BoolVar(&f.events, "events", false, "show the Events that controllers record")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show the summary only")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: json writes the trace, one event a line")

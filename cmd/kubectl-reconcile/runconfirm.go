@@ -82,6 +82,6 @@ func readLine(ctx context.Context, in io.Reader) (string, error) {
 	case a := <-read:
 		return a.line, a.err
 	case <-ctx.Done():
-		return "", errors.New("interrupted before it was confirmed: nothing was written")
+		return "", interruption(ctx, "before it was confirmed: nothing was written")
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -46,7 +45,7 @@ func (w *writing) begin(ctx context.Context, a *admission, o *runOptions, out *o
 	if err := a.confirm(ctx, o); err != nil {
 		return err
 	}
-	if err := w.hold(ctx, out); err != nil {
+	if err := w.hold(ctx, o, out); err != nil {
 		return err
 	}
 	out.note("write: the controllers change the cluster; the Lease %s/%s keeps others from doing so", w.namespace, w.name)
@@ -78,8 +77,8 @@ func (w *writing) alone(ctx context.Context, o *runOptions, out *outputs) error 
 	if !first.Renewed.IsZero() {
 		renewed = o.clock.Now().Sub(first.Renewed).Round(time.Second).String() + " ago"
 	}
-	out.note("kube-controller-manager: %s holds its Lease, renewed %s; watching for %s whether it still does",
-		first.Identity, renewed, lease.Watched(first))
+	out.tell(fmt.Sprintf("kube-controller-manager: %s holds its Lease, renewed %s; watching for %s whether it still does",
+		first.Identity, renewed, lease.Watched(first)))
 	live, err := lease.Live(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, managerLook)
 	if err != nil {
 		return err
@@ -92,13 +91,25 @@ func (w *writing) alone(ctx context.Context, o *runOptions, out *outputs) error 
 		"stop it first: two would undo each other's work; --force writes beside it all the same")
 }
 
-// hold waits for the Lease, and says so.
-func (w *writing) hold(ctx context.Context, out *outputs) error {
-	held, err := lease.Acquire(ctx, lease.Options{
+// limitStart bounds a wait before the start by --timeout, if that bounds the run.
+func (o *runOptions) limitStart(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.until.goal != untilSettled || o.timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, o.timeout)
+}
+
+// hold waits for the Lease, and says so: also when quiet, and for no longer than the run may wait for its goal.
+func (w *writing) hold(ctx context.Context, o *runOptions, out *outputs) error {
+	limited, cancel := o.limitStart(ctx)
+	defer cancel()
+	var other string
+	held, err := lease.Acquire(limited, lease.Options{
 		Client: w.leases, Namespace: w.namespace, Name: w.name, Identity: identity(),
 		Duration: w.duration, Deadline: w.duration / 3 * 2,
 		Waiting: func(holder string) {
-			out.note("waiting: %s holds the Lease %s/%s, and writes", holder, w.namespace, w.name)
+			other = holder
+			out.tell(fmt.Sprintf("waiting: %s holds the Lease %s/%s, and writes", holder, w.namespace, w.name))
 		},
 		Trouble: func(err error) {
 			if err != nil && apierrors.ReasonForError(err) != "" { // the monitor tells of a server that does not answer
@@ -106,23 +117,26 @@ func (w *writing) hold(ctx context.Context, out *outputs) error {
 			}
 		},
 	})
-	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			return errors.New("interrupted before the Lease was free: nothing was written")
-		}
-		return err
+	switch {
+	case err == nil:
+		w.held = held
+		return nil
+	case ctx.Err() != nil:
+		return interruption(ctx, "before the Lease was free: nothing was written")
+	case limited.Err() != nil && other != "":
+		return withHint(fmt.Errorf("the Lease %s/%s was not free within --timeout %s: %s holds it; nothing was written", w.namespace, w.name, o.timeout, other),
+			"--timeout gives it more time, and 0 waits forever; the Lease of a runner that was killed is free when its --lease-duration is over")
 	}
-	w.held = held
-	return nil
+	return err
 }
 
-// identity names this process, as kube-controller-manager names itself.
+// identity names this process as kube-controller-manager names itself, and by its number, for who wants to end it.
 func identity() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "kubectl-reconcile"
 	}
-	return host + "_" + string(uuid.NewUUID())
+	return fmt.Sprintf("%s_%d_%s", host, os.Getpid(), uuid.NewUUID())
 }
 
 // watch ends the run when the Lease is lost, or when kube-controller-manager comes back.

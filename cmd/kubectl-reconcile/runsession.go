@@ -51,7 +51,7 @@ func (o *runOptions) readManifests(ctx context.Context) ([]runlocal.Manifest, er
 	case a := <-read:
 		return a.manifests, a.err
 	case <-ctx.Done():
-		return nil, errors.New("interrupted while the files were read")
+		return nil, interruption(ctx, "while the files were read")
 	}
 }
 
@@ -141,10 +141,7 @@ func startSession(
 		return session, err
 	}
 	// What was cut off says no more than that it was.
-	interrupt := errors.New("interrupted while " + when)
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		interrupt = cause
-	}
+	interrupt := interruption(ctx, "while "+when)
 	if err == nil {
 		return nil, errors.Join(interrupt, session.Stop())
 	}
