@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/telemetry"
 )
 
@@ -21,7 +22,7 @@ type telemetryServer struct {
 
 	metrics *telemetry.Metrics
 	stream  *telemetry.Stream
-	server  *telemetry.Server
+	server  *serving.Server
 	files   accessFiles
 	cancel  context.CancelFunc
 
@@ -43,7 +44,7 @@ func (t *telemetryServer) open(ctx context.Context, o *runOptions, out *outputs)
 	if err != nil {
 		return err
 	}
-	if t.server, err = telemetry.Listen(ctx, address); err != nil {
+	if t.server, err = serving.Listen(ctx, serving.Options{Address: address, Name: "kubectl-reconcile"}); err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return withHint(err, "--serve 0 picks a free port")
 		}

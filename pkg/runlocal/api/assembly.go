@@ -73,7 +73,7 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 		metrics:      newMetricsScheme(),
 	}
 	if s.listener != nil {
-		a.address = s.listener.address
+		a.address = s.listener.Address
 	}
 	// Clusters allow privileged pods. Upstream takes the first setting of a process and ignores all others.
 	capabilities.Setup(true, 0)

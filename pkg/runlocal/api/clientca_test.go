@@ -121,7 +121,7 @@ func TestRootCA(t *testing.T) {
 		if !x509.NewCertPool().AppendCertsFromPEM(first) {
 			t.Errorf("%s: no certificate: %q", tt.reason, first)
 		}
-		if tt.listen != "" && !slices.Equal(first, f.listener.ca) {
+		if tt.listen != "" && !slices.Equal(first, f.listener.CA) {
 			t.Errorf("%s: it is another", tt.reason)
 		}
 	}

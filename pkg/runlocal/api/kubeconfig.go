@@ -23,7 +23,7 @@ func (s *Server) Kubeconfig() ([]byte, error) {
 		return nil, ErrNoListener
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters[contextName] = &clientcmdapi.Cluster{Server: s.listener.url, CertificateAuthorityData: s.listener.ca}
+	config.Clusters[contextName] = &clientcmdapi.Cluster{Server: s.listener.URL, CertificateAuthorityData: s.listener.CA}
 	config.AuthInfos[contextName] = &clientcmdapi.AuthInfo{Token: s.admin.BearerToken}
 	config.Contexts[contextName] = &clientcmdapi.Context{Cluster: contextName, AuthInfo: contextName, Namespace: "default"}
 	config.CurrentContext = contextName

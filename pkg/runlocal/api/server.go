@@ -15,6 +15,8 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 )
 
 // Server is a running API server. Its methods may be called from any goroutine.
@@ -22,7 +24,7 @@ type Server struct {
 	backend   *backend
 	transport *transport
 	admin     *rest.Config
-	listener  *tlsListener // nil without Options.Listen
+	listener  *serving.Server // nil without Options.Listen
 	key       *ecdsa.PrivateKey
 	// unserved is RootCA where nothing is served; it is made when it is asked for.
 	unserved func() ([]byte, error)
@@ -42,9 +44,7 @@ type Server struct {
 
 	hooked bool           // upstream's post-start hooks were run; not touched between Start and shutdown
 	tasks  sync.WaitGroup // the server's own goroutines
-	// serveErr is why the listener ended before its time. It may be read after tasks.Wait.
-	serveErr error
-	stop     func() error // does its work once
+	stop   func() error   // does its work once
 	// forget lets go of the context given to Start, which may outlive the server by far. It is nil until Start is done.
 	forget atomic.Pointer[func() bool]
 	done   chan struct{} // closed when stop has
@@ -59,14 +59,14 @@ func (s *Server) URL() string {
 	if s.listener == nil {
 		return ""
 	}
-	return s.listener.url
+	return s.listener.URL
 }
 
 // RootCA is the certificate, in PEM, by which clients know the server. Without Options.Listen there is no such client,
 // and it is one that stands for it.
 func (s *Server) RootCA() ([]byte, error) {
 	if s.listener != nil {
-		return bytes.Clone(s.listener.ca), nil
+		return bytes.Clone(s.listener.CA), nil
 	}
 	return s.unserved()
 }
@@ -106,12 +106,11 @@ func (s *Server) shutdown() error {
 	}
 	s.end(errStopped)
 	if s.listener != nil {
-		if err := s.listener.close(s.life); err != nil {
-			problems = append(problems, fmt.Errorf("closing %q: %w", s.listener.url, err))
+		if err := s.listener.Close(s.life); err != nil {
+			problems = append(problems, fmt.Errorf("closing %q: %w", s.listener.URL, err))
 		}
 	}
 	s.tasks.Wait()
-	problems = append(problems, s.serveErr)
 	s.transport.drain()
 	s.gate.shut()
 	s.endPlugins()

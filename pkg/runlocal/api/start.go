@@ -18,9 +18,13 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	listener, err := listen(ctx, o.Listen, o.ClientCA != nil)
-	if err != nil {
-		return nil, err
+	var listener *serving.Server
+	if o.Listen != "" { // first of all, so that a port in use is reported before anything is built
+		var err error
+		asked := serving.Options{Address: o.Listen, Name: "kube-apiserver", AskClients: o.ClientCA != nil}
+		if listener, err = serving.Listen(ctx, asked); err != nil {
+			return nil, err
+		}
 	}
 	// The server must still answer its own controllers while it stops, so it does not end with ctx but by Stop.
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -84,8 +88,7 @@ func (s *Server) background(a *assembly) {
 		s.tasks.Go(func() { a.accounts.run(s.life) })
 	}
 	if s.listener != nil {
-		s.listener.handle(s.life, s.generic.Handler)
-		s.tasks.Go(func() { s.serveErr = s.listener.serve() })
+		s.listener.Serve(s.life, s.generic.Handler)
 	}
 }
 

@@ -16,8 +16,8 @@ func IsLoopback(address string) (bool, error) {
 	return host == "localhost" || ip != nil && ip.IsLoopback(), nil
 }
 
-// Reachable is an address to connect to on the own machine for a listener that may be bound to every interface.
-func Reachable(a net.Addr) string {
+// reachable is an address to connect to on the own machine for a listener that may be bound to every interface.
+func reachable(a net.Addr) string {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
 		return a.String()

@@ -73,8 +73,8 @@ func TestReachable(t *testing.T) {
 		{&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 7}, "10.0.0.1:7", "an address of one's own"},
 		{&net.UnixAddr{Name: "/socket"}, "/socket", "no TCP at all"},
 	} {
-		if got := Reachable(tt.address); got != tt.want {
-			t.Errorf("Reachable(%v) = %q, want %q: %s", tt.address, got, tt.want, tt.reason)
+		if got := reachable(tt.address); got != tt.want {
+			t.Errorf("reachable(%v) = %q, want %q: %s", tt.address, got, tt.want, tt.reason)
 		}
 	}
 }

@@ -1,59 +1,31 @@
-package telemetry
+package serving
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 )
 
 const (
 	// headerTimeout and idleTimeout are those of upstream's k8s.io/apiserver/pkg/server/secure_serving.go.
 	headerTimeout = 32 * time.Second
 	idleTimeout   = 90 * time.Second
-	// closeGrace is how long Close lets requests finish.
+	// closeGrace is how long Close lets requests finish. An idle HTTP/2 connection would use up a second of it.
 	closeGrace = 250 * time.Millisecond
 )
 
-// Address completes the address of a listener: a port alone, "9090" or ":9090", is one of the own machine's. It also says
-// whether others can reach it. The error is that of an address that is none.
-func Address(given string) (address string, remote bool, err error) {
-	address = given
-	if !strings.Contains(address, ":") {
-		address = ":" + address
-	}
-	if strings.HasPrefix(address, ":") {
-		address = "127.0.0.1" + address
-	}
-	loopback, err := serving.IsLoopback(address)
-	if err == nil {
-		_, err = strconv.ParseUint(address[strings.LastIndex(address, ":")+1:], 10, 16)
-	}
-	if err != nil {
-		return "", false, fmt.Errorf("%q is no address to serve on: %w", given, err)
-	}
-	return address, !loopback, nil
-}
-
-// NewToken returns a token that nobody can guess.
-func NewToken() string { return rand.Text() }
-
-// Server is a listener with TLS.
+// Server is a socket with TLS, and a certificate made for it.
 type Server struct {
-	// URL is where it is reached on the own machine.
-	URL string
-	// CA is its certificate as PEM, which signs itself.
+	// URL is where it is reached on the own machine, and Address that as host:port.
+	URL, Address string
+	// CA is the certificate as PEM, which signs itself.
 	CA []byte
 
 	listener net.Listener
@@ -62,24 +34,34 @@ type Server struct {
 	err      error // why serving has ended; read after done
 }
 
-// Listen opens the socket at address, a host:port, so that one in use is reported before anything else begins. Close must
-// be called.
-func Listen(ctx context.Context, address string) (*Server, error) {
-	host, _, err := net.SplitHostPort(address)
+// Options say how to listen.
+type Options struct {
+	// Address is a host:port; port 0 is any that is free.
+	Address string
+	// Name is whom the certificate is for.
+	Name string
+	// AskClients asks clients for certificates, which the handler judges.
+	AskClients bool
+}
+
+// Listen opens the socket, so that one in use is reported before anything else begins. Close must be called.
+func Listen(ctx context.Context, o Options) (*Server, error) {
+	host, _, err := net.SplitHostPort(o.Address)
 	if err != nil {
-		return nil, fmt.Errorf("reading the listen address %q: %w", address, err)
+		return nil, fmt.Errorf("reading the listen address %q: %w", o.Address, err)
 	}
-	certificate, ca, err := serving.SelfSigned("kubectl-reconcile", host)
+	certificate, ca, err := SelfSigned(o.Name, host)
 	if err != nil {
 		return nil, err
 	}
 	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", address)
+	l, err := config.Listen(ctx, "tcp", o.Address)
 	if err != nil {
-		return nil, fmt.Errorf("listening on %q: %w", address, err)
+		return nil, fmt.Errorf("listening on %q: %w", o.Address, err)
 	}
-	return &Server{
-		URL: "https://" + serving.Reachable(l.Addr()), CA: ca, listener: l, done: make(chan struct{}),
+	at := reachable(l.Addr())
+	s := &Server{
+		URL: "https://" + at, Address: at, CA: ca, listener: l, done: make(chan struct{}),
 		server: &http.Server{
 			TLSConfig: &tls.Config{
 				Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
@@ -87,10 +69,15 @@ func Listen(ctx context.Context, address string) (*Server, error) {
 			ReadHeaderTimeout: headerTimeout,
 			IdleTimeout:       idleTimeout,
 		},
-	}, nil
+	}
+	if o.AskClients {
+		s.server.TLSConfig.ClientAuth = tls.RequestClientCert
+	}
+	return s, nil
 }
 
-// Serve answers by h until Close, and does not wait. The contexts of requests end with ctx. It is called once.
+// Serve answers by h until Close, and does not wait. The contexts of requests end with ctx, which ends open watches. It is
+// called once.
 func (s *Server) Serve(ctx context.Context, h http.Handler) {
 	s.server.Handler = h
 	s.server.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -104,7 +91,7 @@ func (s *Server) Serve(ctx context.Context, h http.Handler) {
 }
 
 // Close stops listening, gives running requests a moment and then cuts them off. It returns the error that serving has
-// ended with before, if it has.
+// ended with before, if it has. Only the values of ctx count.
 func (s *Server) Close(ctx context.Context) error {
 	if s.server.Handler == nil {
 		return s.listener.Close()
