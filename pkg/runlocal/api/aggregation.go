@@ -17,7 +17,6 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
-	"k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/kube-aggregator/pkg/client/informers/externalversions"
@@ -57,11 +56,11 @@ func (a *assembly) registrationGroup() genericapiserver.APIGroupInfo {
 	return info
 }
 
-// newRegistrationScheme is the scheme of k8s.io/kube-aggregator/pkg/apiserver with what the package's init adds to it: the options of
-// requests, and types that belong to no version.
-func newRegistrationScheme() *runtime.Scheme {
+// newScheme has the types of one group, and those of requests and answers that belong to no version: as the scheme of
+// k8s.io/kube-aggregator/pkg/apiserver is when the package's init has added to it.
+func newScheme(install func(*runtime.Scheme)) *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	install.Install(scheme)
+	install(scheme)
 	version := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, version)
 	scheme.AddUnversionedTypes(version, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})

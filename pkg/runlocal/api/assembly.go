@@ -20,11 +20,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	basecompatibility "k8s.io/component-base/compatibility"
+	registrationinstall "k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/capabilities"
 	generatedopenapi "k8s.io/kubernetes/pkg/generated/openapi"
 	"k8s.io/kubernetes/pkg/routes"
 	"k8s.io/kubernetes/pkg/serviceaccount"
+	metricsinstall "k8s.io/metrics/pkg/apis/metrics/install"
 )
 
 // serverAgent is how the server's own requests present themselves. Its first part becomes their field manager.
@@ -69,8 +71,8 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 		tracer:  nooptrace.NewTracerProvider(),
 		gate:    &s.gate,
 
-		registration: newRegistrationScheme(),
-		metrics:      newMetricsScheme(),
+		registration: newScheme(registrationinstall.Install),
+		metrics:      newScheme(metricsinstall.Install),
 	}
 	if s.listener != nil {
 		a.address = s.listener.Address

@@ -3,13 +3,10 @@ package api
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/metrics/pkg/apis/metrics"
-	"k8s.io/metrics/pkg/apis/metrics/install"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
@@ -31,14 +28,4 @@ func (a *assembly) metricsGroup() genericapiserver.APIGroupInfo {
 		"nodes": &nodeMetrics{source: a.options.Metrics},
 	}
 	return info
-}
-
-// newMetricsScheme has the types of the group, and those of requests and answers that belong to no version.
-func newMetricsScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	version := schema.GroupVersion{Version: "v1"}
-	metav1.AddToGroupVersion(scheme, version)
-	scheme.AddUnversionedTypes(version, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
-	return scheme
 }
