@@ -37,8 +37,8 @@ func (u *until) Set(s string) error {
 		return nil
 	}
 	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 {
-		return errors.New("must be settled, ready or a duration such as 30s")
+	if err != nil || d <= 0 {
+		return errors.New("must be settled, ready or a duration such as 30s, more than 0")
 	}
 	*u = until{untilElapsed, d}
 	return nil
