@@ -26,8 +26,9 @@ type clusterRun struct {
 	part part
 	// write is nil in a dry run.
 	write *writing
-	// monitor tells whether the API server answers; nil until watch.
+	// monitor tells whether the API server answers, and rights what it refuses; nil until watch.
 	monitor *reach.Monitor
+	rights  *rights
 }
 
 // onCluster makes the options those of a run on a cluster.
@@ -71,6 +72,7 @@ func (r *clusterRun) start(ctx context.Context, o *runOptions, out *outputs, rec
 	if err != nil {
 		return nil, err
 	}
+	r.rights.without(admitted.missing)
 	out.note("cluster: %s, Kubernetes %s; %s%s", r.connection.place(), version, o.named(r.options.Controllers), r.part.described())
 	if other := otherMinor(version, api.KubernetesVersion()); other != "" {
 		out.warn(other)

@@ -8,11 +8,12 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/telemetry"
 )
 
-// watch lets the run tell, once each, when the cluster's API server does not answer or does not take the credentials, and
-// when it does again. client-go retries meanwhile.
+// watch lets the run tell, once each, when the cluster's API server does not answer or does not take the credentials, when
+// rights are taken away, and when that is over. client-go and the controllers retry meanwhile.
 func (r *clusterRun) watch(out *outputs) {
 	r.monitor = reach.New(nil, func(n reach.Notice) { out.reached(n) })
 	r.options.Config.Wrap(r.monitor.Wrap)
+	r.watchRights(out)
 }
 
 // reachable is the readiness of the API server.

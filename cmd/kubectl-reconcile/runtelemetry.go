@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
@@ -123,10 +126,13 @@ func (t *telemetryServer) checks(o *runOptions) []telemetry.Check {
 	return checks
 }
 
-// unready says why a controller does not see yet what it acts on; empty if it does.
+// unready says why a controller does not see what it acts on; empty if it does.
 func unready(s *runlocal.Session, c controllers.Controller) string {
 	if s == nil {
 		return "it has not started"
+	}
+	if lost := unreadableBy(c, s.Unreadable()); lost != "" {
+		return lost
 	}
 	state := s.State()
 	var waiting []string
@@ -145,4 +151,20 @@ func unready(s *runlocal.Session, c controllers.Controller) string {
 		}
 	}
 	return ""
+}
+
+// unreadableBy says what of these a controller reads; empty if nothing. What nobody reads by name is read by those that act on
+// whatever kinds there are.
+func unreadableBy(c controllers.Controller, all []runlocal.Listing) string {
+	anyKinds := slices.Contains(c.Needs, controllers.NeedsMetadata) && slices.Contains(c.Needs, controllers.NeedsMapper)
+	var lost []runlocal.Listing
+	for _, l := range all {
+		if slices.Contains(l.Controllers, c.Short) || len(l.Controllers) == 0 && anyKinds {
+			lost = append(lost, l)
+		}
+	}
+	if len(lost) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("it cannot read %s (%s)", enumerate(listingNames(lost)), apierrors.ReasonForError(lost[0].Err))
 }

@@ -90,6 +90,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 
 func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 	known := newListings(o.Controllers)
+	s.listings = known
 	s.config = clusterConfig(o)
 	slots, prefix := make(chan struct{}, atOnce), pathPrefix(s.config)
 	s.config.Wrap(func(next http.RoundTripper) http.RoundTripper {

@@ -222,7 +222,8 @@ func TestTroubleLater(t *testing.T) {
 		}}
 	})
 	told := make(chan []Listing, 10)
-	if _, err := onCluster(t, cluster, ClusterOptions{Config: config, Trouble: func(l []Listing) { told <- l }}, "replicaset"); err != nil {
+	session, err := onCluster(t, cluster, ClusterOptions{Config: config, Trouble: func(l []Listing) { told <- l }}, "replicaset")
+	if err != nil {
 		t.Fatal(err)
 	}
 	mu.Lock()
@@ -235,6 +236,9 @@ func TestTroubleLater(t *testing.T) {
 		case l := <-told:
 			if len(l) != 1 || l[0].Resource.Resource != "pods" || (l[0].Err != nil) != want || !l[0].Listed {
 				t.Errorf("told of %+v, want an error: %t", l, want)
+			}
+			if lost := session.Unreadable(); want && len(lost) != len(l) || !want && lost != nil {
+				t.Errorf("cannot be read: %+v, want any: %t", lost, want)
 			}
 		case <-time.After(patience):
 			t.Fatalf("nothing was told, want an error: %t", want)

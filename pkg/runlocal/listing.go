@@ -131,6 +131,15 @@ func (l *listings) hopeless() []Listing {
 	})
 }
 
+// Unreadable are the resources that a cluster refuses to list or watch at the time, sorted; what caches hold of them gets old.
+// There are none without a cluster.
+func (s *Session) Unreadable() []Listing {
+	if s.listings == nil {
+		return nil
+	}
+	return s.listings.those(func(_ schema.GroupResource, k *listing) bool { return k.err != nil })
+}
+
 // undecided says whether some resource has no answer yet.
 func (l *listings) undecided() bool {
 	return len(l.those(func(_ schema.GroupResource, k *listing) bool { return !k.listed && k.err == nil })) > 0

@@ -69,6 +69,7 @@ type Session struct {
 	provisioner *nodes.RunningProvisioner // nil unless volumes are bound
 	meter       *nodes.Meter              // nil if metrics are not served
 	signing     *signingAuthority         // nil unless certificates are signed
+	listings    *listings                 // of a cluster; nil without
 	drain       func()                    // lets what is under way finish
 	cancel      context.CancelFunc        // ends controllers and nodes
 	end         context.CancelFunc        // ends the server
