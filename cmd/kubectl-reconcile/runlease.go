@@ -73,11 +73,11 @@ func (w *writing) alone(ctx context.Context, o *runOptions, out *outputs) error 
 		out.warn(fmt.Sprintf("kube-controller-manager (%s) holds its Lease: if it runs, both write, and undo each other's work", first.Identity))
 		return nil
 	}
-	renewed := "nobody knows when"
+	renewed := "which does not say when it was renewed"
 	if !first.Renewed.IsZero() {
-		renewed = o.clock.Now().Sub(first.Renewed).Round(time.Second).String() + " ago"
+		renewed = "renewed " + o.clock.Now().Sub(first.Renewed).Round(time.Second).String() + " ago"
 	}
-	out.tell(fmt.Sprintf("kube-controller-manager: %s holds its Lease, renewed %s; watching for %s whether it still does",
+	out.tell(fmt.Sprintf("kube-controller-manager: %s holds its Lease, %s; watching for %s whether it is renewed",
 		first.Identity, renewed, lease.Watched(first)))
 	live, err := lease.Live(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, managerLook)
 	if err != nil {
