@@ -53,7 +53,9 @@ func (o *runOptions) openOutputs(fail context.CancelCauseFunc) (*outputs, error)
 	}
 	if o.json {
 		out.notes = o.streams.ErrOut
-		out.buffer(&failing{trace.NewWriter(o.streams.Out), "stdout", fail})
+		if !o.quiet {
+			out.buffer(&failing{trace.NewWriter(o.streams.Out), "stdout", fail})
+		}
 		return out, nil
 	}
 	out.blocks = render.NewBlocks(o.streams.Out, render.BlocksOptions{
