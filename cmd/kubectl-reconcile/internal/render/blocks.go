@@ -71,13 +71,14 @@ type Blocks struct {
 	spared  Spared
 	seen    map[string]uint64 // fingerprints of the latest dry writes, with Sparing
 	failed  map[string]uint64 // fingerprints of the keys that failed when they were shown last
+	said    map[uint64]bool   // fingerprints of errors outside of any reconcile
 	last    string            // the word of the last line that was written
 	err     error
 }
 
 // NewBlocks returns Blocks that write to out.
 func NewBlocks(out io.Writer, o BlocksOptions) *Blocks {
-	return &Blocks{o: o, out: out, open: map[trace.ReconcileID]*block{}, seen: map[string]uint64{}, failed: map[string]uint64{}}
+	return &Blocks{o: o, out: out, open: map[trace.ReconcileID]*block{}, seen: map[string]uint64{}, failed: map[string]uint64{}, said: map[uint64]bool{}}
 }
 
 // StartAt sets the time that blocks count from; until then they count from the first that is shown.
@@ -146,7 +147,7 @@ func (b *Blocks) showsLog(open *block, controller string, l *trace.Log) bool {
 		return false
 	}
 	if open == nil {
-		return b.showsLone(l)
+		return b.showsLone(l) && !b.saidBefore(controller, l)
 	}
 	return !b.tellsNothing(controller, l)
 }

@@ -48,6 +48,27 @@ func (b *Blocks) again(open *block, end *trace.End) []line {
 // againWord marks the line of again; no other line has it.
 const againWord = "again"
 
+// mostSaid bounds the errors that are remembered.
+const mostSaid = 1 << 12
+
+// saidBefore says whether an error outside of any reconcile was shown before, and counts it: the recorders of Events report each
+// Event that is refused. b.mu must be held.
+func (b *Blocks) saidBefore(controller string, l *trace.Log) bool {
+	if b.o.Detail >= Verbose || l.Error == "" {
+		return false
+	}
+	hash := fingerprint(nil, controller+"\x00"+l.Message+"\x00"+l.Error)
+	if b.said[hash] {
+		b.spared.Repeated++
+		return true
+	}
+	if len(b.said) == mostSaid {
+		clear(b.said)
+	}
+	b.said[hash] = true
+	return false
+}
+
 // passing are the parts of a text that differ each time although it says the same: the ends of names that a server makes
-// (apimachinery's util/rand), and the port that a connection begins at.
-var passing = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b|:\d+->`)
+// (apimachinery's util/rand) and of those of Events (client-go's tools/record/util), and the port that a connection begins at.
+var passing = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\.[0-9a-f]{16}\b|:\d+->`)

@@ -131,3 +131,28 @@ func TestRefusedTurns(t *testing.T) {
 		t.Errorf("%d are shown and %+v left out, want 2 each:\n%s", got, b.Spared(), &out)
 	}
 }
+
+func TestErrorsSaidBefore(t *testing.T) {
+	rejected := func(event string) *trace.Event {
+		return ofNone("deployment", &trace.Log{Message: "Server rejected event", Error: "event default/" + event + ": events is forbidden"})
+	}
+	events := []*trace.Event{rejected("web.18ea3d21f0392a97"), rejected("web.18ea3d21f5338d16"), rejected("api.18ea3d21f5338d16"), rejected("web.18ea3d21f5338d17")}
+	for detail, want := range map[Detail]int{Normal: 2, Verbose: 4} {
+		if got := strings.Count(shown(t, BlocksOptions{Detail: detail}, events...), "  error    Server rejected"); got != want {
+			t.Errorf("at detail %d %d are shown, want %d", detail, got, want)
+		}
+	}
+	var out bytes.Buffer
+	b := NewBlocks(&out, BlocksOptions{Detail: Normal})
+	b.StartAt(began())
+	record(b, events...)
+	if got := b.Spared().Repeated; got != 2 {
+		t.Errorf("%d are counted as left out, want 2", got)
+	}
+	for n := range mostSaid + 1 {
+		b.saidBefore("deployment", &trace.Log{Error: strings.Repeat("x", n+1)})
+	}
+	if len(b.said) > mostSaid {
+		t.Errorf("%d errors are remembered", len(b.said))
+	}
+}

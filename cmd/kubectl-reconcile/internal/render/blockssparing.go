@@ -9,12 +9,12 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// Spared counts what BlocksOptions.Sparing has left out.
+// Spared counts what was left out up to Normal: with BlocksOptions.Sparing, but for errors.
 type Spared struct {
 	// Idle counts the reconciles that wrote nothing and went well.
 	Idle int
 	// Repeated counts those, and the writes outside of any reconcile, that came to the very same dry writes as the last of
-	// their key did; outside of any reconcile, also those that were refused as before.
+	// their key did; outside of any reconcile, also those that were refused as before, and errors that were logged as before.
 	Repeated int
 }
 
