@@ -37,8 +37,12 @@ func (m *made) Record(e *trace.Event) {
 // makesObject says whether a request has made an object that a user may look for. Events are none, and reviews are answered
 // without any.
 func makesObject(r *trace.Request) bool {
-	review := r.Group == authorizationv1.GroupName || r.Group == authenticationv1.GroupName
-	return r.Verb == "create" && !r.Failed() && r.Recorded == nil && r.Subresource == "" && !review
+	return r.Verb == "create" && !r.Failed() && r.Recorded == nil && r.Subresource == "" && !isReview(r)
+}
+
+// isReview says whether a request asks something by creating it.
+func isReview(r *trace.Request) bool {
+	return r.Group == authorizationv1.GroupName || r.Group == authenticationv1.GroupName
 }
 
 // list returns the resources, sorted by name.

@@ -22,10 +22,11 @@ var simulated = []string{nodes.SchedulerName, nodes.KubeletName, nodes.Provision
 
 // outputs are where the trace of a run goes.
 type outputs struct {
-	summary *trace.Summary
-	made    *made
-	planned *planned
-	sinks   []trace.Sink
+	summary  *trace.Summary
+	made     *made
+	written  *written
+	troubles *troubles
+	sinks    []trace.Sink
 
 	out   io.Writer // of people, or of NDJSON
 	notes io.Writer // of remarks on the way; not part of the NDJSON
@@ -41,8 +42,14 @@ type outputs struct {
 
 // openOutputs opens all outputs. fail ends the run when one of them fails later.
 func (o *runOptions) openOutputs(fail context.CancelCauseFunc) (*outputs, error) {
-	out := &outputs{summary: trace.NewSummary(), made: newMade(), planned: newPlanned(), out: o.streams.Out, notes: o.streams.Out, warnings: o.streams.ErrOut, quiet: o.quiet, fail: fail}
-	out.sinks = append(out.sinks, out.summary, out.made, out.planned)
+	out := &outputs{
+		summary: trace.NewSummary(), made: newMade(), written: newWritten(), troubles: newTroubles(),
+		out: o.streams.Out, notes: o.streams.Out, warnings: o.streams.ErrOut, quiet: o.quiet, fail: fail,
+	}
+	out.sinks = append(out.sinks, out.summary, out.made, out.troubles)
+	if o.cluster != nil {
+		out.sinks = append(out.sinks, out.written)
+	}
 	if o.traceFile != "" {
 		file, err := createTraceFile(o.traceFile)
 		if err != nil {

@@ -54,12 +54,16 @@ type summaryLine struct {
 	Outcome     string                    `json:"outcome"`
 	Elapsed     trace.Duration            `json:"elapsed"`
 	Controllers []trace.ControllerSummary `json:"controllers"`
-	// WouldWrite is what a dry run came to.
-	WouldWrite []plannedWrites `json:"wouldWrite,omitempty"`
-	// Refused is what it tried and was not allowed to, or got no answer to.
-	Refused []plannedWrites `json:"refused,omitempty"`
-	Objects []objectLine    `json:"objects,omitempty"`
-	Pending []pendingKey    `json:"pending,omitempty"`
+	// WouldWrite is what a dry run came to, Wrote what a run on a cluster wrote.
+	WouldWrite []writeCount `json:"wouldWrite,omitempty"`
+	Wrote      []writeCount `json:"wrote,omitempty"`
+	// Refused is what either tried in vain, by verb, resource and code.
+	Refused []writeCount `json:"refused,omitempty"`
+	// Unknown counts the keys of a dry run of whose writes nobody has said what would become of them.
+	Unknown int           `json:"unknown,omitempty"`
+	Failing []troubledKey `json:"failing,omitempty"`
+	Objects []objectLine  `json:"objects,omitempty"`
+	Pending []pendingKey  `json:"pending,omitempty"`
 }
 
 // objectLine is an object's final state.
@@ -71,10 +75,15 @@ type objectLine struct {
 	Message string `json:"message,omitempty"`
 }
 
-func (r *result) line() summaryLine {
+func (r *result) line(dry bool) summaryLine {
 	line := summaryLine{
 		APIVersion: outputVersion, Kind: "TraceSummary", Outcome: r.outcome, Elapsed: trace.Duration(r.elapsed),
-		Controllers: r.controllers, WouldWrite: r.planned, Refused: r.refused, Pending: r.pending,
+		Controllers: r.controllers, Refused: r.refused, Unknown: len(r.unknown), Failing: r.failing, Pending: r.pending,
+	}
+	if dry {
+		line.WouldWrite = r.written
+	} else {
+		line.Wrote = r.written
 	}
 	for i, group := range [][]runlocal.ObjectStatus{r.objects, r.made} {
 		for _, s := range group {
@@ -108,13 +117,13 @@ func (out *outputs) finish(ctx context.Context, o *runOptions, r result) error {
 }
 
 func (o *runOptions) writeSummary(out *outputs, r result) error {
-	r.planned, r.refused = out.planned.list()
+	r.written, r.refused = out.written.list()
 	if !o.json {
 		return o.printSummary(out, r)
 	}
 	enc := json.NewEncoder(out.out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r.line()); err != nil {
+	if err := enc.Encode(r.line(o.dry())); err != nil {
 		return fmt.Errorf("writing the summary: %w", err)
 	}
 	return nil
@@ -129,10 +138,10 @@ func (o *runOptions) printSummary(out *outputs, r result) error {
 	shown := slices.DeleteFunc(slices.Clone(r.controllers), func(c trace.ControllerSummary) bool {
 		return o.detail < render.Verbose && slices.Contains(simulated, c.Controller)
 	})
-	if err := render.ControllerTable(out.out, o.palette, shown); err != nil {
+	if err := render.ControllerTable(out.out, o.palette, o.dry(), shown); err != nil {
 		return err
 	}
-	if err := o.printPlanned(out, r.planned, r.refused); err != nil {
+	if err := o.printWrites(out, r); err != nil {
 		return err
 	}
 	if err := render.ObjectTable(out.out, o.palette, objectRows(r)); err != nil {
@@ -144,6 +153,7 @@ func (o *runOptions) printSummary(out *outputs, r result) error {
 		}
 	}
 	o.printPending(out, r.pending)
+	o.printFailing(out, r.failing)
 	return nil
 }
 

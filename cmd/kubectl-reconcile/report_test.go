@@ -51,7 +51,7 @@ func ended() result {
 
 func TestSummaryLine(t *testing.T) {
 	r := ended()
-	got, err := json.Marshal(r.line())
+	got, err := json.Marshal(r.line(false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +61,27 @@ func TestSummaryLine(t *testing.T) {
 		`"pending":[{"controller":"deployment","key":"shop/web","in":"1m0s","retry":2}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("the summary is a promise to programs (-want +got):\n%s", diff)
+	}
+}
+
+func TestSummaryLineOfACluster(t *testing.T) {
+	r := result{
+		outcome: "settled", written: []writeCount{{Verb: "create", Resource: "pods", Objects: 1, Writes: 2}},
+		refused: []writeCount{{Verb: "create", Resource: "pods", Objects: 1, Writes: 3, Code: 403, Message: "no"}},
+		failing: []troubledKey{{Controller: "job", Key: "shop/j", Failures: 3, Error: "no"}}, unknown: make([]troubledKey, 2),
+	}
+	for dry, word := range map[bool]string{true: "wouldWrite", false: "wrote"} {
+		got, err := json.Marshal(r.line(dry))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `{"apiVersion":"kubectl-reconcile.github.io/v1alpha1","kind":"TraceSummary","outcome":"settled","elapsed":"0s","controllers":null,` +
+			`"` + word + `":[{"verb":"create","resource":"pods","objects":1,"writes":2}],` +
+			`"refused":[{"verb":"create","resource":"pods","objects":1,"writes":3,"code":403,"message":"no"}],` +
+			`"unknown":2,"failing":[{"controller":"job","key":"shop/j","failures":3,"error":"no"}]}`
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("dry is %t (-want +got):\n%s", dry, diff)
+		}
 	}
 }
 

@@ -72,7 +72,8 @@ func (o *runOptions) runSession(ctx context.Context, out *outputs, manifests []r
 	o.telemetry.stopping()
 	stopErr := errors.Join(session.Stop(), o.endWriting(ctx), o.telemetry.close(ctx))
 	result.controllers = out.summary.Controllers()
-	return errors.Join(err, stopErr, out.finish(ctx, o, result), result.failure(o))
+	result.failing, result.unknown = out.troubles.failing(), out.troubles.unknown()
+	return errors.Join(err, stopErr, out.finish(ctx, o, result), result.failure(o), o.unknownWrites(result.unknown))
 }
 
 // endWriting lets others write, when the controllers have ended.

@@ -82,8 +82,10 @@ type result struct {
 	err     error
 
 	controllers []trace.ControllerSummary
-	planned     []plannedWrites
-	refused     []plannedWrites
+	written     []writeCount
+	refused     []writeCount
+	failing     []troubledKey
+	unknown     []troubledKey
 	objects     []runlocal.ObjectStatus
 	made        []runlocal.ObjectStatus
 	pending     []pendingKey

@@ -98,6 +98,12 @@ func next(n *trace.Next) string {
 	return "; again in " + Round(n.After)
 }
 
+// PutOff says whether a reconcile that failed with that error only waits until a cache shows its own last write.
+func PutOff(err string) bool {
+	_, lags := lagging(err)
+	return lags
+}
+
 // lagging tells the error by which a controller waits until its cache shows its own last write, and of which resource:
 // nothing has gone wrong (ConsistencyError of upstream's pkg/controller/util/consistency, StaleInformerCache of
 // k8s.io/endpointslice/util).

@@ -10,17 +10,17 @@ import (
 )
 
 // ControllerTable writes the figures of each controller; nothing if there are none. Those that had nothing to do are
-// counted in a line of their own if they are many.
-func ControllerTable(w io.Writer, p Palette, controllers []trace.ControllerSummary) error {
+// counted in a line of their own if they are many. dry says that what was written was not kept.
+func ControllerTable(w io.Writer, p Palette, dry bool, controllers []trace.ControllerSummary) error {
 	if len(controllers) == 0 {
 		return nil
 	}
 	busy := slices.DeleteFunc(slices.Clone(controllers), idle)
 	rest := len(controllers) - len(busy)
 	if rest <= unfolded || len(busy) == 0 {
-		return controllerRows(w, p, controllers)
+		return controllerRows(w, p, dry, controllers)
 	}
-	if err := controllerRows(w, p, busy); err != nil {
+	if err := controllerRows(w, p, dry, busy); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "and %d controllers that had nothing to do\n", rest)
@@ -29,12 +29,17 @@ func ControllerTable(w io.Writer, p Palette, controllers []trace.ControllerSumma
 
 func idle(c trace.ControllerSummary) bool { return c.Reconciles == 0 && c.Writes == 0 }
 
-func controllerRows(w io.Writer, p Palette, controllers []trace.ControllerSummary) error {
-	header := []string{"CONTROLLER", "RECONCILES", "FAILED", "RETRIES", "WRITES", "P50", "P99", "WAITED P50", "WAITED P99"}
+func controllerRows(w io.Writer, p Palette, dry bool, controllers []trace.ControllerSummary) error {
+	writes := "WRITES"
+	if dry {
+		writes = "WOULD WRITE"
+	}
+	header := []string{"CONTROLLER", "RECONCILES", "FAILED", "RETRIES", writes, "REFUSED", "P50", "P99", "WAITED P50", "WAITED P99"}
 	var rows [][]string
 	for _, c := range controllers {
 		rows = append(rows, []string{
-			c.Controller, strconv.Itoa(c.Reconciles), troubleCount(p, c.Failed), strconv.Itoa(c.Retries), strconv.Itoa(c.Writes),
+			c.Controller, strconv.Itoa(c.Reconciles), troubleCount(p, c.Failed), strconv.Itoa(c.Retries),
+			strconv.Itoa(c.Writes - c.RefusedWrites), strconv.Itoa(c.RefusedWrites),
 			Round(c.P50), Round(c.P99), Round(c.WaitedP50), Round(c.WaitedP99),
 		})
 	}

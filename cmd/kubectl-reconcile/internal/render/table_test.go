@@ -61,23 +61,27 @@ func TestTableKeepsColours(t *testing.T) {
 
 func TestControllerTable(t *testing.T) {
 	var out bytes.Buffer
-	err := ControllerTable(&out, Palette{}, []trace.ControllerSummary{
-		{Controller: "deployment", Reconciles: 12, Failed: 2, Retries: 1, Writes: 9, P50: trace.Duration(1234567), P99: trace.Duration(28 * time.Millisecond), WaitedP50: 14200, WaitedP99: 33300},
+	err := ControllerTable(&out, Palette{}, false, []trace.ControllerSummary{
+		{Controller: "deployment", Reconciles: 12, Failed: 2, Retries: 1, Writes: 9, RefusedWrites: 2, P50: trace.Duration(1234567), P99: trace.Duration(28 * time.Millisecond), WaitedP50: 14200, WaitedP99: 33300},
 		{Controller: "replicaset"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `
-CONTROLLER   RECONCILES   FAILED   RETRIES   WRITES   P50      P99    WAITED P50   WAITED P99
-deployment   12           2        1         9        1.23ms   28ms   14.2µs       33.3µs
-replicaset   0            0        0         0        0s       0s     0s           0s
+CONTROLLER   RECONCILES   FAILED   RETRIES   WRITES   REFUSED   P50      P99    WAITED P50   WAITED P99
+deployment   12           2        1         7        2         1.23ms   28ms   14.2µs       33.3µs
+replicaset   0            0        0         0        0         0s       0s     0s           0s
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("after an empty line, a row a controller (-want +got):\n%s", diff)
 	}
 	out.Reset()
-	if err := ControllerTable(&out, Palette{}, nil); err != nil || out.Len() > 0 {
+	if err := ControllerTable(&out, Palette{}, true, []trace.ControllerSummary{{Controller: "a"}}); err != nil || !strings.Contains(out.String(), "   WOULD WRITE   REFUSED   ") {
+		t.Errorf("a dry run writes nothing: %s (%v)", out.String(), err)
+	}
+	out.Reset()
+	if err := ControllerTable(&out, Palette{}, false, nil); err != nil || out.Len() > 0 {
 		t.Errorf("no controllers, and yet %q (%v)", out.String(), err)
 	}
 }
@@ -97,7 +101,7 @@ func TestControllerTableCountsTheIdle(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := ControllerTable(&out, Palette{}, tt.of); err != nil {
+			if err := ControllerTable(&out, Palette{}, false, tt.of); err != nil {
 				t.Fatal(err)
 			}
 			table, count, _ := strings.Cut(out.String(), "and ")
@@ -114,7 +118,7 @@ func TestControllerTableCountsTheIdle(t *testing.T) {
 func TestControllerTableMarksFailures(t *testing.T) {
 	p := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
 	var out bytes.Buffer
-	if err := ControllerTable(&out, p, []trace.ControllerSummary{{Controller: "good"}, {Controller: "bad", Failed: 7}}); err != nil {
+	if err := ControllerTable(&out, p, false, []trace.ControllerSummary{{Controller: "good"}, {Controller: "bad", Failed: 7}}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), p.Trouble("7")) || strings.Contains(out.String(), p.Trouble("0")) {
