@@ -87,7 +87,7 @@ func TestRights(t *testing.T) {
 				for _, request := range batch {
 					r.Record(&trace.Event{Detail: request})
 				}
-				time.Sleep(time.Second) // of the bubble
+				<-time.After(time.Second) // of the bubble
 			}
 			if diff := cmp.Diff(row.want, told); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", row.reason, diff)
