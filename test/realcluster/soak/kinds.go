@@ -44,14 +44,14 @@ func kindOf[T any](of api[T], fresh func(name string) *T, patch func() []byte) k
 	return k
 }
 
-// kinds are those that there are. Jobs are removed by their time to live, too.
+// kinds are those that there are.
 func (c *churn) kinds() []kind {
 	apps, core := c.client.AppsV1(), c.client.CoreV1()
 	return []kind{
 		kindOf(apps.Deployments(c.namespace), c.deployment, c.scaled),
 		kindOf(apps.StatefulSets(c.namespace), c.statefulSet, c.scaled),
 		kindOf(apps.DaemonSets(c.namespace), daemonSet, c.rollout),
-		kindOf(c.client.BatchV1().Jobs(c.namespace), job, nil),
+		c.jobs(),
 		kindOf(core.Services(c.namespace), service, nil),
 		kindOf(c.client.PolicyV1().PodDisruptionBudgets(c.namespace), budget, nil),
 		c.dependents(),
@@ -101,12 +101,21 @@ func daemonSet(name string) *appsv1.DaemonSet {
 	}
 }
 
+// jobs have a new name each, and are removed by their time to live, too. A Job that is made again under its name while
+// kube-apiserver is away looks to upstream's controller like a change of the one before: updateJob of
+// pkg/controller/job/job_controller.go does not compare UIDs, and the finalizers of the earlier one's pods stay for ever.
+func (c *churn) jobs() kind {
+	k := kindOf(c.client.BatchV1().Jobs(c.namespace), job, nil)
+	k.remove = removal("job", c.client.BatchV1().Jobs(c.namespace).DeleteCollection)
+	return k
+}
+
 func job(name string) *batchv1.Job {
 	pods := template("job", name)
 	pods.Labels = nil
 	pods.Spec.RestartPolicy = corev1.RestartPolicyNever
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-", Labels: labels("job", name)},
 		Spec: batchv1.JobSpec{
 			Completions: new(int32(2)), Parallelism: new(int32(2)), TTLSecondsAfterFinished: new(int32(5)), Template: pods,
 		},
@@ -146,8 +155,15 @@ func (c *churn) dependents() kind {
 			}}, metav1.CreateOptions{})
 			return err
 		},
-		remove: func(ctx context.Context, name string, o metav1.DeleteOptions) error {
-			return of.DeleteCollection(ctx, o, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(selector("dependent", name))})
-		},
+		remove: removal("dependent", of.DeleteCollection),
+	}
+}
+
+// removal removes objects of a kind that have names of their own, all of a slot's at once.
+func removal(
+	kind string, all func(context.Context, metav1.DeleteOptions, metav1.ListOptions) error,
+) func(context.Context, string, metav1.DeleteOptions) error {
+	return func(ctx context.Context, name string, o metav1.DeleteOptions) error {
+		return all(ctx, o, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(selector(kind, name))})
 	}
 }

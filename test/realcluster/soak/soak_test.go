@@ -162,3 +162,21 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
+
+func TestHeapAlloc(t *testing.T) {
+	for _, tt := range []struct {
+		profile string
+		want    float64
+		broken  bool
+		reason  string
+	}{
+		{"heap profile: 1: 2 [3: 4] @ heap/1048576\n\n# runtime.MemStats\n# Alloc = 7\n# HeapAlloc = 42\n# HeapSys = 9\n", 42, false, "among the others"},
+		{"# HeapAlloc = 42", 42, false, "at the end"},
+		{"# HeapAlloc = much\n", 0, true, "no number"},
+		{"heap profile: none\n", 0, true, "another format"},
+	} {
+		if got, err := heapAlloc(tt.profile); got != tt.want || (err != nil) != tt.broken {
+			t.Errorf("%s: %v, %v, want %v", tt.reason, got, err, tt.want)
+		}
+	}
+}
