@@ -2,7 +2,6 @@ package runlocal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -68,24 +67,10 @@ const (
 // session's methods, Apply and EnsureNamespace are not for clusters, and Server returns nil. It ends with Stop, or when
 // ctx does; Stop must be called either way.
 func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
-	// What a controller has begun to write is not cut off by the end of ctx.
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	running, cancel := context.WithCancel(life)
-	s := &Session{cancel: cancel, end: end, tap: tap.New(tap.Options{
+	s := &Session{tap: tap.New(tap.Options{
 		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: guard.Answered, Keep: o.Keep,
 	})}
-	s.drain = drainer(life, s.tap)
-	interrupted := context.AfterFunc(ctx, end)
-	err := s.startCluster(running, o)
-	if !interrupted() && err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Stop())
-	}
-	forget := context.AfterFunc(ctx, func() { _ = s.Stop() })
-	s.forget.Store(&forget)
-	return s, nil
+	return s.begin(ctx, func(_, running context.Context) error { return s.startCluster(running, o) })
 }
 
 func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {

@@ -89,13 +89,20 @@ type Session struct {
 // Start starts a session and returns when the API serves, the caches of all controllers are filled and their workers
 // run. It ends with Stop, or when ctx does; Stop must be called either way.
 func Start(ctx context.Context, o Options) (*Session, error) {
-	// The server ends after the controllers, and so neither ends with ctx by itself.
+	s := &Session{podReadyAfter: o.PodReadyAfter, tap: tap.New(tap.Options{Recorder: o.Recorder, Verbosity: o.Verbosity})}
+	return s.begin(ctx, func(life, running context.Context) error { return s.start(life, running, o) })
+}
+
+// begin has start do its work. The session's server lives until the end of life, its controllers until that of running, which comes
+// first; neither ends with ctx by itself, so that what a controller has begun to write is not cut off. A session that cannot start
+// is stopped.
+func (s *Session) begin(ctx context.Context, start func(life, running context.Context) error) (*Session, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	running, cancel := context.WithCancel(life)
-	s := &Session{cancel: cancel, end: end, podReadyAfter: o.PodReadyAfter, tap: tap.New(tap.Options{Recorder: o.Recorder, Verbosity: o.Verbosity})}
+	s.cancel, s.end = cancel, end
 	s.drain = drainer(life, s.tap)
 	interrupted := context.AfterFunc(ctx, end)
-	err := s.start(life, running, o)
+	err := start(life, running)
 	if !interrupted() && err == nil {
 		err = ctx.Err()
 	}
@@ -107,8 +114,7 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// start gives the server a longer life than the controllers, which have their last words with it.
-func (s *Session) start(ctx, running context.Context, o Options) error {
+func (s *Session) start(life, running context.Context, o Options) error {
 	o.API.OnCommit = s.tap.Committed
 	if o.Metrics || autoscales(o.Controllers) {
 		s.meter = nodes.NewMeter(nil)
@@ -118,7 +124,7 @@ func (s *Session) start(ctx, running context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if s.server, err = api.Start(ctx, o.API); err != nil {
+	if s.server, err = api.Start(life, o.API); err != nil {
 		return err
 	}
 	s.config = s.server.Config()
