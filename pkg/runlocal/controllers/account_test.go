@@ -76,6 +76,25 @@ func (s *session) accountFor(t *testing.T, controller string, want account) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("what %s did (-want +got): %v\n%s\nall: %+v", controller, err, diff, s.account(controller))
 	}
+	s.retriesFollowFailures(t)
+}
+
+// retriesFollowFailures: a controller that looks at its keys again and again has a rhythm, and is not in trouble.
+func (s *session) retriesFollowFailures(t *testing.T) {
+	t.Helper()
+	ended := map[trace.ReconcileID]trace.Outcome{}
+	for _, e := range s.log.list() {
+		switch d := e.Detail.(type) {
+		case *trace.End:
+			ended[e.Reconcile] = d.Outcome
+		case *trace.Start:
+			for _, c := range d.Causes {
+				if c.Type == trace.CauseRetry && ended[c.Reconcile] != trace.Failed {
+					t.Errorf("%s %s is retried after #%d, which ended %q", e.Controller, e.Key, c.Reconcile, ended[c.Reconcile])
+				}
+			}
+		}
+	}
 }
 
 // node makes a Node that pods may be bound to.

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -71,6 +72,13 @@ func TestAutoscalerScales(t *testing.T) {
 		Causes: []string{"ADDED HorizontalPodAutoscaler web seen by enqueueHPA"},
 		Writes: []string{"update horizontalpodautoscalers/status by default/web", "update replicasets/scale by default/web"},
 	})
+	eventually(t, "the autoscaler to look again by itself", func() bool {
+		return slices.ContainsFunc(log.list(), func(e *trace.Event) bool {
+			end, ok := e.Detail.(*trace.End)
+			return ok && e.Controller == "horizontalpodautoscaling" && end.Outcome == trace.Done && end.Next != nil && end.Next.Retry == 0
+		})
+	})
+	s.retriesFollowFailures(t)
 }
 
 // autoscalerOf aims at 100m of CPU a pod.
