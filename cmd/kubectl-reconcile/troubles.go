@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// troubles is a trace.Sink that remembers the keys that have not come through: those whose latest reconcile failed, and in a
-// dry run those of whose writes nothing is known. Its memory grows with their number.
+// troubles is a trace.Sink that remembers the keys that have not come through: those whose latest reconcile failed, and in
+// a dry run those of whose writes nothing is known. Its memory grows with their number.
 type troubles struct {
 	mu      sync.Mutex
 	of      map[queueKey]*troubledKey
@@ -33,7 +33,8 @@ type troubledKey struct {
 	// Error is why the latest of them did, as far as the controller said.
 	Error string `json:"error,omitempty"`
 
-	untried *trace.Request // the first write of the latest reconcile of which nobody said what would become of it; nil if there is none
+	// untried is the first write of the latest reconcile of which nobody said what would become of it; nil if there is none.
+	untried *trace.Request
 }
 
 func newTroubles() *troubles {
@@ -114,9 +115,9 @@ func (t *troubles) sorted(which func(*troubledKey) bool) []troubledKey {
 	return out
 }
 
-// isUntried says that the answer to a write of a dry run tells nothing of what would become of it in earnest: whoever could say
-// was not asked. That is so without an answer, without the right to try, and while a server has troubles of its own. A quota or
-// a webhook that refuses would do so in earnest, too.
+// isUntried says that the answer to a write of a dry run tells nothing of what would become of it in earnest: whoever could
+// say was not asked. That is so without an answer, without the right to try, and while a server has troubles of its own. A
+// quota or a webhook that refuses would do so in earnest, too.
 func isUntried(r *trace.Request) bool {
 	switch {
 	case !r.DryRun || !r.Failed() || r.Code == http.StatusConflict || r.Code == http.StatusNotFound:
@@ -129,8 +130,8 @@ func isUntried(r *trace.Request) bool {
 	return r.Code == http.StatusUnauthorized || r.Code == http.StatusTooManyRequests
 }
 
-// lacksRight tells the refusal of a server's authorizer (apiserver's pkg/endpoints/handlers/responsewriters/errors.go), or of its
-// guard against giving rights that one has not (kubernetes' pkg/registry/rbac), from that of admission: all are a 403.
+// lacksRight tells the refusal of a server's authorizer (apiserver's pkg/endpoints/handlers/responsewriters/errors.go), or
+// of its guard against giving rights that one has not (kubernetes' pkg/registry/rbac), from that of admission: all are a 403.
 func lacksRight(message string) bool {
 	return strings.Contains(message, `User "`) && strings.Contains(message, ` cannot `) ||
 		strings.Contains(message, "is attempting to grant RBAC permissions not currently held")

@@ -6,8 +6,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// failsAgain says whether a reconcile that is about to be shown failed as the one of its key did that was shown last: for the
-// same reason, after the same tries. One that kept a write did not. It remembers how the key failed. b.mu must be held.
+// failsAgain says whether a reconcile that is about to be shown failed as the one of its key did that was shown last: for
+// the same reason, after the same tries. One that kept a write did not. It remembers how the key failed. b.mu must be held.
 func (b *Blocks) failsAgain(open *block, e *trace.Event, end *trace.End) bool {
 	if b.o.Detail >= Verbose {
 		return false
@@ -51,8 +51,8 @@ const againWord = "again"
 // mostSaid bounds the errors that are remembered.
 const mostSaid = 1 << 12
 
-// saidBefore says whether an error outside of any reconcile was shown before, and counts it: the recorders of Events report each
-// Event that is refused. b.mu must be held.
+// saidBefore says whether an error outside of any reconcile was shown before, and counts it: the recorders of Events report
+// each Event that is refused. b.mu must be held.
 func (b *Blocks) saidBefore(controller string, l *trace.Log) bool {
 	if b.o.Detail >= Verbose || l.Error == "" {
 		return false
