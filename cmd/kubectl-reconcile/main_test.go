@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			"masked":     masked,
 			"distrusted": distrusted,
 			"aggregated": aggregated,
+			"older":      older,
 			"cut":        cut,
 			"telemetry":  telemetryOf,
 			"gate":       gateOf,

@@ -22,7 +22,10 @@ func resourceQuotaController() Controller {
 		Name:    names.ResourceQuotaController,
 		Short:   "resourcequota",
 		Aliases: []string{"resourcequota"},
-		Reads:   []schema.GroupResource{{Group: "*", Resource: "*"}},
+		Reads: []schema.GroupResource{
+			{Group: "*", Resource: "*"},
+			{Group: "resource.k8s.io", Resource: "resourceclaims"}, {Group: "resource.k8s.io", Resource: "deviceclasses"}, // waited for
+		},
 		Writes:  []schema.GroupResource{{Resource: "resourcequotas"}},
 		Needs:   []Need{NeedsMetadata, NeedsMapper},
 		Routine: quiet(),
