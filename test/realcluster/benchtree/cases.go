@@ -40,7 +40,14 @@ func sized() []question {
 			{plugin, []string{"status", "-A"}, []string{"web-0000"}},
 			{kubectl, []string{"get", "all", "-A"}, []string{"deployment.apps/web-0000", "replicaset.apps/web-0000", "pod/web-0000"}},
 		}},
+		{"a dry run of Deployments and ReplicaSets until the caches are filled", []command{synced("deployment,replicaset")}},
+		{"a dry run of all controllers until the caches are filled", []command{synced("*")}},
 	}
+}
+
+// synced runs controllers for no longer than it takes them to begin.
+func synced(controllers string) command {
+	return command{plugin, []string{"run", "--controller", controllers, "--until", "1ms", "-q"}, []string{"ended after"}}
 }
 
 // forest is asked of a namespace that holds a forest of its own.
