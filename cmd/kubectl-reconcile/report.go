@@ -189,7 +189,7 @@ func (r *result) headline(goal string) string {
 	case timedOut:
 		return "not " + goal + " " + after
 	case stuck:
-		return "not ready, and nothing left to do, " + after
+		return "not ready, gave up " + after + r.dueNext()
 	case lapsed:
 		return "not ready any more " + after
 	}
@@ -199,8 +199,11 @@ func (r *result) headline(goal string) string {
 // mostReached bounds the objects that the headline names.
 const mostReached = 3
 
-// reached names the objects that are ready, if they are few.
+// reached names the objects that are ready, if they are few, or those that are not where that was not waited for.
 func (r *result) reached() string {
+	if r.outcome == string(untilSettled) {
+		return r.notWell()
+	}
 	if r.outcome != string(untilReady) || len(r.objects) > mostReached {
 		return ""
 	}

@@ -24,7 +24,7 @@ func TestHeadline(t *testing.T) {
 		{"elapsed", "ended after 1.50s", "the time was over: what came of it is below"},
 		{"interrupted", "interrupted after 1.50s", "the goal was not reached"},
 		{timedOut, "not ready after 1.50s", "the goal was not reached"},
-		{stuck, "not ready, and nothing left to do, after 1.50s", "nor would it ever be"},
+		{stuck, "not ready, gave up after 1.50s", "nor would it ever be"},
 		{broken, "failed after 1.50s", "an error ended it"},
 	} {
 		if got := (&result{outcome: tt.outcome, elapsed: 1500 * time.Millisecond}).headline("ready"); got != tt.want {

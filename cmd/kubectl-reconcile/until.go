@@ -176,9 +176,9 @@ func (r *result) failure(o *runOptions) error {
 	case lapsed:
 		return errors.New(text)
 	case timedOut:
-		return withHint(errors.New(text), "--timeout gives it more time")
+		return withHint(errors.New(text), r.lateHint(o))
 	case stuck:
-		return withHint(errors.New(text+r.blame()), o.stuckHint(len(r.made) > 0))
+		return withHint(errors.New(text+r.blame()), r.lateHint(o))
 	}
 	return r.err
 }
@@ -189,16 +189,6 @@ func (o *runOptions) withinTimeout() string {
 		return ""
 	}
 	return fmt.Sprintf(" within --timeout %s", o.timeout)
-}
-
-func (o *runOptions) stuckHint(somethingMade bool) string {
-	switch {
-	case o.session.Nodes == 0:
-		return "without nodes all pods stay pending: --nodes gives it some"
-	case somethingMade:
-		return "" // the controllers did their part
-	}
-	return "it may need a controller that --controller does not name: `run --list` shows them all"
 }
 
 // blame is the end of a sentence that tells why the first of the pods that are late is.
