@@ -41,7 +41,7 @@ func printError(w io.Writer, err error) {
 	line := func(text string) {
 		if !written[text] {
 			written[text] = true
-			fmt.Fprintln(w, text)
+			fmt.Fprintln(w, fitted(w, text))
 		}
 	}
 	for _, e := range flatten(err) {

@@ -112,13 +112,16 @@ func (out *outputs) warn(text string) {
 
 // tell writes to where warnings go what belongs to one.
 func (out *outputs) tell(text string) {
-	_, _ = fmt.Fprintln(out.warnings, render.Escape(text))
+	_, _ = fmt.Fprintln(out.warnings, fitted(out.warnings, render.Escape(text)))
 }
 
 // say writes a line of the summary, safe for a terminal.
 func (out *outputs) say(format string, args ...any) {
-	_, _ = fmt.Fprintln(out.notes, render.Escape(fmt.Sprintf(format, args...)))
+	_, _ = fmt.Fprintln(out.notes, fitted(out.notes, render.Escape(fmt.Sprintf(format, args...))))
 }
+
+// fitted breaks a line between words where it is wider than the terminal that it is for.
+func fitted(w io.Writer, line string) string { return render.Wrap(line, render.TerminalWidth(w), "  ") }
 
 // parting bounds what is still done after an interrupt, the reading of the final state and the last lines each: the API
 // may be slow, and whoever reads the lines may have stopped to.

@@ -43,7 +43,27 @@ func controllerRows(w io.Writer, p Palette, dry bool, controllers []trace.Contro
 			Round(c.P50), Round(c.P99), Round(c.WaitedP50), Round(c.WaitedP99),
 		})
 	}
+	// Where a terminal has no room for all, how long keys waited is what can be done without, and then the times.
+	for width := TerminalWidth(w); width > 0 && len(header) > 6 && tableWidth(header, rows) > width; {
+		header = header[:len(header)-2]
+		for i := range rows {
+			rows[i] = rows[i][:len(header)]
+		}
+	}
 	return Section(w, header, rows)
+}
+
+// tableWidth is how wide Table makes a table.
+func tableWidth(header []string, rows [][]string) int {
+	total := 3 * (len(header) - 1)
+	for i, title := range header {
+		widest := cells(title)
+		for _, row := range rows {
+			widest = max(widest, cells(row[i]))
+		}
+		total += widest
+	}
+	return total
 }
 
 // troubleCount marks a number that had better be 0.
@@ -92,7 +112,27 @@ func ObjectTable(w io.Writer, p Palette, objects []ObjectRow) error {
 		}
 		rows = append(rows, row)
 	}
+	fitLast(header, rows, TerminalWidth(w))
 	return Section(w, header, rows)
+}
+
+// leastLast is how wide the last column of a table stays at least.
+const leastLast = 20
+
+// fitLast cuts what is in the last column where the table would be wider than that; a width of 0 cuts nothing.
+func fitLast(header []string, rows [][]string, width int) {
+	last := len(header) - 1
+	over := tableWidth(header, rows) - width
+	if width == 0 || over <= 0 {
+		return
+	}
+	widest := cells(header[last])
+	for _, row := range rows {
+		widest = max(widest, cells(row[last]))
+	}
+	for _, row := range rows {
+		row[last] = Cut(row[last], max(widest-over, leastLast))
+	}
 }
 
 func dash(s string) string {
