@@ -67,10 +67,18 @@ func (o *runOptions) openOutputs(fail context.CancelCauseFunc) (*outputs, error)
 	}
 	out.blocks = render.NewBlocks(o.streams.Out, render.BlocksOptions{
 		Palette: o.palette, Detail: o.detail, Events: o.events,
-		Aside: simulated, Routine: routine(o.controllers()), Sparing: o.cluster != nil, Width: render.TerminalWidth(o.streams.Out),
+		Aside: simulated, Routine: routine(o.controllers()), Sparing: o.cluster != nil, Starting: o.starting(), Width: render.TerminalWidth(o.streams.Out),
 	})
 	out.buffer(out.blocks)
 	return out, nil
+}
+
+// starting names what does its own part before the objects of a run in the sandbox are there; empty for what is told of.
+func (o *runOptions) starting() string {
+	if o.cluster != nil || o.serve != nil || len(o.session.Controllers) == 0 {
+		return ""
+	}
+	return plural(len(o.session.Controllers), "controller")
 }
 
 // routine is render.BlocksOptions.Routine of the controllers.

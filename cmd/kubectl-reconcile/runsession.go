@@ -118,6 +118,9 @@ func (o *runOptions) use(ctx context.Context, session *runlocal.Session, out *ou
 			return result{outcome: broken}, errors.Join(err, end())
 		}
 	}
+	if o.starting() != "" {
+		settleBriefly(ctx, session) // what follows is of the objects
+	}
 	began := o.clock.Now()
 	out.startAt(began)
 	applied, applyErr := o.apply(ctx, session, out, manifests)

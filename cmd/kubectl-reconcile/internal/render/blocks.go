@@ -53,6 +53,9 @@ type BlocksOptions struct {
 	// Sparing leaves out, up to Normal, the reconciles that wrote nothing and went well, and those that came to the very same
 	// dry writes as the last of their key: Blocks.Spared counts them.
 	Sparing bool
+	// Starting names what starts, such as "41 controllers": up to Normal, what it does before StartAt is told in one line. Empty
+	// shows it like the rest.
+	Starting string
 	// Width is that of the terminal, where longer lines are broken; 0 breaks none.
 	Width int
 }
@@ -69,6 +72,7 @@ type Blocks struct {
 	alone   *trace.Event // the last that was written, if it belongs to no reconcile
 	open    map[trace.ReconcileID]*block
 	spared  Spared
+	start   folded
 	seen    map[string]uint64 // fingerprints of the latest dry writes, with Sparing
 	failed  map[string]uint64 // fingerprints of the keys that failed when they were shown last
 	said    map[uint64]bool   // fingerprints of errors outside of any reconcile
@@ -110,7 +114,11 @@ func (b *Blocks) Record(e *trace.Event) {
 		if open != nil {
 			delete(b.open, e.Reconcile)
 			open.events = append(open.events, e)
-			b.ended(open, e, d)
+			if b.folds(open.start.Time) {
+				b.foldReconcile(d)
+			} else {
+				b.ended(open, e, d)
+			}
 		}
 	case *trace.Request:
 		b.request(open, e, d)
@@ -217,6 +225,7 @@ func (b *Blocks) Close() error {
 		b.write(append(b.lines(open), line{"cut off", b.o.Palette.Trouble("the session ended before this reconcile did")}))
 	}
 	clear(b.open)
+	b.write(nil) // of the start, if nothing came after it
 	return b.err
 }
 
@@ -229,6 +238,7 @@ const indent = "           "
 func (b *Blocks) write(lines []line) {
 	b.alone = nil
 	var text strings.Builder
+	text.WriteString(b.startLine())
 	for _, l := range lines {
 		switch l.word {
 		case headWord:
@@ -309,6 +319,10 @@ const together = time.Second
 
 // writeLone writes an event that belongs to no open block, under the head of the one before if they go together.
 func (b *Blocks) writeLone(e *trace.Event) {
+	if b.folds(e.Time) {
+		b.foldLone(e)
+		return
+	}
 	lines := b.eventLines([]*trace.Event{e}, course{})
 	if last := b.alone; last == nil || last.Controller != e.Controller || last.Key != e.Key || last.Reconcile != e.Reconcile ||
 		e.Time.Sub(last.Time) > together {
