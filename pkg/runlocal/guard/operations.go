@@ -23,7 +23,7 @@ type document struct {
 	dry   map[string]bool
 	known map[string]bool // operations that there are, dry or not
 	read  time.Time
-	err   error
+	err   error // of the latest read
 }
 
 // stale is how old a document must be to be read again for an operation that it does not have: that of a new CRD.
@@ -46,11 +46,29 @@ func (o *operations) takesDryRun(ctx context.Context, fetch fetcher, name, opera
 	o.mu.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.known[operation] && time.Since(d.read) > stale && ctx.Err() == nil {
-		d.known, d.dry, d.err = readDocument(ctx, fetch, name)
-		d.read = time.Now()
+	if !d.known[operation] && time.Since(d.read) > stale {
+		if err := d.readAgain(ctx, fetch, name); err != nil {
+			return false, err
+		}
 	}
-	return d.dry[operation], d.err
+	if d.known[operation] {
+		return d.dry[operation], nil
+	}
+	return false, d.err
+}
+
+// readAgain reads the document; what was known before stays where that fails. The error is that of a caller who does not wait
+// for it any more, which tells others nothing. d.mu is held.
+func (d *document) readAgain(ctx context.Context, fetch fetcher, name string) error {
+	known, dry, err := readDocument(ctx, fetch, name)
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	if d.err = err; err == nil {
+		d.known, d.dry = known, dry
+	}
+	d.read = time.Now()
+	return nil
 }
 
 // readDocument finds the document in the index, and reads it.

@@ -70,11 +70,37 @@ func TestDocumentsAreReadWhenNeeded(t *testing.T) {
 		fail = errors.New("gone")
 		takes(gadgets, false, 2)
 		takes(gadgets, false, 0)
+		if got, err := o.takesDryRun(t.Context(), fetch, "apis/example.com/v1", toys); !got || err != nil {
+			t.Errorf("what was known is not, after a read that failed for something else: %t, %v", got, err)
+		}
 		fail = nil
 		time.Sleep(2 * stale) //nolint:forbidigo // of a synctest bubble
 		served = openAPI
 		takes(gadgets, true, 2)
 	})
+}
+
+// TestDocumentsOfWhoHasGone: that one caller does not wait for the document tells the next one nothing about the server.
+func TestDocumentsOfWhoHasGone(t *testing.T) {
+	const gadgets = "POST /apis/example.com/v1/namespaces/{namespace}/gadgets"
+	ctx, leave := context.WithCancel(t.Context())
+	fetch := func(ctx context.Context, path string) ([]byte, error) {
+		leave()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if path == "/openapi/v3" {
+			return []byte(`{"paths":{"apis/example.com/v1":{"serverRelativeURL":"/openapi/v3/apis/example.com/v1"}}}`), nil
+		}
+		return []byte(openAPI), nil
+	}
+	var o operations
+	if got, err := o.takesDryRun(ctx, fetch, "apis/example.com/v1", gadgets); got || !errors.Is(err, context.Canceled) {
+		t.Errorf("the one who leaves is told %t, %v", got, err)
+	}
+	if got, err := o.takesDryRun(t.Context(), fetch, "apis/example.com/v1", gadgets); !got || err != nil {
+		t.Errorf("the one who stays is told %t, %v", got, err)
+	}
 }
 
 // FuzzParseDocument: a server may send anything.
