@@ -40,6 +40,7 @@ type told struct {
 type event struct {
 	namespace int
 	version   string
+	handed    bool // the client was sent something of that version; else it is only known that there is no more up to it
 }
 
 // watchKey names what is listed or watched.
@@ -102,31 +103,31 @@ func (h *history) start(version string, namespaces int) []string {
 	return least
 }
 
-// at is how far each namespace was told when this version was; nil if it was not, or too long ago.
+// at is how far each namespace was told, at the least, when a client had seen this version; nil if it was not handed on, or too
+// long ago. A version may be handed on twice, by an event and by a bookmark: the client may have seen no more than the first,
+// and nothing that was handed on in between.
 func (t *told) at(version string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	last := -1
-	for i, e := range t.events {
-		if e.version == version {
-			last = i
-		}
-	}
-	if last < 0 {
+	first := slices.IndexFunc(t.events, func(e event) bool { return e.handed && e.version == version })
+	if first < 0 {
 		return nil
 	}
 	out := slices.Clone(t.start)
-	for _, e := range t.events[:last+1] {
+	for i, e := range t.events {
+		if i > first && e.handed && e.version != version {
+			break
+		}
 		out[e.namespace] = e.version
 	}
 	return out
 }
 
-// add notes that a namespace is told up to a version.
-func (t *told) add(namespace int, version string) {
+// add notes that a namespace is told up to a version, and whether something of that version is handed on.
+func (t *told) add(namespace int, version string, handed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.events = append(t.events, event{namespace, version})
+	t.events = append(t.events, event{namespace, version, handed})
 	if len(t.events) < 2*keptEvents {
 		return
 	}

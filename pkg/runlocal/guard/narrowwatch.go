@@ -177,7 +177,7 @@ func (m *merged) deliver(namespace int, f frame) error {
 	defer m.mu.Unlock()
 	if f.version != "" {
 		m.progress[namespace] = f.version
-		m.told.add(namespace, f.version)
+		m.told.add(namespace, f.version, f.kind != watch.Bookmark)
 	}
 	m.bookmarks[namespace] = frame{}
 	if f.kind == watch.Bookmark {
@@ -206,7 +206,7 @@ func (m *merged) bookmark() error {
 		return nil
 	}
 	m.marked = f.version
-	m.told.add(least, f.version)
+	m.told.add(least, f.version, true)
 	_, err := m.writer.Write(f.data)
 	return err
 }

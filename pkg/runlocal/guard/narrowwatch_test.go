@@ -181,6 +181,41 @@ func (w *watched) sendAndRead(t *testing.T, namespace int, version string) {
 	}
 }
 
+// TestMergedGoesOnFromTheLeast: a version may be handed on twice, and nobody knows which of the two a client has seen.
+func TestMergedGoesOnFromTheLeast(t *testing.T) {
+	const handed, silent = true, false
+	for _, row := range []struct {
+		reason string
+		told   []event
+		want   []string
+	}{
+		{
+			"a bookmark of 100 came behind an event 110, which the client has not seen if it saw the event 100 last",
+			[]event{{0, "100", handed}, {0, "110", handed}, {1, "100", handed}}, []string{"100", "10"},
+		},
+		{
+			"nor has it where the bookmark was kept back",
+			[]event{{0, "100", handed}, {0, "110", handed}, {1, "100", silent}}, []string{"100", "10"},
+		},
+		{
+			"bookmarks behind the last event: b has nothing up to there either",
+			[]event{{0, "100", handed}, {0, "100", silent}, {1, "100", silent}, {0, "100", handed}}, []string{"100", "100"},
+		},
+		{"a bookmark that was kept back until all were so far", []event{{1, "100", silent}, {0, "105", silent}, {1, "100", handed}}, []string{"105", "100"}},
+		{"a bookmark that no client has seen", []event{{1, "100", silent}}, nil},
+	} {
+		h := newHistories()
+		h.listed("key", "10")
+		stream := h.begin("key", "10", 2)
+		for _, e := range row.told {
+			stream.add(e.namespace, e.version, e.handed)
+		}
+		if diff := cmp.Diff(row.want, stream.at("100")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
+		}
+	}
+}
+
 // TestMergedForgets: memory is bounded, and what is forgotten is known to be.
 func TestMergedForgets(t *testing.T) {
 	w := newWatched("a", "b")
