@@ -87,17 +87,6 @@ func (p part) described() string {
 	return "; " + pluralOf(len(p.namespaces), "namespace ", "namespaces ") + enumerate(p.namespaces)
 }
 
-// timed are the controllers that look at everything from time to time, and know no keys: they are no part of a part but of
-// the first.
-func timed(name string) bool {
-	switch name {
-	case names.PodGarbageCollectorController, names.CertificateSigningRequestCleanerController,
-		names.PodCertificateRequestCleanerController, names.LegacyServiceAccountTokenCleanerController:
-		return true
-	}
-	return false
-}
-
 // narrow leaves out the controllers that do not go with the part, and says so in a line for each reason. list is what
 // --controller says: what it names itself and cannot do its work in the part is an error. That a controller does not see all
 // is no matter to one that only shows what it would do, if it is asked to.
@@ -124,7 +113,7 @@ func (p part) narrow(all []controllers.Controller, list string, write bool) (res
 		lines = append(lines, fmt.Sprintf("left out: %s: with %s they would not see all that they act on", enumerate(shortNames(blind)), p))
 	}
 	if elsewhere != nil {
-		lines = append(lines, fmt.Sprintf("not here: %s, which look at the whole cluster by a timer: %s", enumerate(shortNames(elsewhere)), p.whose()))
+		lines = append(lines, fmt.Sprintf("not here: %s, which look at the whole cluster: %s", enumerate(shortNames(elsewhere)), p.whose()))
 	}
 	if len(rest) == 0 && len(lines) > 0 {
 		return nil, nil, withHint(fmt.Errorf("--controller %s leaves no controller to run with %s", list, p), lines[0])
@@ -132,9 +121,10 @@ func (p part) narrow(all []controllers.Controller, list string, write bool) (res
 	return rest, lines, nil
 }
 
-// isElsewhere says whether a controller is for the whole cluster, and so for another run than that of the part.
+// isElsewhere says whether a controller is for the whole cluster, and so for another run than that of the part: it is the
+// first shard's.
 func (p part) isElsewhere(c controllers.Controller) bool {
-	return !p.whole() && p.shard.number != 1 && timed(c.Name)
+	return !p.whole() && p.shard.number != 1 && c.Undivided
 }
 
 // whose says who runs what isElsewhere.

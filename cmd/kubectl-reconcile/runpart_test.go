@@ -85,7 +85,7 @@ func known(t *testing.T, short ...string) []controllers.Controller {
 }
 
 func TestControllersOfParts(t *testing.T) {
-	const timers = "look at the whole cluster by a timer"
+	const timers = "look at the whole cluster"
 	some, second := part{namespaces: []string{"a"}}, part{shard: shard{2, 2}}
 	for _, row := range []struct {
 		reason, list string
@@ -97,6 +97,8 @@ func TestControllersOfParts(t *testing.T) {
 		{"the whole cluster", "deployment,csrcleaner,podgc", part{}, true, "csrcleaner,deployment,podgc", "", ""},
 		{"the first part looks at everything by a timer", "deployment,csrcleaner,podgc", part{shard: shard{1, 2}}, true, "csrcleaner,deployment,podgc", "", ""},
 		{"the others do not", "deployment,csrcleaner,podgc", second, true, "deployment", "not here: csrcleaner, podgc, which " + timers + ": shard 1 runs them", ""},
+		{"volumes are matched with all claims", "deployment,persistentvolume-binder", second, true, "deployment", "not here: persistentvolume-binder, which " + timers + ": shard 1 runs them", ""},
+		{"and a shard that is the first does so", "deployment,persistentvolume-binder", part{shard: shard{1, 2}}, true, "deployment,persistentvolume-binder", "", ""},
 		{"some namespaces are not everything", "deployment,csrcleaner", some, true, "deployment", "not here: csrcleaner, which " + timers + ": a run without --namespaces has them", ""},
 		{
 			"of all, those with a danger are left out", "*,-podgc,-ttl,-taint-eviction,-device-taint-eviction,-node-lifecycle,-volumeattributesclass-protection", some, true,

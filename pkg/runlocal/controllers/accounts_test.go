@@ -67,7 +67,7 @@ func TestTrustBundleIsPublished(t *testing.T) {
 	const name = "kube-apiserver-serving-clustertrustbundle-publisher"
 	s := loneSession(t)
 	s.run(t, 0, name)
-	s.expect(t, name, "create clustertrustbundles by kubernetes.io/kube-apiserver-serving because of ")
+	s.expect(t, name, "create clustertrustbundles by kubernetes.io:kube-apiserver-serving because of ")
 	bundles := s.client.CertificatesV1().ClusterTrustBundles()
 	must(t, bundles.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	eventually(t, "the bundle to be made again", func() bool {

@@ -20,6 +20,7 @@ func bootstrapSigner() Controller {
 		Writes:       []schema.GroupResource{{Resource: "configmaps"}},
 		Routine:      []string{}, // its own writes are keys
 		OffByDefault: true,
+		Undivided:    true,
 		workers:      1, // its Run takes no other number
 		build:        buildBootstrapSigner,
 	}

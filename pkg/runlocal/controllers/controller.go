@@ -38,6 +38,9 @@ type Controller struct {
 	Needs []Need
 	// Danger says what it would destroy if it saw only a part of the cluster; empty if nothing.
 	Danger string
+	// Undivided says that it looks at all namespaces at once, by a timer or for objects in none: of runs that divide the
+	// namespaces between them one runs it, for all.
+	Undivided bool
 	// Routine are the messages that it logs when it looks at a key, up to level 2, and that tell of no decision. Nil for a
 	// controller whose every reconcile is worth showing.
 	Routine []string

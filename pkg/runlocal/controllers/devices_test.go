@@ -83,6 +83,20 @@ func TestPolicyStatusWarnsOfTypes(t *testing.T) {
 func TestResourceClaimIsMadeFromItsTemplate(t *testing.T) {
 	s := recordedSession(t)
 	s.run(t, 0, "resourceclaim-controller")
+	s.claimant(t)
+	eventually(t, "the pod to know its claim", func() bool {
+		got, err := s.client.CoreV1().Pods("default").Get(t.Context(), "train", metav1.GetOptions{})
+		return err == nil && len(got.Status.ResourceClaimStatuses) == 1
+	})
+	s.accountFor(t, "resourceclaim", account{
+		Causes: []string{"ADDED Pod train seen by enqueuePod"},
+		Writes: []string{"create resourceclaims by pods default/train", "patch pods/status by pods default/train"},
+	})
+}
+
+// claimant makes a pod with a claim of a template.
+func (s *session) claimant(t *testing.T) {
+	t.Helper()
 	template := &resourcev1.ResourceClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: "gpu"},
 		Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
@@ -100,12 +114,4 @@ func TestResourceClaimIsMadeFromItsTemplate(t *testing.T) {
 	if _, err := s.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pod to know its claim", func() bool {
-		got, err := s.client.CoreV1().Pods("default").Get(t.Context(), "train", metav1.GetOptions{})
-		return err == nil && len(got.Status.ResourceClaimStatuses) == 1
-	})
-	s.accountFor(t, "resourceclaim", account{
-		Causes: []string{"ADDED Pod train seen by enqueuePod"},
-		Writes: []string{"create resourceclaims by pod:default/train", "patch pods/status by pod:default/train"},
-	})
 }

@@ -58,6 +58,7 @@ func buildNamespace(ctx context.Context, e environment) (loop, error) {
 	c := namespace.NewNamespaceController(
 		ctx, client, contents, kinds, e.informers.Core().V1().Namespaces(), namespaceSyncPeriod, corev1.FinalizerKubernetes,
 	)
+	e.tap.SetHabits(tap.Habits{Bare: tap.Namespaces})
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 

@@ -17,15 +17,16 @@ import (
 // podGarbageCollector is newPodGarbageCollectorController of cmd/kube-controller-manager/app/core.go.
 func podGarbageCollector() Controller {
 	return Controller{
-		Name:    names.PodGarbageCollectorController,
-		Short:   "podgc",
-		Aliases: []string{"podgc"},
-		Reads:   podsAndNodes(),
-		Writes:  []schema.GroupResource{{Resource: "pods"}},
-		Danger:  "deletes pods whose node it does not see",
-		Routine: []string{}, // it looks every 20 seconds
-		workers: 1,
-		build:   buildPodGarbageCollector,
+		Name:      names.PodGarbageCollectorController,
+		Short:     "podgc",
+		Aliases:   []string{"podgc"},
+		Reads:     podsAndNodes(),
+		Writes:    []schema.GroupResource{{Resource: "pods"}},
+		Danger:    "deletes pods whose node it does not see",
+		Routine:   []string{}, // it looks every 20 seconds
+		Undivided: true,
+		workers:   1,
+		build:     buildPodGarbageCollector,
 	}
 }
 

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
@@ -39,5 +40,20 @@ func buildResourceClaim(ctx context.Context, e environment) (loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, tap.SwapQueue(e.tap, c, "queue", claimantKey)
+}
+
+// claimantKey spells a key of resourceclaim as other controllers' are that have several sorts: its own begin with a prefix
+// (podKeyPrefix and its likes in pkg/controller/resourceclaim/controller.go).
+func claimantKey(key string) string {
+	sort, name, _ := strings.Cut(key, ":")
+	switch sort {
+	case "pod":
+		return "pods " + name
+	case "podgroup":
+		return "podgroups " + name
+	case "claim":
+		return "resourceclaims " + name
+	}
+	return key
 }

@@ -92,6 +92,9 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 			return built, &NotRunError{Name: c.Name, Reason: lack}
 		}
 		observer := d.Tap.Controller(c.Short)
+		if c.Undivided {
+			observer.KeepAll()
+		}
 		config := observer.Config(d.Config)
 		config.UserAgent = agent + "/kubectl-reconcile " + c.Short
 		config.WarningHandlerWithContext = rest.NoWarnings{} // as kube-controller-manager: they are for who chose the API's version

@@ -60,8 +60,11 @@ func buildTrustBundlePublisher(ctx context.Context, e environment) (loop, error)
 		return nil, err
 	}
 	run := func(ctx context.Context, _ int) { c.Run(ctx) }
-	return run, tap.SwapQueue(e.tap, c, "queue", func(string) string { return servingSigner })
+	return run, tap.SwapQueue(e.tap, c, "queue", func(string) string { return bundleKey })
 }
+
+// bundleKey spells the one key, as the names of the signer's bundles begin: they are in no namespace.
+const bundleKey = "kubernetes.io:kube-apiserver-serving"
 
 type bundlePublisherConstructor func(string, dynamiccertificates.CAContentProvider, kubernetes.Interface) (publisher.PublisherRunner, error)
 

@@ -73,13 +73,14 @@ func buildVolumeProtection(ctx context.Context, e environment) (loop, error) {
 func attributesClassProtection() Controller {
 	classes := schema.GroupResource{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}
 	return Controller{
-		Name:    names.VolumeAttributesClassProtectionController,
-		Short:   "volumeattributesclass-protection",
-		Reads:   []schema.GroupResource{{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}, classes},
-		Writes:  []schema.GroupResource{classes},
-		Danger:  "lets a volume attributes class go whose claims it does not see",
-		workers: 1,
-		build:   buildAttributesClassProtection,
+		Name:      names.VolumeAttributesClassProtectionController,
+		Short:     "volumeattributesclass-protection",
+		Reads:     []schema.GroupResource{{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}, classes},
+		Writes:    []schema.GroupResource{classes},
+		Danger:    "lets a volume attributes class go whose claims it does not see",
+		Undivided: true,
+		workers:   1,
+		build:     buildAttributesClassProtection,
 	}
 }
 

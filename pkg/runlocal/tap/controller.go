@@ -23,6 +23,7 @@ type Controller struct {
 	handed    handed
 	habits    Habits
 	history   history
+	undivided bool      // as told by KeepAll
 	accounts  []account // guarded by tap.mu
 }
 
@@ -33,8 +34,8 @@ type Habits struct {
 	// Waits says that the controller also adds a key again by AddRateLimited, and reports no error, when it has not failed
 	// but wants to look again later.
 	Waits bool
-	// KeysAreNamespaces says that a key without a slash is the name of a namespace; else it is of an object in none.
-	KeysAreNamespaces bool
+	// Bare says what the controller's keys are that have no slash.
+	Bare BareKeys
 	// Begins says which key, as it is spelt in the trace, the calling goroutine has begun to work on, by a line that it logs at
 	// ErrorLevel or below; empty for other lines. It is for a controller whose keys are taken from the queue by one goroutine
 	// and worked on by another: a reconcile begins with that line. Nil for all others. It may be called concurrently.
@@ -46,9 +47,27 @@ type Habits struct {
 	Error func(string) string
 }
 
+// BareKeys are keys without a slash, and without the sort of object before them.
+type BareKeys int
+
+const (
+	// ClusterScoped are names of objects in no namespace, as with most controllers.
+	ClusterScoped BareKeys = iota
+	// Namespaces are names of namespaces. Each is in itself.
+	Namespaces
+	// ForAll stand for work on objects in all namespaces, such as that a node has changed. It is done whatever Options.Keep
+	// says, and what it adds is kept or not as all is.
+	ForAll
+)
+
 // SetHabits tells the tap how the controller differs from most. It must be called before anything of the controller is
 // observed: before its queues are and its workers run. Its constructor may call it.
 func (c *Controller) SetHabits(h Habits) { c.habits = h }
+
+// KeepAll has the controller see and work on everything, whatever Options.Keep says: for one whose work on an object cannot be
+// divided by namespaces, and which whoever divides them runs once. It must be called before anything of the controller is
+// observed.
+func (c *Controller) KeepAll() { c.undivided = true }
 
 // errorText is the text of an error of the controller's. The error may be nil, or may panic when asked.
 func (c *Controller) errorText(err error) string {

@@ -73,7 +73,7 @@ type delivery struct {
 
 func (h *handler) begin(event trace.WatchType, old, obj any, initial bool) delivery {
 	m := metadata(obj)
-	d := delivery{h: h, kept: h.informer.keeps(obj, m)}
+	d := delivery{h: h, kept: h.keeps(obj, m)}
 	if m != nil {
 		d.rv = number(m.GetResourceVersion())
 	}

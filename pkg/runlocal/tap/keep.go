@@ -11,20 +11,34 @@ import (
 // keepsKey says whether the controller has to do with the key, by its text: NAMESPACE/NAME or NAME, and before it, after
 // a blank, what sort of object that is ("replicasets.apps default/web") where a queue has several.
 func (c *Controller) keepsKey(text string) bool {
+	if c.tap.keep == nil || c.undivided {
+		return true
+	}
 	blank := strings.LastIndexByte(text, ' ')
-	name, isNamespace := text[blank+1:], c.habits.KeysAreNamespaces
+	namespace, _, found := strings.Cut(text[blank+1:], "/")
+	bare := c.habits.Bare
 	if blank >= 0 {
-		isNamespace = text[:blank] == namespaces.Resource
+		bare = ClusterScoped
+		if text[:blank] == namespaces.Resource {
+			bare = Namespaces
+		}
 	}
-	namespace, _, found := strings.Cut(name, "/")
-	if !found && !isNamespace {
-		namespace = ""
+	switch {
+	case found || bare == Namespaces:
+		return c.tap.keep(namespace)
+	case bare == ForAll:
+		return true
 	}
-	return c.tap.keep(namespace)
+	return c.tap.keep("")
 }
 
 // namespaces are the objects that count as in themselves.
 var namespaces = schema.GroupResource{Resource: "namespaces"}
+
+// keeps says whether the handler's controller has to do with an object; m is as for informer.keeps.
+func (h *handler) keeps(obj any, m metav1.Object) bool {
+	return h.controller != nil && h.controller.undivided || h.informer.keeps(obj, m)
+}
 
 // keeps says whether a controller has to do with an object. m is its metadata; nil if only its key is known, as for a
 // deletion that the informer has missed.

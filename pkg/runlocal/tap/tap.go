@@ -33,7 +33,7 @@ type Options struct {
 	// Keep says whether the controllers have to do with a namespace; nil if with all. What watches show of others is not
 	// handled, and keys of others are not queued, both silently; listers show all that there is. It is asked with "" for
 	// keys that are in no namespace, but for Namespaces, which count as in themselves; what watches show of objects in no
-	// namespace is always handled. It may be called concurrently.
+	// namespace is always handled. Of what BareKeys and KeepAll except it is not asked. It may be called concurrently.
 	Keep func(namespace string) bool
 }
 

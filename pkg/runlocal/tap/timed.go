@@ -26,7 +26,7 @@ func (c *Controller) Timed(name string) *Timed {
 
 // Planned tells that the calling goroutine plans work on the key, to be done after that time; at once if it is not positive.
 func (w *Timed) Planned(key string, after time.Duration) {
-	if !w.keeps(key) {
+	if !w.c.keepsKey(key) {
 		return
 	}
 	now := w.c.tap.clock.Now()
@@ -51,12 +51,10 @@ func (w *Timed) record(key string, e *trace.Enqueue) *trace.Cause {
 // Cancelled tells that what was planned for later is not done.
 func (w *Timed) Cancelled(key string) { w.account.cancel(key) }
 
-func (w *Timed) keeps(key string) bool { return w.c.tap.keep == nil || w.c.keepsKey(key) }
-
 // Do does the planned work on the key, as a reconcile that fails with its error. Work on what the controllers have nothing
 // to do with is not done.
 func (w *Timed) Do(key string, work func() error) error {
-	if !w.keeps(key) {
+	if !w.c.keepsKey(key) {
 		return nil
 	}
 	now := w.c.tap.clock.Now()
