@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
@@ -129,10 +130,8 @@ func acquire(ctx context.Context, o Options, lock resourcelock.Interface) (*Held
 	}
 	cancel()
 	<-h.ended
-	select {
-	case <-acquired: // at the last moment: it is nobody's use
+	if ctx.Err() != nil && h.observed.mayBeOurs() { // at the last moment: it is nobody's use
 		err = errors.Join(err, h.giveBack(context.WithoutCancel(ctx)))
-	default:
 	}
 	return nil, fmt.Errorf("waiting for Lease %q in %q: %w", o.Name, o.Namespace, err)
 }
@@ -175,13 +174,16 @@ func (h *Held) Release(ctx context.Context) error {
 }
 
 // giveBack leaves the Lease without a holder, as client-go's release does. A renewal that was cut off may still reach the
-// server in between.
+// server in between. A Lease that is not there has no holder either.
 func (h *Held) giveBack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.options.Deadline/2)
 	defer cancel()
 	lock := h.observed.Interface
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		record, _, err := lock.Get(ctx)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
 		if err != nil || record.HolderIdentity != h.options.Identity {
 			return err
 		}

@@ -208,6 +208,32 @@ func TestUnreachableWaitsUntilInterrupted(t *testing.T) {
 	})
 }
 
+// TestInterruptedWhileItIsTaken: a Lease that became ours when nobody wanted it any more keeps the next one waiting for nothing.
+func TestInterruptedWhileItIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{mute: true}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := Acquire(ctx, Options{Client: s, Name: "l", Identity: "one"})
+		if !errors.Is(err, context.DeadlineExceeded) || s.holder() != "" {
+			t.Errorf("ended by %v; holder %q", err, s.holder())
+		}
+	})
+}
+
+// TestInterruptedBeforeItIsTaken: what was never asked for is not given back.
+func TestInterruptedBeforeItIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := manager(0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := Acquire(ctx, Options{Client: s, Name: ManagerName, Identity: "one"})
+		if !errors.Is(err, context.DeadlineExceeded) || s.calls != 1 {
+			t.Errorf("ended by %v after %d requests", err, s.calls)
+		}
+	})
+}
+
 // TestHolderWithAnotherClock: the times in a Lease are by the clock of its holder, which may jump.
 func TestHolderWithAnotherClock(t *testing.T) {
 	for _, row := range []struct {

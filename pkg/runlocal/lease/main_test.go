@@ -27,6 +27,7 @@ type store struct {
 	fail    error // of every request
 	hangs   bool  // requests are answered by the end of their context only
 	late    bool  // a renewal that was cut off arrives before the next update
+	mute    bool  // creations are kept, and not answered before the end of their context
 	calls   int
 }
 
@@ -51,12 +52,17 @@ func (s *store) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coo
 	return s.lease.DeepCopy(), nil
 }
 
-func (s *store) Create(_ context.Context, l *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+func (s *store) Create(ctx context.Context, l *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
 	if s.fail == nil && s.lease != nil {
 		return nil, apierrors.NewAlreadyExists(leases, l.Name)
+	}
+	if s.mute {
+		_, _ = s.put(l)
+		<-ctx.Done()
+		return nil, ctx.Err()
 	}
 	return s.put(l)
 }

@@ -21,6 +21,7 @@ type observed struct {
 
 	mu       sync.Mutex // guards what follows
 	why      error      // of lost
+	asked    bool       // we have tried to write it: what the server made of that may not be known
 	ours     bool       // we have held the Lease
 	renewed  time.Time  // when the last renewal was sent, of both clocks
 	released bool       // by Release: what follows is no loss
@@ -49,14 +50,29 @@ func (l *observed) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord,
 
 // Create implements resourcelock.Interface.
 func (l *observed) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	sent := l.options.Clock.Now()
+	sent := l.send()
 	return l.wrote(ctx, sent, l.Interface.Create(ctx, record))
 }
 
 // Update implements resourcelock.Interface.
 func (l *observed) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	sent := l.options.Clock.Now()
+	sent := l.send()
 	return l.wrote(ctx, sent, l.Interface.Update(ctx, record))
+}
+
+// send notes that a write is about to be sent, and returns when.
+func (l *observed) send() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked = true
+	return l.options.Clock.Now()
+}
+
+// mayBeOurs says whether the server may have us for the holder.
+func (l *observed) mayBeOurs() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked
 }
 
 func (l *observed) wrote(ctx context.Context, sent time.Time, err error) error {
