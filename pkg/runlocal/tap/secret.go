@@ -5,6 +5,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -33,11 +34,14 @@ func discreet(of runtime.Object, changes []inspect.Change) []inspect.Change {
 }
 
 // secretFields are the paths of the fields of which no value is told; nil for most kinds. The annotation is kubectl's copy of
-// all fields.
+// all fields; an object's metadata alone, which does not tell the kind, may be that of a Secret.
 func secretFields(of runtime.Object) []string {
+	copied := []string{"metadata.annotations", "metadata.annotations[" + corev1.LastAppliedConfigAnnotation + "]"}
 	switch of := of.(type) {
 	case *corev1.Secret:
-		return []string{"data", "stringData", "metadata.annotations", "metadata.annotations[" + corev1.LastAppliedConfigAnnotation + "]"}
+		return append(copied, "data", "stringData")
+	case *metav1.PartialObjectMetadata:
+		return copied
 	case *authenticationv1.TokenRequest:
 		return []string{"status.token", "status"}
 	case *unstructured.Unstructured:

@@ -24,6 +24,9 @@ func TestSecretsAreNotTold(t *testing.T) {
 			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}, "data": map[string]any{"token": value},
 		}}
 	}
+	about := func(annotations map[string]string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: annotations}}
+	}
 	for _, test := range []struct {
 		reason       string
 		old, updated runtime.Object
@@ -41,6 +44,9 @@ func TestSecretsAreNotTold(t *testing.T) {
 			"a token that was asked for", &authenticationv1.TokenRequest{},
 			&authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: "t"}}, []string{"status.token: (hidden) -> (hidden)"},
 		},
+		{"the metadata alone, which does not tell of what kind it is", about(map[string]string{"note": "a"}), about(map[string]string{"note": "b", corev1.LastAppliedConfigAnnotation: "c2VjcmV0"}), []string{
+			"metadata.annotations.note: a -> b", "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: <none> -> (hidden)",
+		}},
 		{"a ConfigMap is none", &corev1.ConfigMap{}, &corev1.ConfigMap{Data: map[string]string{"token": "t"}}, []string{"data.token: <none> -> t"}},
 	} {
 		var got []string
