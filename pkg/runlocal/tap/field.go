@@ -65,3 +65,15 @@ func privateField[F any](target any, field string) (*F, error) {
 	}
 	return (*F)(unsafe.Pointer(f.UnsafeAddr())), nil //nolint:gosec // the type was compared just above
 }
+
+// Swap replaces a private field of target, of exactly type F, by what wrap makes of it. Between target's constructor and
+// its Run, nothing else may use the field. The error names the type and the field when upstream has moved it or given it
+// another type.
+func Swap[F any](c *Controller, target any, field string, wrap func(F) F) error {
+	f, err := privateField[F](target, field)
+	if err != nil {
+		return fmt.Errorf("observing field %q of controller %q: %w", field, c.name, err)
+	}
+	*f = wrap(*f)
+	return nil
+}

@@ -68,6 +68,13 @@ func (l labelled) leave() {
 	}
 }
 
+// depart gives the calling goroutine the labels that it had before, and leaves the scope to the others that are in it.
+func (l labelled) depart() {
+	if getProfLabel() == l.own {
+		setProfLabel(l.before)
+	}
+}
+
 // noScope spares callers the nil check.
 var noScope = &scope{}
 

@@ -40,6 +40,13 @@ func (h *handed) begin(key string) {
 	}
 }
 
+// begin puts the calling goroutine into the reconcile, and tells why there is one.
+func (v *run) begin(start *trace.Start) {
+	r := v.reconcile
+	v.labels = (&scope{controller: r.c, reconcile: r}).enter(keyLabels(r))
+	r.c.tap.rec.Emit(r.c.name, r.id, r.key, start)
+}
+
 // keyLabels tell the goroutines of a reconcile apart in a profile.
 func keyLabels(r *reconcile) pprof.LabelSet {
 	return pprof.Labels("controller", r.c.name, "key", r.key)

@@ -1,11 +1,8 @@
 package tap
 
 import (
-	"fmt"
 	"sync"
 	"time"
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // Hold keeps the reconcile open that the calling goroutine works on, beyond its queue's Done: for work that the
@@ -77,30 +74,4 @@ func (v *run) finish(now time.Time, panicking bool) {
 		return
 	}
 	tell(now)
-}
-
-// depart gives the calling goroutine the labels that it had before, and leaves the scope to the others that are in it.
-func (l labelled) depart() {
-	if getProfLabel() == l.own {
-		setProfLabel(l.before)
-	}
-}
-
-// begin puts the calling goroutine into the reconcile, and tells why there is one.
-func (v *run) begin(start *trace.Start) {
-	r := v.reconcile
-	v.labels = (&scope{controller: r.c, reconcile: r}).enter(keyLabels(r))
-	r.c.tap.rec.Emit(r.c.name, r.id, r.key, start)
-}
-
-// Swap replaces a private field of target, of exactly type F, by what wrap makes of it. Between target's constructor and
-// its Run, nothing else may use the field. The error names the type and the field when upstream has moved it or given it
-// another type.
-func Swap[F any](c *Controller, target any, field string, wrap func(F) F) error {
-	f, err := privateField[F](target, field)
-	if err != nil {
-		return fmt.Errorf("observing field %q of controller %q: %w", field, c.name, err)
-	}
-	*f = wrap(*f)
-	return nil
 }

@@ -18,11 +18,17 @@ import (
 // name, type and place. So may K be a pointer to such a type. The error names the type and the field when upstream has
 // moved it or given it another type.
 func SwapQueue[K comparable](c *Controller, target any, field string, key func(K) string) error {
+	return SwapNamed(c, target, field, queueName(field), key)
+}
+
+// SwapNamed is SwapQueue for one of several controllers in one, whose queues are in fields of the same name: name tells
+// them apart in the trace.
+func SwapNamed[K comparable](c *Controller, target any, field, name string, key func(K) string) error {
 	f, err := fieldOf(target, field)
 	if err != nil {
 		return fmt.Errorf("observing the queue of controller %q: %w", c.name, err)
 	}
-	if err := swapIn(c, f, queueName(field), key); err != nil {
+	if err := swapIn(c, f, name, key); err != nil {
 		return fmt.Errorf("observing the queue of controller %q: field %q of %T is a %v, not a %w", c.name, field, target, f.Type(), err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package tap
 import (
 	"net/http"
 	"net/url"
-	"runtime/pprof"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -52,11 +51,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 func (t *transport) send(s *scope, r *reconcile, req *http.Request) (*http.Response, error) {
 	if r != nil {
 		inner := &scope{controller: t.c, reconcile: r, event: s.event, inCall: true}
-		defer inner.enter(callLabels(t.c, r)).leave()
+		defer inner.enter(keyLabels(r)).leave()
 	}
 	return t.next.RoundTrip(req)
-}
-
-func callLabels(c *Controller, r *reconcile) pprof.LabelSet {
-	return pprof.Labels("controller", c.name, "key", r.key)
 }
