@@ -41,7 +41,7 @@ func (t *transport) answerObject(c *call, code int, change func(metav1.Object)) 
 	if err != nil {
 		return refuse(c.req, http.StatusBadRequest, err.Error()), nil
 	}
-	if m.GetNamespace() == "" {
+	if m.GetNamespace() == "" && c.info.Resource != "namespaces" { // whose own name counts as their namespace
 		m.SetNamespace(c.info.Namespace)
 	}
 	change(m)

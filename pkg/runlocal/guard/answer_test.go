@@ -57,6 +57,18 @@ func TestAnswersOfNoServer(t *testing.T) {
 		t.Errorf("a patch of the status (-want +got):\n%s", diff)
 	}
 
+	space, err := g.admin.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	updated, err := client.Namespaces().Update(ctx, space, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(space, updated); diff != "" {
+		t.Errorf("a namespace, which is in none, is answered as it was sent (-sent +answered):\n%s", diff)
+	}
+
 	partial, err := metadata.NewForConfig(g.config)
 	if err != nil {
 		t.Fatal(err)

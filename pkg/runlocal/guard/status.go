@@ -3,6 +3,7 @@ package guard
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // respond is an answer in the server's place.
 func respond(req *http.Request, code int, contentType string, body []byte) *http.Response {
 	return &http.Response{
-		Status: http.StatusText(code), StatusCode: code,
+		Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {contentType}, notSent: {"true"}},
 		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
