@@ -35,7 +35,8 @@ func withHint(err error, hint string) error {
 // unknownError says that there is no such thing of that sort.
 func unknownError(sort, name string) error { return fmt.Errorf("unknown %s %q", sort, name) }
 
-// printError writes a line "error: …" for each error that err joins, and a line "hint: …" for each that has one.
+// printError writes a line "error: …" for each error that err joins, and a line "hint: …" for each that has one,
+// all safe for a terminal.
 func printError(w io.Writer, err error) {
 	written := map[string]bool{} // several parts of the program may report one cause
 	line := func(text string) {
@@ -47,7 +48,7 @@ func printError(w io.Writer, err error) {
 	for _, e := range flatten(err) {
 		line("error: " + oneLine(e.Error()))
 		if h := (*hintError)(nil); errors.As(e, &h) {
-			line("hint: " + h.hint)
+			line("hint: " + render.Escape(h.hint))
 		}
 	}
 }
@@ -60,10 +61,10 @@ func interruption(ctx context.Context, when string) error {
 	return errors.New("interrupted " + when)
 }
 
-// hint writes advice that belongs to no error; none writes nothing.
+// hint writes advice that belongs to no error, safe for a terminal; none writes nothing.
 func hint(w io.Writer, text string) {
 	if text != "" {
-		fmt.Fprintf(w, "hint: %s\n", text)
+		fmt.Fprintf(w, "hint: %s\n", render.Escape(text))
 	}
 }
 

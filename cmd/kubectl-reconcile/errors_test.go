@@ -38,6 +38,7 @@ func TestPrintError(t *testing.T) {
 		{"lines", errors.New("one\n\n  two\tthree"), "error: one two three\n", "one error, one line"},
 		{"said already", errors.New("error: one"), "error: one\n", "some libraries begin so"},
 		{"hostile", errors.New("no \x1b[2J\u202ename"), "error: no ^[[2J�name\n", "names come from files"},
+		{"hostile hint", withHint(one, "did you mean \x1b[2J?"), "error: one\nhint: did you mean ^[[2J?\n", "and from servers"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -46,6 +47,15 @@ func TestPrintError(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 		})
+	}
+}
+
+func TestLoneHint(t *testing.T) {
+	var out bytes.Buffer
+	hint(&out, "")
+	hint(&out, "did you mean \x1b[2J?")
+	if diff := cmp.Diff("hint: did you mean ^[[2J?\n", out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
