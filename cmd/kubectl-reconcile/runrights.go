@@ -24,13 +24,14 @@ type rights struct {
 	places bool
 
 	mu      sync.Mutex
-	missing []access.Need         // from the start, and told then
-	lost    map[access.Right]bool // of those that were told, and of news
-	news    map[access.Right]bool // true for what is lost, false for what is back
+	missing []access.Need // from the start, and told then
+	// lost are the namespaces in which a right was refused, of rights that were told, and of news.
+	lost map[access.Right]map[string]bool
+	news map[access.Right]bool // true for what is lost, false for what is back
 }
 
 func newRights(places bool, tell func(lost, back []access.Need)) *rights {
-	return &rights{tell: tell, places: places, lost: map[access.Right]bool{}, news: map[access.Right]bool{}}
+	return &rights{tell: tell, places: places, lost: map[access.Right]map[string]bool{}, news: map[access.Right]bool{}}
 }
 
 // without says what is missing from the start.
@@ -53,13 +54,8 @@ func (r *rights) Record(e *trace.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	right := r.rightOf(request)
-	if r.lost[right] == denied || denied && r.isMissing(request) {
+	if !r.changes(right, request, denied) {
 		return
-	}
-	if denied {
-		r.lost[right] = true
-	} else {
-		delete(r.lost, right)
 	}
 	if _, untold := r.news[right]; untold {
 		delete(r.news, right) // it was gone for no longer than nobody would have noticed
@@ -69,6 +65,24 @@ func (r *rights) Record(e *trace.Event) {
 		time.AfterFunc(rightsGather, r.report)
 	}
 	r.news[right] = denied
+}
+
+// changes notes the answer to a request, and says whether it is news about the right that it needs. Who may do in one namespace
+// what is refused in another has not got it back by that. r.mu is held.
+func (r *rights) changes(right access.Right, request *trace.Request, denied bool) bool {
+	in := r.lost[right]
+	switch {
+	case in[request.Namespace] == denied || denied && r.isMissing(request):
+		return false
+	case !denied:
+		delete(r.lost, right)
+		return true
+	case in == nil:
+		in = map[string]bool{}
+		r.lost[right] = in
+	}
+	in[request.Namespace] = true
+	return len(in) == 1
 }
 
 // isDenied says whether the server's authorization has refused a request. Admission refuses by the same code; what follows is

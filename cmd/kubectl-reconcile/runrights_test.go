@@ -36,6 +36,8 @@ func TestRights(t *testing.T) {
 	scale := denied("update")
 	scale.Subresource = "scale"
 	done := func(verb string) *trace.Request { return answered(verb, http.StatusCreated, "") }
+	elsewhere := done("create")
+	elsewhere.Namespace = "blog"
 	for _, row := range []struct {
 		reason  string
 		places  bool
@@ -55,6 +57,11 @@ func TestRights(t *testing.T) {
 		},
 		{"what is back at once was never missed", false, nil, [][]*trace.Request{{denied("create"), done("create")}, {done("create")}}, nil},
 		{"another right does not bring it back", false, nil, [][]*trace.Request{{denied("create")}, {done("update")}}, []string{"lost create pods"}},
+		{
+			"nor does the right in another namespace, where it was never lost", false, nil,
+			[][]*trace.Request{{denied("create"), elsewhere}, {denied("create"), elsewhere}, {done("create")}},
+			[]string{"lost create pods", "back create pods"},
+		},
 		{"no answer is no permission", false, nil, [][]*trace.Request{{denied("create")}, {answered("create", 0, "EOF")}}, []string{"lost create pods"}},
 		{"a quota takes no right away", false, nil, [][]*trace.Request{{answered("create", http.StatusForbidden, quota)}}, nil},
 		{"nobody misses Events", false, nil, [][]*trace.Request{{event}}, nil},
