@@ -67,7 +67,7 @@ func (o *runOptions) runSession(ctx context.Context, out *outputs, manifests []r
 	if err != nil {
 		return errors.Join(err, o.endWriting(ctx), o.telemetry.close(ctx), out.flush(ctx))
 	}
-	o.telemetry.started(session)
+	o.telemetry.started(session, o.controllers())
 	result, err := o.use(ctx, session, out, manifests)
 	o.telemetry.stopping()
 	stopErr := errors.Join(session.Stop(), o.endWriting(ctx), o.telemetry.close(ctx))

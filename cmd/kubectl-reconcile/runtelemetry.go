@@ -29,8 +29,9 @@ type telemetryServer struct {
 	files   accessFiles
 	cancel  context.CancelFunc
 
-	session atomic.Pointer[runlocal.Session]
-	ending  atomic.Bool
+	session     atomic.Pointer[runlocal.Session]
+	controllers atomic.Pointer[[]controllers.Controller] // that are to run; a start may leave some of them out
+	ending      atomic.Bool
 }
 
 func newTelemetryServer(address, tokenFile string) *telemetryServer {
@@ -58,6 +59,7 @@ func (t *telemetryServer) open(ctx context.Context, o *runOptions, out *outputs)
 		return err
 	}
 	out.sinks = append(out.sinks, t.metrics, t.stream)
+	t.run(o.controllers())
 	// The server outlives ctx: how a session ends is worth a look too.
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	t.cancel = cancel
@@ -79,9 +81,13 @@ func (t *telemetryServer) running() telemetry.Session {
 	return nil
 }
 
-// started tells that the session runs.
-func (t *telemetryServer) started(s *runlocal.Session) {
+// run says which controllers run, or are to.
+func (t *telemetryServer) run(these []controllers.Controller) { t.controllers.Store(&these) }
+
+// started tells that the session runs, with these controllers.
+func (t *telemetryServer) started(s *runlocal.Session, with []controllers.Controller) {
 	if t != nil {
+		t.run(with)
 		t.session.Store(s)
 	}
 }
@@ -106,7 +112,8 @@ func (t *telemetryServer) close(ctx context.Context) error {
 	return errors.Join(err, t.files.remove())
 }
 
-// checks say what is ready: the API server of a cluster, the session, and each of its controllers.
+// checks say what is ready: the API server of a cluster, the session, and each of its controllers. They are asked for
+// concurrently, and while the session starts; open comes before.
 func (t *telemetryServer) checks(o *runOptions) []telemetry.Check {
 	session := telemetry.Check{Name: "session"}
 	s := t.session.Load()
@@ -120,7 +127,7 @@ func (t *telemetryServer) checks(o *runOptions) []telemetry.Check {
 	if o.cluster != nil {
 		checks = append(checks, o.cluster.reachable())
 	}
-	for _, c := range o.controllers() {
+	for _, c := range *t.controllers.Load() {
 		checks = append(checks, telemetry.Check{Name: c.Short, Problem: unready(s, c)})
 	}
 	return checks
