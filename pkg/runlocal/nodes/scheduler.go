@@ -111,12 +111,13 @@ func (s *scheduler) Reconcile(ctx context.Context, r engine.Request) (engine.Res
 	pod, err := s.pods.Pods(r.Namespace).Get(r.Name)
 	if apierrors.IsNotFound(err) {
 		s.forget(r) // an attempt may have ended after the deletion was seen
+		s.underway(r, "")
 		return engine.Result{}, nil
 	}
 	if err != nil {
 		return engine.Result{}, fmt.Errorf("reading pod %q: %w", r, err)
 	}
-	if u := s.underway(r); u != nil && u.pod.UID == pod.UID && needsScheduling(pod) {
+	if u := s.underway(r, pod.UID); u != nil && needsScheduling(pod) {
 		return s.goOn(ctx, r, pod, u)
 	}
 	if !needsScheduling(pod) || s.cluster.has(pod.UID) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
@@ -74,12 +75,19 @@ func (s *scheduler) nominate(ctx context.Context, pod *corev1.Pod, node string) 
 	return err
 }
 
-// underway returns the pod as far as it is; nil if it does not wait for claims to be bound.
-func (s *scheduler) underway(r engine.Request) *underway {
+// underway returns the pod of that uid as far as it is; nil if it does not wait for claims to be bound. Another one of the
+// name is gone, and is forgotten: an attempt may have ended after its deletion was seen.
+func (s *scheduler) underway(r engine.Request, uid types.UID) *underway {
 	if s.volumes == nil {
 		return nil
 	}
-	return s.volumes.get(r)
+	u := s.volumes.get(r)
+	if u != nil && u.pod.UID != uid {
+		s.volumes.end(r)
+		s.unassume(u.pod)
+		return nil
+	}
+	return u
 }
 
 // goOn binds a pod whose claims are bound, and schedules it anew if they cannot be.

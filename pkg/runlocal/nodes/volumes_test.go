@@ -6,7 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
@@ -234,6 +237,39 @@ func TestTwoPodsDoNotGetOneVolume(t *testing.T) {
 	for claim, volume := range meant {
 		disks.bind(claim, volume)
 		s.until(claim, "ready", ready)
+	}
+}
+
+// TestPodThatHasGoneIsForgotten: its deletion was seen before its claims had begun to be bound, and so nothing else tells.
+func TestPodThatHasGoneIsForgotten(t *testing.T) {
+	r := engine.Request{Namespace: "default", Name: "web"}
+	for _, row := range []struct {
+		reason string
+		there  *corev1.Pod
+	}{
+		{"there is none of its name", nil},
+		{"there is another of its name, which is scheduled", podOf("web", func(p *corev1.Pod) { p.UID, p.Spec.NodeName = "new", "node-1" })},
+	} {
+		pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+		if row.there != nil {
+			row.there.Namespace = "default"
+			if err := pods.Add(row.there); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := &scheduler{
+			pods: corelisters.NewPodLister(pods), cluster: newCluster(), waiting: map[engine.Request]attempts{},
+			volumes: &volumes{
+				plugin:   &volumebinding.VolumeBinding{Binder: volumebinding.NewFakeVolumeBinder(&volumebinding.FakeVolumeBinderConfig{})},
+				underway: map[engine.Request]*underway{r: {pod: podOf("web", func(p *corev1.Pod) { p.UID = "old" })}},
+			},
+		}
+		if _, err := s.Reconcile(t.Context(), r); err != nil {
+			t.Errorf("%s: %v", row.reason, err)
+		}
+		if s.volumes.get(r) != nil {
+			t.Errorf("%s: it still waits for its claims", row.reason)
+		}
 	}
 }
 
