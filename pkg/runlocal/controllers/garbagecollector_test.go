@@ -373,6 +373,7 @@ func TestCustomResourcesOfLaterAreCollected(t *testing.T) {
 			return apierrors.IsNotFound(err)
 		})
 		s.become(t, "default")
+		s.quiet(t) // a write is told when its answer has come
 		if want := "delete widgets/w by widgets.example.com default/w"; !slices.Contains(s.writes(), want) {
 			t.Errorf("the collector wrote %v, not %q, and not %s", s.writes(), want, child.Name)
 		}
