@@ -19,7 +19,8 @@ const DefaultVerbosity = 4
 
 // Options say what a Tap does with what it observes.
 type Options struct {
-	// Recorder gets the events. Nil records nothing and costs little; the account for State is kept all the same.
+	// Recorder gets the events. Nil records nothing and costs little; the account for State is kept all the same, but for work
+	// that Hold, Turns or a controller's log lines tell of.
 	Recorder *trace.Recorder
 	// Clock tells the time, and times the delays of the observed queues; nil is the real one.
 	Clock clock.WithTicker
