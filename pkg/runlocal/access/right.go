@@ -75,17 +75,6 @@ type Need struct {
 	Optional bool
 }
 
-// Of leaves those needs that one of the controllers of these short names has.
-func Of(needs []Need, controllers ...string) []Need {
-	var out []Need
-	for _, n := range needs {
-		if slices.ContainsFunc(n.Controllers, func(c string) bool { return slices.Contains(controllers, c) }) {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
 // needs collects needs, each right once.
 type needs map[Right]*Need
 

@@ -77,19 +77,6 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-func TestNeedsOfSome(t *testing.T) {
-	all := Needs(selected(t, "deployment", "replicaset", "garbagecollector"))
-	got := Of(all, "garbagecollector")
-	if len(got) == 0 || len(got) >= len(all) {
-		t.Fatalf("%d of %d needs are the garbage collector's", len(got), len(all))
-	}
-	for _, n := range got {
-		if !slices.Contains(n.Controllers, "garbagecollector") {
-			t.Errorf("%s is needed by %v", n.Right, n.Controllers)
-		}
-	}
-}
-
 func TestRightText(t *testing.T) {
 	for _, row := range []struct {
 		reason string
