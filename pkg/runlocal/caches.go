@@ -3,11 +3,7 @@ package runlocal
 import (
 	"context"
 	"errors"
-	"net/url"
-	"strings"
 	"time"
-
-	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
@@ -99,14 +95,4 @@ func tellTrouble(ctx context.Context, tell func([]Listing), known *listings) {
 			tell(news)
 		}
 	}
-}
-
-// pathPrefix is the path that a server's address ends with, empty for most.
-func pathPrefix(config *rest.Config) string {
-	u, err := url.Parse(config.Host)
-	if err != nil || u.Host == "" { // a host without a scheme
-		_, path, _ := strings.Cut(config.Host, "/")
-		return strings.TrimSuffix("/"+path, "/")
-	}
-	return strings.TrimSuffix(u.Path, "/")
 }

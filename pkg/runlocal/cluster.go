@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/guard"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
@@ -77,7 +78,7 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 	known := newListings(o.Controllers)
 	s.listings = known
 	s.config = clusterConfig(o)
-	slots, prefix := make(chan struct{}, atOnce), pathPrefix(s.config)
+	slots, prefix := make(chan struct{}, atOnce), apirequest.Prefix(s.config)
 	s.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &listingTransport{listings: known, prefix: prefix, slots: slots, next: next}
 	})

@@ -6,16 +6,15 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
 const (
@@ -49,22 +48,14 @@ func informerRequest(req *http.Request, prefix string) (listingRequest, bool) {
 	if req.Method != http.MethodGet {
 		return listingRequest{}, false
 	}
-	url := *req.URL
-	url.Path = strings.TrimPrefix(url.Path, prefix)
-	info, err := requestInfo.NewRequestInfo(&http.Request{Method: req.Method, URL: &url})
+	info, err := apirequest.Read(req, prefix)
 	if err != nil || !info.IsResourceRequest || info.Subresource != "" || info.Verb != "list" && info.Verb != "watch" {
 		return listingRequest{}, false
 	}
-	query := url.Query()
+	query := req.URL.Query()
 	r := listingRequest{resource: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, watch: info.Verb == "watch"}
 	r.fills = !r.watch || query.Get("sendInitialEvents") == "true"
 	return r, r.watch || query.Has("resourceVersion") || query.Has("continue")
-}
-
-// requestInfo reads requests as the API server does; its sets are never written.
-var requestInfo = &request.RequestInfoFactory{
-	APIPrefixes:          sets.NewString("api", "apis"),
-	GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -116,17 +107,9 @@ func (t *listingTransport) refused(r listingRequest, resp *http.Response, err er
 	t.failed(r.resource, reason)
 }
 
-// mostStatus bounds how much of an error is read.
-const mostStatus = 1 << 16
-
 // statusError is the error in an answer, which can still be read.
 func statusError(resp *http.Response) error {
-	head, err := io.ReadAll(io.LimitReader(resp.Body, mostStatus))
-	rest := resp.Body
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), rest), rest}
+	head, err := apirequest.Head(resp)
 	if err == nil {
 		if obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(head, nil, nil); err == nil {
 			if status, ok := obj.(*metav1.Status); ok {

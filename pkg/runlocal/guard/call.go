@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
 // class says what may become of a request.
@@ -27,12 +29,6 @@ const (
 	write
 )
 
-// requestInfo reads requests as the API server does; its sets are never written.
-var requestInfo = &request.RequestInfoFactory{
-	APIPrefixes:          sets.NewString("api", "apis"),
-	GrouplessAPIPrefixes: sets.NewString("api"),
-}
-
 // call is a request and what it is.
 type call struct {
 	req   *http.Request
@@ -45,11 +41,8 @@ type call struct {
 
 // readCall finds out what a request is. Whatever is not known is refused.
 func readCall(req *http.Request, prefix string) *call {
-	c := &call{req: req}
-	c.path = strings.TrimPrefix(req.URL.Path, prefix)
-	url := *req.URL
-	url.Path = c.path
-	info, err := requestInfo.NewRequestInfo(&http.Request{Method: req.Method, URL: &url})
+	c := &call{req: req, path: apirequest.Path(req, prefix)}
+	info, err := apirequest.Read(req, prefix)
 	if err != nil {
 		c.why = "a request that cannot be read: " + err.Error()
 		return c

@@ -2,10 +2,10 @@ package guard
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
 // Mode says how a dry run is done.
@@ -41,7 +41,7 @@ type Notice struct {
 // do reviews of permissions and tokens, of which a server keeps nothing.
 func DryRun(config *rest.Config, o Options) *rest.Config {
 	guarded := rest.CopyConfig(config)
-	shared := &shared{mode: o.Mode, prefix: pathPrefix(config), notices: notices{tell: o.Notice}}
+	shared := &shared{mode: o.Mode, prefix: apirequest.Prefix(config), notices: notices{tell: o.Notice}}
 	guarded.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{shared, next} })
 	return guarded
 }
@@ -52,16 +52,6 @@ type shared struct {
 	prefix     string // of every path, for servers that are not at the root of their host
 	operations operations
 	notices    notices
-}
-
-// pathPrefix is the path that a server's address ends with, empty for most.
-func pathPrefix(config *rest.Config) string {
-	u, err := url.Parse(config.Host)
-	if err != nil || u.Host == "" { // a host without a scheme
-		_, path, _ := strings.Cut(config.Host, "/")
-		return strings.TrimSuffix("/"+path, "/")
-	}
-	return strings.TrimSuffix(u.Path, "/")
 }
 
 type transport struct {

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
 // Narrow returns a copy of config whose clients see these namespaces only, of which there must be one at least: where they
@@ -26,7 +28,7 @@ import (
 func Narrow(config *rest.Config, namespaces []string) *rest.Config {
 	sorted := slices.Compact(slices.Sorted(slices.Values(namespaces)))
 	narrowed := rest.CopyConfig(config)
-	shared := &narrowing{namespaces: sorted, prefix: pathPrefix(config), scopes: newScopes(), watched: newHistories()}
+	shared := &narrowing{namespaces: sorted, prefix: apirequest.Prefix(config), scopes: newScopes(), watched: newHistories()}
 	narrowed.Wrap(func(next http.RoundTripper) http.RoundTripper { return &narrow{shared, next} })
 	return narrowed
 }
@@ -79,9 +81,7 @@ func (n *narrow) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // read is nil for a request that cannot be read; the server says what is wrong with it.
 func (n *narrow) read(req *http.Request) *request.RequestInfo {
-	at := *req.URL
-	at.Path = strings.TrimPrefix(at.Path, n.prefix)
-	info, err := requestInfo.NewRequestInfo(&http.Request{Method: req.Method, URL: &at})
+	info, err := apirequest.Read(req, n.prefix)
 	if err != nil {
 		return nil
 	}

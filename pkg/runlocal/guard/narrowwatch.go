@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
 // watch answers with the events of all namespaces. It ends when the watch of one does.
@@ -78,12 +80,12 @@ func (n *narrow) open(req *http.Request, from []string) (parts []*part, other *p
 	return nil, other
 }
 
-// keep reads an answer whole, so that it can be read when its request has ended.
+// keep reads an answer, of which a Status is all, so that it can be read when its request has ended.
 func (p *part) keep() {
 	if p.err != nil {
 		return
 	}
-	body, err := io.ReadAll(io.LimitReader(p.resp.Body, mostStatus))
+	body, err := apirequest.Head(p.resp)
 	if err != nil {
 		p.err = err
 		return

@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
 // respond is an answer in the server's place.
@@ -49,20 +51,12 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusUnprocessableEntity:  metav1.StatusReasonInvalid,
 }
 
-// mostStatus bounds how much of an error is read to find out which it is.
-const mostStatus = 1 << 16
-
 // refusedByWebhook says whether a dry run failed only because it was one
 // (apiserver's pkg/admission/plugin/webhook/errors). The answer can still be read.
 func refusedByWebhook(resp *http.Response) bool {
 	if resp.StatusCode != http.StatusBadRequest {
 		return false
 	}
-	head, err := io.ReadAll(io.LimitReader(resp.Body, mostStatus))
-	rest := resp.Body
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), rest), rest}
+	head, err := apirequest.Head(resp)
 	return err == nil && strings.Contains(string(head), "admission webhook ") && strings.Contains(string(head), "does not support dry run")
 }

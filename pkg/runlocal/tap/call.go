@@ -5,18 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/endpoints/request"
-
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
-
-// requestInfo reads requests as the API server does; its sets are never written.
-var requestInfo = &request.RequestInfoFactory{
-	APIPrefixes:          sets.NewString("api", "apis"),
-	GrouplessAPIPrefixes: sets.NewString("api"),
-}
 
 // call is a request under way and, later, its answer.
 type call struct {
@@ -29,15 +21,13 @@ type call struct {
 // begin reads what the request is. One that is for no resource has the path for its resource's name.
 func (t *transport) begin(req *http.Request) *call {
 	c := &call{t: t, req: req}
-	url := *req.URL
-	url.Path = strings.TrimPrefix(url.Path, t.prefix)
-	info, err := requestInfo.NewRequestInfo(&http.Request{Method: req.Method, URL: &url})
+	info, err := apirequest.Read(req, t.prefix)
 	if err != nil || !info.IsResourceRequest {
-		c.request = &trace.Request{Verb: strings.ToLower(req.Method), Object: trace.Object{Resource: url.Path}}
+		c.request = &trace.Request{Verb: strings.ToLower(req.Method), Object: trace.Object{Resource: apirequest.Path(req, t.prefix)}}
 		return c
 	}
 	c.request = &trace.Request{
-		Verb: info.Verb, Subresource: info.Subresource, DryRun: url.Query().Has("dryRun"),
+		Verb: info.Verb, Subresource: info.Subresource, DryRun: req.URL.Query().Has("dryRun"),
 		Object: trace.Object{
 			Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource,
 			Namespace: info.Namespace, Name: info.Name,

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -106,7 +107,7 @@ func (c *Controller) Build(ctx context.Context, build func(ctx context.Context) 
 func (c *Controller) Config(base *rest.Config) *rest.Config {
 	config := rest.CopyConfig(base)
 	config.UserAgent = "kubectl-reconcile/" + c.name
-	prefix := pathPrefix(base)
+	prefix := apirequest.Prefix(base)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &transport{c: c, next: next, prefix: prefix}
 	})

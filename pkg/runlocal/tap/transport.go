@@ -2,10 +2,6 @@ package tap
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
-
-	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -18,16 +14,6 @@ type transport struct {
 }
 
 var _ http.RoundTripper = (*transport)(nil)
-
-// pathPrefix is the path that a server's address ends with, empty for most.
-func pathPrefix(config *rest.Config) string {
-	u, err := url.Parse(config.Host)
-	if err != nil || u.Host == "" { // a host without a scheme
-		_, path, _ := strings.Cut(config.Host, "/")
-		return strings.TrimSuffix("/"+path, "/")
-	}
-	return strings.TrimSuffix(u.Path, "/")
-}
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {

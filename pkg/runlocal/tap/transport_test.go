@@ -373,11 +373,4 @@ func TestConfigNamesTheController(t *testing.T) {
 	if got := tap.Controller("deployment").Config(base); got.UserAgent != "kubectl-reconcile/deployment" || base.UserAgent != "kubectl" || base.WrapTransport != nil {
 		t.Errorf("got user agent %q; the base has become %+v", got.UserAgent, base)
 	}
-	for host, want := range map[string]string{
-		"https://h": "", "https://h/": "", "https://h/k8s/clusters/c-1": "/k8s/clusters/c-1", "h": "", "h:6443": "", "h:6443/k8s/": "/k8s",
-	} {
-		if got := pathPrefix(&rest.Config{Host: host}); got != want {
-			t.Errorf("%q: prefix %q, want %q", host, got, want)
-		}
-	}
 }
