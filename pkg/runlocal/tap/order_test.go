@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -124,7 +123,7 @@ func TestWaitingWorkersLearnOfAShutDown(t *testing.T) {
 		"by the tap, which is drained": func(q testQueue) { q.(*queue[string]).drain() },
 	} {
 		tap, _ := recording()
-		q := WrapQueue(tap.Controller("x"), "", workqueue.TypedRateLimitingInterface[string](plainQueue()), text)
+		q := WrapQueue(tap.Controller("x"), "", plainQueue(), text)
 		var working sync.WaitGroup
 		for range 3 {
 			working.Go(func() {
