@@ -1,43 +1,13 @@
 package render
 
 import (
-	"context"
-	"fmt"
 	"io"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
-
-// Detail says how much of a trace is shown.
-type Detail int
-
-// The details. Each shows all that the one before shows.
-const (
-	// Quiet shows no reconcile at all.
-	Quiet Detail = iota
-	// Normal shows causes, decisions, writes and outcomes.
-	Normal
-	// Verbose adds every line logged up to level 4, every read, and all names and fields.
-	Verbose
-	// Everything adds all that the controllers log.
-	Everything
-)
-
-// LogLevel is the highest klog level that is shown.
-func (d Detail) LogLevel() int {
-	switch {
-	case d >= Everything:
-		return 10
-	case d == Verbose:
-		return 4
-	}
-	return 2
-}
 
 // BlocksOptions say how a trace is shown.
 type BlocksOptions struct {
@@ -140,51 +110,6 @@ func (b *Blocks) ended(open *block, e *trace.Event, end *trace.End) {
 	}
 }
 
-// isAside says whether the event is of a controller that is not shown, and is none of the Events that are asked for.
-func (b *Blocks) isAside(e *trace.Event) bool {
-	if b.o.Detail >= Verbose || !slices.Contains(b.o.Aside, e.Controller) {
-		return false
-	}
-	r, ok := e.Detail.(*trace.Request)
-	return !ok || r.Recorded == nil
-}
-
-// showsLog says whether a line is shown, in its block if it has one.
-func (b *Blocks) showsLog(open *block, controller string, l *trace.Log) bool {
-	if l.Level > b.o.Detail.LogLevel() {
-		return false
-	}
-	if open == nil {
-		return b.showsLone(l) && !b.saidBefore(controller, l)
-	}
-	return !b.tellsNothing(controller, l)
-}
-
-// tellsNothing says whether a line is one of those that are shown only from Verbose on.
-func (b *Blocks) tellsNothing(controller string, l *trace.Log) bool {
-	return b.o.Detail < Verbose && l.Error == "" && slices.Contains(b.o.Routine[controller], l.Message)
-}
-
-// isRoutine says whether a reconcile that ends is left out: it is of a controller with routine, and nothing of it would
-// be shown but that it was.
-func (b *Blocks) isRoutine(controller string, open *block, end *trace.End) bool {
-	if b.o.Detail >= Verbose || b.o.Routine[controller] == nil || len(b.worthShowing(open.events)) > 1 {
-		return false
-	}
-	_, waits := lagging(end.Error)
-	return end.Outcome == trace.Done || end.Outcome == trace.Failed && waits
-}
-
-// showsLone says whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down"; errors of
-// a start that is cut off come before the run has begun, and at its end those that say no more than that it has ended. What
-// a controller tells of its machinery in detail would drown the reconciles.
-func (b *Blocks) showsLone(l *trace.Log) bool {
-	if b.o.Detail >= Everything || b.o.Detail == Verbose && l.Level <= Normal.LogLevel() {
-		return true
-	}
-	return l.Error != "" && !b.startAt.IsZero() && !strings.HasSuffix(l.Error, context.Canceled.Error())
-}
-
 // append adds the event to its block, or writes it alone if there is none.
 func (b *Blocks) append(open *block, e *trace.Event, shown bool) {
 	switch {
@@ -207,11 +132,6 @@ func (b *Blocks) request(open *block, e *trace.Event, r *trace.Request) {
 	}
 }
 
-// uncounted says whether a repetition of an Event could not be counted only because a dry run kept none.
-func uncounted(r *trace.Request) bool {
-	return r.DryRun && r.Verb == "patch" && r.Code == http.StatusNotFound
-}
-
 // Close writes the reconciles that have not ended, and says whether all was written.
 func (b *Blocks) Close() error {
 	b.mu.Lock()
@@ -227,114 +147,4 @@ func (b *Blocks) Close() error {
 	clear(b.open)
 	b.write(nil) // of the start, if nothing came after it
 	return b.err
-}
-
-// line is a word that says what it is, and the rest.
-type line struct{ word, text string }
-
-// indent is how far the text of a line stands behind its word.
-const indent = "           "
-
-func (b *Blocks) write(lines []line) {
-	b.alone = nil
-	var text strings.Builder
-	text.WriteString(b.startLine())
-	for _, l := range lines {
-		switch l.word {
-		case headWord:
-			fmt.Fprintf(&text, "\n%s\n", Wrap(l.text, b.o.Width, indent))
-		case againWord:
-			if b.last != againWord {
-				fmt.Fprintln(&text)
-			}
-			fmt.Fprintln(&text, Wrap(l.text, b.o.Width, indent))
-		default:
-			word := fmt.Sprintf("  %-9s", l.word)
-			if l.word == "failed" || l.word == "gave up" || l.word == "cut off" {
-				word = b.o.Palette.Trouble(word)
-			}
-			fmt.Fprintln(&text, Wrap(strings.TrimRight(word+l.text, " "), b.o.Width, indent))
-		}
-		b.last = l.word
-	}
-	if _, err := io.WriteString(b.out, text.String()); err != nil && b.err == nil {
-		b.err = err
-	}
-}
-
-// headWord marks the first line of a block; no other line has it.
-const headWord = "head"
-
-// lines are those of a reconcile that has just ended, or is cut off.
-func (b *Blocks) lines(open *block) []line {
-	out := []line{b.head(open.start, b.latest)}
-	out = append(out, b.causes(open.start.Detail.(*trace.Start))...)
-	var so course
-	for _, group := range groupWrites(b.worthShowing(open.events)) {
-		out = append(out, b.eventLines(group, so)...)
-		so = so.after(group)
-	}
-	return out
-}
-
-// worthShowing leaves out the lines that only log the error that the end tells too.
-func (b *Blocks) worthShowing(events []*trace.Event) []*trace.Event {
-	if len(events) == 0 {
-		return nil // cut off before anything happened
-	}
-	end, ok := events[len(events)-1].Detail.(*trace.End)
-	if !ok || end.Error == "" || b.o.Detail >= Verbose {
-		return events
-	}
-	return slices.DeleteFunc(slices.Clone(events), func(e *trace.Event) bool {
-		log, ok := e.Detail.(*trace.Log)
-		return ok && (log.Error == end.Error || slices.ContainsFunc(log.Values, func(v trace.Value) bool { return v.Value == end.Error }))
-	})
-}
-
-// stamp is the time since the start, in seconds.
-func (b *Blocks) stamp(at time.Time) string {
-	if b.startAt.IsZero() {
-		b.startAt = at
-	}
-	return b.o.Palette.Dim(fmt.Sprintf("%+.3fs", max(at.Sub(b.startAt), 0).Seconds()))
-}
-
-// head is the first line of what is told of the event's reconcile, at that time.
-func (b *Blocks) head(e *trace.Event, at time.Time) line {
-	p := b.o.Palette
-	key := p.Strong(Escape(e.Key))
-	if e.Key == "" {
-		key = byItself
-	}
-	text := fmt.Sprintf("%s  %s  %s  %s", b.stamp(at), e.Controller, key, p.Dim(number(e.Reconcile)))
-	return line{headWord, strings.TrimRight(text, " ")}
-}
-
-// byItself stands for the key of what a controller does by no key: at a turn of its own, or outside of any reconcile.
-const byItself = "(by itself)"
-
-// together is how long what a controller does outside of reconciles is taken for one thing.
-const together = time.Second
-
-// writeLone writes an event that belongs to no open block, under the head of the one before if they go together.
-func (b *Blocks) writeLone(e *trace.Event) {
-	if b.folds(e.Time) {
-		b.foldLone(e)
-		return
-	}
-	lines := b.eventLines([]*trace.Event{e}, course{})
-	if last := b.alone; last == nil || last.Controller != e.Controller || last.Key != e.Key || last.Reconcile != e.Reconcile ||
-		e.Time.Sub(last.Time) > together {
-		lines = append([]line{b.head(e, e.Time)}, lines...)
-	}
-	b.write(lines)
-	b.alone = e
-}
-
-func number(id trace.ReconcileID) string {
-	if id == 0 {
-		return ""
-	}
-	return fmt.Sprintf("#%d", id)
 }
