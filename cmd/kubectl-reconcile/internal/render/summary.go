@@ -17,8 +17,12 @@ func ControllerTable(w io.Writer, p Palette, dry bool, controllers []trace.Contr
 	}
 	busy := slices.DeleteFunc(slices.Clone(controllers), idle)
 	rest := len(controllers) - len(busy)
-	if rest <= unfolded || len(busy) == 0 {
+	switch {
+	case rest <= unfolded:
 		return controllerRows(w, p, dry, controllers)
+	case len(busy) == 0:
+		_, err := fmt.Fprintf(w, "\nnone of %d controllers had anything to do\n", rest)
+		return err
 	}
 	if err := controllerRows(w, p, dry, busy); err != nil {
 		return err
@@ -43,13 +47,16 @@ func controllerRows(w io.Writer, p Palette, dry bool, controllers []trace.Contro
 			Round(c.P50), Round(c.P99), Round(c.WaitedP50), Round(c.WaitedP99),
 		})
 	}
-	// Where a terminal has no room for all, how long keys waited is what can be done without, and then the times.
-	for width := TerminalWidth(w); width > 0 && len(header) > 6 && tableWidth(header, rows) > width; {
+	// Where a terminal has no room for all, how long keys waited is what can be done without, and then the times, and then the ends of
+	// names.
+	width := TerminalWidth(w)
+	for width > 0 && len(header) > 6 && tableWidth(header, rows) > width {
 		header = header[:len(header)-2]
 		for i := range rows {
 			rows[i] = rows[i][:len(header)]
 		}
 	}
+	fitColumn(0, header, rows, width)
 	return Section(w, header, rows)
 }
 
@@ -112,26 +119,25 @@ func ObjectTable(w io.Writer, p Palette, objects []ObjectRow) error {
 		}
 		rows = append(rows, row)
 	}
-	fitLast(header, rows, TerminalWidth(w))
+	fitColumn(len(header)-1, header, rows, TerminalWidth(w))
 	return Section(w, header, rows)
 }
 
-// leastLast is how wide the last column of a table stays at least.
-const leastLast = 20
+// leastFitted is how wide a column that is cut stays at least.
+const leastFitted = 20
 
-// fitLast cuts what is in the last column where the table would be wider than that; a width of 0 cuts nothing.
-func fitLast(header []string, rows [][]string, width int) {
-	last := len(header) - 1
+// fitColumn cuts what is in a column where the table would be wider than that; a width of 0 cuts nothing.
+func fitColumn(n int, header []string, rows [][]string, width int) {
 	over := tableWidth(header, rows) - width
 	if width == 0 || over <= 0 {
 		return
 	}
-	widest := cells(header[last])
+	widest := cells(header[n])
 	for _, row := range rows {
-		widest = max(widest, cells(row[last]))
+		widest = max(widest, cells(row[n]))
 	}
 	for _, row := range rows {
-		row[last] = Cut(row[last], max(widest-over, leastLast))
+		row[n] = Cut(row[n], max(widest-over, leastFitted))
 	}
 }
 

@@ -97,7 +97,7 @@ func TestControllerTableCountsTheIdle(t *testing.T) {
 	}{
 		{"a few stand in rows", []trace.ControllerSummary{busy, {Controller: "a"}, {Controller: "b"}, {Controller: "c"}}, 4, ""},
 		{"many are counted", []trace.ControllerSummary{busy, {Controller: "a"}, {Controller: "b"}, {Controller: "c"}, {Controller: "d"}, alone}, 2, "and 4 controllers that had nothing to do\n"},
-		{"all of them stand in rows", []trace.ControllerSummary{{Controller: "a"}, {Controller: "b"}, {Controller: "c"}, {Controller: "d"}}, 4, ""},
+		{"a few that are all stand in rows", []trace.ControllerSummary{{Controller: "a"}, {Controller: "b"}, {Controller: "c"}}, 3, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -112,6 +112,14 @@ func TestControllerTableCountsTheIdle(t *testing.T) {
 				t.Errorf("it ends with %q, want %q", count, tt.counts)
 			}
 		})
+	}
+}
+
+func TestControllerTableOfNothingDone(t *testing.T) {
+	var out bytes.Buffer
+	err := ControllerTable(&out, Palette{}, false, []trace.ControllerSummary{{Controller: "a"}, {Controller: "b"}, {Controller: "c"}, {Controller: "d"}})
+	if want := "\nnone of 4 controllers had anything to do\n"; err != nil || out.String() != want {
+		t.Errorf("%q, %v, want %q", out.String(), err, want)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestTableWidth(t *testing.T) {
 	}
 }
 
-func TestFitLast(t *testing.T) {
+func TestFitColumn(t *testing.T) {
 	table := func() ([]string, [][]string) {
 		return []string{"OBJECT", "MESSAGE"}, [][]string{{"pod/a", "Pod is Ready"}, {"pod/b", "ReplicaSet is available. Replicas: 3"}}
 	}
@@ -38,7 +38,7 @@ func TestFitLast(t *testing.T) {
 		{"next to no room", 10, "ReplicaSet is avail…"},
 	} {
 		header, rows := table()
-		fitLast(header, rows, tt.width)
+		fitColumn(1, header, rows, tt.width)
 		if got := rows[1][1]; got != tt.want || rows[0][1] != "Pod is Ready" {
 			t.Errorf("%s: %q and %q, want %q and the other as it is", tt.reason, got, rows[0][1], tt.want)
 		}
