@@ -9,7 +9,7 @@ PLAY    := rm -rf $(REPORTS) && mkdir -p $(REPORTS) && \
 SHOW    := go -C test/realcluster run ./fidelity
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
-.PHONY: help build install test race test-clients realcluster test-real fidelity lint tidy bench bench-real bench-tree soak clean
+.PHONY: help build install test race test-clients realcluster test-real test-takeover fidelity lint tidy bench bench-real bench-tree soak clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -35,6 +35,9 @@ realcluster: ## build a real control plane into the user's cache folder, unless 
 
 test-real: realcluster ## compare the sandbox with a real control plane, request by request and scenario by scenario
 	$(PLAY) ; tested=$$? ; $(SHOW) -check ../../docs/fidelity.md $(REPORTS) && exit $$tested
+
+test-takeover: realcluster ## play every scenario with the plugin writing in kube-controller-manager's place
+	SCENARIOS_SIDES=real,plugin go -C test/realcluster test -count=1 -timeout 30m -run TestScenarios ./scenarios
 
 fidelity: realcluster ## do the same and write docs/fidelity.md
 	$(PLAY) && $(SHOW) -write ../../docs/fidelity.md $(REPORTS)
