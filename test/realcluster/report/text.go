@@ -38,8 +38,8 @@ const introduction = `# Fidelity
 What the sandbox does is what Kubernetes does: that is measured. Requests are sent to a real kube-apiserver (etcd behind it) and to
 the embedded API, and the whole answers are compared: status code, body, error text, warnings, managedFields. Scenarios are played on a
 real control plane (with kube-controller-manager, kube-scheduler, and kwok for the kubelets) and in the sandbox with the same
-controllers; the final objects, the Events and the writes of each controller are compared. A scenario that differs is played once more,
-by itself: what does not differ again was a race.
+controllers; the final objects, the Events and the writes of each controller are compared. A scenario that differs is played
+again, by itself, up to three times: what does not differ each time was a race.
 
 **%s.** What is meant to differ, and what is not compared exactly, is listed below, each with its reason.
 

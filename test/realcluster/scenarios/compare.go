@@ -116,10 +116,18 @@ func value(v any) string {
 // combined begins the message of an Event that stands for similar ones (client-go's tools/record/events_cache.go).
 const combined = "(combined from similar events): "
 
-// events counts occurrences, and tells which messages there were. How often each came is lost where client-go combines them.
+// conflict is what the message of an Event ends with that tells of a write which met another one (k8s.io/apiserver's
+// pkg/registry/generic/registry/store.go).
+const conflict = "the object has been modified; please apply your changes to the latest version and try again"
+
+// events counts occurrences, and tells which messages there were, but of conflicts. How often each came is lost where client-go
+// combines them.
 func (n *normaliser) events(o *Outcome) map[string]int {
 	counts := map[string]int{}
 	for _, e := range o.Events {
+		if strings.HasSuffix(e.Message, conflict) {
+			continue
+		}
 		sort := fmt.Sprintf("%s %s %s %s", e.Component, e.Kind, e.Type, e.Reason)
 		counts["event "+sort] += int(e.Count)
 		counts["message "+sort+": "+n.text(strings.TrimPrefix(e.Message, combined))] = 1

@@ -87,6 +87,10 @@ func TestCompare(t *testing.T) {
 		upstream: side(t, nil, event("m", 1)), embedded: side(t, nil, event("(combined from similar events): n", 1)),
 		want: []string{"message c Pod Normal R: m 1 0", "message c Pod Normal R: n 0 1"},
 	}, {
+		name: "a conflict", reason: "whether two writers meet is a matter of time",
+		upstream: side(t, nil, append(event("m", 1), event("cannot be fulfilled on things \"a\": "+conflict, 1)...)),
+		embedded: side(t, nil, event("m", 1)),
+	}, {
 		name: "writes", reason: "refused ones are counted by reason, apart from the others",
 		upstream: side(t, nil, nil, write("update", "", 200, ""), write("update", "", 409, "Conflict")),
 		embedded: side(t, nil, nil, write("update", "", 200, ""), write("update", "", 200, "")),

@@ -52,7 +52,7 @@
 // # What is compared
 //
 // Objects that are left in the namespace, whole; Events by component, kind, type and reason with their occurrences, and the messages
-// that there were; writes by controller, verb, resource and subresource. Only what is made up anew in each run is normalised: see
+// that there were, but those of conflicts; writes by controller, verb, resource and subresource. Only what is made up anew in each run is normalised: see
 // normaliser. What Kubernetes itself does not determine has a rule, with the reason, in testdata/rules.yaml or in the
 // scenario (rules); it concerns a count or, rarely, a field of an object. A difference that is meant to be has a line in
 // testdata/meant.yaml, with the reason; a line that is not needed any more fails a full run. Everything else that differs is a
