@@ -140,7 +140,10 @@ func TestCascades(t *testing.T) {
 			if _, err := s.client.AppsV1().Deployments("default").Create(t.Context(), deploymentOf("web", 1), metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "a pod", func() bool { return len(s.requests("create", "pods")) == 1 })
+			// The answer that the pod's maker has may be recorded before that of the ReplicaSet's.
+			eventually(t, "a ReplicaSet and a pod", func() bool {
+				return len(s.requests("create", "replicasets")) == 1 && len(s.requests("create", "pods")) == 1
+			})
 			names := strings.NewReplacer(
 				s.requests("create", "pods")[0].Detail.(*trace.Request).Name, "POD",
 				s.requests("create", "replicasets")[0].Detail.(*trace.Request).Name, "RS",
