@@ -23,11 +23,14 @@ type rights struct {
 	// places says that rights are of one namespace each.
 	places bool
 
+	telling sync.Mutex // held by report, before mu
 	mu      sync.Mutex
 	missing []access.Need // from the start, and told then
 	// lost are the namespaces in which a right was refused, of rights that were told, and of news.
-	lost map[access.Right]map[string]bool
-	news map[access.Right]bool // true for what is lost, false for what is back
+	lost  map[access.Right]map[string]bool
+	news  map[access.Right]bool // true for what is lost, false for what is back
+	timer *time.Timer           // of the next report; nil before the first
+	ended bool
 }
 
 func newRights(places bool, tell func(lost, back []access.Need)) *rights {
@@ -54,7 +57,7 @@ func (r *rights) Record(e *trace.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	right := r.rightOf(request)
-	if !r.changes(right, request, denied) {
+	if r.ended || !r.changes(right, request, denied) {
 		return
 	}
 	if _, untold := r.news[right]; untold {
@@ -62,7 +65,7 @@ func (r *rights) Record(e *trace.Event) {
 		return
 	}
 	if len(r.news) == 0 {
-		time.AfterFunc(rightsGather, r.report)
+		r.timer = time.AfterFunc(rightsGather, r.report)
 	}
 	r.news[right] = denied
 }
@@ -112,8 +115,24 @@ func (r *rights) isMissing(request *trace.Request) bool {
 	})
 }
 
+// end tells what is left to tell, and nothing from then on: the summary comes last. It does nothing on nil.
+func (r *rights) end() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	r.ended = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	r.mu.Unlock()
+	r.report() // waits for one that the timer has begun
+}
+
 // report tells the news.
 func (r *rights) report() {
+	r.telling.Lock()
+	defer r.telling.Unlock()
 	r.mu.Lock()
 	news := r.news
 	r.news = map[access.Right]bool{}

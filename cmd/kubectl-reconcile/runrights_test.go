@@ -103,6 +103,22 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestRightsEnd: what has just been lost is told before the summary, and nothing after it.
+func TestRightsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		r := newRights(false, func(lost, _ []access.Need) { told = append(told, rightsText(lost)) })
+		r.Record(&trace.Event{Detail: denied("create")})
+		r.end()
+		r.Record(&trace.Event{Detail: denied("update")})
+		<-time.After(time.Minute) // of the bubble
+		if diff := cmp.Diff([]string{"create pods"}, told); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+	})
+	(*rights)(nil).end() // of a run that has not come so far
+}
+
 // TestUnreadableBy: readiness names whom it harms that a resource cannot be read.
 func TestUnreadableBy(t *testing.T) {
 	pods, widgets := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "example.com", Resource: "widgets"}

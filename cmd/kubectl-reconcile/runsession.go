@@ -65,22 +65,23 @@ func (o *runOptions) runSession(ctx context.Context, out *outputs, manifests []r
 	recorder := trace.NewRecorder(o.clock, out.sinks...)
 	session, err := o.start(ctx, out, recorder)
 	if err != nil {
-		return errors.Join(err, o.endWriting(ctx), o.telemetry.close(ctx), out.flush(ctx))
+		return errors.Join(err, o.endOnCluster(ctx), o.telemetry.close(ctx), out.flush(ctx))
 	}
 	o.telemetry.started(session, o.controllers())
 	result, err := o.use(ctx, session, out, manifests)
 	o.telemetry.stopping()
-	stopErr := errors.Join(session.Stop(), o.endWriting(ctx), o.telemetry.close(ctx))
+	stopErr := errors.Join(session.Stop(), o.endOnCluster(ctx), o.telemetry.close(ctx))
 	result.controllers = out.summary.Controllers()
 	result.failing, result.unknown = out.troubles.failing(), out.troubles.unknown()
 	return errors.Join(err, stopErr, out.finish(ctx, o, result), result.failure(o), o.unknownWrites(result.unknown))
 }
 
-// endWriting lets others write, when the controllers have ended.
-func (o *runOptions) endWriting(ctx context.Context) error {
+// endOnCluster lets others write, when the controllers have ended, and tells the last of their rights.
+func (o *runOptions) endOnCluster(ctx context.Context) error {
 	if o.cluster == nil {
 		return nil
 	}
+	o.cluster.rights.end()
 	return o.cluster.write.end(ctx)
 }
 
