@@ -36,7 +36,7 @@ func (r *clusterRun) admit(ctx context.Context, out *outputs) (*admission, error
 	if a.kinds, err = cluster.Discover(ctx, r.connection.config); err != nil {
 		return nil, r.connection.explain(err)
 	}
-	if err := a.serve(); err != nil {
+	if err := a.leaveOutUnserved(); err != nil {
 		return nil, err
 	}
 	if err := a.look(ctx); err != nil {

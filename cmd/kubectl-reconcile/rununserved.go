@@ -8,9 +8,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
-// serve leaves out the controllers of '*' that cannot run because the cluster, an older one, does not serve what they read. One
+// leaveOutUnserved leaves out the controllers of '*' that cannot run because the cluster, an older one, does not serve what they read. One
 // that is named itself is an error.
-func (a *admission) serve() error {
+func (a *admission) leaveOutUnserved() error {
 	run, named := a.run, strings.Split(a.run.list, ",")
 	var rest, refused []controllers.Controller
 	var left, lacks []string
