@@ -125,17 +125,14 @@ func isUntried(r *trace.Request) bool {
 	case r.NotSent || r.Code == 0 || r.Code >= http.StatusInternalServerError:
 		return true
 	case r.Code == http.StatusForbidden:
-		return lacksRight(r.Message)
+		return isDenied(r) || strings.Contains(r.Message, grantsTooMuch)
 	}
 	return r.Code == http.StatusUnauthorized || r.Code == http.StatusTooManyRequests
 }
 
-// lacksRight tells the refusal of a server's authorizer (apiserver's pkg/endpoints/handlers/responsewriters/errors.go), or
-// of its guard against giving rights that one has not (kubernetes' pkg/registry/rbac), from that of admission: all are a 403.
-func lacksRight(message string) bool {
-	return strings.Contains(message, `User "`) && strings.Contains(message, ` cannot `) ||
-		strings.Contains(message, "is attempting to grant RBAC permissions not currently held")
-}
+// grantsTooMuch is in the refusal of a server's guard against giving rights that one has not (kubernetes' pkg/registry/rbac), a 403
+// as those of its authorizer and of admission are.
+const grantsTooMuch = "is attempting to grant RBAC permissions not currently held"
 
 // unknownWrites is the error of a dry run that cannot tell what would be written; nil if it can, and if it is none.
 func (o *runOptions) unknownWrites(unknown []troubledKey) error {

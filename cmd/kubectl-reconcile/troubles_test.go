@@ -78,12 +78,12 @@ func TestTroubles(t *testing.T) {
 // TestLoneTroubles: what a controller does outside of any reconcile has no key and no end.
 func TestLoneTroubles(t *testing.T) {
 	s := newTroubles()
-	untried := dryRequest("delete", "pods", "", "web-1", refusing(403, noRight))
+	untried := dryRequest("create", "pods", "", "web-1", refusing(403, noRight))
 	s.Record(&trace.Event{Controller: "podgc", Detail: untried})
 	if got := s.unknown(); len(got) != 1 || len(s.failing()) != 0 {
 		t.Errorf("unknown are %+v", got)
 	}
-	s.Record(&trace.Event{Controller: "podgc", Detail: dryRequest("delete", "pods", "", "web-1")})
+	s.Record(&trace.Event{Controller: "podgc", Detail: dryRequest("create", "pods", "", "web-1")})
 	if got := s.unknown(); len(got) != 0 {
 		t.Errorf("it was tried, and yet unknown are %+v", got)
 	}
