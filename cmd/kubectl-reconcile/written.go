@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -16,6 +19,8 @@ import (
 // written is a trace.Sink that counts by kind what a run on a cluster wrote, or would have in a dry run, and what it was
 // refused. Events do not count, nor do reviews, of which a server keeps nothing.
 type written struct {
+	seed maphash.Seed
+
 	mu             sync.Mutex
 	taken, refused map[writeCount]*writeTally
 }
@@ -37,16 +42,16 @@ type writeCount struct {
 }
 
 type writeTally struct {
-	objects map[string]bool
+	objects map[uint64]bool // hashes of their namespaces and names
 	writes  int
 	message string
 }
 
-// mostObjects bounds the names that are kept of a sort of writes: a run may last for weeks.
+// mostObjects bounds the objects that are told apart of a sort of writes: a run may last for weeks.
 const mostObjects = 1 << 16
 
 func newWritten() *written {
-	return &written{taken: map[writeCount]*writeTally{}, refused: map[writeCount]*writeTally{}}
+	return &written{seed: maphash.MakeSeed(), taken: map[writeCount]*writeTally{}, refused: map[writeCount]*writeTally{}}
 }
 
 // Record implements trace.Sink.
@@ -63,11 +68,11 @@ func (w *written) Record(e *trace.Event) {
 	defer w.mu.Unlock()
 	tally := of[sort]
 	if tally == nil {
-		tally = &writeTally{objects: map[string]bool{}}
+		tally = &writeTally{objects: map[uint64]bool{}}
 		of[sort] = tally
 	}
 	if len(tally.objects) < mostObjects {
-		tally.objects[r.Namespace+"/"+r.Name] = true
+		tally.objects[maphash.Comparable(w.seed, types.NamespacedName{Namespace: r.Namespace, Name: r.Name})] = true
 	}
 	tally.writes++
 	if r.Failed() {
