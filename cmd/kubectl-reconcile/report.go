@@ -157,14 +157,19 @@ func (o *runOptions) printSummary(out *outputs, r result) error {
 	return nil
 }
 
+// few are the first of a list in the summary, unless all are asked for, and how many more there are.
+func few[T any](o *runOptions, all []T, most int) (first []T, more int) {
+	if o.detail >= render.Verbose || len(all) <= most {
+		return all, 0
+	}
+	return all[:most], len(all) - most
+}
+
 // mostPending bounds the keys that are listed as still to come, unless all are asked for.
 const mostPending = 5
 
 func (o *runOptions) printPending(out *outputs, pending []pendingKey) {
-	more := 0
-	if o.detail < render.Verbose && len(pending) > mostPending {
-		pending, more = pending[:mostPending], len(pending)-mostPending
-	}
+	pending, more := few(o, pending, mostPending)
 	for _, p := range pending {
 		why := "timer"
 		if p.Retry > 0 {

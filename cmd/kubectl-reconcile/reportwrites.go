@@ -31,11 +31,7 @@ func (o *runOptions) printWrites(out *outputs, r result) error {
 	if err := render.Section(out.out, []string{word, "RESOURCE", "OBJECTS", "WRITES", "REFUSED"}, writeRows(r.written, r.refused)); err != nil {
 		return err
 	}
-	told := slices.DeleteFunc(slices.Clone(r.refused), writeCount.usual)
-	more := 0
-	if o.detail < render.Verbose && len(told) > mostRefusals {
-		told, more = told[:mostRefusals], len(told)-mostRefusals
-	}
+	told, more := few(o, slices.DeleteFunc(slices.Clone(r.refused), writeCount.usual), mostRefusals)
 	for _, w := range told {
 		out.say("%s", w.refusal())
 	}
@@ -52,10 +48,7 @@ func (o *runOptions) printWrites(out *outputs, r result) error {
 const mostFailing = 5
 
 func (o *runOptions) printFailing(out *outputs, failing []troubledKey) {
-	more := 0
-	if o.detail < render.Verbose && len(failing) > mostFailing {
-		failing, more = failing[:mostFailing], len(failing)-mostFailing
-	}
+	failing, more := few(o, failing, mostFailing)
 	for _, k := range failing {
 		text := fmt.Sprintf("failing: %s %s, %s", k.Controller, k.Key, plural(k.Failures, "time"))
 		if k.Error != "" {

@@ -37,19 +37,12 @@ func (b *Blocks) startLine() string {
 	if b.start == (folded{}) || b.startAt.IsZero() {
 		return ""
 	}
-	parts := []string{counted(b.start.reconciles, "reconcile")}
+	parts := []string{count(b.start.reconciles, "reconcile")}
 	if b.start.failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed", b.start.failed))
 	}
-	parts = append(parts, counted(b.start.writes, "write"))
+	parts = append(parts, count(b.start.writes, "write"))
 	b.start = folded{}
 	line := fmt.Sprintf("%s started: %s; -v shows them", b.o.Starting, strings.Join(parts, ", "))
 	return "\n" + Wrap(line, b.o.Width, indent) + "\n"
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
