@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds how long a script waits for what must come: a machine that runs many tests at once is slow.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // process is a program that a script started and does not wait for.
 type process struct {

@@ -161,7 +161,7 @@ func (s *sandbox) collect(scope ownertree.Scope) *ownertree.Graph {
 // eventually waits until condition holds.
 func (s *sandbox) eventually(what string, condition func() bool) {
 	s.Helper()
-	err := wait.PollUntilContextTimeout(s.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.Context(), 5*time.Millisecond, 3*time.Minute, true, func(context.Context) (bool, error) {
 		return condition(), nil
 	})
 	if err != nil {

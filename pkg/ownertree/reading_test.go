@@ -283,7 +283,7 @@ func watching(t *testing.T, s *sandbox, scope ownertree.Scope) chan update {
 // until takes updates until one is as it should be, and returns it and how many there were.
 func until(t *testing.T, updates chan update, what string, ok func(update) bool) (update, int) {
 	t.Helper()
-	patience := time.After(time.Minute)
+	patience := time.After(3 * time.Minute)
 	for n := 1; ; n++ {
 		select {
 		case u := <-updates:

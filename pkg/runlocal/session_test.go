@@ -20,7 +20,7 @@ import (
 )
 
 // patience bounds what a test waits for on a busy machine; nothing is timed by it.
-const patience = time.Minute
+const patience = 4 * time.Minute
 
 func start(t *testing.T, o Options, names ...string) *Session {
 	t.Helper()

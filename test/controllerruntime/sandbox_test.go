@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long anything may take before a test gives up on it; a machine that does much else is slow.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // apiAlone are the flags of a sandbox that stands in for envtest: an API server without controllers, nodes and
 // ServiceAccount admission.

@@ -12,7 +12,7 @@ import (
 )
 
 // awaitTimeout bounds the wait for one line of a followed command.
-const awaitTimeout = 30 * time.Second
+const awaitTimeout = 2 * time.Minute
 
 // followers are the commands that one script follows, by the names that it gave them. Only the script's goroutine uses
 // them.

@@ -15,7 +15,7 @@ import (
 
 const (
 	// startTimeout is generous: a machine that runs many tests at once takes seconds for what else takes half a one.
-	startTimeout = time.Minute
+	startTimeout = 2 * time.Minute
 	// stopTimeout is how long a sandbox may take to end after it is interrupted: then it is killed, which fails the test.
 	stopTimeout = 15 * time.Second
 )

@@ -85,7 +85,7 @@ func dryRunAmidChurn(t *testing.T, cluster *Cluster, mode string, exit int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	limited, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	if _, err := run.Await(limited, "the end of the dry run", regexp.MustCompile(`(?m)^ended after `)); err != nil {
 		complaints, _ := run.Complaints()

@@ -30,7 +30,7 @@ func TestTakesThePlaceOfControllers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patience, cancel := context.WithTimeout(ctx, time.Minute)
+	patience, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	if _, err := run.Await(patience, "the plugin to take its place", regexp.MustCompile(`(?m)^synced in `)); err != nil {
 		said, _ := run.Complaints()
@@ -50,7 +50,7 @@ func TestTakesThePlaceOfControllers(t *testing.T) {
 // ends runs the plugin, which must end by itself and complain of something.
 func ends(t *testing.T, cluster *Cluster, code int, complaint string, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	run, err := cluster.StartRun(ctx, args...)
 	if err != nil {

@@ -68,7 +68,7 @@ func (s *session) accountFor(t *testing.T, controller string, want account) {
 	t.Helper()
 	var got account
 
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 60*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		got = s.account(controller)
 		got.Causes = slices.DeleteFunc(got.Causes, func(line string) bool { return !slices.Contains(want.Causes, line) })
 		return s.tap.State().Idle() && len(got.Causes) == len(want.Causes) && len(got.Writes) >= len(want.Writes), nil

@@ -95,7 +95,7 @@ func TestServedKindsAsksAgainAfterAnError(t *testing.T) {
 		}),
 	})
 	k := newServedKinds(client, func() uint64 { return 0 }, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*kindsLook)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for range 2 {
 		before := asked

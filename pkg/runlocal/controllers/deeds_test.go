@@ -72,7 +72,7 @@ func because(causes []trace.Cause) string {
 func (s *session) expect(t testing.TB, controller string, want ...string) {
 	t.Helper()
 	var missing, got []string
-	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, 60*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		got = s.deeds(controller)
 		missing = slices.DeleteFunc(slices.Clone(want), func(deed string) bool { return slices.Contains(got, deed) })
 		return len(missing) == 0, nil

@@ -55,7 +55,7 @@ func (s *session) because(controller, verb, resource string) []string {
 func (s *session) expectCauses(t *testing.T, controller, verb, resource string, want ...string) {
 	t.Helper()
 	var got []string
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 60*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		got = s.because(controller, verb, resource)
 		return slices.Equal(want, got), nil
 	})

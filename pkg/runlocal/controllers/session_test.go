@@ -41,6 +41,9 @@ func (l *eventLog) list() []*trace.Event {
 	return slices.Clone(l.all)
 }
 
+// patience bounds what a test waits for on a busy machine; nothing is timed by it.
+const patience = 2 * time.Minute
+
 // session is an embedded API with controllers.
 type session struct {
 	client kubernetes.Interface
@@ -129,7 +132,7 @@ func (s *session) startThese(t testing.TB, workers int, chosen ...Controller) (s
 // eventually waits for the condition, and fails the test if it does not come about.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 60*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		return condition(), nil
 	})
 	if err != nil {

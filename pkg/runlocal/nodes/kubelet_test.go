@@ -100,7 +100,7 @@ func TestPhases(t *testing.T) {
 // untilVersion reads versions of pods until one is as it should be.
 func untilVersion(t *testing.T, w watch.Interface, what string, is func(*corev1.Pod) bool) {
 	t.Helper()
-	late := time.After(time.Minute)
+	late := time.After(patience)
 	for {
 		select {
 		case e := <-w.ResultChan():
