@@ -37,6 +37,7 @@ type delay struct {
 	retry   int
 	handler string
 	waits   []asked
+	more    int // events that waits has no room for
 }
 
 // asked is one delay that was asked for.
@@ -45,12 +46,29 @@ type asked struct {
 	cause *trace.Cause
 }
 
+// atEvent says that a watch event led to the wait.
+func (a asked) atEvent() bool { return a.cause != nil && a.cause.Watch != nil }
+
+// ask keeps a wait, of which d knows already when it is over. The one that ends first is always among those that are kept.
+func (d *delay) ask(a asked) {
+	if len(d.waits) < maxCauses {
+		d.waits = append(d.waits, a)
+		return
+	}
+	if last := &d.waits[maxCauses-1]; a.due.Equal(d.due) {
+		a, *last = *last, a
+	}
+	if a.atEvent() {
+		d.more++
+	}
+}
+
 // over are the causes of those waits whose time has come, and of those that a watch event led to: the reconcile answers to
 // all events up to now. The other waits came to nothing when the queue merged them.
 func (d *delay) over(now time.Time) causes {
-	var out causes
+	out := causes{more: d.more}
 	for _, w := range d.waits {
-		if !w.due.After(now) || w.due.Equal(d.due) || w.cause != nil && w.cause.Watch != nil {
+		if !w.due.After(now) || w.due.Equal(d.due) || w.atEvent() {
 			out.add(w.cause)
 		}
 	}
@@ -127,9 +145,7 @@ func (l *ledger[K]) addAt(k K, due time.Time, cause *trace.Cause, retry int) {
 	} else if due.Before(d.due) {
 		d.due, d.retry, d.handler = due, retry, handlerIn(cause)
 	}
-	if len(e.delayed.waits) < maxCauses {
-		e.delayed.waits = append(e.delayed.waits, asked{due, cause})
-	}
+	e.delayed.ask(asked{due, cause})
 }
 
 func handlerIn(cause *trace.Cause) string {

@@ -84,6 +84,23 @@ func TestLedgerExplainsEveryTaking(t *testing.T) {
 	}
 }
 
+// TestLedgerBoundsDelays: what is merged into one delay may be any number, and the cause of the reconcile is not lost in it.
+func TestLedgerBoundsDelays(t *testing.T) {
+	l := newLedger(&sync.Mutex{}, text)
+	for n := range maxCauses + 5 {
+		seen := cause(uint64(n + 1))
+		seen.Watch = &trace.Watch{Object: trace.Object{Name: string(rune('a' + n))}}
+		l.addAt("a", at(500+n), seen, 0)
+	}
+	l.addAt("a", at(700), cause(98), 1) // comes to nothing
+	l.addAt("a", at(5), cause(99), 1)
+	l.fire("a", at(5))
+	got := l.take("a", at(6))
+	if len(got.causes) != maxCauses || got.causes[maxCauses-1].Seq != 99 || got.more != 6 {
+		t.Errorf("causes %v and %d more, want 15 events and the timer that came first, and 6 events more", seqs(got.causes), got.more)
+	}
+}
+
 func TestLedgerExplainsADelayThatWasMissed(t *testing.T) {
 	l := newLedger(&sync.Mutex{}, text)
 	l.fire("a", at(0))
