@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -128,6 +129,24 @@ func TestRoomOfFailedBindings(t *testing.T) {
 				t.Errorf("%s: whoever waits for room is tried again when there is some (-want +got):\n%s", tt.reason, diff)
 			}
 		})
+	}
+}
+
+// TestLongestWaitingIsTriedFirst: it gets the room that there is then, and every run of a manifest goes the same way.
+func TestLongestWaitingIsTriedFirst(t *testing.T) {
+	l := newLone(t, nil)
+	for n, name := range []string{"c", "b", "d", "a"} {
+		r := engine.Request{Namespace: "default", Name: name}
+		l.clock = fixed(epoch.Add(time.Duration(n/2) * time.Second)) // two at a time
+		l.wait(r, "uid", &unfit{crowded: true})
+	}
+	l.retryWaiting()
+	var got []string
+	for _, r := range l.again {
+		got = append(got, r.Name)
+	}
+	if want := []string{"b", "c", "a", "d"}; !slices.Equal(want, got) {
+		t.Errorf("tried again are %q, want %q", got, want)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -159,7 +161,7 @@ func (v *volumes) end(r engine.Request) {
 	}
 }
 
-// using lists the pods that are under way and use the claim; with an empty name, all.
+// using lists the pods that are under way and use the claim, by name; with an empty name of the claim, all.
 func (v *volumes) using(namespace, claim string) []engine.Request {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -169,6 +171,7 @@ func (v *volumes) using(namespace, claim string) []engine.Request {
 			requests = append(requests, r)
 		}
 	}
+	slices.SortFunc(requests, func(a, b engine.Request) int { return strings.Compare(a.String(), b.String()) })
 	return requests
 }
 

@@ -1,7 +1,9 @@
 package nodes
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,19 +48,27 @@ func (s *scheduler) retryCrowded() {
 	s.retry(func(_ engine.Request, a attempts) bool { return a.crowded })
 }
 
-// retry tries the chosen pods again, each when its backoff is over.
+// retry tries the chosen pods again, each when its backoff is over: those first that were tried longest ago, as kube-scheduler's queue
+// has them (pkg/scheduler/framework/plugins/queuesort), but for priorities.
 func (s *scheduler) retry(chosen func(engine.Request, attempts) bool) {
-	now := s.clock.Now()
+	type pod struct {
+		engine.Request
+		attempts
+	}
+	var again []pod
 	s.mu.Lock()
-	due := make(map[engine.Request]time.Duration, len(s.waiting))
 	for r, a := range s.waiting {
 		if chosen(r, a) {
-			due[r] = a.last.Add(a.backoff()).Sub(now)
+			again = append(again, pod{r, a})
 		}
 	}
 	s.mu.Unlock()
-	for r, delay := range due {
-		s.enqueueAfter(r, delay)
+	slices.SortFunc(again, func(a, b pod) int {
+		return cmp.Or(a.last.Compare(b.last), strings.Compare(a.String(), b.String()))
+	})
+	now := s.clock.Now()
+	for _, p := range again {
+		s.enqueueAfter(p.Request, p.last.Add(p.backoff()).Sub(now))
 	}
 }
 
