@@ -238,7 +238,8 @@ func TestListEndsWithContext(t *testing.T) {
 // TestParallel: many lists at once, but not too many.
 func TestParallel(t *testing.T) {
 	s := newServer(t)
-	full := make(chan struct{})
+	full, fill := context.WithCancel(t.Context())
+	defer fill()
 	var targets []Target
 	for i := range 3 * parallel {
 		kind := widgets
@@ -248,10 +249,10 @@ func TestParallel(t *testing.T) {
 		s.HandleFunc("/apis/example.com/v1/"+kind.Resource, func(w http.ResponseWriter, r *http.Request) {
 			s.mu.Lock()
 			if s.current == parallel && len(s.requests) == parallel {
-				close(full)
+				fill() // it may be that several see it
 			}
 			s.mu.Unlock()
-			<-full // so that they pile up
+			<-full.Done() // so that they pile up
 			l.ServeHTTP(w, r)
 		})
 	}
