@@ -65,7 +65,7 @@ func remove(ctx context.Context, ts *testscript.TestScript, neg bool, args []str
 	}
 	w := writerOf(ts, args[0])
 	for _, obj := range documents(ts, args[1]) {
-		resource, err := w.resource(obj)
+		resource, err := w.resource(ctx, obj)
 		ts.Check(err)
 		ts.Check(resource.Delete(ctx, obj.GetName(), metav1.DeleteOptions{}))
 	}
@@ -90,8 +90,8 @@ func documents(ts *testscript.TestScript, file string) []*unstructured.Unstructu
 	}
 }
 
-func (w *writer) resource(obj *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
-	mapping, err := w.mapping(obj)
+func (w *writer) resource(ctx context.Context, obj *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	mapping, err := w.mapping(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
@@ -105,19 +105,24 @@ func (w *writer) resource(obj *unstructured.Unstructured) (dynamic.ResourceInter
 	return resource.Namespace(obj.GetNamespace()), nil
 }
 
-// mapping asks again for kinds that are not known: those of a definition that was applied just before.
-func (w *writer) mapping(obj *unstructured.Unstructured) (*meta.RESTMapping, error) {
+// mapping waits for kinds that are not known: discovery tells of those of a definition a little after it is in force.
+func (w *writer) mapping(ctx context.Context, obj *unstructured.Unstructured) (mapping *meta.RESTMapping, err error) {
 	gvk := obj.GroupVersionKind()
-	mapping, err := w.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if meta.IsNoMatchError(err) {
-		w.mapper.Reset()
-		mapping, err = w.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	waited := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		if mapping, err = w.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); meta.IsNoMatchError(err) {
+			w.mapper.Reset()
+			return false, nil
+		}
+		return true, err
+	})
+	if err == nil {
+		err = waited
 	}
 	return mapping, err
 }
 
 func (w *writer) apply(ctx context.Context, obj *unstructured.Unstructured) error {
-	resource, err := w.resource(obj)
+	resource, err := w.resource(ctx, obj)
 	if err != nil {
 		return err
 	}
@@ -181,7 +186,7 @@ func (w *writer) nameOwners(ctx context.Context, obj *unstructured.Unstructured)
 		owner.SetAPIVersion(ref.APIVersion)
 		owner.SetKind(ref.Kind)
 		owner.SetNamespace(namespace)
-		resource, err := w.resource(owner)
+		resource, err := w.resource(ctx, owner)
 		if err != nil {
 			return err
 		}
