@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// awaitTimeout bounds the wait for one line of a followed command.
+// awaitTimeout bounds the wait for one line of a followed command, or of one that is run until it says it.
 const awaitTimeout = 2 * time.Minute
 
 // followers are the commands that one script follows, by the names that it gave them. Only the script's goroutine uses

@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 		Setup:               func(env *testscript.Env) error { return setUp(ctx, env, bin) },
 		Condition:           func(cond string) (bool, error) { return condition(cond, controllers) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"shape": shape, "follow": follow, "awaits": awaits,
+			"shape": shape, "follow": follow, "awaits": awaits, "until": until,
 		},
 	})
 }
