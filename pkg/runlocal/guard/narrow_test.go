@@ -419,7 +419,7 @@ func TestNarrowedInformers(t *testing.T) {
 			}
 			for _, informer := range []cache.SharedIndexInformer{typed, generic} {
 				got := map[string]string{}
-				err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+				err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 					got = map[string]string{}
 					for _, o := range informer.GetStore().List() {
 						if m, err := meta.Accessor(o); err == nil && m.GetLabels()["test"] != "" {

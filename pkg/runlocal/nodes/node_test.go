@@ -49,7 +49,7 @@ func TestNodeObjects(t *testing.T) {
 func TestLeases(t *testing.T) {
 	s := newSandbox(t, Options{Count: 2})
 	leases := s.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		list, err := leases.List(ctx, metav1.ListOptions{})
 		return err == nil && len(list.Items) == 2, err
 	})

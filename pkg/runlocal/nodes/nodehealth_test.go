@@ -66,7 +66,7 @@ func (s *sandbox) simulate(node string, f NodeFailure) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	err = wait.PollUntilContextTimeout(s.t.Context(), time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(s.t.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		return s.sawNode(patched.ResourceVersion), nil
 	})
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *sandbox) sawNode(version string) bool {
 func (s *sandbox) untilNode(node string, ready corev1.ConditionStatus) {
 	s.t.Helper()
 	var last []string
-	err := wait.PollUntilContextTimeout(s.t.Context(), 5*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.t.Context(), 5*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		n, err := s.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return false, err

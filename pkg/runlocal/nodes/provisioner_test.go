@@ -78,7 +78,7 @@ func (s *storage) claim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentV
 // eventually waits for the condition.
 func (s *storage) eventually(what string, condition func() (bool, error)) {
 	s.t.Helper()
-	err := wait.PollUntilContextTimeout(s.t.Context(), 5*time.Millisecond, 20*time.Second, true,
+	err := wait.PollUntilContextTimeout(s.t.Context(), 5*time.Millisecond, patience, true,
 		func(context.Context) (bool, error) { return condition() })
 	if err != nil {
 		s.t.Fatalf("waiting for %s: %v", what, err)
