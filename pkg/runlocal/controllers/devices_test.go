@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -22,7 +23,13 @@ func TestServiceCIDRIsReadyAndHeld(t *testing.T) {
 	if _, err := ranges.Create(t.Context(), more, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a Service in the range, once it is ready", func() bool {
+	// The API server allocates from a range before its controller has seen it.
+	eventually(t, "the range to be ready and to have its finalizer", func() bool {
+		seen, err := ranges.Get(t.Context(), "more", metav1.GetOptions{})
+		return err == nil && len(seen.Finalizers) > 0 &&
+			meta.IsStatusConditionTrue(seen.Status.Conditions, networkingv1.ServiceCIDRConditionReady)
+	})
+	eventually(t, "a Service in the range", func() bool {
 		_, err := s.client.CoreV1().Services("default").Create(t.Context(), &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: "web"},
 			Spec:       corev1.ServiceSpec{ClusterIP: "10.200.0.7", Ports: []corev1.ServicePort{{Port: 80}}},
