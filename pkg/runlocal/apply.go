@@ -68,25 +68,29 @@ func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("no kind %q is served in version %q", e.Kind.Kind, e.Kind.GroupVersion())
 }
 
-// Apply creates the objects as their author: namespaces and CustomResourceDefinitions first, so that the others find
-// them, else in the order given; objects that are there already are applied to (server-side). Objects without a
-// namespace go to the one given. What the server alone sets (uid, resourceVersion, managedFields and the like) is left
-// out. An object that is refused does not hinder the others: the error joins one error for each, which names it.
+// Apply creates the objects as their author: namespaces, CustomResourceDefinitions and StorageClasses first, so that the
+// others and, in the sandbox, the controllers find them, else in the order given; objects that are there already are
+// applied to (server-side). Objects without a namespace go to the one given. What the server alone sets (uid,
+// resourceVersion, managedFields and the like) is left out. An object that is refused does not hinder the others: the
+// error joins one error for each, which names it.
 func (s *Session) Apply(ctx context.Context, namespace string, manifests []Manifest) ([]Applied, error) {
+	needed, others := inOrder(manifests)
+	first, err := s.applyAll(ctx, namespace, needed)
+	errs := []error{err, s.waitEstablished(ctx, needed), s.waitSeen(ctx, first)}
+	then, err := s.applyAll(ctx, namespace, others)
+	return append(first, then...), errors.Join(append(errs, err)...)
+}
+
+func (s *Session) applyAll(ctx context.Context, namespace string, manifests []Manifest) ([]Applied, error) {
 	var applied []Applied
 	var errs []error
-	for _, group := range inOrder(manifests) {
-		for _, m := range group {
-			a, err := s.applyOne(ctx, namespace, m)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", m, err))
-				continue
-			}
-			applied = append(applied, a)
+	for _, m := range manifests {
+		a, err := s.applyOne(ctx, namespace, m)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m, err))
+			continue
 		}
-		if err := s.waitEstablished(ctx, group); err != nil {
-			errs = append(errs, err)
-		}
+		applied = append(applied, a)
 	}
 	return applied, errors.Join(errs...)
 }
@@ -94,6 +98,8 @@ func (s *Session) Apply(ctx context.Context, namespace string, manifests []Manif
 var (
 	namespaceKind = schema.GroupKind{Kind: "Namespace"}
 	crdKind       = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	// storageClassKind: the binder of volumes looks at a claim whose class it did not find again only 15 s later.
+	storageClassKind = schema.GroupKind{Group: "storage.k8s.io", Kind: "StorageClass"}
 )
 
 // EnsureNamespace creates the namespace if it is not there.
@@ -114,17 +120,17 @@ func (s *Session) EnsureNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// inOrder puts what other objects need before them.
-func inOrder(manifests []Manifest) [2][]Manifest {
-	var out [2][]Manifest
+// inOrder tells what other objects need from the others.
+func inOrder(manifests []Manifest) (needed, others []Manifest) {
 	for _, m := range manifests {
-		i := 1
-		if kind := m.Object.GroupVersionKind().GroupKind(); kind == namespaceKind || kind == crdKind {
-			i = 0
+		switch m.Object.GroupVersionKind().GroupKind() {
+		case namespaceKind, crdKind, storageClassKind:
+			needed = append(needed, m)
+		default:
+			others = append(others, m)
 		}
-		out[i] = append(out[i], m)
 	}
-	return out
+	return needed, others
 }
 
 func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest) (Applied, error) {
@@ -206,6 +212,19 @@ func (s *Session) waitEstablished(ctx context.Context, manifests []Manifest) err
 		}
 	}
 	return nil
+}
+
+// waitSeen waits, in the sandbox, until the controllers that watch the kinds of these objects have seen them.
+func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
+	if s.server == nil {
+		return nil
+	}
+	newest := map[schema.GroupResource]uint64{}
+	for _, a := range applied {
+		gr := a.Resource.GroupResource()
+		newest[gr] = s.server.LastEvent(gr)
+	}
+	return s.poll(ctx, func() (bool, error) { return handled(s.tap.State(), newest), nil })
 }
 
 // established says whether the definition is in force and discovery tells of it, which comes a little later. One that is

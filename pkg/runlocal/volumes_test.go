@@ -78,19 +78,20 @@ func TestStatefulSetGetsVolumes(t *testing.T) {
 }
 
 // TestSettledMeansBound needs that what the binder does beside its queues counts.
+// TestSettledMeansBound gives the class behind its claim: the binder would look for it again only 15 s later.
 func TestSettledMeansBound(t *testing.T) {
 	s := start(t, Options{Nodes: 1}, storageControllers...)
 	ctx := within(t)
 	applied, err := s.Apply(ctx, "default", manifests(t, `
-apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: now}
-provisioner: `+nodes.Provisioner+`
-`, `
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: data}
 spec: {storageClassName: now, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`, `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: now}
+provisioner: `+nodes.Provisioner+`
 `))
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
@@ -28,8 +30,17 @@ func (s *Session) Settled() bool {
 	if s.server == nil {
 		return true
 	}
-	for resource, handled := range state.Handled {
-		if handled < s.server.LastEvent(resource) {
+	newest := map[schema.GroupResource]uint64{}
+	for resource := range state.Handled {
+		newest[resource] = s.server.LastEvent(resource)
+	}
+	return handled(state, newest)
+}
+
+// handled says whether every handler has handled every watch event up to these versions.
+func handled(state tap.State, newest map[schema.GroupResource]uint64) bool {
+	for resource, version := range newest {
+		if at, watched := state.Handled[resource]; watched && at < version {
 			return false
 		}
 	}
