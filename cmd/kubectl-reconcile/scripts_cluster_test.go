@@ -44,31 +44,34 @@ func writerOf(ts *testscript.TestScript, kubeconfig string) *writer {
 }
 
 // apply is `apply KUBECONFIG FILE`: it creates the objects of the file, or replaces what they have, in the namespace default if
-// they name none, and then writes their status, as their controllers would. In the file, the uid uid-of:NAME or
+// they name none, and then writes their status, as their controllers would. It returns when users have the rights that it gave. In the file, the uid uid-of:NAME or
 // uid-of:NAMESPACE/NAME of an owner stands for its real one, and just-now for the time; just-now-micro has it as Leases do.
 func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: apply KUBECONFIG FILE")
 	}
-	w := writerOf(ts, args[0])
-	for _, obj := range documents(ts, args[1]) {
+	w, objects := writerOf(ts, args[0]), documents(ts, args[1])
+	for _, obj := range objects {
 		if err := w.apply(ctx, obj); err != nil {
 			ts.Fatalf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
 		}
 	}
+	ts.Check(w.awaitRights(ctx, objects, true))
 }
 
-// remove is `remove KUBECONFIG FILE`: it deletes the objects of the file, and does not wait for their end.
+// remove is `remove KUBECONFIG FILE`: it deletes the objects of the file, and does not wait for their end, but until users
+// have no more the rights that they gave.
 func remove(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: remove KUBECONFIG FILE")
 	}
-	w := writerOf(ts, args[0])
-	for _, obj := range documents(ts, args[1]) {
+	w, objects := writerOf(ts, args[0]), documents(ts, args[1])
+	for _, obj := range objects {
 		resource, err := w.resource(ctx, obj)
 		ts.Check(err)
 		ts.Check(resource.Delete(ctx, obj.GetName(), metav1.DeleteOptions{}))
 	}
+	ts.Check(w.awaitRights(ctx, objects, false))
 }
 
 func documents(ts *testscript.TestScript, file string) []*unstructured.Unstructured {

@@ -121,6 +121,7 @@ func TestClusterInfoIsSigned(t *testing.T) {
 	s.run(t, 0, "bootstrapsigner")
 	info := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cluster-info"}, Data: map[string]string{"kubeconfig": "apiVersion: v1"}}
 	made[*corev1.ConfigMap](t)(s.client.CoreV1().ConfigMaps("kube-public").Create(t.Context(), info, metav1.CreateOptions{}))
+	eventually(t, "a look at what no token signs yet", s.reconciled("bootstrapsigner", "kube-public/cluster-info"))
 	token := bootstrapToken("abcdef", time.Now().Add(time.Hour))
 	made[*corev1.Secret](t)(s.client.CoreV1().Secrets("kube-system").Create(t.Context(), token, metav1.CreateOptions{}))
 	s.expect(t, "bootstrapsigner",

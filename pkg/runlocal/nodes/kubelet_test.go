@@ -42,7 +42,7 @@ func TestFailuresOnDemand(t *testing.T) {
 	s.until("image", "backing off", waitingFor("ImagePullBackOff"))
 	s.until("unready", "running", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && !ready(p) })
 	s.until("wrong", "ready all the same", ready)
-	if e := s.untilEvent("wrong", "InvalidAnnotation"); e.Type != "Warning" || !strings.Contains(e.Message, `"explode" is none of`) {
+	if e := s.untilEvent("wrong", "InvalidAnnotation", `"explode" is none of`); e.Type != "Warning" {
 		t.Errorf("event %s %q", e.Type, e.Message)
 	}
 	pod := s.until("crash", "in its back-off", waitingFor("CrashLoopBackOff"))
@@ -50,7 +50,7 @@ func TestFailuresOnDemand(t *testing.T) {
 	if c.RestartCount != 1 || c.LastTerminationState.Terminated == nil || c.LastTerminationState.Terminated.ExitCode != 1 || ready(pod) {
 		t.Errorf("crashing container: %+v", c)
 	}
-	if e := s.untilEvent("crash", "BackOff"); e.InvolvedObject.FieldPath != "spec.containers{web}" || e.Source.Host != "node-1" {
+	if e := s.untilEvent("crash", "BackOff", ""); e.InvolvedObject.FieldPath != "spec.containers{web}" || e.Source.Host != "node-1" {
 		t.Errorf("event about %q from %q", e.InvolvedObject.FieldPath, e.Source.Host)
 	}
 }
@@ -160,7 +160,7 @@ func TestDeletionIsStatusThenDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.untilGone("web")
-	s.untilEvent("web", "Killing")
+	s.untilEvent("web", "Killing", "")
 	var writes []string
 	for _, e := range s.trace.list() {
 		if r, ok := e.Detail.(*trace.Request); ok && e.Controller == KubeletName && r.IsWrite() && r.Resource == "pods" {

@@ -27,8 +27,8 @@ func TestPodBecomesReady(t *testing.T) {
 	if diff := cmp.Diff(want, types); diff != "" {
 		t.Errorf("conditions, in order (-want +got):\n%s", diff)
 	}
-	s.untilEvent("web", "Scheduled")
-	s.untilEvent("web", "Started")
+	s.untilEvent("web", "Scheduled", "")
+	s.untilEvent("web", "Started", "")
 }
 
 func TestDeletionWithGrace(t *testing.T) {

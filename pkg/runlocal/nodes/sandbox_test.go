@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -137,7 +138,7 @@ func (s *sandbox) untilGone(name string) {
 }
 
 // untilEvent waits for an Event about the pod, and returns it.
-func (s *sandbox) untilEvent(pod, reason string) *corev1.Event {
+func (s *sandbox) untilEvent(pod, reason, message string) *corev1.Event {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
@@ -145,13 +146,13 @@ func (s *sandbox) untilEvent(pod, reason string) *corev1.Event {
 	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "events", "default", fields.Everything())
 	_, err := watchtools.UntilWithSync(ctx, lw, &corev1.Event{}, nil, func(e watch.Event) (bool, error) {
 		ev, ok := e.Object.(*corev1.Event)
-		if ok && ev.InvolvedObject.Name == pod && ev.Reason == reason {
+		if ok && ev.InvolvedObject.Name == pod && ev.Reason == reason && strings.Contains(ev.Message, message) {
 			found = ev
 		}
 		return found != nil, nil
 	})
 	if err != nil {
-		s.t.Fatalf("waiting for the event %s of pod %q: %v", reason, pod, err)
+		s.t.Fatalf("waiting for the event %s (%s) of pod %q: %v", reason, message, pod, err)
 	}
 	return found
 }

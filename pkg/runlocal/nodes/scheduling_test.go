@@ -35,7 +35,7 @@ func TestUnschedulableUntilNodeComes(t *testing.T) {
 	if message, _ := refused(pod, corev1.PodReasonUnschedulable); message != "no nodes available to schedule pods" {
 		t.Errorf("message %q", message)
 	}
-	e := s.untilEvent("web", "FailedScheduling")
+	e := s.untilEvent("web", "FailedScheduling", "")
 	if e.Message != "no nodes available to schedule pods" || e.Type != "Warning" || e.ReportingController != "default-scheduler" {
 		t.Errorf("event %s %q from %q", e.Type, e.Message, e.ReportingController)
 	}
@@ -122,8 +122,8 @@ func TestTrace(t *testing.T) {
 	s := newSandbox(t, Options{Count: 1})
 	s.create(podOf("web"))
 	s.until("web", "ready", ready)
-	s.untilEvent("web", "Scheduled")
-	s.untilEvent("web", "Started")
+	s.untilEvent("web", "Scheduled", "")
+	s.untilEvent("web", "Started", "")
 	s.nodes.Stop()
 	if err := s.nodes.Wait(); err != nil {
 		t.Fatal(err)

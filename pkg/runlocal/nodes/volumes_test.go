@@ -175,10 +175,7 @@ func TestProvisionerWantsAnotherNode(t *testing.T) {
 	s.create(podOf("web", withClaim("data")))
 	disks.chosen("data")
 	disks.change("data", func(c *corev1.PersistentVolumeClaim) { delete(c.Annotations, volumehelpers.AnnSelectedNode) })
-	e := s.untilEvent("web", "FailedScheduling")
-	if want := `running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "data"`; e.Message != want {
-		t.Errorf("message %q, want %q", e.Message, want)
-	}
+	s.untilEvent("web", "FailedScheduling", `running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "data"`)
 	disks.chosen("data")
 }
 
