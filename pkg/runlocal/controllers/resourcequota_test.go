@@ -71,9 +71,13 @@ func TestQuotaCountsCustomResourcesOfNewKinds(t *testing.T) {
 		_, err := client.Create(t.Context(), widget, metav1.CreateOptions{})
 		return err == nil
 	})
-	eventually(t, "the controller to watch it", func() bool { return s.tap.State().Handled[kind.GroupResource()] > 0 })
+	eventually(t, "the controller to have seen it", func() bool {
+		handled, watched := s.tap.State().Handled[kind.GroupResource()]
+		return watched && handled >= s.server.LastEvent(kind.GroupResource())
+	})
 	s.quota(t, "widgets", map[corev1.ResourceName]string{"count/widgets.example.com": "5"})
 	s.uses(t, "widgets", "count/widgets.example.com", "1")
+	s.quiet(t)
 	if err := client.Delete(t.Context(), "one", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
