@@ -91,8 +91,11 @@ type result struct {
 	pending     []pendingKey
 }
 
-// wait waits for the goal, and says how that ended.
+// wait waits for the goal, and says how that ended. No goal is reached after an interrupt: what was to be applied may not be.
 func (o *runOptions) wait(ctx context.Context, session *runlocal.Session, applied []runlocal.Applied) result {
+	if ctx.Err() != nil {
+		return o.interrupted(ctx)
+	}
 	limited, cancel := o.limit(ctx)
 	defer cancel()
 	var err error

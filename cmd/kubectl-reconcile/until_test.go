@@ -100,6 +100,18 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestInterruptedWhileApplying has a wait for no objects at all, as nothing was applied yet: they are not ready.
+func TestInterruptedWhileApplying(t *testing.T) {
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, goal := range []goal{untilReady, untilSettled, untilElapsed, untilInterrupted} {
+		r := (&runOptions{until: until{goal: goal}}).wait(interrupted, nil, nil)
+		if failed := r.err != nil; r.outcome != "interrupted" || failed != (goal != untilInterrupted) {
+			t.Errorf("a wait for %q ends with %q and the error %v", goal, r.outcome, r.err)
+		}
+	}
+}
+
 func TestFailure(t *testing.T) {
 	object := func(name, status, message string) runlocal.ObjectStatus {
 		s := runlocal.ObjectStatus{Status: inspect.Status{Status: status, Message: message}}
