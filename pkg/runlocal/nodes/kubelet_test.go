@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
@@ -161,14 +163,20 @@ func TestDeletionIsStatusThenDelete(t *testing.T) {
 	}
 	s.untilGone("web")
 	s.untilEvent("web", "Killing", "")
+	want := []string{"patch status", "patch status", "delete"}
 	var writes []string
-	for _, e := range s.trace.list() {
-		if r, ok := e.Detail.(*trace.Request); ok && e.Controller == KubeletName && r.IsWrite() && r.Resource == "pods" {
-			writes = append(writes, strings.TrimSuffix(r.Verb+" "+r.Subresource, " "))
+	// That the pod is gone may be seen before the kubelet knows it.
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		writes = nil
+		for _, e := range s.trace.list() {
+			if r, ok := e.Detail.(*trace.Request); ok && e.Controller == KubeletName && r.IsWrite() && r.Resource == "pods" {
+				writes = append(writes, strings.TrimSuffix(r.Verb+" "+r.Subresource, " "))
+			}
 		}
-	}
-	if diff := cmp.Diff([]string{"patch status", "patch status", "delete"}, writes); diff != "" {
-		t.Errorf("the kubelet's writes of pods (-want +got):\n%s", diff)
+		return len(writes) >= len(want), nil
+	})
+	if diff := cmp.Diff(want, writes); err != nil || diff != "" {
+		t.Errorf("the kubelet's writes of pods (-want +got): %v\n%s", err, diff)
 	}
 }
 

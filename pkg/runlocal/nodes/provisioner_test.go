@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -22,7 +23,8 @@ import (
 // storage is an embedded API server with the simulated provisioner; the test plays the volume binder.
 type storage struct {
 	kubernetes.Interface
-	t testing.TB
+	t     testing.TB
+	nodes corelisters.NodeLister // the provisioner's
 }
 
 func newStorage(t testing.TB, before ...*storagev1.StorageClass) *storage {
@@ -42,6 +44,7 @@ func newStorage(t testing.TB, before ...*storagev1.StorageClass) *storage {
 	}
 	observer := tap.New(tap.Options{})
 	informers := observer.Informers(s, 0)
+	s.nodes = informers.Core().V1().Nodes().Lister()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	p, err := StartProvisioner(ctx, ProvisionerOptions{Config: server.Config(), Informers: informers, Tap: observer})
 	if err != nil {
@@ -191,6 +194,10 @@ func TestVolumeIsOnTheChosenNode(t *testing.T) {
 	if _, err := s.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	s.eventually("the provisioner to know the node", func() (bool, error) {
+		_, err := s.nodes.Get(node.Name)
+		return err == nil, nil
+	})
 	claim := s.claim(claimOf("data", DefaultStorageClass))
 	last := s.claim(claimOf("last", DefaultStorageClass, selectedNode("node-1")))
 	volume := s.volume(last)

@@ -1,12 +1,16 @@
 package nodes
 
 import (
+	"context"
+	"maps"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -128,9 +132,28 @@ func TestTrace(t *testing.T) {
 	if err := s.nodes.Wait(); err != nil {
 		t.Fatal(err)
 	}
+	want := map[string]int{
+		"scheduler create pods/binding": 1,
+		"scheduler create events":       1,
+		"kubelet patch pods/status":     1,
+		"kubelet create events":         3,
+	}
+	var writes map[string]int
+	// The last Event may be seen before its writer knows that it is written.
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		writes = s.writesAbout("default/web")
+		return maps.Equal(want, writes), nil
+	})
+	if err != nil {
+		t.Errorf("writes of reconciles of the pod (-want +got):\n%s", cmp.Diff(want, writes))
+	}
+}
+
+// writesAbout counts the writes of reconciles of a pod.
+func (s *sandbox) writesAbout(key string) map[string]int {
 	writes := map[string]int{}
 	for _, e := range s.trace.list() {
-		if r, ok := e.Detail.(*trace.Request); ok && r.IsWrite() && e.Key == "default/web" && e.Reconcile != 0 {
+		if r, ok := e.Detail.(*trace.Request); ok && r.IsWrite() && e.Key == key && e.Reconcile != 0 {
 			line := e.Controller + " " + r.Verb + " " + r.Resource
 			if r.Subresource != "" {
 				line += "/" + r.Subresource
@@ -138,13 +161,5 @@ func TestTrace(t *testing.T) {
 			writes[line]++
 		}
 	}
-	want := map[string]int{
-		"scheduler create pods/binding": 1,
-		"scheduler create events":       1,
-		"kubelet patch pods/status":     1,
-		"kubelet create events":         3,
-	}
-	if diff := cmp.Diff(want, writes); diff != "" {
-		t.Errorf("writes of reconciles of the pod (-want +got):\n%s", diff)
-	}
+	return writes
 }
