@@ -2,22 +2,24 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/client-go/informers"
 	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator/controller"
 )
 
+// repairInterval is how often every Service is looked at again, repairLoopInterval of k8s.io/kubernetes/pkg/controlplane/instance.go:
+// that the object of an address was deleted is seen only then, or when its Service changes.
+const repairInterval = 3 * time.Minute
+
 // repairAddresses keeps an IPAddress object for every address of a Service and none besides, by upstream's controller, until
-// ctx ends. Its informers tell nothing again from time to time, as kube-apiserver's do every three minutes: no event gets
-// lost on the way from a store in the same process. The controller is made here, for only running it ends the goroutines of
-// its queues.
+// ctx ends. The controller is made here, for only running it ends the goroutines of its queues.
 func (a *assembly) repairAddresses(ctx context.Context) {
-	const resync = 0
-	factory := a.ownInformers()
+	factory := a.ownInformers(repairInterval)
 	defer factory.Shutdown()
 	networking := factory.Networking().V1()
 	repair := controller.NewRepairIPAddress(
-		resync, a.client, factory.Core().V1().Services(), networking.ServiceCIDRs(), networking.IPAddresses())
+		repairInterval, a.client, factory.Core().V1().Services(), networking.ServiceCIDRs(), networking.IPAddresses())
 	factory.StartWithContext(ctx)
 	stop := make(chan struct{})
 	context.AfterFunc(ctx, func() { close(stop) })
@@ -25,7 +27,7 @@ func (a *assembly) repairAddresses(ctx context.Context) {
 }
 
 // ownInformers are for a controller that starts late: while those that the server shares are not filled, /readyz does not
-// say ok, which it may have said before.
-func (a *assembly) ownInformers() informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactory(a.client, 0)
+// say ok, which it may have said before. They tell all again after each resync, 0 for never.
+func (a *assembly) ownInformers(resync time.Duration) informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactory(a.client, resync)
 }

@@ -14,7 +14,7 @@ const requestsAtOnce = 600
 // the status of flow schemas. Nothing asks it about requests, so it limits nobody. It begins when the default objects are there,
 // which is after readiness, and so its informers cost a start no time.
 func (a *assembly) keepFlowSchemas(ctx context.Context) {
-	factory := a.ownInformers()
+	factory := a.ownInformers(0)
 	defer factory.Shutdown()
 	controller := flowcontrol.New(factory, a.client.FlowcontrolV1(), requestsAtOnce)
 	factory.StartWithContext(ctx)
