@@ -34,6 +34,11 @@ func startSandbox(t *testing.T, flags ...string) *rest.Config {
 		UseExistingCluster: new(true), Config: config,
 		CRDDirectoryPaths: []string{"website"}, ErrorIfCRDPathMissing: true,
 	}
+	t.Cleanup(func() {
+		if err := environment.Stop(); err != nil { // removes a folder of certificates
+			t.Error(err)
+		}
+	})
 	if _, err := environment.Start(); err != nil {
 		t.Fatalf("installing the CRD: %v", err)
 	}
