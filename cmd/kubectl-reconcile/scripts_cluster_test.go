@@ -44,8 +44,9 @@ func writerOf(ts *testscript.TestScript, kubeconfig string) *writer {
 }
 
 // apply is `apply KUBECONFIG FILE`: it creates the objects of the file, or replaces what they have, in the namespace default if
-// they name none, and then writes their status, as their controllers would. It returns when users have the rights that it gave. In the file, the uid uid-of:NAME or
-// uid-of:NAMESPACE/NAME of an owner stands for its real one, and just-now for the time; just-now-micro has it as Leases do.
+// they name none, and then writes their status, as their controllers would. It returns when users have the rights that bindings
+// give them. In the file, the uid uid-of:NAME or uid-of:NAMESPACE/NAME of an owner stands for its real one, and just-now for the
+// time; just-now-micro has it as Leases do.
 func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: apply KUBECONFIG FILE")
@@ -60,7 +61,7 @@ func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []stri
 }
 
 // remove is `remove KUBECONFIG FILE`: it deletes the objects of the file, and does not wait for their end, but until users
-// have no more the rights that they gave.
+// no longer have the rights that bindings gave them.
 func remove(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: remove KUBECONFIG FILE")
