@@ -195,7 +195,7 @@ func (s *Session) kinds() []string {
 	return slices.Compact(out)
 }
 
-// establishing bounds how long a CustomResourceDefinition may take to be served.
+// establishing bounds how long a CustomResourceDefinition may take to be served, and what others need to be seen.
 const establishing = 10 * time.Second
 
 // waitEstablished waits until the API serves the kinds that the manifests define.
@@ -219,12 +219,15 @@ func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 	if s.server == nil {
 		return nil
 	}
-	newest := map[schema.GroupResource]uint64{}
 	for _, a := range applied {
-		gr := a.Resource.GroupResource()
-		newest[gr] = s.server.LastEvent(gr)
+		err := wait.PollUntilContextTimeout(ctx, look, establishing, true, func(context.Context) (bool, error) {
+			return s.handled(s.tap.State(), a.Resource.GroupResource()), nil
+		})
+		if err != nil {
+			return fmt.Errorf("%s: waiting for the controllers to see it: %w", a, err)
+		}
 	}
-	return s.poll(ctx, func() (bool, error) { return handled(s.tap.State(), newest), nil })
+	return nil
 }
 
 // established says whether the definition is in force and discovery tells of it, which comes a little later. One that is

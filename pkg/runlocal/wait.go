@@ -30,21 +30,18 @@ func (s *Session) Settled() bool {
 	if s.server == nil {
 		return true
 	}
-	newest := map[schema.GroupResource]uint64{}
 	for resource := range state.Handled {
-		newest[resource] = s.server.LastEvent(resource)
-	}
-	return handled(state, newest)
-}
-
-// handled says whether every handler has handled every watch event up to these versions.
-func handled(state tap.State, newest map[schema.GroupResource]uint64) bool {
-	for resource, version := range newest {
-		if at, watched := state.Handled[resource]; watched && at < version {
+		if !s.handled(state, resource) {
 			return false
 		}
 	}
 	return true
+}
+
+// handled says whether, in the sandbox, every handler has handled every watch event of the resource; so it is if none watches it.
+func (s *Session) handled(state tap.State, resource schema.GroupResource) bool {
+	at, watched := state.Handled[resource]
+	return !watched || at >= s.server.LastEvent(resource)
 }
 
 func (s *Session) isSoon(p Pending) bool { return time.Until(p.Due) <= soon+s.podReadyAfter }

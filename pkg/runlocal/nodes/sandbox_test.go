@@ -137,7 +137,7 @@ func (s *sandbox) untilGone(name string) {
 	}
 }
 
-// untilEvent waits for an Event about the pod, and returns it.
+// untilEvent waits for an Event about the pod whose message contains that text, and returns it.
 func (s *sandbox) untilEvent(pod, reason, message string) *corev1.Event {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
