@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/retry"
@@ -28,6 +29,7 @@ import (
 
 // writer is a client of scripts that writes any objects, their status too.
 type writer struct {
+	config *rest.Config
 	client dynamic.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
@@ -40,7 +42,7 @@ func writerOf(ts *testscript.TestScript, kubeconfig string) *writer {
 	ts.Check(err)
 	served, err := discovery.NewDiscoveryClientForConfig(config)
 	ts.Check(err)
-	return &writer{client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(served))}
+	return &writer{config, client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(served))}
 }
 
 // apply is `apply KUBECONFIG FILE`: it creates the objects of the file, or replaces what they have, in the namespace default if

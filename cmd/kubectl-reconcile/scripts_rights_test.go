@@ -1,21 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
 )
 
 // awaitRights waits until users have all that the bindings among the objects give them, or nothing of it: an API server
-// learns of roles and bindings a little after they are written.
+// learns of roles and bindings a little after they are written. The roles must be there.
 func (w *writer) awaitRights(ctx context.Context, objects []*unstructured.Unstructured, granted bool) error {
 	for _, obj := range objects {
 		kind := obj.GetKind()
@@ -31,16 +35,19 @@ func (w *writer) awaitRights(ctx context.Context, objects []*unstructured.Unstru
 			return err
 		}
 		for _, subject := range b.Subjects {
-			for _, asked := range questions(rules, b.Namespace) {
-				if err := w.awaitRight(ctx, subject.Name, asked, granted); err != nil {
-					return err
-				}
+			err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+				has, err := w.rulesOf(ctx, subject.Name, b.Namespace)
+				return err == nil && !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return has(r) != granted }), err
+			})
+			if err != nil {
+				return fmt.Errorf("waiting until what %s %s gives %s is in force (%t): %w", kind, b.Name, subject.Name, granted, err)
 			}
 		}
 	}
 	return nil
 }
 
+// rules are those of the role that a binding in that namespace refers to.
 func (w *writer) rules(ctx context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
 	like := &unstructured.Unstructured{}
 	like.SetAPIVersion(rbacv1.SchemeGroupVersion.String())
@@ -59,54 +66,25 @@ func (w *writer) rules(ctx context.Context, ref rbacv1.RoleRef, namespace string
 	return role.Rules, err
 }
 
-// questions has every combination that the rules allow.
-func questions(rules []rbacv1.PolicyRule, namespace string) []authorizationv1.SubjectAccessReviewSpec {
-	var out []authorizationv1.SubjectAccessReviewSpec
-	for _, r := range rules {
-		names := r.ResourceNames
-		if len(names) == 0 {
-			names = []string{""}
-		}
-		for _, verb := range r.Verbs {
-			for _, path := range r.NonResourceURLs {
-				out = append(out, authorizationv1.SubjectAccessReviewSpec{
-					NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: verb, Path: path},
-				})
-			}
-			for _, group := range r.APIGroups {
-				for _, of := range r.Resources {
-					resource, subresource, _ := strings.Cut(of, "/")
-					for _, name := range names {
-						out = append(out, authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-							Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: subresource, Name: name,
-						}})
-					}
-				}
-			}
-		}
-	}
-	return out
-}
-
-func (w *writer) awaitRight(ctx context.Context, user string, asked authorizationv1.SubjectAccessReviewSpec, granted bool) error {
-	asked.User = user
-	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&authorizationv1.SubjectAccessReview{Spec: asked})
+// rulesOf asks the API server which rules hold for a user in a namespace, "" for default, and returns whether one is among them.
+func (w *writer) rulesOf(ctx context.Context, user, namespace string) (func(rbacv1.PolicyRule) bool, error) {
+	config := rest.CopyConfig(w.config)
+	config.Impersonate.UserName = user
+	client, err := authorizationclient.NewForConfig(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	review := &unstructured.Unstructured{Object: body}
-	review.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind("SubjectAccessReview"))
-	reviews := w.client.Resource(authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews"))
-	err = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		answer, err := reviews.Create(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return false, err
-		}
-		allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
-		return allowed == granted, err
-	})
+	answer, err := client.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
+		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: cmp.Or(namespace, metav1.NamespaceDefault)},
+	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("waiting until %s has a right (%t): %+v: %w", user, granted, asked, err)
+		return nil, err
 	}
-	return nil
+	return func(rule rbacv1.PolicyRule) bool {
+		return slices.ContainsFunc(answer.Status.ResourceRules, func(r authorizationv1.ResourceRule) bool {
+			return equality.Semantic.DeepEqual(rule, rbacv1.PolicyRule{
+				Verbs: r.Verbs, APIGroups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames,
+			})
+		})
+	}, nil
 }
