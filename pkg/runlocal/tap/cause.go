@@ -24,9 +24,10 @@ func (q *queue[K]) addNow(k K, op trace.Operation, retry int, add func(K)) {
 	q.ready.Signal()
 }
 
-// addLater is addNow for an addition with a delay. retry is 0 for a timer.
+// addLater records an addition with a delay, and has the delaying queue wait for it. retry is 0 for a timer.
 func (q *queue[K]) addLater(k K, op trace.Operation, d time.Duration, retry int) {
-	due := q.c.tap.clock.Now().Add(d)
+	now := q.c.tap.clock.Now()
+	due := now.Add(d)
 	down := q.ShuttingDown()
 	if r := q.within(k, op); r != nil {
 		r.comesBack(due, retry)
@@ -35,7 +36,9 @@ func (q *queue[K]) addLater(k K, op trace.Operation, d time.Duration, retry int)
 		return
 	}
 	cause := q.record(k, &trace.Enqueue{Operation: op, Queue: q.name, Delay: trace.Duration(d), Retry: retry})
-	q.account.addAt(k, due, cause, retry)
+	if later := q.account.addAt(k, now, due, cause, retry); later != nil {
+		q.delays.AddAfter(later, d)
+	}
 }
 
 // record emits the addition and returns it as a cause; nil when nothing is recorded.

@@ -17,22 +17,23 @@ const maxCauses = 16
 type ledger[K comparable] struct {
 	mu      *sync.Mutex
 	keyText func(K) string
-	keys    map[K]*entry
+	keys    map[K]*entry[K]
 }
 
 // entry is the account of one key.
-type entry struct {
-	queued  bool      // added, and not taken since
-	since   time.Time // when it was added first
-	causes  causes    // all that were added since the key was last taken
-	running int       // workers that have taken it and are not done
-	free    time.Time // when the last of them was done
-	delayed *delay    // what the delaying queue holds for the key
+type entry[K comparable] struct {
+	queued  bool        // added, and not taken since
+	since   time.Time   // when it was added first
+	causes  causes      // all that were added since the key was last taken
+	running int         // workers that have taken it and are not done
+	free    time.Time   // when the last of them was done
+	delays  []*delay[K] // that the delaying queue holds for the key, at most one of them not over
 }
 
-// delay is a delayed addition. Like the delaying queue's own entry for a key it is the earliest of all that are asked
-// for: the queue merges the others into it.
-type delay struct {
+// delay is a delayed addition of a key: the earliest of all that were asked for before it is over, as an entry of client-go's
+// delaying queue is (util/workqueue/delaying_queue.go: insert), which merges the others into it.
+type delay[K comparable] struct {
+	key     K
 	due     time.Time
 	retry   int
 	handler string
@@ -50,7 +51,7 @@ type asked struct {
 func (a asked) atEvent() bool { return a.cause != nil && a.cause.Watch != nil }
 
 // ask keeps a wait, of which d knows already when it is over. The one that ends first is always among those that are kept.
-func (d *delay) ask(a asked) {
+func (d *delay[K]) ask(a asked) {
 	if len(d.waits) < maxCauses {
 		d.waits = append(d.waits, a)
 		return
@@ -65,7 +66,7 @@ func (d *delay) ask(a asked) {
 
 // over are the causes of those waits whose time has come, and of those that a watch event led to: the reconcile answers to
 // all events up to now. The other waits came to nothing when the queue merged them.
-func (d *delay) over(now time.Time) causes {
+func (d *delay[K]) over(now time.Time) causes {
 	out := causes{more: d.more}
 	for _, w := range d.waits {
 		if !w.due.After(now) || w.due.Equal(d.due) || w.atEvent() {
@@ -111,14 +112,14 @@ type taking struct {
 }
 
 func newLedger[K comparable](mu *sync.Mutex, keyText func(K) string) *ledger[K] {
-	return &ledger[K]{mu: mu, keyText: keyText, keys: map[K]*entry{}}
+	return &ledger[K]{mu: mu, keyText: keyText, keys: map[K]*entry[K]{}}
 }
 
 // entry returns the account of the key. l.mu must be held.
-func (l *ledger[K]) entry(k K) *entry {
+func (l *ledger[K]) entry(k K) *entry[K] {
 	e := l.keys[k]
 	if e == nil {
-		e = &entry{}
+		e = &entry[K]{}
 		l.keys[k] = e
 	}
 	return e
@@ -135,17 +136,28 @@ func (l *ledger[K]) add(k K, now time.Time, cause *trace.Cause) {
 	e.causes.add(cause)
 }
 
-// addAt tells that the key is about to be added with a delay. retry is 0 for a timer.
-func (l *ledger[K]) addAt(k K, due time.Time, cause *trace.Cause, retry int) {
+// addAt notes that the key is to be added at due, after now. retry is 0 for a timer. It returns the delay that the delaying
+// queue is to hold from now on; nil if the one that it holds for the key ends sooner.
+func (l *ledger[K]) addAt(k K, now, due time.Time, cause *trace.Cause, retry int) *delay[K] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.entry(k)
-	if d := e.delayed; d == nil {
-		e.delayed = &delay{due: due, retry: retry, handler: handlerIn(cause)}
-	} else if due.Before(d.due) {
-		d.due, d.retry, d.handler = due, retry, handlerIn(cause)
+	last := len(e.delays) - 1
+	var merged []asked
+	var more int
+	if last >= 0 && e.delays[last].due.After(now) {
+		d := e.delays[last]
+		if !due.Before(d.due) {
+			d.ask(asked{due, cause})
+			return nil
+		}
+		merged, more = d.waits, d.more
+		e.delays = e.delays[:last]
 	}
-	e.delayed.ask(asked{due, cause})
+	d := &delay[K]{key: k, due: due, retry: retry, handler: handlerIn(cause), waits: merged, more: more}
+	d.ask(asked{due, cause})
+	e.delays = append(e.delays, d)
+	return d
 }
 
 func handlerIn(cause *trace.Cause) string {
@@ -155,24 +167,21 @@ func handlerIn(cause *trace.Cause) string {
 	return cause.Handler
 }
 
-// fire tells that a delay of the key has ended and the key is about to be added. What was asked for later is merged into
-// it by the delaying queue, and does not come by itself. (One that it had not noticed by then does, as a timer of which
-// nothing is known.)
-func (l *ledger[K]) fire(k K, now time.Time) {
+// fire notes that a delay has ended and its key is about to be added, and reports whether it is: not if another delay has
+// taken its place.
+func (l *ledger[K]) fire(d *delay[K], now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.entry(k)
-	due := now
-	if d := e.delayed; d != nil {
-		due = d.due
-		e.causes.addAll(d.over(now))
-		e.delayed = nil
-	} else {
-		e.causes.add(&trace.Cause{Type: trace.CauseTimer})
+	e := l.keys[d.key]
+	if e == nil || !slices.Contains(e.delays, d) {
+		return false
 	}
+	e.delays = slices.DeleteFunc(e.delays, func(other *delay[K]) bool { return other == d })
+	e.causes.addAll(d.over(now))
 	if !e.queued {
-		e.queued, e.since = true, due
+		e.queued, e.since = true, d.due
 	}
+	return true
 }
 
 // take tells that a worker has got the key, and returns why and how long that took. There is no cause for a key that was

@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -45,35 +46,35 @@ func TestLedgerExplainsEveryTaking(t *testing.T) {
 			return [][]uint64{seqs(first.causes), seqs(l.take("a", at(3)).causes)}
 		}, [][]uint64{{1}, nil}},
 		{"a delay whose time has come is no cause before it has ended", func(l *ledger[string]) [][]uint64 {
-			l.addAt("a", at(5), cause(1), 1)
+			l.addAt("a", at(0), at(5), cause(1), 1)
 			l.add("a", at(4), cause(2))
 			first := l.take("a", at(5))
-			l.fire("a", at(6))
+			fire(l, "a", at(6))
 			l.done("a", at(7))
 			return [][]uint64{seqs(first.causes), seqs(l.take("a", at(8)).causes)}
 		}, [][]uint64{{2}, {1}}},
 		{"a delay that ended before the key was taken for something else is one of its causes", func(l *ledger[string]) [][]uint64 {
-			l.addAt("a", at(5), cause(1), 1)
+			l.addAt("a", at(0), at(5), cause(1), 1)
 			l.add("a", at(4), cause(2))
-			l.fire("a", at(5))
+			fire(l, "a", at(5))
 			first := l.take("a", at(6))
 			l.done("a", at(7))
 			l.add("a", at(8), cause(3))
 			return [][]uint64{seqs(first.causes), seqs(l.take("a", at(9)).causes)}
 		}, [][]uint64{{1, 2}, {3}}},
 		{"of delays that the queue has merged, those at watch events are answered to", func(l *ledger[string]) [][]uint64 {
-			l.addAt("a", at(5), cause(1), 0)
+			l.addAt("a", at(0), at(5), cause(1), 0)
 			seen := cause(2)
 			seen.Watch = &trace.Watch{}
-			l.addAt("a", at(500), seen, 0)
-			l.fire("a", at(5))
+			l.addAt("a", at(0), at(500), seen, 0)
+			fire(l, "a", at(5))
 			return [][]uint64{seqs(l.take("a", at(6)).causes)}
 		}, [][]uint64{{1, 2}}},
 		{"of delays that the queue has merged, those whose time has come are the cause", func(l *ledger[string]) [][]uint64 {
-			l.addAt("a", at(500), cause(1), 0)
-			l.addAt("a", at(5), cause(2), 1)
-			l.addAt("a", at(4), cause(3), 1)
-			l.fire("a", at(5))
+			l.addAt("a", at(0), at(500), cause(1), 0)
+			l.addAt("a", at(0), at(5), cause(2), 1)
+			l.addAt("a", at(0), at(4), cause(3), 1)
+			fire(l, "a", at(5))
 			return [][]uint64{seqs(l.take("a", at(6)).causes)}
 		}, [][]uint64{{2, 3}}},
 	} {
@@ -90,28 +91,53 @@ func TestLedgerBoundsDelays(t *testing.T) {
 	for n := range maxCauses + 5 {
 		seen := cause(uint64(n + 1))
 		seen.Watch = &trace.Watch{Object: trace.Object{Name: string(rune('a' + n))}}
-		l.addAt("a", at(500+n), seen, 0)
+		l.addAt("a", at(0), at(500+n), seen, 0)
 	}
-	l.addAt("a", at(700), cause(98), 1) // comes to nothing
-	l.addAt("a", at(5), cause(99), 1)
-	l.fire("a", at(5))
+	l.addAt("a", at(0), at(700), cause(98), 1) // comes to nothing
+	l.addAt("a", at(0), at(5), cause(99), 1)
+	fire(l, "a", at(5))
 	got := l.take("a", at(6))
 	if len(got.causes) != maxCauses || got.causes[maxCauses-1].Seq != 99 || got.more != 6 {
 		t.Errorf("causes %v and %d more, want 15 events and the timer that came first, and 6 events more", seqs(got.causes), got.more)
 	}
 }
 
-func TestLedgerExplainsADelayThatWasMissed(t *testing.T) {
+// fire ends the delays of the key.
+func fire(l *ledger[string], k string, now time.Time) { l.due(k, now) }
+
+func TestLedgerKeepsADelayThatIsAskedForAfterAnotherHasEnded(t *testing.T) {
 	l := newLedger(&sync.Mutex{}, text)
-	l.fire("a", at(0))
-	if got := l.take("a", at(1)).causes; len(got) != 1 || got[0].Type != trace.CauseTimer {
-		t.Errorf("causes %v, want a timer", got)
+	first := l.addAt("a", at(0), at(5), cause(1), 0)
+	second := l.addAt("a", at(5), at(500), cause(2), 0) // before the queue has noticed that the first is over
+	if second == nil {
+		t.Fatal("the second delay is lost")
+	}
+	for n, d := range []*delay[string]{first, second} {
+		if !l.fire(d, d.due) {
+			t.Fatalf("delay %d does not end", n+1)
+		}
+		if got := seqs(l.take("a", d.due).causes); !slices.Equal(got, []uint64{uint64(n + 1)}) {
+			t.Errorf("causes %v at the end of delay %d", got, n+1)
+		}
+		l.done("a", d.due)
+	}
+}
+
+func TestLedgerForgetsADelayThatASoonerOneReplaces(t *testing.T) {
+	l := newLedger(&sync.Mutex{}, text)
+	later := l.addAt("a", at(0), at(500), cause(1), 0)
+	sooner := l.addAt("a", at(1), at(5), cause(2), 0)
+	if l.addAt("a", at(2), at(600), cause(3), 0) != nil {
+		t.Error("a delay that ends later than another is not merged into it")
+	}
+	if !l.fire(sooner, at(5)) || l.fire(later, at(500)) {
+		t.Error("the delay that ends first is not the only one to end")
 	}
 }
 
 func TestLedgerCountsADelayAsQueuedFromItsTimeOn(t *testing.T) {
 	l := newLedger(&sync.Mutex{}, text)
-	l.addAt("a", at(5), cause(1), 1)
+	l.addAt("a", at(0), at(5), cause(1), 1)
 	if s := l.state(at(4)); s.Queued != 0 || len(s.Delayed) != 1 {
 		t.Errorf("before its time: %+v", s)
 	}

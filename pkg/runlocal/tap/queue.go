@@ -11,7 +11,8 @@ import (
 )
 
 // queue is a workqueue that is observed. Every method that it does not have is the wrapped queue's own. Delays are not
-// left to the wrapped queue but to another delaying queue of client-go in front of it, so that their ends are seen.
+// left to the wrapped queue but to another delaying queue of client-go in front of it, so that their ends are seen. That one
+// holds each delay by itself; the account decides which of a key's delays count.
 //
 // The account learns of what is added and of what is handed out in the order in which the wrapped queue does: each addition
 // is a cause of the one reconcile that follows it.
@@ -21,7 +22,7 @@ type queue[K comparable] struct {
 	name    string
 	keyText func(K) string
 	limiter workqueue.TypedRateLimiter[K] // nil if the wrapped queue hides it: then retries are left to it, and seem to be at once
-	delays  workqueue.TypedDelayingInterface[K]
+	delays  workqueue.TypedDelayingInterface[*delay[K]]
 	retries workqueue.CounterMetric // the wrapped queue's, which knows nothing of delays; nil if it counts none
 	account *ledger[K]
 	adding  atomic.Int64 // additions on their way to the wrapped queue
@@ -42,8 +43,8 @@ type run struct {
 func WrapQueue[K comparable](c *Controller, name string, q workqueue.TypedRateLimitingInterface[K], key func(K) string) workqueue.TypedRateLimitingInterface[K] {
 	w := &queue[K]{TypedRateLimitingInterface: q, c: c, name: name, keyText: key, limiter: rateLimiterOf(q), retries: retriesOf(q)}
 	w.account, w.ready = newLedger(&c.tap.mu, key), sync.NewCond(&w.order)
-	w.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
-		Clock: c.tap.clock, Queue: &delayed[K]{q, w},
+	w.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[*delay[K]]{
+		Clock: c.tap.clock, Queue: &delayed[K]{w: q, q: w},
 	})
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
@@ -74,7 +75,6 @@ func (q *queue[K]) AddAfter(k K, d time.Duration) {
 		return
 	}
 	q.addLater(k, trace.AddAfter, d, 0)
-	q.delays.AddAfter(k, d)
 }
 
 // AddRateLimited implements workqueue.TypedRateLimitingInterface. It does what client-go's own does, in two steps, to
@@ -92,7 +92,6 @@ func (q *queue[K]) AddRateLimited(k K) {
 	q.countRetry()
 	d := q.limiter.When(k)
 	q.addLater(k, trace.AddRateLimited, d, q.failures(k, q.limiter.NumRequeues(k)))
-	q.delays.AddAfter(k, d)
 }
 
 // keeps says whether the controller has to do with the key.
@@ -115,21 +114,29 @@ func (q *queue[K]) ShutDownWithDrain() {
 
 // delayed is the wrapped queue as the delaying queue in front of it sees it: what is added here has waited.
 type delayed[K comparable] struct {
-	workqueue.TypedRateLimitingInterface[K]
-	q *queue[K]
+	workqueue.TypedInterface[*delay[K]] // nil: the delaying queue hands nothing out
+	w                                   workqueue.TypedRateLimitingInterface[K]
+	q                                   *queue[K]
 }
 
 // Add implements workqueue.TypedInterface.
-func (d *delayed[K]) Add(k K) {
+func (d *delayed[K]) Add(over *delay[K]) {
 	d.q.adding.Add(1)
 	defer d.q.adding.Add(-1)
 	now := d.q.c.tap.clock.Now()
 	d.q.order.Lock()
 	defer d.q.order.Unlock()
-	d.q.account.fire(k, now)
-	d.TypedRateLimitingInterface.Add(k)
-	d.q.ready.Signal()
+	if d.q.account.fire(over, now) {
+		d.w.Add(over.key)
+		d.q.ready.Signal()
+	}
 }
+
+// ShutDown implements workqueue.TypedInterface.
+func (d *delayed[K]) ShutDown() { d.w.ShutDown() }
+
+// ShuttingDown implements workqueue.TypedInterface.
+func (d *delayed[K]) ShuttingDown() bool { return d.w.ShuttingDown() }
 
 // Forget implements workqueue.TypedRateLimitingInterface.
 func (q *queue[K]) Forget(k K) {

@@ -118,11 +118,15 @@ func (q *queue[K]) state(now time.Time) QueueState {
 func (l *ledger[K]) state(now time.Time) QueueState {
 	s := QueueState{Running: l.running()}
 	for k, e := range l.keys {
-		d := e.delayed
-		if d != nil && d.due.After(now) {
+		ready := e.queued
+		for _, d := range e.delays {
+			if !d.due.After(now) {
+				ready = true
+				continue
+			}
 			s.Delayed = append(s.Delayed, DelayedKey{Key: l.keyText(k), Due: d.due, Retry: d.retry, Handler: d.handler})
 		}
-		if e.queued || d != nil && !d.due.After(now) {
+		if ready {
 			s.Queued++
 		}
 	}

@@ -2,6 +2,7 @@ package tap
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -35,7 +36,7 @@ func (w *Timed) Planned(key string, after time.Duration) {
 		return
 	}
 	cause := w.record(key, &trace.Enqueue{Operation: trace.AddAfter, Queue: w.name, Delay: trace.Duration(after)})
-	w.account.addAt(key, now.Add(after), cause, 0)
+	w.account.addAt(key, now, now.Add(after), cause, 0)
 }
 
 // record emits what was planned and returns it as a cause; nil when nothing is recorded.
@@ -87,29 +88,32 @@ func (w *Timed) state(now time.Time) QueueState {
 // drain implements account: what is planned is the controller's to end.
 func (*Timed) drain() {}
 
-// due tells that a delay of the key has ended, if it had one.
+// due notes that the delays of the key have ended, if it had any.
 func (l *ledger[K]) due(k K, now time.Time) {
 	l.mu.Lock()
-	delayed := l.keys[k] != nil && l.keys[k].delayed != nil
+	var over []*delay[K]
+	if e := l.keys[k]; e != nil {
+		over = slices.Clone(e.delays)
+	}
 	l.mu.Unlock()
-	if delayed {
-		l.fire(k, now)
+	for _, d := range over {
+		l.fire(d, now)
 	}
 }
 
-// cancel tells that the delays of the key have come to nothing.
+// cancel notes that the delays of the key have come to nothing.
 func (l *ledger[K]) cancel(k K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e := l.keys[k]; e != nil {
-		e.delayed = nil
+		e.delays = nil
 		l.forget(k, e)
 	}
 }
 
 // forget drops an account in which there is nothing. l.mu must be held.
-func (l *ledger[K]) forget(k K, e *entry) {
-	if !e.queued && e.running == 0 && e.delayed == nil {
+func (l *ledger[K]) forget(k K, e *entry[K]) {
+	if !e.queued && e.running == 0 && len(e.delays) == 0 {
 		delete(l.keys, k)
 	}
 }
