@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,8 +15,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// readTrace is `trace FILE [OUTCOME]`: every line of the file is an event that trace.Reader takes, numbered without gaps;
-// with an outcome, the last is the summary instead, and the run ended so.
+// readTrace is `trace FILE [OUTCOME]`: every line of the file is an event that trace.Reader takes, numbered without gaps, and
+// each cause of a key's reconcile names an event; with an outcome, the last is the summary instead, and the run ended so.
 func readTrace(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: trace FILE [OUTCOME]")
@@ -31,6 +32,10 @@ func readTrace(ts *testscript.TestScript, neg bool, args []string) {
 	for i, e := range events {
 		if e.Seq != uint64(i)+1 {
 			ts.Fatalf("event %d has the number %d", i+1, e.Seq)
+		}
+		start, ok := e.Detail.(*trace.Start)
+		if unnamed := func(c trace.Cause) bool { return c.Seq == 0 }; ok && e.Key != "" && slices.ContainsFunc(start.Causes, unnamed) {
+			ts.Fatalf("reconcile %d of %s %s has a cause that names no event: %+v", e.Reconcile, e.Controller, e.Key, start.Causes)
 		}
 	}
 }
