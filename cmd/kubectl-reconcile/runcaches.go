@@ -19,6 +19,7 @@ func (r *clusterRun) listen(out *outputs) {
 	r.options.Waiting = func(late []runlocal.Listing) {
 		out.warn("waiting for the lists of " + enumerate(listingNames(late)) + reasonOfFirst(late))
 	}
+	r.options.Collector = out.collector()
 	r.options.Trouble = func(news []runlocal.Listing) {
 		for _, line := range troubleLines(news) {
 			out.warn(line)

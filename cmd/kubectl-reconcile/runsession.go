@@ -73,7 +73,7 @@ func (o *runOptions) runSession(ctx context.Context, out *outputs, manifests []r
 	stopErr := errors.Join(session.Stop(), o.endOnCluster(ctx), o.telemetry.close(ctx))
 	result.controllers = out.summary.Controllers()
 	result.failing, result.unknown = out.troubles.failing(), out.troubles.unknown()
-	return errors.Join(err, stopErr, out.finish(ctx, o, result), result.failure(o), o.unknownWrites(result.unknown))
+	return errors.Join(err, stopErr, out.finish(ctx, o, result), result.failure(o), notCollecting(session, result), o.unknownWrites(result.unknown))
 }
 
 // endOnCluster lets others write, when the controllers have ended, and tells the last of their rights.
@@ -91,7 +91,7 @@ func (o *runOptions) start(ctx context.Context, out *outputs, recorder *trace.Re
 		return o.cluster.start(ctx, o, out, recorder)
 	}
 	began := o.clock.Now()
-	o.session.Recorder = recorder
+	o.session.Recorder, o.session.Collector = recorder, out.collector()
 	session, err := startSession(ctx, "the sandbox was starting", func(ctx context.Context) (*runlocal.Session, error) {
 		return runlocal.Start(ctx, o.session)
 	})

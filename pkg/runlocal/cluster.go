@@ -52,7 +52,8 @@ type ClusterOptions struct {
 	// Waiting is told once, after a few seconds, which resources the start waits for; Trouble which of them began to fail
 	// or to work again once the controllers run. Both get some, from a goroutine of the session's, and may be nil.
 	Waiting, Trouble func([]Listing)
-	// Recorder and Verbosity are as in Options.
+	// Collector, Recorder and Verbosity are as in Options.
+	Collector func(controllers.CollectorView)
 	Recorder  *trace.Recorder
 	Verbosity int
 }
@@ -94,7 +95,7 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 	s.controllers, err = s.awaitCaches(ctx, o, known, func(ctx context.Context) (*controllers.Running, error) {
 		return controllers.Start(ctx, controllers.Deps{
 			Tap: s.tap, Informers: s.tap.Informers(client, o.Resync), Config: s.config, Workers: o.Workers, Authority: o.Authority,
-			Autoscaling: o.Autoscaling, Hosts: o.Hosts,
+			Autoscaling: o.Autoscaling, Hosts: o.Hosts, Collector: s.observeCollector(o.Collector),
 		}, o.Controllers)
 	})
 	return err

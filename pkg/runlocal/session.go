@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -51,6 +50,8 @@ type Options struct {
 	Resync time.Duration
 	// PodReadyAfter is how long a simulated pod runs before it is ready.
 	PodReadyAfter time.Duration
+	// Collector is called from a goroutine of the session's when what the garbage collector sees has changed; nil is not.
+	Collector func(controllers.CollectorView)
 	// Recorder gets the trace; nil records nothing.
 	Recorder *trace.Recorder
 	// Verbosity is as in tap.Options.
@@ -78,6 +79,7 @@ type Session struct {
 	forget atomic.Pointer[func() bool]
 
 	podReadyAfter time.Duration
+	collector     atomic.Pointer[controllers.CollectorView] // as last told; nil before
 
 	discovery discovery.CachedDiscoveryInterface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
@@ -185,7 +187,7 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 	}
 	s.controllers, err = controllers.Start(ctx, controllers.Deps{
 		Tap: s.tap, Informers: informers, Config: bounded(s.server.Config(), o), Workers: o.Workers, Authority: authority,
-		Kinds: func() uint64 { return s.server.LastEvent(customResourceDefinitions) },
+		Kinds: s.server.Kinds(), Newest: s.server.LastEvent, Collector: s.observeCollector(o.Collector),
 
 		Autoscaling: o.Autoscaling,
 		Hosts:       o.Hosts,
@@ -207,9 +209,6 @@ func bounded(config *rest.Config, o Options) *rest.Config {
 	}
 	return config
 }
-
-// customResourceDefinitions add kinds to the API.
-var customResourceDefinitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
 // Stop ends the session and returns when everything that it started has ended. Reconciles that are under way get ten
 // seconds to finish, and no other is begun. It may be called again.
@@ -235,6 +234,24 @@ func (s *Session) Stop() error {
 	}
 	s.end()
 	return errors.Join(append(errs, s.signing.remove())...)
+}
+
+// observeCollector returns Deps.Collector, which calls next, if that is not nil.
+func (s *Session) observeCollector(next func(controllers.CollectorView)) func(controllers.CollectorView) {
+	return func(v controllers.CollectorView) {
+		s.collector.Store(&v)
+		if next != nil {
+			next(v)
+		}
+	}
+}
+
+// Collector is what the garbage collector sees; ok is false if it does not run, and in the first seconds before it sees all.
+func (s *Session) Collector() (view controllers.CollectorView, ok bool) {
+	if v := s.collector.Load(); v != nil {
+		return *v, true
+	}
+	return view, false
 }
 
 // Config returns a copy of a client configuration for the API of the session: an administrator's in process, or on a

@@ -18,9 +18,9 @@ const look = 5 * time.Millisecond
 const soon = time.Second
 
 // Settled says whether nothing is left to do: every queue is empty, no reconcile and no request of a controller is in
-// flight, every handler has handled every watch event, the garbage collector, if it runs, watches the kinds that there were
-// when it started, and no key's time comes soon (within a second, and the time that pods take to be ready). Keys that wait
-// for longer do not count: see Pending. Nor does a kind of a new CRD until the collector watches it, about a second later.
+// flight, every handler has handled every watch event, the garbage collector, if it runs, sees all that can be listed, and no
+// key's time comes soon (within a second, and the time that pods take to be ready). Keys that wait for longer do not count: see
+// Pending.
 // What is on its way from a cluster's API server is not known: there it is only settled so far as anybody can see.
 func (s *Session) Settled() bool {
 	state := s.tap.State() // before the versions: whoever is idle here makes no later version

@@ -131,6 +131,9 @@ func (a *assembly) build(s *Server) error {
 	if s.custom, err = a.customResourceServer(groups); err != nil {
 		return err
 	}
+	if s.kinds, err = newKinds(s.custom.Informers.Apiextensions().V1().CustomResourceDefinitions()); err != nil {
+		return fmt.Errorf("observing the definitions of kinds: %w", err)
+	}
 	if s.generic, err = config.Complete(a.informers).New("kube-apiserver", s.custom.GenericAPIServer); err != nil {
 		return fmt.Errorf("building the API server: %w", err)
 	}

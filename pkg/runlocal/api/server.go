@@ -31,6 +31,7 @@ type Server struct {
 
 	generic   *genericapiserver.GenericAPIServer
 	custom    *apiextensionsserver.CustomResourceDefinitions
+	kinds     *Kinds
 	informers informers.SharedInformerFactory
 
 	life context.Context // of every goroutine and every request

@@ -21,7 +21,7 @@ func identity(apiVersion, kind, namespace, name string) *tap.Identity {
 }
 
 func TestKeysOfTheCollector(t *testing.T) {
-	k := newServedKinds(nil, nil, func(func(schema.GroupVersionResource) bool) {})
+	k := &servedKinds{keep: func(func(schema.GroupVersionResource) bool) {}}
 	k.learn([]*metav1.APIResourceList{
 		{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "pods", Kind: "Pod"}, {Name: "nodes", Kind: "Node"}}},
 		{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "mice", Kind: "Mouse"}}},
@@ -52,7 +52,7 @@ func TestKeysOfTheCollector(t *testing.T) {
 func TestServedKindsLetsGoOfWhatIsNotServed(t *testing.T) {
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	var kept func(schema.GroupVersionResource) bool
-	k := newServedKinds(nil, nil, func(served func(schema.GroupVersionResource) bool) { kept = served })
+	k := &servedKinds{keep: func(served func(schema.GroupVersionResource) bool) { kept = served }}
 	k.learn([]*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "pods", Kind: "Pod"}}}})
 	if !kept(pods) {
 		t.Error("pods are served")
@@ -94,7 +94,7 @@ func TestServedKindsAsksAgainAfterAnError(t *testing.T) {
 			return nil, errors.New("not now")
 		}),
 	})
-	k := newServedKinds(client, func() uint64 { return 0 }, nil)
+	k := &servedKinds{DiscoveryClient: client, turns: kindTurns{changes: func() uint64 { return 0 }}, lists: &listAnswers{}}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for range 2 {

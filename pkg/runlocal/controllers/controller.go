@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
@@ -79,9 +80,21 @@ type environment struct {
 	// hosts is Deps.Hosts.
 	hosts Hosts
 	// kinds is Deps.Kinds.
-	kinds func() uint64
+	kinds Kinds
+	// newest, collector and unlistedAfter are as in Deps.
+	newest        func(schema.GroupResource) uint64
+	collector     func(CollectorView)
+	unlistedAfter time.Duration
 	// shared is one for all controllers.
 	shared *shared
+}
+
+// changes is Kinds.Changes; nil if that is not known.
+func (e environment) changes() func() uint64 {
+	if e.kinds == nil {
+		return nil
+	}
+	return e.kinds.Changes
 }
 
 // loop runs a controller until the context ends, and returns when its workers have.

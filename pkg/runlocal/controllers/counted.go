@@ -51,7 +51,7 @@ func newCounted(e environment) (*counted, error) {
 	}
 	c := &counted{
 		SharedInformerFactory: e.informers, metadata: e.tap.MetadataInformers(e.informers, client, newMapper(e)),
-		discovery: e.client.Discovery(), turns: kindTurns{changes: e.kinds},
+		discovery: e.client.Discovery(), turns: kindTurns{changes: e.changes()},
 		synced: map[schema.GroupVersionResource]cache.InformerSynced{},
 	}
 	for _, resource := range measured() {

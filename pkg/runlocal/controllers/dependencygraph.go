@@ -1,9 +1,11 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/metadata"
@@ -26,6 +28,8 @@ type dependencyGraph struct {
 	mapper   *restmapper.DeferredDiscoveryRESTMapper
 	monitors *tap.MetadataInformers
 	kinds    *servedKinds
+	// delivered is Tap.Delivered.
+	delivered func() bool
 }
 
 // newDependencyGraph mirrors what CreateControllerContext of cmd/kube-controller-manager/app/controllermanager.go makes
@@ -33,10 +37,12 @@ type dependencyGraph struct {
 func newDependencyGraph(ctx context.Context, e environment) (*dependencyGraph, error) {
 	config := *e.config
 	config.QPS *= 2 // upstream: each deletion takes two requests
-	client, err := metadata.NewForConfig(&config)
+	plain, err := metadata.NewForConfig(&config)
 	if err != nil {
 		return nil, fmt.Errorf("making the metadata client: %w", err)
 	}
+	lists := &listAnswers{}
+	client := collectorClient{plain, lists}
 	discoverer, err := discovery.NewDiscoveryClientForConfig(e.config)
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client: %w", err)
@@ -45,8 +51,34 @@ func newDependencyGraph(ctx context.Context, e environment) (*dependencyGraph, e
 	monitors := e.tap.MetadataInformers(e.informers, client, mapper)
 	started := make(chan struct{})
 	close(started) // it is run when the other informers have synced
-	return &dependencyGraph{
+	graph := &dependencyGraph{
 		GraphBuilder: gc.NewDependencyGraphBuilder(ctx, client, mapper, gc.DefaultIgnoredResources(), monitors, started),
-		client:       client, mapper: mapper, monitors: monitors, kinds: newServedKinds(discoverer, e.kinds, monitors.Keep),
-	}, nil
+		client:       client, mapper: mapper, monitors: monitors, delivered: e.tap.Delivered,
+	}
+	kinds := &servedKinds{
+		DiscoveryClient: discoverer, keep: monitors.Keep, listed: monitors.Synced, watched: graph.IsResourceSynced,
+		lists: lists, after: cmp.Or(e.unlistedAfter, unlistedAfter), resources: map[schema.GroupKind]string{},
+	}
+	kinds.turns = kindTurns{changes: e.changes(), pressing: kinds.pressing}
+	if e.kinds != nil {
+		kinds.custom = e.kinds.Custom
+	} else {
+		kinds.turns.changes, kinds.turns.partial = definitions(monitors), true
+	}
+	graph.kinds = kinds
+	return graph, nil
+}
+
+// definitions returns Kinds.Changes as far as the collector sees what defines kinds.
+func definitions(monitors *tap.MetadataInformers) func() uint64 {
+	defining := []schema.GroupVersionResource{
+		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
+	}
+	return func() (latest uint64) {
+		for _, resource := range defining {
+			latest += monitors.Handled(resource)
+		}
+		return latest
+	}
 }

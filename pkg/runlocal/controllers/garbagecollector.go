@@ -3,10 +3,10 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	gc "k8s.io/kubernetes/pkg/controller/garbagecollector"
@@ -31,10 +31,15 @@ func garbageCollector() Controller {
 	}
 }
 
-// syncPeriod is how long the collector waits for informers before it begins, and for those of new kinds. It is also the
-// least time between two looks at which kinds there are. kube-controller-manager has 30 s; here kinds are asked for only
-// when they may have changed.
-const syncPeriod = time.Second
+const (
+	// syncPeriod is the least time between two looks at which kinds there are. kube-controller-manager has 30 s; here kinds
+	// are asked for only when they may have changed.
+	syncPeriod = time.Second
+	// ungated is how long the collector's workers wait for what it is to see by themselves: the gate of their queues decides.
+	ungated = math.MaxInt64
+	// syncPatience is how long the session does not count as settled while a resource that quotas count cannot be listed.
+	syncPatience = 10 * time.Second
+)
 
 func buildGarbageCollector(ctx context.Context, e environment) (loop, error) {
 	graph, err := newDependencyGraph(ctx, e)
@@ -42,7 +47,12 @@ func buildGarbageCollector(ctx context.Context, e environment) (loop, error) {
 		return nil, err
 	}
 	e.tap.SetHabits(collectorHabits(graph.kinds))
-	swapped := tapGraph(e.tap, graph.GraphBuilder, graph.kinds.key)
+	gate := &collectorGate{tap: e.tap, whole: graph.delivered, kinds: graph.kinds, told: e.collector}
+	if gate.told == nil {
+		gate.told = func(CollectorView) {}
+	}
+	e.tap.Gate(gate.isOpen)
+	swapped := tapGraph(e, graph.GraphBuilder, graph.kinds.key)
 	collector, err := gc.NewComposedGarbageCollector(ctx, e.client, graph.client, graph.mapper, graph.GraphBuilder)
 	if err != nil {
 		return nil, err
@@ -51,33 +61,17 @@ func buildGarbageCollector(ctx context.Context, e environment) (loop, error) {
 	e.tap.Preparing(true)
 	return func(ctx context.Context, workers int) {
 		var running sync.WaitGroup
-		running.Go(func() { collector.Run(ctx, workers, syncPeriod) })
-		running.Go(func() {
-			untilSynced(ctx, collector)
-			e.tap.Preparing(false)
-		})
+		running.Go(func() { collector.Run(ctx, workers, ungated) })
+		running.Go(func() { gate.keep(ctx) })
 		collector.Sync(ctx, graph.kinds, syncPeriod)
 		running.Wait()
 		graph.monitors.Wait()
 	}, swapped
 }
 
-const (
-	syncLook = 5 * time.Millisecond
-	// syncPatience is how long the session does not count as settled while a resource cannot be listed.
-	syncPatience = 10 * time.Second
-)
-
-// untilSynced returns when the collector has listed all that there is, or when that takes too long.
-func untilSynced(ctx context.Context, collector *gc.GarbageCollector) {
-	ctx, cancel := context.WithTimeout(ctx, syncPatience)
-	defer cancel()
-	for !collector.IsSynced(logr.Discard()) && pause(ctx, syncLook) {
-	}
-}
-
 // tapGraph observes the queues of the graph. The collector takes two of them from the graph when it is made.
-func tapGraph(c *tap.Controller, graph *gc.GraphBuilder, spell func(*tap.Identity) string) error {
+func tapGraph(e environment, graph *gc.GraphBuilder, spell func(*tap.Identity) string) error {
+	c := e.tap
 	attemptToDelete, _, _ := graph.GetGraphResources()
 	key, err := tap.Identities(attemptToDelete, spell)
 	if err != nil {
@@ -88,5 +82,5 @@ func tapGraph(c *tap.Controller, graph *gc.GraphBuilder, spell func(*tap.Identit
 			return err
 		}
 	}
-	return tap.SwapRelay(c, graph, "graphChanges")
+	return tap.SwapOrderedRelay(c, graph, "graphChanges", e.newest)
 }

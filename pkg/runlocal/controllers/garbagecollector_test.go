@@ -348,9 +348,9 @@ func widgets() *apiextensionsv1.CustomResourceDefinition {
 
 func TestCustomResourcesOfLaterAreCollected(t *testing.T) {
 	s := collecting(t)
-	crds := apiextensions.NewForConfigOrDie(json(s.config)).ApiextensionsV1().CustomResourceDefinitions()
+	crds := apiextensions.NewForConfigOrDie(jsonConfig(s.config)).ApiextensionsV1().CustomResourceDefinitions()
 	resource := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-	client := dynamic.NewForConfigOrDie(json(s.config)).Resource(resource).Namespace("default")
+	client := dynamic.NewForConfigOrDie(jsonConfig(s.config)).Resource(resource).Namespace("default")
 	for range 2 { // the second time, the kind comes back
 		if _, err := crds.Create(t.Context(), widgets(), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -391,8 +391,8 @@ func TestCustomResourcesOfLaterAreCollected(t *testing.T) {
 	s.quiet(t)
 }
 
-// json is the configuration for objects that have no protobuf.
-func json(config *rest.Config) *rest.Config {
+// jsonConfig is the configuration for objects that have no protobuf.
+func jsonConfig(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.ContentType = runtime.ContentTypeJSON
 	return config

@@ -13,7 +13,7 @@ import (
 // counts as stale as soon as there may be new kinds, and a mapper asks again when it misses one.
 type kindCache struct {
 	discovery.CachedDiscoveryInterface
-	changes func() uint64 // Deps.Kinds
+	changes func() uint64 // Kinds.Changes; nil if that is not known
 	now     func() time.Time
 
 	mu     sync.Mutex // guards what follows
@@ -25,7 +25,7 @@ type kindCache struct {
 // newMapper returns a mapper of kinds and resources that learns of new ones. It asks when it is first used.
 func newMapper(e environment) *restmapper.DeferredDiscoveryRESTMapper {
 	return restmapper.NewDeferredDiscoveryRESTMapper(&kindCache{
-		CachedDiscoveryInterface: memory.NewMemCacheClient(e.client.Discovery()), changes: e.kinds, now: time.Now,
+		CachedDiscoveryInterface: memory.NewMemCacheClient(e.client.Discovery()), changes: e.changes(), now: time.Now,
 	})
 }
 

@@ -10,44 +10,55 @@ const (
 	kindsLook = 100 * time.Millisecond
 	// kindsUnsure is for how long after a change discovery may lag behind it: it is asked at each turn. So it is after an error.
 	kindsUnsure = 2 * time.Second
-	// kindsUnasked is how long is waited when nobody knows of changes, as in kube-controller-manager.
+	// kindsUnasked is how long is waited when changes are not known, as in kube-controller-manager.
 	kindsUnasked = 30 * time.Second
 )
 
 // kindTurns tell a goroutine that asks again and again which kinds the API serves when it is worth asking. It is for that
 // goroutine alone.
 type kindTurns struct {
-	changes func() uint64 // Deps.Kinds
+	// changes returns a number that changes when kinds may have; nil if that is not known.
+	changes func() uint64
+	// partial reports that not all changes are known: kinds are asked for from time to time as well.
+	partial bool
+	// pressing reports whether there is another reason to ask; nil if there is none.
+	pressing func() bool
 
-	asked  bool
+	asked  time.Time // zero before the first turn
 	last   uint64
 	unsure time.Time
 }
 
-// again makes the next turns come soon, changes or none: whatever was not told is asked for again.
+// again makes the next turns come soon, changes or none: what was not answered is asked for again.
 func (k *kindTurns) again() { k.unsure = time.Now().Add(kindsUnsure) }
 
 // wait returns when discovery is to be asked, or with false when ctx has ended.
 func (k *kindTurns) wait(ctx context.Context) bool {
-	if k.changes == nil && k.asked {
-		return pause(ctx, kindsUnasked)
-	}
-	for k.changes != nil {
-		now := k.changes()
-		if now != k.last {
-			k.last = now
-			k.again()
-			break
-		}
-		if !k.asked || time.Now().Before(k.unsure) {
-			break
-		}
+	for !k.due(time.Now()) {
 		if !pause(ctx, kindsLook) {
 			return false
 		}
 	}
-	k.asked = true
+	k.asked = time.Now()
 	return ctx.Err() == nil
+}
+
+// due reports whether discovery is to be asked.
+func (k *kindTurns) due(now time.Time) bool {
+	if k.changes != nil {
+		if changes := k.changes(); changes != k.last {
+			k.last = changes
+			k.again()
+			return true
+		}
+	}
+	switch {
+	case k.asked.IsZero(), k.pressing != nil && k.pressing():
+		return true
+	case k.changes != nil && now.Before(k.unsure):
+		return true
+	}
+	return (k.changes == nil || k.partial) && now.Sub(k.asked) >= kindsUnasked
 }
 
 func pause(ctx context.Context, d time.Duration) bool {

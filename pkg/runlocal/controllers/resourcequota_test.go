@@ -58,12 +58,12 @@ func TestQuotaIsCountedAndFreed(t *testing.T) {
 func TestQuotaCountsCustomResourcesOfNewKinds(t *testing.T) {
 	s := recordedSession(t)
 	s.run(t, 0, "resourcequota")
-	definitions := apiextensions.NewForConfigOrDie(json(s.config)).ApiextensionsV1().CustomResourceDefinitions()
+	definitions := apiextensions.NewForConfigOrDie(jsonConfig(s.config)).ApiextensionsV1().CustomResourceDefinitions()
 	if _, err := definitions.Create(t.Context(), widgets(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	kind := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-	client := dynamic.NewForConfigOrDie(json(s.config)).Resource(kind).Namespace("default")
+	client := dynamic.NewForConfigOrDie(jsonConfig(s.config)).Resource(kind).Namespace("default")
 	widget := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "one"},
 	}}

@@ -1,30 +1,45 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	gc "k8s.io/kubernetes/pkg/controller/garbagecollector"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// servedKinds tells the garbage collector which kinds the API serves. The collector asks again and again; it gets its
-// answer when there may be another one.
+// unlistedAfter is after how long a kind whose lists fail is left out of what the garbage collector watches.
+const unlistedAfter = 10 * time.Second
+
+// servedKinds tells the garbage collector which kinds to watch: those that the API serves, but for those that it has been
+// failing to list. The collector asks again and again; it gets its answer when there may be another one.
 type servedKinds struct {
 	*discovery.DiscoveryClient
 	turns kindTurns // used by the collector's one goroutine that asks
 	keep  func(served func(schema.GroupVersionResource) bool)
+	// listed reports whether an informer holds all objects of a resource, and watched whether the collector has been given
+	// them. Both may be called concurrently.
+	listed, watched func(schema.GroupVersionResource) bool
+	// custom returns the custom resources that the API serves at this moment; nil if that is not known.
+	custom func() []schema.GroupResource
+	lists  *listAnswers
+	after  time.Duration // unlistedAfter
 
 	mu        sync.RWMutex
-	resources map[schema.GroupKind]string // such as "replicasets.apps"
-}
-
-func newServedKinds(client *discovery.DiscoveryClient, changes func() uint64, keep func(func(schema.GroupVersionResource) bool)) *servedKinds {
-	return &servedKinds{DiscoveryClient: client, turns: kindTurns{changes: changes}, keep: keep, resources: map[schema.GroupKind]string{}}
+	resources map[schema.GroupKind]string   // such as "replicasets.apps"
+	wanted    []schema.GroupVersionResource // what the collector is to watch
+	known     map[schema.GroupResource]bool // what discovery has answered last
+	answered  bool
+	changes   uint64 // turns.changes when discovery was asked
+	version   uint64 // of wanted
 }
 
 // ServerPreferredResourcesWithContext implements discovery.ServerResourcesInterfaceWithContext. It waits until there may
@@ -33,13 +48,14 @@ func (k *servedKinds) ServerPreferredResourcesWithContext(ctx context.Context) (
 	if !k.turns.wait(ctx) {
 		return nil, ctx.Err()
 	}
+	changes := k.turns.last
 	lists, err := k.DiscoveryClient.ServerPreferredResourcesWithContext(ctx)
 	if err != nil {
 		k.turns.again()
-		return lists, err
+	} else {
+		k.learn(lists)
 	}
-	k.learn(lists)
-	return lists, nil
+	return k.watchable(lists, changes), err
 }
 
 // learn remembers the names of all resources, and lets go of those that are not served any more.
@@ -60,6 +76,107 @@ func (k *servedKinds) learn(lists []*metav1.APIResourceList) {
 	k.resources = resources
 	k.mu.Unlock()
 	k.keep(func(r schema.GroupVersionResource) bool { return served[r] })
+}
+
+// watchable returns the lists without the kinds that cannot be listed, and remembers which are to be watched. An API that
+// does not answer, of which there are no lists, changes nothing.
+func (k *servedKinds) watchable(lists []*metav1.APIResourceList, changes uint64) []*metav1.APIResourceList {
+	if len(lists) == 0 {
+		return lists
+	}
+	now := time.Now()
+	unlisted, known := map[schema.GroupVersionResource]error{}, map[schema.GroupResource]bool{}
+	var wanted []schema.GroupVersionResource
+	var out []*metav1.APIResourceList
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			out = append(out, list)
+			continue
+		}
+		kept := *list
+		kept.APIResources = slices.DeleteFunc(slices.Clone(list.APIResources), func(r metav1.APIResource) bool {
+			resource := gv.WithResource(r.Name)
+			known[resource.GroupResource()] = true
+			if !isWatched(list.GroupVersion, &r, resource) {
+				return false
+			}
+			if !k.listed(resource) {
+				if err := k.lists.failing(resource, now, k.after); err != nil {
+					unlisted[resource] = err
+					return true
+				}
+			}
+			wanted = append(wanted, resource)
+			return false
+		})
+		out = append(out, &kept)
+	}
+	k.lists.leaveOut(unlisted)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	slices.SortFunc(wanted, func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) })
+	if !slices.Equal(k.wanted, wanted) {
+		k.version++
+	}
+	k.wanted, k.known, k.answered, k.changes = wanted, known, true, changes
+	return out
+}
+
+// isWatched reports whether the garbage collector watches a resource, as GetDeletableResources of
+// pkg/controller/garbagecollector/garbagecollector.go decides.
+func isWatched(version string, r *metav1.APIResource, resource schema.GroupVersionResource) bool {
+	if _, ignored := gc.DefaultIgnoredResources()[resource.GroupResource()]; ignored {
+		return false
+	}
+	return discovery.SupportsAllVerbs{Verbs: []string{"delete", "list", "watch"}}.Match(version, r)
+}
+
+// unlisted are the kinds that the collector is to watch and has not been given all objects of, sorted; a custom resource that
+// the API serves and discovery has not told of is one. version is that of what is to be watched; ok is false while discovery has
+// not answered since a kind may have come.
+func (k *servedKinds) unlisted() (waiting []schema.GroupResource, version uint64, ok bool) {
+	version, ok = k.current()
+	k.mu.RLock()
+	wanted, known := k.wanted, k.known
+	k.mu.RUnlock()
+	for _, resource := range wanted {
+		if k.watched(resource) {
+			k.lists.forget(resource)
+		} else {
+			waiting = append(waiting, resource.GroupResource())
+		}
+	}
+	if k.custom != nil {
+		for _, resource := range k.custom() {
+			if !known[resource] {
+				waiting = append(waiting, resource)
+			}
+		}
+	}
+	slices.SortFunc(waiting, compareResources)
+	return waiting, version, ok
+}
+
+// current reports whether discovery was asked since a kind may have come, and returns the version of what the collector is to
+// watch.
+func (k *servedKinds) current() (version uint64, ok bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.version, k.answered && k.changes == k.turns.changes()
+}
+
+// pressing reports whether the collector is to ask again although no kind has come or gone: because one that it waits for may
+// have to be left out, or one that is left out can be listed.
+func (k *servedKinds) pressing() bool {
+	if waiting, _, ok := k.unlisted(); !ok || len(waiting) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(k.lists.resourcesLeftOut(), k.listed)
+}
+
+func compareResources(a, b schema.GroupResource) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 }
 
 // key spells what the collector works on as kubectl does: "replicasets.apps default/web-7d9".

@@ -9,7 +9,6 @@ import (
 
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -114,10 +113,7 @@ func (s *session) startThese(t testing.TB, workers int, chosen ...Controller) (s
 	ctx, cancel := context.WithCancel(t.Context())
 	running, err := Start(ctx, Deps{
 		Tap: s.tap, Informers: s.tap.Informers(informersClient, 0), Config: s.config, Workers: workers,
-		Authority: s.authority(t),
-		Kinds: func() uint64 {
-			return s.server.LastEvent(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"})
-		},
+		Authority: s.authority(t), Kinds: s.server.Kinds(), Newest: s.server.LastEvent,
 	}, chosen)
 	if err != nil {
 		cancel()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -12,7 +14,15 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// Deps is what controllers run with. All but Authority, Autoscaling, Hosts, Kinds and Workers must be set.
+// Kinds knows which kinds an API serves beside the built-in ones. Its methods are called often, and concurrently.
+type Kinds interface {
+	// Changes returns a number that changes when the API may have begun or ceased to serve a kind.
+	Changes() uint64
+	// Custom lists the custom resources that are served at this moment.
+	Custom() []schema.GroupResource
+}
+
+// Deps is what controllers run with. All but Authority, Autoscaling, Collector, Hosts, Kinds, Newest and Workers must be set.
 type Deps struct {
 	// Tap observes them.
 	Tap *tap.Tap
@@ -22,15 +32,22 @@ type Deps struct {
 	Config *rest.Config
 	// Authority is what those of the controllers sign with that sign.
 	Authority Authority
-	// Kinds returns a number that changes when the API may have begun or ceased to serve a kind. It is called often. If it
-	// is nil, controllers that act on all kinds ask the API from time to time.
-	Kinds func() uint64
+	// Kinds are the API's. If it is nil, controllers that act on all kinds ask the API from time to time.
+	Kinds Kinds
+	// Newest returns the version of the newest watch event of a resource, 0 if it never had any; nil if that is not known. It is
+	// called often, concurrently.
+	Newest func(schema.GroupResource) uint64
+	// Collector is called when what the garbage collector sees has changed, from one goroutine; nil is not.
+	Collector func(CollectorView)
 	// Autoscaling are the times of the horizontal pod autoscaler.
 	Autoscaling Autoscaling
 	// Hosts are the settings of the controllers of nodes.
 	Hosts Hosts
 	// Workers is how many reconciles of a controller may run at a time; 0 is kube-controller-manager's default.
 	Workers int
+
+	// unlistedAfter is after how long the garbage collector does without a kind that cannot be listed; 0 is ten seconds.
+	unlistedAfter time.Duration
 }
 
 // Running are controllers that were started.
@@ -105,8 +122,8 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 		err = observer.Build(ctx, func(ctx context.Context) error {
 			run, err := c.build(ctx, environment{
 				tap: observer, config: config, client: client, informers: d.Informers,
-				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, hosts: d.Hosts,
-				shared: together,
+				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, hosts: d.Hosts, collector: d.Collector,
+				shared: together, newest: d.Newest, unlistedAfter: d.unlistedAfter,
 			})
 			if run != nil {
 				built = append(built, started{Controller: c, loop: run})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"runtime/pprof"
+	"slices"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -24,8 +25,9 @@ type Controller struct {
 	handed    handed
 	habits    Habits
 	history   history
-	undivided bool      // as told by KeepAll
-	accounts  []account // guarded by tap.mu
+	undivided bool        // as told by KeepAll
+	open      func() bool // as told by Gate; nil is always
+	accounts  []account   // guarded by tap.mu
 }
 
 // Habits are how a controller differs from most. The zero value is that of most.
@@ -69,6 +71,25 @@ func (c *Controller) SetHabits(h Habits) { c.habits = h }
 // divided by namespaces, and which whoever divides them runs once. It must be called before anything of the controller is
 // observed.
 func (c *Controller) KeepAll() { c.undivided = true }
+
+// Gate has the controller's workers wait for a key until open returns true; what they have been handed they go on with. A
+// queue that is shut down while they wait hands out nothing more. open is called for each key, under a lock of the queue: it
+// must be quick, may be called concurrently, and must not use the queue. When it may have become true Opened must be called. Gate
+// must be called before anything of the controller is observed.
+func (c *Controller) Gate(open func() bool) { c.open = open }
+
+// Opened has workers that wait ask again whether the gate is open.
+func (c *Controller) Opened() {
+	c.tap.mu.Lock()
+	waiting := slices.Clone(c.accounts)
+	c.tap.mu.Unlock()
+	for _, a := range waiting {
+		a.opened()
+	}
+}
+
+// shut reports whether the gate is.
+func (c *Controller) shut() bool { return c.open != nil && !c.open() }
 
 // errorText is the text of an error of the controller's. The error may be nil, or may panic when asked.
 func (c *Controller) errorText(err error) string {

@@ -4,5 +4,6 @@
 //
 // Everything that touches private parts of upstream or of the Go runtime lives here, each part behind a test that fails
 // when it moves. The tap changes nothing that a controller does: it neither reorders nor drops, and delays only for as
-// long as a sink of the recorder takes.
+// long as a sink of the recorder takes. Two things are for controllers that would destroy what they do not see: Gate keeps
+// keys from their workers, and SwapOrderedRelay orders what several informers show.
 package tap

@@ -64,3 +64,16 @@ func (q *queue[K]) drain() { q.ShutDown() }
 
 // drain implements account. What is handed on within a controller still is: whoever gets it adds keys that nobody takes.
 func (r *relay[K]) drain() {}
+
+// opened implements account.
+func (q *queue[K]) opened() {
+	q.order.Lock()
+	defer q.order.Unlock()
+	q.ready.Broadcast()
+}
+
+// opened implements account: what is handed on within a controller is not worked on.
+func (*relay[K]) opened() {}
+
+// opened implements account: work that no queue hands out waits for no gate.
+func (*Timed) opened() {}

@@ -97,6 +97,9 @@ func (d delivery) end() {
 	if d.rv > d.h.progress.Load() {
 		d.h.progress.Store(d.rv)
 	}
+	if done := d.h.informer.tap.handledOne.Load(); done != nil {
+		(*done)()
+	}
 }
 
 // metadata is that of an object or of the last known state of one; nil if there is none.

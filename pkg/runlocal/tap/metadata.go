@@ -73,6 +73,35 @@ func (m *MetadataInformers) ForResource(resource schema.GroupVersionResource) (i
 	return o, nil
 }
 
+// Synced reports whether the informer of a resource holds all that there was when it was started; false if there is none.
+func (m *MetadataInformers) Synced(resource schema.GroupVersionResource) bool {
+	m.mu.Lock()
+	o := m.own[resource]
+	m.mu.Unlock()
+	if o != nil {
+		return o.observed.HasSynced()
+	}
+	for _, i := range m.tap.informersOf(resource.GroupResource()) {
+		if i.gvr == resource && !i.sparing {
+			return i.HasSynced()
+		}
+	}
+	return false
+}
+
+// Handled is State.Handled of the informer of a resource; 0 if there is none of the metadata alone.
+func (m *MetadataInformers) Handled(resource schema.GroupVersionResource) uint64 {
+	m.mu.Lock()
+	o := m.own[resource]
+	m.mu.Unlock()
+	if o == nil {
+		return 0
+	}
+	m.tap.mu.Lock()
+	defer m.tap.mu.Unlock()
+	return o.observed.handled()
+}
+
 // Start starts the informers that are not shared and were not started; they end when stop is closed. The shared ones are
 // whoever's made them.
 func (m *MetadataInformers) Start(stop <-chan struct{}) {

@@ -179,9 +179,9 @@ func (q *queue[K]) Get() (K, bool) {
 	return k, down
 }
 
-// next waits for a key and takes it, as Get of client-go's queue does (util/workqueue/queue.go).
+// next waits for a key and takes it, as Get of client-go's queue does (util/workqueue/queue.go), and for the controller's gate.
 func (q *queue[K]) next() (k K, now time.Time, taken taking, down bool) {
-	if q.limiter == nil { // the wrapped queue adds keys by itself, of which nobody is told
+	if q.limiter == nil { // the wrapped queue adds keys by itself, of which the account does not know
 		if k, down = q.TypedRateLimitingInterface.Get(); down {
 			return k, now, taken, down
 		}
@@ -190,8 +190,11 @@ func (q *queue[K]) next() (k K, now time.Time, taken taking, down bool) {
 	}
 	q.order.Lock()
 	defer q.order.Unlock()
-	for q.Len() == 0 && !q.ShuttingDown() {
+	for !q.ShuttingDown() && (q.Len() == 0 || q.c.shut()) {
 		q.ready.Wait()
+	}
+	if q.ShuttingDown() && q.c.shut() {
+		return k, now, taken, true
 	}
 	if k, down = q.TypedRateLimitingInterface.Get(); down { // at once
 		return k, now, taken, down

@@ -21,6 +21,8 @@ type relay[K comparable] struct {
 	// Both are guarded by c.tap.mu, so that State sees a key that leads to another in one queue or the other.
 	waiting map[K]origin
 	taken   map[K]labelled
+
+	order *ordering[K] // nil: changes are handed on as they come
 }
 
 // origin is what led to a key; the zero value if nothing is recorded.
@@ -52,6 +54,10 @@ func (r *relay[K]) Add(k K) {
 		r.waiting[k] = from
 	}
 	r.c.tap.mu.Unlock()
+	if r.order != nil && from.event != nil {
+		r.order.add(k, number(from.event.watch.ResourceVersion))
+		return
+	}
 	r.TypedRateLimitingInterface.Add(k)
 }
 
@@ -97,3 +103,6 @@ func (r *relay[K]) state(time.Time) QueueState {
 	}
 	return s
 }
+
+// empty reports whether nothing is on its way. c.tap.mu must be held.
+func (r *relay[K]) empty() bool { return r.Len() == 0 && len(r.waiting) == 0 && len(r.taken) == 0 }

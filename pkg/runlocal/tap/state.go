@@ -74,6 +74,8 @@ type account interface {
 	state(now time.Time) QueueState
 	// drain is called without it, when Tap.draining is set.
 	drain()
+	// opened is called without it, when the controller's gate may be open.
+	opened()
 }
 
 // State looks at all controllers at one moment. It takes time in proportion to what is queued and delayed.
@@ -99,6 +101,29 @@ func (t *Tap) State() State {
 		}
 	}
 	return s
+}
+
+// Delivered reports whether all that the session's informers have listed first has been handed to their handlers, and the
+// controller has handed it on within itself: what is left is in its queues. Informers that have not listed all yet do not count.
+func (c *Controller) Delivered() bool {
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	for _, a := range c.accounts {
+		if r, ok := a.(interface{ empty() bool }); ok && !r.empty() {
+			return false
+		}
+	}
+	for _, i := range c.tap.informers {
+		if !i.HasSynced() {
+			continue
+		}
+		for registration := range i.handlers {
+			if !registration.HasSynced() {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // state asks the wrapped queue too: of the keys that it adds by itself the account does not know, and the larger figure is

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -82,11 +83,25 @@ func withLimiter[K comparable](q workqueue.TypedDelayingInterface[K]) workqueue.
 // handlers have seen: it makes no reconciles. What is queued while one of its keys is worked on has the causes of the
 // key. The keys are pointers to a type that upstream need not export.
 func SwapRelay(c *Controller, target any, field string) error {
+	return SwapOrderedRelay(c, target, field, nil)
+}
+
+// SwapOrderedRelay is SwapRelay of a queue that hands on what informers show in the order in which it was written, as far as
+// what they show is recorded: newest returns the version of the newest watch event of a resource, and is called often,
+// concurrently. A change waits for older ones up to a second. If newest is nil, changes are handed on as they come. A session can
+// have one such queue.
+func SwapOrderedRelay(c *Controller, target any, field string, newest func(schema.GroupResource) uint64) error {
 	q, err := opaqueField(target, field)
 	if err != nil {
 		return fmt.Errorf("observing the queue of controller %q: %w", c.name, err)
 	}
-	*q = newRelay(c, queueName(field), *q)
+	r := newRelay(c, queueName(field), *q)
+	if newest != nil {
+		r.order = &ordering[*opaque]{tap: c.tap, newest: newest, pass: r.TypedRateLimitingInterface.Add}
+		release := r.order.release
+		c.tap.handledOne.Store(&release)
+	}
+	*q = r
 	return nil
 }
 

@@ -52,6 +52,8 @@ type Tap struct {
 	kindTable func() kinds
 	newest    atomic.Uint64 // resourceVersion that was committed
 	draining  atomic.Bool   // no key is handed out any more
+	// handledOne is called when a handler is done with a watch event; nil is not.
+	handledOne atomic.Pointer[func()]
 
 	mu          sync.Mutex // guards the maps here and every account that State reads; no event is emitted under it
 	controllers map[string]*Controller

@@ -1,0 +1,235 @@
+package controllers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+)
+
+// collectorClient is the garbage collector's client of metadata. It observes how the API answers the lists that the
+// collector's monitors begin with, and refuses what the collector must not do while some kind cannot be listed: to take an
+// object of that kind for absent, and to release an owner whose dependents it was asked to orphan, for it may have some of
+// that kind. What is refused the collector tries again.
+type collectorClient struct {
+	metadata.Interface
+	lists *listAnswers
+}
+
+var _ metadata.Interface = collectorClient{}
+
+// Resource implements metadata.Interface.
+func (c collectorClient) Resource(resource schema.GroupVersionResource) metadata.Getter {
+	next := c.Interface.Resource(resource)
+	return collectorGetter{collectorResource{next, resource, c.lists}, next}
+}
+
+// collectorGetter is a collectorResource for all namespaces or one.
+type collectorGetter struct {
+	collectorResource
+	all metadata.Getter
+}
+
+// Namespace implements metadata.Getter.
+func (g collectorGetter) Namespace(namespace string) metadata.ResourceInterface {
+	return collectorResource{g.all.Namespace(namespace), g.resource, g.lists}
+}
+
+// collectorResource is the client of one resource.
+type collectorResource struct {
+	metadata.ResourceInterface
+	resource schema.GroupVersionResource
+	lists    *listAnswers
+}
+
+// List implements metadata.ResourceInterface.
+func (r collectorResource) List(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	list, err := r.ResourceInterface.List(ctx, o)
+	r.lists.answered(r.resource, err, time.Now())
+	return list, err
+}
+
+// Watch implements metadata.ResourceInterface.
+func (r collectorResource) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	w, err := r.ResourceInterface.Watch(ctx, o)
+	if o.SendInitialEvents != nil && *o.SendInitialEvents {
+		r.lists.answered(r.resource, err, time.Now())
+	}
+	return w, err
+}
+
+// Get implements metadata.ResourceInterface.
+func (r collectorResource) Get(
+	ctx context.Context, name string, o metav1.GetOptions, subresources ...string,
+) (*metav1.PartialObjectMetadata, error) {
+	if err := r.lists.leftOut(r.resource); err != nil {
+		return nil, fmt.Errorf("looking up %s %q, of which the collector cannot know all: %w", r.resource.GroupResource(), name, err)
+	}
+	return r.ResourceInterface.Get(ctx, name, o, subresources...)
+}
+
+// Patch implements metadata.ResourceInterface.
+func (r collectorResource) Patch(
+	ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string,
+) (*metav1.PartialObjectMetadata, error) {
+	if unlisted := r.lists.anyLeftOut(); unlisted != nil && leavesOrphans(pt, data) {
+		owner, err := r.ResourceInterface.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(owner.Finalizers, metav1.FinalizerOrphanDependents) {
+			return nil, fmt.Errorf("orphaning the dependents of %s %q, which may have some that the collector cannot know: %w",
+				r.resource.GroupResource(), name, unlisted)
+		}
+	}
+	return r.ResourceInterface.Patch(ctx, name, pt, data, o, subresources...)
+}
+
+// leavesOrphans reports whether a patch sets finalizers, and not the one that keeps an owner until its dependents are
+// orphaned: as removeFinalizer of pkg/controller/garbagecollector/operations.go does.
+func leavesOrphans(pt types.PatchType, data []byte) bool {
+	var patch struct {
+		Metadata struct{ Finalizers []string }
+	}
+	if pt != types.MergePatchType || !bytes.Contains(data, []byte(`"finalizers"`)) || json.Unmarshal(data, &patch) != nil {
+		return false
+	}
+	return !slices.Contains(patch.Metadata.Finalizers, metav1.FinalizerOrphanDependents)
+}
+
+// UnlistedKind is a kind whose objects cannot be listed.
+type UnlistedKind struct {
+	Resource schema.GroupResource
+	Err      error
+}
+
+// Error implements error.
+func (k *UnlistedKind) Error() string {
+	return fmt.Sprintf("%s cannot be listed: %v", k.Resource, k.Err)
+}
+
+// Unwrap returns why.
+func (k *UnlistedKind) Unwrap() error { return k.Err }
+
+// errUnfinished is what is known of a list that is begun again and again without an error.
+var errUnfinished = errors.New("its answers end before they are whole")
+
+// listAnswers are the API's answers to the lists of monitors that are not filled, and which kinds the collector does without
+// because of them. Its zero value is empty; it may be used concurrently.
+type listAnswers struct {
+	mu   sync.Mutex
+	of   map[schema.GroupVersionResource]*listAnswer
+	left map[schema.GroupVersionResource]error
+}
+
+// listAnswer is what the API has answered to the lists of one resource.
+type listAnswer struct {
+	first time.Time // when it answered first that did not end in success
+	count int
+	err   error // of the last answer
+}
+
+// unfinishedLists is how many lists of a resource must have begun, none of which has ended, before it counts as failing.
+const unfinishedLists = 4
+
+// answered notes an answer. That the server was not reached is none.
+func (l *listAnswers) answered(resource schema.GroupVersionResource, err error, now time.Time) {
+	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.of[resource]
+	if a == nil {
+		if l.of == nil {
+			l.of = map[schema.GroupVersionResource]*listAnswer{}
+		}
+		a = &listAnswer{first: now}
+		l.of[resource] = a
+	}
+	a.count++
+	a.err = err
+}
+
+// failing returns why a resource that no monitor has filled cannot be listed; nil if it is not known, or not for so long, that
+// it cannot.
+func (l *listAnswers) failing(resource schema.GroupVersionResource, now time.Time, after time.Duration) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.of[resource]
+	switch {
+	case a == nil || now.Sub(a.first) < after && !isFinal(a.err):
+		return nil
+	case a.err == nil && a.count >= unfinishedLists:
+		return errUnfinished
+	}
+	return a.err
+}
+
+// isFinal reports whether an API server says that it will not list a resource, rather than that it cannot.
+func isFinal(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
+}
+
+// forget drops what is known of a resource that a monitor has filled.
+func (l *listAnswers) forget(resource schema.GroupVersionResource) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.of, resource)
+}
+
+// leaveOut sets the kinds that the collector does without.
+func (l *listAnswers) leaveOut(kinds map[schema.GroupVersionResource]error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left = kinds
+}
+
+// leftOut is why the collector does without a resource, as an *UnlistedKind; nil if it does not.
+func (l *listAnswers) leftOut(resource schema.GroupVersionResource) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.left[resource]; err != nil {
+		return &UnlistedKind{Resource: resource.GroupResource(), Err: err}
+	}
+	return nil
+}
+
+// anyLeftOut is leftOut of the first by name of those that the collector does without.
+func (l *listAnswers) anyLeftOut() error {
+	if all := l.allLeftOut(); len(all) > 0 {
+		return &all[0]
+	}
+	return nil
+}
+
+// resourcesLeftOut are those that the collector does without, in no order.
+func (l *listAnswers) resourcesLeftOut() []schema.GroupVersionResource {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.left))
+}
+
+// allLeftOut are the kinds that the collector does without, sorted.
+func (l *listAnswers) allLeftOut() []UnlistedKind {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []UnlistedKind
+	for resource, err := range l.left {
+		out = append(out, UnlistedKind{Resource: resource.GroupResource(), Err: err})
+	}
+	slices.SortFunc(out, func(a, b UnlistedKind) int { return compareResources(a.Resource, b.Resource) })
+	return out
+}
