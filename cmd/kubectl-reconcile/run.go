@@ -200,7 +200,7 @@ func (f *runFlags) place() error {
 func (f *runFlags) isOfCluster(name string) bool {
 	own := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	newClusterFlags().config.AddFlags(own)
-	return name != "namespace" && own.Lookup(name) != nil || name == dryRunFlag || isAuthority(name) || slices.Contains(writeFlagNames, name)
+	return name != "namespace" && own.Lookup(name) != nil || name == dryRunFlag || name == dryRunAggregatedFlag || isAuthority(name) || slices.Contains(writeFlagNames, name)
 }
 
 // spelled is a flag as it is mostly typed.

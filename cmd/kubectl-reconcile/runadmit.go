@@ -66,6 +66,7 @@ func (a *admission) needs() []access.Need {
 	leases(a.run.write.namespace, a.run.write.name, "get", "update")
 	if !a.run.write.force {
 		leases(lease.DefaultNamespace, lease.ManagerName, "get")
+		leases(a.run.write.namespace, "", "list")
 	}
 	return needs
 }

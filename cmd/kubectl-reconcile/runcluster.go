@@ -48,7 +48,7 @@ func (f *runFlags) onCluster(o *runOptions) error {
 	o.cluster = &clusterRun{
 		connection: c,
 		options: runlocal.ClusterOptions{
-			Config: c.config, Controllers: selected, Workers: f.workers, Verbosity: f.detail().LogLevel(), DryRun: f.dry.mode(),
+			Config: c.config, Controllers: selected, Workers: f.workers, Verbosity: f.detail().LogLevel(), DryRun: f.dry.mode(), DryRunAggregated: f.dry.aggregated,
 			Authority: authority, Autoscaling: f.autoscaling.Autoscaling, Hosts: f.hosts.Hosts,
 		},
 		list:     f.controllers,

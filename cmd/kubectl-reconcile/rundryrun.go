@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,25 +11,35 @@ import (
 )
 
 const (
-	dryRunFlag  = "dry-run"
+	dryRunFlag           = "dry-run"
+	dryRunAggregatedFlag = "dry-run-aggregated"
+
 	guardServer = guard.Server
 	guardClient = guard.Client
 )
 
 // dryRunFlags say how a dry run is done.
 type dryRunFlags struct {
-	how string
+	how        string
+	aggregated bool
 }
 
 func (f *dryRunFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.how, dryRunFlag, string(guardServer),
 		"how nothing is written to the cluster: server tries each write there without keeping it, client sends none")
+	cmd.Flags().BoolVar(&f.aggregated, dryRunAggregatedFlag, false,
+		"with --dry-run=server, also send writes to aggregated APIs whose servers say that they can try them; these may keep them all the same")
 	completeWords(cmd, dryRunFlag, string(guardServer), string(guardClient))
 }
 
 func (f *dryRunFlags) validate() error {
 	switch f.mode() {
-	case guardServer, guardClient:
+	case guardClient:
+		if f.aggregated {
+			return fmt.Errorf("--%s needs --%s=server", dryRunAggregatedFlag, dryRunFlag)
+		}
+		return nil
+	case guardServer:
 		return nil
 	}
 	return withHint(unknownError("--"+dryRunFlag, f.how), suggestion(f.how, []string{string(guardServer), string(guardClient)}, "server and client are known"))

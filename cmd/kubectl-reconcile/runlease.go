@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -17,11 +18,13 @@ import (
 // writing is what a run that writes has beside one that does not.
 type writing struct {
 	force, yes      bool
+	shard           shard
 	namespace, name string // of the Lease
 	duration        time.Duration
 
 	leases  coordinationv1client.LeasesGetter
-	manager *lease.Holder // that the Lease of kube-controller-manager names, dead or alive
+	manager *lease.Holder // that the Lease of kube-controller-manager names, and who is gone; nil for no one
+	beside  bool          // kube-controller-manager may run: whether it comes is not watched
 	held    *lease.Held
 	watched chan struct{} // closed when nothing is watched any more
 	cancel  context.CancelFunc
@@ -39,7 +42,7 @@ func (w *writing) begin(ctx context.Context, a *admission, o *runOptions, out *o
 	if w.leases, err = coordinationv1client.NewForConfig(config); err != nil {
 		return fmt.Errorf("making a client of the cluster: %w", err)
 	}
-	if err := w.alone(ctx, o, out); err != nil {
+	if err := w.alone(ctx, a, o, out); err != nil {
 		return err
 	}
 	if err := a.confirm(ctx, o); err != nil {
@@ -48,37 +51,55 @@ func (w *writing) begin(ctx context.Context, a *admission, o *runOptions, out *o
 	if err := w.hold(ctx, o, out); err != nil {
 		return err
 	}
+	if err := w.onlyWriter(ctx, out); err != nil {
+		return errors.Join(err, w.end(ctx))
+	}
 	out.note("write: the controllers change the cluster; the Lease %s/%s keeps others from doing so", w.namespace, w.name)
 	a.run.options.Config.Wrap(w.held.Fence)
 	w.watch(ctx, out.fail)
 	return nil
 }
 
-// managerLook is how often it is looked whether kube-controller-manager renews its Lease, which it does every 2 seconds.
+// managerLook is how often kube-controller-manager's Lease is read to see whether it renews it, which it does every 2 seconds, or
+// has taken it.
 const managerLook = 250 * time.Millisecond
 
+// besideForced is the end of a hint that names the flag.
+const besideForced = "; --force writes beside it all the same"
+
 // alone refuses to write beside kube-controller-manager.
-func (w *writing) alone(ctx context.Context, o *runOptions, out *outputs) error {
-	first, err := lease.HolderOf(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName)
-	switch {
-	case err != nil && w.force:
-		return nil // whoever forces it does not care
-	case err != nil:
+func (w *writing) alone(ctx context.Context, a *admission, o *runOptions, out *outputs) error {
+	first, exists, err := lease.HolderOf(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName)
+	if err != nil && !w.force {
 		return withHint(fmt.Errorf("asking whether kube-controller-manager runs: %w", err), "--force writes without knowing")
-	case first == nil:
-		out.note("kube-controller-manager: nobody holds its Lease; one that runs without leader election cannot be seen")
-		return nil
 	}
-	if w.force {
+	place := lease.DefaultNamespace + "/" + lease.ManagerName
+	switch {
+	case first != nil && w.force:
+		w.beside = true
 		out.warn(fmt.Sprintf("kube-controller-manager (%s) holds its Lease: if it runs, both write, and undo each other's work", first.Identity))
 		return nil
+	case first != nil:
+		if err := w.gone(ctx, first, o, out); err != nil {
+			return err
+		}
+	case exists:
+		out.warn("the Lease " + place + " has no holder: a kube-controller-manager that runs without leader election does not show there")
+	case !w.force:
+		return withHint(errors.New("it is not known whether kube-controller-manager runs on this cluster: it has no Lease "+place),
+			"one that runs without leader election has none: if none runs, --force writes")
 	}
+	return w.unseen(ctx, a, out)
+}
+
+// gone returns an error unless the holder of kube-controller-manager's Lease renews it no more.
+func (w *writing) gone(ctx context.Context, first *lease.Holder, o *runOptions, out *outputs) error {
 	renewed := "which does not say when it was renewed"
 	if !first.Renewed.IsZero() {
 		renewed = "renewed " + o.clock.Now().Sub(first.Renewed).Round(time.Second).String() + " ago"
 	}
 	out.tell(fmt.Sprintf("kube-controller-manager: %s holds its Lease, %s; watching for %s whether it is renewed",
-		first.Identity, renewed, lease.Watched(first)))
+		first.Identity, renewed, first.Duration))
 	live, err := lease.Live(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, managerLook)
 	if err != nil {
 		return err
@@ -88,7 +109,61 @@ func (w *writing) alone(ctx context.Context, o *runOptions, out *outputs) error 
 		return nil
 	}
 	return withHint(fmt.Errorf("kube-controller-manager runs on this cluster: %s renews its Lease %s/%s", live.Identity, lease.DefaultNamespace, lease.ManagerName),
-		"stop it first: two would undo each other's work; --force writes beside it all the same")
+		"stop it first: two would undo each other's work"+besideForced)
+}
+
+// unseen returns an error if there are signs of a kube-controller-manager that has no Lease, or only a warning with --force. What
+// could not be looked at is a warning too.
+func (w *writing) unseen(ctx context.Context, a *admission, out *outputs) error {
+	signs, err := lease.Signs(ctx, a.run.connection.config, w.namespace)
+	if err != nil && ctx.Err() == nil {
+		out.warn("looking for a kube-controller-manager without a Lease: " + oneLine(err.Error()))
+	}
+	if len(signs) == 0 {
+		return ctx.Err()
+	}
+	text := "kube-controller-manager seems to run on this cluster: " + signText(signs[0])
+	if more := len(signs) - 1; more > 0 {
+		text += fmt.Sprintf(", and %s", plural(more, "other sign"))
+	}
+	if w.force {
+		out.warn(text + "; if it does, both write, and undo each other's work")
+		return nil
+	}
+	return withHint(errors.New(text), "stop it first, and wait a minute: two would undo each other's work"+besideForced)
+}
+
+// signText says what kube-controller-manager has left.
+func signText(s lease.Sign) string {
+	name := s.Resource.String() + " " + s.Namespace + "/" + s.Name
+	if s.Written.IsZero() {
+		return "it runs in " + name
+	}
+	return fmt.Sprintf("it wrote %s at %s", name, s.Written.UTC().Format(time.RFC3339))
+}
+
+// onlyWriter refuses to write beside a runner whose part of the cluster overlaps this one's, which has its own Lease by now.
+func (w *writing) onlyWriter(ctx context.Context, out *outputs) error {
+	if w.force {
+		return nil
+	}
+	others, err := lease.Siblings(ctx, w.leases, w.namespace, w.shard.number, w.shard.of, func(held []lease.Sibling) {
+		var names []string
+		longest := time.Duration(0)
+		for _, s := range held {
+			names, longest = append(names, s.Lease), max(longest, s.Duration)
+		}
+		out.tell(fmt.Sprintf("other runners hold %s %s: watching for up to %s whether they are renewed",
+			pluralOf(len(names), "the Lease", "the Leases"), enumerate(names), longest))
+	}, managerLook)
+	switch {
+	case err != nil:
+		return withHint(fmt.Errorf("asking which other runners write: %w", err), "--force writes without knowing")
+	case len(others) == 0:
+		return nil
+	}
+	return withHint(fmt.Errorf("%s writes to objects that are this runner's too: it holds the Lease %s/%s", others[0].Identity, w.namespace, others[0].Lease),
+		"run either shards of one number or a single runner; --force writes beside it all the same")
 }
 
 // limitStart bounds a wait before the start by --timeout, if that bounds the run.
@@ -106,7 +181,7 @@ func (w *writing) hold(ctx context.Context, o *runOptions, out *outputs) error {
 	var other string
 	held, err := lease.Acquire(limited, lease.Options{
 		Client: w.leases, Namespace: w.namespace, Name: w.name, Identity: identity(),
-		Duration: w.duration, Deadline: w.duration / 3 * 2,
+		Duration: w.duration, Deadline: w.deadline(),
 		Waiting: func(holder string) {
 			other = holder
 			out.tell(fmt.Sprintf("waiting: %s holds the Lease %s/%s, and writes", holder, w.namespace, w.name))
@@ -139,19 +214,21 @@ func identity() string {
 	return fmt.Sprintf("%s_%d_%s", host, os.Getpid(), uuid.NewUUID())
 }
 
-// watch ends the run when the Lease is lost, or when kube-controller-manager comes back.
+// watch ends the run when the Lease is lost, or when kube-controller-manager comes back: from then on nothing is written, whatever
+// the controllers are in the middle of.
 func (w *writing) watch(ctx context.Context, fail context.CancelCauseFunc) {
 	ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	w.watched = make(chan struct{})
-	taken := make(chan *lease.Holder, 1)
+	come := make(chan error, 1)
 	looked := make(chan struct{})
 	go func() {
 		defer close(looked)
-		if w.force {
+		if w.beside {
 			return
 		}
-		if holder, err := lease.Taken(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, w.manager, 0); err == nil {
-			taken <- holder
+		if err := w.managerComes(ctx); err != nil {
+			w.held.Close(err)
+			come <- err
 		}
 	}()
 	go func() {
@@ -161,12 +238,29 @@ func (w *writing) watch(ctx context.Context, fail context.CancelCauseFunc) {
 		select {
 		case <-w.held.Lost():
 			fail(fmt.Errorf("%w: the controllers were stopped", w.held.Err()))
-		case holder := <-taken:
-			fail(fmt.Errorf("kube-controller-manager has come: %s has taken its Lease; the controllers were stopped", holder.Identity))
+		case err := <-come:
+			fail(fmt.Errorf("%w; the controllers were stopped", err))
 		case <-ctx.Done():
 		}
 	}()
 }
+
+// managerComes waits until kube-controller-manager has taken its Lease, or until that cannot be known any more, and returns that as
+// an error; nil when ctx ends.
+func (w *writing) managerComes(ctx context.Context) error {
+	holder, err := lease.Taken(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, w.manager,
+		lease.TakenOptions{Look: managerLook, Deadline: w.deadline()})
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return fmt.Errorf("it is not known any more whether kube-controller-manager has come: %w", err)
+	}
+	return fmt.Errorf("kube-controller-manager has come: %s has taken its Lease", holder.Identity)
+}
+
+// deadline is for how long the Lease may not be renewed, nor kube-controller-manager's be read.
+func (w *writing) deadline() time.Duration { return w.duration / 3 * 2 }
 
 // end gives the Lease back, when the controllers have ended. It does nothing if there is none.
 func (w *writing) end(ctx context.Context) error {

@@ -47,7 +47,7 @@ func (f *writeFlags) validate(cmd *cobra.Command) error {
 		}
 	}
 	switch {
-	case f.write && cmd.Flags().Changed(dryRunFlag):
+	case f.write && (cmd.Flags().Changed(dryRunFlag) || cmd.Flags().Changed(dryRunAggregatedFlag)):
 		return withHint(fmt.Errorf("--write and --%s exclude each other", dryRunFlag), "without --write it is a dry run")
 	case f.shard.of > 0 && len(f.namespaces) > 0:
 		return withHint(errors.New("--shard and --namespaces exclude each other"), "either say which namespaces are this runner's, or let their names tell")
@@ -78,7 +78,7 @@ func (f *writeFlags) onCluster(r *clusterRun) error {
 	}
 	r.without = append(r.without, lines...)
 	if f.write {
-		r.write = &writing{force: f.force, yes: f.yes, namespace: f.leaseNamespace, duration: f.leaseDuration, name: lease.Name(f.shard.number, f.shard.of)}
+		r.write = &writing{force: f.force, yes: f.yes, shard: f.shard, namespace: f.leaseNamespace, duration: f.leaseDuration, name: lease.Name(f.shard.number, f.shard.of)}
 	}
 	return nil
 }

@@ -32,6 +32,8 @@ type ClusterOptions struct {
 	Write bool
 	// DryRun says how a dry run is done; the zero value asks the server.
 	DryRun guard.Mode
+	// DryRunAggregated is guard.Options.Aggregated.
+	DryRunAggregated bool
 	// Notice is told, once each, of writes that a dry run on the server could not try there; nil is not.
 	Notice func(guard.Notice)
 	// QPS and Burst bound the requests a second of each controller, its informers left out; 0 is what
@@ -108,7 +110,7 @@ func clusterConfig(o ClusterOptions) *rest.Config {
 		config = guard.Narrow(config, o.Namespaces)
 	}
 	if !o.Write {
-		config = guard.DryRun(config, guard.Options{Mode: o.DryRun, Notice: o.Notice})
+		config = guard.DryRun(config, guard.Options{Mode: o.DryRun, Aggregated: o.DryRunAggregated, Notice: o.Notice})
 	}
 	config.WarningHandler = rest.NoWarnings{} // what upstream's controllers use is nothing that a user could change
 	config.ContentType = runtime.ContentTypeProtobuf

@@ -13,7 +13,8 @@ type Mode string
 
 const (
 	// Server sends writes with dryRun=All: the server admits, defaults and validates them, and keeps nothing. What it
-	// cannot try that way is done as in Client. It is what the zero value means.
+	// cannot try that way is done as in Client, and so is what another server answers for: see Options.Aggregated. It is
+	// what the zero value means.
 	Server Mode = "server"
 	// Client sends no write at all, and answers in the server's place: nothing is admitted, defaulted or validated.
 	Client Mode = "client"
@@ -22,6 +23,9 @@ const (
 // Options say how requests are guarded. The zero value is a dry run on the server.
 type Options struct {
 	Mode Mode
+	// Aggregated also sends writes marked as a dry run to servers of aggregated APIs that say that they take it. Their storage
+	// may keep what it is to try only: it is not Kubernetes'.
+	Aggregated bool
 	// Notice is told of each sort of write that a dry run on the server does not send, once each. It may be called
 	// concurrently, and may be nil.
 	Notice func(Notice)
@@ -41,7 +45,7 @@ type Notice struct {
 // do reviews of permissions and tokens, of which a server keeps nothing.
 func DryRun(config *rest.Config, o Options) *rest.Config {
 	guarded := rest.CopyConfig(config)
-	shared := &shared{mode: o.Mode, prefix: apirequest.Prefix(config), notices: notices{tell: o.Notice}}
+	shared := &shared{mode: o.Mode, aggregated: o.Aggregated, prefix: apirequest.Prefix(config), notices: notices{tell: o.Notice}}
 	guarded.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{shared, next} })
 	return guarded
 }
@@ -49,6 +53,7 @@ func DryRun(config *rest.Config, o Options) *rest.Config {
 // shared is what all transports of one guard have in common.
 type shared struct {
 	mode       Mode
+	aggregated bool   // writes to aggregated APIs may be sent
 	prefix     string // of every path, for servers that are not at the root of their host
 	operations operations
 	notices    notices

@@ -3,6 +3,7 @@ package guard
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -16,9 +17,9 @@ type histories struct {
 
 func newHistories() *histories { return &histories{all: map[string]*history{}} }
 
-// history is that of one resource, with one selector.
+// history is that of one resource, with one selector, whole objects or metadata: mostly of one client.
 type history struct {
-	lists   []string // versions of the latest lists
+	lists   []string // versions of the latest lists that no watch was begun from
 	streams []*told  // the latest watches
 }
 
@@ -31,6 +32,9 @@ const (
 
 // told is what a watch has told, in order.
 type told struct {
+	from  string   // version that the client has begun from
+	begin []string // and that of each namespace
+
 	mu     sync.Mutex
 	start  []string // version of each namespace before the log
 	events []event
@@ -43,10 +47,13 @@ type event struct {
 	handed    bool // the client was sent something of that version; else it is only known that there is no more up to it
 }
 
-// watchKey names what is listed or watched.
+// watchKey names what is listed or watched. Clients that want the metadata alone are told from the others.
 func watchKey(req *http.Request) string {
-	query := req.URL.Query()
-	return req.URL.Path + "\x00" + query.Get("fieldSelector") + "\x00" + query.Get("labelSelector")
+	query, form := req.URL.Query(), "whole"
+	if strings.Contains(req.Header.Get("Accept"), "as=PartialObjectMetadata") {
+		form = "metadata"
+	}
+	return strings.Join([]string{req.URL.Path, query.Get("fieldSelector"), query.Get("labelSelector"), form}, "\x00")
 }
 
 func (h *histories) of(key string) *history {
@@ -77,14 +84,17 @@ func (h *histories) begin(key, version string, namespaces int) *told {
 	if start == nil {
 		return nil
 	}
-	stream := &told{start: start}
+	stream := &told{from: version, begin: start, start: slices.Clone(start)}
 	one.streams = append(one.streams, stream)
 	one.streams = one.streams[max(0, len(one.streams)-keptStreams):]
 	return stream
 }
 
+// start finds where each namespace is to be watched from by a client that has seen this version; nil if that is not known. A
+// list of this version may be another client's than one that has been told it by a watch, and then that client has not seen
+// the other namespaces up to it: the watch counts. From each list one watch is begun.
 func (h *history) start(version string, namespaces int) []string {
-	if version == "" || version == "0" || slices.Contains(h.lists, version) {
+	if version == "" || version == "0" {
 		return slices.Repeat([]string{version}, namespaces)
 	}
 	var least []string
@@ -100,6 +110,10 @@ func (h *history) start(version string, namespaces int) []string {
 			}
 		}
 	}
+	if i := slices.Index(h.lists, version); least == nil && i >= 0 {
+		h.lists = slices.Delete(h.lists, i, i+1)
+		return slices.Repeat([]string{version}, namespaces)
+	}
 	return least
 }
 
@@ -109,6 +123,9 @@ func (h *history) start(version string, namespaces int) []string {
 func (t *told) at(version string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if version == t.from {
+		return slices.Clone(t.begin)
+	}
 	first := slices.IndexFunc(t.events, func(e event) bool { return e.handed && e.version == version })
 	if first < 0 {
 		return nil

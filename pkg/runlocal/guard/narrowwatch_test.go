@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -214,6 +215,21 @@ func TestMergedGoesOnFromTheLeast(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 	}
+}
+
+// TestMergedTrustsNoOthersList: a list of the version that a watch has told is another client's, who has seen all up to it. The
+// watching one has not.
+func TestMergedTrustsNoOthersList(t *testing.T) {
+	w := newWatched("a", "b")
+	w.get(t, "")
+	w.begin(t, "10")
+	w.sendAndRead(t, 0, "100")
+	w.body.Close()
+	w.transport.watched.listed(watchKey(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/api/v1/configmaps", http.NoBody)), "100")
+	if code := w.begin(t, "100"); code != http.StatusOK || w.asked[1] != "10" {
+		t.Errorf("b, of which the client was told nothing, is watched from %q (%d), want 10", w.asked[1], code)
+	}
+	w.body.Close()
 }
 
 // TestMergedForgets: memory is bounded, and what is forgotten is known to be.

@@ -14,7 +14,15 @@ import (
 // read when it is first needed. It may be used concurrently.
 type operations struct {
 	mu        sync.Mutex
-	documents map[string]*document // by their name, such as "apis/apps/v1"
+	documents map[source]*document
+}
+
+// source is where a document comes from.
+type source struct {
+	// registered is the spec of the APIService of the group and version, empty if that does not matter: with another one,
+	// the document may be another server's.
+	registered string
+	name       string // such as "apis/apps/v1"
 }
 
 // document is what is known of a group and version.
@@ -32,16 +40,17 @@ const stale = 5 * time.Second
 // fetcher gets what a server has at a path, which may have a query.
 type fetcher func(ctx context.Context, path string) ([]byte, error)
 
-// takesDryRun says whether the operation, such as "POST /api/v1/namespaces/{namespace}/pods", of the document takes it.
-func (o *operations) takesDryRun(ctx context.Context, fetch fetcher, name, operation string) (bool, error) {
+// takesDryRun reports whether the operation, such as "POST /api/v1/namespaces/{namespace}/pods", of the document takes it.
+func (o *operations) takesDryRun(ctx context.Context, fetch fetcher, registered, name, operation string) (bool, error) {
+	from := source{registered, name}
 	o.mu.Lock()
-	d := o.documents[name]
+	d := o.documents[from]
 	if d == nil {
 		d = &document{}
 		if o.documents == nil {
-			o.documents = map[string]*document{}
+			o.documents = map[source]*document{}
 		}
-		o.documents[name] = d
+		o.documents[from] = d
 	}
 	o.mu.Unlock()
 	d.mu.Lock()

@@ -54,7 +54,7 @@ func TestDocumentsAreReadWhenNeeded(t *testing.T) {
 		takes := func(operation string, want bool, reads int) {
 			t.Helper()
 			asked = nil
-			got, err := o.takesDryRun(t.Context(), fetch, "apis/example.com/v1", operation)
+			got, err := o.takesDryRun(t.Context(), fetch, "", "apis/example.com/v1", operation)
 			if got != want || (err != nil) != (fail != nil) || len(asked) != reads {
 				t.Errorf("%s: %t (%v) after reading %q", operation, got, err, asked)
 			}
@@ -70,7 +70,7 @@ func TestDocumentsAreReadWhenNeeded(t *testing.T) {
 		fail = errors.New("gone")
 		takes(gadgets, false, 2)
 		takes(gadgets, false, 0)
-		if got, err := o.takesDryRun(t.Context(), fetch, "apis/example.com/v1", toys); !got || err != nil {
+		if got, err := o.takesDryRun(t.Context(), fetch, "", "apis/example.com/v1", toys); !got || err != nil {
 			t.Errorf("what was known is not, after a read that failed for something else: %t, %v", got, err)
 		}
 		fail = nil
@@ -95,10 +95,10 @@ func TestDocumentsOfWhoHasGone(t *testing.T) {
 		return []byte(openAPI), nil
 	}
 	var o operations
-	if got, err := o.takesDryRun(ctx, fetch, "apis/example.com/v1", gadgets); got || !errors.Is(err, context.Canceled) {
+	if got, err := o.takesDryRun(ctx, fetch, "", "apis/example.com/v1", gadgets); got || !errors.Is(err, context.Canceled) {
 		t.Errorf("the one who leaves is told %t, %v", got, err)
 	}
-	if got, err := o.takesDryRun(t.Context(), fetch, "apis/example.com/v1", gadgets); !got || err != nil {
+	if got, err := o.takesDryRun(t.Context(), fetch, "", "apis/example.com/v1", gadgets); !got || err != nil {
 		t.Errorf("the one who stays is told %t, %v", got, err)
 	}
 }

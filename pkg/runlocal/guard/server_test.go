@@ -58,6 +58,7 @@ func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
 // guarded is an API server, and a client's side of it behind a guard.
 type guarded struct {
 	admin  kubernetes.Interface // past the guard
+	wired  *rest.Config         // in front of it
 	config *rest.Config         // behind it
 	mu     sync.Mutex
 	sent   []sent
@@ -81,6 +82,7 @@ func newGuarded(t testing.TB, mode Mode) *guarded {
 	wired := server.Config()
 	wired.QPS = -1
 	wired.Wrap(func(next http.RoundTripper) http.RoundTripper { return wire{next, &g.mu, &g.sent} })
+	g.wired = wired
 	g.config = DryRun(wired, Options{Mode: mode, Notice: func(n Notice) {
 		g.mu.Lock()
 		defer g.mu.Unlock()

@@ -2,23 +2,93 @@ package guard
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// takesDryRun says whether the server can try the write without keeping it, else why it is not asked to.
+// unknown is the begin of a reason.
+const unknown = "it is not known whether the server can try this without keeping it: "
+
+// takesDryRun reports whether the server can try the write without keeping it, else why it is not asked to.
 func (t *transport) takesDryRun(c *call) (takes bool, reason string) {
-	takes, err := t.operations.takesDryRun(c.req.Context(), t.fetcher(c.req), c.document(), c.operation())
+	var registered string
+	if !builtIn(c.info.APIGroup) {
+		service, err := t.registration(c)
+		switch {
+		case err != nil:
+			return false, unknown + err.Error()
+		case service.aggregated && !t.aggregated:
+			return false, "another server answers for this group, and whether it keeps what it is to try only is not known"
+		}
+		registered = service.spec
+	}
+	takes, err := t.operations.takesDryRun(c.req.Context(), t.fetcher(c.req), registered, c.document(), c.operation())
 	switch {
 	case err != nil:
-		return false, "it is not known whether the server can try this without keeping it: " + err.Error()
+		return false, unknown + err.Error()
 	case !takes:
 		return false, "the server does not say that it can try this without keeping it"
 	}
 	return true, ""
+}
+
+// builtIn reports whether kube-apiserver itself answers for a group: its own storage keeps nothing of a dry run.
+func builtIn(group string) bool {
+	switch group {
+	case apiextensions.GroupName, apiregistration:
+		return true
+	}
+	return scheme.Scheme.IsGroupRegistered(group)
+}
+
+// apiregistration is the group of APIServices, which client-go has no types of.
+const apiregistration = "apiregistration.k8s.io"
+
+// registered is what a server says of who answers for a group and version.
+type registered struct {
+	// spec is that of the APIService, as it was sent; empty if there is none.
+	spec string
+	// aggregated is that another server does, which need not do as the objects of kube-apiserver's do.
+	aggregated bool
+}
+
+// registration reads who answers for the group and version of the call. It is read for each write: it may change.
+func (t *transport) registration(c *call) (registered, error) {
+	name := c.info.APIVersion + "." + c.info.APIGroup
+	at := *c.req.URL
+	at.Path, at.RawPath, at.RawQuery = t.prefix+"/apis/"+apiregistration+"/v1/apiservices/"+name, "", ""
+	resp, err := t.get(c.req.Context(), c.req, &at, "application/json")
+	if err != nil {
+		return registered{}, fmt.Errorf("reading APIService %q: %w", name, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // all that is wanted has been read
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound: // as of custom resources where there is no aggregation layer
+		return registered{}, nil
+	default:
+		return registered{}, fmt.Errorf("reading APIService %q: the server answers %d", name, resp.StatusCode)
+	}
+	var service struct{ Spec json.RawMessage }
+	var spec struct{ Service *json.RawMessage }
+	body, err := io.ReadAll(io.LimitReader(resp.Body, mostDocument))
+	if err == nil {
+		err = json.Unmarshal(body, &service)
+	}
+	if err == nil {
+		err = json.Unmarshal(service.Spec, &spec)
+	}
+	if err != nil {
+		return registered{}, fmt.Errorf("reading APIService %q: %w", name, err)
+	}
+	return registered{spec: string(service.Spec), aggregated: spec.Service != nil}, nil
 }
 
 // document names the OpenAPI document of the call's group and version.

@@ -2,17 +2,23 @@ package lease
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 )
 
 // errStale says that the last renewal is too long ago, by one clock or the other.
 var errStale = errors.New("it was not renewed in time: this machine was asleep, or its clock jumped")
 
-// Valid says why nothing may be written for the holder at this moment; nil says that it may. It is stricter than Lost: it
-// looks at the wall clock too, which goes on while a machine sleeps. When the Lease is still ours then, the next renewal
-// makes it valid again.
+// Close ends the right to write from here on, for the reason given, although the Lease is still held: Release gives it back.
+// Only the first reason counts.
+func (h *Held) Close(why error) { h.closed.CompareAndSwap(nil, &why) }
+
+// Valid is why nothing may be written for the holder at this moment; nil if it may be. It is stricter than Lost: it looks at
+// the wall clock too, which goes on while a machine sleeps. When the Lease is still ours then, the next renewal makes it valid
+// again.
 func (h *Held) Valid() error {
+	if why := h.closed.Load(); why != nil {
+		return *why
+	}
 	if err := h.Err(); err != nil {
 		return err
 	}
@@ -25,7 +31,16 @@ func (h *Held) Valid() error {
 	return &LostError{Namespace: h.options.Namespace, Name: h.options.Name, Err: errStale}
 }
 
-// Fence lets no request but reads through to next while the Lease is not valid.
+// FencedError is that a request was not sent, for the Lease was not valid.
+type FencedError struct{ Err error }
+
+// Error implements error.
+func (e *FencedError) Error() string { return "writing without a Lease: " + e.Err.Error() }
+
+// Unwrap returns why the Lease was not valid.
+func (e *FencedError) Unwrap() error { return e.Err }
+
+// Fence lets no request but reads through to next while the Lease is not valid: others end with a *FencedError.
 func (h *Held) Fence(next http.RoundTripper) http.RoundTripper { return &fence{h, next} }
 
 type fence struct {
@@ -44,7 +59,7 @@ func (f *fence) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
 			_ = req.Body.Close() // as a RoundTripper must
 		}
-		return nil, fmt.Errorf("writing without a Lease: %w", err)
+		return nil, &FencedError{err}
 	}
 	return f.next.RoundTrip(req)
 }

@@ -93,3 +93,30 @@ func TestFenceAfterLoss(t *testing.T) {
 		}
 	})
 }
+
+// TestFenceIsClosed: from then on nothing is written, although the Lease is held.
+func TestFenceIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		h := held(t, Options{Client: s, Name: "l", Identity: "one"})
+		why := errors.New("kube-controller-manager has come")
+		h.Close(why)
+		h.Close(errors.New("too late"))
+		var next counting
+		for method, passes := range map[string]int{http.MethodPost: 0, http.MethodGet: 1} {
+			next = 0
+			request := httptest.NewRequestWithContext(t.Context(), method, "/api/v1/namespaces", http.NoBody)
+			_, err := h.Fence(&next).RoundTrip(request)
+			fenced := (*FencedError)(nil)
+			if int(next) != passes || passes == 0 && (!errors.As(err, &fenced) || !errors.Is(err, why)) {
+				t.Errorf("a %s passed %d times (%v), want %d", method, next, err, passes)
+			}
+		}
+		if h.Err() != nil {
+			t.Errorf("the Lease is lost: %v", h.Err())
+		}
+		if err := h.Release(t.Context()); err != nil || s.holder() != "" {
+			t.Errorf("the Lease is held by %q after it was given back (%v)", s.holder(), err)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,7 +85,8 @@ type Held struct {
 	options  Options
 	observed *observed
 	cancel   context.CancelFunc
-	ended    chan struct{} // closed when the election has ended
+	ended    chan struct{}         // closed when the election has ended
+	closed   atomic.Pointer[error] // by Close
 }
 
 // Acquire waits until the Lease is ours. It renews it from then on, however long ctx lasts, until Release or until it

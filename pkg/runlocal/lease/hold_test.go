@@ -290,7 +290,7 @@ func TestOnAnAPI(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(server.Config()).CoordinationV1()
 	o := Options{Client: client, Name: Name(0, 0), Identity: "one", Retry: 20 * time.Millisecond, Deadline: time.Second, Duration: 2 * time.Second}
 	first := held(t, o)
-	who, err := HolderOf(t.Context(), client, DefaultNamespace, o.Name)
+	who, _, err := HolderOf(t.Context(), client, DefaultNamespace, o.Name)
 	if err != nil || who == nil || who.Identity != "one" {
 		t.Fatalf("the holder is %+v (%v), want one", who, err)
 	}
@@ -306,7 +306,7 @@ func TestOnAnAPI(t *testing.T) {
 	if err := second.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if who, err = HolderOf(t.Context(), client, DefaultNamespace, o.Name); err != nil || who != nil {
+	if who, _, err = HolderOf(t.Context(), client, DefaultNamespace, o.Name); err != nil || who != nil {
 		t.Errorf("the holder is %+v (%v) after the release, want none", who, err)
 	}
 }

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -27,16 +28,18 @@ type Holder struct {
 	version string // of the Lease: it changes with each renewal
 }
 
-// HolderOf reads who holds a Lease; nil is nobody, or that there is no such Lease.
-func HolderOf(ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string) (*Holder, error) {
+// HolderOf reads who holds a Lease, nil if no one does, and whether there is such a Lease.
+func HolderOf(
+	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string,
+) (holder *Holder, exists bool, err error) {
 	l, err := client.Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // nobody, as documented
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading Lease %q in %q: %w", name, namespace, err)
+		return nil, false, fmt.Errorf("reading Lease %q in %q: %w", name, namespace, err)
 	}
-	return holderIn(l), nil
+	return holderIn(l), true, nil
 }
 
 func holderIn(l *coordinationv1.Lease) *Holder {
@@ -54,35 +57,29 @@ func holderIn(l *coordinationv1.Lease) *Holder {
 	return h
 }
 
-// mostObserved bounds how long a Lease is watched for a sign of life, whatever duration it says.
-const mostObserved = time.Minute
-
-// Watched is how long Live watches a Lease at most: as long as its holder may take to renew it, up to a minute.
-func Watched(h *Holder) time.Duration { return min(h.Duration, mostObserved) }
-
-// Live waits until the Lease of first is seen to be renewed, for as long as Watched says, and returns who
-// has done so. It returns nil if nobody has: then nobody holds the Lease, whatever its times say. look is the time between
-// two looks; 0 is DefaultRetry.
+// Live waits until the Lease of first is seen to be renewed, for as long as its holder may take to, which is first.Duration,
+// and returns who has renewed it. It returns nil if no one has: then no one holds the Lease, whatever its times say. look is the
+// time between two looks; 0 is DefaultRetry.
 func Live(
 	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string, first *Holder, look time.Duration,
 ) (*Holder, error) {
 	if first == nil {
-		return nil, nil //nolint:nilnil // nobody, as documented
+		return nil, nil //nolint:nilnil // no one, as documented
 	}
 	if look == 0 {
 		look = DefaultRetry
 	}
-	timer := time.NewTimer(Watched(first))
+	timer := time.NewTimer(first.Duration)
 	defer timer.Stop()
 	for over := false; ; {
-		next, err := HolderOf(ctx, client, namespace, name)
+		next, _, err := HolderOf(ctx, client, namespace, name)
 		switch {
 		case err != nil || next == nil:
 			return nil, err
 		case next.version != first.version:
 			return next, nil
 		case over:
-			return nil, nil //nolint:nilnil // nobody, as documented
+			return nil, nil //nolint:nilnil // no one, as documented
 		}
 		if over, err = await(ctx, timer.C, look); err != nil {
 			return nil, err
@@ -90,7 +87,7 @@ func Live(
 	}
 }
 
-// await waits for the next look, and says whether it is the last one, as it is when end tells so.
+// await waits for the next look, and reports whether it is the last one, as it is after end.
 func await(ctx context.Context, end <-chan time.Time, look time.Duration) (last bool, err error) {
 	pause := time.NewTimer(look)
 	defer pause.Stop()
@@ -104,18 +101,33 @@ func await(ctx context.Context, end <-chan time.Time, look time.Duration) (last 
 	}
 }
 
-// Taken waits until somebody holds a Lease who is not in the record of first, nil for nobody, and returns who. Errors of
-// reading are waited out: only ctx ends it otherwise.
+// TakenOptions are those of Taken.
+type TakenOptions struct {
+	// Look is the time between two looks; 0 is DefaultRetry.
+	Look time.Duration
+	// Deadline is how long the Lease may be unreadable; 0 is DefaultDeadline.
+	Deadline time.Duration
+}
+
+// Taken waits until someone holds a Lease who is not in the record of first, nil for no one, and returns who. It fails when
+// the Lease could not be read for o.Deadline, for then it is not known, and when ctx ends.
 func Taken(
-	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string, first *Holder, look time.Duration,
+	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string, first *Holder, o TakenOptions,
 ) (*Holder, error) {
-	if look == 0 {
-		look = DefaultRetry
-	}
-	for {
-		next, err := HolderOf(ctx, client, namespace, name)
-		if err == nil && next != nil && (first == nil || next.version != first.version) {
+	look, deadline := cmp.Or(o.Look, DefaultRetry), cmp.Or(o.Deadline, DefaultDeadline)
+	for read := time.Now(); ; {
+		limited, cancel := context.WithTimeout(ctx, deadline)
+		next, _, err := HolderOf(limited, client, namespace, name)
+		cancel()
+		switch {
+		case err == nil && next != nil && (first == nil || next.version != first.version):
 			return next, nil
+		case err == nil:
+			read = time.Now()
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case time.Since(read) >= deadline:
+			return nil, err
 		}
 		if _, err := await(ctx, nil, look); err != nil {
 			return nil, err

@@ -23,7 +23,7 @@ func manager(ago time.Duration) *store {
 
 func holderOf(t *testing.T, s *store) *Holder {
 	t.Helper()
-	h, err := HolderOf(t.Context(), s, DefaultNamespace, ManagerName)
+	h, _, err := HolderOf(t.Context(), s, DefaultNamespace, ManagerName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,18 +113,18 @@ func TestLive(t *testing.T) {
 	}
 }
 
-func TestWatched(t *testing.T) {
-	for _, row := range []struct {
-		reason         string
-		duration, want time.Duration
-	}{
-		{"as long as the holder may take", 15 * time.Second, 15 * time.Second},
-		{"nobody waits for an hour", time.Hour, time.Minute},
-	} {
-		if got := Watched(&Holder{Duration: row.duration}); got != row.want {
-			t.Errorf("%s: %s, want %s", row.reason, got, row.want)
+// TestLiveOfALongLease: who may take minutes to renew it is watched for as long.
+func TestLiveOfALongLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := manager(0)
+		s.set(func(spec *coordinationv1.LeaseSpec) { spec.LeaseDurationSeconds = new(int32(300)) })
+		first := holderOf(t, s)
+		time.AfterFunc(90*time.Second, func() { s.set(func(*coordinationv1.LeaseSpec) {}) })
+		got, err := Live(t.Context(), s, DefaultNamespace, ManagerName, first, 0)
+		if err != nil || got == nil {
+			t.Errorf("got %+v (%v) of a holder that renews its Lease every 90 seconds", got, err)
 		}
-	}
+	})
 }
 
 func TestLiveEndsWhenReleased(t *testing.T) {
@@ -160,19 +160,42 @@ func TestTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := manager(time.Hour)
 		first := holderOf(t, s)
-		s.failing(errors.New("no route to host")) // is waited out
-		time.AfterFunc(time.Minute, func() { s.failing(nil) })
+		s.failing(errors.New("no route to host")) // for less than the deadline
+		time.AfterFunc(DefaultDeadline-time.Second, func() { s.failing(nil) })
 		time.AfterFunc(time.Hour, func() { s.set(func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = new("cp-2_0b") }) })
 		begin := time.Now()
-		got, err := Taken(t.Context(), s, DefaultNamespace, ManagerName, first, 0)
+		got, err := Taken(t.Context(), s, DefaultNamespace, ManagerName, first, TakenOptions{})
 		took := time.Since(begin)
 		if err != nil || got == nil || got.Identity != "cp-2_0b" || took < time.Hour || took > time.Hour+5*time.Second {
 			t.Errorf("got %+v (%v) after %s, want cp-2_0b after an hour", got, err, took)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if got, err := Taken(ctx, s, DefaultNamespace, ManagerName, got, 0); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %+v (%v) of a Lease that nobody renews", got, err)
+		if got, err := Taken(ctx, s, DefaultNamespace, ManagerName, got, TakenOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %+v (%v) of a Lease that no one renews", got, err)
 		}
 	})
+}
+
+func TestTakenIsNotKnownOfALeaseThatCannotBeRead(t *testing.T) {
+	refused := errors.New("forbidden")
+	for _, row := range []struct {
+		reason string
+		fault  func(*store)
+		want   error
+	}{
+		{"reading fails", func(s *store) { s.failing(refused) }, refused},
+		{"reading hangs", func(s *store) { s.hanging(true) }, context.DeadlineExceeded},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := manager(time.Hour)
+			first := holderOf(t, s)
+			time.AfterFunc(time.Minute, func() { row.fault(s) })
+			begin := time.Now()
+			got, err := Taken(t.Context(), s, DefaultNamespace, ManagerName, first, TakenOptions{Deadline: 20 * time.Second})
+			if took := time.Since(begin); !errors.Is(err, row.want) || took < 70*time.Second || took > 100*time.Second {
+				t.Errorf("%s: got %+v (%v) after %s, want that it is not known after a minute and 20 seconds", row.reason, got, err, took)
+			}
+		})
+	}
 }

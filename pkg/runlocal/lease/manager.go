@@ -1,0 +1,191 @@
+package lease
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// Sign is something that kube-controller-manager leaves where it runs, whether it holds a Lease or not.
+type Sign struct {
+	// Resource, Namespace and Name are of a pod that runs it, or of an object that it has written.
+	Resource        schema.GroupResource
+	Namespace, Name string
+	// Written is when it has written the object, by the API server's clock; zero for a pod.
+	Written time.Time
+}
+
+const (
+	// recent is how long ago a write of kube-controller-manager's is a sign that it runs.
+	recent = time.Minute
+	// ownTime is for how long after a runner's last renewal of its Lease a write may be the runner's: it writes under
+	// kube-controller-manager's name too.
+	ownTime = 15 * time.Second
+	// signsRead bounds the objects of a resource that are looked at.
+	signsRead = 500
+)
+
+// written are resources whose objects kube-controller-manager writes whenever something happens in a cluster.
+func written() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{
+		{Group: "apps", Version: "v1", Resource: "deployments"}, {Group: "apps", Version: "v1", Resource: "replicasets"},
+		{Group: "apps", Version: "v1", Resource: "statefulsets"}, {Group: "apps", Version: "v1", Resource: "daemonsets"},
+		{Group: "batch", Version: "v1", Resource: "jobs"}, {Group: "batch", Version: "v1", Resource: "cronjobs"},
+		{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
+	}
+}
+
+// Signs looks for kube-controller-manager where its Lease says that no one holds it: for pods of kube-system that run it, and for
+// writes of the last minute under its name, which are no runner's whose Lease is in the namespace or in DefaultNamespace. Sorted; no sign is no proof. An
+// error is of what could not be looked at, and comes with what was found elsewhere.
+func Signs(ctx context.Context, config *rest.Config, namespace string) ([]Sign, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	contents, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	now, err := serverTime(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := lastOfRunners(ctx, client, namespace)
+	if err != nil {
+		return nil, err
+	}
+	since := now.Add(-recent)
+	if own := ours.Add(ownTime); own.After(since) {
+		since = own
+	}
+	resources := written()
+	found, errs := make([][]Sign, len(resources)+1), make([]error, len(resources)+1)
+	var looking sync.WaitGroup
+	looking.Go(func() { found[0], errs[0] = managerPods(ctx, client) })
+	for i, r := range resources {
+		looking.Go(func() { found[i+1], errs[i+1] = writtenByManager(ctx, contents, r, since) })
+	}
+	looking.Wait()
+	signs := slices.Concat(found...)
+	slices.SortFunc(signs, func(a, b Sign) int {
+		return cmp.Or(a.Written.Compare(b.Written), cmp.Compare(a.Resource.String(), b.Resource.String()),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return signs, errors.Join(errs...)
+}
+
+// serverTime is the API server's clock, to the second: it is what writes are stamped by.
+func serverTime(ctx context.Context, config *rest.Config) (time.Time, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("version").String(), http.NoBody)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("asking the API server for its time: %w", err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("asking the API server for its time: %w", err)
+	}
+	_ = resp.Body.Close() // only its head is read
+	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		return at, nil
+	}
+	return time.Now(), nil // what has no clock of its own is this machine's
+}
+
+// lastOfRunners is when one of our runners last renewed its Lease, by its clock; zero if none has. Runners have their Leases in the
+// namespace or in DefaultNamespace, which is left out if they may not be listed there.
+func lastOfRunners(ctx context.Context, client kubernetes.Interface, namespace string) (last time.Time, err error) {
+	for _, in := range slices.Compact([]string{namespace, DefaultNamespace}) {
+		list, err := client.CoordinationV1().Leases(in).List(ctx, metav1.ListOptions{})
+		if apierrors.IsForbidden(err) && in != namespace {
+			continue
+		}
+		if err != nil {
+			return last, fmt.Errorf("listing Leases in %q: %w", in, err)
+		}
+		for i := range list.Items {
+			l := &list.Items[i]
+			if renewed := l.Spec.RenewTime; strings.HasPrefix(l.Name, Name(0, 0)) && renewed != nil && renewed.After(last) {
+				last = renewed.Time
+			}
+		}
+	}
+	return last, nil
+}
+
+// managerPods are the pods of kube-system in which kube-controller-manager runs.
+func managerPods(ctx context.Context, client kubernetes.Interface) ([]Sign, error) {
+	list, err := client.CoreV1().Pods(DefaultNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("looking for pods of %s in %q: %w", ManagerName, DefaultNamespace, err)
+	}
+	var out []Sign
+	for i := range list.Items {
+		if p := &list.Items[i]; runsManager(p) {
+			out = append(out, Sign{Resource: schema.GroupResource{Resource: "pods"}, Namespace: p.Namespace, Name: p.Name})
+		}
+	}
+	return out, nil
+}
+
+// runsManager reports whether a container of the pod runs that is kube-controller-manager by its name, image or command.
+func runsManager(p *corev1.Pod) bool {
+	named := map[string]bool{}
+	for i := range p.Spec.Containers {
+		c := &p.Spec.Containers[i]
+		image, _, _ := strings.Cut(path.Base(c.Image), ":")
+		is := c.Name == ManagerName || strings.HasPrefix(image, ManagerName)
+		for _, word := range slices.Concat(c.Command, c.Args) {
+			is = is || path.Base(word) == ManagerName
+		}
+		named[c.Name] = is
+	}
+	return slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return named[s.Name] && s.State.Running != nil
+	})
+}
+
+// writtenByManager are the objects of a resource, among the first signsRead, that kube-controller-manager has written since: the
+// latest of them, if there are any.
+func writtenByManager(ctx context.Context, client metadata.Interface, r schema.GroupVersionResource, since time.Time) ([]Sign, error) {
+	list, err := client.Resource(r).List(ctx, metav1.ListOptions{Limit: signsRead})
+	if err != nil {
+		return nil, fmt.Errorf("looking for recent writes of %s to %s: %w", ManagerName, r.GroupResource(), err)
+	}
+	var latest Sign
+	for i := range list.Items {
+		o := &list.Items[i]
+		for _, f := range o.ManagedFields {
+			if f.Manager == ManagerName && f.Time != nil && f.Time.After(since) && f.Time.After(latest.Written) {
+				latest = Sign{Resource: r.GroupResource(), Namespace: o.Namespace, Name: o.Name, Written: f.Time.Time}
+			}
+		}
+	}
+	if latest.Written.IsZero() {
+		return nil, nil
+	}
+	return []Sign{latest}, nil
+}
