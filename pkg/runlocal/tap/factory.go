@@ -19,7 +19,8 @@ import (
 // factory's, which runs the informers behind them.
 type factory struct {
 	informers.SharedInformerFactory
-	tap *Tap
+	tap    *Tap
+	resync time.Duration
 
 	mu       sync.Mutex
 	observed map[reflect.Type]*informer
@@ -43,6 +44,7 @@ func (t *Tap) Informers(client kubernetes.Interface, resync time.Duration) infor
 	return &factory{
 		SharedInformerFactory: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim)),
 		tap:                   t,
+		resync:                resync,
 		observed:              map[reflect.Type]*informer{},
 	}
 }
@@ -59,7 +61,7 @@ func (f *factory) observe(obj runtime.Object, next cache.SharedIndexInformer) *i
 	t := reflect.TypeOf(obj)
 	i := f.observed[t]
 	if i == nil {
-		i = f.tap.observe(obj, next)
+		i = f.tap.observe(obj, next, f.resync)
 		f.observed[t] = i
 	}
 	return i

@@ -18,6 +18,7 @@ type handler struct {
 	informer   *informer
 	controller *Controller // that was being built when the handler was registered; may be nil
 	next       cache.ResourceEventHandler
+	resynced   bool          // it is handed all objects again from time to time
 	progress   atomic.Uint64 // the latest resourceVersion that was handled
 	base       uint64        // see informer.since
 }
@@ -81,7 +82,7 @@ func (h *handler) begin(event trace.WatchType, old, obj any, initial bool) deliv
 	case !d.kept:
 		d.end()
 	case m != nil && h.informer.tap.on():
-		s := &scope{controller: h.controller, event: h.informer.seen(event, old, obj, m, initial)}
+		s := &scope{controller: h.controller, event: h.informer.seen(h, event, old, obj, m, initial)}
 		d.labels = s.enter(handlerLabels)
 	}
 	return d

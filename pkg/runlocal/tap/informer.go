@@ -3,7 +3,6 @@ package tap
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,17 +24,19 @@ type informer struct {
 	mu     sync.Mutex // held while an event is emitted, so that handlers of one event wait for its number
 	events memory[eventID, *watchEvent]
 
-	handlers     map[cache.ResourceEventHandlerRegistration]*handler // guarded by tap.mu
-	handlerCount atomic.Int64                                        // its length
+	handlers map[cache.ResourceEventHandlerRegistration]*handler // guarded by tap.mu
+	// resync is how often handlers that do not ask for another period are handed all objects again; 0 is never, for all.
+	resync time.Duration
 }
 
 var _ cache.SharedIndexInformer = (*informer)(nil)
 
-// observe wraps an informer of obj's type. It adds a handler of the tap's own, so that the events of an informer that
+// observe wraps an informer of obj's type, which hands all objects to handlers again after each resync. It adds a handler of the tap's own, so that the events of an informer that
 // only serves a lister are seen too.
-func (t *Tap) observe(obj runtime.Object, next cache.SharedIndexInformer) *informer {
+func (t *Tap) observe(obj runtime.Object, next cache.SharedIndexInformer, resync time.Duration) *informer {
 	gvk, gvr := t.kinds().of(obj)
 	i := t.watching(gvk, gvr, next)
+	i.resync = resync
 	// An informer refuses handlers only when it is stopped; then there is nothing to see.
 	_, _ = i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{}, 0)
 	return i
@@ -83,28 +84,35 @@ func (i *informer) since() uint64 {
 
 // AddEventHandler implements cache.SharedInformer.
 func (i *informer) AddEventHandler(next cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	return i.added(next, func(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return i.added(next, i.resync, func(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 		return i.SharedIndexInformer.AddEventHandler(h)
 	})
 }
 
 // AddEventHandlerWithResyncPeriod implements cache.SharedInformer.
 func (i *informer) AddEventHandlerWithResyncPeriod(next cache.ResourceEventHandler, resync time.Duration) (cache.ResourceEventHandlerRegistration, error) {
-	return i.added(next, func(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return i.added(next, resync, func(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 		return i.SharedIndexInformer.AddEventHandlerWithResyncPeriod(h, resync)
 	})
 }
 
 // AddEventHandlerWithOptions implements cache.SharedInformer.
 func (i *informer) AddEventHandlerWithOptions(next cache.ResourceEventHandler, o cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
-	return i.added(next, func(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	resync := i.resync
+	if o.ResyncPeriod != nil {
+		resync = *o.ResyncPeriod
+	}
+	return i.added(next, resync, func(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 		return i.SharedIndexInformer.AddEventHandlerWithOptions(h, o)
 	})
 }
 
 // added registers a wrapped handler by register.
-func (i *informer) added(next cache.ResourceEventHandler, register func(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)) (cache.ResourceEventHandlerRegistration, error) {
-	h := &handler{informer: i, controller: current().controller, next: next}
+func (i *informer) added(
+	next cache.ResourceEventHandler, resync time.Duration,
+	register func(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error),
+) (cache.ResourceEventHandlerRegistration, error) {
+	h := &handler{informer: i, controller: current().controller, next: next, resynced: resync > 0 && i.resync > 0}
 	i.tap.mu.Lock()
 	h.base = i.since()
 	i.tap.mu.Unlock()
@@ -115,7 +123,6 @@ func (i *informer) added(next cache.ResourceEventHandler, register func(cache.Re
 	i.tap.mu.Lock()
 	defer i.tap.mu.Unlock()
 	i.handlers[registration] = h
-	i.handlerCount.Store(int64(len(i.handlers)))
 	return registration, nil
 }
 
@@ -123,7 +130,6 @@ func (i *informer) added(next cache.ResourceEventHandler, register func(cache.Re
 func (i *informer) RemoveEventHandler(registration cache.ResourceEventHandlerRegistration) error {
 	i.tap.mu.Lock()
 	delete(i.handlers, registration)
-	i.handlerCount.Store(int64(len(i.handlers)))
 	i.tap.mu.Unlock()
 	return i.SharedIndexInformer.RemoveEventHandler(registration)
 }

@@ -41,7 +41,7 @@ func newSource(t *testing.T) *cachetesting.FakeControllerSource {
 
 // podInformer returns an observed informer of the source's pods, which the caller runs.
 func podInformer(t *Tap, source *cachetesting.FakeControllerSource) *informer {
-	return t.observe(&corev1.Pod{}, cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{}))
+	return t.observe(&corev1.Pod{}, cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{}), 0)
 }
 
 // start runs the informer until the test ends.

@@ -121,7 +121,7 @@ func (i *informer) known(namespace string) bool {
 func TestKeptObjects(t *testing.T) {
 	tap, _ := keeping("a")
 	pods := podInformer(tap, newSource(t))
-	ns := tap.observe(&corev1.Namespace{}, cache.NewSharedIndexInformer(newSource(t), &corev1.Namespace{}, 0, cache.Indexers{}))
+	ns := tap.observe(&corev1.Namespace{}, cache.NewSharedIndexInformer(newSource(t), &corev1.Namespace{}, 0, cache.Indexers{}), 0)
 	for _, test := range []struct {
 		reason string
 		i      *informer

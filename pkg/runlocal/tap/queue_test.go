@@ -292,6 +292,7 @@ func TestNothingIsRecordedWithoutARecorder(t *testing.T) {
 		}
 		q.Done(k)
 		pass(time.Minute)
+		synctest.Wait() // the delaying queue notices in the same moment
 		if diff := cmp.Diff(QueueState{Queued: 1}, state()); diff != "" {
 			t.Errorf("when the delay has ended (-want +got):\n%s", diff)
 		}

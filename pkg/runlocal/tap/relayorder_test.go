@@ -44,7 +44,7 @@ func TestOrderingHandsOnWhatWasWrittenFirst(t *testing.T) {
 	tap.handledOne.Store(&release)
 
 	pods, maps := newSource(t), newSource(t)
-	podInformer, mapInformer := podInformer(tap, pods), tap.observe(&corev1.ConfigMap{}, cache.NewSharedIndexInformer(maps, &corev1.ConfigMap{}, 0, cache.Indexers{}))
+	podInformer, mapInformer := podInformer(tap, pods), tap.observe(&corev1.ConfigMap{}, cache.NewSharedIndexInformer(maps, &corev1.ConfigMap{}, 0, cache.Indexers{}), 0)
 	slow := make(chan struct{})
 	var shown atomic.Int64
 	handle := func(i *informer, wait <-chan struct{}) {

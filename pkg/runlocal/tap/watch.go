@@ -2,6 +2,7 @@ package tap
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +19,8 @@ type watchEvent struct {
 	watch *trace.Watch
 	seq   uint64        // its number, if it was emitted at once
 	tell  func() uint64 // emits it when it is first called, and returns its number; nil if it was emitted at once
-	left  int           // handlers that have yet to see it
+	by    []*handler    // that have seen it
+	of    int           // that will, as far as is known
 }
 
 // number is that of the event, which is emitted if it was not. It may be called concurrently.
@@ -36,17 +38,18 @@ type eventID struct {
 	event   trace.WatchType
 }
 
-// seen returns the watch event that a handler is about to handle, and emits it for the first handler that is. What the
-// last of them has seen is forgotten; the bound on the memory is for handlers that were added later.
-func (i *informer) seen(event trace.WatchType, old, obj any, m metav1.Object, initial bool) *watchEvent {
+// seen returns the watch event that h is about to handle, and emits it for the first handler that is. What the last of them
+// has seen is forgotten; the bound on the memory is for handlers that come and go meanwhile. What a handler sees again is
+// another event: the next round of a resync.
+func (i *informer) seen(h *handler, event trace.WatchType, old, obj any, m metav1.Object, initial bool) *watchEvent {
 	id := eventID{uid: m.GetUID(), version: m.GetResourceVersion(), event: event}
 	if id.uid == "" {
 		id.uid = types.UID(m.GetNamespace() + "/" + m.GetName())
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if e, ok := i.events.get(id); ok {
-		if e.left--; e.left <= 0 {
+	if e, ok := i.events.get(id); ok && !slices.Contains(e.by, h) {
+		if e.by = append(e.by, h); len(e.by) >= e.of {
 			i.events.drop(id)
 		}
 		return e
@@ -59,16 +62,31 @@ func (i *informer) seen(event trace.WatchType, old, obj any, m metav1.Object, in
 	if event == trace.Modified {
 		w.Change = changeOf(asObject(old), asObject(obj))
 	}
-	e := &watchEvent{watch: w, left: int(i.handlerCount.Load()) - 1}
+	e := &watchEvent{watch: w, by: []*handler{h}, of: i.handle(event, obj, m)}
 	if i.sparing {
 		e.tell = sync.OnceValue(func() uint64 { return i.tap.rec.Emit("", 0, "", w) })
 	} else {
 		e.seq = i.tap.rec.Emit("", 0, "", w)
 	}
-	if e.left > 0 {
+	if e.of > 1 {
 		i.events.put(id, e)
+	} else {
+		i.events.drop(id)
 	}
 	return e
+}
+
+// handle counts the handlers that handle an event of the object.
+func (i *informer) handle(event trace.WatchType, obj any, m metav1.Object) int {
+	i.tap.mu.Lock()
+	defer i.tap.mu.Unlock()
+	n := 0
+	for _, h := range i.handlers {
+		if (event != trace.Resync || h.resynced) && h.keeps(obj, m) {
+			n++
+		}
+	}
+	return n
 }
 
 func (i *informer) object(m metav1.Object) trace.Object {
