@@ -11,6 +11,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -184,7 +185,7 @@ type traceFile struct {
 }
 
 func createTraceFile(path string) (*traceFile, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600) //nolint:gosec // G304: the user says where
+	file, err := serving.CreatePrivate(path)
 	if err != nil {
 		return nil, fmt.Errorf("creating the trace file: %w", err)
 	}

@@ -2,6 +2,7 @@ package serving
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -25,4 +26,20 @@ func WritePrivate(path string, data []byte) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// CreatePrivate creates a file with mode 0600 at path to write to, in place of a file or of a symbolic link to one that is there:
+// neither its mode nor what it leads to is kept. A device or a pipe at path is opened as it is.
+func CreatePrivate(path string) (*os.File, error) {
+	target, err := os.Stat(path)
+	switch {
+	case err == nil && !target.Mode().IsRegular() && !target.IsDir():
+		return os.OpenFile(path, os.O_WRONLY, 0) //nolint:gosec // G304: the caller says where
+	case err == nil && target.IsDir():
+		return nil, &os.PathError{Op: "open", Path: path, Err: errors.New("is a directory")}
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // G304: the caller says where
 }
