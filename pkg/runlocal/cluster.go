@@ -2,6 +2,7 @@ package runlocal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/guard"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/lease"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -72,9 +74,17 @@ const (
 // ctx does; Stop must be called either way.
 func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 	s := &Session{tap: tap.New(tap.Options{
-		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: guard.Answered, Keep: o.Keep,
+		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: unsent, Keep: o.Keep,
 	})}
 	return s.begin(ctx, func(_, running context.Context) error { return s.startCluster(running, o) })
+}
+
+// unsent reports whether a write never left: a guard answered it, or the Lease that allows it was not valid.
+func unsent(resp *http.Response, err error) bool {
+	if err != nil {
+		return errors.As(err, new(*lease.FencedError))
+	}
+	return guard.Answered(resp)
 }
 
 func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {

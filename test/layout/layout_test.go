@@ -21,7 +21,7 @@ var rules = map[string][]string{
 	"pkg/inspect/cluster":                   {},
 	"pkg/ownertree":                         {"pkg/inspect", "pkg/inspect/cluster"},
 	"pkg/replay":                            {"pkg/inspect", "pkg/runlocal/trace"},
-	"pkg/runlocal":                          {"pkg/inspect", "pkg/runlocal/api", "pkg/runlocal/apirequest", "pkg/runlocal/controllers", "pkg/runlocal/guard", "pkg/runlocal/nodes", "pkg/runlocal/engine", "pkg/runlocal/reach", "pkg/runlocal/serving", "pkg/runlocal/tap", "pkg/runlocal/trace"},
+	"pkg/runlocal":                          {"pkg/inspect", "pkg/runlocal/api", "pkg/runlocal/apirequest", "pkg/runlocal/controllers", "pkg/runlocal/guard", "pkg/runlocal/nodes", "pkg/runlocal/engine", "pkg/runlocal/lease", "pkg/runlocal/reach", "pkg/runlocal/serving", "pkg/runlocal/tap", "pkg/runlocal/trace"},
 	"pkg/runlocal/api":                      {"pkg/runlocal/api/memstore", "pkg/runlocal/serving"},
 	"pkg/runlocal/api/memstore":             {},
 	"pkg/runlocal/controllers":              {"pkg/runlocal/tap", "pkg/runlocal/trace"},

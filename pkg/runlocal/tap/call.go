@@ -57,14 +57,14 @@ func (c *call) streams(resp *http.Response) bool {
 
 // answered reads the answer.
 func (c *call) answered(resp *http.Response, err error) {
+	if unsent := c.t.c.tap.unsent; unsent != nil && c.request.IsWrite() {
+		c.request.NotSent = unsent(resp, err)
+	}
 	if err != nil {
 		c.request.Message = err.Error()
 		return
 	}
 	c.request.Code = resp.StatusCode
-	if unsent := c.t.c.tap.unsent; unsent != nil && c.request.IsWrite() {
-		c.request.NotSent = unsent(resp)
-	}
 	if c.streams(resp) {
 		return
 	}

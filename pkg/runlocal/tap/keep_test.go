@@ -155,7 +155,7 @@ func TestDryRunMarksWrites(t *testing.T) {
 		sink := &eventLog{}
 		tap := New(Options{
 			Recorder: trace.NewRecorder(clock.RealClock{}, sink), DryRun: test.dry,
-			Unsent: func(resp *http.Response) bool { return resp.StatusCode == http.StatusOK && test.dry },
+			Unsent: func(resp *http.Response, _ error) bool { return resp.StatusCode == http.StatusOK && test.dry },
 		})
 		web := testPod("web", "nginx")
 		web.ResourceVersion = "7"

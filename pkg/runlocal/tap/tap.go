@@ -28,9 +28,9 @@ type Options struct {
 	Verbosity int
 	// DryRun says that the API server is not to keep any write: all are told with trace.Request.DryRun.
 	DryRun bool
-	// Unsent says whether the answer to a write was given in the server's place, which did not get it: nil if none is. It may
+	// Unsent reports whether the server did not get a write, by its answer or the error in its place; nil if it gets all. It may
 	// be called concurrently.
-	Unsent func(*http.Response) bool
+	Unsent func(resp *http.Response, err error) bool
 	// Keep says whether the controllers have to do with a namespace; nil if with all. What watches show of others is not
 	// handled, and keys of others are not queued, both silently; listers show all that there is. It is asked with "" for
 	// keys that are in no namespace, but for Namespaces, which count as in themselves; what watches show of objects in no
@@ -44,8 +44,8 @@ type Tap struct {
 	clock     clock.WithTicker
 	verbosity int
 	dryRun    bool
-	unsent    func(*http.Response) bool   // nil if all are sent
-	keep      func(namespace string) bool // nil keeps all
+	unsent    func(*http.Response, error) bool // nil if all are sent
+	keep      func(namespace string) bool      // nil keeps all
 	writers   writers
 	stacks    stacks
 	answers   answers

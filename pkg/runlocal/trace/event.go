@@ -220,7 +220,8 @@ type Request struct {
 	Latency Duration `json:"latency"`
 	// DryRun says that the server was asked not to keep the write.
 	DryRun bool `json:"dryRun,omitempty"`
-	// NotSent says that the server did not even get the write: the answer, with its code, was given in the server's place.
+	// NotSent reports that the server did not get the write: the answer, with its code, was given in the server's place, or
+	// there was none, for a Lease that writing needs was not valid.
 	NotSent bool `json:"notSent,omitempty"`
 	// Message is the API's error text, or that of the transport; empty on success.
 	Message string `json:"message,omitempty"`
