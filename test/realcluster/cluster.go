@@ -33,6 +33,8 @@ type Options struct {
 	Volumes bool
 	// DisableAdmission are admission plugins that kube-apiserver shall not run.
 	DisableAdmission []string
+	// NoWatchList has kube-apiserver refuse watches that begin with a list, as older ones do.
+	NoWatchList bool
 	// Log is told what takes long; it may be nil.
 	Log func(format string, args ...any)
 }

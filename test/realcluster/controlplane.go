@@ -51,6 +51,7 @@ func (c *Cluster) startAPIServer() error {
 		return err
 	}
 	_, err := c.home.start("kube-apiserver", nil, c.programs.Path("kube-apiserver"),
+		"--feature-gates=WatchList="+strconv.FormatBool(!c.options.NoWatchList),
 		"--etcd-servers="+c.Etcd(),
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(c.port),
 		"--advertise-address=192.0.2.1", // goes into the Endpoints of the Service kubernetes, where a loopback address is refused

@@ -237,7 +237,8 @@ func stored(t *testing.T, cluster *Cluster) map[string]int64 {
 type audited struct {
 	Verb, RequestURI, UserAgent string
 	ImpersonatedUser            *struct{ Username string }
-	ObjectRef                   struct{ Resource, Subresource, APIGroup string }
+	ObjectRef                   struct{ Resource, Subresource, APIGroup, Name string }
+	RequestReceivedTimestamp    time.Time
 	RequestObject               struct {
 		Kind          string
 		DryRun        []string

@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
@@ -103,24 +104,26 @@ func await(ctx context.Context, end <-chan time.Time, look time.Duration) (last 
 
 // TakenOptions are those of Taken.
 type TakenOptions struct {
-	// Look is the time between two looks; 0 is DefaultRetry.
+	// Look is the time between two reads of the Lease; 0 is DefaultRetry.
 	Look time.Duration
 	// Deadline is how long the Lease may be unreadable; 0 is DefaultDeadline.
 	Deadline time.Duration
 }
 
-// Taken waits until someone holds a Lease who is not in the record of first, nil for no one, and returns who. It fails when
-// the Lease could not be read for o.Deadline, for then it is not known, and when ctx ends.
+// Taken waits until someone holds a Lease who is not in the record of first, nil for no one, and returns who: by a watch, and
+// where that is not possible by reading the Lease again and again. It fails when the Lease could not be read for o.Deadline, for
+// then it is not known, and when ctx ends.
 func Taken(
 	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string, first *Holder, o TakenOptions,
 ) (*Holder, error) {
 	look, deadline := cmp.Or(o.Look, DefaultRetry), cmp.Or(o.Deadline, DefaultDeadline)
+	isNew := func(h *Holder) bool { return h != nil && (first == nil || h.version != first.version) }
 	for read := time.Now(); ; {
 		limited, cancel := context.WithTimeout(ctx, deadline)
 		next, _, err := HolderOf(limited, client, namespace, name)
 		cancel()
 		switch {
-		case err == nil && next != nil && (first == nil || next.version != first.version):
+		case err == nil && isNew(next):
 			return next, nil
 		case err == nil:
 			read = time.Now()
@@ -129,8 +132,38 @@ func Taken(
 		case time.Since(read) >= deadline:
 			return nil, err
 		}
-		if _, err := await(ctx, nil, look); err != nil {
-			return nil, err
+		if next, err = watchFor(ctx, client.Leases(namespace), name, look, isNew); err != nil || next != nil {
+			return next, err
+		}
+	}
+}
+
+// watchFor watches a Lease for that long, and returns the first holder that is new; nil if there is none, or if it cannot be
+// watched. The error is ctx's.
+func watchFor(
+	ctx context.Context, client coordinationv1client.LeaseInterface, name string, long time.Duration, isNew func(*Holder) bool,
+) (*Holder, error) {
+	over := time.NewTimer(long)
+	defer over.Stop()
+	changes := make(<-chan watch.Event) // without a watch, of none
+	w, err := client.Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: name}))
+	if err == nil {
+		defer w.Stop()
+		changes = w.ResultChan()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-over.C:
+			return nil, nil //nolint:nilnil // no change, as documented
+		case e, open := <-changes:
+			if !open {
+				changes = nil
+			}
+			if l, ok := e.Object.(*coordinationv1.Lease); ok && e.Type != watch.Deleted && isNew(holderIn(l)) {
+				return holderIn(l), nil
+			}
 		}
 	}
 }

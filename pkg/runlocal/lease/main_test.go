@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
@@ -93,6 +94,11 @@ func (s *store) put(l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	s.lease = l.DeepCopy()
 	s.lease.ResourceVersion = strconv.Itoa(s.version)
 	return s.lease.DeepCopy(), nil
+}
+
+// Watch is refused, as where the right to is missing: the Lease is read again and again then.
+func (*store) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return nil, apierrors.NewForbidden(leases, "", errors.New("no"))
 }
 
 // failing makes every request fail from now on; nil mends it.

@@ -170,3 +170,36 @@ func TestSiblings(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTakenIsWatched: who comes is seen at once, however seldom the Lease is read.
+func TestTakenIsWatched(t *testing.T) {
+	_, client := cluster(t)
+	setLease(t, client, ManagerName, "", time.Now())
+	got := make(chan *Holder, 1)
+	go func() {
+		holder, err := Taken(t.Context(), client.CoordinationV1(), DefaultNamespace, ManagerName, nil, TakenOptions{Look: time.Hour, Deadline: time.Hour})
+		if err != nil {
+			t.Error(err)
+		}
+		got <- holder
+	}()
+	leases := client.CoordinationV1().Leases(DefaultNamespace)
+	for { // the watch may not have begun
+		l, err := leases.Get(t.Context(), ManagerName, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Spec.HolderIdentity = new("cp-1_0a")
+		if _, err := leases.Update(t.Context(), l, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case holder := <-got:
+			if holder == nil || holder.Identity != "cp-1_0a" {
+				t.Errorf("the Lease is taken by %+v", holder)
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
