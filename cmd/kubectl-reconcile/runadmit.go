@@ -117,11 +117,11 @@ func (a *admission) partial() error {
 	return dangerError(blind, a.run.list, "the kinds of "+enumerate(unknown)+" are not known: its server does not answer")
 }
 
-// unknownTo are the groups of which a dangerous controller would not see the objects, for nobody knows their kinds.
+// unknownTo are the groups of which a dangerous controller would not see the objects, because their kinds are not known.
 func (a *admission) unknownTo(c controllers.Controller) []string {
 	var unknown []string
 	for _, g := range a.kinds.Incomplete() {
-		if c.Danger != "" && actsOn(c, g.Group) {
+		if c.Danger != "" && !c.LeavesOut && actsOn(c, g.Group) {
 			unknown = appendNew(unknown, incompleteName(g))
 		}
 	}

@@ -34,7 +34,7 @@ type faults struct {
 	held map[string]chan struct{}
 	// broken are the paths whose lists and watches fail, and below which nothing is found.
 	broken map[string]bool
-	// plain has the server know no watches that begin with a list.
+	// plain has the server know no watches that begin with a list, nor discovery of all groups at once.
 	plain bool
 	asked map[string]int // lists and watches of a path
 }
@@ -62,6 +62,10 @@ func (f *faults) RoundTrip(req *http.Request) (*http.Response, error) {
 		return strings.HasPrefix(path, group+"/namespaces/") && strings.Contains(path, resource+"/")
 	})
 	f.mu.Unlock()
+	if plain && (path == "/api" || path == "/apis") {
+		req = req.Clone(req.Context())
+		req.Header.Set("Accept", "application/json")
+	}
 	switch {
 	case req.Method != http.MethodGet:
 	case broken:
@@ -291,6 +295,50 @@ func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
 
 	f.set(func() { clear(f.broken) })
 	eventually(t, "the collector to see the kind", func() bool {
+		view, _ := seen.get()
+		return view.Collecting && len(view.LeftOut) == 0
+	})
+	s.become(t, "default")
+	got, err := client.Get(t.Context(), "w", metav1.GetOptions{})
+	if err != nil || len(got.GetOwnerReferences()) > 0 {
+		t.Errorf("the orphan is %v (%v)", got, err)
+	}
+}
+
+// TestCollectorLeavesOutGroupsThatAreNotKnown: discovery fails of one group, as of an APIService whose server is gone.
+func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
+	s := recordedSession(t)
+	client := s.define(t, widgets())
+	absent := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "never", UID: "11111111-2222-3333-4444-555555555555"}
+	s.configMap(t, "default", "a-garbage", absent)
+	unseen := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "v", UID: "11111111-2222-3333-4444-666666666666"}
+	s.configMap(t, "default", "b-owned-by-a-widget", unseen)
+	owner := s.configMap(t, "default", "c-owner")
+	widget(t, client, "Widget", "w", ownedBy(owner, false))
+	s.delete(t, owner, metav1.DeletePropagationOrphan)
+
+	f := &faults{plain: true, broken: map[string]bool{"/apis/example.com/v1": true}}
+	var seen views
+	s.startOn(t, f, func(d *Deps) { d.Collector = seen.tell }, "garbagecollector")
+	eventually(t, "the collector to go on without the group", func() bool { view, _ := seen.get(); return view.Collecting })
+	view, _ := seen.get()
+	if len(view.LeftOut) != 1 || view.LeftOut[0].Resource.String() != "*.example.com" || view.LeftOut[0].Err == nil {
+		t.Errorf("left out are %v", view.LeftOut)
+	}
+	s.become(t, "default", "b-owned-by-a-widget", "c-owner orphan")
+	eventually(t, "the orphaning to be refused", func() bool {
+		return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
+			end, ok := e.Detail.(*trace.End)
+			return ok && end.Outcome == trace.Failed && strings.Contains(end.Error, `orphaning the dependents of configmaps "c-owner"`)
+		})
+	})
+
+	f.set(func() { clear(f.broken) })
+	other := widgets()
+	other.Name, other.Spec.Names.Singular, other.Spec.Names.Plural = "gears.example.com", "gear", "gears"
+	other.Spec.Names.Kind, other.Spec.Names.ListKind = "Gear", "GearList"
+	s.define(t, other)
+	eventually(t, "the collector to see the group", func() bool {
 		view, _ := seen.get()
 		return view.Collecting && len(view.LeftOut) == 0
 	})

@@ -17,8 +17,9 @@ type CollectorView struct {
 	Collecting bool
 	// Waiting are the kinds that it has not listed yet, sorted; none if it is Collecting, and before it knows which there are.
 	Waiting []schema.GroupResource
-	// LeftOut are the kinds that cannot be listed, sorted. The collector goes on without them, but deletes nothing for an
-	// owner of theirs that seems to be absent, and orphans no dependents, for some could be among them.
+	// LeftOut are the kinds that cannot be listed, sorted; "*" stands for those of an API group whose discovery fails. The
+	// collector goes on without them, but deletes nothing for an owner of theirs that seems to be absent, and orphans no
+	// dependents, for some could be among them.
 	LeftOut []UnlistedKind
 }
 

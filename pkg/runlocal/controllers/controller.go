@@ -39,6 +39,8 @@ type Controller struct {
 	Needs []Need
 	// Danger says what it would destroy if it saw only a part of the cluster; empty if nothing.
 	Danger string
+	// LeavesOut reports that it does without the kinds that it cannot know or list, and destroys nothing because of them.
+	LeavesOut bool
 	// Undivided says that it looks at all namespaces at once, by a timer or for objects in none: of runs that divide the
 	// namespaces between them one runs it, for all.
 	Undivided bool

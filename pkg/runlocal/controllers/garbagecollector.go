@@ -18,16 +18,17 @@ import (
 func garbageCollector() Controller {
 	every := []schema.GroupResource{{Group: "*", Resource: "*"}}
 	return Controller{
-		Name:    names.GarbageCollectorController,
-		Short:   "garbagecollector",
-		Aliases: []string{"garbagecollector"},
-		Reads:   every,
-		Writes:  every,
-		Needs:   []Need{NeedsMetadata, NeedsMapper},
-		Danger:  "deletes objects whose owner it does not see",
-		Routine: []string{"Processing item", "item doesn't have an owner, continue on next item"},
-		workers: 20,
-		build:   buildGarbageCollector,
+		Name:      names.GarbageCollectorController,
+		Short:     "garbagecollector",
+		Aliases:   []string{"garbagecollector"},
+		Reads:     every,
+		Writes:    every,
+		Needs:     []Need{NeedsMetadata, NeedsMapper},
+		Danger:    "deletes objects whose owner it does not see",
+		LeavesOut: true,
+		Routine:   []string{"Processing item", "item doesn't have an owner, continue on next item"},
+		workers:   20,
+		build:     buildGarbageCollector,
 	}
 }
 

@@ -3,6 +3,7 @@ package controllers
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -37,6 +38,7 @@ type servedKinds struct {
 	resources map[schema.GroupKind]string   // such as "replicasets.apps"
 	wanted    []schema.GroupVersionResource // what the collector is to watch
 	known     map[schema.GroupResource]bool // what discovery has answered last
+	failed    map[schema.GroupVersion]error // the API versions that discovery knows nothing of
 	answered  bool
 	changes   uint64 // turns.changes when discovery was asked
 	version   uint64 // of wanted
@@ -50,12 +52,19 @@ func (k *servedKinds) ServerPreferredResourcesWithContext(ctx context.Context) (
 	}
 	changes := k.turns.last
 	lists, err := k.DiscoveryClient.ServerPreferredResourcesWithContext(ctx)
-	if err != nil {
-		k.turns.again()
-	} else {
+	failed, partly := discovery.GroupDiscoveryFailedErrorGroups(err)
+	switch {
+	case err == nil:
 		k.learn(lists)
+	case !partly || !sameVersions(failed, k.failed):
+		k.turns.again()
 	}
-	return k.watchable(lists, changes), err
+	return k.watchable(lists, failed, changes), err
+}
+
+// sameVersions reports whether discovery has failed of the same API versions.
+func sameVersions(a, b map[schema.GroupVersion]error) bool {
+	return maps.EqualFunc(a, b, func(error, error) bool { return true })
 }
 
 // learn remembers the names of all resources, and lets go of those that are not served any more.
@@ -78,14 +87,20 @@ func (k *servedKinds) learn(lists []*metav1.APIResourceList) {
 	k.keep(func(r schema.GroupVersionResource) bool { return served[r] })
 }
 
-// watchable returns the lists without the kinds that cannot be listed, and remembers which are to be watched. An API that
-// does not answer, of which there are no lists, changes nothing.
-func (k *servedKinds) watchable(lists []*metav1.APIResourceList, changes uint64) []*metav1.APIResourceList {
+// watchable returns the lists without the kinds that cannot be listed, and remembers which are to be watched. The kinds of an
+// API version of which discovery has failed cannot be listed either, whatever they are. An API that does not answer, of which there
+// are no lists, changes nothing.
+func (k *servedKinds) watchable(
+	lists []*metav1.APIResourceList, failed map[schema.GroupVersion]error, changes uint64,
+) []*metav1.APIResourceList {
 	if len(lists) == 0 {
 		return lists
 	}
 	now := time.Now()
 	unlisted, known := map[schema.GroupVersionResource]error{}, map[schema.GroupResource]bool{}
+	for version, err := range failed {
+		unlisted[version.WithResource("*")] = err
+	}
 	var wanted []schema.GroupVersionResource
 	var out []*metav1.APIResourceList
 	for _, list := range lists {
@@ -119,7 +134,7 @@ func (k *servedKinds) watchable(lists []*metav1.APIResourceList, changes uint64)
 	if !slices.Equal(k.wanted, wanted) {
 		k.version++
 	}
-	k.wanted, k.known, k.answered, k.changes = wanted, known, true, changes
+	k.wanted, k.known, k.failed, k.answered, k.changes = wanted, known, failed, true, changes
 	return out
 }
 
