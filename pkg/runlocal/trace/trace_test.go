@@ -44,7 +44,7 @@ func events() []*Event {
 			Message: "no", Reason: "Conflict", ResourceVersion: "8", Change: changed("spec.replicas"),
 			Recorded: &RecordedEvent{Type: "Normal", Reason: "Created", Message: "m", Regarding: pod},
 		},
-		&End{Queue: "q", Outcome: Failed, Duration: 7, Error: "e", Writes: 2, Next: &Next{After: Duration(time.Second), Retry: 1}},
+		&End{Queue: "q", Outcome: Failed, PutOff: "pods", Duration: 7, Error: "e", Writes: 2, Refused: 1, Next: &Next{After: Duration(time.Second), Retry: 1}},
 		&Dropped{Retries: 15, Error: "e"},
 	}
 	var out []*Event
