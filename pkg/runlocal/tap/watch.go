@@ -59,6 +59,9 @@ func (i *informer) seen(event trace.WatchType, old, obj any, m metav1.Object, in
 	if event == trace.Modified {
 		w.Change = changeOf(asObject(old), asObject(obj))
 	}
+	if w.WrittenBy == 0 && !initial {
+		w.Manager = i.tap.manager(w, m)
+	}
 	e := &watchEvent{watch: w, left: int(i.handlerCount.Load()) - 1}
 	if i.sparing {
 		e.tell = sync.OnceValue(func() uint64 { return i.tap.rec.Emit("", 0, "", w) })

@@ -98,6 +98,8 @@ type Watch struct {
 	WrittenBy ReconcileID `json:"writtenBy,omitempty"`
 	// Writer is the controller of WrittenBy, empty if that is 0.
 	Writer string `json:"writer,omitempty"`
+	// Manager is who wrote it by the object's managedFields, if WrittenBy is 0 and the event is Added or Modified. Nil for others.
+	Manager *Manager `json:"manager,omitzero"`
 	// Change is what changed since the version the informer had before; nil for all but Modified.
 	Change *Change `json:"changed,omitempty"`
 }
