@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -67,7 +68,7 @@ func (o *runOptions) openOutputs(fail context.CancelCauseFunc) (*outputs, error)
 	}
 	out.blocks = render.NewBlocks(o.streams.Out, render.BlocksOptions{
 		Palette: o.palette, Detail: o.detail, Events: o.events,
-		Aside: simulated, Routine: routine(o.controllers()), Sparing: o.cluster != nil, Starting: o.starting(), Width: render.TerminalWidth(o.streams.Out),
+		Aside: simulated, Routine: routine(o.controllers()), Author: o.author(), Starting: o.starting(), Width: render.TerminalWidth(o.streams.Out),
 	})
 	out.buffer(out.blocks)
 	return out, nil
@@ -79,6 +80,14 @@ func (o *runOptions) starting() string {
 		return ""
 	}
 	return plural(len(o.session.Controllers), "controller")
+}
+
+// author is the field manager of the objects of -f; empty on a cluster, where there are none.
+func (o *runOptions) author() string {
+	if o.cluster != nil {
+		return ""
+	}
+	return runlocal.FieldManager
 }
 
 // routine is render.BlocksOptions.Routine of the controllers.

@@ -87,8 +87,8 @@ func TestSummaryLineOfACluster(t *testing.T) {
 
 func TestObjectRows(t *testing.T) {
 	want := []render.ObjectRow{
-		{Namespace: "shop", Name: "deployment.apps/web", Ready: "1/1", Status: "Current", Message: "fine"},
-		{Namespace: "shop", Name: "pod/web-1", Ready: "0/1", Status: "InProgress", Fold: "pod"},
+		{Namespace: "shop", Name: "deployment.apps/web", Status: inspect.Status{Ready: "1/1", Status: "Current", Message: "fine"}},
+		{Namespace: "shop", Name: "pod/web-1", Status: inspect.Status{Ready: "0/1", Status: "InProgress"}, Fold: "pod"},
 	}
 	if diff := cmp.Diff(want, objectRows(ended())); diff != "" {
 		t.Errorf("what was applied stands alone, what was made of it may be folded (-want +got):\n%s", diff)

@@ -58,7 +58,7 @@ func newRunCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run --controller NAMES [--sandbox [-f FILE]]",
 		Short: "Run Kubernetes' own controllers, and show why each reconcile happened",
-		Long: `Run Kubernetes' own controllers in this process, and show every reconcile: the watch events that led to it, what the
+		Long: `Run Kubernetes' own controllers in this process, and show their reconciles: the watch events that led to it, what the
 controller decided, what it wrote, and how it ended.
 
 They run against your cluster, in dry run: nothing is written. With --write they write, in the place of a
@@ -67,7 +67,8 @@ process instead, with simulated nodes; no cluster is needed and none is touched.
 first. The run ends when they are ready, or as --until says.
 
 Each block of lines is a reconcile, shown when it ends: the time since the start at which it ended, the controller, the key, and a
-number by which others name it. How long it took is in its last line.`,
+number by which others name it. How long it took is in its last line. Reconciles that wrote nothing and went well are counted at
+the end; -v shows them.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.list {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -124,17 +123,17 @@ func (w writeCount) usual() bool {
 	return w.Code == http.StatusConflict || w.Code == http.StatusNotFound
 }
 
-// refusal is such as "create pods was refused 3 times (403): pods is forbidden: …".
+// refusal is such as "create pods was refused 3 times (403): exceeded quota: …".
 func (w writeCount) refusal() string {
 	if w.Code == 0 {
-		return fmt.Sprintf("%s %s got no answer %s: %s", w.Verb, w.name(), plural(w.Writes, "time"), w.Message)
+		return fmt.Sprintf("%s %s got no answer %s: %s", w.Verb, w.name(), plural(w.Writes, "time"), render.Reason(w.Message))
 	}
-	return fmt.Sprintf("%s %s was refused %s (%d): %s", w.Verb, w.name(), plural(w.Writes, "time"), w.Code, w.Message)
+	return fmt.Sprintf("%s %s was refused %s (%d): %s", w.Verb, w.name(), plural(w.Writes, "time"), w.Code, render.Reason(w.Message))
 }
 
 // writeRows are the rows of the table of what was written, or would be, with what was refused of it.
-func writeRows(taken, refused []writeCount) [][]string {
-	var rows [][]string
+func writeRows(taken, refused []writeCount) []render.WriteRow {
+	var rows []render.WriteRow
 	for _, w := range slices.SortedFunc(slices.Values(append(slices.Clone(taken), onlyRefused(taken, refused)...)), byResource) {
 		times := 0
 		for _, r := range refused {
@@ -142,9 +141,7 @@ func writeRows(taken, refused []writeCount) [][]string {
 				times += r.Writes
 			}
 		}
-		rows = append(rows, []string{
-			w.Verb, render.Escape(w.name()), strconv.Itoa(w.Objects), strconv.Itoa(w.Writes), strconv.Itoa(times),
-		})
+		rows = append(rows, render.WriteRow{Verb: w.Verb, Resource: w.name(), Objects: w.Objects, Writes: w.Writes, Refused: times})
 	}
 	return rows
 }

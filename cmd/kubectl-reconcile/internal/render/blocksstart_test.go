@@ -18,10 +18,11 @@ func TestStartIsFolded(t *testing.T) {
 	start := []*trace.Event{
 		at(1, 1, &trace.Start{}), at(2, 1, podDeletion("a")), at(3, 1, &trace.End{Outcome: trace.Done, Writes: 1}),
 		at(4, 2, &trace.Start{}), at(5, 2, &trace.End{Outcome: trace.Failed, Error: "conflict"}),
+		at(5, 3, &trace.Start{}), at(5, 3, &trace.End{Outcome: trace.Failed, PutOff: "pods"}),
 		at(6, 0, podDeletion("b")),
 	}
-	after := []*trace.Event{at(101, 3, &trace.Start{}), at(102, 3, &trace.End{Outcome: trace.Done})}
-	const line = "\n2 controllers started: 2 reconciles, 1 failed, 2 writes; -v shows them\n"
+	after := []*trace.Event{at(101, 4, &trace.Start{}), at(102, 4, &trace.End{Outcome: trace.Done, Writes: 1})}
+	const line = "\n2 controllers started: 3 reconciles, 1 failed, 2 writes; -v shows them\n"
 	for _, tt := range []struct {
 		reason string
 		o      BlocksOptions

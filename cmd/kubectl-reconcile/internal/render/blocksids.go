@@ -1,0 +1,75 @@
+package render
+
+import "github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+
+// endedReconcile is what is remembered of a reconcile that has ended.
+type endedReconcile struct {
+	key   string
+	shown bool // it has a block, or a line
+}
+
+// endedIDs remembers the latest reconciles that have ended, at least mostEnded of them and at most twice as many. Its zero value is
+// empty.
+type endedIDs struct {
+	young, old map[trace.ReconcileID]endedReconcile
+}
+
+// mostEnded bounds the reconciles that a cause may name by number: a run may last for weeks.
+const mostEnded = 1 << 14
+
+// add remembers the reconcile of the event.
+func (r *endedIDs) add(e *trace.Event, shown bool) {
+	if len(r.young) >= mostEnded {
+		r.old, r.young = r.young, nil
+	}
+	if r.young == nil {
+		r.young = map[trace.ReconcileID]endedReconcile{}
+	}
+	r.young[e.Reconcile] = endedReconcile{e.Key, shown}
+}
+
+func (r *endedIDs) get(id trace.ReconcileID) (endedReconcile, bool) {
+	if ended, ok := r.young[id]; ok {
+		return ended, true
+	}
+	ended, ok := r.old[id]
+	return ended, ok
+}
+
+// shows reports whether a reconcile is known to have a block, so that others may point at it. b.mu must be held.
+func (b *Blocks) shows(id trace.ReconcileID) bool {
+	ended, _ := b.ids.get(id)
+	return ended.shown || !b.brief()
+}
+
+// writerShown reports whether the reconcile that wrote what a watch event tells has a block, or will have one: one that has
+// written is shown when it ends. b.mu must be held.
+func (b *Blocks) writerShown(w *trace.Watch) bool {
+	open := b.open[w.WrittenBy]
+	return w.WrittenBy != 0 && (b.shows(w.WrittenBy) || open != nil && !b.folds(open.start.Time))
+}
+
+// remember keeps why a reconcile was made that was put off and has no block: the next try is made for that.
+func (b *Blocks) remember(id trace.ReconcileID, why *trace.Start) {
+	if len(b.putOff) == mostSaid {
+		clear(b.putOff) // of keys that nobody has tried again
+	}
+	b.putOff[id] = why
+}
+
+// origin is a start with the causes of reconciles that were put off in the place of the retries that they led to.
+func (b *Blocks) origin(s *trace.Start) *trace.Start {
+	out := *s
+	out.Causes = nil
+	for _, c := range s.Causes {
+		first := b.putOff[c.Reconcile]
+		if c.Type != trace.CauseRetry || first == nil {
+			out.Causes = append(out.Causes, c)
+			continue
+		}
+		delete(b.putOff, c.Reconcile)
+		out.Causes = append(out.Causes, first.Causes...)
+		out.MoreCauses += first.MoreCauses
+	}
+	return &out
+}
