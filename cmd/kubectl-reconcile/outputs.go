@@ -122,6 +122,13 @@ func (out *outputs) note(format string, args ...any) {
 	out.say(format, args...)
 }
 
+// noteEach is note for each of the lines.
+func (out *outputs) noteEach(lines []string) {
+	for _, line := range lines {
+		out.note("%s", line)
+	}
+}
+
 // warn writes a remark that must not be missed, also by who looks at the summary only.
 func (out *outputs) warn(text string) {
 	out.tell("warning: " + text)

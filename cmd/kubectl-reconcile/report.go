@@ -209,6 +209,9 @@ func (r *result) headline(goal string) string {
 	case timedOut:
 		return "not " + goal + " " + after
 	case stuck:
+		if i := slices.IndexFunc(r.objects, hasFailed); i >= 0 && r.onlyFailed() {
+			return failedText(r.objects[i]) + " " + after
+		}
 		return "not ready, gave up " + after + r.dueNext()
 	case lapsed:
 		return "not ready any more " + after

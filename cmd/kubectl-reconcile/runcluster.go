@@ -77,9 +77,7 @@ func (r *clusterRun) start(ctx context.Context, o *runOptions, out *outputs, rec
 	if other := otherMinor(version, api.KubernetesVersion()); other != "" {
 		out.warn(other)
 	}
-	for _, line := range slices.Concat(r.without, r.caution()) {
-		out.note("%s", line)
-	}
+	out.noteEach(slices.Concat(r.without, r.caution()))
 	if err := r.write.begin(ctx, admitted, o, out); err != nil {
 		return nil, err
 	}
@@ -112,7 +110,7 @@ func (r *clusterRun) version(ctx context.Context) (string, error) {
 // caution says what is about to happen to the cluster.
 func (r *clusterRun) caution() []string {
 	if r.write != nil {
-		return nil // it asks
+		return unattended(r.options.Controllers) // and it asks
 	}
 	lines := []string{"dry run: nothing is written; each write is tried on the server, which does not keep it"}
 	if r.options.DryRun == guardClient {

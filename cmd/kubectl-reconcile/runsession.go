@@ -99,6 +99,9 @@ func (o *runOptions) start(ctx context.Context, out *outputs, recorder *trace.Re
 		return nil, withStartHints(err)
 	}
 	out.note("sandbox: %s; ready in %.2fs", o.describe(session), o.clock.Since(began).Seconds())
+	if o.serve == nil {
+		out.noteEach(unattended(o.controllers()))
+	}
 	return session, nil
 }
 

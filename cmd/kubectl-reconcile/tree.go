@@ -96,6 +96,8 @@ func (f *treeFlags) addTo(cmd *cobra.Command) {
 	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json, yaml, dot or mermaid")
 	f.cluster.addTo(cmd)
 	cmd.ValidArgsFunction = completeTargets(f.cluster)
+	completeKinds(cmd, f.cluster, "kinds")
+	completeKinds(cmd, f.cluster, "exclude-kinds")
 	completeWords(cmd, "output", treeOutputs...)
 	completeWords(cmd, "delete-preview", previewPolicies...)
 }

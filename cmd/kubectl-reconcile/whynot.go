@@ -9,8 +9,51 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
+
+// hasFailed reports whether an object will not get where its spec wants it any more, whatever time it has: a Job that failed.
+func hasFailed(s runlocal.ObjectStatus) bool {
+	return s.Kind.GroupKind() == schema.GroupKind{Group: "batch", Kind: "Job"} && s.Status.Status == inspect.Failed
+}
+
+// onlyFailed reports whether the objects that are not ready are all such that have failed, and there are some.
+func (r *result) onlyFailed() bool {
+	failed := slices.ContainsFunc(r.objects, hasFailed)
+	return failed && !slices.ContainsFunc(r.objects, func(s runlocal.ObjectStatus) bool { return !s.Status.Current() && !hasFailed(s) })
+}
+
+// lateText says of an object that is not ready how it is, and why.
+func (r *result) lateText(s runlocal.ObjectStatus) string {
+	if !hasFailed(s) {
+		return strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", s, s.Status.Status, render.Reason(s.Status.Message)), ": ")
+	}
+	why := s.Status.Reason
+	if ends := r.endsOf(s); ends != nil {
+		why, _, _ = strings.Cut(why, ": ")
+		why += " (" + strings.Join(ends, ", ") + ")"
+	}
+	return failedText(s) + ": " + why
+}
+
+// failedText is such as "job flaky failed".
+func failedText(s runlocal.ObjectStatus) string {
+	return strings.ToLower(s.Kind.Kind) + " " + s.Name + " failed"
+}
+
+// endsOf are the reasons why the pods of a Job failed, each once.
+func (r *result) endsOf(job runlocal.ObjectStatus) []string {
+	var out []string
+	for _, s := range r.made {
+		its := s.Controller != nil && s.Controller.Kind == job.Kind.Kind && s.Controller.Name == job.Name && s.Namespace == job.Namespace
+		if its && s.Status.Status == inspect.Failed && s.Status.Reason != "" {
+			out = appendNew(out, s.Status.Reason)
+		}
+	}
+	return out
+}
 
 // lateHint says what a run whose objects are not ready may lack; empty if nobody knows.
 func (r *result) lateHint(o *runOptions) string {
@@ -39,14 +82,30 @@ func (r *result) next() *pendingKey {
 	return &r.pending[0]
 }
 
-// notRunning are the controllers without which an object that was applied gets no status, and that do not run.
+// notRunning are the controllers without which an object, applied or made, gets no status, and that do not run.
 func (r *result) notRunning(running []controllers.Controller) []string {
 	var out []string
-	for _, s := range r.objects {
+	for _, s := range slices.Concat(r.objects, r.made) {
 		name := controllerOf(s.Kind.GroupKind())
-		runs := func(c controllers.Controller) bool { return c.Short == name }
-		if name != "" && !s.Status.Current() && !slices.ContainsFunc(running, runs) {
+		if name != "" && !s.Status.Current() && !runsHere(running, name) {
 			out = appendNew(out, name)
+		}
+	}
+	return out
+}
+
+func runsHere(running []controllers.Controller, short string) bool {
+	return slices.ContainsFunc(running, func(c controllers.Controller) bool { return c.Short == short })
+}
+
+// unattended says of controllers that run without those that would act on what they make, a line for each.
+func unattended(running []controllers.Controller) []string {
+	var out []string
+	for _, pair := range []struct{ maker, makes, acts string }{
+		{"deployment", "ReplicaSets", "replicaset"}, {"cronjob", "Jobs", "job"},
+	} {
+		if runsHere(running, pair.maker) && !runsHere(running, pair.acts) {
+			out = append(out, fmt.Sprintf("hint: nothing acts on the %s that %s makes: %s does not run", pair.makes, pair.maker, pair.acts))
 		}
 	}
 	return out
