@@ -131,8 +131,8 @@ func (o *runOptions) writeSummary(out *outputs, r result) error {
 }
 
 func (o *runOptions) printSummary(out *outputs, r result) error {
-	if r.outcome == broken && len(r.objects) == 0 {
-		return nil // nothing came of it that could be summed up
+	if r.unused {
+		return nil
 	}
 	fmt.Fprintln(out.out)
 	if out.blocks != nil {

@@ -70,7 +70,8 @@ func (o *runOptions) runSession(ctx context.Context, out *outputs, manifests []r
 	o.telemetry.started(session, o.controllers())
 	result, err := o.use(ctx, session, out, manifests)
 	o.telemetry.stopping()
-	stopErr := errors.Join(session.Stop(), o.endOnCluster(ctx), o.telemetry.close(ctx))
+	stopErr := errors.Join(o.stop(ctx, session, out), o.endOnCluster(ctx), o.telemetry.close(ctx))
+	result.ended(o.clock.Since(result.began))
 	result.controllers = out.summary.Controllers()
 	result.failing, result.unknown = out.troubles.failing(), out.troubles.unknown()
 	return errors.Join(err, stopErr, out.finish(ctx, o, result), result.failure(o), o.unknownWrites(result.unknown))
@@ -119,7 +120,7 @@ func (o *runOptions) use(ctx context.Context, session *runlocal.Session, out *ou
 	if o.serve != nil {
 		var err error
 		if end, err = o.serve(ctx, session); err != nil {
-			return result{outcome: broken}, errors.Join(err, end())
+			return result{outcome: broken, began: o.clock.Now(), unused: true}, errors.Join(err, end())
 		}
 	}
 	if o.starting() != "" {
@@ -130,10 +131,10 @@ func (o *runOptions) use(ctx context.Context, session *runlocal.Session, out *ou
 	applied, applyErr := o.apply(ctx, session, out, manifests)
 	applyErr = withoutCutOff(ctx, applyErr)
 	if len(applied) == 0 && applyErr != nil {
-		return result{outcome: broken, elapsed: o.clock.Since(began)}, errors.Join(applyErr, end())
+		return result{outcome: broken, began: began, unused: true}, errors.Join(applyErr, end())
 	}
 	r := o.wait(ctx, session, applied)
-	r.elapsed = o.clock.Since(began)
+	r.began, r.elapsed = began, o.clock.Since(began)
 	collectErr := o.collect(ctx, session, applied, out.made.list(), &r)
 	return r, errors.Join(applyErr, collectErr, end())
 }

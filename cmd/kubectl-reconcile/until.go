@@ -78,8 +78,12 @@ const (
 type result struct {
 	// outcome is the goal if it was reached, else why it was not, or "interrupted".
 	outcome string
-	elapsed time.Duration
 	err     error
+	// elapsed is how long that took since it began; see ended.
+	elapsed time.Duration
+	began   time.Time
+	// unused says that nothing came of it that could be summed up: no object was applied, or nobody could use the session.
+	unused bool
 
 	controllers []trace.ControllerSummary
 	written     []writeCount
