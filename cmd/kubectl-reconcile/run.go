@@ -113,11 +113,12 @@ func (f *runFlags) toOptions(streams genericiooptions.IOStreams) (*runOptions, e
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
+	progress, streams := withProgress(streams, !f.quiet && f.output == "")
 	o := &runOptions{
 		namespace: f.namespace(), until: f.until.or(f.manifests.given()), timeout: f.timeout, events: f.events,
 		detail: f.detail(), quiet: f.quiet, json: f.output == "json", traceFile: f.traceFile,
 		telemetry: f.serve.serving(),
-		streams:   streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv), clock: clock.RealClock{},
+		streams:   streams, progress: progress, palette: render.NewPalette(streams.Out, f.color, os.Getenv), clock: clock.RealClock{},
 	}
 	if f.quiet {
 		o.detail = render.Quiet
@@ -232,7 +233,8 @@ type runOptions struct {
 	// else uses it.
 	serve func(context.Context, *runlocal.Session) (end func() error, err error)
 
-	streams genericiooptions.IOStreams
-	palette render.Palette
-	clock   clock.Clock
+	streams  genericiooptions.IOStreams
+	progress *render.Progress // beside the streams; nil shows none
+	palette  render.Palette
+	clock    clock.Clock
 }

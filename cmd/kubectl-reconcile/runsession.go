@@ -91,6 +91,7 @@ func (o *runOptions) start(ctx context.Context, out *outputs, recorder *trace.Re
 	if o.cluster != nil {
 		return o.cluster.start(ctx, o, out, recorder)
 	}
+	defer o.progress.Show(ctx, saying("starting the sandbox"))()
 	began := o.clock.Now()
 	o.session.Recorder = recorder
 	session, err := startSession(ctx, "the sandbox was starting", func(ctx context.Context) (*runlocal.Session, error) {
@@ -133,7 +134,9 @@ func (o *runOptions) use(ctx context.Context, session *runlocal.Session, out *ou
 	if len(applied) == 0 && applyErr != nil {
 		return result{outcome: broken, began: began, unused: true}, errors.Join(applyErr, end())
 	}
+	shown := o.waiting(ctx, session, applied)
 	r := o.wait(ctx, session, applied)
+	shown()
 	r.began, r.elapsed = began, o.clock.Since(began)
 	collectErr := o.collect(ctx, session, applied, out.made.list(), &r)
 	return r, errors.Join(applyErr, collectErr, end())
@@ -165,7 +168,9 @@ func (o *runOptions) apply(ctx context.Context, session *runlocal.Session, out *
 	if err := session.EnsureNamespace(ctx, o.namespace); err != nil {
 		return nil, err
 	}
+	shown := o.progress.Show(ctx, saying("applying %s", plural(len(manifests), "object")))
 	applied, err := session.Apply(ctx, o.namespace, manifests)
+	shown()
 	for _, a := range applied {
 		out.note("applied: %s", a)
 	}

@@ -81,7 +81,7 @@ func (r *Reader) listMetadata(ctx context.Context, target Target, each func([]me
 		return "", err
 	}
 	known := onceOnly{}
-	progress := r.progress.begin()
+	progress := r.progress.begin(&target.Kind)
 	defer progress.end()
 	counted := func(page []metav1.PartialObjectMetadata) {
 		progress.read(len(page))

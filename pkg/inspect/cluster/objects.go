@@ -51,7 +51,7 @@ func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, 
 		accept = acceptTyped
 	}
 	known := onceOnly{}
-	progress := r.progress.begin()
+	progress := r.progress.begin(&target.Kind)
 	defer progress.end()
 	p := objectPage{kind: target.Kind, whole: o.Whole, bulk: bulkOf(target.Kind.GroupVersionKind), each: func(obj *unstructured.Unstructured) error {
 		if !known.first(obj.GetUID()) {

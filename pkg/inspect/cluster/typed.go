@@ -31,7 +31,7 @@ func (r *Reader) ListTyped(ctx context.Context, target Target, o ListOptions, fr
 	if known, err := scheme.Scheme.New(target.Kind.GroupVersionKind); err == nil && reflect.TypeOf(known) == reflect.TypeOf(fresh()) {
 		accept = acceptTyped
 	}
-	progress := r.progress.begin()
+	progress := r.progress.begin(&target.Kind)
 	defer progress.end()
 	counted := func(object Typed) error {
 		progress.read(1)

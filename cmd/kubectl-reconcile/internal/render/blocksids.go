@@ -49,7 +49,7 @@ func (b *Blocks) writerShown(w *trace.Watch) bool {
 	return w.WrittenBy != 0 && (b.shows(w.WrittenBy) || open != nil && !b.folds(open.start.Time))
 }
 
-// remember keeps why a reconcile was made that was put off and has no block: the next try is made for that.
+// remember keeps why a reconcile was made that has no block and is tried again: the next try is made for that.
 func (b *Blocks) remember(id trace.ReconcileID, why *trace.Start) {
 	if len(b.putOff) == mostSaid {
 		clear(b.putOff) // of keys that nobody has tried again
@@ -57,7 +57,7 @@ func (b *Blocks) remember(id trace.ReconcileID, why *trace.Start) {
 	b.putOff[id] = why
 }
 
-// origin is a start with the causes of reconciles that were put off in the place of the retries that they led to.
+// origin is a start with the causes of reconciles without a block in the place of the retries that they led to.
 func (b *Blocks) origin(s *trace.Start) *trace.Start {
 	out := *s
 	out.Causes = nil

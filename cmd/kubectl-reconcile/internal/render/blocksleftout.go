@@ -40,6 +40,7 @@ func (b *Blocks) leavesOut(open *block, e *trace.Event, end *trace.End) bool {
 		b.remember(e.Reconcile, open.why)
 	case !keeps(open.events) && conflictOf(open.events, end) != nil && end.Next.Retry > 1:
 		b.notShown.Conflicts++
+		b.remember(e.Reconcile, open.why)
 	case end.Outcome != trace.Done:
 		return false
 	case len(writes) > 0 && b.repeats(e.Controller+"\x00"+e.Key, writes):

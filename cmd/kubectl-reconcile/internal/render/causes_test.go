@@ -104,6 +104,7 @@ func TestCausesPointAtBlocks(t *testing.T) {
 	}
 	wrote, idle := trace.End{Outcome: trace.Done, Writes: 1}, trace.End{Outcome: trace.Done}
 	putOff := trace.End{Outcome: trace.Failed, Error: stale, PutOff: "pods", Next: &trace.Next{Retry: 1}}
+	conflicting := reconcileEvents("replicaset", 1, "default/web-1")(&trace.Request{Verb: "update", Code: 409, Reason: "Conflict", Message: "modified"})
 	for _, test := range []struct {
 		reason string
 		before [][]*trace.Event
@@ -121,6 +122,9 @@ func TestCausesPointAtBlocks(t *testing.T) {
 			[]string{"ADDED ReplicaSet web-1 v7 (replicas: 0 -> 3)   written by deployment"}},
 		{"however often", [][]*trace.Event{reconcile(1, putOff, set(trace.Added, 9), set(trace.Deleted, 9)), reconcile(2, putOff, retry(1, 1))}, retry(2, 2),
 			[]string{"ADDED ReplicaSet web-1 v7 (replicas: 0 -> 3)   written by deployment", "DELETED ReplicaSet web-1 v7 (replicas: 0 -> 3)   written by deployment"}},
+		{"so it is with a conflict that has no line", [][]*trace.Event{
+			reconcile(1, trace.End{}, set(trace.Added, 9))[:1], {conflicting, reconcile(1, trace.End{Outcome: trace.Failed, Error: "modified", Next: &trace.Next{Retry: 2}})[1]},
+		}, retry(2, 1), []string{"ADDED ReplicaSet web-1 v7 (replicas: 0 -> 3)   written by deployment"}},
 		{"one that wrote nothing is named by its key", [][]*trace.Event{reconcile(1, idle)}, trace.Cause{Type: trace.CauseReconcile, Reconcile: 1},
 			[]string{"reconcile of default/web-1"}},
 		{"so is one that may write nothing", [][]*trace.Event{reconcile(1, idle)[:1]}, trace.Cause{Type: trace.CauseReconcile, Reconcile: 1},
