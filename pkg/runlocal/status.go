@@ -18,7 +18,7 @@ import (
 type ObjectStatus struct {
 	Applied
 	Status inspect.Status
-	// Controller is the owner that manages it; nil if none does, or if the object is gone.
+	// Controller is the owner that manages an object which was not applied; nil if none does.
 	Controller *metav1.OwnerReference
 }
 
@@ -30,20 +30,20 @@ func (s *Session) Statuses(ctx context.Context, applied []Applied) ([]ObjectStat
 		if err != nil {
 			return out, err
 		}
-		out = append(out, status)
+		out = append(out, ObjectStatus{Applied: a, Status: status})
 	}
 	return out, nil
 }
 
-func (s *Session) status(ctx context.Context, a Applied) (ObjectStatus, error) {
+func (s *Session) status(ctx context.Context, a Applied) (inspect.Status, error) {
 	obj, err := s.reader.Resource(a.Resource).Namespace(a.Namespace).Get(ctx, a.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return ObjectStatus{Applied: a, Status: inspect.Status{Status: "NotFound"}}, nil
+		return inspect.Status{Status: "NotFound"}, nil
 	case err != nil:
-		return ObjectStatus{}, fmt.Errorf("reading %s: %w", a, err)
+		return inspect.Status{}, fmt.Errorf("reading %s: %w", a, err)
 	}
-	return statusOf(a, obj), nil
+	return statusOf(obj), nil
 }
 
 // Others lists all objects of the resources, of all namespaces, that are not among those applied, and judges each.
@@ -61,7 +61,7 @@ func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionRes
 		err := s.eachOf(ctx, r, func(obj *unstructured.Unstructured) {
 			if !known[object{r, obj.GetNamespace(), obj.GetName()}] {
 				a := Applied{obj.GroupVersionKind(), r, obj.GetNamespace(), obj.GetName()}
-				out = append(out, statusOf(a, obj))
+				out = append(out, ObjectStatus{Applied: a, Status: statusOf(obj), Controller: metav1.GetControllerOf(obj)})
 			}
 		})
 		if err != nil {
@@ -87,6 +87,6 @@ func (s *Session) eachOf(ctx context.Context, r schema.GroupVersionResource, do 
 
 // statusOf judges an object of a session. A custom resource without any status is as its spec asks: no controller of its
 // own runs here, which would report one.
-func statusOf(a Applied, obj *unstructured.Unstructured) ObjectStatus {
-	return ObjectStatus{a, inspect.StatusOf(obj).ForKind(false), metav1.GetControllerOf(obj)}
+func statusOf(obj *unstructured.Unstructured) inspect.Status {
+	return inspect.StatusOf(obj).ForKind(false)
 }

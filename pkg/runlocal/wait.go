@@ -153,8 +153,8 @@ func (s *Session) notCurrent(ctx context.Context, objects []Applied, all bool) (
 		if err != nil {
 			return nil, err
 		}
-		if !status.Status.Current() {
-			out = append(out, status)
+		if !status.Current() {
+			out = append(out, ObjectStatus{Applied: a, Status: status})
 			if !all {
 				break
 			}
