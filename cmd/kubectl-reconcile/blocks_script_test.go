@@ -10,7 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// blocks is `blocks N`: stdout has at least one block and no more than N of them, and the causes in it name no reconcile that has none.
+// blocks is `blocks N`: stdout has at least one block and no more than N of them, and the causes in it name no
+// reconcile that has none.
 func blocks(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: blocks N")

@@ -100,14 +100,15 @@ func completeTargets(f *clusterFlags) cobra.CompletionFunc {
 
 // completeKinds offers types that are not in the comma list of a flag yet.
 func completeKinds(cmd *cobra.Command, f *clusterFlags, flag string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	offer := func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndex(typed, ",")+1]
+		there := strings.Split(before, ",")
 		names, directive := completeFromCluster(cmd.Context(), f, func(_ context.Context, at *completing) []string {
-			before := typed[:strings.LastIndex(typed, ",")+1]
-			there := strings.Split(before, ",")
-			return prefixed(before, slices.DeleteFunc(at.types(), func(name string) bool { return slices.Contains(there, name) }))
+			return slices.DeleteFunc(at.types(), func(name string) bool { return slices.Contains(there, name) })
 		})
-		return names, directive | cobra.ShellCompDirectiveNoSpace
-	})
+		return prefixed(before, names), directive | cobra.ShellCompDirectiveNoSpace
+	}
+	_ = cmd.RegisterFlagCompletionFunc(flag, offer)
 }
 
 // completing is a cluster that completions come from.

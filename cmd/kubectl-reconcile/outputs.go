@@ -67,8 +67,8 @@ func (o *runOptions) openOutputs(fail context.CancelCauseFunc) (*outputs, error)
 		return out, nil
 	}
 	out.blocks = render.NewBlocks(o.streams.Out, render.BlocksOptions{
-		Palette: o.palette, Detail: o.detail, Events: o.events,
-		Aside: simulated, Routine: routine(o.controllers()), Author: o.author(), Starting: o.starting(), Width: render.TerminalWidth(o.streams.Out),
+		Palette: o.palette, Detail: o.detail, Events: o.events, Width: render.TerminalWidth(o.streams.Out),
+		Aside: simulated, Routine: routine(o.controllers()), Author: o.author(), Starting: o.starting(),
 	})
 	out.buffer(out.blocks)
 	return out, nil

@@ -17,8 +17,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// withProgress returns a Progress on stderr, and the streams for all else that is written meanwhile. It is nil if it is not wanted, or
-// if stdout or stderr is no terminal: somebody who reads them from a pipe would find it in what they read, or on their screen.
+// withProgress returns a Progress on stderr, and the streams for all else that is written meanwhile. It is nil if it is
+// not wanted, or if stdout or stderr is no terminal: somebody who reads them from a pipe would find it in what they
+// read, or on their screen.
 func withProgress(streams genericiooptions.IOStreams, wanted bool) (*render.Progress, genericiooptions.IOStreams) {
 	if !wanted || !render.IsTerminal(streams.Out) || !render.IsTerminal(streams.ErrOut) {
 		return nil, streams

@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// TestWithProgress: progress is for who looks at a terminal, and for nobody else.
+// TestWithProgress: progress is for who looks at a terminal, and for no other.
 func TestWithProgress(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil || !render.IsTerminal(terminal) {
@@ -57,8 +57,8 @@ func TestProgressTexts(t *testing.T) {
 	current, late := objectOf("", "Pod", "a", "Current"), objectOf("", "Pod", "b", "InProgress")
 	for _, tt := range []struct{ reason, got, want string }{
 		{"nothing read", readingText(cluster.Progress{Kinds: 80}), "reading: 0 of 80 kinds"},
-		{"nobody says how many there are", readingText(cluster.Progress{Kinds: 80, Done: 12, Objects: 1, Expected: 1}), "reading: 12 of 80 kinds, 1 object"},
-		{"somebody does", readingText(cluster.Progress{Kinds: 80, Done: 12, Objects: 31000, Expected: 80000}), "reading: 12 of 80 kinds, 31000 of 80000 objects"},
+		{"the server does not say how many there are", readingText(cluster.Progress{Kinds: 80, Done: 12, Objects: 1, Expected: 1}), "reading: 12 of 80 kinds, 1 object"},
+		{"it does", readingText(cluster.Progress{Kinds: 80, Done: 12, Objects: 31000, Expected: 80000}), "reading: 12 of 80 kinds, 31000 of 80000 objects"},
 		{"ready", readyText([]runlocal.ObjectStatus{current, late, late}), "waiting: 1 of 3 ready"},
 		{"settled", settledText(queued), "waiting until nothing is left to do: 7 keys queued, 4 worked on"},
 		{"settling", settledText(tap.State{}), "waiting until nothing is left to do"},

@@ -118,7 +118,8 @@ func (f *runFlags) toOptions(streams genericiooptions.IOStreams) (*runOptions, e
 		namespace: f.namespace(), until: f.until.or(f.manifests.given()), timeout: f.timeout, events: f.events,
 		detail: f.detail(), quiet: f.quiet, json: f.output == "json", traceFile: f.traceFile,
 		telemetry: f.serve.serving(),
-		streams:   streams, progress: progress, palette: render.NewPalette(streams.Out, f.color, os.Getenv), clock: clock.RealClock{},
+		streams:   streams, progress: progress,
+		palette: render.NewPalette(streams.Out, f.color, os.Getenv), clock: clock.RealClock{},
 	}
 	if f.quiet {
 		o.detail = render.Quiet

@@ -30,7 +30,7 @@ func TestStopping(t *testing.T) {
 			"stopping: job, podgc are still writing, up to 10s; Ctrl-C again stops at once"},
 		{"no interrupt", tap.State{Controllers: []tap.ControllerState{running("job", 1)}}, false, false, "stopping: job is still writing, up to 10s"},
 		{"a dry run writes nothing", tap.State{Controllers: []tap.ControllerState{running("job", 1)}}, true, true, "stopping: job is still at work, up to 10s; Ctrl-C again stops at once"},
-		{"nobody in particular", tap.State{}, true, false, "stopping, up to 10s; Ctrl-C again stops at once"},
+		{"no controller is at work", tap.State{}, true, false, "stopping, up to 10s; Ctrl-C again stops at once"},
 	} {
 		if got := stoppingText(tt.state, tt.interrupted, tt.dry); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.reason, got, tt.want)

@@ -67,7 +67,8 @@ touched.`,
 func (f *sandboxFlags) addTo(cmd *cobra.Command) {
 	f.sessionFlags.addTo(cmd, "*")
 	flags := cmd.Flags()
-	flags.Lookup("verbose").Usage = "show the reconciles that write or fail; -vv shows every one, and more of each, -vvv all that is logged"
+	flags.Lookup("verbose").Usage = "show the reconciles that write or fail; -vv shows every one, and more of each, " +
+		"-vvv all that is logged"
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to serve on; port 0 picks a free one")
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "permit a --listen address that other machines can reach")
 	flags.StringVar(&f.kubeconfigOut, "kubeconfig-out", "", "write the kubeconfig to this file, and leave it there at the end; by default to a temporary one")

@@ -44,7 +44,8 @@ const coalesce = 100 * time.Millisecond
 // size.
 const refresh = time.Second
 
-// follow shows everything, and then what changes, until ctx ends, which is no error. It calls begun before it shows anything.
+// follow shows everything, and then what changes, until ctx ends, which is no error. It calls begun before it shows
+// anything.
 func (r *statusReader) follow(ctx context.Context, targets []target, begun func()) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

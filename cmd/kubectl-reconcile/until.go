@@ -82,7 +82,8 @@ type result struct {
 	// elapsed is how long that took since it began; see ended.
 	elapsed time.Duration
 	began   time.Time
-	// unused says that nothing came of it that could be summed up: no object was applied, or nobody could use the session.
+	// unused says that nothing came of it that could be summed up: no object was applied, or the session could not be
+	// used.
 	unused bool
 
 	controllers []trace.ControllerSummary

@@ -14,21 +14,23 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
-// hasFailed reports whether an object will not get where its spec wants it any more, whatever time it has: a Job that failed.
+// hasFailed reports whether an object will not get where its spec wants it any more, whatever time it has: a Job that
+// failed.
 func hasFailed(s runlocal.ObjectStatus) bool {
 	return s.Kind.GroupKind() == schema.GroupKind{Group: "batch", Kind: "Job"} && s.Status.Status == inspect.Failed
 }
 
 // onlyFailed reports whether the objects that are not ready are all such that have failed, and there are some.
 func (r *result) onlyFailed() bool {
-	failed := slices.ContainsFunc(r.objects, hasFailed)
-	return failed && !slices.ContainsFunc(r.objects, func(s runlocal.ObjectStatus) bool { return !s.Status.Current() && !hasFailed(s) })
+	others := func(s runlocal.ObjectStatus) bool { return !s.Status.Current() && !hasFailed(s) }
+	return slices.ContainsFunc(r.objects, hasFailed) && !slices.ContainsFunc(r.objects, others)
 }
 
 // lateText says of an object that is not ready how it is, and why.
 func (r *result) lateText(s runlocal.ObjectStatus) string {
 	if !hasFailed(s) {
-		return strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", s, s.Status.Status, render.Reason(s.Status.Message)), ": ")
+		text := fmt.Sprintf("%s is %s: %s", s, s.Status.Status, render.Reason(s.Status.Message))
+		return strings.TrimSuffix(text, ": ")
 	}
 	why := s.Status.Reason
 	if ends := r.endsOf(s); ends != nil {
@@ -47,7 +49,8 @@ func failedText(s runlocal.ObjectStatus) string {
 func (r *result) endsOf(job runlocal.ObjectStatus) []string {
 	var out []string
 	for _, s := range r.made {
-		its := s.Controller != nil && s.Controller.Kind == job.Kind.Kind && s.Controller.Name == job.Name && s.Namespace == job.Namespace
+		owner := s.Controller
+		its := owner != nil && owner.Kind == job.Kind.Kind && owner.Name == job.Name && s.Namespace == job.Namespace
 		if its && s.Status.Status == inspect.Failed && s.Status.Reason != "" {
 			out = appendNew(out, s.Status.Reason)
 		}
@@ -105,7 +108,8 @@ func unattended(running []controllers.Controller) []string {
 		{"deployment", "ReplicaSets", "replicaset"}, {"cronjob", "Jobs", "job"},
 	} {
 		if runsHere(running, pair.maker) && !runsHere(running, pair.acts) {
-			out = append(out, fmt.Sprintf("hint: nothing acts on the %s that %s makes: %s does not run", pair.makes, pair.maker, pair.acts))
+			const text = "hint: nothing acts on the %s that %s makes: %s does not run"
+			out = append(out, fmt.Sprintf(text, pair.makes, pair.maker, pair.acts))
 		}
 	}
 	return out

@@ -125,10 +125,11 @@ func (w writeCount) usual() bool {
 
 // refusal is such as "create pods was refused 3 times (403): exceeded quota: …".
 func (w writeCount) refusal() string {
+	times, why := plural(w.Writes, "time"), render.Reason(w.Message)
 	if w.Code == 0 {
-		return fmt.Sprintf("%s %s got no answer %s: %s", w.Verb, w.name(), plural(w.Writes, "time"), render.Reason(w.Message))
+		return fmt.Sprintf("%s %s got no answer %s: %s", w.Verb, w.name(), times, why)
 	}
-	return fmt.Sprintf("%s %s was refused %s (%d): %s", w.Verb, w.name(), plural(w.Writes, "time"), w.Code, render.Reason(w.Message))
+	return fmt.Sprintf("%s %s was refused %s (%d): %s", w.Verb, w.name(), times, w.Code, why)
 }
 
 // writeRows are the rows of the table of what was written, or would be, with what was refused of it.
@@ -141,7 +142,9 @@ func writeRows(taken, refused []writeCount) []render.WriteRow {
 				times += r.Writes
 			}
 		}
-		rows = append(rows, render.WriteRow{Verb: w.Verb, Resource: w.name(), Objects: w.Objects, Writes: w.Writes, Refused: times})
+		rows = append(rows, render.WriteRow{
+			Verb: w.Verb, Resource: w.name(), Objects: w.Objects, Writes: w.Writes, Refused: times,
+		})
 	}
 	return rows
 }

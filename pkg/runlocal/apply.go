@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// FieldManager is the field manager of what a Session itself writes: the objects that Apply creates, and their namespace.
+// FieldManager is the field manager of what a Session itself writes: the objects that Apply creates, and their
+// namespace.
 const FieldManager = "kubectl-reconcile"
 
 // Manifest is an object to be applied, and where it was read.
@@ -146,9 +147,12 @@ func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest) (A
 		}
 		client = s.dynamic.Resource(mapping.Resource).Namespace(obj.GetNamespace())
 	}
-	result, err := client.Create(ctx, obj, metav1.CreateOptions{FieldManager: FieldManager, FieldValidation: metav1.FieldValidationStrict})
+	result, err := client.Create(ctx, obj, metav1.CreateOptions{
+		FieldManager: FieldManager, FieldValidation: metav1.FieldValidationStrict,
+	})
 	if apierrors.IsAlreadyExists(err) {
-		result, err = client.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+		o := metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
+		result, err = client.Apply(ctx, obj.GetName(), obj, o)
 	}
 	if err != nil {
 		return Applied{}, err

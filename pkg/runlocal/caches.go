@@ -74,7 +74,8 @@ func watchStart(filled <-chan struct{}, o ClusterOptions, known *listings, end c
 				return
 			}
 		}
-		if late := known.waiting(cachePatience); !told && time.Since(began) > cachePatience && len(late) > 0 && o.Waiting != nil {
+		late := known.waiting(cachePatience)
+		if !told && time.Since(began) > cachePatience && len(late) > 0 && o.Waiting != nil {
 			told = true
 			o.Waiting(late)
 		}

@@ -61,7 +61,8 @@ func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionRes
 		err := s.eachOf(ctx, r, func(obj *unstructured.Unstructured) {
 			if !known[object{r, obj.GetNamespace(), obj.GetName()}] {
 				a := Applied{obj.GroupVersionKind(), r, obj.GetNamespace(), obj.GetName()}
-				out = append(out, ObjectStatus{Applied: a, Status: statusOf(obj), Controller: metav1.GetControllerOf(obj)})
+				owner := metav1.GetControllerOf(obj)
+				out = append(out, ObjectStatus{Applied: a, Status: statusOf(obj), Controller: owner})
 			}
 		})
 		if err != nil {

@@ -69,7 +69,8 @@ func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, 
 
 // listPages asks for all pages of a list of full objects. Those in protobuf are large, as they are decoded while they arrive.
 func (r *Reader) listPages(
-	ctx context.Context, target Target, accept string, o ListOptions, progress *listProgress, read func(io.Reader) (metav1.ListMeta, error),
+	ctx context.Context, target Target, accept string, o ListOptions, progress *listProgress,
+	read func(io.Reader) (metav1.ListMeta, error),
 ) error {
 	path, err := segments(&target.Kind, target.Namespace, "")
 	if err != nil {
@@ -109,7 +110,8 @@ func (p *objectPage) readJSON(a answer) error {
 		return err
 	}
 	p.list = metav1.ListMeta{
-		Continue: list.GetContinue(), ResourceVersion: list.GetResourceVersion(), RemainingItemCount: list.GetRemainingItemCount(),
+		Continue: list.GetContinue(), ResourceVersion: list.GetResourceVersion(),
+		RemainingItemCount: list.GetRemainingItemCount(),
 	}
 	for i := range list.Items {
 		if !p.whole {

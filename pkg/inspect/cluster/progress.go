@@ -11,12 +11,13 @@ import (
 type Progress struct {
 	// Kinds counts those that were begun to be listed, and Done those of which no list is under way.
 	Kinds, Done int
-	// Objects counts the objects that they have brought, and Expected those that they will bring at least, as far as the server says how
-	// many are left.
+	// Objects counts the objects that they have brought, and Expected those that they will bring at least, as far as
+	// the server says how many are left.
 	Objects, Expected int
 }
 
-// progress adds up the lists of a reader. It may be used concurrently; its zero value is that of a reader that has listed nothing.
+// progress adds up the lists of a reader. It may be used concurrently; its zero value is that of a reader that has
+// listed nothing.
 type progress struct {
 	mu      sync.Mutex
 	lists   map[schema.GroupResource]int // under way, by kind

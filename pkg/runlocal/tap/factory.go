@@ -30,11 +30,8 @@ var _ informers.SharedInformerFactory = (*factory)(nil)
 // informers.NewSharedInformerFactory. The informers keep no managedFields. The watch events of two factories are told
 // twice: a session needs one.
 func (t *Tap) Informers(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
-	return &factory{
-		SharedInformerFactory: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(t.trim)),
-		tap:                   t,
-		observed:              map[reflect.Type]*informer{},
-	}
+	plain := informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(t.trim))
+	return &factory{SharedInformerFactory: plain, tap: t, observed: map[reflect.Type]*informer{}}
 }
 
 // InformerFor implements informers.SharedInformerFactory; every accessor of a group comes down to it.

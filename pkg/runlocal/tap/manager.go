@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// managers keeps the managedFields of the latest versions of objects that no reconcile of the session wrote, from when an informer gets
-// them, which drops them, until its handlers do. It may be used concurrently; its zero value is empty.
+// managers keeps the managedFields of the latest versions of objects that no reconcile of the session wrote, from when
+// an informer gets them, which drops them, until its handlers do. It may be used concurrently; its zero value is empty.
 type managers struct {
 	mu        sync.Mutex
 	byVersion memory[objectVersion, []metav1.ManagedFieldsEntry]
@@ -57,8 +57,9 @@ func (t *Tap) trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// manager returns who made the event, of an object that no reconcile of the session wrote: of an addition whoever wrote to it first, of a
-// modification whoever owns a field that has got another value. Nothing is known of who has only removed something, or has deleted.
+// manager returns who made the event, of an object that no reconcile of the session wrote: of an addition the first that
+// wrote to it, of a modification the owner of a field that has another value. Who only removes a field, or deletes, is not
+// known.
 func (t *Tap) manager(w *trace.Watch, obj metav1.Object) *trace.Manager {
 	fields := t.managers.of(obj)
 	if len(fields) == 0 {
@@ -84,7 +85,8 @@ func creator(fields []metav1.ManagedFieldsEntry) string {
 	}).Manager
 }
 
-// changer is the manager that owns a field which has changed: of several the one that wrote last, in one second the one that owns most.
+// changer is the manager that owns a field which has changed: of several the one that wrote last, in one second the one
+// that owns most.
 func changer(fields []metav1.ManagedFieldsEntry, changes []inspect.Change) string {
 	var best metav1.ManagedFieldsEntry
 	most := 0
@@ -124,8 +126,8 @@ func owned(fields *metav1.FieldsV1, changes []inspect.Change) int {
 	return n
 }
 
-// fieldTree is the form of FieldsV1: a field is "f:" and its name, an entry of a list "k:" and its keys as JSON. What is empty is
-// owned with all that is in it.
+// fieldTree is the form of FieldsV1: a field is "f:" and its name, an entry of a list "k:" and its keys as JSON. What
+// is empty is owned with all that is in it.
 type fieldTree map[string]fieldTree
 
 // has reports whether a path is owned. It must not be empty.

@@ -46,7 +46,7 @@ func TestChanger(t *testing.T) {
 		{"what is owned whole", []metav1.ManagedFieldsEntry{managed("flux", "", 5, `{"f:spec":{"f:tolerations":{}}}`)}, set("spec.tolerations[key=a].effect"), "flux"},
 		{"a name with dots", []metav1.ManagedFieldsEntry{managed("flux", "", 5, `{"f:metadata":{"f:annotations":{".":{},"f:example.com/a.b":{}}}}`)}, set("metadata.annotations[example.com/a.b]"), "flux"},
 		{"who removes a field owns it no more", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas)}, []inspect.Change{{Path: "spec.replicas", Old: int64(1)}}, ""},
-		{"fields of nobody", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas)}, set("metadata.generation", "metadata.deletionTimestamp"), ""},
+		{"fields without an owner", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas)}, set("metadata.generation", "metadata.deletionTimestamp"), ""},
 		{"a status, by who wrote it", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas), managed("kube-controller-manager", "status", 5, `{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{"f:status":{}}}}}`)},
 			set("status.conditions[type=Ready].status"), "kube-controller-manager"},
 		{"no times", []metav1.ManagedFieldsEntry{{Manager: "flux", FieldsV1: metav1.NewFieldsV1(replicas)}}, set("spec.replicas"), "flux"},
@@ -58,7 +58,8 @@ func TestChanger(t *testing.T) {
 	}
 }
 
-// TestWatchEventsNameTheirManager: of objects that informers hold no managedFields are left, and yet their events tell who wrote.
+// TestWatchEventsNameTheirManager: of objects that informers hold no managedFields are left, and yet their events tell
+// who wrote.
 func TestWatchEventsNameTheirManager(t *testing.T) {
 	tap, sink := recording()
 	pod := testPod("web", "a")

@@ -98,7 +98,8 @@ type Watch struct {
 	WrittenBy ReconcileID `json:"writtenBy,omitempty"`
 	// Writer is the controller of WrittenBy, empty if that is 0.
 	Writer string `json:"writer,omitempty"`
-	// Manager is who wrote it by the object's managedFields, if WrittenBy is 0 and the event is Added or Modified. Nil for others.
+	// Manager is who wrote it by the object's managedFields, if WrittenBy is 0 and the event is Added or Modified. Nil
+	// for others.
 	Manager *Manager `json:"manager,omitzero"`
 	// Change is what changed since the version the informer had before; nil for all but Modified.
 	Change *Change `json:"changed,omitempty"`
@@ -216,7 +217,8 @@ type Request struct {
 	Verb string `json:"verb"`
 	Object
 	Subresource string `json:"subresource,omitempty"`
-	// GenerateName is what the server was to make a name from, for a create without a name that it did not take. Empty otherwise.
+	// GenerateName is what the server was to make a name from, for a create without a name that it did not take. Empty
+	// otherwise.
 	GenerateName string `json:"generateName,omitempty"`
 	// Code is the answer's HTTP status, 0 if there was none.
 	Code int `json:"code,omitempty"`
@@ -294,11 +296,11 @@ type End struct {
 	Duration Duration `json:"duration"`
 	// Error is why it failed, as far as the controller said; empty for Done.
 	Error string `json:"error,omitempty"`
-	// PutOff names the resource of a Failed reconcile whose cache does not show yet what the controller itself wrote there:
-	// nothing has gone wrong, and the key is tried again. Empty for all others. See StaleCache.
+	// PutOff names the resource of a Failed reconcile whose cache does not show yet what the controller itself wrote
+	// there: nothing has gone wrong, and the key is tried again. Empty for all others. See StaleCache.
 	PutOff string `json:"putOff,omitempty"`
-	// Writes counts the writes that were taken, in a dry run those that would be, and Refused those that had an error for an
-	// answer, or none. Events are in neither.
+	// Writes counts the writes that were taken, in a dry run those that would be, and Refused those that had an error
+	// for an answer, or none. Events are in neither.
 	Writes  int `json:"writes,omitempty"`
 	Refused int `json:"refused,omitempty"`
 	// Next is when the key comes back by itself; nil if it does not.

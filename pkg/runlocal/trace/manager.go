@@ -5,13 +5,14 @@ import (
 	"sync"
 )
 
-// Manager is the name of the field manager that wrote an object, found when it is asked for. Nil is one that is not known.
+// Manager is the name of the field manager that wrote an object, found when it is asked for. Nil is one that is not
+// known.
 type Manager struct {
 	find func() string
 }
 
-// ManagerFrom returns a Manager whose name find finds, at most once and only when it is asked for. find must not depend on anything that
-// changes later; it returns "" if it does not know.
+// ManagerFrom returns a Manager whose name find finds, at most once and only when it is asked for. find must not depend
+// on anything that changes later; it returns "" if it does not know.
 func ManagerFrom(find func() string) *Manager {
 	return &Manager{find: sync.OnceValue(find)}
 }

@@ -13,8 +13,8 @@ type ControllerSummary struct {
 	Reconciles int    `json:"reconciles"`
 	// Failed counts the reconciles that ended with an error, given up and panicked ones included.
 	Failed int `json:"failed"`
-	// PutOff counts those that ended early because a cache did not show yet what the controller wrote: see End.PutOff. They are
-	// not among the Failed.
+	// PutOff counts those that ended early because a cache did not show yet what the controller wrote: see End.PutOff.
+	// They are not among the Failed.
 	PutOff int `json:"putOff"`
 	// Retries counts the reconciles that happened because an earlier one of the key had failed.
 	Retries int `json:"retries"`

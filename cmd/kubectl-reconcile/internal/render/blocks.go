@@ -29,8 +29,8 @@ type BlocksOptions struct {
 }
 
 // Blocks is a trace.Sink that writes one block of lines a reconcile, when it ends: reconciles that run side by side do
-// not mix. A block is stamped with that time, so that time does not run backwards from one to the next. Up to Normal a reconcile
-// that wrote nothing and went well has none, and a conflict has one line.
+// not mix. A block is stamped with that time, so that time does not run backwards from one to the next. Up to Normal a
+// reconcile that wrote nothing and went well has none, and a conflict has one line.
 type Blocks struct {
 	o   BlocksOptions
 	out io.Writer

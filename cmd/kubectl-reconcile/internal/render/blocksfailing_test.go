@@ -95,7 +95,8 @@ func tell(b *Blocks, id trace.ReconcileID, key string, r told) {
 	emit(end)
 }
 
-// TestFailuresInALine: lines that follow each other stand together, of several keys too. A success that is not shown ends them as well.
+// TestFailuresInALine: lines that follow each other stand together, of several keys too. A success that is not shown
+// ends them as well.
 func TestFailuresInALine(t *testing.T) {
 	var out bytes.Buffer
 	b := NewBlocks(&out, BlocksOptions{Detail: Normal})

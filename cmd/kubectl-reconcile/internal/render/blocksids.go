@@ -8,8 +8,8 @@ type endedReconcile struct {
 	shown bool // it has a block, or a line
 }
 
-// endedIDs remembers the latest reconciles that have ended, at least mostEnded of them and at most twice as many. Its zero value is
-// empty.
+// endedIDs remembers the latest reconciles that have ended, at least mostEnded of them and at most twice as many. Its
+// zero value is empty.
 type endedIDs struct {
 	young, old map[trace.ReconcileID]endedReconcile
 }
@@ -42,17 +42,21 @@ func (b *Blocks) shows(id trace.ReconcileID) bool {
 	return ended.shown || !b.brief()
 }
 
-// writerShown reports whether the reconcile that wrote what a watch event tells has a block, or will have one: one that has
-// written is shown when it ends. b.mu must be held.
+// writerShown reports whether the reconcile that wrote what a watch event tells has a block, or will have one: one that
+// has written is shown when it ends. b.mu must be held.
 func (b *Blocks) writerShown(w *trace.Watch) bool {
 	open := b.open[w.WrittenBy]
 	return w.WrittenBy != 0 && (b.shows(w.WrittenBy) || open != nil && !b.folds(open.start.Time))
 }
 
-// remember keeps why a reconcile was made that has no block and is tried again: the next try is made for that.
+// remember keeps why a reconcile was made that has no block and is tried again: the next try is made for that. As much is
+// kept as is shown of one reconcile.
 func (b *Blocks) remember(id trace.ReconcileID, why *trace.Start) {
 	if len(b.putOff) == mostSaid {
-		clear(b.putOff) // of keys that nobody has tried again
+		clear(b.putOff) // of keys that were not tried again
+	}
+	if more := len(why.Causes) - mostCauses; more > 0 {
+		why.Causes, why.MoreCauses = why.Causes[:mostCauses:mostCauses], why.MoreCauses+more
 	}
 	b.putOff[id] = why
 }

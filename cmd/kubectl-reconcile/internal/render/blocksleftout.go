@@ -18,8 +18,9 @@ type NotShown struct {
 	PutOff int
 	// Conflicts counts those that came to nothing but a conflict, as the one before of their key did, which has a line.
 	Conflicts int
-	// Repeated counts those, and the writes outside of any reconcile, that came to the very same dry writes as the last of
-	// their key did; outside of any reconcile, also those that were refused as before, and errors that were logged as before.
+	// Repeated counts those, and the writes outside of any reconcile, that came to the very same dry writes as the last
+	// of their key did; outside of any reconcile, also those that were refused as before, and errors that were logged
+	// as before.
 	Repeated int
 }
 
@@ -63,8 +64,8 @@ func (b *Blocks) repeatsLone(e *trace.Event, r *trace.Request) bool {
 	if !b.brief() || !r.DryRun {
 		return false
 	}
-	what := strings.Join([]string{e.Controller, "", r.Verb, r.Group, r.Resource, r.Subresource, r.Namespace, stem(r)}, "\x00")
-	if !b.repeats(what, []*trace.Request{r}) {
+	of := []string{e.Controller, "", r.Verb, r.Group, r.Resource, r.Subresource, r.Namespace, stem(r)}
+	if !b.repeats(strings.Join(of, "\x00"), []*trace.Request{r}) {
 		return false
 	}
 	b.notShown.Repeated++
@@ -103,8 +104,9 @@ func (b *Blocks) repeats(name string, writes []*trace.Request) bool {
 	return known && before == hash
 }
 
-// failsAgain reports whether a reconcile that is about to be shown failed as the one of its key did that was shown last: for
-// the same reason, after the same tries. One that kept a write did not. It remembers how the key failed. b.mu must be held.
+// failsAgain reports whether a reconcile that is about to be shown failed as the one of its key did that was shown
+// last: for the same reason, after the same tries. One that kept a write did not. It remembers how the key failed. b.mu
+// must be held.
 func (b *Blocks) failsAgain(open *block, e *trace.Event, end *trace.End) bool {
 	name := e.Controller + "\x00" + end.Queue + "\x00" + e.Key
 	switch {
@@ -142,11 +144,13 @@ func (b *Blocks) again(open *block, end *trace.End) []line {
 	return []line{{word: briefWord, text: head + "  " + b.o.Palette.Trouble("failed as before") + next(end.Next)}}
 }
 
-// stubborn is the retry after so many conflicts in a row, about five seconds of them, that they are shown like any failure.
+// stubborn is the retry after so many conflicts in a row, about five seconds of them, that they are shown like any
+// failure.
 const stubborn = 10
 
-// conflictOf returns the write at which a reconcile failed because the object had changed since the controller read it: the next
-// try reads it as it is, and mostly goes well. It is nil if the reconcile failed for another reason, or not, or again and again.
+// conflictOf returns the write at which a reconcile failed because the object had changed since the controller read it:
+// the next try reads it as it is, and mostly goes well. It is nil if the reconcile failed for another reason, or not,
+// or again and again.
 func conflictOf(events []*trace.Event, end *trace.End) *trace.Request {
 	if end.Outcome != trace.Failed || end.Next == nil || end.Next.Retry >= stubborn {
 		return nil
@@ -176,8 +180,8 @@ func conflictText(r *trace.Request, end *trace.End) string {
 // mostSaid bounds the errors and the put-off reconciles that are remembered.
 const mostSaid = 1 << 12
 
-// saidBefore reports whether an error outside of any reconcile was shown before, and counts it: the recorders of Events report
-// each Event that is refused. b.mu must be held.
+// saidBefore reports whether an error outside of any reconcile was shown before, and counts it: the recorders of Events
+// report each Event that is refused. b.mu must be held.
 func (b *Blocks) saidBefore(controller string, l *trace.Log) bool {
 	if !b.brief() || l.Error == "" {
 		return false
@@ -194,17 +198,20 @@ func (b *Blocks) saidBefore(controller string, l *trace.Log) bool {
 	return false
 }
 
-// passing are the parts of a text that differ each time although it says the same: the ends of names that a server makes
-// (apimachinery's util/rand) and of those of Events (client-go's tools/record/util), and the port that a connection begins at.
+// passing are the parts of a text that differ each time although it says the same: the ends of names that a server
+// makes (apimachinery's util/rand) and of those of Events (client-go's tools/record/util), and the port that a
+// connection begins at.
 var passing = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\.[0-9a-f]{16}\b|:\d+->`)
 
-// fingerprint is a hash of writes, whatever their order, their answers and why they were made in vain; what differs each time
-// left out.
+// fingerprint is a hash of writes, whatever their order, their answers and why they were made in vain; what differs
+// each time left out.
 func fingerprint(writes []*trace.Request, why string) uint64 {
 	lines := []string{why}
 	for _, r := range writes {
-		lines = append(lines, fmt.Sprint(r.Verb, " ", r.Group, "/", r.Resource, "/", r.Subresource, " ", r.Namespace, "/", stem(r), " ",
-			r.Code, " ", r.Message, " ", Changes(r.Change.Fields(), ChangesOptions{All: true})))
+		lines = append(lines, fmt.Sprint(
+			r.Verb, " ", r.Group, "/", r.Resource, "/", r.Subresource, " ", r.Namespace, "/", stem(r), " ",
+			r.Code, " ", r.Message, " ", Changes(r.Change.Fields(), ChangesOptions{All: true}),
+		))
 	}
 	for i, line := range lines {
 		lines[i] = passing.ReplaceAllString(line, "")
@@ -217,7 +224,8 @@ func fingerprint(writes []*trace.Request, why string) uint64 {
 	return hash.Sum64()
 }
 
-// stem is the name of an object; of one that is created, without its end: it is another each time where a server makes it.
+// stem is the name of an object; of one that is created, without its end: it is another each time where a server makes
+// it.
 func stem(r *trace.Request) string {
 	if i := strings.LastIndexByte(r.Name, '-'); r.Verb == "create" && i > 0 {
 		return r.Name[:i]

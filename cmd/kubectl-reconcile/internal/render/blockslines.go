@@ -97,8 +97,8 @@ func (b *Blocks) head(e *trace.Event, at time.Time) line {
 	return line{word: headWord, text: strings.TrimRight(text, " ")}
 }
 
-// keyText is a key, safe for a terminal; of what a controller does by no key, at a turn of a loop or outside of any reconcile, it
-// tells that.
+// keyText is a key, safe for a terminal; of what a controller does by no key, at a turn of a loop or outside of any
+// reconcile, it tells that.
 func keyText(key string) string {
 	if key == "" {
 		return "(by itself)"

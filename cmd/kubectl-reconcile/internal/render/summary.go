@@ -19,8 +19,8 @@ type ControllerTableOptions struct {
 	Failing func(controller string) bool
 }
 
-// ControllerTable writes the figures of each controller after an empty line; nothing if there are none. Those that had nothing to do
-// are counted in a line of their own if they are many.
+// ControllerTable writes the figures of each controller after an empty line; nothing if there are none. Those that had
+// nothing to do are counted in a line of their own if they are many.
 func ControllerTable(w io.Writer, controllers []trace.ControllerSummary, o ControllerTableOptions) error {
 	if len(controllers) == 0 {
 		return nil
@@ -49,8 +49,9 @@ func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o Contro
 		writes = "WOULD WRITE"
 	}
 	columns := []Column{
-		{Title: "CONTROLLER", Free: true}, {Title: "RECONCILES"}, {Title: "FAILED"}, {Title: "PUT OFF", Rank: 6}, {Title: "RETRIES", Rank: 5},
-		{Title: writes}, {Title: "REFUSED"}, {Title: "P50", Spare: true, Rank: 3}, {Title: "P99", Spare: true, Rank: 4},
+		{Title: "CONTROLLER", Free: true}, {Title: "RECONCILES"}, {Title: "FAILED"}, {Title: "PUT OFF", Rank: 6},
+		{Title: "RETRIES", Rank: 5}, {Title: writes}, {Title: "REFUSED"},
+		{Title: "P50", Spare: true, Rank: 3}, {Title: "P99", Spare: true, Rank: 4},
 		{Title: "WAITED P50", Spare: true, Rank: 1}, {Title: "WAITED P99", Spare: true, Rank: 2},
 	}
 	var rows [][]Cell
@@ -88,9 +89,13 @@ type WriteRow struct {
 	Objects, Writes, Refused int
 }
 
-// WriteTable writes how often what was written, after an empty line; nothing without rows. The word above the verbs says whether it was.
+// WriteTable writes how often what was written, after an empty line; nothing without rows. The word above the verbs
+// tells whether it was kept.
 func WriteTable(w io.Writer, word string, writes []WriteRow, o ListingOptions) error {
-	columns := []Column{{Title: word}, {Title: "RESOURCE", Free: true}, {Title: "OBJECTS", Rank: 1}, {Title: "WRITES"}, {Title: "REFUSED"}}
+	columns := []Column{
+		{Title: word}, {Title: "RESOURCE", Free: true}, {Title: "OBJECTS", Rank: 1},
+		{Title: "WRITES"}, {Title: "REFUSED"},
+	}
 	var rows [][]Cell
 	for _, r := range writes {
 		row := []Cell{{Text: r.Verb}, {Text: r.Resource}}
@@ -113,9 +118,9 @@ type ObjectRow struct {
 // unfolded is how many objects of a sort and state, or controllers without work, may stand in rows of their own.
 const unfolded = 3
 
-// ObjectTable writes a row an object after an empty line; nothing without objects. Objects that may be folded and are in the same
-// state share one row if they are many. The namespace is shown if there are several. Names are cut only where a terminal has no room for
-// them although messages are left out.
+// ObjectTable writes a row an object after an empty line; nothing without objects. Objects that may be folded and are
+// in the same state share one row if they are many. The namespace is shown if there are several. Names are cut only
+// where a terminal has no room for them although messages are left out.
 func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
 	columns := []Column{{Title: "OBJECT"}, {Title: "READY"}, {Title: "STATUS"}}
 	several := slices.ContainsFunc(objects, func(row ObjectRow) bool { return row.Namespace != objects[0].Namespace })
@@ -125,7 +130,8 @@ func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
 	var rows [][]Cell
 	objects = fold(objects)
 	for _, object := range objects {
-		row := []Cell{{Text: object.Name}, {Text: dash(object.Status.Ready)}, toned(object.Status.Status, StatusTone(object.Status))}
+		status := object.Status
+		row := []Cell{{Text: object.Name}, {Text: dash(status.Ready)}, toned(status.Status, StatusTone(status))}
 		if several {
 			row = append([]Cell{{Text: dash(object.Namespace)}}, row...)
 		}
