@@ -105,11 +105,12 @@ func (b *Blocks) Record(e *trace.Event) {
 
 // ended shows a reconcile that has ended, as much of it as is worth it.
 func (b *Blocks) ended(open *block, e *trace.Event, end *trace.End) {
-	again := b.failsAgain(open, e, end)
-	switch {
-	case b.folds(open.start.Time):
+	if b.folds(open.start.Time) {
 		b.foldReconcile(end)
 		return
+	}
+	again := b.failsAgain(open, e, end)
+	switch {
 	case b.brief() && b.leavesOut(open, e, end):
 		b.ids.add(e, false)
 		return

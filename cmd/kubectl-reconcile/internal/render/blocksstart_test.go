@@ -22,6 +22,7 @@ func TestStartIsFolded(t *testing.T) {
 		at(6, 0, podDeletion("b")),
 	}
 	after := []*trace.Event{at(101, 4, &trace.Start{}), at(102, 4, &trace.End{Outcome: trace.Done, Writes: 1})}
+	failing := []*trace.Event{at(101, 4, &trace.Start{}), at(102, 4, &trace.End{Outcome: trace.Failed, Error: "conflict"})}
 	const line = "\n2 controllers started: 3 reconciles, 1 failed, 2 writes; -v shows them\n"
 	for _, tt := range []struct {
 		reason string
@@ -30,6 +31,7 @@ func TestStartIsFolded(t *testing.T) {
 		want   string
 	}{
 		{"one line before the rest", BlocksOptions{Detail: Normal, Starting: "2 controllers"}, after, line + shownFrom(t, BlocksOptions{Detail: Normal}, nil, after)},
+		{"a key that failed at the start, too", BlocksOptions{Detail: Normal, Starting: "2 controllers"}, failing, line + shownFrom(t, BlocksOptions{Detail: Normal}, nil, failing)},
 		{"nothing comes after it", BlocksOptions{Detail: Normal, Starting: "2 controllers"}, nil, line},
 		{"in detail", BlocksOptions{Detail: Verbose, Starting: "2 controllers"}, nil, shownFrom(t, BlocksOptions{Detail: Verbose}, start, nil)},
 		{"quiet", BlocksOptions{Detail: Quiet, Starting: "2 controllers"}, after, ""},
