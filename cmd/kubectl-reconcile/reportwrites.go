@@ -50,11 +50,11 @@ const mostFailing = 5
 func (o *runOptions) printFailing(out *outputs, failing []troubledKey) {
 	failing, more := few(o, failing, mostFailing)
 	for _, k := range failing {
-		text := fmt.Sprintf("failing: %s %s, %s", k.Controller, k.Key, plural(k.Failures, "time"))
+		text := fmt.Sprintf(" %s %s, %s", k.Controller, k.Key, plural(k.Failures, "time"))
 		if k.Error != "" {
 			text += ": " + render.Reason(k.Error)
 		}
-		out.say("%s", text)
+		_, _ = fmt.Fprintln(out.notes, fitted(out.notes, o.palette.Trouble("failing:")+render.Escape(text)))
 	}
 	if more > 0 {
 		out.say("failing: %d more", more)
