@@ -13,7 +13,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -63,7 +62,7 @@ func (o *runOptions) waiting(ctx context.Context, session *runlocal.Session, app
 			}
 			return readyText(objects)
 		case untilSettled:
-			return settledText(session.State())
+			return settledText(session.State().Load())
 		case untilElapsed:
 			return elapsedText(o.clock.Since(began), o.until.after)
 		}
@@ -81,14 +80,7 @@ func readyText(objects []runlocal.ObjectStatus) string {
 	return fmt.Sprintf("waiting: %d of %d ready", ready, len(objects))
 }
 
-func settledText(state tap.State) string {
-	queued, running := 0, 0
-	for _, c := range state.Controllers {
-		running += c.Held
-		for _, q := range c.Queues {
-			queued, running = queued+q.Queued, running+q.Running
-		}
-	}
+func settledText(queued, running int) string {
 	text := "waiting until nothing is left to do"
 	if queued+running > 0 {
 		text += fmt.Sprintf(": %s queued, %d worked on", plural(queued, "key"), running)

@@ -11,7 +11,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
 // TestWithProgress: progress is for who looks at a terminal, and for no other.
@@ -51,17 +50,14 @@ func TestWithProgress(t *testing.T) {
 }
 
 func TestProgressTexts(t *testing.T) {
-	queued := tap.State{Controllers: []tap.ControllerState{
-		{Name: "a", Queues: []tap.QueueState{{Queued: 3, Running: 1}, {Queued: 4}}}, {Name: "b", Held: 1, Requests: 2, Queues: []tap.QueueState{{Running: 2}}},
-	}}
 	current, late := objectOf("", "Pod", "a", "Current"), objectOf("", "Pod", "b", "InProgress")
 	for _, tt := range []struct{ reason, got, want string }{
 		{"nothing read", readingText(cluster.Progress{Kinds: 80}), "reading: 0 of 80 kinds"},
 		{"the server does not say how many there are", readingText(cluster.Progress{Kinds: 80, Done: 12, Objects: 1, Expected: 1}), "reading: 12 of 80 kinds, 1 object"},
 		{"it does", readingText(cluster.Progress{Kinds: 80, Done: 12, Objects: 31000, Expected: 80000}), "reading: 12 of 80 kinds, 31000 of 80000 objects"},
 		{"ready", readyText([]runlocal.ObjectStatus{current, late, late}), "waiting: 1 of 3 ready"},
-		{"settled", settledText(queued), "waiting until nothing is left to do: 7 keys queued, 4 worked on"},
-		{"settling", settledText(tap.State{}), "waiting until nothing is left to do"},
+		{"settled", settledText(7, 4), "waiting until nothing is left to do: 7 keys queued, 4 worked on"},
+		{"settling", settledText(0, 0), "waiting until nothing is left to do"},
 		{"a time", elapsedText(12*time.Second, 30*time.Second), "running: 12s of 30s"},
 		{"caches, before any was asked for", fillingText(0, 0), "filling caches"},
 		{"caches", fillingText(12, 41), "filling caches: 12 of 41 resources"},

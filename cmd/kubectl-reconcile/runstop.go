@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
 // silentStop is how long a session may take to stop before that is said.
@@ -19,7 +18,7 @@ const silentStop = 500 * time.Millisecond
 func (o *runOptions) stop(ctx context.Context, session *runlocal.Session, out *outputs) error {
 	return whileStopping(session.Stop, func() {
 		interrupted := errors.Is(context.Cause(ctx), context.Canceled)
-		out.tell(stoppingText(session.State(), interrupted, o.dry()))
+		out.tell(stoppingText(session.State().Busy(), interrupted, o.dry()))
 	})
 }
 
@@ -39,8 +38,8 @@ func whileStopping(stop func() error, tell func()) error {
 }
 
 // stoppingText says which controllers finish what they have begun, and how to end that.
-func stoppingText(state tap.State, interrupted, dry bool) string {
-	busy := slices.DeleteFunc(state.Busy(), func(name string) bool { return slices.Contains(simulated, name) })
+func stoppingText(busy []string, interrupted, dry bool) string {
+	busy = slices.DeleteFunc(busy, func(name string) bool { return slices.Contains(simulated, name) })
 	doing := "writing"
 	if dry {
 		doing = "at work"

@@ -7,32 +7,27 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
 func TestStopping(t *testing.T) {
-	running := func(name string, keys int) tap.ControllerState {
-		return tap.ControllerState{Name: name, Queues: []tap.QueueState{{Running: keys}}}
-	}
 	for _, tt := range []struct {
 		reason      string
-		state       tap.State
+		busy        []string
 		interrupted bool
 		dry         bool
 		want        string
 	}{
-		{"one", tap.State{Controllers: []tap.ControllerState{running("job", 0), running("replicaset", 2)}}, true, false,
+		{"one", []string{"replicaset"}, true, false,
 			"stopping: replicaset is still writing, up to 10s; Ctrl-C again stops at once"},
-		{"several", tap.State{Controllers: []tap.ControllerState{running("job", 1), running("replicaset", 2)}}, true, false,
+		{"several", []string{"job", "replicaset"}, true, false,
 			"stopping: job, replicaset are still writing, up to 10s; Ctrl-C again stops at once"},
-		{"a request, or work for no key", tap.State{Controllers: []tap.ControllerState{{Name: "job", Requests: 1}, {Name: "podgc", Held: 1}}}, true, false,
-			"stopping: job, podgc are still writing, up to 10s; Ctrl-C again stops at once"},
-		{"no interrupt", tap.State{Controllers: []tap.ControllerState{running("job", 1)}}, false, false, "stopping: job is still writing, up to 10s"},
-		{"a dry run writes nothing", tap.State{Controllers: []tap.ControllerState{running("job", 1)}}, true, true, "stopping: job is still at work, up to 10s; Ctrl-C again stops at once"},
-		{"no controller is at work", tap.State{}, true, false, "stopping, up to 10s; Ctrl-C again stops at once"},
+		{"no interrupt", []string{"job"}, false, false, "stopping: job is still writing, up to 10s"},
+		{"a dry run writes nothing", []string{"job"}, true, true,
+			"stopping: job is still at work, up to 10s; Ctrl-C again stops at once"},
+		{"what is simulated does not count", []string{"kubelet", "job"}, false, false, "stopping: job is still writing, up to 10s"},
+		{"no controller is at work", nil, true, false, "stopping, up to 10s; Ctrl-C again stops at once"},
 	} {
-		if got := stoppingText(tt.state, tt.interrupted, tt.dry); got != tt.want {
+		if got := stoppingText(tt.busy, tt.interrupted, tt.dry); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.reason, got, tt.want)
 		}
 	}

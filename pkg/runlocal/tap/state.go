@@ -83,6 +83,17 @@ func (s State) Busy() []string {
 	return out
 }
 
+// Load counts the keys that can be taken, or are about to, and what is worked on, for keys or for none.
+func (s State) Load() (queued, running int) {
+	for _, c := range s.Controllers {
+		running += c.Held
+		for _, q := range c.Queues {
+			queued, running = queued+q.Queued, running+q.Running
+		}
+	}
+	return queued, running
+}
+
 // account is a queue's side of State.
 type account interface {
 	// state is called with the Tap's lock held.
