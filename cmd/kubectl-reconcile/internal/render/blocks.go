@@ -40,22 +40,26 @@ type Blocks struct {
 	latest   time.Time    // when the last event happened
 	alone    *trace.Event // the last that was written, if it belongs to no reconcile
 	open     map[trace.ReconcileID]*block
-	ids      endedIDs
-	putOff   map[trace.ReconcileID]*trace.Start // of reconciles without a block, until they are tried again
+	ids      recent[trace.ReconcileID, endedReconcile]
+	putOff   recent[trace.ReconcileID, *trace.Start] // of reconciles without a block, until they are tried again
 	notShown NotShown
 	start    folded
-	seen     map[string]uint64 // fingerprints of the latest dry writes
-	failed   map[string]uint64 // fingerprints of the keys that failed when they were shown last
-	said     map[uint64]bool   // fingerprints of errors outside of any reconcile
-	last     string            // the word of the last line that was written
+	seen     recent[string, uint64]   // fingerprints of the latest dry writes
+	failed   recent[string, uint64]   // fingerprints of the keys that failed when they were shown last
+	said     recent[uint64, struct{}] // fingerprints of errors outside of any reconcile
+	last     string                   // the word of the last line that was written
 	err      error
 }
 
 // NewBlocks returns Blocks that write to out.
 func NewBlocks(out io.Writer, o BlocksOptions) *Blocks {
 	return &Blocks{
-		o: o, out: out, open: map[trace.ReconcileID]*block{}, putOff: map[trace.ReconcileID]*trace.Start{},
-		seen: map[string]uint64{}, failed: map[string]uint64{}, said: map[uint64]bool{},
+		o: o, out: out, open: map[trace.ReconcileID]*block{},
+		ids:    recent[trace.ReconcileID, endedReconcile]{room: mostRecent},
+		putOff: recent[trace.ReconcileID, *trace.Start]{room: mostPutOff},
+		seen:   recent[string, uint64]{room: mostRecent},
+		failed: recent[string, uint64]{room: mostRecent},
+		said:   recent[uint64, struct{}]{room: mostRecent},
 	}
 }
 
@@ -112,7 +116,7 @@ func (b *Blocks) ended(open *block, e *trace.Event, end *trace.End) {
 	again := b.failsAgain(open, e, end)
 	switch {
 	case b.brief() && b.leavesOut(open, e, end):
-		b.ids.add(e, false)
+		b.ids.put(e.Reconcile, endedReconcile{e.Key, false})
 		return
 	case again:
 		b.write(b.again(open, end))
@@ -121,7 +125,7 @@ func (b *Blocks) ended(open *block, e *trace.Event, end *trace.End) {
 	default:
 		b.write(b.lines(open))
 	}
-	b.ids.add(e, true)
+	b.ids.put(e.Reconcile, endedReconcile{e.Key, true})
 }
 
 // append adds the event to its block, or writes it alone if there is none.

@@ -8,34 +8,6 @@ type endedReconcile struct {
 	shown bool // it has a block, or a line
 }
 
-// endedIDs remembers the latest reconciles that have ended, at least mostEnded of them and at most twice as many. Its
-// zero value is empty.
-type endedIDs struct {
-	young, old map[trace.ReconcileID]endedReconcile
-}
-
-// mostEnded bounds the reconciles that a cause may name by number: a run may last for weeks.
-const mostEnded = 1 << 14
-
-// add remembers the reconcile of the event.
-func (r *endedIDs) add(e *trace.Event, shown bool) {
-	if len(r.young) >= mostEnded {
-		r.old, r.young = r.young, nil
-	}
-	if r.young == nil {
-		r.young = map[trace.ReconcileID]endedReconcile{}
-	}
-	r.young[e.Reconcile] = endedReconcile{e.Key, shown}
-}
-
-func (r *endedIDs) get(id trace.ReconcileID) (endedReconcile, bool) {
-	if ended, ok := r.young[id]; ok {
-		return ended, true
-	}
-	ended, ok := r.old[id]
-	return ended, ok
-}
-
 // shows reports whether a reconcile is known to have a block, so that others may point at it. b.mu must be held.
 func (b *Blocks) shows(id trace.ReconcileID) bool {
 	ended, _ := b.ids.get(id)
@@ -52,13 +24,10 @@ func (b *Blocks) writerShown(w *trace.Watch) bool {
 // remember keeps why a reconcile was made that has no block and is tried again: the next try is made for that. As much is
 // kept as is shown of one reconcile.
 func (b *Blocks) remember(id trace.ReconcileID, why *trace.Start) {
-	if len(b.putOff) == mostSaid {
-		clear(b.putOff) // of keys that were not tried again
-	}
 	if more := len(why.Causes) - mostCauses; more > 0 {
 		why.Causes, why.MoreCauses = why.Causes[:mostCauses:mostCauses], why.MoreCauses+more
 	}
-	b.putOff[id] = why
+	b.putOff.put(id, why)
 }
 
 // origin is a start with the causes of reconciles without a block in the place of the retries that they led to.
@@ -66,12 +35,12 @@ func (b *Blocks) origin(s *trace.Start) *trace.Start {
 	out := *s
 	out.Causes = nil
 	for _, c := range s.Causes {
-		first := b.putOff[c.Reconcile]
-		if c.Type != trace.CauseRetry || first == nil {
+		first, known := b.putOff.get(c.Reconcile)
+		if c.Type != trace.CauseRetry || !known {
 			out.Causes = append(out.Causes, c)
 			continue
 		}
-		delete(b.putOff, c.Reconcile)
+		b.putOff.drop(c.Reconcile)
 		out.Causes = append(out.Causes, first.Causes...)
 		out.MoreCauses += first.MoreCauses
 	}

@@ -99,8 +99,8 @@ func keeps(events []*trace.Event) bool {
 // repeats reports whether the writes are those that were seen last of what has that name, and remembers them.
 func (b *Blocks) repeats(name string, writes []*trace.Request) bool {
 	hash := fingerprint(writes, "")
-	before, known := b.seen[name]
-	b.seen[name] = hash
+	before, known := b.seen.get(name)
+	b.seen.put(name, hash)
 	return known && before == hash
 }
 
@@ -113,13 +113,13 @@ func (b *Blocks) failsAgain(open *block, e *trace.Event, end *trace.End) bool {
 	case !b.brief() || end.PutOff != "" || conflictOf(open.events, end) != nil:
 		return false // nothing is known to be right again, nor to go wrong still
 	case end.Outcome != trace.Failed:
-		delete(b.failed, name)
+		b.failed.drop(name)
 		return false
 	}
 	tries, kept := triesOf(open.events)
 	hash := fingerprint(tries, end.Error)
-	before, known := b.failed[name]
-	b.failed[name] = hash
+	before, known := b.failed.get(name)
+	b.failed.put(name, hash)
 	return known && before == hash && !kept
 }
 
@@ -177,9 +177,6 @@ func conflictText(r *trace.Request, end *trace.End) string {
 	return fmt.Sprintf("%s %s %s%s", r.Verb, kindOf(r), subresourceOf(Escape(r.Name), r), next(end.Next))
 }
 
-// mostSaid bounds the errors and the put-off reconciles that are remembered.
-const mostSaid = 1 << 12
-
 // saidBefore reports whether an error outside of any reconcile was shown before, and counts it: the recorders of Events
 // report each Event that is refused. b.mu must be held.
 func (b *Blocks) saidBefore(controller string, l *trace.Log) bool {
@@ -187,15 +184,12 @@ func (b *Blocks) saidBefore(controller string, l *trace.Log) bool {
 		return false
 	}
 	hash := fingerprint(nil, controller+"\x00"+l.Message+"\x00"+l.Error)
-	if b.said[hash] {
+	_, known := b.said.get(hash)
+	b.said.put(hash, struct{}{})
+	if known {
 		b.notShown.Repeated++
-		return true
 	}
-	if len(b.said) == mostSaid {
-		clear(b.said)
-	}
-	b.said[hash] = true
-	return false
+	return known
 }
 
 // passing are the parts of a text that differ each time although it says the same: the ends of names that a server

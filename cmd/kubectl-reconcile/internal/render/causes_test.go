@@ -151,31 +151,6 @@ func TestCausesPointAtBlocks(t *testing.T) {
 	}
 }
 
-// TestEndedReconcilesAreForgotten: a run may last for weeks.
-func TestEndedReconcilesAreForgotten(t *testing.T) {
-	var ids endedIDs
-	for id := range trace.ReconcileID(3 * mostEnded) {
-		ids.add(&trace.Event{Reconcile: id}, true)
-	}
-	if n := len(ids.young) + len(ids.old); n < mostEnded || n > 2*mostEnded {
-		t.Errorf("%d are remembered", n)
-	}
-	if _, known := ids.get(0); known {
-		t.Error("the first is")
-	}
-	if _, known := ids.get(3*mostEnded - 1); !known {
-		t.Error("the last is not")
-	}
-	blocks := NewBlocks(&bytes.Buffer{}, BlocksOptions{Detail: Normal})
-	for id := range trace.ReconcileID(3 * mostSaid) {
-		e := reconcileEvents("replicaset", id+1, "default/web-1")
-		record(blocks, e(&trace.Start{}), e(&trace.End{Outcome: trace.Failed, PutOff: "pods"}))
-	}
-	if n := len(blocks.putOff); n > mostSaid {
-		t.Errorf("%d reconciles that were put off are remembered", n)
-	}
-}
-
 // TestAuthorIsNotNamed: what the run itself has applied it has told of.
 func TestAuthorIsNotNamed(t *testing.T) {
 	for author, want := range map[string]bool{"kubectl-reconcile": false, "": true, "flux": true} {
