@@ -17,8 +17,7 @@ import (
 )
 
 // withProgress returns a Progress on stderr, and the streams for all else that is written meanwhile. It is nil if it is
-// not wanted, or if stdout or stderr is no terminal: somebody who reads them from a pipe would find it in what they
-// read, or on their screen.
+// not wanted, or unless both stdout and stderr are terminals: what reads a pipe may use the same screen.
 func withProgress(streams genericiooptions.IOStreams, wanted bool) (*render.Progress, genericiooptions.IOStreams) {
 	if !wanted || !render.IsTerminal(streams.Out) || !render.IsTerminal(streams.ErrOut) {
 		return nil, streams
@@ -58,7 +57,7 @@ func (o *runOptions) waiting(ctx context.Context, session *runlocal.Session, app
 		case untilReady:
 			objects, err := session.Statuses(ctx, applied)
 			if err != nil {
-				return "waiting" // the wait itself tells what is wrong
+				return "waiting" // the wait itself reports the error
 			}
 			return readyText(objects)
 		case untilSettled:

@@ -11,10 +11,10 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 )
 
-// silentStop is how long a session may take to stop before that is said.
+// silentStop is how long a session may take to stop before a line is written about it.
 const silentStop = 500 * time.Millisecond
 
-// stop stops the session. Who waits for what is under way to be finished is told, also when quiet.
+// stop stops the session. If that takes a while, it writes what is waited for, also with -q.
 func (o *runOptions) stop(ctx context.Context, session *runlocal.Session, out *outputs) error {
 	return whileStopping(session.Stop, func() {
 		interrupted := errors.Is(context.Cause(ctx), context.Canceled)
@@ -22,7 +22,7 @@ func (o *runOptions) stop(ctx context.Context, session *runlocal.Session, out *o
 	})
 }
 
-// whileStopping returns what stop does, and tells if that takes a while.
+// whileStopping returns what stop does, and calls tell if that takes a while.
 func whileStopping(stop func() error, tell func()) error {
 	stopped := make(chan error, 1) // buffered: it is received in any case, but maybe later
 	go func() { stopped <- stop() }()
@@ -37,7 +37,7 @@ func whileStopping(stop func() error, tell func()) error {
 	return <-stopped
 }
 
-// stoppingText says which controllers finish what they have begun, and how to end that.
+// stoppingText names the controllers that finish what they have begun, and how to end that.
 func stoppingText(busy []string, interrupted, dry bool) string {
 	busy = slices.DeleteFunc(busy, func(name string) bool { return slices.Contains(simulated, name) })
 	doing := "writing"

@@ -82,8 +82,7 @@ type result struct {
 	// elapsed is how long that took since it began; see ended.
 	elapsed time.Duration
 	began   time.Time
-	// unused says that nothing came of it that could be summed up: no object was applied, or the session could not be
-	// used.
+	// unused is true if there is nothing to sum up: no object could be applied, or the session could not be used.
 	unused bool
 
 	controllers []trace.ControllerSummary
@@ -199,7 +198,7 @@ func (o *runOptions) withinTimeout() string {
 	return fmt.Sprintf(" within --timeout %s", o.timeout)
 }
 
-// blame is the end of a sentence that tells why the first of the pods that are late is; empty if that is told already.
+// blame is the end of a sentence, why the first of the pods that are late is; empty if a failed Job gives the reason.
 func (r *result) blame() string {
 	if slices.ContainsFunc(r.objects, hasFailed) {
 		return ""

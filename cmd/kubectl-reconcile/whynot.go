@@ -26,7 +26,7 @@ func (r *result) onlyFailed() bool {
 	return slices.ContainsFunc(r.objects, hasFailed) && !slices.ContainsFunc(r.objects, others)
 }
 
-// lateText says of an object that is not ready how it is, and why.
+// lateText is the state of an object that is not ready, and why.
 func (r *result) lateText(s runlocal.ObjectStatus) string {
 	if !hasFailed(s) {
 		text := fmt.Sprintf("%s is %s: %s", s, s.Status.Status, render.Reason(s.Status.Message))
@@ -101,7 +101,7 @@ func runsHere(running []controllers.Controller, short string) bool {
 	return slices.ContainsFunc(running, func(c controllers.Controller) bool { return c.Short == short })
 }
 
-// unattended says of controllers that run without those that would act on what they make, a line for each.
+// unattended returns a line for each controller that runs without the one that acts on what it makes.
 func unattended(running []controllers.Controller) []string {
 	var out []string
 	for _, pair := range []struct{ maker, makes, acts string }{

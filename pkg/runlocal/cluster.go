@@ -52,8 +52,8 @@ type ClusterOptions struct {
 	// Waiting is told once, after a few seconds, which resources the start waits for; Trouble which of them began to fail
 	// or to work again once the controllers run. Both get some, from a goroutine of the session's, and may be nil.
 	Waiting, Trouble func([]Listing)
-	// Filling is told again and again during the start, and not after it, how many of the resources that the caches
-	// hold are listed. It may be nil.
+	// Filling is called again and again during the start, and not after it, with how many of the resources that the
+	// caches hold are listed, and how many there are. It may be nil.
 	Filling func(listed, all int)
 	// Recorder and Verbosity are as in Options.
 	Recorder  *trace.Recorder

@@ -41,8 +41,8 @@ type Controller struct {
 	// Undivided says that it looks at all namespaces at once, by a timer or for objects in none: of runs that divide the
 	// namespaces between them one runs it, for all.
 	Undivided bool
-	// Routine are the messages that it logs when it looks at a key, up to level 2, and that tell of no decision; nil if
-	// it logs none.
+	// Routine are the messages that it logs when it looks at a key, up to level 2, and that are no decision; nil if it
+	// logs none.
 	Routine []string
 	// OffByDefault says that kube-controller-manager's "*" leaves it out.
 	OffByDefault bool

@@ -57,9 +57,9 @@ func (t *Tap) trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// manager returns who made the event, of an object that no reconcile of the session wrote: of an addition the first that
-// wrote to it, of a modification the owner of a field that has another value. Who only removes a field, or deletes, is not
-// known.
+// manager returns the manager of an event of an object that no reconcile of the session wrote: of an addition the first
+// that wrote to it, of a modification the owner of a field that has another value. It is not known of one that only
+// removed a field, or deleted the object.
 func (t *Tap) manager(w *trace.Watch, obj metav1.Object) *trace.Manager {
 	fields := t.managers.of(obj)
 	if len(fields) == 0 {

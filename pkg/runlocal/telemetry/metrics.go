@@ -91,7 +91,7 @@ func (m *Metrics) Record(e *trace.Event) {
 	}
 }
 
-// outcome is how a reconcile ended, with those told apart that failed only because a cache was behind.
+// outcome is the label of how a reconcile ended: those that failed only because a cache was behind have another.
 func outcome(e *trace.End) string {
 	if e.PutOff != "" {
 		return "putOff"

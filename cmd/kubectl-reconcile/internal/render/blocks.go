@@ -17,9 +17,9 @@ type BlocksOptions struct {
 	Events bool
 	// Aside are controllers whose reconciles are shown only from Verbose on.
 	Aside []string
-	// Routine are messages, by controller, that tell of no decision: they are shown from Verbose on.
+	// Routine are messages, by controller, that are no decision: they are shown from Verbose on.
 	Routine map[string][]string
-	// Author is the field manager of the objects that this run applies, and says so elsewhere: it is not named again.
+	// Author is the field manager of the objects that the run itself applies: causes do not name it.
 	Author string
 	// Starting names what starts, such as "41 controllers": up to Normal, what it does before StartAt is told in one line. Empty
 	// shows it like the rest.

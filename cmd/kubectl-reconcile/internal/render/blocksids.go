@@ -14,8 +14,8 @@ func (b *Blocks) shows(id trace.ReconcileID) bool {
 	return ended.shown || !b.brief()
 }
 
-// writerShown reports whether the reconcile that wrote what a watch event tells has a block, or will have one: one that
-// has written is shown when it ends. b.mu must be held.
+// writerShown reports whether the reconcile that wrote what was watched has a block, or will have one: one that has
+// written is shown when it ends. b.mu must be held.
 func (b *Blocks) writerShown(w *trace.Watch) bool {
 	open := b.open[w.WrittenBy]
 	return w.WrittenBy != 0 && (b.shows(w.WrittenBy) || open != nil && !b.folds(open.start.Time))

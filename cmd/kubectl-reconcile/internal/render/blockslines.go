@@ -86,7 +86,7 @@ func (b *Blocks) seconds(at time.Time) string {
 	return fmt.Sprintf("%+.3fs", max(at.Sub(b.startAt), 0).Seconds())
 }
 
-// head is the first line of what is told of the event's reconcile, at that time.
+// head is the first line of the event's reconcile, at that time.
 func (b *Blocks) head(e *trace.Event, at time.Time) line {
 	p := b.o.Palette
 	key := keyText(e.Key)
@@ -97,8 +97,7 @@ func (b *Blocks) head(e *trace.Event, at time.Time) line {
 	return line{word: headWord, text: strings.TrimRight(text, " ")}
 }
 
-// keyText is a key, safe for a terminal; of what a controller does by no key, at a turn of a loop or outside of any
-// reconcile, it tells that.
+// keyText is a key, safe for a terminal, or "(by itself)" without one: at a turn of a loop, or outside of any reconcile.
 func keyText(key string) string {
 	if key == "" {
 		return "(by itself)"
@@ -124,7 +123,7 @@ func (b *Blocks) writeLone(e *trace.Event) {
 	b.alone = e
 }
 
-// failsLone reports whether an event that belongs to no reconcile is trouble: a write that came too late is none.
+// failsLone reports whether an event that belongs to no reconcile is a failure: a write that came too late is none.
 func failsLone(e *trace.Event) bool {
 	r, ok := e.Detail.(*trace.Request)
 	return !ok || r.Code != http.StatusConflict && r.Code != http.StatusNotFound

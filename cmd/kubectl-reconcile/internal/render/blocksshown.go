@@ -26,16 +26,16 @@ func (b *Blocks) showsLog(open *block, controller string, l *trace.Log) bool {
 	if open == nil {
 		return b.showsLone(l) && !b.saidBefore(controller, l)
 	}
-	return !b.tellsNothing(controller, l)
+	return !b.isRoutine(controller, l)
 }
 
-// tellsNothing reports whether a line is one of those that are shown only from Verbose on.
-func (b *Blocks) tellsNothing(controller string, l *trace.Log) bool {
+// isRoutine reports whether a line is one of those that are shown only from Verbose on.
+func (b *Blocks) isRoutine(controller string, l *trace.Log) bool {
 	return b.brief() && l.Error == "" && (isThrottling(l) || slices.Contains(b.o.Routine[controller], l.Message))
 }
 
-// isThrottling reports whether a line is client-go's, which tells that a request had to wait for others (rest.Request):
-// that is no decision of the controller.
+// isThrottling reports whether a line is client-go's about a request that had to wait for others (rest.Request): that
+// is no decision of the controller.
 func isThrottling(l *trace.Log) bool { return l.Message == "Waited before sending request" }
 
 // showsLone reports whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down";

@@ -44,8 +44,8 @@ func (b *Blocks) cause(c trace.Cause) string {
 	return text
 }
 
-// writer names the controller that wrote what a watch event tells, and the reconcile if that has a block; empty if it
-// was none of this run.
+// writer names the controller that wrote what was watched, and the reconcile if that has a block; empty if it was none
+// of this run.
 func (b *Blocks) writer(w *trace.Watch) string {
 	switch {
 	case w == nil || w.WrittenBy == 0:

@@ -151,7 +151,7 @@ func TestCausesPointAtBlocks(t *testing.T) {
 	}
 }
 
-// TestAuthorIsNotNamed: what the run itself has applied it has told of.
+// TestAuthorIsNotNamed: the run has named what it applied itself.
 func TestAuthorIsNotNamed(t *testing.T) {
 	for author, want := range map[string]bool{"kubectl-reconcile": false, "": true, "flux": true} {
 		watch := &trace.Watch{Event: trace.Added, Manager: trace.ManagerFrom(func() string { return "kubectl-reconcile" })}

@@ -14,13 +14,12 @@ import (
 // silent are fields that say nothing by themselves: they move whenever something else does.
 var silent = []string{"lastUpdateTime", "lastTransitionTime", "lastProbeTime", "lastHeartbeatTime", "kubectl.kubernetes.io/last-applied-configuration"}
 
-// bookkeeping matches the fields that only tell which version of an object somebody has seen, and the names that a
-// machine gave.
+// bookkeeping matches the fields that only hold which version of an object was seen, and generated ids.
 var bookkeeping = regexp.MustCompile(`^metadata\.generation$|[oO]bservedGeneration$` +
 	`|^metadata\.annotations\[(deployment\.kubernetes\.io/|deprecated\.daemonset\.template\.generation\])` +
 	`|\.(containerID|imageID|hostIP)$|^status\.hostIPs\b`)
 
-// ChangesOptions say which changes of fields are spelled.
+// ChangesOptions are the options of Changes.
 type ChangesOptions struct {
 	// Most bounds how many are; 0 is no bound.
 	Most int
@@ -30,8 +29,8 @@ type ChangesOptions struct {
 
 // Changes spells field changes shortly: "spec.replicas: 0 -> 3, Ready: True, readyReplicas: 2". The spec comes first,
 // then metadata, conditions, what is ready, what is available, and the rest; in each of them fields are in the order
-// given. They lose the prefix status if all that is spelled lies in it. Conditions are told by status and reason; other
-// entries of lists that came or went are told as one.
+// given. They lose the prefix status if all that is spelled lies in it. Of conditions, status and reason are spelled; other
+// entries of lists that came or went are one change.
 func Changes(changes []inspect.Change, o ChangesOptions) string {
 	shown := slices.DeleteFunc(slices.Clone(changes), func(c inspect.Change) bool {
 		return !o.All && bookkeeping.MatchString(c.Path) ||

@@ -16,7 +16,7 @@ type Progress struct {
 	clock clock.Clock
 	width func() int // of the terminal; 0 if that is not known
 
-	mu      sync.Mutex // held while somebody writes to the terminal
+	mu      sync.Mutex // held while the terminal is written to
 	drawn   bool
 	line    string // that was drawn last
 	midLine bool   // others have not ended the line that they write: nothing is drawn behind it
@@ -84,7 +84,7 @@ func (p *Progress) draw(text string) {
 		return
 	}
 	p.drawn, p.line = true, line
-	_, _ = io.WriteString(p.out, "\r"+line+eraseLine) // who cannot be written to need not see it
+	_, _ = io.WriteString(p.out, "\r"+line+eraseLine) // an error changes nothing for what goes on
 }
 
 // erase leaves the terminal as if nothing had been drawn. p.mu must be held.

@@ -137,7 +137,7 @@ func (b *Blocks) note(group []*trace.Event, r *trace.Request) string {
 	return b.o.Palette.Change(Changes(r.Change.Fields(), o))
 }
 
-// createdReplicas is the one field that is worth telling of an object that was created; empty if it has none.
+// createdReplicas is the one field that is shown of an object that was created; empty if it has none.
 func createdReplicas(changes []inspect.Change) string {
 	for _, c := range changes {
 		if c.Path == "spec.replicas" {

@@ -10,10 +10,10 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// ControllerTableOptions say how the figures of controllers are shown.
+// ControllerTableOptions are the options of ControllerTable.
 type ControllerTableOptions struct {
 	ListingOptions
-	// Dry says that what was written was not kept.
+	// Dry is true if what was written was not kept.
 	Dry bool
 	// Failing reports whether a key of the controller still fails: its failures are marked. Nil is none.
 	Failing func(controller string) bool
@@ -89,8 +89,8 @@ type WriteRow struct {
 	Objects, Writes, Refused int
 }
 
-// WriteTable writes how often what was written, after an empty line; nothing without rows. The word above the verbs
-// tells whether it was kept.
+// WriteTable writes how often what was written, after an empty line; nothing without rows. word is the title above the
+// verbs.
 func WriteTable(w io.Writer, word string, writes []WriteRow, o ListingOptions) error {
 	columns := []Column{
 		{Title: word}, {Title: "RESOURCE", Free: true}, {Title: "OBJECTS", Rank: 1},
