@@ -98,6 +98,7 @@ type connection struct {
 	context   string // empty: the plugin runs in a pod, or flags alone say where the cluster is
 	user      string // by its name in the kubeconfig; empty if there is none
 	program   string // as a user calls it
+	progress  *render.Progress
 }
 
 // connect reads the kubeconfig and the flags. It sends nothing: the first request does.

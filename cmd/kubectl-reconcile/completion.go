@@ -98,6 +98,19 @@ func completeTargets(f *clusterFlags) cobra.CompletionFunc {
 	}
 }
 
+// completeKinds offers types that are not in the comma list of a flag yet.
+func completeKinds(cmd *cobra.Command, f *clusterFlags, flag string) {
+	offer := func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndex(typed, ",")+1]
+		there := strings.Split(before, ",")
+		names, directive := completeFromCluster(cmd.Context(), f, func(_ context.Context, at *completing) []string {
+			return slices.DeleteFunc(at.types(), func(name string) bool { return slices.Contains(there, name) })
+		})
+		return prefixed(before, names), directive | cobra.ShellCompDirectiveNoSpace
+	}
+	_ = cmd.RegisterFlagCompletionFunc(flag, offer)
+}
+
 // completing is a cluster that completions come from.
 type completing struct {
 	*served

@@ -30,6 +30,7 @@ func TestScripts(t *testing.T) {
 			"ends":       ends,
 			"await":      await,
 			"problems":   problems,
+			"blocks":     blocks,
 			"mode":       mode,
 			"trace":      readTrace,
 			"attributed": attributed,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
@@ -67,8 +68,8 @@ func (o *runOptions) openOutputs(fail context.CancelCauseFunc) (*outputs, error)
 		return out, nil
 	}
 	out.blocks = render.NewBlocks(o.streams.Out, render.BlocksOptions{
-		Palette: o.palette, Detail: o.detail, Events: o.events,
-		Aside: simulated, Routine: routine(o.controllers()), Sparing: o.cluster != nil, Starting: o.starting(), Width: render.TerminalWidth(o.streams.Out),
+		Palette: o.palette, Detail: o.detail, Events: o.events, Width: render.TerminalWidth(o.streams.Out),
+		Aside: simulated, Routine: routine(o.controllers()), Author: o.author(), Starting: o.starting(),
 	})
 	out.buffer(out.blocks)
 	return out, nil
@@ -80,6 +81,14 @@ func (o *runOptions) starting() string {
 		return ""
 	}
 	return plural(len(o.session.Controllers), "controller")
+}
+
+// author is the field manager of the objects of -f; empty on a cluster, where there are none.
+func (o *runOptions) author() string {
+	if o.cluster != nil {
+		return ""
+	}
+	return runlocal.FieldManager
 }
 
 // routine is render.BlocksOptions.Routine of the controllers.
@@ -112,6 +121,13 @@ func (out *outputs) note(format string, args ...any) {
 		return
 	}
 	out.say(format, args...)
+}
+
+// noteEach is note for each of the lines.
+func (out *outputs) noteEach(lines []string) {
+	for _, line := range lines {
+		out.note("%s", line)
+	}
 }
 
 // warn writes a remark that must not be missed, also by who looks at the summary only.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -130,31 +131,45 @@ func (o *runOptions) writeSummary(out *outputs, r result) error {
 }
 
 func (o *runOptions) printSummary(out *outputs, r result) error {
-	if r.outcome == broken && len(r.objects) == 0 {
-		return nil // nothing came of it that could be summed up
+	if r.unused {
+		return nil
 	}
 	fmt.Fprintln(out.out)
+	if out.blocks != nil {
+		if text := notShown(out.blocks.NotShown()); text != "" {
+			out.say("%s", text)
+			fmt.Fprintln(out.out)
+		}
+	}
 	out.say("%s", r.headline(o.until.String())+r.reached())
 	shown := slices.DeleteFunc(slices.Clone(r.controllers), func(c trace.ControllerSummary) bool {
 		return o.detail < render.Verbose && slices.Contains(simulated, c.Controller)
 	})
-	if err := render.ControllerTable(out.out, o.palette, o.dry(), shown); err != nil {
+	err := render.ControllerTable(out.out, shown, render.ControllerTableOptions{
+		ListingOptions: o.listing(out.out), Dry: o.dry(), Failing: r.fails,
+	})
+	if err != nil {
 		return err
 	}
 	if err := o.printWrites(out, r); err != nil {
 		return err
 	}
-	if err := render.ObjectTable(out.out, o.palette, objectRows(r)); err != nil {
+	if err := render.ObjectTable(out.out, objectRows(r), o.listing(out.out)); err != nil {
 		return err
-	}
-	if out.blocks != nil {
-		if text := spared(out.blocks.Spared()); text != "" {
-			out.say("%s", text)
-		}
 	}
 	o.printPending(out, r.pending)
 	o.printFailing(out, r.failing)
 	return nil
+}
+
+// listing are the options of a table that is written there.
+func (o *runOptions) listing(w io.Writer) render.ListingOptions {
+	return render.ListingOptions{Palette: o.palette, Width: render.TerminalWidth(w)}
+}
+
+// fails reports whether a key of the controller fails at the end.
+func (r *result) fails(controller string) bool {
+	return slices.ContainsFunc(r.failing, func(k troubledKey) bool { return k.Controller == controller })
 }
 
 // few are the first of a list in the summary, unless all are asked for, and how many more there are.
@@ -194,6 +209,9 @@ func (r *result) headline(goal string) string {
 	case timedOut:
 		return "not " + goal + " " + after
 	case stuck:
+		if i := slices.IndexFunc(r.objects, hasFailed); i >= 0 && r.onlyFailed() {
+			return failedText(r.objects[i]) + " " + after
+		}
 		return "not ready, gave up " + after + r.dueNext()
 	case lapsed:
 		return "not ready any more " + after
@@ -223,11 +241,11 @@ func (r *result) reached() string {
 func objectRows(r result) []render.ObjectRow {
 	var rows []render.ObjectRow
 	for _, s := range r.objects {
-		rows = append(rows, render.ObjectRow{Name: s.String(), Namespace: s.Namespace, Ready: s.Status.Ready, Status: s.Status.Status, Message: s.Status.Message})
+		rows = append(rows, render.ObjectRow{Name: s.String(), Namespace: s.Namespace, Status: s.Status})
 	}
 	for _, s := range r.made {
 		name := strings.ToLower(schema.GroupKind{Group: s.Kind.Group, Kind: s.Kind.Kind}.String())
-		rows = append(rows, render.ObjectRow{Fold: name, Name: s.String(), Namespace: s.Namespace, Ready: s.Status.Ready, Status: s.Status.Status, Message: s.Status.Message})
+		rows = append(rows, render.ObjectRow{Fold: name, Name: s.String(), Namespace: s.Namespace, Status: s.Status})
 	}
 	return rows
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,8 +88,8 @@ func TestSummaryLineOfACluster(t *testing.T) {
 
 func TestObjectRows(t *testing.T) {
 	want := []render.ObjectRow{
-		{Namespace: "shop", Name: "deployment.apps/web", Ready: "1/1", Status: "Current", Message: "fine"},
-		{Namespace: "shop", Name: "pod/web-1", Ready: "0/1", Status: "InProgress", Fold: "pod"},
+		{Namespace: "shop", Name: "deployment.apps/web", Status: inspect.Status{Ready: "1/1", Status: "Current", Message: "fine"}},
+		{Namespace: "shop", Name: "pod/web-1", Status: inspect.Status{Ready: "0/1", Status: "InProgress"}, Fold: "pod"},
 	}
 	if diff := cmp.Diff(want, objectRows(ended())); diff != "" {
 		t.Errorf("what was applied stands alone, what was made of it may be folded (-want +got):\n%s", diff)
@@ -145,4 +146,17 @@ func TestOutliving(t *testing.T) {
 		cancelOther()
 		<-other.Done() // with the interrupt long past, and nobody waiting for the time to pass
 	})
+}
+
+// TestFailingKeysAreMarked: they are what is still wrong at the end.
+func TestFailingKeysAreMarked(t *testing.T) {
+	var out bytes.Buffer
+	o := &runOptions{palette: render.NewPalette(&out, render.ColorAlways, func(string) string { return "" })}
+	o.printFailing(&outputs{notes: &out}, []troubledKey{
+		{Controller: "job", Key: "shop/\x1bj", Failures: 3, Error: `pods "j-x" is forbidden: exceeded quota`},
+	})
+	want := o.palette.Trouble("failing:") + " job shop/^[j, 3 times: exceeded quota\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

@@ -28,7 +28,7 @@ func (o *runOptions) printWrites(out *outputs, r result) error {
 		out.say("%s", nothing)
 		return nil
 	}
-	if err := render.Section(out.out, []string{word, "RESOURCE", "OBJECTS", "WRITES", "REFUSED"}, writeRows(r.written, r.refused)); err != nil {
+	if err := render.WriteTable(out.out, word, writeRows(r.written, r.refused), o.listing(out.out)); err != nil {
 		return err
 	}
 	told, more := few(o, slices.DeleteFunc(slices.Clone(r.refused), writeCount.usual), mostRefusals)
@@ -50,25 +50,35 @@ const mostFailing = 5
 func (o *runOptions) printFailing(out *outputs, failing []troubledKey) {
 	failing, more := few(o, failing, mostFailing)
 	for _, k := range failing {
-		text := fmt.Sprintf("failing: %s %s, %s", k.Controller, k.Key, plural(k.Failures, "time"))
+		text := fmt.Sprintf(" %s %s, %s", k.Controller, k.Key, plural(k.Failures, "time"))
 		if k.Error != "" {
-			text += ": " + k.Error
+			text += ": " + render.Reason(k.Error)
 		}
-		out.say("%s", text)
+		_, _ = fmt.Fprintln(out.notes, fitted(out.notes, o.palette.Trouble("failing:")+render.Escape(text)))
 	}
 	if more > 0 {
 		out.say("failing: %d more", more)
 	}
 }
 
-// spared says how much was left out of the blocks; empty if nothing was.
-func spared(s render.Spared) string {
-	var parts []string
-	if s.Idle > 0 {
-		parts = append(parts, plural(s.Idle, "reconcile")+" wrote nothing")
+// notShown says how much has no block; empty if nothing.
+func notShown(n render.NotShown) string {
+	var parts, of []string
+	if n.PutOff > 0 {
+		of = append(of, fmt.Sprintf("%d put off", n.PutOff))
 	}
-	if s.Repeated > 0 {
-		parts = append(parts, strconv.Itoa(s.Repeated)+" came to the same as before")
+	if n.Conflicts > 0 {
+		of = append(of, plural(n.Conflicts, "conflict"))
+	}
+	if idle := n.Idle + n.PutOff + n.Conflicts; idle > 0 {
+		text := plural(idle, "reconcile") + " wrote nothing"
+		if of != nil {
+			text += " (" + strings.Join(of, ", ") + ")"
+		}
+		parts = append(parts, text)
+	}
+	if n.Repeated > 0 {
+		parts = append(parts, strconv.Itoa(n.Repeated)+" came to the same as before")
 	}
 	if len(parts) == 0 {
 		return ""

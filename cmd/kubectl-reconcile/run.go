@@ -58,7 +58,7 @@ func newRunCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run --controller NAMES [--sandbox [-f FILE]]",
 		Short: "Run Kubernetes' own controllers, and show why each reconcile happened",
-		Long: `Run Kubernetes' own controllers in this process, and show every reconcile: the watch events that led to it, what the
+		Long: `Run Kubernetes' own controllers in this process, and show their reconciles: the watch events that led to it, what the
 controller decided, what it wrote, and how it ended.
 
 They run against your cluster, in dry run: nothing is written. With --write they write, in the place of a
@@ -67,7 +67,8 @@ process instead, with simulated nodes; no cluster is needed and none is touched.
 first. The run ends when they are ready, or as --until says.
 
 Each block of lines is a reconcile, shown when it ends: the time since the start at which it ended, the controller, the key, and a
-number by which others name it. How long it took is in its last line.`,
+number by which others name it. How long it took is in its last line. Reconciles that wrote nothing and went well are counted at
+the end; -v shows them.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.list {
@@ -112,11 +113,13 @@ func (f *runFlags) toOptions(streams genericiooptions.IOStreams) (*runOptions, e
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
+	progress, streams := withProgress(streams, !f.quiet && f.output == "")
 	o := &runOptions{
 		namespace: f.namespace(), until: f.until.or(f.manifests.given()), timeout: f.timeout, events: f.events,
 		detail: f.detail(), quiet: f.quiet, json: f.output == "json", traceFile: f.traceFile,
 		telemetry: f.serve.serving(),
-		streams:   streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv), clock: clock.RealClock{},
+		streams:   streams, progress: progress,
+		palette: render.NewPalette(streams.Out, f.color, os.Getenv), clock: clock.RealClock{},
 	}
 	if f.quiet {
 		o.detail = render.Quiet
@@ -231,7 +234,8 @@ type runOptions struct {
 	// else uses it.
 	serve func(context.Context, *runlocal.Session) (end func() error, err error)
 
-	streams genericiooptions.IOStreams
-	palette render.Palette
-	clock   clock.Clock
+	streams  genericiooptions.IOStreams
+	progress *render.Progress // beside the streams; nil shows none
+	palette  render.Palette
+	clock    clock.Clock
 }

@@ -63,6 +63,8 @@ func (f *runFlags) onCluster(o *runOptions) error {
 
 // start reaches the cluster, starts the controllers and says what is about to happen.
 func (r *clusterRun) start(ctx context.Context, o *runOptions, out *outputs, recorder *trace.Recorder) (*runlocal.Session, error) {
+	shown := o.progress.Show(ctx, saying("asking %s what it serves and permits", r.connection.config.Host))
+	defer shown()
 	version, err := r.version(ctx)
 	if err != nil {
 		return nil, r.connection.explain(err)
@@ -72,20 +74,20 @@ func (r *clusterRun) start(ctx context.Context, o *runOptions, out *outputs, rec
 	if err != nil {
 		return nil, err
 	}
+	shown()
 	r.rights.without(admitted.missing)
 	out.note("cluster: %s, Kubernetes %s; %s%s", r.connection.place(), version, o.named(r.options.Controllers), r.part.described())
 	if other := otherMinor(version, api.KubernetesVersion()); other != "" {
 		out.warn(other)
 	}
-	for _, line := range slices.Concat(r.without, r.caution()) {
-		out.note("%s", line)
-	}
+	out.noteEach(slices.Concat(r.without, r.caution()))
 	if err := r.write.begin(ctx, admitted, o, out); err != nil {
 		return nil, err
 	}
 	began := o.clock.Now()
 	r.options.Recorder = recorder
 	r.listen(out)
+	defer r.filling(ctx, o.progress)()
 	session, err := startSession(ctx, "the controllers were starting", func(ctx context.Context) (*runlocal.Session, error) {
 		return runlocal.StartCluster(ctx, r.options)
 	})
@@ -112,7 +114,7 @@ func (r *clusterRun) version(ctx context.Context) (string, error) {
 // caution says what is about to happen to the cluster.
 func (r *clusterRun) caution() []string {
 	if r.write != nil {
-		return nil // it asks
+		return unattended(r.options.Controllers) // and it asks
 	}
 	lines := []string{"dry run: nothing is written; each write is tried on the server, which does not keep it"}
 	if r.options.DryRun == guardClient {

@@ -70,7 +70,8 @@ func (o *runOptions) runSession(ctx context.Context, out *outputs, manifests []r
 	o.telemetry.started(session, o.controllers())
 	result, err := o.use(ctx, session, out, manifests)
 	o.telemetry.stopping()
-	stopErr := errors.Join(session.Stop(), o.endOnCluster(ctx), o.telemetry.close(ctx))
+	stopErr := errors.Join(o.stop(ctx, session, out), o.endOnCluster(ctx), o.telemetry.close(ctx))
+	result.ended(o.clock.Since(result.began))
 	result.controllers = out.summary.Controllers()
 	result.failing, result.unknown = out.troubles.failing(), out.troubles.unknown()
 	return errors.Join(err, stopErr, out.finish(ctx, o, result), result.failure(o), notCollecting(session, result), o.unknownWrites(result.unknown))
@@ -90,6 +91,7 @@ func (o *runOptions) start(ctx context.Context, out *outputs, recorder *trace.Re
 	if o.cluster != nil {
 		return o.cluster.start(ctx, o, out, recorder)
 	}
+	defer o.progress.Show(ctx, saying("starting the sandbox"))()
 	began := o.clock.Now()
 	o.session.Recorder, o.session.Collector = recorder, out.collector()
 	session, err := startSession(ctx, "the sandbox was starting", func(ctx context.Context) (*runlocal.Session, error) {
@@ -99,6 +101,9 @@ func (o *runOptions) start(ctx context.Context, out *outputs, recorder *trace.Re
 		return nil, withStartHints(err)
 	}
 	out.note("sandbox: %s; ready in %.2fs", o.describe(session), o.clock.Since(began).Seconds())
+	if o.serve == nil {
+		out.noteEach(unattended(o.controllers()))
+	}
 	return session, nil
 }
 
@@ -116,7 +121,7 @@ func (o *runOptions) use(ctx context.Context, session *runlocal.Session, out *ou
 	if o.serve != nil {
 		var err error
 		if end, err = o.serve(ctx, session); err != nil {
-			return result{outcome: broken}, errors.Join(err, end())
+			return result{outcome: broken, began: o.clock.Now(), unused: true}, errors.Join(err, end())
 		}
 	}
 	if o.starting() != "" {
@@ -127,10 +132,12 @@ func (o *runOptions) use(ctx context.Context, session *runlocal.Session, out *ou
 	applied, applyErr := o.apply(ctx, session, out, manifests)
 	applyErr = withoutCutOff(ctx, applyErr)
 	if len(applied) == 0 && applyErr != nil {
-		return result{outcome: broken, elapsed: o.clock.Since(began)}, errors.Join(applyErr, end())
+		return result{outcome: broken, began: began, unused: true}, errors.Join(applyErr, end())
 	}
+	shown := o.waiting(ctx, session, applied)
 	r := o.wait(ctx, session, applied)
-	r.elapsed = o.clock.Since(began)
+	shown()
+	r.began, r.elapsed = began, o.clock.Since(began)
 	collectErr := o.collect(ctx, session, applied, out.made.list(), &r)
 	return r, errors.Join(applyErr, collectErr, end())
 }
@@ -161,7 +168,9 @@ func (o *runOptions) apply(ctx context.Context, session *runlocal.Session, out *
 	if err := session.EnsureNamespace(ctx, o.namespace); err != nil {
 		return nil, err
 	}
+	shown := o.progress.Show(ctx, saying("applying %s", plural(len(manifests), "object")))
 	applied, err := session.Apply(ctx, o.namespace, manifests)
+	shown()
 	for _, a := range applied {
 		out.note("applied: %s", a)
 	}

@@ -22,7 +22,7 @@ const sandboxExample = `  # Serve an API with all controllers and three nodes; i
   kubectl reconcile sandbox
   export KUBECONFIG=…
 
-  # Keep the kubeconfig where you want it, and show every reconcile
+  # Keep the kubeconfig where you want it, and show what the controllers do
   kubectl reconcile sandbox --kubeconfig-out ./sandbox.kubeconfig -v
 
   # An API server alone, to test a controller of your own against
@@ -67,7 +67,8 @@ touched.`,
 func (f *sandboxFlags) addTo(cmd *cobra.Command) {
 	f.sessionFlags.addTo(cmd, "*")
 	flags := cmd.Flags()
-	flags.Lookup("verbose").Usage = "show every reconcile; -vv shows more of each, -vvv all that is logged"
+	flags.Lookup("verbose").Usage = "show the reconciles that write or fail; -vv shows every one, and more of each, " +
+		"-vvv all that is logged"
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to serve on; port 0 picks a free one")
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "permit a --listen address that other machines can reach")
 	flags.StringVar(&f.kubeconfigOut, "kubeconfig-out", "", "write the kubeconfig to this file, and leave it there at the end; by default to a temporary one")

@@ -23,6 +23,8 @@ type served struct {
 
 // open asks the cluster which kinds it serves. The configuration is that of the connection, or one like it.
 func (c *connection) open(ctx context.Context, config *rest.Config) (*served, error) {
+	shown := c.progress.Show(ctx, saying("asking %s which kinds it serves", config.Host))
+	defer shown()
 	kinds, err := cluster.Discover(ctx, config)
 	if err != nil {
 		return nil, c.explain(err)

@@ -41,7 +41,8 @@ func (f *sessionFlags) addTo(cmd *cobra.Command, controllers string) {
 	f.hosts.addTo(cmd)
 	flags.StringVar(&f.traceFile, "trace-file", "", "write the trace to this file too, as JSON, one event a line")
 	flags.Var(&f.color, "color", "colour the output: auto, always or never")
-	flags.CountVarP(&f.verbosity, "verbose", "v", "show more: all causes, names, fields and reads, and what is logged up to level 4; -vv shows all that is logged")
+	flags.CountVarP(&f.verbosity, "verbose", "v", "show more: every reconcile, all causes, names, fields "+
+		"and reads, and what is logged up to level 4; -vv shows all that is logged")
 	f.serve.addTo(cmd)
 	f.rates.addTo(cmd)
 	completeWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))

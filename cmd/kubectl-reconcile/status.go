@@ -113,10 +113,12 @@ func (f *statusFlags) toOptions(streams genericiooptions.IOStreams, args []strin
 	if err != nil {
 		return nil, err
 	}
+	progress, streams := withProgress(streams, f.output == "" || f.output == "wide")
 	connection, err := f.cluster.connect(streams)
 	if err != nil {
 		return nil, err
 	}
+	connection.progress = progress
 	return &statusOptions{
 		connection: connection, targets: f.targets, named: named, polarities: polarities,
 		drifted: f.drifted, notReady: f.notReady, conditions: f.conditions,
@@ -179,10 +181,13 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	shown := r.reading(ctx, o.connection.progress)
+	defer shown()
 	if o.watch {
-		return r.follow(ctx, targets)
+		return r.follow(ctx, targets, shown)
 	}
 	list, err := r.read(ctx, targets)
+	shown()
 	if len(list.Items) == 0 && err != nil {
 		return err
 	}

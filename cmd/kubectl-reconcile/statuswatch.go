@@ -44,8 +44,9 @@ const coalesce = 100 * time.Millisecond
 // size.
 const refresh = time.Second
 
-// follow shows everything, and then what changes, until ctx ends, which is no error.
-func (r *statusReader) follow(ctx context.Context, targets []target) (err error) {
+// follow shows everything, and then what changes, until ctx ends, which is no error. It calls begun before it shows
+// anything.
+func (r *statusReader) follow(ctx context.Context, targets []target, begun func()) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -62,6 +63,7 @@ func (r *statusReader) follow(ctx context.Context, targets []target) (err error)
 	if err := f.begin(ctx, targets, changes); err != nil || ctx.Err() != nil {
 		return err
 	}
+	begun()
 	if f.screen == nil {
 		return f.appendChanges(ctx, changes)
 	}

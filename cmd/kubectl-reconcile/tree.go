@@ -96,6 +96,8 @@ func (f *treeFlags) addTo(cmd *cobra.Command) {
 	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json, yaml, dot or mermaid")
 	f.cluster.addTo(cmd)
 	cmd.ValidArgsFunction = completeTargets(f.cluster)
+	completeKinds(cmd, f.cluster, "kinds")
+	completeKinds(cmd, f.cluster, "exclude-kinds")
 	completeWords(cmd, "output", treeOutputs...)
 	completeWords(cmd, "delete-preview", previewPolicies...)
 }
@@ -140,10 +142,12 @@ func (f *treeFlags) toOptions(streams genericiooptions.IOStreams, args []string)
 	if err := f.validate(named); err != nil {
 		return nil, err
 	}
+	progress, streams := withProgress(streams, f.output == "" || f.output == "wide")
 	connection, err := f.cluster.connect(streams)
 	if err != nil {
 		return nil, err
 	}
+	connection.progress = progress
 	both := f.up == f.down
 	return &treeOptions{
 		connection: connection, targets: f.targets, named: named,
@@ -216,6 +220,8 @@ func (o *treeOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.readEnds = r.reading(ctx, o.connection.progress)
+	defer r.readEnds()
 	switch {
 	case o.watch:
 		return r.follow(ctx)
@@ -223,6 +229,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 		return r.showPreview(ctx)
 	}
 	t, err := r.read(ctx)
+	r.readEnds()
 	if t == nil {
 		return err
 	}

@@ -31,6 +31,7 @@ func (r *treeReader) showPreview(ctx context.Context) error {
 	if err := graph.Confirm(ctx, r.reader, graph.Nodes()); err != nil {
 		return r.connection.explain(err)
 	}
+	r.readEnds()
 	p := graph.DeletePreview(asked, r.preview)
 	shown := newPreview(&p, asked)
 	shown.expand = r.expand

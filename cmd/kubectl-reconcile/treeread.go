@@ -19,6 +19,8 @@ type treeReader struct {
 	sought []target
 	// only and without are --kinds and --exclude-kinds; nil without them.
 	only, without func(cluster.Kind) bool
+	// readEnds is called before anything is shown, again and again if need be.
+	readEnds func()
 }
 
 // prepare asks which kinds there are, and finds those of the command line.

@@ -71,6 +71,7 @@ func (w *treeWatch) changed(ctx context.Context, g *ownertree.Graph, touched own
 	case t == nil: // all that was asked for has gone, and may come again
 		t = &tree{treeReader: w.treeReader, graph: g, facts: factsByUID{}, gone: true}
 	}
+	w.readEnds()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last = t

@@ -73,7 +73,7 @@ func (t *troubles) end(e *trace.Event, end *trace.End) {
 	delete(t.untried, e.Reconcile)
 	k := t.of[at]
 	switch {
-	case end.Outcome == trace.Failed && render.PutOff(end.Error):
+	case end.PutOff != "":
 		return // nothing has gone wrong, nor is anything known to be right again
 	case end.Outcome == trace.Done && untried == nil:
 		delete(t.of, at)
@@ -142,7 +142,7 @@ func (o *runOptions) unknownWrites(unknown []troubledKey) error {
 	r := unknown[0].untried
 	sort := writeCount{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}
 	err := fmt.Errorf("what would be written is not known: the writes of %s could not be tried: %s %s: %s",
-		plural(len(unknown), "key"), sort.Verb, sort.name(), r.Message)
+		plural(len(unknown), "key"), sort.Verb, sort.name(), render.Reason(r.Message))
 	if o.cluster.options.DryRun == guardClient || !slices.ContainsFunc(unknown, troubledKey.lacksRight) {
 		return err
 	}

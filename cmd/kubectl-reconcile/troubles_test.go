@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,7 +58,9 @@ func TestTroubles(t *testing.T) {
 			for _, w := range r.writes {
 				emit(w)
 			}
-			emit(&trace.End{Outcome: r.outcome, Error: r.err})
+			end := &trace.End{Outcome: r.outcome, Error: r.err}
+			end.PutOff, _ = trace.StaleCache(r.err)
+			emit(end)
 		}
 		var want []troubledKey
 		if test.failures > 0 {
@@ -121,14 +124,15 @@ func TestUnknownWrites(t *testing.T) {
 	right := troubledKey{untried: dryRequest("create", "pods", "", "", refusing(403, noRight))}
 	away := troubledKey{untried: dryRequest("create", "pods", "", "", refusing(0, "connection refused"))}
 	const text = "what would be written is not known: the writes of "
+	why := strings.TrimPrefix(noRight, "pods is forbidden: ")
 	for _, test := range []struct {
 		reason, want, hint string
 		mode               guard.Mode
 		unknown            []troubledKey
 	}{
 		{"all is known", "", "", guard.Server, nil},
-		{"rights", text + "1 key could not be tried: create pods.apps: " + noRight, "--dry-run=client sends no write, and needs no right to", guard.Server, []troubledKey{right}},
-		{"client", text + "1 key could not be tried: create pods.apps: " + noRight, "", guard.Client, []troubledKey{right}},
+		{"rights", text + "1 key could not be tried: create pods.apps: " + why, "--dry-run=client sends no write, and needs no right to", guard.Server, []troubledKey{right}},
+		{"client", text + "1 key could not be tried: create pods.apps: " + why, "", guard.Client, []troubledKey{right}},
 		{"away", text + "2 keys could not be tried: create pods.apps: connection refused", "", guard.Server, []troubledKey{away, away}},
 	} {
 		o := &runOptions{cluster: &clusterRun{}}

@@ -78,8 +78,12 @@ const (
 type result struct {
 	// outcome is the goal if it was reached, else why it was not, or "interrupted".
 	outcome string
-	elapsed time.Duration
 	err     error
+	// elapsed is how long that took since it began; see ended.
+	elapsed time.Duration
+	began   time.Time
+	// unused is true if there is nothing to sum up: no object could be applied, or the session could not be used.
+	unused bool
 
 	controllers []trace.ControllerSummary
 	written     []writeCount
@@ -159,28 +163,28 @@ func (r *result) failure(o *runOptions) error {
 	var late []string
 	for _, s := range r.objects {
 		if !s.Status.Current() {
-			late = append(late, strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", s, s.Status.Status, s.Status.Message), ": "))
+			late = append(late, r.lateText(s))
 		}
+	}
+	named := strings.Join(late[:min(len(late), mostLate)], "; ")
+	if more := len(late) - mostLate; more > 0 {
+		named += fmt.Sprintf("; and %d more", more)
 	}
 	text := fmt.Sprintf("not %s after %s", o.until.goal, o.timeout)
 	if r.outcome == stuck {
 		text = "not ready, and nothing is left to do" + o.withinTimeout()
 	}
 	if o.until.goal == untilReady && len(late) > 0 {
-		text += ": " + strings.Join(late[:min(len(late), mostLate)], "; ")
+		text += ": " + named
 	}
-	if more := len(late) - mostLate; more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
-	}
-	if r.outcome == lapsed {
-		text = "was ready, and is not any more: " + strings.Join(late[:min(len(late), mostLate)], "; ")
-	}
-	switch r.outcome {
-	case lapsed:
-		return errors.New(text)
-	case timedOut:
+	switch {
+	case r.outcome == lapsed:
+		return errors.New("was ready, and is not any more: " + named)
+	case (r.outcome == stuck || r.outcome == timedOut) && r.onlyFailed():
+		return errors.New(named)
+	case r.outcome == timedOut:
 		return withHint(errors.New(text), r.lateHint(o))
-	case stuck:
+	case r.outcome == stuck:
 		return withHint(errors.New(text+r.blame()), r.lateHint(o))
 	}
 	return r.err
@@ -194,8 +198,11 @@ func (o *runOptions) withinTimeout() string {
 	return fmt.Sprintf(" within --timeout %s", o.timeout)
 }
 
-// blame is the end of a sentence that tells why the first of the pods that are late is.
+// blame is the end of a sentence, why the first of the pods that are late is; empty if a failed Job gives the reason.
 func (r *result) blame() string {
+	if slices.ContainsFunc(r.objects, hasFailed) {
+		return ""
+	}
 	for _, s := range r.made {
 		if s.Kind.Kind == "Pod" && !s.Status.Current() {
 			return fmt.Sprintf(" (%s: %s)", s, s.Status.Message)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
@@ -122,6 +123,13 @@ func TestFailure(t *testing.T) {
 	for i := range 5 {
 		five = append(five, object(fmt.Sprint(i), "InProgress", ""))
 	}
+	failed := objectOf("batch", "Job", "flaky", "Failed")
+	failed.Namespace, failed.Status.Reason = "shop", "BackoffLimitExceeded: Job has reached the specified backoff limit"
+	pod := func(reason string) runlocal.ObjectStatus {
+		p := objectOf("", "Pod", "flaky-x", "Failed")
+		p.Namespace, p.Status.Reason, p.Controller = "shop", reason, &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "flaky"}
+		return p
+	}
 	ready := &runOptions{until: until{goal: untilReady}, timeout: time.Minute}
 	settled := &runOptions{until: until{goal: untilSettled}, timeout: time.Minute}
 	for _, tt := range []struct {
@@ -137,6 +145,14 @@ func TestFailure(t *testing.T) {
 		{"no message", result{outcome: timedOut, objects: five[:1]}, ready, "not ready after 1m0s: pod/0 is InProgress", "no colon before nothing"},
 		{"many", result{outcome: timedOut, objects: five}, ready, "not ready after 1m0s: pod/0 is InProgress; pod/1 is InProgress; pod/2 is InProgress; and 2 more", "a few, and how many more"},
 		{"stuck", result{outcome: stuck, objects: five[:1]}, ready, "not ready, and nothing is left to do within --timeout 1m0s: pod/0 is InProgress", "time would not mend it"},
+		{"failed", result{outcome: stuck, objects: []runlocal.ObjectStatus{failed}, made: []runlocal.ObjectStatus{pod("exit code 3"), pod("exit code 3")}}, ready,
+			"job flaky failed: BackoffLimitExceeded (exit code 3)", "time was not what it lacked"},
+		{"failed in several ways", result{outcome: timedOut, objects: []runlocal.ObjectStatus{failed}, made: []runlocal.ObjectStatus{pod("exit code 3"), pod("OOMKilled"), pod("")}}, ready,
+			"job flaky failed: BackoffLimitExceeded (exit code 3, OOMKilled)", "each is told once"},
+		{"failed, and its pods are gone", result{outcome: stuck, objects: []runlocal.ObjectStatus{failed}}, ready,
+			"job flaky failed: BackoffLimitExceeded: Job has reached the specified backoff limit", "the Job's own words are left"},
+		{"failed among others", result{outcome: stuck, objects: []runlocal.ObjectStatus{failed, five[0]}}, ready,
+			"not ready, and nothing is left to do within --timeout 1m0s: job flaky failed: BackoffLimitExceeded: Job has reached the specified backoff limit; pod/0 is InProgress", "both are told"},
 		{"not settled", result{outcome: timedOut, objects: nil}, settled, "not settled after 1m0s", "no object is to blame"},
 		{"broken", result{outcome: broken, err: errors.New("boom")}, ready, "boom", "the error itself"},
 	} {

@@ -9,8 +9,54 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
+
+// hasFailed reports whether an object will not get where its spec wants it any more, whatever time it has: a Job that
+// failed.
+func hasFailed(s runlocal.ObjectStatus) bool {
+	return s.Kind.GroupKind() == schema.GroupKind{Group: "batch", Kind: "Job"} && s.Status.Status == inspect.Failed
+}
+
+// onlyFailed reports whether the objects that are not ready are all such that have failed, and there are some.
+func (r *result) onlyFailed() bool {
+	others := func(s runlocal.ObjectStatus) bool { return !s.Status.Current() && !hasFailed(s) }
+	return slices.ContainsFunc(r.objects, hasFailed) && !slices.ContainsFunc(r.objects, others)
+}
+
+// lateText is the state of an object that is not ready, and why.
+func (r *result) lateText(s runlocal.ObjectStatus) string {
+	if !hasFailed(s) {
+		text := fmt.Sprintf("%s is %s: %s", s, s.Status.Status, render.Reason(s.Status.Message))
+		return strings.TrimSuffix(text, ": ")
+	}
+	why := s.Status.Reason
+	if ends := r.endsOf(s); ends != nil {
+		why, _, _ = strings.Cut(why, ": ")
+		why += " (" + strings.Join(ends, ", ") + ")"
+	}
+	return failedText(s) + ": " + why
+}
+
+// failedText is such as "job flaky failed".
+func failedText(s runlocal.ObjectStatus) string {
+	return strings.ToLower(s.Kind.Kind) + " " + s.Name + " failed"
+}
+
+// endsOf are the reasons why the pods of a Job failed, each once.
+func (r *result) endsOf(job runlocal.ObjectStatus) []string {
+	var out []string
+	for _, s := range r.made {
+		owner := s.Controller
+		its := owner != nil && owner.Kind == job.Kind.Kind && owner.Name == job.Name && s.Namespace == job.Namespace
+		if its && s.Status.Status == inspect.Failed && s.Status.Reason != "" {
+			out = appendNew(out, s.Status.Reason)
+		}
+	}
+	return out
+}
 
 // lateHint says what a run whose objects are not ready may lack; empty if nobody knows.
 func (r *result) lateHint(o *runOptions) string {
@@ -39,14 +85,31 @@ func (r *result) next() *pendingKey {
 	return &r.pending[0]
 }
 
-// notRunning are the controllers without which an object that was applied gets no status, and that do not run.
+// notRunning are the controllers without which an object, applied or made, gets no status, and that do not run.
 func (r *result) notRunning(running []controllers.Controller) []string {
 	var out []string
-	for _, s := range r.objects {
+	for _, s := range slices.Concat(r.objects, r.made) {
 		name := controllerOf(s.Kind.GroupKind())
-		runs := func(c controllers.Controller) bool { return c.Short == name }
-		if name != "" && !s.Status.Current() && !slices.ContainsFunc(running, runs) {
+		if name != "" && !s.Status.Current() && !runsHere(running, name) {
 			out = appendNew(out, name)
+		}
+	}
+	return out
+}
+
+func runsHere(running []controllers.Controller, short string) bool {
+	return slices.ContainsFunc(running, func(c controllers.Controller) bool { return c.Short == short })
+}
+
+// unattended returns a line for each controller that runs without the one that acts on what it makes.
+func unattended(running []controllers.Controller) []string {
+	var out []string
+	for _, pair := range []struct{ maker, makes, acts string }{
+		{"deployment", "ReplicaSets", "replicaset"}, {"cronjob", "Jobs", "job"},
+	} {
+		if runsHere(running, pair.maker) && !runsHere(running, pair.acts) {
+			const text = "hint: nothing acts on the %s that %s makes: %s does not run"
+			out = append(out, fmt.Sprintf(text, pair.makes, pair.maker, pair.acts))
 		}
 	}
 	return out

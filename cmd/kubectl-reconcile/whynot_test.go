@@ -39,6 +39,8 @@ func TestLateHint(t *testing.T) {
 			"statefulset, job do not run: name them in --controller too"},
 		{"one is enough, and is named once", result{outcome: stuck, objects: []runlocal.ObjectStatus{db, db}}, 3, "statefulset does not run: name it in --controller too"},
 		{"what is ready needs nobody", result{outcome: timedOut, objects: []runlocal.ObjectStatus{web, objectOf("batch", "Job", "j", "Current")}}, 3, "--timeout gives it more time"},
+		{"nothing acts on what was made", result{outcome: stuck, objects: []runlocal.ObjectStatus{web}, made: []runlocal.ObjectStatus{objectOf("batch", "Job", "j", "InProgress")}}, 3,
+			"job does not run: name it in --controller too"},
 		{"no nodes", result{outcome: stuck, objects: []runlocal.ObjectStatus{web}}, 0, "without nodes all pods stay pending: --nodes gives it some"},
 		{"a key that comes soon after", result{outcome: stuck, elapsed: 31 * time.Second, objects: []runlocal.ObjectStatus{web}, pending: in(13700 * time.Millisecond)}, 3,
 			"--timeout 45s reaches the next key, horizontalpodautoscaling default/web"},

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -39,6 +38,8 @@ type writeCount struct {
 	// it is the last. A request that got no answer has the code 0, too.
 	Code    int    `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
+	// NotSent reports that they did not leave the process, for the run had lost the right to write.
+	NotSent bool `json:"notSent,omitempty"`
 }
 
 type writeTally struct {
@@ -62,7 +63,7 @@ func (w *written) Record(e *trace.Event) {
 	}
 	sort, of := writeCount{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}, w.taken
 	if r.Failed() {
-		sort.Code, of = r.Code, w.refused
+		sort.Code, sort.NotSent, of = r.Code, r.NotSent, w.refused
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +105,8 @@ func counted(of map[writeCount]*writeTally) []writeCount {
 
 func byResource(a, b writeCount) int {
 	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Group, b.Group),
-		cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Code, b.Code))
+		cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Code, b.Code),
+		cmp.Compare(a.Message, b.Message))
 }
 
 // name is as in "deployments.apps/status".
@@ -124,17 +126,21 @@ func (w writeCount) usual() bool {
 	return w.Code == http.StatusConflict || w.Code == http.StatusNotFound
 }
 
-// refusal is such as "create pods was refused 3 times (403): pods is forbidden: …".
+// refusal is such as "create pods was refused 3 times (403): exceeded quota: …".
 func (w writeCount) refusal() string {
-	if w.Code == 0 {
-		return fmt.Sprintf("%s %s got no answer %s: %s", w.Verb, w.name(), plural(w.Writes, "time"), w.Message)
+	times, why := plural(w.Writes, "time"), render.Reason(w.Message)
+	switch {
+	case w.NotSent:
+		return fmt.Sprintf("%s %s was not sent %s: %s", w.Verb, w.name(), times, why)
+	case w.Code == 0:
+		return fmt.Sprintf("%s %s got no answer %s: %s", w.Verb, w.name(), times, why)
 	}
-	return fmt.Sprintf("%s %s was refused %s (%d): %s", w.Verb, w.name(), plural(w.Writes, "time"), w.Code, w.Message)
+	return fmt.Sprintf("%s %s was refused %s (%d): %s", w.Verb, w.name(), times, w.Code, why)
 }
 
 // writeRows are the rows of the table of what was written, or would be, with what was refused of it.
-func writeRows(taken, refused []writeCount) [][]string {
-	var rows [][]string
+func writeRows(taken, refused []writeCount) []render.WriteRow {
+	var rows []render.WriteRow
 	for _, w := range slices.SortedFunc(slices.Values(append(slices.Clone(taken), onlyRefused(taken, refused)...)), byResource) {
 		times := 0
 		for _, r := range refused {
@@ -142,8 +148,8 @@ func writeRows(taken, refused []writeCount) [][]string {
 				times += r.Writes
 			}
 		}
-		rows = append(rows, []string{
-			w.Verb, render.Escape(w.name()), strconv.Itoa(w.Objects), strconv.Itoa(w.Writes), strconv.Itoa(times),
+		rows = append(rows, render.WriteRow{
+			Verb: w.Verb, Resource: w.name(), Objects: w.Objects, Writes: w.Writes, Refused: times,
 		})
 	}
 	return rows

@@ -35,10 +35,11 @@ func TestWritten(t *testing.T) {
 		dryRequest("update", "deployments", "status", "api"),
 		dryRequest("create", "replicasets", "", "web-1"),
 		dryRequest("create", "pods", "", "web-1-x", func(r *trace.Request) { r.Group = "" }),
-		dryRequest("create", "replicasets", "", "refused", refusing(403, "not this one")),
-		dryRequest("create", "replicasets", "", "refused", refusing(403, "nor this")),
+		dryRequest("create", "replicasets", "", "refused", refusing(403, `replicasets.apps "refused" is forbidden: not this one`)),
+		dryRequest("create", "replicasets", "", "refused", refusing(403, `replicasets.apps "refused" is forbidden: nor this`)),
 		dryRequest("create", "replicasets", "", "there", refusing(409, "already exists")),
 		dryRequest("update", "daemonsets", "", "unheard", refusing(0, "connection refused")),
+		dryRequest("update", "daemonsets", "", "fenced", refusing(0, "writing without a Lease: m has taken it"), func(r *trace.Request) { r.NotSent = true }),
 		dryRequest("create", "replicasets", "", "kept", func(r *trace.Request) { r.DryRun = false }),
 		dryRequest("get", "replicasets", "", "read"),
 		dryRequest("create", "events", "", "e", func(r *trace.Request) { r.Recorded = &trace.RecordedEvent{} }),
@@ -62,14 +63,15 @@ func TestWritten(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"update daemonsets.apps got no answer 1 time: connection refused false",
+		"update daemonsets.apps was not sent 1 time: writing without a Lease: m has taken it false",
 		"create replicasets.apps was refused 2 times (403): nor this false",
 		"create replicasets.apps was refused 1 time (409): already exists true",
 	}, refusals); diff != "" {
 		t.Errorf("what was refused; conflicts are usual (-want +got):\n%s", diff)
 	}
-	rows := [][]string{
-		{"update", "daemonsets.apps", "0", "0", "1"}, {"update", "deployments.apps/status", "2", "3", "0"},
-		{"create", "pods", "1", "1", "0"}, {"create", "replicasets.apps", "2", "2", "3"},
+	rows := []render.WriteRow{
+		{Verb: "update", Resource: "daemonsets.apps", Refused: 2}, {Verb: "update", Resource: "deployments.apps/status", Objects: 2, Writes: 3},
+		{Verb: "create", Resource: "pods", Objects: 1, Writes: 1}, {Verb: "create", Resource: "replicasets.apps", Objects: 2, Writes: 2, Refused: 3},
 	}
 	if diff := cmp.Diff(rows, writeRows(taken, refused)); diff != "" {
 		t.Errorf("rows, those of which nothing was taken among them (-want +got):\n%s", diff)
@@ -86,17 +88,19 @@ func TestWrittenIsBounded(t *testing.T) {
 	}
 }
 
-func TestSpared(t *testing.T) {
+func TestNotShown(t *testing.T) {
 	for _, test := range []struct {
-		of     render.Spared
+		of     render.NotShown
 		want   string
 		reason string
 	}{
-		{render.Spared{}, "", "all was shown"},
-		{render.Spared{Idle: 1}, "not shown: 1 reconcile wrote nothing; -v shows them", "one"},
-		{render.Spared{Idle: 2, Repeated: 3}, "not shown: 2 reconciles wrote nothing, 3 came to the same as before; -v shows them", "both"},
+		{render.NotShown{}, "", "all was shown"},
+		{render.NotShown{Idle: 1}, "not shown: 1 reconcile wrote nothing; -v shows them", "one"},
+		{render.NotShown{Idle: 2, Repeated: 3}, "not shown: 2 reconciles wrote nothing, 3 came to the same as before; -v shows them", "both"},
+		{render.NotShown{Idle: 2, PutOff: 3}, "not shown: 5 reconciles wrote nothing (3 put off); -v shows them", "what was put off is among them"},
+		{render.NotShown{PutOff: 1, Conflicts: 1}, "not shown: 2 reconciles wrote nothing (1 put off, 1 conflict); -v shows them", "so are conflicts"},
 	} {
-		if got := spared(test.of); got != test.want {
+		if got := notShown(test.of); got != test.want {
 			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
 		}
 	}

@@ -17,8 +17,9 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// fieldManager is the manager of the fields that Apply sets.
-const fieldManager = "kubectl-reconcile"
+// FieldManager is the field manager of what a Session itself writes: the objects that Apply creates, and their
+// namespace.
+const FieldManager = "kubectl-reconcile"
 
 // Manifest is an object to be applied, and where it was read.
 type Manifest struct {
@@ -114,7 +115,7 @@ func (s *Session) EnsureNamespace(ctx context.Context, name string) error {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	namespace.SetName(name)
-	if _, err := namespaces.Create(ctx, namespace, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
+	if _, err := namespaces.Create(ctx, namespace, metav1.CreateOptions{FieldManager: FieldManager}); err != nil {
 		return fmt.Errorf("creating namespace %q: %w", name, err)
 	}
 	return nil
@@ -146,9 +147,12 @@ func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest) (A
 		}
 		client = s.dynamic.Resource(mapping.Resource).Namespace(obj.GetNamespace())
 	}
-	result, err := client.Create(ctx, obj, metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict})
+	result, err := client.Create(ctx, obj, metav1.CreateOptions{
+		FieldManager: FieldManager, FieldValidation: metav1.FieldValidationStrict,
+	})
 	if apierrors.IsAlreadyExists(err) {
-		result, err = client.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+		o := metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
+		result, err = client.Apply(ctx, obj.GetName(), obj, o)
 	}
 	if err != nil {
 		return Applied{}, err

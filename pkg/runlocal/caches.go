@@ -29,7 +29,7 @@ func (s *Session) awaitCaches(
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		watchStart(filled, o.Waiting, known, cancel)
+		watchStart(filled, o, known, cancel)
 	}()
 	running, err := start(inner)
 	close(filled)
@@ -51,7 +51,7 @@ func (s *Session) awaitCaches(
 }
 
 // watchStart returns when the caches are filled. It tells what is waited for, and ends the start when that is in vain.
-func watchStart(filled <-chan struct{}, waiting func([]Listing), known *listings, end context.CancelCauseFunc) {
+func watchStart(filled <-chan struct{}, o ClusterOptions, known *listings, end context.CancelCauseFunc) {
 	ticker := time.NewTicker(cacheLook)
 	defer ticker.Stop()
 	began := time.Now()
@@ -62,6 +62,9 @@ func watchStart(filled <-chan struct{}, waiting func([]Listing), known *listings
 			return
 		case <-ticker.C:
 		}
+		if o.Filling != nil {
+			o.Filling(known.filled())
+		}
 		if hopeless := known.hopeless(); len(hopeless) > 0 {
 			if refused.IsZero() {
 				refused = time.Now()
@@ -71,9 +74,10 @@ func watchStart(filled <-chan struct{}, waiting func([]Listing), known *listings
 				return
 			}
 		}
-		if late := known.waiting(cachePatience); !told && time.Since(began) > cachePatience && len(late) > 0 && waiting != nil {
+		late := known.waiting(cachePatience)
+		if !told && time.Since(began) > cachePatience && len(late) > 0 && o.Waiting != nil {
 			told = true
-			waiting(late)
+			o.Waiting(late)
 		}
 	}
 }

@@ -53,6 +53,9 @@ type ClusterOptions struct {
 	Namespaces []string
 	// Keep says which namespaces' keys are worked on, as in tap.Options; nil keeps all.
 	Keep func(namespace string) bool
+	// Filling is called again and again during the start, and not after it, with how many of the resources that the
+	// caches hold are listed, and how many there are. It may be nil.
+	Filling func(listed, all int)
 	// Waiting is told once, after a few seconds, which resources the start waits for; Trouble which of them began to fail
 	// or to work again once the controllers run. Both get some, from a goroutine of the session's, and may be nil.
 	Waiting, Trouble func([]Listing)

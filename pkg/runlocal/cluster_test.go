@@ -190,7 +190,9 @@ func TestSlowCaches(t *testing.T) {
 		}
 		return 0
 	})
-	_, err := onCluster(t, cluster, ClusterOptions{Config: config, Waiting: func(l []Listing) {
+	var filled, all int
+	filling := func(n, of int) { filled, all = n, of } // the session calls it no more once it has started
+	_, err := onCluster(t, cluster, ClusterOptions{Config: config, Filling: filling, Waiting: func(l []Listing) {
 		mu.Lock()
 		defer mu.Unlock()
 		silent = false
@@ -201,6 +203,9 @@ func TestSlowCaches(t *testing.T) {
 	}
 	if l := <-waiting; len(l) != 1 || l[0].Resource.Resource != "replicasets" || l[0].Listed || len(l[0].Controllers) != 2 {
 		t.Errorf("it waited for %+v", l)
+	}
+	if filled < 2 || filled > 3 || all != 3 {
+		t.Errorf("while it waited, %d of %d resources were listed", filled, all)
 	}
 }
 

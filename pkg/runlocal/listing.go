@@ -124,6 +124,22 @@ func (l *listings) waiting(since time.Duration) []Listing {
 	return l.those(func(_ schema.GroupResource, k *listing) bool { return !k.listed && time.Since(k.began) >= since })
 }
 
+// filled counts the resources that are listed, or were, and all that a start waits for as far as is known.
+func (l *listings) filled() (filled, all int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all = len(l.readers)
+	for r, known := range l.of {
+		if l.readers[r] == nil {
+			all++
+		}
+		if known.listed {
+			filled++
+		}
+	}
+	return filled, all
+}
+
 // hopeless are those that a controller cannot do without and that waiting will not bring.
 func (l *listings) hopeless() []Listing {
 	return l.those(func(r schema.GroupResource, k *listing) bool {

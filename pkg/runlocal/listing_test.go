@@ -1,6 +1,7 @@
 package runlocal
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"testing/iotest"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
 // TestMarkInPieces: the end of what there was is seen wherever the stream is cut.
@@ -78,6 +81,30 @@ func TestInformerRequests(t *testing.T) {
 		}
 		if got, ok := informerRequest(req, "/p"); ok != test.ok || ok && got != test.want {
 			t.Errorf("%s: %+v %t", test.reason, got, ok)
+		}
+	}
+}
+
+// TestFilled counts what a start waits for: what controllers read, asked for or not, and what is asked for beside that.
+func TestFilled(t *testing.T) {
+	pods, sets, nodes := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "apps", Resource: "replicasets"}, schema.GroupResource{Resource: "nodes"}
+	l := newListings([]controllers.Controller{{Short: "replicaset", Reads: []schema.GroupResource{pods, sets}}, {Short: "deployment", Reads: []schema.GroupResource{sets}}})
+	for _, step := range []struct {
+		reason      string
+		do          func()
+		filled, all int
+	}{
+		{"nothing was asked for", func() {}, 0, 2},
+		{"what is asked for has not come", func() { l.asked(pods) }, 0, 2},
+		{"one has come", func() { l.listed(pods) }, 1, 2},
+		{"one that no controller names is asked for", func() { l.asked(nodes) }, 1, 3},
+		{"what cannot be listed has not come", func() { l.failed(sets, errors.New("no")) }, 1, 3},
+		{"all have come", func() { l.listed(sets); l.listed(nodes) }, 3, 3},
+		{"what came once stays", func() { l.failed(pods, errors.New("gone")) }, 3, 3},
+	} {
+		step.do()
+		if filled, all := l.filled(); filled != step.filled || all != step.all {
+			t.Errorf("%s: %d of %d, want %d of %d", step.reason, filled, all, step.filled, step.all)
 		}
 	}
 }

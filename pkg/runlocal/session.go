@@ -138,7 +138,7 @@ func (s *Session) start(life, running context.Context, o Options) error {
 
 // clients makes the clients that the session itself uses.
 func (s *Session) clients(warnings rest.WarningHandler) error {
-	config := rest.AddUserAgent(s.Config(), fieldManager)
+	config := rest.AddUserAgent(s.Config(), FieldManager)
 	if warnings != nil {
 		config.WarningHandler = warnings
 	}

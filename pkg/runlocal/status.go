@@ -18,6 +18,8 @@ import (
 type ObjectStatus struct {
 	Applied
 	Status inspect.Status
+	// Controller is the owner that manages an object which was not applied; nil if none does.
+	Controller *metav1.OwnerReference
 }
 
 // Statuses reads the objects and judges each. One that is gone has the status NotFound.
@@ -28,7 +30,7 @@ func (s *Session) Statuses(ctx context.Context, applied []Applied) ([]ObjectStat
 		if err != nil {
 			return out, err
 		}
-		out = append(out, ObjectStatus{a, status})
+		out = append(out, ObjectStatus{Applied: a, Status: status})
 	}
 	return out, nil
 }
@@ -59,7 +61,8 @@ func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionRes
 		err := s.eachOf(ctx, r, func(obj *unstructured.Unstructured) {
 			if !known[object{r, obj.GetNamespace(), obj.GetName()}] {
 				a := Applied{obj.GroupVersionKind(), r, obj.GetNamespace(), obj.GetName()}
-				out = append(out, ObjectStatus{a, statusOf(obj)})
+				owner := metav1.GetControllerOf(obj)
+				out = append(out, ObjectStatus{Applied: a, Status: statusOf(obj), Controller: owner})
 			}
 		})
 		if err != nil {

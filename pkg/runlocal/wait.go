@@ -154,7 +154,7 @@ func (s *Session) notCurrent(ctx context.Context, objects []Applied, all bool) (
 			return nil, err
 		}
 		if !status.Current() {
-			out = append(out, ObjectStatus{a, status})
+			out = append(out, ObjectStatus{Applied: a, Status: status})
 			if !all {
 				break
 			}

@@ -81,12 +81,19 @@ func (r *Reader) listMetadata(ctx context.Context, target Target, each func([]me
 		return "", err
 	}
 	known := onceOnly{}
+	progress := r.progress.begin(&target.Kind)
+	defer progress.end()
+	counted := func(page []metav1.PartialObjectMetadata) {
+		progress.read(len(page))
+		each(page)
+	}
 	return pages(ctx, metav1.ListOptions{Limit: r.largePage}, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
-		p := partials{more: len(known) > 0, known: known, each: each}
+		p := partials{more: len(known) > 0, known: known, each: counted}
 		err := r.stream(ctx, path, acceptPartialList, options, func(in io.Reader) error {
 			defer p.flush()
 			return r.readPage(in, &p)
 		})
+		progress.page(p.list)
 		return p.list, err
 	})
 }

@@ -51,13 +51,16 @@ func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, 
 		accept = acceptTyped
 	}
 	known := onceOnly{}
+	progress := r.progress.begin(&target.Kind)
+	defer progress.end()
 	p := objectPage{kind: target.Kind, whole: o.Whole, bulk: bulkOf(target.Kind.GroupVersionKind), each: func(obj *unstructured.Unstructured) error {
 		if !known.first(obj.GetUID()) {
 			return nil
 		}
+		progress.read(1)
 		return each(obj)
 	}}
-	return r.listPages(ctx, target, accept, o, func(in io.Reader) (metav1.ListMeta, error) {
+	return r.listPages(ctx, target, accept, o, progress, func(in io.Reader) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
 		err := r.readPage(in, &p)
 		return p.list, err
@@ -66,7 +69,8 @@ func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, 
 
 // listPages asks for all pages of a list of full objects. Those in protobuf are large, as they are decoded while they arrive.
 func (r *Reader) listPages(
-	ctx context.Context, target Target, accept string, o ListOptions, read func(io.Reader) (metav1.ListMeta, error),
+	ctx context.Context, target Target, accept string, o ListOptions, progress *listProgress,
+	read func(io.Reader) (metav1.ListMeta, error),
 ) error {
 	path, err := segments(&target.Kind, target.Namespace, "")
 	if err != nil {
@@ -81,6 +85,7 @@ func (r *Reader) listPages(
 			list, err = read(in)
 			return err
 		})
+		progress.page(list)
 		return list, err
 	})
 	return err
@@ -104,7 +109,10 @@ func (p *objectPage) readJSON(a answer) error {
 	if err := a.into(list, nil); err != nil {
 		return err
 	}
-	p.list = metav1.ListMeta{Continue: list.GetContinue(), ResourceVersion: list.GetResourceVersion()}
+	p.list = metav1.ListMeta{
+		Continue: list.GetContinue(), ResourceVersion: list.GetResourceVersion(),
+		RemainingItemCount: list.GetRemainingItemCount(),
+	}
 	for i := range list.Items {
 		if !p.whole {
 			trim(&list.Items[i])

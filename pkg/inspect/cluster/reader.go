@@ -44,6 +44,7 @@ type Reader struct {
 	// metadata is for watches.
 	metadata metadata.Interface
 	pause    time.Duration // between the first two tries to follow a kind
+	progress progress
 }
 
 // NewReader makes a reader. A rate limit, user agent and time limit of config hold for it; without a time limit each request

@@ -27,6 +27,9 @@ type fakeServer struct {
 	*httptest.Server
 	*http.ServeMux
 
+	// before is called with each request before it is answered; nil is not.
+	before func(*http.Request)
+
 	mu       sync.Mutex
 	requests []string
 	current  int // requests under way
@@ -41,6 +44,9 @@ func newServer(t testing.TB) *fakeServer {
 	})
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.enter(r)
+		if s.before != nil {
+			s.before(r)
+		}
 		defer s.leave()
 		s.ServeHTTP(w, r)
 	}))
@@ -156,6 +162,8 @@ type listing struct {
 	objects []metav1.PartialObjectMetadata
 	// protobuf is the encoding, if the client asks for it; else JSON.
 	protobuf bool
+	// remaining tells how many objects come after a page.
+	remaining bool
 	// broken is asked before each page, and may answer it.
 	broken func(w http.ResponseWriter, r *http.Request, from int) bool
 }
@@ -171,6 +179,9 @@ func (l listing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if limit > 0 && from+limit < to {
 		to = from + limit
 		list.Continue = fmt.Sprintf("at-%d", to)
+		if l.remaining {
+			list.RemainingItemCount = new(int64(len(l.objects) - to))
+		}
 	}
 	list.Items = l.objects[from:to]
 	gvk := schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadataList"}

@@ -31,8 +31,14 @@ func (r *Reader) ListTyped(ctx context.Context, target Target, o ListOptions, fr
 	if known, err := scheme.Scheme.New(target.Kind.GroupVersionKind); err == nil && reflect.TypeOf(known) == reflect.TypeOf(fresh()) {
 		accept = acceptTyped
 	}
-	p := typedPage{fresh: fresh, each: each, known: onceOnly{}, bulk: bulkBesideNames(target.Kind.GroupVersionKind)}
-	return r.listPages(ctx, target, accept, o, func(in io.Reader) (metav1.ListMeta, error) {
+	progress := r.progress.begin(&target.Kind)
+	defer progress.end()
+	counted := func(object Typed) error {
+		progress.read(1)
+		return each(object)
+	}
+	p := typedPage{fresh: fresh, each: counted, known: onceOnly{}, bulk: bulkBesideNames(target.Kind.GroupVersionKind)}
+	return r.listPages(ctx, target, accept, o, progress, func(in io.Reader) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
 		err := r.readPage(in, &p)
 		return p.list, err

@@ -18,7 +18,6 @@ func bootstrapSigner() Controller {
 		Aliases:      []string{"bootstrapsigner"},
 		Reads:        []schema.GroupResource{{Resource: "secrets"}, {Resource: "configmaps"}},
 		Writes:       []schema.GroupResource{{Resource: "configmaps"}},
-		Routine:      []string{}, // its own writes are keys
 		OffByDefault: true,
 		Undivided:    true,
 		workers:      1, // its Run takes no other number

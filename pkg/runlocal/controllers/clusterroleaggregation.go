@@ -19,7 +19,6 @@ func clusterRoleAggregation() Controller {
 		Aliases: []string{"clusterrole-aggregation"},
 		Reads:   roles,
 		Writes:  roles,
-		Routine: []string{}, // a change of any role makes a key of every role that aggregates others
 		workers: 5,
 		build:   buildClusterRoleAggregation,
 	}

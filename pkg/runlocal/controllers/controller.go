@@ -44,8 +44,8 @@ type Controller struct {
 	// Undivided says that it looks at all namespaces at once, by a timer or for objects in none: of runs that divide the
 	// namespaces between them one runs it, for all.
 	Undivided bool
-	// Routine are the messages that it logs when it looks at a key, up to level 2, and that tell of no decision. Nil for a
-	// controller whose every reconcile is worth showing.
+	// Routine are the messages that it logs when it looks at a key, up to level 2, and that are no decision; nil if it
+	// logs none.
 	Routine []string
 	// OffByDefault says that kube-controller-manager's "*" leaves it out.
 	OffByDefault bool
@@ -111,10 +111,6 @@ func All() []Controller {
 	slices.SortFunc(all, func(a, b Controller) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
-
-// quiet is the Routine of a controller that logs nothing when it looks at a key: only a reconcile that does something is
-// worth showing.
-func quiet() []string { return []string{} }
 
 // names are all that the controller is called by: as in kube-controller-manager, and the short name where that has no
 // such alias.

@@ -18,7 +18,6 @@ func cronJobController() Controller {
 		Aliases: []string{"cronjob"},
 		Reads:   []schema.GroupResource{{Group: "batch", Resource: "cronjobs"}, {Group: "batch", Resource: "jobs"}},
 		Writes:  []schema.GroupResource{{Group: "batch", Resource: "cronjobs"}, {Group: "batch", Resource: "jobs"}},
-		Routine: quiet(),
 		workers: 5,
 		build:   buildCronJob,
 	}

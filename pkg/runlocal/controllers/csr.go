@@ -27,7 +27,6 @@ func csrApproving() Controller {
 		Aliases: []string{"csrapproving"},
 		Reads:   csrs(),
 		Writes:  append(csrs(), schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}),
-		Routine: []string{}, // most requests are not for kubelets, and each is a key again when it is signed
 		workers: 5,
 		build:   buildCSRApproving,
 	}
@@ -50,7 +49,6 @@ func csrSigning() Controller {
 		Aliases: []string{"csrsigning"},
 		Reads:   csrs(),
 		Writes:  csrs(),
-		Routine: []string{}, // each signer looks at the requests for all
 		workers: 5,
 		build:   buildCSRSigning,
 		lacks:   lacksSigningAuthority,

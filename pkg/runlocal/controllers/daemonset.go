@@ -24,7 +24,6 @@ func daemonSetController() Controller {
 		Writes: []schema.GroupResource{
 			{Group: "apps", Resource: "daemonsets"}, {Group: "apps", Resource: "controllerrevisions"}, {Resource: "pods"},
 		},
-		Routine: quiet(),
 		workers: 2,
 		build:   buildDaemonSet,
 	}

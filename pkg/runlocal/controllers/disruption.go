@@ -27,7 +27,6 @@ func disruptionController() Controller {
 		},
 		Writes:  []schema.GroupResource{{Group: "policy", Resource: "poddisruptionbudgets"}, {Resource: "pods"}},
 		Needs:   []Need{NeedsMapper, NeedsScale},
-		Routine: quiet(),
 		workers: 1,
 		build:   buildDisruption,
 	}

@@ -18,7 +18,6 @@ func endpointsController() Controller {
 		Aliases: []string{"endpoint"},
 		Reads:   []schema.GroupResource{{Resource: "services"}, {Resource: "pods"}, {Resource: "endpoints"}},
 		Writes:  []schema.GroupResource{{Resource: "endpoints"}},
-		Routine: quiet(),
 		workers: 5,
 		build:   buildEndpoints,
 	}

@@ -20,7 +20,6 @@ func endpointSliceMirroringController() Controller {
 			{Resource: "services"}, {Resource: "endpoints"}, {Group: "discovery.k8s.io", Resource: "endpointslices"},
 		},
 		Writes:  []schema.GroupResource{{Group: "discovery.k8s.io", Resource: "endpointslices"}},
-		Routine: quiet(),
 		workers: 5,
 		build:   buildEndpointSliceMirroring,
 	}

@@ -53,7 +53,6 @@ func podAutoscalerController() Controller {
 		Reads:   []schema.GroupResource{autoscalers, {Resource: "pods"}},
 		Writes:  []schema.GroupResource{autoscalers, {Group: "*", Resource: "*/scale"}},
 		Needs:   []Need{NeedsMapper, NeedsScale},
-		Routine: quiet(),
 		workers: 5,
 		build:   buildPodAutoscaler,
 	}

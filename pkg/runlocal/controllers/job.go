@@ -18,7 +18,6 @@ func jobController() Controller {
 		Aliases: []string{"job"},
 		Reads:   []schema.GroupResource{{Group: "batch", Resource: "jobs"}, {Resource: "pods"}},
 		Writes:  []schema.GroupResource{{Group: "batch", Resource: "jobs"}, {Resource: "pods"}},
-		Routine: quiet(),
 		workers: 5,
 		build:   buildJob,
 	}

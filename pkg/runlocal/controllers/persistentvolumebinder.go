@@ -25,7 +25,6 @@ func volumeBinder() Controller {
 		Writes: []schema.GroupResource{
 			{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}, {Resource: "pods"}, // pods that recycle a volume
 		},
-		Routine:   []string{}, // every claim and volume is a key again every 15 s, and after each write of its own
 		Undivided: true,
 		workers:   1, // for each of the two queues; it is upstream's, and no option
 		build:     buildVolumeBinder(binderSyncPeriod),

@@ -23,7 +23,6 @@ func podGarbageCollector() Controller {
 		Reads:     podsAndNodes(),
 		Writes:    []schema.GroupResource{{Resource: "pods"}},
 		Danger:    "deletes pods whose node it does not see",
-		Routine:   []string{}, // it looks every 20 seconds
 		Undivided: true,
 		workers:   1,
 		build:     buildPodGarbageCollector,

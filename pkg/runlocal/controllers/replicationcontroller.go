@@ -18,7 +18,6 @@ func replicationController() Controller {
 		Aliases: []string{"replicationcontroller"},
 		Reads:   []schema.GroupResource{{Resource: "replicationcontrollers"}, {Resource: "pods"}},
 		Writes:  []schema.GroupResource{{Resource: "replicationcontrollers"}, {Resource: "pods"}},
-		Routine: quiet(),
 		workers: 5,
 		build:   buildReplicationController,
 	}

@@ -23,7 +23,6 @@ func resourceClaimController() Controller {
 			{Resource: "pods"}, claims, {Group: "resource.k8s.io", Resource: "resourceclaimtemplates"},
 		},
 		Writes:  []schema.GroupResource{claims, {Resource: "pods"}},
-		Routine: quiet(),
 		workers: 50,
 		build:   buildResourceClaim,
 	}

@@ -28,7 +28,6 @@ func resourceQuotaController() Controller {
 		},
 		Writes:  []schema.GroupResource{{Resource: "resourcequotas"}},
 		Needs:   []Need{NeedsMetadata, NeedsMapper},
-		Routine: quiet(),
 		workers: 5,
 		build:   func(ctx context.Context, e environment) (loop, error) { return buildResourceQuota(ctx, e, quotaResync) },
 	}

@@ -18,7 +18,6 @@ func rootCAPublisher() Controller {
 		Aliases: []string{"root-ca-cert-publisher"},
 		Reads:   []schema.GroupResource{{Resource: "configmaps"}, {Resource: "namespaces"}},
 		Writes:  []schema.GroupResource{{Resource: "configmaps"}},
-		Routine: []string{}, // every change of a namespace is a key
 		workers: 1,
 		build:   buildRootCAPublisher,
 		lacks:   lacksRootCA,

@@ -19,7 +19,6 @@ func serviceAccountController() Controller {
 		Aliases: []string{"serviceaccount"},
 		Reads:   []schema.GroupResource{{Resource: "namespaces"}, {Resource: "serviceaccounts"}},
 		Writes:  []schema.GroupResource{{Resource: "serviceaccounts"}},
-		Routine: []string{}, // every change of a namespace is a key
 		workers: 1,
 		build:   buildServiceAccount,
 	}

@@ -23,7 +23,6 @@ func serviceAccountToken() Controller {
 		Aliases: []string{"serviceaccount-token"},
 		Reads:   both,
 		Writes:  both,
-		Routine: []string{}, // every account is a key, and few have a secret
 		workers: 5,
 		build:   buildServiceAccountToken,
 		lacks:   lacksServiceAccountKey,

@@ -18,7 +18,6 @@ func serviceCIDRController() Controller {
 		Short:   "service-cidr",
 		Reads:   []schema.GroupResource{ranges, {Group: "networking.k8s.io", Resource: "ipaddresses"}},
 		Writes:  []schema.GroupResource{ranges},
-		Routine: quiet(),
 		workers: 5,
 		build:   buildServiceCIDR,
 	}

@@ -24,7 +24,6 @@ func statefulSetController() Controller {
 			{Group: "apps", Resource: "statefulsets"}, {Resource: "pods"},
 			{Resource: "persistentvolumeclaims"}, {Group: "apps", Resource: "controllerrevisions"},
 		},
-		Routine: quiet(),
 		workers: 5,
 		build:   buildStatefulSet,
 	}

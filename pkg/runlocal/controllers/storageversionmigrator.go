@@ -30,7 +30,6 @@ func storageVersionMigrator() Controller {
 		Reads:   []schema.GroupResource{migrations},
 		Writes:  []schema.GroupResource{migrations, definitions, {Group: "*", Resource: "*"}},
 		Needs:   []Need{NeedsMetadata, NeedsMapper},
-		Routine: quiet(),
 		workers: 5, // of migrations; upstream starts them whatever it is asked for
 		build:   buildMigrator,
 	}

@@ -21,7 +21,6 @@ func taintEviction() Controller {
 		Reads:   podsAndNodes(),
 		Writes:  []schema.GroupResource{{Resource: "pods"}},
 		Danger:  "deletes pods by taints that it may see late",
-		Routine: []string{}, // every pod that comes or goes is a key
 		workers: tainteviction.UpdateWorkerSize,
 		build:   buildTaintEviction,
 	}

@@ -32,8 +32,7 @@ func trustBundlePublisher() Controller {
 		Short:   "kube-apiserver-serving-clustertrustbundle-publisher",
 		Reads:   bundles,
 		Writes:  bundles,
-		Routine: []string{}, // its own writes are keys
-		workers: 1,          // its Run takes no other number
+		workers: 1, // its Run takes no other number
 		build:   buildTrustBundlePublisher,
 		lacks:   lacksRootCA,
 	}

@@ -20,7 +20,6 @@ func ttlController() Controller {
 		Reads:   nodes,
 		Writes:  nodes,
 		Danger:  "counts the nodes that it sees, and tells kubelets how long to keep Secrets by that",
-		Routine: []string{}, // every change of a node is a key
 		workers: 5,
 		build:   buildTTL,
 	}

@@ -18,7 +18,6 @@ func ttlAfterFinishedController() Controller {
 		Aliases: []string{"ttl-after-finished"},
 		Reads:   []schema.GroupResource{{Group: "batch", Resource: "jobs"}},
 		Writes:  []schema.GroupResource{{Group: "batch", Resource: "jobs"}},
-		Routine: quiet(),
 		workers: 5,
 		build:   buildTTLAfterFinished,
 	}

@@ -28,7 +28,6 @@ func policyStatusController() Controller {
 		Reads:   policies,
 		Writes:  policies,
 		Needs:   []Need{NeedsMapper},
-		Routine: quiet(),
 		workers: 5,
 		build:   buildPolicyStatus,
 	}

@@ -22,7 +22,6 @@ func volumeExpander() Controller {
 		Aliases: []string{"persistentvolume-expander"},
 		Reads:   []schema.GroupResource{{Resource: "persistentvolumeclaims"}},
 		Writes:  []schema.GroupResource{{Resource: "persistentvolumeclaims"}},
-		Routine: []string{},
 		workers: 10, // defaultWorkerCount of pkg/controller/volume/expand/expand_controller.go; no option
 		build:   buildVolumeExpander,
 	}

@@ -70,12 +70,13 @@ func newAnswer(body []byte) *answer {
 	}
 	var head struct {
 		Kind     string
-		Metadata struct{ Name, Namespace, UID, ResourceVersion string }
+		Metadata struct{ Name, GenerateName, Namespace, UID, ResourceVersion string }
 	}
 	if json.Unmarshal(body, &head) == nil {
 		m := head.Metadata
 		a.kind, a.meta.UID = head.Kind, types.UID(m.UID)
 		a.meta.Name, a.meta.Namespace, a.meta.ResourceVersion = m.Name, m.Namespace, m.ResourceVersion
+		a.meta.GenerateName = m.GenerateName
 	}
 	return a
 }

@@ -57,6 +57,7 @@ func (c *call) streams(resp *http.Response) bool {
 
 // answered reads the answer.
 func (c *call) answered(resp *http.Response, err error) {
+	defer c.nameUnmade()
 	if unsent := c.t.c.tap.unsent; unsent != nil && c.request.IsWrite() {
 		c.request.NotSent = unsent(resp, err)
 	}
@@ -79,6 +80,22 @@ func (c *call) answered(resp *http.Response, err error) {
 		c.succeeded(a)
 	}
 	c.recorded(a)
+}
+
+// nameUnmade names what was not created as the request does: the answer has no object.
+func (c *call) nameUnmade() {
+	r := c.request
+	if r.Verb != "create" || r.Name != "" || !r.Failed() {
+		return
+	}
+	sent := c.sent()
+	switch {
+	case sent == nil:
+	case sent.meta.Name != "":
+		r.Name = sent.meta.Name
+	default:
+		r.GenerateName = sent.meta.GenerateName
+	}
 }
 
 // succeeded takes from the answer what the request's path does not tell.
@@ -120,7 +137,7 @@ func (c *call) emit(r *reconcile) {
 		}
 	}
 	if r != nil && q.IsWrite() && q.Recorded == nil {
-		r.wrote()
+		r.wrote(q.Failed())
 		if rv := number(q.ResourceVersion); !q.Failed() && !q.DryRun && (c.before == nil || c.before.version() != rv) {
 			tap.writers.offer(rv, r)
 		}

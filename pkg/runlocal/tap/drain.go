@@ -21,7 +21,7 @@ func (t *Tap) Drain(ctx context.Context) error {
 	ticker := t.clock.NewTicker(drainLook)
 	defer ticker.Stop()
 	for {
-		busy := t.busy()
+		busy := t.State().Busy()
 		if len(busy) == 0 {
 			return nil
 		}
@@ -40,21 +40,6 @@ func (t *Tap) accounts() []account {
 	var out []account
 	for _, c := range t.byName() {
 		out = append(out, c.accounts...)
-	}
-	return out
-}
-
-// busy names the controllers that work on a key or wait for an answer.
-func (t *Tap) busy() []string {
-	var out []string
-	for _, c := range t.State().Controllers {
-		running := c.Requests + c.Held
-		for _, q := range c.Queues {
-			running += q.Running
-		}
-		if running > 0 {
-			out = append(out, c.Name)
-		}
 	}
 	return out
 }

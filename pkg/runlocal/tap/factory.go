@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,21 +27,12 @@ type factory struct {
 
 var _ informers.SharedInformerFactory = (*factory)(nil)
 
-// trim drops what no controller looks at, and what is much of an object, before it is kept: as
-// kube-controller-manager's informers do (cmd/kube-controller-manager/app/controllermanager.go).
-func trim(obj any) (any, error) {
-	if m, err := meta.Accessor(obj); err == nil && m.GetManagedFields() != nil {
-		m.SetManagedFields(nil)
-	}
-	return obj, nil
-}
-
 // Informers returns a factory whose informers are observed, however they are asked for. client and resync are as for
 // informers.NewSharedInformerFactory. The informers keep no managedFields. The watch events of two factories are told
 // twice: a session needs one.
 func (t *Tap) Informers(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
 	return &factory{
-		SharedInformerFactory: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim)),
+		SharedInformerFactory: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(t.trim)),
 		tap:                   t,
 		resync:                resync,
 		observed:              map[reflect.Type]*informer{},

@@ -148,6 +148,13 @@ func TestReasonForAFailureIsTheLastError(t *testing.T) {
 			klog.FromContext(ctx).Error(nil, "Observed a panic")
 			again()
 		}, trace.End{Outcome: trace.Failed, Error: "Observed a panic", Next: &trace.Next{Retry: 1}}},
+		{"that its cache is behind its own writes puts it off", func(ctx context.Context, again func()) {
+			utilruntime.HandleError(errors.New("read version: 1 is not as new as written version: 2 for group resource pods"))
+			again()
+		}, trace.End{
+			Outcome: trace.Failed, PutOff: "pods", Error: "read version: 1 is not as new as written version: 2 for group resource pods",
+			Next: &trace.Next{Retry: 1},
+		}},
 		{"an error that did not make it fail is no reason", func(ctx context.Context, _ func()) {
 			klog.FromContext(ctx).Error(errors.New("ignored"), "x")
 		}, trace.End{Outcome: trace.Done}},

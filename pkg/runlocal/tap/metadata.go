@@ -64,7 +64,7 @@ func (m *MetadataInformers) ForResource(resource schema.GroupVersionResource) (i
 		return nil, fmt.Errorf("finding the kind of %s: %w", resource.GroupResource(), err)
 	}
 	generic := metadatainformer.NewFilteredMetadataInformer(m.client, resource, allNamespaces, 0, cache.Indexers{}, nil)
-	if err := generic.Informer().SetTransform(trim); err != nil {
+	if err := generic.Informer().SetTransform(m.tap.trim); err != nil {
 		return nil, fmt.Errorf("making the informer of %s: %w", resource.GroupResource(), err)
 	}
 	o := &ownInformer{GenericInformer: generic, observed: m.tap.watching(kind, resource, generic.Informer())}

@@ -25,7 +25,8 @@ type reconcile struct {
 	retried    bool
 	next       time.Time // when the key comes back; zero if it does not by itself
 	nextRetry  int
-	writes     int
+	writes     int // that were taken
+	refused    int
 	outcome    trace.Outcome // as told by the controller's loop; empty if it does not tell
 	outcomeErr error
 	holding    holding
@@ -47,10 +48,14 @@ func (r *reconcile) reported(err, function string) {
 	}
 }
 
-func (r *reconcile) wrote() {
+func (r *reconcile) wrote(refused bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.writes++
+	if refused {
+		r.refused++
+	} else {
+		r.writes++
+	}
 }
 
 // forgot notes that function reset the retries of the reconcile's own key.
@@ -84,8 +89,11 @@ func (r *reconcile) waits() bool {
 func (r *reconcile) end(at time.Time, panicking bool) (*trace.End, *trace.Dropped) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := &trace.End{Queue: r.queue, Duration: trace.Duration(at.Sub(r.start)), Writes: r.writes}
+	e := &trace.End{Queue: r.queue, Duration: trace.Duration(at.Sub(r.start)), Writes: r.writes, Refused: r.refused}
 	e.Outcome, e.Error = r.verdict(panicking)
+	if e.Outcome == trace.Failed {
+		e.PutOff, _ = trace.StaleCache(e.Error)
+	}
 	if !r.next.IsZero() {
 		e.Next = &trace.Next{After: trace.Duration(max(r.next.Sub(at), 0)), Retry: r.nextRetry}
 	}

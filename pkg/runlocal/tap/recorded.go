@@ -34,9 +34,6 @@ func (c *call) recorded(a *answer) {
 		return // the patch says what changes, and not what the Event is about
 	}
 	r.Recorded, r.Change = recordedEvent(obj), nil // what is recorded says it all
-	if r.Name == "" {
-		r.Name = a.meta.Name
-	}
 }
 
 // sent is the object in the request's body; nil if there is none that can be read again.

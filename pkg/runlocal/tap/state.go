@@ -68,6 +68,32 @@ func (s State) Idle() bool {
 	return true
 }
 
+// Busy returns the names of the controllers that work on a key, for none, or wait for an answer.
+func (s State) Busy() []string {
+	var out []string
+	for _, c := range s.Controllers {
+		running := c.Requests + c.Held
+		for _, q := range c.Queues {
+			running += q.Running
+		}
+		if running > 0 {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// Load counts the keys that can be taken, or are about to, and what is worked on, for keys or for none.
+func (s State) Load() (queued, running int) {
+	for _, c := range s.Controllers {
+		running += c.Held
+		for _, q := range c.Queues {
+			queued, running = queued+q.Queued, running+q.Running
+		}
+	}
+	return queued, running
+}
+
 // account is a queue's side of State.
 type account interface {
 	// state is called with the Tap's lock held.

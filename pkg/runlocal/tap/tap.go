@@ -47,6 +47,7 @@ type Tap struct {
 	unsent    func(*http.Response, error) bool // nil if all are sent
 	keep      func(namespace string) bool      // nil keeps all
 	writers   writers
+	managers  managers
 	stacks    stacks
 	answers   answers
 	kindTable func() kinds

@@ -179,6 +179,41 @@ func TestStreamsAreNotRead(t *testing.T) {
 	}
 }
 
+// TestRefusedCreationsHaveAName: the answer to a creation that is refused has no object, but the request has.
+func TestRefusedCreationsHaveAName(t *testing.T) {
+	named := testPod("web-x1", "a")
+	generated := testPod("", "a")
+	generated.GenerateName = "web-"
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web-x1", errors.New("exceeded quota")).ErrStatus
+	for _, test := range []struct {
+		reason string
+		sent   *corev1.Pod
+		code   int
+		want   trace.Request
+	}{
+		{"the client set a name", named, 403, trace.Request{Object: object("", "v1", "pods", "Pod", "web-x1"), Reason: "Forbidden", Message: forbidden.Message}},
+		{"the server was to make one", generated, 403, trace.Request{
+			Object: object("", "v1", "pods", "Pod", ""), GenerateName: "web-", Reason: "Forbidden", Message: forbidden.Message,
+		}},
+		{"there was no answer", named, 0, trace.Request{Object: object("", "v1", "pods", "Pod", "web-x1"), Message: "connection refused"}},
+	} {
+		for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+			tap, sink := recording()
+			next := answering(test.code, encode(t, mediaType, &forbidden))
+			if test.code == 0 {
+				next = func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
+			}
+			do(t, tap.Controller("replicaset"), next, "POST", "/k8s/api/v1/namespaces/default/pods", encode(t, mediaType, test.sent))
+			request := *details[*trace.Request](sink)[0]
+			request.Latency = 0
+			test.want.Verb, test.want.Code = "create", test.code
+			if diff := cmp.Diff(test.want, request); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", test.reason, mediaType, diff)
+			}
+		}
+	}
+}
+
 func TestFailureWithoutAnAnswer(t *testing.T) {
 	tap, sink := recording()
 	c := tap.Controller("x")
@@ -191,7 +226,7 @@ func TestFailureWithoutAnAnswer(t *testing.T) {
 		}, "DELETE", "/k8s/api/v1/namespaces/default/pods/web", nil)
 	})
 	r := details[*trace.Request](sink)[0]
-	if r.Code != 0 || r.Message != "connection refused" || !r.Failed() || end.Writes != 1 {
+	if r.Code != 0 || r.Message != "connection refused" || !r.Failed() || end.Writes != 0 || end.Refused != 1 {
 		t.Errorf("request %+v, end %+v", r, end)
 	}
 	if s := tap.State(); s.Controllers[0].Requests != 0 {

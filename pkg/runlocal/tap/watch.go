@@ -62,6 +62,9 @@ func (i *informer) seen(h *handler, event trace.WatchType, old, obj any, m metav
 	if event == trace.Modified {
 		w.Change = changeOf(asObject(old), asObject(obj))
 	}
+	if w.WrittenBy == 0 && !initial {
+		w.Manager = i.tap.manager(w, m)
+	}
 	e := &watchEvent{watch: w, by: []*handler{h}, of: i.handle(event, obj, m)}
 	if i.sparing {
 		e.tell = sync.OnceValue(func() uint64 { return i.tap.rec.Emit("", 0, "", w) })

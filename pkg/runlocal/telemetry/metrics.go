@@ -83,12 +83,20 @@ func (m *Metrics) Record(e *trace.Event) {
 		}
 	case *trace.End:
 		m.duration.WithLabelValues(e.Controller).Observe(time.Duration(d.Duration).Seconds())
-		m.reconciles.WithLabelValues(e.Controller, string(d.Outcome)).Inc()
+		m.reconciles.WithLabelValues(e.Controller, outcome(d)).Inc()
 	case *trace.Dropped:
 		m.gaveUp.WithLabelValues(e.Controller).Inc()
 	case *trace.Request:
 		m.request(e.Controller, d)
 	}
+}
+
+// outcome is the label of how a reconcile ended: those that failed only because a cache was behind have another.
+func outcome(e *trace.End) string {
+	if e.PutOff != "" {
+		return "putOff"
+	}
+	return string(e.Outcome)
 }
 
 func (m *Metrics) request(controller string, r *trace.Request) {

@@ -36,6 +36,7 @@ func TestMetricsCount(t *testing.T) {
 		&trace.Request{Verb: "update", Object: trace.Object{Group: "apps", Resource: "replicasets"}, Subresource: "status", Code: 409},
 		&trace.Request{Verb: "PROPFIND", Object: pods, Code: 7},
 		&trace.End{Outcome: trace.Failed, Duration: trace.Duration(time.Millisecond)},
+		&trace.Start{}, &trace.End{Outcome: trace.Failed, PutOff: "pods"},
 		&trace.Start{}, &trace.End{Outcome: trace.Done}, &trace.Dropped{})
 	record(m, "", &trace.Watch{})
 
@@ -50,6 +51,7 @@ kubectl_reconcile_gave_up_total{controller="replicaset"} 1
 # TYPE kubectl_reconcile_reconciles_total counter
 kubectl_reconcile_reconciles_total{controller="replicaset",outcome="done"} 1
 kubectl_reconcile_reconciles_total{controller="replicaset",outcome="failed"} 1
+kubectl_reconcile_reconciles_total{controller="replicaset",outcome="putOff"} 1
 # HELP kubectl_reconcile_retries_total Reconciles that were made because an earlier one of the key had failed.
 # TYPE kubectl_reconcile_retries_total counter
 kubectl_reconcile_retries_total{controller="replicaset"} 1

@@ -98,6 +98,9 @@ type Watch struct {
 	WrittenBy ReconcileID `json:"writtenBy,omitempty"`
 	// Writer is the controller of WrittenBy, empty if that is 0.
 	Writer string `json:"writer,omitempty"`
+	// Manager is who wrote it by the object's managedFields, if WrittenBy is 0 and the event is Added or Modified. Nil
+	// for others.
+	Manager *Manager `json:"manager,omitzero"`
 	// Change is what changed since the version the informer had before; nil for all but Modified.
 	Change *Change `json:"changed,omitempty"`
 }
@@ -214,6 +217,9 @@ type Request struct {
 	Verb string `json:"verb"`
 	Object
 	Subresource string `json:"subresource,omitempty"`
+	// GenerateName is what the server was to make a name from, for a create without a name that it did not take. Empty
+	// otherwise.
+	GenerateName string `json:"generateName,omitempty"`
 	// Code is the answer's HTTP status, 0 if there was none.
 	Code int `json:"code,omitempty"`
 	// Latency is the time from the request to the head of its answer.
@@ -291,8 +297,13 @@ type End struct {
 	Duration Duration `json:"duration"`
 	// Error is why it failed, as far as the controller said; empty for Done.
 	Error string `json:"error,omitempty"`
-	// Writes counts the writes, failed ones included, Events not.
-	Writes int `json:"writes,omitempty"`
+	// PutOff names the resource of a Failed reconcile whose cache does not show yet what the controller itself wrote
+	// there: nothing has gone wrong, and the key is tried again. Empty for all others. See StaleCache.
+	PutOff string `json:"putOff,omitempty"`
+	// Writes counts the writes that were taken, in a dry run those that would be, and Refused those that had an error
+	// for an answer, or none. Events are in neither.
+	Writes  int `json:"writes,omitempty"`
+	Refused int `json:"refused,omitempty"`
 	// Next is when the key comes back by itself; nil if it does not.
 	Next *Next `json:"next,omitempty"`
 }

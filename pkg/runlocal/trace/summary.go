@@ -13,15 +13,18 @@ type ControllerSummary struct {
 	Reconciles int    `json:"reconciles"`
 	// Failed counts the reconciles that ended with an error, given up and panicked ones included.
 	Failed int `json:"failed"`
+	// PutOff counts those that ended early because a cache did not show yet what the controller wrote: see End.PutOff.
+	// They are not among the Failed.
+	PutOff int `json:"putOff"`
 	// Retries counts the reconciles that happened because an earlier one of the key had failed.
 	Retries int `json:"retries"`
 	// GaveUp counts the keys given up after too many tries.
 	GaveUp int `json:"gaveUp"`
-	// Writes counts the write requests, refused ones included, Events not.
+	// Writes counts the write requests that were taken, Events not.
 	Writes int `json:"writes"`
-	// RefusedWrites counts those of them that had an error for an answer.
+	// RefusedWrites counts those that had an error for an answer, or none, Events not. They are not among the Writes.
 	RefusedWrites int `json:"refusedWrites"`
-	// Unattributed counts those of them that no reconcile is known for.
+	// Unattributed counts those of both that no reconcile is known for.
 	Unattributed int `json:"unattributedWrites"`
 	// Events counts the API Events recorded.
 	Events int `json:"events"`
@@ -72,7 +75,10 @@ func (t *tally) record(e *Event) {
 		}
 	case *End:
 		t.durations.add(time.Duration(d.Duration))
-		if d.Outcome != Done {
+		switch {
+		case d.PutOff != "":
+			t.PutOff++
+		case d.Outcome != Done:
 			t.Failed++
 		}
 	case *Dropped:
@@ -88,9 +94,10 @@ func (t *tally) request(e *Event, d *Request) {
 	case d.Recorded != nil:
 		t.Events++
 	default:
-		t.Writes++
 		if d.Failed() {
 			t.RefusedWrites++
+		} else {
+			t.Writes++
 		}
 		if e.Reconcile == 0 {
 			t.Unattributed++

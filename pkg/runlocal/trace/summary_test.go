@@ -26,6 +26,8 @@ func TestSummary(t *testing.T) {
 	record("replicaset", 2,
 		&Start{Causes: []Cause{{Type: CauseWatch}, {Type: CauseRetry}}, QueueWait: 60},
 		&End{Outcome: GaveUp, Duration: 30}, &Dropped{Retries: 1})
+	record("replicaset", 4,
+		&Start{}, &End{Outcome: Failed, Error: "read version: 1 is not as new as written version: 2 for group resource pods", PutOff: "pods"})
 	record("replicaset", 0, &Request{Verb: "patch"})
 	record("deployment", 3, &Start{}, &End{Outcome: Done, Duration: 10})
 	record("", 0, &Watch{})
@@ -33,8 +35,8 @@ func TestSummary(t *testing.T) {
 	want := []ControllerSummary{
 		{Controller: "deployment", Reconciles: 1, P50: 10, P99: 10, Longest: 10},
 		{
-			Controller: "replicaset", Reconciles: 2, Failed: 2, Retries: 1, GaveUp: 1, Writes: 3, RefusedWrites: 2, Unattributed: 1, Events: 1,
-			P50: 30, P99: 30, Longest: 30, WaitedP50: 60, WaitedP99: 60,
+			Controller: "replicaset", Reconciles: 3, Failed: 2, PutOff: 1, Retries: 1, GaveUp: 1, Writes: 1, RefusedWrites: 2, Unattributed: 1, Events: 1,
+			P50: 20, P99: 30, Longest: 30, WaitedP50: 40, WaitedP99: 60,
 		},
 	}
 	if diff := cmp.Diff(want, s.Controllers()); diff != "" {

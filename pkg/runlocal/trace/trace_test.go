@@ -34,8 +34,9 @@ func changed(path string) *Change {
 func events() []*Event {
 	pod := Object{Version: "v1", Resource: "pods", Kind: "Pod", Namespace: "default", Name: "web-x", UID: "u"}
 	watch := &Watch{Event: Modified, Object: pod, ResourceVersion: "7", WrittenBy: 2, Writer: "deployment", Change: changed("status.replicas")}
+	outside := &Watch{Event: Added, Object: pod, ResourceVersion: "8", Manager: ManagerFrom(func() string { return "flux" })}
 	details := []Detail{
-		watch,
+		watch, outside,
 		&Enqueue{Operation: AddAfter, Queue: "nodeUpdateQueue", Handler: "addPod > enqueueRS", Watch: 1, Delay: Duration(5 * time.Millisecond), Retry: 2},
 		&Start{Causes: []Cause{{Type: CauseWatch, Seq: 1, Watch: watch, Handler: "addPod"}, {Type: CauseRetry, Reconcile: 1, Retry: 2}}, MoreCauses: 3, QueueWait: 9},
 		&Log{Level: 2, Message: "Too few replicas", Error: "boom", Values: Values{{"need", "3"}, {"creating", "3"}}},
@@ -44,7 +45,7 @@ func events() []*Event {
 			Message: "no", Reason: "Conflict", ResourceVersion: "8", Change: changed("spec.replicas"),
 			Recorded: &RecordedEvent{Type: "Normal", Reason: "Created", Message: "m", Regarding: pod},
 		},
-		&End{Queue: "q", Outcome: Failed, Duration: 7, Error: "e", Writes: 2, Next: &Next{After: Duration(time.Second), Retry: 1}},
+		&End{Queue: "q", Outcome: Failed, PutOff: "pods", Duration: 7, Error: "e", Writes: 2, Refused: 1, Next: &Next{After: Duration(time.Second), Retry: 1}},
 		&Dropped{Retries: 15, Error: "e"},
 	}
 	var out []*Event
@@ -54,8 +55,11 @@ func events() []*Event {
 	return out
 }
 
-// equal compares events by what they hold; a Change by its fields.
-var equal = cmp.Comparer(func(a, b *Change) bool { return cmp.Equal(a.Fields(), b.Fields(), numbers) })
+// equal compares events by what they hold; a Change by its fields, a Manager by its name.
+var equal = cmp.Options{
+	cmp.Comparer(func(a, b *Change) bool { return cmp.Equal(a.Fields(), b.Fields(), numbers) }),
+	cmp.Comparer(func(a, b *Manager) bool { return a.Name() == b.Name() }),
+}
 
 // numbers lets JSON turn integers into floats.
 var numbers = cmp.FilterValues(func(a, b any) bool { return true }, cmp.Comparer(func(a, b inspect.Change) bool {
@@ -158,7 +162,7 @@ func TestReaderErrors(t *testing.T) {
 }
 
 func TestReaderGoesOnAfterBadLine(t *testing.T) {
-	good, err := json.Marshal(events()[3])
+	good, err := json.Marshal(events()[4])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,5 +356,20 @@ func TestChangeIsComparedOnce(t *testing.T) {
 	}
 	if fields := (*Change)(nil).Fields(); fields != nil {
 		t.Errorf("a nil change has fields %v", fields)
+	}
+}
+
+// TestUnknownManager: of an event whose writer is not known, JSON says nothing.
+func TestUnknownManager(t *testing.T) {
+	found := 0
+	unknown := ManagerFrom(func() string { found++; return "" })
+	for _, w := range []*Watch{{Event: Added}, {Event: Added, Manager: unknown}, {Event: Added, Manager: unknown}} {
+		got, err := json.Marshal(w)
+		if want := `{"event":"ADDED"}`; err != nil || string(got) != want {
+			t.Errorf("%s (%v), want %s", got, err, want)
+		}
+	}
+	if found != 1 {
+		t.Errorf("it was looked for %d times", found)
 	}
 }

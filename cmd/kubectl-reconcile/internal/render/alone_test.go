@@ -57,14 +57,14 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 		},
 		{
 			"nor those after a reconcile", []*trace.Event{
-				ofNone("deployment", podDeletion("web-1")), of1(&trace.Start{}), of1(&trace.End{Outcome: trace.Done}), ofNone("deployment", podDeletion("web-2")),
+				ofNone("deployment", podDeletion("web-1")), of1(&trace.Start{}), of1(&trace.End{Outcome: trace.Done, Writes: 1}), ofNone("deployment", podDeletion("web-2")),
 			}, `
 +0.001s  deployment  (by itself)
   delete   Pod web-1                                   200  1ms
 
 +0.003s  deployment  default/web  #1
   because  its cause was not seen
-  done     no writes, 0s
+  done     1 write, 0s
 
 +0.004s  deployment  (by itself)
   delete   Pod web-2                                   200  1ms
@@ -84,11 +84,11 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 		},
 		{
 			"what a turn queues has it for its cause", []*trace.Event{
-				of1(&trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer, Handler: "enqueueAll"}}}), of1(&trace.End{Outcome: trace.Done}),
+				of1(&trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer, Handler: "enqueueAll"}}}), of1(&trace.End{Outcome: trace.Done, Writes: 1}),
 			}, `
 +0.002s  deployment  default/web  #1
   because  a timer of its own, added by enqueueAll
-  done     no writes, 0s
+  done     1 write, 0s
 `,
 		},
 	} {

@@ -97,17 +97,17 @@ func TestBlocksDoNotMix(t *testing.T) {
 	got := shown(t, BlocksOptions{Detail: Normal},
 		of1(&trace.Start{}), other(&trace.Start{}),
 		of1(&trace.Log{Message: "of the first"}), other(&trace.Log{Message: "of the second"}),
-		other(&trace.End{Outcome: trace.Done}), of1(&trace.End{Outcome: trace.Done}))
+		other(&trace.End{Outcome: trace.Done, Writes: 1}), of1(&trace.End{Outcome: trace.Done, Writes: 1}))
 	want := `
 +0.005s  replicaset  default/web-1  #2
   because  its cause was not seen
   decided  of the second
-  done     no writes, 0s
+  done     1 write, 0s
 
 +0.006s  deployment  default/web  #1
   because  its cause was not seen
   decided  of the first
-  done     no writes, 0s
+  done     1 write, 0s
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("each reconcile is told whole, when it ends, with the time of that (-want +got):\n%s", diff)
@@ -149,7 +149,7 @@ func TestBlocksCloseTwice(t *testing.T) {
 
 func TestBlocksErrors(t *testing.T) {
 	blocks := NewBlocks(&brokenWriter{}, BlocksOptions{Detail: Normal})
-	record(blocks, of1(&trace.Start{}), of1(&trace.End{Outcome: trace.Done}))
+	record(blocks, of1(&trace.Start{}), of1(&trace.End{Outcome: trace.Done, Writes: 1}))
 	if err := blocks.Close(); !errors.Is(err, errBroken) {
 		t.Errorf("a failed write is not told at the end: %v", err)
 	}
@@ -158,7 +158,7 @@ func TestBlocksErrors(t *testing.T) {
 func TestBlocksStartAt(t *testing.T) {
 	var out bytes.Buffer
 	blocks := NewBlocks(&out, BlocksOptions{Detail: Normal})
-	record(blocks, of1(&trace.Start{}), of1(&trace.End{Outcome: trace.Done}))
+	record(blocks, of1(&trace.Start{}), of1(&trace.End{Outcome: trace.Done, Writes: 1}))
 	if !strings.HasPrefix(out.String(), "\n+0.000s  ") {
 		t.Errorf("without a start, the first block is where counting begins:\n%s", out.String())
 	}

@@ -52,7 +52,7 @@ func TestFailingAgain(t *testing.T) {
 		}, Normal, []bool{true, false}},
 		{"what was kept is always shown", []told{refused("x7k2p", kept), refused("mtx2p", kept)}, Normal, []bool{true, true}},
 		{"after that, what keeps nothing fails as before", []told{refused("x7k2p", kept), refused("mtx2p")}, Normal, []bool{true, false}},
-		{"after a success the first failure is news", []told{refused("x7k2p"), {outcome: trace.Done}, refused("mtx2p")}, Normal, []bool{true, true, true}},
+		{"after a success the first failure is news", []told{refused("x7k2p"), {outcome: trace.Done, writes: []*trace.Request{kept}}, refused("mtx2p")}, Normal, []bool{true, true, true}},
 		{"to give up is", []told{refused("x7k2p"), {trace.GaveUp, quota("mtx2p"), nil, 0}}, Normal, []bool{true, true}},
 	} {
 		var out bytes.Buffer
@@ -81,14 +81,22 @@ func tell(b *Blocks, id trace.ReconcileID, key string, r told) {
 	for _, w := range r.writes {
 		emit(w)
 	}
-	end := &trace.End{Outcome: r.outcome, Error: r.err, Writes: len(r.writes)}
+	end := &trace.End{Outcome: r.outcome, Error: r.err}
+	for _, w := range r.writes {
+		if w.Failed() {
+			end.Refused++
+		} else {
+			end.Writes++
+		}
+	}
 	if r.retry > 0 {
 		end.Next = &trace.Next{After: trace.Duration(time.Second), Retry: r.retry}
 	}
 	emit(end)
 }
 
-// TestFailuresInALine: lines that follow each other stand together, of several keys too.
+// TestFailuresInALine: lines that follow each other stand together, of several keys too. A success that is not shown
+// ends them as well.
 func TestFailuresInALine(t *testing.T) {
 	var out bytes.Buffer
 	b := NewBlocks(&out, BlocksOptions{Detail: Normal})
@@ -97,6 +105,7 @@ func TestFailuresInALine(t *testing.T) {
 		tell(b, trace.ReconcileID(n+1), key, told{trace.Failed, "no", nil, n})
 	}
 	tell(b, 6, "a", told{outcome: trace.Done})
+	tell(b, 7, "a", told{trace.Failed, "no", nil, 1})
 	want := `
 +1.000s  replicaset  a  #1
   because  its cause was not seen
@@ -110,9 +119,9 @@ func TestFailuresInALine(t *testing.T) {
 +4.000s  replicaset  b  #4  failed as before; retry 3 in 1s
 +5.000s  replicaset  a  #5  failed as before; retry 4 in 1s
 
-+6.000s  replicaset  a  #6
++7.000s  replicaset  a  #7
   because  its cause was not seen
-  done     no writes, 0s
+  failed   no writes, 0s; retry 1 in 1s: no
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -122,13 +131,13 @@ func TestFailuresInALine(t *testing.T) {
 // TestRefusedTurns: what a loop tries in vain at each turn of a dry run is shown once.
 func TestRefusedTurns(t *testing.T) {
 	var out bytes.Buffer
-	b := NewBlocks(&out, BlocksOptions{Detail: Normal, Sparing: true})
+	b := NewBlocks(&out, BlocksOptions{Detail: Normal})
 	for range 3 {
 		b.Record(&trace.Event{Controller: "podgc", Detail: refusedPod("no", true)})
 	}
 	b.Record(&trace.Event{Controller: "podgc", Detail: refusedPod("never", true)})
-	if got := len(regexp.MustCompile(`  tried    create Pod .* (no|never)\n`).FindAllString(out.String(), -1)); got != 2 || b.Spared().Repeated != 2 {
-		t.Errorf("%d are shown and %+v left out, want 2 each:\n%s", got, b.Spared(), &out)
+	if got := len(regexp.MustCompile(`  tried    create Pod .* (no|never)\n`).FindAllString(out.String(), -1)); got != 2 || b.NotShown().Repeated != 2 {
+		t.Errorf("%d are shown and %+v left out, want 2 each:\n%s", got, b.NotShown(), &out)
 	}
 }
 
@@ -146,13 +155,7 @@ func TestErrorsSaidBefore(t *testing.T) {
 	b := NewBlocks(&out, BlocksOptions{Detail: Normal})
 	b.StartAt(began())
 	record(b, events...)
-	if got := b.Spared().Repeated; got != 2 {
+	if got := b.NotShown().Repeated; got != 2 {
 		t.Errorf("%d are counted as left out, want 2", got)
-	}
-	for n := range mostSaid + 1 {
-		b.saidBefore("deployment", &trace.Log{Error: strings.Repeat("x", n+1)})
-	}
-	if len(b.said) > mostSaid {
-		t.Errorf("%d errors are remembered", len(b.said))
 	}
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -10,7 +11,10 @@ import (
 )
 
 // line is a word that says what it is, and the rest.
-type line struct{ word, text string }
+type line struct {
+	word, text string
+	tone       Tone // of the word
+}
 
 // indent is how far the text of a line stands behind its word.
 const indent = "           "
@@ -23,16 +27,13 @@ func (b *Blocks) write(lines []line) {
 		switch l.word {
 		case headWord:
 			fmt.Fprintf(&text, "\n%s\n", Wrap(l.text, b.o.Width, indent))
-		case againWord:
-			if b.last != againWord {
+		case briefWord:
+			if b.last != briefWord {
 				fmt.Fprintln(&text)
 			}
 			fmt.Fprintln(&text, Wrap(l.text, b.o.Width, indent))
 		default:
-			word := fmt.Sprintf("  %-9s", l.word)
-			if l.word == "failed" || l.word == "gave up" || l.word == "cut off" {
-				word = b.o.Palette.Trouble(word)
-			}
+			word := b.o.Palette.Paint(l.tone, fmt.Sprintf("  %-9s", l.word))
 			fmt.Fprintln(&text, Wrap(strings.TrimRight(word+l.text, " "), b.o.Width, indent))
 		}
 		b.last = l.word
@@ -42,14 +43,17 @@ func (b *Blocks) write(lines []line) {
 	}
 }
 
-// headWord marks the first line of a block; no other line has it.
-const headWord = "head"
+// headWord marks the first line of a block, briefWord the only line of a reconcile that has no block.
+const (
+	headWord  = "head"
+	briefWord = "brief"
+)
 
 // lines are those of a reconcile that has just ended, or is cut off.
 func (b *Blocks) lines(open *block) []line {
 	out := []line{b.head(open.start, b.latest)}
-	out = append(out, b.causes(open.start.Detail.(*trace.Start))...)
-	var so course
+	out = append(out, b.causes(open.why)...)
+	so := b.begin(open.events)
 	for _, group := range groupWrites(b.worthShowing(open.events)) {
 		out = append(out, b.eventLines(group, so)...)
 		so = so.after(group)
@@ -57,27 +61,49 @@ func (b *Blocks) lines(open *block) []line {
 	return out
 }
 
-// stamp is the time since the start, in seconds.
-func (b *Blocks) stamp(at time.Time) string {
+// begin is the course of a reconcile before its first event.
+func (b *Blocks) begin(events []*trace.Event) course {
+	if len(events) == 0 {
+		return course{} // cut off before anything happened
+	}
+	end, ok := events[len(events)-1].Detail.(*trace.End)
+	if !ok {
+		return course{}
+	}
+	conflict := conflictOf(events, end)
+	so := course{fails: end.Outcome != trace.Done && end.PutOff == "" && conflict == nil}
+	if b.brief() {
+		so.conflict = conflict
+	}
+	return so
+}
+
+// seconds is the time since the start, in seconds.
+func (b *Blocks) seconds(at time.Time) string {
 	if b.startAt.IsZero() {
 		b.startAt = at
 	}
-	return b.o.Palette.Dim(fmt.Sprintf("%+.3fs", max(at.Sub(b.startAt), 0).Seconds()))
+	return fmt.Sprintf("%+.3fs", max(at.Sub(b.startAt), 0).Seconds())
 }
 
-// head is the first line of what is told of the event's reconcile, at that time.
+// head is the first line of the event's reconcile, at that time.
 func (b *Blocks) head(e *trace.Event, at time.Time) line {
 	p := b.o.Palette
-	key := p.Strong(Escape(e.Key))
-	if e.Key == "" {
-		key = byItself
+	key := keyText(e.Key)
+	if e.Key != "" {
+		key = p.Strong(key)
 	}
-	text := fmt.Sprintf("%s  %s  %s  %s", b.stamp(at), e.Controller, key, p.Dim(number(e.Reconcile)))
-	return line{headWord, strings.TrimRight(text, " ")}
+	text := fmt.Sprintf("%s  %s  %s  %s", p.Dim(b.seconds(at)), e.Controller, key, p.Dim(number(e.Reconcile)))
+	return line{word: headWord, text: strings.TrimRight(text, " ")}
 }
 
-// byItself stands for the key of what a controller does by no key: at a turn of its own, or outside of any reconcile.
-const byItself = "(by itself)"
+// keyText is a key, safe for a terminal, or "(by itself)" without one: at a turn of a loop, or outside of any reconcile.
+func keyText(key string) string {
+	if key == "" {
+		return "(by itself)"
+	}
+	return Escape(key)
+}
 
 // together is how long what a controller does outside of reconciles is taken for one thing.
 const together = time.Second
@@ -88,13 +114,19 @@ func (b *Blocks) writeLone(e *trace.Event) {
 		b.foldLone(e)
 		return
 	}
-	lines := b.eventLines([]*trace.Event{e}, course{})
+	lines := b.eventLines([]*trace.Event{e}, course{fails: failsLone(e)})
 	if last := b.alone; last == nil || last.Controller != e.Controller || last.Key != e.Key || last.Reconcile != e.Reconcile ||
 		e.Time.Sub(last.Time) > together {
 		lines = append([]line{b.head(e, e.Time)}, lines...)
 	}
 	b.write(lines)
 	b.alone = e
+}
+
+// failsLone reports whether an event that belongs to no reconcile is a failure: a write that came too late is none.
+func failsLone(e *trace.Event) bool {
+	r, ok := e.Detail.(*trace.Request)
+	return !ok || r.Code != http.StatusConflict && r.Code != http.StatusNotFound
 }
 
 func number(id trace.ReconcileID) string {

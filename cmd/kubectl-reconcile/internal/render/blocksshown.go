@@ -9,16 +9,16 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// isAside says whether the event is of a controller that is not shown, and is none of the Events that are asked for.
+// isAside reports whether the event is of a controller that is not shown, and is none of the Events that are asked for.
 func (b *Blocks) isAside(e *trace.Event) bool {
-	if b.o.Detail >= Verbose || !slices.Contains(b.o.Aside, e.Controller) {
+	if !b.brief() || !slices.Contains(b.o.Aside, e.Controller) {
 		return false
 	}
 	r, ok := e.Detail.(*trace.Request)
 	return !ok || r.Recorded == nil
 }
 
-// showsLog says whether a line is shown, in its block if it has one.
+// showsLog reports whether a line is shown, in its block if it has one.
 func (b *Blocks) showsLog(open *block, controller string, l *trace.Log) bool {
 	if l.Level > b.o.Detail.LogLevel() {
 		return false
@@ -26,27 +26,21 @@ func (b *Blocks) showsLog(open *block, controller string, l *trace.Log) bool {
 	if open == nil {
 		return b.showsLone(l) && !b.saidBefore(controller, l)
 	}
-	return !b.tellsNothing(controller, l)
+	return !b.isRoutine(controller, l)
 }
 
-// tellsNothing says whether a line is one of those that are shown only from Verbose on.
-func (b *Blocks) tellsNothing(controller string, l *trace.Log) bool {
-	return b.o.Detail < Verbose && l.Error == "" && slices.Contains(b.o.Routine[controller], l.Message)
+// isRoutine reports whether a line is one of those that are shown only from Verbose on.
+func (b *Blocks) isRoutine(controller string, l *trace.Log) bool {
+	return b.brief() && l.Error == "" && (isThrottling(l) || slices.Contains(b.o.Routine[controller], l.Message))
 }
 
-// isRoutine says whether a reconcile that ends is left out: it is of a controller with routine, and nothing of it would
-// be shown but that it was.
-func (b *Blocks) isRoutine(controller string, open *block, end *trace.End) bool {
-	if b.o.Detail >= Verbose || b.o.Routine[controller] == nil || len(b.worthShowing(open.events)) > 1 {
-		return false
-	}
-	_, waits := lagging(end.Error)
-	return end.Outcome == trace.Done || end.Outcome == trace.Failed && waits
-}
+// isThrottling reports whether a line is client-go's about a request that had to wait for others (rest.Request): that
+// is no decision of the controller.
+func isThrottling(l *trace.Log) bool { return l.Message == "Waited before sending request" }
 
-// showsLone says whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down"; errors of
-// a start that is cut off come before the run has begun, and at its end those that say no more than that it has ended. What
-// a controller tells of its machinery in detail would drown the reconciles.
+// showsLone reports whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down";
+// errors of a start that is cut off come before the run has begun, and at its end those that say no more than that it
+// has ended. What a controller tells of its machinery in detail would drown the reconciles.
 func (b *Blocks) showsLone(l *trace.Log) bool {
 	if b.o.Detail >= Everything || b.o.Detail == Verbose && l.Level <= Normal.LogLevel() {
 		return true
@@ -54,7 +48,7 @@ func (b *Blocks) showsLone(l *trace.Log) bool {
 	return l.Error != "" && !b.startAt.IsZero() && !strings.HasSuffix(l.Error, context.Canceled.Error())
 }
 
-// uncounted says whether a repetition of an Event could not be counted only because a dry run kept none.
+// uncounted reports whether a repetition of an Event could not be counted only because a dry run kept none.
 func uncounted(r *trace.Request) bool {
 	return r.DryRun && r.Verb == "patch" && r.Code == http.StatusNotFound
 }
@@ -65,7 +59,7 @@ func (b *Blocks) worthShowing(events []*trace.Event) []*trace.Event {
 		return nil // cut off before anything happened
 	}
 	end, ok := events[len(events)-1].Detail.(*trace.End)
-	if !ok || end.Error == "" || b.o.Detail >= Verbose {
+	if !ok || end.Error == "" || !b.brief() {
 		return events
 	}
 	return slices.DeleteFunc(slices.Clone(events), func(e *trace.Event) bool {

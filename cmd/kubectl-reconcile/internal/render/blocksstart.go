@@ -11,23 +11,23 @@ import (
 // folded counts what BlocksOptions.Starting folds into one line.
 type folded struct{ reconciles, failed, writes int }
 
-// folds says whether what happened then is part of the start. b.mu must be held.
+// folds reports whether what happened then is part of the start. b.mu must be held.
 func (b *Blocks) folds(at time.Time) bool {
-	return b.o.Starting != "" && b.o.Detail < Verbose && (b.startAt.IsZero() || at.Before(b.startAt))
+	return b.o.Starting != "" && b.brief() && (b.startAt.IsZero() || at.Before(b.startAt))
 }
 
 // foldReconcile counts a reconcile that has ended.
 func (b *Blocks) foldReconcile(end *trace.End) {
 	b.start.reconciles++
 	b.start.writes += end.Writes
-	if end.Outcome != trace.Done {
+	if end.Outcome != trace.Done && end.PutOff == "" {
 		b.start.failed++
 	}
 }
 
 // foldLone counts what belongs to no reconcile.
 func (b *Blocks) foldLone(e *trace.Event) {
-	if r, ok := e.Detail.(*trace.Request); ok && r.IsWrite() && r.Recorded == nil {
+	if r, ok := e.Detail.(*trace.Request); ok && r.IsWrite() && r.Recorded == nil && !r.Failed() {
 		b.start.writes++
 	}
 }

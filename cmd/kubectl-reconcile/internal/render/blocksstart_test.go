@@ -18,10 +18,12 @@ func TestStartIsFolded(t *testing.T) {
 	start := []*trace.Event{
 		at(1, 1, &trace.Start{}), at(2, 1, podDeletion("a")), at(3, 1, &trace.End{Outcome: trace.Done, Writes: 1}),
 		at(4, 2, &trace.Start{}), at(5, 2, &trace.End{Outcome: trace.Failed, Error: "conflict"}),
+		at(5, 3, &trace.Start{}), at(5, 3, &trace.End{Outcome: trace.Failed, PutOff: "pods"}),
 		at(6, 0, podDeletion("b")),
 	}
-	after := []*trace.Event{at(101, 3, &trace.Start{}), at(102, 3, &trace.End{Outcome: trace.Done})}
-	const line = "\n2 controllers started: 2 reconciles, 1 failed, 2 writes; -v shows them\n"
+	after := []*trace.Event{at(101, 4, &trace.Start{}), at(102, 4, &trace.End{Outcome: trace.Done, Writes: 1})}
+	failing := []*trace.Event{at(101, 4, &trace.Start{}), at(102, 4, &trace.End{Outcome: trace.Failed, Error: "conflict"})}
+	const line = "\n2 controllers started: 3 reconciles, 1 failed, 2 writes; -v shows them\n"
 	for _, tt := range []struct {
 		reason string
 		o      BlocksOptions
@@ -29,6 +31,7 @@ func TestStartIsFolded(t *testing.T) {
 		want   string
 	}{
 		{"one line before the rest", BlocksOptions{Detail: Normal, Starting: "2 controllers"}, after, line + shownFrom(t, BlocksOptions{Detail: Normal}, nil, after)},
+		{"a key that failed at the start, too", BlocksOptions{Detail: Normal, Starting: "2 controllers"}, failing, line + shownFrom(t, BlocksOptions{Detail: Normal}, nil, failing)},
 		{"nothing comes after it", BlocksOptions{Detail: Normal, Starting: "2 controllers"}, nil, line},
 		{"in detail", BlocksOptions{Detail: Verbose, Starting: "2 controllers"}, nil, shownFrom(t, BlocksOptions{Detail: Verbose}, start, nil)},
 		{"quiet", BlocksOptions{Detail: Quiet, Starting: "2 controllers"}, after, ""},

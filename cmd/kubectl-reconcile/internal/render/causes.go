@@ -9,22 +9,22 @@ import (
 )
 
 // mostCauses bounds the causes that are shown of one reconcile, unless all are asked for.
-const mostCauses = 6
+const mostCauses = 3
 
 func (b *Blocks) causes(s *trace.Start) []line {
 	var out []line
 	causes, more := s.Causes, s.MoreCauses
-	if b.o.Detail < Verbose && len(causes) > mostCauses {
+	if b.brief() && len(causes) > mostCauses {
 		causes, more = causes[:mostCauses], more+len(causes)-mostCauses
 	}
 	for _, c := range causes {
-		out = append(out, line{"", b.cause(c)})
+		out = append(out, line{text: b.cause(c)})
 	}
 	if more > 0 {
-		out = append(out, line{"", fmt.Sprintf("and %d more", more)})
+		out = append(out, line{text: fmt.Sprintf("and %d more", more)})
 	}
 	if len(out) == 0 {
-		out = append(out, line{"", "its cause was not seen"})
+		out = append(out, line{text: "its cause was not seen"})
 	}
 	out[0].word = "because"
 	return out
@@ -36,17 +36,24 @@ func (b *Blocks) cause(c trace.Cause) string {
 		text += ", " + seenOrAdded(c) + Escape(c.Handler)
 	}
 	if c.Type == trace.CauseTimer && c.Watch != nil {
-		text += ", put off for " + Round(c.Delay)
+		text += ", delayed by " + Round(c.Delay)
 	}
-	if c.Watch != nil && c.Watch.WrittenBy != 0 {
-		text += b.o.Palette.Dim("   written by " + writer(c.Watch))
+	if by := b.writer(c.Watch); by != "" {
+		text += b.o.Palette.Dim("   written by " + by)
 	}
 	return text
 }
 
-// writer names the reconcile that wrote what a watch event tells, with its controller: its own block may not be shown.
-func writer(w *trace.Watch) string {
-	return strings.TrimSpace(w.Writer + " " + number(w.WrittenBy))
+// writer names the controller that wrote what was watched, and the reconcile if that has a block; empty if it was none
+// of this run.
+func (b *Blocks) writer(w *trace.Watch) string {
+	switch {
+	case w == nil || w.WrittenBy == 0:
+		return ""
+	case b.writerShown(w):
+		return strings.TrimSpace(w.Writer + " " + number(w.WrittenBy))
+	}
+	return w.Writer
 }
 
 func seenOrAdded(c trace.Cause) string {
@@ -61,7 +68,7 @@ func (b *Blocks) causeText(c trace.Cause) string {
 	case trace.CauseWatch:
 		return b.watch(c.Watch)
 	case trace.CauseRetry:
-		return fmt.Sprintf("retry %d%s, after %s", c.Retry, of(c.Reconcile), Round(c.Delay))
+		return fmt.Sprintf("retry %d%s, after %s", c.Retry, b.ifShown(" of ", c.Reconcile), Round(c.Delay))
 	case trace.CauseTimer:
 		if c.Watch != nil {
 			return b.watch(c.Watch)
@@ -69,25 +76,34 @@ func (b *Blocks) causeText(c trace.Cause) string {
 		if c.Delay == 0 {
 			return "a timer of its own"
 		}
-		return fmt.Sprintf("timer of %s%s", Round(c.Delay), setBy(c.Reconcile))
+		return fmt.Sprintf("timer of %s%s", Round(c.Delay), b.ifShown(" set by ", c.Reconcile))
 	case trace.CauseReconcile:
-		return "reconcile " + number(c.Reconcile)
+		return b.reconcile(c.Reconcile)
 	}
 	return "the controller itself"
 }
 
-func of(id trace.ReconcileID) string {
-	if id == 0 {
+// ifShown is the number of a reconcile after a word; empty of one that has no block.
+func (b *Blocks) ifShown(word string, id trace.ReconcileID) string {
+	if id == 0 || !b.shows(id) {
 		return ""
 	}
-	return " of " + number(id)
+	return word + number(id)
 }
 
-func setBy(id trace.ReconcileID) string {
-	if id == 0 {
-		return ""
+// reconcile names a reconcile by its number, or by its key if it has no block.
+func (b *Blocks) reconcile(id trace.ReconcileID) string {
+	ended, known := b.ids.get(id)
+	open := b.open[id]
+	switch {
+	case b.shows(id):
+		return "reconcile " + number(id)
+	case open != nil:
+		return "reconcile of " + keyText(open.start.Key)
+	case known:
+		return "reconcile of " + keyText(ended.key)
 	}
-	return " set by " + number(id)
+	return "another reconcile"
 }
 
 func (b *Blocks) watch(w *trace.Watch) string {
@@ -98,14 +114,22 @@ func (b *Blocks) watch(w *trace.Watch) string {
 	if w.Initial {
 		text += " (there before the start)"
 	}
-	most := 3
-	if b.o.Detail >= Verbose {
-		most = 0
+	o := ChangesOptions{Most: 3}
+	if !b.brief() {
+		o = ChangesOptions{All: true}
 	}
-	if changes := Changes(w.Change.Fields(), most); changes != "" {
-		text += " (" + b.o.Palette.Change(changes) + ")"
+	var changes string
+	if !b.brief() || !b.writerShown(w) { // else the writer's block has them
+		changes = Changes(w.Change.Fields(), o)
 	}
-	return text
+	by := ""
+	if manager := w.Manager.Name(); manager != "" && manager != b.o.Author {
+		by = " by " + Escape(manager)
+	}
+	if changes != "" {
+		return text + " (" + b.o.Palette.Change(changes) + by + ")"
+	}
+	return text + by
 }
 
 // Round makes a duration short: three digits are enough to compare by.

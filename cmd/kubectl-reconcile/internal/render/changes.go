@@ -14,52 +14,99 @@ import (
 // silent are fields that say nothing by themselves: they move whenever something else does.
 var silent = []string{"lastUpdateTime", "lastTransitionTime", "lastProbeTime", "lastHeartbeatTime", "kubectl.kubernetes.io/last-applied-configuration"}
 
-// Changes spells field changes shortly, at most that many of them (0 for all): "replicas: 0 -> 3, Ready: True". Fields
-// lose the prefix status or spec if all that changed lies in it. Conditions are told by status and reason; other entries
-// of lists that came or went are told as one, after the fields.
-func Changes(changes []inspect.Change, most int) string {
-	prefix := commonPrefix(changes)
-	conditions, entries := map[string]*conditionChange{}, map[string]string{}
-	var fields []string
-	for _, c := range changes {
-		switch path := strings.TrimPrefix(c.Path, prefix); {
-		case slices.ContainsFunc(silent, func(s string) bool { return strings.Contains(c.Path, s) }):
-		case conditionPath.MatchString(c.Path):
-			m := conditionPath.FindStringSubmatch(c.Path)
+// bookkeeping matches the fields that only hold which version of an object was seen, and generated ids.
+var bookkeeping = regexp.MustCompile(`^metadata\.generation$|[oO]bservedGeneration$` +
+	`|^metadata\.annotations\[(deployment\.kubernetes\.io/|deprecated\.daemonset\.template\.generation\])` +
+	`|\.(containerID|imageID|hostIP)$|^status\.hostIPs\b`)
+
+// ChangesOptions are the options of Changes.
+type ChangesOptions struct {
+	// Most bounds how many are; 0 is no bound.
+	Most int
+	// All spells also the bookkeeping: generations, revisions, ids of containers and hosts.
+	All bool
+}
+
+// Changes spells field changes shortly: "spec.replicas: 0 -> 3, Ready: True, readyReplicas: 2". The spec comes first,
+// then metadata, conditions, what is ready, what is available, and the rest; in each of them fields are in the order
+// given. They lose the prefix status if all that is spelled lies in it. Of conditions, status and reason are spelled; other
+// entries of lists that came or went are one change.
+func Changes(changes []inspect.Change, o ChangesOptions) string {
+	shown := slices.DeleteFunc(slices.Clone(changes), func(c inspect.Change) bool {
+		return !o.All && bookkeeping.MatchString(c.Path) ||
+			slices.ContainsFunc(silent, func(s string) bool { return strings.Contains(c.Path, s) })
+	})
+	prefix := commonPrefix(shown)
+	conditions, entries := map[string]*conditionChange{}, map[string]bool{}
+	var parts [ranks][]string
+	for _, c := range shown {
+		m := conditionPath.FindStringSubmatch(c.Path)
+		if m != nil {
 			if conditions[m[1]] == nil {
 				conditions[m[1]] = &conditionChange{}
 			}
 			conditions[m[1]].add(m[2], c)
-		default:
-			if name, change := wholeEntry(changes, c.Path); name != "" {
-				entries[strings.TrimPrefix(name, prefix)] = change
-				continue
-			}
-			fields = append(fields, fieldText(path, c))
+			continue
 		}
+		rank := rankOf(c.Path)
+		if name, change := wholeEntry(changes, c.Path); name != "" {
+			if !entries[name] {
+				entries[name] = true
+				parts[rank] = append(parts[rank], Escape(strings.TrimPrefix(name, prefix)+": "+change))
+			}
+			continue
+		}
+		parts[rank] = append(parts[rank], fieldText(strings.TrimPrefix(c.Path, prefix), c))
 	}
-	parts := fields
 	for _, name := range slices.Sorted(maps.Keys(conditions)) {
 		if text := conditions[name].text(); text != "" {
-			parts = append(parts, Escape(name+": "+text))
+			parts[rankCondition] = append(parts[rankCondition], Escape(name+": "+text))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		parts = append(parts, Escape(name+": "+entries[name]))
+	all := slices.Concat(parts[:]...)
+	if o.Most > 0 && len(all) > o.Most {
+		all = append(all[:o.Most], fmt.Sprintf("%d more", len(all)-o.Most))
 	}
-	if most > 0 && len(parts) > most {
-		parts = append(parts[:most], fmt.Sprintf("%d more", len(parts)-most))
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(all, ", ")
 }
 
-func commonPrefix(changes []inspect.Change) string {
-	for _, prefix := range []string{"status.", "spec."} {
-		if !slices.ContainsFunc(changes, func(c inspect.Change) bool { return !strings.HasPrefix(c.Path, prefix) }) {
-			return prefix
-		}
+// The ranks of fields, in the order in which they are spelled.
+const (
+	rankSpec = iota // or data, and whatever else is neither metadata nor status
+	rankMetadata
+	rankCondition
+	rankReady
+	rankAvailable
+	rankRest
+	rankEntry // of a list in the status
+	ranks
+)
+
+func rankOf(path string) int {
+	field := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])
+	switch {
+	case strings.HasPrefix(path, "metadata."):
+		return rankMetadata
+	case !strings.HasPrefix(path, statusPrefix):
+		return rankSpec
+	case strings.Contains(field, "ready") || strings.Contains(field, "healthy"):
+		return rankReady
+	case strings.Contains(field, "available"):
+		return rankAvailable
+	case strings.Contains(path, "["):
+		return rankEntry
 	}
-	return ""
+	return rankRest
+}
+
+const statusPrefix = "status."
+
+// commonPrefix is that of a status, if nothing else has changed.
+func commonPrefix(changes []inspect.Change) string {
+	if slices.ContainsFunc(changes, func(c inspect.Change) bool { return !strings.HasPrefix(c.Path, statusPrefix) }) {
+		return ""
+	}
+	return statusPrefix
 }
 
 var entryPath = regexp.MustCompile(`^(.*?)\[([A-Za-z]+)=([^\]]*)\]`)

@@ -37,16 +37,16 @@ func (b *Blocks) eventLines(group []*trace.Event, so course) []line {
 	case *trace.Request:
 		return b.requestLines(group, d, so)
 	case *trace.Log:
-		return []line{b.log(group[0].Reconcile, d)}
+		return []line{b.log(group[0].Reconcile, d, so)}
 	case *trace.End:
 		return []line{b.end(d, so)}
 	case *trace.Dropped:
-		return []line{{"gave up", fmt.Sprintf("after %d retries: %s", d.Retries, Escape(d.Error))}}
+		return []line{{"gave up", fmt.Sprintf("after %d retries: %s", d.Retries, b.reason(d.Error)), ToneTrouble}}
 	}
 	return nil
 }
 
-func (b *Blocks) log(reconcile trace.ReconcileID, l *trace.Log) line {
+func (b *Blocks) log(reconcile trace.ReconcileID, l *trace.Log, so course) line {
 	text := Escape(l.Message)
 	var values []string
 	for _, v := range l.Values {
@@ -56,35 +56,56 @@ func (b *Blocks) log(reconcile trace.ReconcileID, l *trace.Log) line {
 		text += ": " + strings.Join(values, ", ")
 	}
 	if l.Error != "" {
-		text += ": " + b.o.Palette.Trouble(Escape(l.Error))
+		return line{word: "error", text: text + ": " + b.trouble(b.reason(l.Error), so)}
 	}
-	if l.Error != "" {
-		return line{"error", text}
+	if l.Level > Normal.LogLevel() || reconcile == 0 || isThrottling(l) {
+		return line{word: "logged", text: b.o.Palette.Dim(text)}
 	}
-	if l.Level > Normal.LogLevel() || reconcile == 0 {
-		return line{"logged", b.o.Palette.Dim(text)}
+	return line{word: "decided", text: text}
+}
+
+// trouble marks a text if the reconcile that it is of has failed.
+func (b *Blocks) trouble(text string, so course) string {
+	if so.fails {
+		return b.o.Palette.Trouble(text)
 	}
-	return line{"decided", text}
+	return text
+}
+
+// reason is an error, safe for a terminal; unless all is asked for, without what an API server says each time.
+func (b *Blocks) reason(text string) string {
+	if b.brief() {
+		text = Reason(text)
+	}
+	return Escape(text)
 }
 
 func (b *Blocks) end(d *trace.End, so course) line {
-	text := fmt.Sprintf("%s, %s", so.writes(d.Writes), Round(d.Duration))
-	text += next(d.Next)
-	if resource, lags := lagging(d.Error); lags && d.Outcome == trace.Failed && b.o.Detail < Verbose {
-		return line{"put off", text + ": its cache of " + Escape(resource) + " does not show yet what it wrote"}
+	if so.conflict != nil {
+		return line{"conflict", b.o.Palette.Dim(conflictText(so.conflict, d)), ToneDim}
+	}
+	text := fmt.Sprintf("%s, %s", so.writes(d), Round(d.Duration)) + next(d.Next)
+	if d.Outcome == trace.Done {
+		return line{"done", b.o.Palette.Dim(text), ToneDim}
+	}
+	if d.PutOff != "" && b.brief() {
+		text += ": its cache of " + Escape(d.PutOff) + " does not show yet what it wrote"
+		return line{word: "put off", text: text}
+	}
+	tone := TonePlain
+	if so.fails {
+		tone = ToneTrouble
 	}
 	if d.Error != "" {
-		text += ": " + b.o.Palette.Trouble(Escape(d.Error))
+		text += ": " + b.trouble(b.reason(d.Error), so)
 	}
 	switch d.Outcome {
-	case trace.Done:
-		return line{"done", text}
 	case trace.GaveUp:
-		return line{"gave up", text}
+		return line{"gave up", text, tone}
 	case trace.Panicked:
-		return line{"failed", "panicked; " + text}
+		return line{"failed", "panicked; " + text, tone}
 	}
-	return line{"failed", text}
+	return line{"failed", text, tone}
 }
 
 // next is the end of a sentence about when a key comes back; empty if it does not by itself.
@@ -96,27 +117,6 @@ func next(n *trace.Next) string {
 		return fmt.Sprintf("; retry %d in %s", n.Retry, Round(n.After))
 	}
 	return "; again in " + Round(n.After)
-}
-
-// PutOff says whether a reconcile that failed with that error only waits until a cache shows its own last write.
-func PutOff(err string) bool {
-	_, lags := lagging(err)
-	return lags
-}
-
-// lagging tells the error by which a controller waits until its cache shows its own last write, and of which resource:
-// nothing has gone wrong (ConsistencyError of upstream's pkg/controller/util/consistency, StaleInformerCache of
-// k8s.io/endpointslice/util).
-func lagging(text string) (resource string, is bool) {
-	if strings.Contains(text, "EndpointSlice informer cache is out of date") {
-		return "endpointslices", true
-	}
-	_, versions, is := strings.Cut(text, "read version: ")
-	if !is || !strings.Contains(versions, " is not as new as written version: ") {
-		return "", false
-	}
-	_, resource, is = strings.Cut(versions, " for group resource ")
-	return resource, is
 }
 
 func count(n int, what string) string {

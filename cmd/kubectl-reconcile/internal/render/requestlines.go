@@ -3,15 +3,21 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// course is what a reconcile has come to so far: its writes, those that were refused, and those that no server got.
+// course is what a reconcile has come to so far.
 type course struct {
+	// dry are its dry writes, refused those of its writes that were refused, and unsent those that no server got.
 	dry, refused, unsent int
+	// fails is known from the start: whether it ends with an error, other than the conflict.
+	fails bool
+	// conflict is the write that it ends with; nil if there is none, or if it is shown like any failure.
+	conflict *trace.Request
 }
 
 // after is the course after a group of events.
@@ -33,32 +39,31 @@ func (c course) after(group []*trace.Event) course {
 	return c
 }
 
-// writes counts the writes of a reconcile that ends: in a dry run there were none, but what was tried.
-func (c course) writes(all int) string {
-	text := count(all, "write")
+// writes counts the writes of a reconcile that ends: those that were taken, and those that were refused.
+func (c course) writes(end *trace.End) string {
+	text := count(end.Writes, "write")
 	switch {
-	case all == 0:
-		return text
-	case c.dry == 0:
-	case c.unsent >= all:
-		text = fmt.Sprintf("%d not sent", all)
+	case c.dry == 0 || end.Writes == 0:
+	case c.unsent >= end.Writes+end.Refused:
+		text += " not sent"
 	default:
-		text = fmt.Sprintf("%d tried", all)
+		text = count(end.Writes, "dry write")
 	}
-	if c.refused > 0 {
-		text += fmt.Sprintf(", %d refused", c.refused)
+	if end.Refused > 0 {
+		text += fmt.Sprintf(", %d refused", end.Refused)
 	}
 	return text
 }
 
 func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request, so course) []line {
 	if r.Recorded != nil && *r.Recorded != (trace.RecordedEvent{}) {
-		return []line{{"event", Escape(fmt.Sprintf("%s %s  %s", r.Recorded.Type, r.Recorded.Reason, r.Recorded.Message))}}
+		e := r.Recorded
+		return []line{{word: "event", text: Escape(fmt.Sprintf("%s %s  %s", e.Type, e.Reason, e.Message))}}
 	}
-	object := fmt.Sprintf("%s %s", kindOf(r), b.names(group))
-	if r.Subresource != "" {
-		object += "/" + r.Subresource
+	if r == so.conflict {
+		return nil // its last line
 	}
+	object := kindOf(r) + " " + subresourceOf(b.names(group), r)
 	word := r.Verb
 	if r.DryRun {
 		word, object = "would", r.Verb+" "+object
@@ -66,18 +71,26 @@ func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request, so course)
 			word = "tried"
 		}
 	}
-	text := fmt.Sprintf("%-42s  %s", object, b.answer(group, r))
+	text := fmt.Sprintf("%-42s  %s", object, b.answer(group, r, so))
 	if note := b.note(group, r); note != "" {
 		text += "  " + note
 	}
 	if word == "would" && so.refused > 0 {
 		text += b.o.Palette.Dim("   after a refused try")
 	}
-	return []line{{word, text}}
+	return []line{{word: word, text: text}}
+}
+
+// subresourceOf adds the subresource that was asked for to the name of its object.
+func subresourceOf(name string, r *trace.Request) string {
+	if r.Subresource == "" {
+		return name
+	}
+	return name + "/" + r.Subresource
 }
 
 // answer is the code of the server's answer and how long that took; of what a server did not get there is neither.
-func (b *Blocks) answer(group []*trace.Event, r *trace.Request) string {
+func (b *Blocks) answer(group []*trace.Event, r *trace.Request, so course) string {
 	if r.NotSent {
 		return b.o.Palette.Dim("not sent")
 	}
@@ -85,7 +98,7 @@ func (b *Blocks) answer(group []*trace.Event, r *trace.Request) string {
 	if len(group) > 1 {
 		latency = Round(meanLatency(group)) + " each"
 	}
-	return b.code(r) + "  " + b.o.Palette.Dim(latency)
+	return b.code(r, so) + "  " + b.o.Palette.Dim(latency)
 }
 
 func kindOf(r *trace.Request) string {
@@ -95,14 +108,14 @@ func kindOf(r *trace.Request) string {
 	return Escape(r.Resource)
 }
 
-func (b *Blocks) code(r *trace.Request) string {
+func (b *Blocks) code(r *trace.Request, so course) string {
 	switch {
 	case r.Code == 0:
-		return b.o.Palette.Trouble("---")
+		return b.trouble("---", so)
 	case r.Failed():
-		return b.o.Palette.Trouble(fmt.Sprint(r.Code))
+		return b.trouble(strconv.Itoa(r.Code), so)
 	}
-	return fmt.Sprint(r.Code)
+	return strconv.Itoa(r.Code)
 }
 
 // note says why a request failed, or what it changed.
@@ -111,22 +124,27 @@ func (b *Blocks) note(group []*trace.Event, r *trace.Request) string {
 	case r.Reason == "Conflict":
 		return "conflict"
 	case r.Failed():
-		return Escape(r.Message)
+		return b.reason(r.Message)
 	case len(group) > 1:
 		return ""
 	case r.Verb == "create":
-		return b.o.Palette.Change(Changes(replicasOf(r.Change.Fields()), 0))
+		return b.o.Palette.Change(createdReplicas(r.Change.Fields()))
 	}
-	most := 4
-	if b.o.Detail >= Verbose {
-		most = 0
+	o := ChangesOptions{Most: 4}
+	if !b.brief() {
+		o = ChangesOptions{All: true}
 	}
-	return b.o.Palette.Change(Changes(r.Change.Fields(), most))
+	return b.o.Palette.Change(Changes(r.Change.Fields(), o))
 }
 
-// replicasOf is the one field that is worth telling of an object that was created.
-func replicasOf(changes []inspect.Change) []inspect.Change {
-	return slices.DeleteFunc(slices.Clone(changes), func(c inspect.Change) bool { return c.Path != "spec.replicas" })
+// createdReplicas is the one field that is shown of an object that was created; empty if it has none.
+func createdReplicas(changes []inspect.Change) string {
+	for _, c := range changes {
+		if c.Path == "spec.replicas" {
+			return fieldText("replicas", c)
+		}
+	}
+	return ""
 }
 
 func meanLatency(group []*trace.Event) trace.Duration {
@@ -145,10 +163,10 @@ func (b *Blocks) names(group []*trace.Event) string {
 	var names []string
 	for _, e := range group {
 		r := e.Detail.(*trace.Request)
-		names = append(names, Escape(r.Name))
+		names = append(names, Escape(nameOf(r)))
 	}
 	more := 0
-	if b.o.Detail < Verbose && len(names) > mostNames {
+	if b.brief() && len(names) > mostNames {
 		names, more = names[:mostNames], len(names)-mostNames
 	}
 	shared := names[0][:strings.LastIndex(names[0], "-")+1]
@@ -165,4 +183,13 @@ func (b *Blocks) names(group []*trace.Event) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// nameOf is the name of the object that a request is for; of one that was refused before it got a name, the part of it
+// that is known.
+func nameOf(r *trace.Request) string {
+	if r.Name == "" && r.GenerateName != "" {
+		return r.GenerateName + "…"
+	}
+	return r.Name
 }

@@ -24,7 +24,7 @@ func story() []*trace.Event {
 		first(&trace.Request{Verb: "get", Object: deployment, Code: 200, Latency: trace.Duration(300 * time.Microsecond)}),
 		first(&trace.Request{Verb: "create", Object: replicaSet, Code: 201, Latency: trace.Duration(800 * time.Microsecond)}),
 		first(&trace.Request{Verb: "update", Object: deployment, Subresource: "status", Code: 409, Reason: "Conflict", Message: "the object has been modified", Latency: trace.Duration(700 * time.Microsecond)}),
-		first(&trace.End{Outcome: trace.Failed, Writes: 2, Duration: trace.Duration(2800 * time.Microsecond), Error: "the object has been modified", Next: &trace.Next{After: trace.Duration(5 * time.Millisecond), Retry: 1}}),
+		first(&trace.End{Outcome: trace.Failed, Writes: 1, Refused: 1, Duration: trace.Duration(2800 * time.Microsecond), Error: "the object has been modified", Next: &trace.Next{After: trace.Duration(5 * time.Millisecond), Retry: 1}}),
 		second(&trace.Start{Causes: []trace.Cause{{Type: trace.CauseWatch, Handler: "addRS > enqueueRS", Watch: &trace.Watch{
 			Event: trace.Added, Object: replicaSet, ResourceVersion: "15", WrittenBy: 1,
 		}}}}),
@@ -46,7 +46,7 @@ func story() []*trace.Event {
 		}}),
 		third(&trace.Log{Level: 5, Message: "Calculated", Error: "never mind"}),
 		third(&trace.Request{Verb: "patch", Object: deployment, Message: "connection refused"}),
-		third(&trace.End{Outcome: trace.Done, Writes: 1, Duration: trace.Duration(900 * time.Microsecond), Next: &trace.Next{After: trace.Duration(10 * time.Minute)}}),
+		third(&trace.End{Outcome: trace.Done, Refused: 1, Duration: trace.Duration(900 * time.Microsecond), Next: &trace.Next{After: trace.Duration(10 * time.Minute)}}),
 		third(&trace.Log{Message: "said after its end", Error: "too late"}),
 	}
 }

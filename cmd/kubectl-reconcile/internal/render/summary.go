@@ -6,12 +6,22 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// ControllerTable writes the figures of each controller; nothing if there are none. Those that had nothing to do are
-// counted in a line of their own if they are many. dry says that what was written was not kept.
-func ControllerTable(w io.Writer, p Palette, dry bool, controllers []trace.ControllerSummary) error {
+// ControllerTableOptions are the options of ControllerTable.
+type ControllerTableOptions struct {
+	ListingOptions
+	// Dry is true if what was written was not kept.
+	Dry bool
+	// Failing reports whether a key of the controller still fails: its failures are marked. Nil is none.
+	Failing func(controller string) bool
+}
+
+// ControllerTable writes the figures of each controller after an empty line; nothing if there are none. Those that had
+// nothing to do are counted in a line of their own if they are many.
+func ControllerTable(w io.Writer, controllers []trace.ControllerSummary, o ControllerTableOptions) error {
 	if len(controllers) == 0 {
 		return nil
 	}
@@ -19,80 +29,88 @@ func ControllerTable(w io.Writer, p Palette, dry bool, controllers []trace.Contr
 	rest := len(controllers) - len(busy)
 	switch {
 	case rest <= unfolded:
-		return controllerRows(w, p, dry, controllers)
+		return controllerRows(w, controllers, o)
 	case len(busy) == 0:
 		_, err := fmt.Fprintf(w, "\nnone of %d controllers had anything to do\n", rest)
 		return err
 	}
-	if err := controllerRows(w, p, dry, busy); err != nil {
+	if err := controllerRows(w, busy, o); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "and %d controllers that had nothing to do\n", rest)
 	return err
 }
 
-func idle(c trace.ControllerSummary) bool { return c.Reconciles == 0 && c.Writes == 0 }
+func idle(c trace.ControllerSummary) bool { return c.Reconciles == 0 && c.Writes+c.RefusedWrites == 0 }
 
-func controllerRows(w io.Writer, p Palette, dry bool, controllers []trace.ControllerSummary) error {
+func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o ControllerTableOptions) error {
 	writes := "WRITES"
-	if dry {
+	if o.Dry {
 		writes = "WOULD WRITE"
 	}
-	header := []string{"CONTROLLER", "RECONCILES", "FAILED", "RETRIES", writes, "REFUSED", "P50", "P99", "WAITED P50", "WAITED P99"}
-	var rows [][]string
+	columns := []Column{
+		{Title: "CONTROLLER", Free: true}, {Title: "RECONCILES"}, {Title: "FAILED"}, {Title: "PUT OFF", Rank: 6},
+		{Title: "RETRIES", Rank: 5}, {Title: writes}, {Title: "REFUSED"},
+		{Title: "P50", Spare: true, Rank: 3}, {Title: "P99", Spare: true, Rank: 4},
+		{Title: "WAITED P50", Spare: true, Rank: 1}, {Title: "WAITED P99", Spare: true, Rank: 2},
+	}
+	var rows [][]Cell
 	for _, c := range controllers {
-		rows = append(rows, []string{
-			c.Controller, strconv.Itoa(c.Reconciles), troubleCount(p, c.Failed), strconv.Itoa(c.Retries),
-			strconv.Itoa(c.Writes - c.RefusedWrites), strconv.Itoa(c.RefusedWrites),
-			Round(c.P50), Round(c.P99), Round(c.WaitedP50), Round(c.WaitedP99),
-		})
-	}
-	// Where a terminal has no room for all, how long keys waited is what can be done without, and then the times, and then the ends of
-	// names.
-	width := TerminalWidth(w)
-	for width > 0 && len(header) > 6 && tableWidth(header, rows) > width {
-		header = header[:len(header)-2]
-		for i := range rows {
-			rows[i] = rows[i][:len(header)]
+		failed := toned(strconv.Itoa(c.Failed), TonePlain)
+		if o.Failing != nil && o.Failing(c.Controller) {
+			failed.Tone = ToneTrouble
 		}
-	}
-	fitColumn(0, header, rows, width)
-	return Section(w, header, rows)
-}
-
-// tableWidth is how wide Table makes a table.
-func tableWidth(header []string, rows [][]string) int {
-	total := 3 * (len(header) - 1)
-	for i, title := range header {
-		widest := cells(title)
-		for _, row := range rows {
-			widest = max(widest, cells(row[i]))
+		row := []Cell{{Text: c.Controller}, {Text: strconv.Itoa(c.Reconciles)}, failed}
+		for _, n := range []int{c.PutOff, c.Retries, c.Writes, c.RefusedWrites} {
+			row = append(row, Cell{Text: strconv.Itoa(n)})
 		}
-		total += widest
+		for _, d := range []trace.Duration{c.P50, c.P99, c.WaitedP50, c.WaitedP99} {
+			row = append(row, Cell{Text: Round(d)})
+		}
+		rows = append(rows, row)
 	}
-	return total
+	return section(w, columns, rows, o.ListingOptions)
 }
 
-// troubleCount marks a number that had better be 0.
-func troubleCount(p Palette, n int) string {
-	if n == 0 {
-		return "0"
+// section writes a table after an empty line; nothing without rows.
+func section(w io.Writer, columns []Column, rows [][]Cell, o ListingOptions) error {
+	if len(rows) == 0 {
+		return nil
 	}
-	return p.Trouble(strconv.Itoa(n))
-}
-
-// Section writes a table after an empty line.
-func Section(w io.Writer, header []string, rows [][]string) error {
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	return Table(w, header, rows)
+	return NewListing(columns, o).Write(w, rows)
 }
 
-// ObjectRow is an object in the table of objects. Texts may come from a cluster: they are escaped here.
+// WriteRow counts the writes of a verb to a resource.
+type WriteRow struct {
+	Verb, Resource           string
+	Objects, Writes, Refused int
+}
+
+// WriteTable writes how often what was written, after an empty line; nothing without rows. word is the title above the
+// verbs.
+func WriteTable(w io.Writer, word string, writes []WriteRow, o ListingOptions) error {
+	columns := []Column{
+		{Title: word}, {Title: "RESOURCE", Free: true}, {Title: "OBJECTS", Rank: 1},
+		{Title: "WRITES"}, {Title: "REFUSED"},
+	}
+	var rows [][]Cell
+	for _, r := range writes {
+		row := []Cell{{Text: r.Verb}, {Text: r.Resource}}
+		for _, n := range []int{r.Objects, r.Writes, r.Refused} {
+			row = append(row, Cell{Text: strconv.Itoa(n)})
+		}
+		rows = append(rows, row)
+	}
+	return section(w, columns, rows, o)
+}
+
+// ObjectRow is an object in the table of objects.
 type ObjectRow struct {
-	Namespace, Name        string
-	Ready, Status, Message string
+	Namespace, Name string
+	Status          inspect.Status
 	// Fold names what the object is folded under with others that are in the same state; empty if it stands alone.
 	Fold string
 }
@@ -100,47 +118,36 @@ type ObjectRow struct {
 // unfolded is how many objects of a sort and state, or controllers without work, may stand in rows of their own.
 const unfolded = 3
 
-// ObjectTable writes a row an object. Objects that may be folded and are in the same state share one row if they are
-// many. The namespace is shown if there are several.
-func ObjectTable(w io.Writer, p Palette, objects []ObjectRow) error {
-	if len(objects) == 0 {
-		return nil
-	}
-	several := slices.ContainsFunc(objects, func(o ObjectRow) bool { return o.Namespace != objects[0].Namespace })
-	header := []string{"OBJECT", "READY", "STATUS", "MESSAGE"}
+// ObjectTable writes a row an object after an empty line; nothing without objects. Objects that may be folded and are
+// in the same state share one row if they are many. The namespace is shown if there are several. Names are cut only
+// where a terminal has no room for them although messages are left out.
+func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
+	columns := []Column{{Title: "OBJECT"}, {Title: "READY"}, {Title: "STATUS"}}
+	several := slices.ContainsFunc(objects, func(row ObjectRow) bool { return row.Namespace != objects[0].Namespace })
 	if several {
-		header = append([]string{"NAMESPACE"}, header...)
+		columns = append([]Column{{Title: "NAMESPACE"}}, columns...)
 	}
-	var rows [][]string
-	for _, o := range fold(objects) {
-		row := []string{Escape(o.Name), dash(Escape(o.Ready)), status(p, o.Status), Escape(Cut(o.Message, 2*widest))}
+	var rows [][]Cell
+	objects = fold(objects)
+	for _, object := range objects {
+		status := object.Status
+		row := []Cell{{Text: object.Name}, {Text: dash(status.Ready)}, toned(status.Status, StatusTone(status))}
 		if several {
-			row = append([]string{dash(Escape(o.Namespace))}, row...)
+			row = append([]Cell{{Text: dash(object.Namespace)}}, row...)
 		}
 		rows = append(rows, row)
 	}
-	fitColumn(len(header)-1, header, rows, TerminalWidth(w))
-	return Section(w, header, rows)
+	if !NewListing(columns, o).Fits(rows) {
+		columns[len(columns)-3].Free = true
+	}
+	columns = append(columns, Column{Title: "MESSAGE", Free: true, Rank: 1})
+	for i, object := range objects {
+		rows[i] = append(rows[i], Cell{Text: Reason(object.Status.Message)})
+	}
+	return section(w, columns, rows, o)
 }
 
-// leastFitted is how wide a column that is cut stays at least.
-const leastFitted = 20
-
-// fitColumn cuts what is in a column where the table would be wider than that; a width of 0 cuts nothing.
-func fitColumn(n int, header []string, rows [][]string, width int) {
-	over := tableWidth(header, rows) - width
-	if width == 0 || over <= 0 {
-		return
-	}
-	widest := cells(header[n])
-	for _, row := range rows {
-		widest = max(widest, cells(row[n]))
-	}
-	for _, row := range rows {
-		row[n] = Cut(row[n], max(widest-over, leastFitted))
-	}
-}
-
+// dash is a text, or a dash in the place of none.
 func dash(s string) string {
 	if s == "" {
 		return "-"
@@ -148,20 +155,10 @@ func dash(s string) string {
 	return s
 }
 
-func status(p Palette, s string) string {
-	switch s {
-	case "Current":
-		return s
-	case "InProgress", "Terminating":
-		return p.Change(s)
-	}
-	return p.Trouble(Escape(s))
-}
-
 // fold replaces objects of the same sort and state by one row, where they first stand, if they are many.
 func fold(objects []ObjectRow) []ObjectRow {
 	type state struct{ sort, namespace, ready, status string }
-	of := func(o ObjectRow) state { return state{o.Fold, o.Namespace, o.Ready, o.Status} }
+	of := func(o ObjectRow) state { return state{o.Fold, o.Namespace, o.Status.Ready, o.Status.Status} }
 	many := map[state]int{}
 	for _, o := range objects {
 		many[of(o)]++
@@ -175,8 +172,8 @@ func fold(objects []ObjectRow) []ObjectRow {
 		case n > 0:
 			many[of(o)] = -1
 			o.Name = fmt.Sprintf("%s (%d)", o.Fold, n)
-			if o.Ready != "" {
-				o.Ready += " each"
+			if o.Status.Ready != "" {
+				o.Status.Ready += " each"
 			}
 			out = append(out, o)
 		}

@@ -10,78 +10,33 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-func TestTable(t *testing.T) {
-	coloured := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
-	for _, tt := range []struct {
-		name   string
-		header []string
-		rows   [][]string
-		want   string
-		reason string
-	}{
-		{"columns", []string{"NAME", "READY/TOTAL", "AGE"}, [][]string{{"web", "3/3", "5m"}, {"a-long-name", "0/1", "1h"}},
-			"NAME          READY/TOTAL   AGE\nweb           3/3           5m\na-long-name   0/1           1h\n", "columns are three blanks apart, headers as given"},
-		{"blank cells", []string{"A", "B"}, [][]string{{"x", ""}, {"", "y"}},
-			"A   B\nx\n    y\n", "no blanks at the end of a row; cells stay in their column"},
-		{"indent", []string{"NAME", "X"}, [][]string{{"  └ child", "1"}},
-			"NAME        X\n  └ child   1\n", "blanks before a cell's text are its indent"},
-		{"no rows", []string{"A", "B"}, nil, "A   B\n", "a header by itself is a table"},
-		{"wide letters", []string{"NAME", "X"}, [][]string{{"日本", "1"}, {"abcd", "2"}},
-			"NAME   X\n日本   1\nabcd   2\n", "letters of two cells take two"},
-		{"colours", []string{"NAME", "X"}, [][]string{{coloured.Trouble("bad"), "1"}, {"good", "2"}},
-			"NAME   X\nbad    1\ngood   2\n", "colours take no room"},
-		{"long", []string{"M", "X"}, [][]string{{strings.Repeat("word ", 40) + "end", "1"}},
-			"M" + strings.Repeat(" ", 205) + "X\n" + strings.Repeat("word ", 40) + "end   1\n", "a cell is never broken"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var out bytes.Buffer
-			if err := Table(&out, tt.header, tt.rows); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, colour.ReplaceAllString(out.String(), "")); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
-			}
-		})
-	}
-}
-
-func TestTableKeepsColours(t *testing.T) {
-	p := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
-	var out bytes.Buffer
-	if err := Table(&out, []string{"NAME", "X"}, [][]string{{p.Trouble("bad"), "1"}}); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "\n"+p.Trouble("bad")+" ") {
-		t.Errorf("the cell's colour is lost, or takes in the blanks beside it:\n%q", out.String())
-	}
-}
-
 func TestControllerTable(t *testing.T) {
 	var out bytes.Buffer
-	err := ControllerTable(&out, Palette{}, false, []trace.ControllerSummary{
-		{Controller: "deployment", Reconciles: 12, Failed: 2, Retries: 1, Writes: 9, RefusedWrites: 2, P50: trace.Duration(1234567), P99: trace.Duration(28 * time.Millisecond), WaitedP50: 14200, WaitedP99: 33300},
+	err := ControllerTable(&out, []trace.ControllerSummary{
+		{Controller: "deployment", Reconciles: 12, Failed: 2, PutOff: 3, Retries: 1, Writes: 7, RefusedWrites: 2, P50: trace.Duration(1234567), P99: trace.Duration(28 * time.Millisecond), WaitedP50: 14200, WaitedP99: 33300},
 		{Controller: "replicaset"},
-	})
+	}, ControllerTableOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `
-CONTROLLER   RECONCILES   FAILED   RETRIES   WRITES   REFUSED   P50      P99    WAITED P50   WAITED P99
-deployment   12           2        1         7        2         1.23ms   28ms   14.2µs       33.3µs
-replicaset   0            0        0         0        0         0s       0s     0s           0s
+CONTROLLER   RECONCILES   FAILED   PUT OFF   RETRIES   WRITES   REFUSED   P50      P99    WAITED P50   WAITED P99
+deployment   12           2        3         1         7        2         1.23ms   28ms   14.2µs       33.3µs
+replicaset   0            0        0         0         0        0         0s       0s     0s           0s
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("after an empty line, a row a controller (-want +got):\n%s", diff)
 	}
 	out.Reset()
-	if err := ControllerTable(&out, Palette{}, true, []trace.ControllerSummary{{Controller: "a"}}); err != nil || !strings.Contains(out.String(), "   WOULD WRITE   REFUSED   ") {
+	if err := ControllerTable(&out, []trace.ControllerSummary{{Controller: "a"}}, ControllerTableOptions{Dry: true}); err != nil || !strings.Contains(out.String(), "   WOULD WRITE   REFUSED   ") {
 		t.Errorf("a dry run writes nothing: %s (%v)", out.String(), err)
 	}
 	out.Reset()
-	if err := ControllerTable(&out, Palette{}, false, nil); err != nil || out.Len() > 0 {
+	if err := ControllerTable(&out, nil, ControllerTableOptions{}); err != nil || out.Len() > 0 {
 		t.Errorf("no controllers, and yet %q (%v)", out.String(), err)
 	}
 }
@@ -101,7 +56,7 @@ func TestControllerTableCountsTheIdle(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := ControllerTable(&out, Palette{}, false, tt.of); err != nil {
+			if err := ControllerTable(&out, tt.of, ControllerTableOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			table, count, _ := strings.Cut(out.String(), "and ")
@@ -117,7 +72,7 @@ func TestControllerTableCountsTheIdle(t *testing.T) {
 
 func TestControllerTableOfNothingDone(t *testing.T) {
 	var out bytes.Buffer
-	err := ControllerTable(&out, Palette{}, false, []trace.ControllerSummary{{Controller: "a"}, {Controller: "b"}, {Controller: "c"}, {Controller: "d"}})
+	err := ControllerTable(&out, []trace.ControllerSummary{{Controller: "a"}, {Controller: "b"}, {Controller: "c"}, {Controller: "d"}}, ControllerTableOptions{})
 	if want := "\nnone of 4 controllers had anything to do\n"; err != nil || out.String() != want {
 		t.Errorf("%q, %v, want %q", out.String(), err, want)
 	}
@@ -126,17 +81,62 @@ func TestControllerTableOfNothingDone(t *testing.T) {
 func TestControllerTableMarksFailures(t *testing.T) {
 	p := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
 	var out bytes.Buffer
-	if err := ControllerTable(&out, p, false, []trace.ControllerSummary{{Controller: "good"}, {Controller: "bad", Failed: 7}}); err != nil {
+	o := ControllerTableOptions{ListingOptions: ListingOptions{Palette: p}, Failing: func(name string) bool { return name == "bad" }}
+	if err := ControllerTable(&out, []trace.ControllerSummary{{Controller: "healed", Failed: 5}, {Controller: "bad", Failed: 7}}, o); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), p.Trouble("7")) || strings.Contains(out.String(), p.Trouble("0")) {
-		t.Errorf("failures, and only they, are marked:\n%q", out.String())
+	if !strings.Contains(out.String(), p.Trouble("7")) || strings.Contains(out.String(), p.Trouble("5")) {
+		t.Errorf("failures of keys that fail still, and only they, are marked:\n%q", out.String())
+	}
+}
+
+// TestTablesFitTheTerminal: no line is wider than the terminal, and what says most is there.
+func TestTablesFitTheTerminal(t *testing.T) {
+	controllers := []trace.ControllerSummary{
+		{Controller: "horizontalpodautoscaling", Reconciles: 1234, Failed: 12, PutOff: 3, Retries: 45, Writes: 678, RefusedWrites: 90, P50: 1234567, P99: 28e6, WaitedP50: 14200, WaitedP99: 33300},
+		{Controller: "deployment", Reconciles: 1},
+	}
+	objects := []ObjectRow{
+		{Namespace: "shop", Name: "deployment.apps/web", Status: inspect.Status{Ready: "3/3", Status: "Current", Message: "Deployment is available. Replicas: 3"}},
+		{Namespace: "a-namespace-of-a-name", Name: "replicaset.apps/a-deployment-of-a-long-name-544fbbb6fb", Status: inspect.Status{Ready: "3/3", Status: "Terminating", Message: "ReplicaSet is available"}},
+	}
+	writes := []WriteRow{{"deletecollection", "validatingadmissionpolicybindings.admissionregistration.k8s.io/status", 100, 1000, 10}}
+	for _, tt := range []struct {
+		width                int
+		controller, of, word string // in the title lines
+	}{
+		{0, "CONTROLLER RECONCILES FAILED PUT OFF RETRIES WRITES REFUSED P50 P99 WAITED P50 WAITED P99", "NAMESPACE OBJECT READY STATUS MESSAGE", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
+		{100, "CONTROLLER RECONCILES FAILED PUT OFF RETRIES WRITES REFUSED P50 P99", "NAMESPACE OBJECT READY STATUS", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
+		{80, "CONTROLLER RECONCILES FAILED PUT OFF RETRIES WRITES REFUSED", "NAMESPACE OBJECT READY STATUS", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
+		{60, "CONTROLLER RECONCILES FAILED WRITES REFUSED", "NAMESPACE OBJECT READY STATUS", "WOULD RESOURCE WRITES REFUSED"},
+	} {
+		var out bytes.Buffer
+		o := ListingOptions{Width: tt.width}
+		if err := errors.Join(ControllerTable(&out, controllers, ControllerTableOptions{ListingOptions: o}), ObjectTable(&out, objects, o), WriteTable(&out, "WOULD", writes, o)); err != nil {
+			t.Fatal(err)
+		}
+		var titles []string
+		for line := range strings.Lines(out.String()) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := cells(line); tt.width > 0 && n > tt.width {
+				t.Errorf("at %d cells, a line has %d:\n%s", tt.width, n, line)
+			}
+			if tt.width == 0 && strings.Contains(line, "…") {
+				t.Errorf("something is cut though there is no terminal:\n%s", line)
+			}
+			if fields := strings.Fields(line); len(fields) > 0 && strings.ToUpper(line) == line {
+				titles = append(titles, strings.Join(fields, " "))
+			}
+		}
+		if diff := cmp.Diff([]string{tt.controller, tt.of, tt.word}, titles); diff != "" {
+			t.Errorf("titles at %d cells (-want +got):\n%s\n%s", tt.width, diff, &out)
+		}
 	}
 }
 
 func TestObjectTable(t *testing.T) {
 	pod := func(name, ready, status string) ObjectRow {
-		return ObjectRow{Namespace: "a", Fold: "pod", Name: "pod/" + name, Ready: ready, Status: status, Message: "of " + name}
+		return ObjectRow{Namespace: "a", Fold: "pod", Name: "pod/" + name, Status: inspect.Status{Ready: ready, Status: status, Message: "of " + name}}
 	}
 	for _, tt := range []struct {
 		name   string
@@ -145,24 +145,26 @@ func TestObjectTable(t *testing.T) {
 		reason string
 	}{
 		{"none", nil, "", "no objects, no table"},
-		{"one", []ObjectRow{{Namespace: "a", Name: "deployment.apps/web", Ready: "3/3", Status: "Current", Message: "fine"}},
+		{"one", []ObjectRow{{Namespace: "a", Name: "deployment.apps/web", Status: inspect.Status{Ready: "3/3", Status: "Current", Message: "fine"}}},
 			"\nOBJECT                READY   STATUS    MESSAGE\ndeployment.apps/web   3/3     Current   fine\n", "one namespace needs no column"},
-		{"namespaces", []ObjectRow{{Namespace: "a", Name: "x/1", Status: "Current"}, {Name: "node/n", Status: "Current"}},
+		{"namespaces", []ObjectRow{{Namespace: "a", Name: "x/1", Status: inspect.Status{Status: "Current"}}, {Name: "node/n", Status: inspect.Status{Status: "Current"}}},
 			"\nNAMESPACE   OBJECT   READY   STATUS    MESSAGE\na           x/1      -       Current\n-           node/n   -       Current\n", "objects without a namespace have a dash"},
 		{"three alike", []ObjectRow{pod("1", "1/1", "Current"), pod("2", "1/1", "Current"), pod("3", "1/1", "Current")},
 			"\nOBJECT   READY   STATUS    MESSAGE\npod/1    1/1     Current   of 1\npod/2    1/1     Current   of 2\npod/3    1/1     Current   of 3\n", "a few stand alone"},
 		{"four alike", []ObjectRow{pod("1", "1/1", "Current"), pod("2", "1/1", "Current"), pod("bad", "0/1", "Failed"), pod("3", "1/1", "Current"), pod("4", "1/1", "Current")},
 			"\nOBJECT    READY      STATUS    MESSAGE\npod (4)   1/1 each   Current   of 1\npod/bad   0/1        Failed    of bad\n", "many in the same state share the row of the first; the one in another state keeps its own"},
-		{"applied", []ObjectRow{{Name: "x/1", Status: "Current"}, {Name: "x/2", Status: "Current"}, {Name: "x/3", Status: "Current"}, {Name: "x/4", Status: "Current"}},
+		{"applied", []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: "Current"}}, {Name: "x/2", Status: inspect.Status{Status: "Current"}}, {Name: "x/3", Status: inspect.Status{Status: "Current"}}, {Name: "x/4", Status: inspect.Status{Status: "Current"}}},
 			"\nOBJECT   READY   STATUS    MESSAGE\nx/1      -       Current\nx/2      -       Current\nx/3      -       Current\nx/4      -       Current\n", "what the user gave is never folded"},
-		{"hostile", []ObjectRow{{Name: "x/\x1b[31m", Status: "Odd\n", Message: "a\nb"}},
+		{"hostile", []ObjectRow{{Name: "x/\x1b[31m", Status: inspect.Status{Status: "Odd\n", Message: "a\nb"}}},
 			"\nOBJECT     READY   STATUS   MESSAGE\nx/^[[31m   -       Odd⏎     a⏎ b\n", "texts of a cluster are escaped"},
-		{"long message", []ObjectRow{{Name: "x/1", Status: "Current", Message: strings.Repeat("m", 200)}},
-			"\nOBJECT   READY   STATUS    MESSAGE\nx/1      -       Current   " + strings.Repeat("m", 95) + "…\n", "a message is cut"},
+		{"a refusal", []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: "Current", Message: `pods "x-1" is forbidden: exceeded quota: q`}}},
+			"\nOBJECT   READY   STATUS    MESSAGE\nx/1      -       Current   exceeded quota: q\n", "without what the server says each time"},
+		{"long message", []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: "Current", Message: strings.Repeat("m", 200)}}},
+			"\nOBJECT   READY   STATUS    MESSAGE\nx/1      -       Current   " + strings.Repeat("m", 200) + "\n", "without a terminal, nothing is cut"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := ObjectTable(&out, Palette{}, tt.in); err != nil {
+			if err := ObjectTable(&out, tt.in, ListingOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
@@ -179,7 +181,7 @@ func TestObjectTableColours(t *testing.T) {
 		"Failed": p.Trouble("Failed"), "NotFound": p.Trouble("NotFound"), "Unknown": p.Trouble("Unknown"),
 	} {
 		var out bytes.Buffer
-		if err := ObjectTable(&out, p, []ObjectRow{{Name: "x/1", Status: status}}); err != nil {
+		if err := ObjectTable(&out, []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: status}}}, ListingOptions{Palette: p}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), "   "+want) {
@@ -202,9 +204,9 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 }
 
 func TestTableErrors(t *testing.T) {
-	rows := []ObjectRow{{Name: "x/1", Status: "Current"}}
+	rows := []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: "Current"}}}
 	for _, room := range []int{0, 1, 40} {
-		if err := ObjectTable(&brokenWriter{room}, Palette{}, rows); !errors.Is(err, errBroken) {
+		if err := ObjectTable(&brokenWriter{room}, rows, ListingOptions{}); !errors.Is(err, errBroken) {
 			t.Errorf("writing fails after %d bytes, and yet: %v", room, err)
 		}
 	}

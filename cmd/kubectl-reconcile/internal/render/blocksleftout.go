@@ -1,0 +1,228 @@
+package render
+
+import (
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// NotShown counts what has no block, up to Normal.
+type NotShown struct {
+	// Idle counts the reconciles that wrote nothing and went well.
+	Idle int
+	// PutOff counts those that wrote nothing because a cache did not show yet what their controller had written.
+	PutOff int
+	// Conflicts counts those that came to nothing but a conflict, as the one before of their key did, which has a line.
+	Conflicts int
+	// Repeated counts those, and the writes outside of any reconcile, that came to the very same dry writes as the last
+	// of their key did; outside of any reconcile, also those that were refused as before, and errors that were logged
+	// as before.
+	Repeated int
+}
+
+// NotShown returns what was left out so far. It may be called at any time.
+func (b *Blocks) NotShown() NotShown {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.notShown
+}
+
+// leavesOut reports whether a reconcile that ends has no block, and counts it. b.mu must be held.
+func (b *Blocks) leavesOut(open *block, e *trace.Event, end *trace.End) bool {
+	idle := end.Writes+end.Refused == 0
+	writes := dryWrites(open.events)
+	switch {
+	case idle && end.PutOff != "":
+		b.notShown.PutOff++
+		b.remember(e.Reconcile, open.why)
+	case !keeps(open.events) && conflictOf(open.events, end) != nil && end.Next.Retry > 1:
+		b.notShown.Conflicts++
+		b.remember(e.Reconcile, open.why)
+	case end.Outcome != trace.Done:
+		return false
+	case len(writes) > 0 && b.repeats(e.Controller+"\x00"+e.Key, writes):
+		b.notShown.Repeated++
+	case idle && !slices.ContainsFunc(open.events, isLoggedError):
+		b.notShown.Idle++
+	default:
+		return false
+	}
+	return true
+}
+
+func isLoggedError(e *trace.Event) bool {
+	l, ok := e.Detail.(*trace.Log)
+	return ok && l.Error != ""
+}
+
+// repeatsLone reports whether a write that belongs to no reconcile came to the same before, and counts it.
+func (b *Blocks) repeatsLone(e *trace.Event, r *trace.Request) bool {
+	if !b.brief() || !r.DryRun {
+		return false
+	}
+	of := []string{e.Controller, "", r.Verb, r.Group, r.Resource, r.Subresource, r.Namespace, stem(r)}
+	if !b.repeats(strings.Join(of, "\x00"), []*trace.Request{r}) {
+		return false
+	}
+	b.notShown.Repeated++
+	return true
+}
+
+// dryWrites are the writes among the events, if all of them are dry ones.
+func dryWrites(events []*trace.Event) []*trace.Request {
+	var out []*trace.Request
+	for _, e := range events {
+		r, ok := e.Detail.(*trace.Request)
+		switch {
+		case !ok || !r.IsWrite():
+		case !r.DryRun:
+			return nil
+		default:
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// keeps reports whether one of the events is a write that was taken, or would be.
+func keeps(events []*trace.Event) bool {
+	return slices.ContainsFunc(events, func(e *trace.Event) bool {
+		r, ok := e.Detail.(*trace.Request)
+		return ok && r.IsWrite() && !r.Failed()
+	})
+}
+
+// repeats reports whether the writes are those that were seen last of what has that name, and remembers them.
+func (b *Blocks) repeats(name string, writes []*trace.Request) bool {
+	hash := fingerprint(writes, "")
+	before, known := b.seen.get(name)
+	b.seen.put(name, hash)
+	return known && before == hash
+}
+
+// failsAgain reports whether a reconcile that is about to be shown failed as the one of its key did that was shown
+// last: for the same reason, after the same tries. One that kept a write did not. It remembers how the key failed. b.mu
+// must be held.
+func (b *Blocks) failsAgain(open *block, e *trace.Event, end *trace.End) bool {
+	name := e.Controller + "\x00" + end.Queue + "\x00" + e.Key
+	switch {
+	case !b.brief() || end.PutOff != "" || conflictOf(open.events, end) != nil:
+		return false // nothing is known to be right again, nor to go wrong still
+	case end.Outcome != trace.Failed:
+		b.failed.drop(name)
+		return false
+	}
+	tries, kept := triesOf(open.events)
+	hash := fingerprint(tries, end.Error)
+	before, known := b.failed.get(name)
+	b.failed.put(name, hash)
+	return known && before == hash && !kept
+}
+
+// triesOf are the writes among the events that came to nothing, and whether there were others.
+func triesOf(events []*trace.Event) (tries []*trace.Request, kept bool) {
+	for _, e := range events {
+		r, ok := e.Detail.(*trace.Request)
+		switch {
+		case !ok || !r.IsWrite():
+		case r.DryRun || r.Failed():
+			tries = append(tries, r)
+		default:
+			kept = true
+		}
+	}
+	return tries, kept
+}
+
+// again is the one line of a reconcile that failed as before.
+func (b *Blocks) again(open *block, end *trace.End) []line {
+	head := b.head(open.start, b.latest).text
+	return []line{{word: briefWord, text: head + "  " + b.o.Palette.Trouble("failed as before") + next(end.Next)}}
+}
+
+// stubborn is the retry after so many conflicts in a row, about five seconds of them, that they are shown like any
+// failure.
+const stubborn = 10
+
+// conflictOf returns the write at which a reconcile failed because the object had changed since the controller read it:
+// the next try reads it as it is, and mostly goes well. It is nil if the reconcile failed for another reason, or not,
+// or again and again.
+func conflictOf(events []*trace.Event, end *trace.End) *trace.Request {
+	if end.Outcome != trace.Failed || end.Next == nil || end.Next.Retry >= stubborn {
+		return nil
+	}
+	for _, e := range slices.Backward(events) {
+		r, ok := e.Detail.(*trace.Request)
+		if ok && r.Reason == "Conflict" && r.Message != "" && strings.Contains(end.Error, r.Message) {
+			return r
+		}
+	}
+	return nil
+}
+
+// conflictAlone is the one line of a reconcile that came to nothing but a conflict, in brackets: it is no block.
+func (b *Blocks) conflictAlone(open *block, end *trace.End) []line {
+	conflict := conflictText(conflictOf(open.events, end), end)
+	text := fmt.Sprintf("(%s  %s  %s  %s  conflict: %s)",
+		b.seconds(b.latest), open.start.Controller, keyText(open.start.Key), number(open.start.Reconcile), conflict)
+	return []line{{word: briefWord, text: b.o.Palette.Dim(text)}}
+}
+
+// conflictText names the write that met a conflict, and when the key is tried again.
+func conflictText(r *trace.Request, end *trace.End) string {
+	return fmt.Sprintf("%s %s %s%s", r.Verb, kindOf(r), subresourceOf(Escape(r.Name), r), next(end.Next))
+}
+
+// saidBefore reports whether an error outside of any reconcile was shown before, and counts it: the recorders of Events
+// report each Event that is refused. b.mu must be held.
+func (b *Blocks) saidBefore(controller string, l *trace.Log) bool {
+	if !b.brief() || l.Error == "" {
+		return false
+	}
+	hash := fingerprint(nil, controller+"\x00"+l.Message+"\x00"+l.Error)
+	_, known := b.said.get(hash)
+	b.said.put(hash, struct{}{})
+	if known {
+		b.notShown.Repeated++
+	}
+	return known
+}
+
+// passing are the parts of a text that differ each time although it says the same: the ends of names that a server
+// makes (apimachinery's util/rand) and of those of Events (client-go's tools/record/util), and the port that a
+// connection begins at.
+var passing = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\.[0-9a-f]{16}\b|:\d+->`)
+
+// fingerprint is a hash of writes, whatever their order, their answers and why they were made in vain; what differs
+// each time left out.
+func fingerprint(writes []*trace.Request, why string) uint64 {
+	lines := []string{why}
+	for _, r := range writes {
+		lines = append(lines, fmt.Sprint(
+			r.Verb, " ", r.Group, "/", r.Resource, "/", r.Subresource, " ", r.Namespace, "/", stem(r), " ",
+			r.Code, " ", r.Message, " ", Changes(r.Change.Fields(), ChangesOptions{All: true}),
+		))
+	}
+	for i, line := range lines {
+		lines[i] = passing.ReplaceAllString(line, "")
+	}
+	slices.Sort(lines)
+	hash := fnv.New64a()
+	for _, line := range lines {
+		fmt.Fprintln(hash, line)
+	}
+	return hash.Sum64()
+}
+
+// stem is the name of an object; of one that is created, without its end: it is another each time where a server makes
+// it.
+func stem(r *trace.Request) string {
+	if i := strings.LastIndexByte(r.Name, '-'); r.Verb == "create" && i > 0 {
+		return r.Name[:i]
+	}
+	return r.Name
+}

@@ -1,0 +1,226 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+)
+
+// shared is a terminal that several streams write to. It keeps what can be read on it, and whatever was on it at any
+// time.
+type shared struct {
+	mu     sync.Mutex
+	lines  []string // the last is the one that the cursor is in
+	column int
+	ever   strings.Builder
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ever.Write(p)
+	if s.lines == nil {
+		s.lines = []string{""}
+	}
+	last := len(s.lines) - 1
+	for text := string(p); text != ""; {
+		if rest, ok := strings.CutPrefix(text, eraseLine); ok {
+			s.lines[last], text = s.lines[last][:s.column], rest
+			continue
+		}
+		switch c := text[:1]; c {
+		case "\r":
+			s.column = 0
+		case "\n":
+			s.lines, s.column = append(s.lines, ""), 0
+			last++
+		default:
+			line := s.lines[last]
+			s.lines[last] = line[:s.column] + c + line[min(s.column+1, len(line)):]
+			s.column++
+		}
+		text = text[1:]
+	}
+	return len(p), nil
+}
+
+// text is what is on the terminal.
+func (s *shared) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.lines, "\n")
+}
+
+func (s *shared) total() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ever.String()
+}
+
+// newProgress returns one on a terminal of that width, and the stdout beside it.
+func newProgress(width int) (*Progress, *shared, io.Writer) {
+	screen := &shared{}
+	p := NewProgress(screen, clock.RealClock{})
+	p.width = func() int { return width }
+	return p, screen, p.Writer(screen)
+}
+
+func TestProgress(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		takes  time.Duration
+		want   string // on the terminal, at its end
+	}{
+		{"what is soon over is not told", progressPatience - time.Millisecond, ""},
+		{"what takes longer is", progressPatience + time.Millisecond, "1 of 9 ready"},
+		{"and how far it is", 5 * time.Second, "5 of 9 ready"},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, screen, _ := newProgress(80)
+				began := time.Now()
+				end := p.Show(t.Context(), func(context.Context) string { return fmt.Sprintf("%d of 9 ready", int(time.Since(began).Seconds())) })
+				<-time.After(tt.takes)
+				synctest.Wait()
+				if diff := cmp.Diff(tt.want, screen.text()); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				end()
+				end()
+				if got := screen.text(); got != "" {
+					t.Errorf("at the end there is %q", got)
+				}
+				if written := screen.total(); tt.want == "" && written != "" {
+					t.Errorf("%q was written", written)
+				}
+			})
+		})
+	}
+}
+
+// TestProgressGivesWay: what others write stands in lines of its own, and the progress comes back below it.
+func TestProgressGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, screen, out := newProgress(80)
+		end := p.Show(t.Context(), func(context.Context) string { return "waiting" })
+		steps := []struct{ write, at, later string }{
+			{"", "waiting", "waiting"},
+			{"+0.1s  a block\n", "+0.1s  a block\n", "+0.1s  a block\nwaiting"},
+			{"half ", "+0.1s  a block\nhalf ", "+0.1s  a block\nhalf "},
+			{"a line\n", "+0.1s  a block\nhalf a line\n", "+0.1s  a block\nhalf a line\nwaiting"},
+		}
+		<-time.After(2 * progressPatience)
+		for _, step := range steps {
+			if _, err := io.WriteString(out, step.write); err != nil {
+				t.Fatal(err)
+			}
+			if got := screen.text(); got != step.at {
+				t.Errorf("after %q there is %q, want %q", step.write, got, step.at)
+			}
+			<-time.After(2 * progressPatience)
+			synctest.Wait()
+			if got := screen.text(); got != step.later {
+				t.Errorf("a while after %q there is %q, want %q", step.write, got, step.later)
+			}
+		}
+		end()
+		if got, want := screen.text(), "+0.1s  a block\nhalf a line\n"; got != want {
+			t.Errorf("at the end there is %q, want %q", got, want)
+		}
+	})
+}
+
+func TestProgressFits(t *testing.T) {
+	for _, tt := range []struct {
+		reason, text, want string
+		width              int
+	}{
+		{"one line, and no more", "reading: 12 of 80 kinds", "reading: 1…", 12},
+		{"the last cell stays free: a terminal would go on in the next line", "waiting", "waiti…", 7},
+		{"a terminal of which nothing is known", "waiting", "waiting", 0},
+		{"names come from outside", "a\n\x1b[2Jb", "a⏎ ^[[2Jb", 80},
+		{"nothing to say", "", "", 80},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p, screen, _ := newProgress(tt.width)
+			end := p.Show(t.Context(), func(context.Context) string { return tt.text })
+			defer end()
+			<-time.After(2 * progressPatience)
+			synctest.Wait()
+			line := screen.total()
+			line = line[strings.LastIndex(line, "\r")+1:]
+			if got := strings.TrimSuffix(line, eraseLine); got != tt.want {
+				t.Errorf("%s: %q, want %q", tt.reason, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestProgressEndsWhileItAsks: a server that does not answer how far it is does not hold up the end.
+func TestProgressEndsWhileItAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, screen, _ := newProgress(80)
+		asked := 0
+		end := p.Show(t.Context(), func(ctx context.Context) string {
+			asked++
+			<-ctx.Done()
+			return "too late"
+		})
+		<-time.After(time.Hour)
+		end()
+		if asked != 1 || screen.total() != "" {
+			t.Errorf("asked %d times, and %q was written", asked, screen.total())
+		}
+	})
+}
+
+// TestProgressRests: to ask how far something is must not hold it up.
+func TestProgressRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _, _ := newProgress(80)
+		asked := 0
+		end := p.Show(t.Context(), func(context.Context) string {
+			asked++
+			<-time.After(time.Second)
+			return "slow"
+		})
+		<-time.After(time.Minute)
+		end()
+		if asked < 4 || asked > 6 {
+			t.Errorf("asked %d times in a minute, for a second each", asked)
+		}
+	})
+}
+
+func TestNoProgress(t *testing.T) {
+	var p *Progress
+	var out strings.Builder
+	end := p.Show(t.Context(), func(context.Context) string { return "x" })
+	if w := p.Writer(&out); w != io.Writer(&out) {
+		t.Errorf("without progress, a stream is wrapped: %T", w)
+	}
+	end()
+}
+
+// TestProgressKeepsDescriptors: behind a Progress, a stream is the terminal that it was.
+func TestProgressKeepsDescriptors(t *testing.T) {
+	file := openTerminal(t)
+	if file == nil {
+		t.Skip("no terminal")
+	}
+	p := NewProgress(file, clock.RealClock{})
+	if w := p.Writer(file); !IsTerminal(w) {
+		t.Error("a terminal is none any more")
+	}
+	if w := p.Writer(&strings.Builder{}); IsTerminal(w) {
+		t.Error("what is no terminal is one")
+	}
+}
