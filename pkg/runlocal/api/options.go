@@ -44,8 +44,9 @@ type Options struct {
 	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the
 	// pprof labels of the caller of an in-process request. It must not block and must not write to this server.
 	OnCommit func(ctx context.Context, resourceVersion uint64)
-	// Clock drives the expiry of objects with a time to live, such as Events. Nil is the real clock. Upstream's own
-	// code, creation timestamps included, always reads the real clock.
+	// Clock drives the expiry of objects with a time to live, such as Events, and that of old states, which lists can be
+	// continued at for five to ten minutes. Nil is the real clock. Upstream's own code, creation timestamps included,
+	// always reads the real clock.
 	Clock clock.WithTicker
 }
 

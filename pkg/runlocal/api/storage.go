@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
@@ -31,9 +32,14 @@ type backend struct {
 	prefixes map[schema.GroupResource]string
 }
 
+// compactionInterval is kube-apiserver's default --etcd-compaction-interval.
+const compactionInterval = 5 * time.Minute
+
 func newBackend(o Options) *backend {
 	return &backend{
-		store:    memstore.New(memstore.Options{History: o.History, OnCommit: o.OnCommit, Clock: o.Clock}),
+		store: memstore.New(memstore.Options{
+			History: o.History, OnCommit: o.OnCommit, Clock: o.Clock, CompactionInterval: compactionInterval,
+		}),
 		prefixes: map[schema.GroupResource]string{},
 	}
 }
