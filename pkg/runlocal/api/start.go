@@ -21,7 +21,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	var listener *serving.Server
 	if o.Listen != "" { // first of all, so that a port in use is reported before anything is built
 		var err error
-		asked := serving.Options{Address: o.Listen, Name: "kube-apiserver", AskClients: o.ClientCA != nil}
+		asked := serving.Options{Address: o.Listen, Name: "kube-apiserver", ClientCA: o.ClientCA}
 		if listener, err = serving.Listen(ctx, asked); err != nil {
 			return nil, err
 		}
