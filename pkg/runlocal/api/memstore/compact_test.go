@@ -32,15 +32,15 @@ func TestCompactLoop(t *testing.T) {
 				f.mustCreate(t, labelled("a", "1"))
 				f.mustLabel(t, "a", "2") // 3
 				go func() {
-					time.Sleep(interval + time.Minute)
+					<-time.After(interval + time.Minute)
 					f.mustLabel(t, "a", "3") // 4, between the first and the second time
 				}()
-				time.Sleep(tt.after) // virtual
+				<-time.After(tt.after) // virtual
 				synctest.Wait()
 				if got := f.CompactRevision(); got != tt.want {
 					t.Errorf("after %v the store is compacted to %d, want %d: %s", tt.after, got, tt.want, tt.reason)
 				}
-				time.Sleep(2 * interval) // the write comes in any case
+				<-time.After(2 * interval) // the write comes in any case
 			})
 		})
 	}
@@ -51,9 +51,9 @@ func TestCompactLoopEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Objects, Options{CompactionInterval: time.Minute})
 		f.mustCreate(t, labelled("a", "1"))
-		time.Sleep(time.Minute + time.Second)
+		<-time.After(time.Minute + time.Second)
 		f.store.Close()
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		if got := f.CompactRevision(); got != 0 {
 			t.Errorf("compacted to %d after the store was closed", got)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/utils/clock"
 )
 
@@ -64,6 +65,16 @@ func New(o Options) *Store {
 		s.compactor.start(s, s.clock.NewTicker(o.CompactionInterval))
 	}
 	return s
+}
+
+// Ready returns nil until Close is called, and storage.ErrStorageNotReady then.
+func (s *Store) Ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return storage.ErrStorageNotReady
+	}
+	return nil
 }
 
 // ResourceVersion returns the resource version of the newest write.
