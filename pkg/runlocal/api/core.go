@@ -45,6 +45,7 @@ type coreProvider struct {
 	authorizer authorizer.Authorizer
 	client     kubernetes.Interface
 	slices     proxy.EndpointSliceGetter
+	components func() map[string]componentstatus.Server
 }
 
 func (a *assembly) coreProvider() *coreProvider {
@@ -61,6 +62,7 @@ func (a *assembly) coreProvider() *coreProvider {
 		authorizer: a.identity.authorizer,
 		client:     a.client,
 		slices:     a.slices,
+		components: func() map[string]componentstatus.Server { return components(a.options.Components, a.backend.store) },
 	}
 }
 
@@ -90,7 +92,7 @@ func (p *coreProvider) NewRESTStorage(served serverstorage.APIResourceConfigSour
 			return info, err
 		}
 	}
-	storage["componentstatuses"] = componentstatus.NewStorage(func() map[string]componentstatus.Server { return nil })
+	storage["componentstatuses"] = componentstatus.NewStorage(p.components)
 	return info, nil
 }
 

@@ -39,6 +39,11 @@ type Options struct {
 	// metrics-server would.
 	Metrics Metrics
 
+	// Components tell how other parts of the control plane are that run in this process, for componentstatuses, by their names
+	// there: nil is healthy. Those of a kube-apiserver that are not named are reported as not running. The functions may be
+	// called concurrently, until Stop has returned.
+	Components map[string]func() error
+
 	// History is how many watch events each resource keeps for watches that start in the past; 0 is memstore's default.
 	History int
 	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the
