@@ -79,6 +79,7 @@ type Session struct {
 	forget atomic.Pointer[func() bool]
 
 	podReadyAfter time.Duration
+	countsQuotas  bool // one of the controllers sets the status of quotas
 
 	discovery discovery.CachedDiscoveryInterface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
@@ -90,7 +91,10 @@ type Session struct {
 // Start starts a session and returns when the API serves, the caches of all controllers are filled and their workers
 // run. It ends with Stop, or when ctx does; Stop must be called either way.
 func Start(ctx context.Context, o Options) (*Session, error) {
-	s := &Session{podReadyAfter: o.PodReadyAfter, tap: tap.New(tap.Options{Recorder: o.Recorder, Verbosity: o.Verbosity})}
+	s := &Session{
+		podReadyAfter: o.PodReadyAfter, countsQuotas: countsQuotas(o.Controllers),
+		tap: tap.New(tap.Options{Recorder: o.Recorder, Verbosity: o.Verbosity}),
+	}
 	return s.begin(ctx, func(life, running context.Context) error { return s.start(life, running, o) })
 }
 

@@ -36,6 +36,7 @@ type Server struct {
 	generic   *genericapiserver.GenericAPIServer
 	custom    *apiextensionsserver.CustomResourceDefinitions
 	informers informers.SharedInformerFactory
+	caches    caches // of informers
 	// informerName is what the metrics of informers call it; nil without any.
 	informerName *cache.InformerName
 

@@ -116,6 +116,7 @@ func (s *Server) openAdmission(ctx context.Context, a *assembly) error {
 	if err := s.fill(ctx, a.informers); err != nil {
 		return err
 	}
+	s.caches = startedCaches(a.informers)
 	s.steps.finish(stepAdmission)
 	return nil
 }
