@@ -21,7 +21,7 @@ func startedCaches(factory informers.SharedInformerFactory) caches {
 	close(now) // to be told of all of them, and not to wait for any
 	found := caches{}
 	for typ := range factory.WaitForCacheSync(now) {
-		object, ok := reflect.New(typ.Elem()).Interface().(runtime.Object)
+		object, ok := reflect.TypeAssert[runtime.Object](reflect.New(typ.Elem()))
 		if !ok {
 			continue
 		}
