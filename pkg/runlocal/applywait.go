@@ -41,7 +41,7 @@ func (s *Session) waitEstablished(ctx context.Context, manifests []Manifest) err
 	return nil
 }
 
-// established says whether the definition is in force and discovery tells of it, which comes a little later. One that is
+// established reports whether the definition is in force and discovery lists its kind, which comes a little later. One that is
 // not there was refused: nothing is to be waited for then.
 func (s *Session) established(ctx context.Context, name string) (bool, error) {
 	crds := s.dynamic.Resource(schema.GroupVersionResource{Group: crdKind.Group, Version: "v1", Resource: "customresourcedefinitions"})
@@ -65,7 +65,7 @@ func (s *Session) established(ctx context.Context, name string) (bool, error) {
 	return err == nil, nil
 }
 
-// hasCondition says whether the object's condition of that type is true.
+// hasCondition reports whether the object's condition of that type is true.
 func hasCondition(obj *unstructured.Unstructured, name string) bool {
 	conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 	return nil
 }
 
-// UncountedQuotaError says that the resourcequota controller did not set the status of a quota in time, so that the quota limits
+// UncountedQuotaError reports that the resourcequota controller did not set the status of a quota in time, so that the quota limits
 // nothing. What it counts was not applied.
 type UncountedQuotaError struct {
 	Quota Applied

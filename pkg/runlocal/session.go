@@ -199,10 +199,10 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 	return err
 }
 
-// errNotWorking is how controllers and nodes are while the session starts or stops.
+// errNotWorking is the health of controllers and nodes while the session starts or stops.
 var errNotWorking = errors.New("it is starting or stopping")
 
-// components are what the session runs of a control plane, for the API server to tell how they are.
+// components are what the session runs of a control plane, for the API server to report their health.
 func (s *Session) components(o Options) map[string]func() error {
 	check := func() error {
 		if !s.working.Load() {

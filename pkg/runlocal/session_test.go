@@ -341,7 +341,7 @@ func TestAttribution(t *testing.T) {
 	}
 }
 
-// TestComponentStatuses: what runs here is what the API server says of the control plane.
+// TestComponentStatuses wants the API server to report as healthy what runs in the session.
 func TestComponentStatuses(t *testing.T) {
 	for _, tt := range []struct {
 		reason      string

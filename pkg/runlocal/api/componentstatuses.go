@@ -17,7 +17,7 @@ const (
 	componentStorage           = "etcd-0"
 )
 
-// errNotRunning is how a component is that nothing is known of.
+// errNotRunning is the health of a component that Options do not name.
 var errNotRunning = errors.New("it is not running")
 
 // components are all that componentstatuses lists, as componentStatusStorage of pkg/registry/core/rest/storage_core.go has them. It

@@ -39,8 +39,8 @@ type Options struct {
 	// metrics-server would.
 	Metrics Metrics
 
-	// Components tell how other parts of the control plane are that run in this process, for componentstatuses, by their names
-	// there: nil is healthy. Those of a kube-apiserver that are not named are reported as not running. The functions may be
+	// Components report the health of other parts of the control plane that run in this process, for componentstatuses, by
+	// their names there: a nil error is healthy. Those of a kube-apiserver that are not named are reported as not running. The functions may be
 	// called concurrently, until Stop has returned.
 	Components map[string]func() error
 

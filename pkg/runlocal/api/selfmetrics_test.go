@@ -20,7 +20,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// families are the metrics that the server tells of itself, by name, with native histograms.
+// families are the metrics that the server exposes, by name, with native histograms.
 func (f *fixture) families(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
 	format := expfmt.NewFormat(expfmt.TypeProtoDelim)

@@ -92,8 +92,8 @@ func (s *Server) ResourceVersion() uint64 { return s.backend.store.ResourceVersi
 // readyLook is how often WaitReady asks /readyz once the server has done what it has to.
 const readyLook = time.Millisecond
 
-// WaitReady returns when /readyz says ok, about 0.1 s after Start, when ctx ends or when the server does. Until then who is
-// not the administrator may be refused. It may be called concurrently.
+// WaitReady returns when /readyz says ok, about 0.1 s after Start, when ctx ends or when the server does. Until then a client
+// that is not the administrator may be refused. It may be called concurrently.
 func (s *Server) WaitReady(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
