@@ -114,6 +114,9 @@ func withManifestHints(err error) error {
 		if unknown := (*runlocal.UnknownKindError)(nil); errors.As(e, &unknown) {
 			errs[i] = withHint(e, suggestion(unknown.Kind.Kind, unknown.Known, "kinds that are no part of Kubernetes need their CustomResourceDefinition among the files"))
 		}
+		if uncounted := (*runlocal.UncountedQuotaError)(nil); errors.As(e, &uncounted) {
+			errs[i] = withHint(e, "-v shows what the controller does; without the quota the objects are applied")
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -86,6 +87,8 @@ func TestHints(t *testing.T) {
 		{"misspelt kind", withManifestHints(fmt.Errorf("web.yaml: %w", unknown)), []string{"did you mean Deployment? " + definition}, "the nearest kind"},
 		{"foreign kind", withManifestHints(foreign), []string{definition}, "nothing is near"},
 		{"among others", withManifestHints(errors.Join(errors.New("other"), unknown)), []string{"", "did you mean Deployment? " + definition}, "only for the error that it belongs to"},
+		{"uncounted quota", withManifestHints(&runlocal.UncountedQuotaError{Err: context.DeadlineExceeded}),
+			[]string{"-v shows what the controller does; without the quota the objects are applied"}, "what can be done about it"},
 		{"taken port", withStartHints(fmt.Errorf("listening: %w", taken)), []string{"--listen 127.0.0.1:0 picks a free port"}, "what else to do"},
 		{"remote", withStartHints(fmt.Errorf("listening: %w", api.ErrRemoteListen)), []string{"--allow-remote lets other machines reach it, with the token of the kubeconfig"}, "what it would take, and mean"},
 		{"other", withStartHints(errors.New("other")), []string{""}, "no advice that does not fit"},

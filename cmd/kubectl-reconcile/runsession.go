@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
@@ -173,6 +174,10 @@ func (o *runOptions) apply(ctx context.Context, session *runlocal.Session, out *
 	shown()
 	for _, a := range applied {
 		out.note("applied: %s", a)
+	}
+	for _, quota := range session.Unenforced(applied) {
+		out.warn(fmt.Sprintf("%s limits nothing: admission goes by the status of a quota, which the resourcequota controller sets; "+
+			"add resourcequota to --controller", quota))
 	}
 	return applied, withManifestHints(err)
 }

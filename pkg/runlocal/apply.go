@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -69,17 +67,28 @@ func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("no kind %q is served in version %q", e.Kind.Kind, e.Kind.GroupVersion())
 }
 
-// Apply creates the objects as their author: namespaces, CustomResourceDefinitions and StorageClasses first, so that the
-// others and, in the sandbox, the controllers find them, else in the order given; objects that are there already are
-// applied to (server-side). Objects without a namespace go to the one given. What the server alone sets (uid,
-// resourceVersion, managedFields and the like) is left out. An object that is refused does not hinder the others: the
-// error joins one error for each, which names it.
+// Apply creates the objects as their author: those that others need first, and the others when, in the sandbox, admission and the
+// controllers have seen those, and quotas are enforced; else in the order given. Objects that are there already are applied to
+// (server-side). Objects without a namespace go to the one given. What the server alone sets (uid, resourceVersion, managedFields
+// and the like) is left out. An object that is refused does not hinder the others: the error joins one error for each, which names
+// it. After an *UncountedQuotaError nothing else is applied.
 func (s *Session) Apply(ctx context.Context, namespace string, manifests []Manifest) ([]Applied, error) {
-	needed, others := inOrder(manifests)
-	first, err := s.applyAll(ctx, namespace, needed)
-	errs := []error{err, s.waitEstablished(ctx, needed), s.waitSeen(ctx, first)}
-	then, err := s.applyAll(ctx, namespace, others)
-	return append(first, then...), errors.Join(append(errs, err)...)
+	var applied []Applied
+	var errs []error
+	for when, objects := range inStages(manifests) {
+		done, err := s.applyAll(ctx, namespace, objects)
+		applied = append(applied, done...)
+		errs = append(errs, err)
+		if stage(when) == others {
+			break
+		}
+		errs = append(errs, s.waitEstablished(ctx, objects))
+		if err := s.waitCounted(ctx, done); err != nil {
+			return applied, errors.Join(append(errs, err)...)
+		}
+		errs = append(errs, s.waitSeen(ctx, done))
+	}
+	return applied, errors.Join(errs...)
 }
 
 func (s *Session) applyAll(ctx context.Context, namespace string, manifests []Manifest) ([]Applied, error) {
@@ -95,13 +104,6 @@ func (s *Session) applyAll(ctx context.Context, namespace string, manifests []Ma
 	}
 	return applied, errors.Join(errs...)
 }
-
-var (
-	namespaceKind = schema.GroupKind{Kind: "Namespace"}
-	crdKind       = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
-	// storageClassKind: the binder of volumes looks at a claim whose class it did not find again only 15 s later.
-	storageClassKind = schema.GroupKind{Group: "storage.k8s.io", Kind: "StorageClass"}
-)
 
 // EnsureNamespace creates the namespace if it is not there.
 func (s *Session) EnsureNamespace(ctx context.Context, name string) error {
@@ -119,19 +121,6 @@ func (s *Session) EnsureNamespace(ctx context.Context, name string) error {
 		return fmt.Errorf("creating namespace %q: %w", name, err)
 	}
 	return nil
-}
-
-// inOrder tells what other objects need from the others.
-func inOrder(manifests []Manifest) (needed, others []Manifest) {
-	for _, m := range manifests {
-		switch m.Object.GroupVersionKind().GroupKind() {
-		case namespaceKind, crdKind, storageClassKind:
-			needed = append(needed, m)
-		default:
-			others = append(others, m)
-		}
-	}
-	return needed, others
 }
 
 func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest) (Applied, error) {
@@ -197,75 +186,4 @@ func (s *Session) kinds() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// establishing bounds how long a CustomResourceDefinition may take to be served, and what others need to be seen.
-const establishing = 10 * time.Second
-
-// waitEstablished waits until the API serves the kinds that the manifests define.
-func (s *Session) waitEstablished(ctx context.Context, manifests []Manifest) error {
-	for _, m := range manifests {
-		if m.Object.GroupVersionKind().GroupKind() != crdKind {
-			continue
-		}
-		err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, establishing, true, func(ctx context.Context) (bool, error) {
-			return s.established(ctx, m.Object.GetName())
-		})
-		if err != nil {
-			return fmt.Errorf("%s: waiting for it to be served: %w", m, err)
-		}
-	}
-	return nil
-}
-
-// waitSeen waits, in the sandbox, until the controllers that watch the kinds of these objects have seen them.
-func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
-	if s.server == nil {
-		return nil
-	}
-	for _, a := range applied {
-		err := wait.PollUntilContextTimeout(ctx, look, establishing, true, func(context.Context) (bool, error) {
-			return s.handled(s.tap.State(), a.Resource.GroupResource()), nil
-		})
-		if err != nil {
-			return fmt.Errorf("%s: waiting for the controllers to see it: %w", a, err)
-		}
-	}
-	return nil
-}
-
-// established says whether the definition is in force and discovery tells of it, which comes a little later. One that is
-// not there was refused: nothing is to be waited for then.
-func (s *Session) established(ctx context.Context, name string) (bool, error) {
-	crds := s.dynamic.Resource(schema.GroupVersionResource{Group: crdKind.Group, Version: "v1", Resource: "customresourcedefinitions"})
-	crd, err := crds.Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	if err != nil || !hasCondition(crd, "Established") {
-		return false, err
-	}
-	group, _, err := unstructured.NestedString(crd.Object, "spec", "group")
-	if err != nil {
-		return false, err
-	}
-	kind, _, err := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	if err != nil {
-		return false, err
-	}
-	s.mapper.Reset()
-	_, err = s.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind})
-	return err == nil, nil
-}
-
-// hasCondition says whether the object's condition of that type is true.
-func hasCondition(obj *unstructured.Unstructured, name string) bool {
-	conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(conditions, func(c any) bool {
-		m, ok := c.(map[string]any)
-		return ok && m["type"] == name && m["status"] == "True"
-	})
 }

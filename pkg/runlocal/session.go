@@ -75,11 +75,13 @@ type Session struct {
 	cancel      context.CancelFunc        // ends controllers and nodes
 	end         context.CancelFunc        // ends the server
 	watching    sync.WaitGroup            // watches over a cluster's caches until cancel
+	working     atomic.Bool               // controllers and nodes run
 	// forget lets go of the context given to Start. It is nil until Start is done.
 	forget atomic.Pointer[func() bool]
 
 	podReadyAfter time.Duration
 	collector     atomic.Pointer[controllers.CollectorView] // as last told; nil before
+	countsQuotas  bool                                      // one of the controllers sets the status of quotas
 
 	discovery discovery.CachedDiscoveryInterface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
@@ -91,7 +93,10 @@ type Session struct {
 // Start starts a session and returns when the API serves, the caches of all controllers are filled and their workers
 // run. It ends with Stop, or when ctx does; Stop must be called either way.
 func Start(ctx context.Context, o Options) (*Session, error) {
-	s := &Session{podReadyAfter: o.PodReadyAfter, tap: tap.New(tap.Options{Recorder: o.Recorder, Verbosity: o.Verbosity})}
+	s := &Session{
+		podReadyAfter: o.PodReadyAfter, countsQuotas: countsQuotas(o.Controllers),
+		tap: tap.New(tap.Options{Recorder: o.Recorder, Verbosity: o.Verbosity}),
+	}
 	return s.begin(ctx, func(life, running context.Context) error { return s.start(life, running, o) })
 }
 
@@ -117,7 +122,7 @@ func (s *Session) begin(ctx context.Context, start func(life, running context.Co
 }
 
 func (s *Session) start(life, running context.Context, o Options) error {
-	o.API.OnCommit = s.tap.Committed
+	o.API.OnCommit, o.API.Components = s.tap.Committed, s.components(o)
 	if o.Metrics || autoscales(o.Controllers) {
 		s.meter = nodes.NewMeter(nil)
 		o.API.Metrics = s.meter
@@ -192,7 +197,29 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 		Autoscaling: o.Autoscaling,
 		Hosts:       o.Hosts,
 	}, o.Controllers)
+	s.working.Store(err == nil)
 	return err
+}
+
+// errNotWorking is the health of controllers and nodes while the session starts or stops.
+var errNotWorking = errors.New("it is starting or stopping")
+
+// components are what the session runs of a control plane, for the API server to report their health.
+func (s *Session) components(o Options) map[string]func() error {
+	check := func() error {
+		if !s.working.Load() {
+			return errNotWorking
+		}
+		return nil
+	}
+	running := map[string]func() error{}
+	if len(o.Controllers) > 0 {
+		running[api.ComponentControllerManager] = check
+	}
+	if !o.NoScheduling {
+		running[api.ComponentScheduler] = check
+	}
+	return running
 }
 
 // autoscales says whether one of the controllers asks for metrics.
@@ -216,6 +243,7 @@ func (s *Session) Stop() error {
 	if forget := s.forget.Load(); forget != nil {
 		(*forget)()
 	}
+	s.working.Store(false)
 	s.drain()
 	s.cancel()
 	s.watching.Wait()

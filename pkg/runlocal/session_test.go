@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
@@ -336,5 +338,31 @@ func TestAttribution(t *testing.T) {
 	if seen.created != deployments*replicas || seen.ownersOK != seen.created {
 		t.Errorf("%d pods were created, of which %d carry the reconcile of their ReplicaSet; want %d of %d",
 			seen.created, seen.ownersOK, deployments*replicas, deployments*replicas)
+	}
+}
+
+// TestComponentStatuses wants the API server to report as healthy what runs in the session.
+func TestComponentStatuses(t *testing.T) {
+	for _, tt := range []struct {
+		reason      string
+		options     Options
+		controllers []string
+		want        map[string]string
+	}{
+		{"both run", Options{Nodes: 1}, []string{"deployment"}, map[string]string{"controller-manager": "True", "etcd-0": "True", "scheduler": "True"}},
+		{"an API server alone", Options{NoScheduling: true}, nil, map[string]string{"controller-manager": "False", "etcd-0": "True", "scheduler": "False"}},
+	} {
+		s := start(t, tt.options, tt.controllers...)
+		list, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().ComponentStatuses().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, item := range list.Items {
+			got[item.Name] = string(item.Conditions[0].Status)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: healthy (-want +got):\n%s", tt.reason, diff)
+		}
 	}
 }

@@ -44,7 +44,7 @@ func pluginNote(name string) string {
 	case "ServiceAccount":
 		return "refuses pods in a namespace without the ServiceAccount default, which the serviceaccount controller or the server's own loop makes"
 	case "ResourceQuota":
-		return "enforces; usage that falls is counted again only by the resourcequota controller"
+		return "enforces a quota once the resourcequota controller has set its status, and never without that controller"
 	case "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook":
 		return "calls webhooks named by url; those named by service cannot be reached, as there is no pod network"
 	case "NodeRestriction":

@@ -11,17 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	apiregistrationhelper "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/kube-aggregator/pkg/client/informers/externalversions"
 	"k8s.io/kube-aggregator/pkg/controllers/autoregister"
-	local "k8s.io/kube-aggregator/pkg/controllers/status/local"
+	localavailability "k8s.io/kube-aggregator/pkg/controllers/status/local"
 	availabilitymetrics "k8s.io/kube-aggregator/pkg/controllers/status/metrics"
 	apiservicestorage "k8s.io/kube-aggregator/pkg/registry/apiservice/etcd"
 	"k8s.io/kubernetes/pkg/controlplane/controller/crdregistration"
@@ -67,16 +71,19 @@ func newScheme(install func(*runtime.Scheme)) *runtime.Scheme {
 	return scheme
 }
 
-// keepRegistrations keeps an APIService for every version that is served, with its priority, custom resources included, with upstream's controllers,
-// until ctx ends. That is what the aggregation layer does for the API server that it is part of; requests for other API servers are
-// not forwarded. The controllers are made here, for only running them ends the goroutines of their queues.
-func keepRegistrations(ctx context.Context, loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions, served map[schema.GroupVersion]priority) {
-	r, err := newRegistrations(loopback, custom, served)
+// keepRegistrations keeps an APIService for every version that is served, with its priority, custom resources included, with upstream's
+// controllers, until ctx ends. That is what the aggregation layer does for the API server that it is part of; requests for other API
+// servers are not forwarded. It calls finish with the steps of the start that are done. The controllers are made here, for only
+// running them ends the goroutines of their queues.
+func keepRegistrations(ctx context.Context, loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
+	served map[schema.GroupVersion]priority, finish func(steps ...string),
+) {
+	r, err := newRegistrations(loopback, custom, served, func() { finish(stepRegistered) })
 	if err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Registering the API versions")
 		return
 	}
-	r.run(ctx)
+	r.run(ctx, finish)
 }
 
 // registrations are the controllers, with the informers that they need.
@@ -87,8 +94,11 @@ type registrations struct {
 	}
 }
 
-// newRegistrations mirrors CreateAggregatorServer of pkg/controlplane/apiserver/aggregator.go.
-func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions, served map[schema.GroupVersion]priority) (*registrations, error) {
+// newRegistrations mirrors CreateAggregatorServer of pkg/controlplane/apiserver/aggregator.go. It calls available once, when the
+// versions that are served have been found available.
+func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
+	served map[schema.GroupVersion]priority, available func(),
+) (*registrations, error) {
 	client, err := clientset.NewForConfig(loopback)
 	if err != nil {
 		return nil, fmt.Errorf("building the client of API services: %w", err)
@@ -96,17 +106,55 @@ func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.C
 	r := &registrations{informers: externalversions.NewSharedInformerFactory(client, 0)}
 	services := r.informers.Apiregistration().V1().APIServices()
 	builtIn := autoregister.NewAutoRegisterController(services, client.ApiregistrationV1())
+	pending := sets.New[string]()
 	for gv, p := range served {
-		builtIn.AddAPIServiceToSyncOnStart(apiService(gv, p))
+		service := apiService(gv, p)
+		builtIn.AddAPIServiceToSyncOnStart(service)
+		pending.Insert(service.Name)
 	}
-	available, err := local.New(services, client.ApiregistrationV1(), availabilitymetrics.New())
+	if err := whenAvailable(services.Informer(), pending, available); err != nil {
+		return nil, err
+	}
+	metrics, err := availabilityMetrics()
+	if err != nil {
+		return nil, err
+	}
+	local, err := localavailability.New(services, client.ApiregistrationV1(), metrics)
 	if err != nil {
 		return nil, fmt.Errorf("building the controller of API services: %w", err)
 	}
 	definitions := crdregistration.NewCRDRegistrationController(custom.Informers.Apiextensions().V1().CustomResourceDefinitions(), builtIn)
-	r.controllers = append(r.controllers, builtIn, available, definitions)
+	r.controllers = append(r.controllers, builtIn, local, definitions)
 	return r, nil
 }
+
+// whenAvailable calls available when each of the services has been available at least once, as the health check
+// autoregister-completion of upstream has it. It takes pending over.
+func whenAvailable(services cache.SharedIndexInformer, pending sets.Set[string], available func()) error {
+	see := func(obj any) {
+		service, ok := obj.(*apiregistrationv1.APIService)
+		if !ok || !pending.Has(service.Name) || !apiregistrationhelper.IsAPIServiceConditionTrue(service, apiregistrationv1.Available) {
+			return
+		}
+		if pending.Delete(service.Name); pending.Len() == 0 {
+			available()
+		}
+	}
+	_, err := services.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }})
+	if err != nil {
+		return fmt.Errorf("listening to API services: %w", err)
+	}
+	return nil
+}
+
+// availabilityMetrics are registered once, and those of all servers of the process, as upstream's other metrics are.
+var availabilityMetrics = sync.OnceValues(func() (*availabilitymetrics.Metrics, error) {
+	m := availabilitymetrics.New()
+	if err := m.Register(legacyregistry.Register, legacyregistry.CustomRegister); err != nil {
+		return nil, fmt.Errorf("registering the metrics of API services: %w", err)
+	}
+	return m, nil
+})
 
 // apiService is the registration of a version that the server itself serves.
 func apiService(gv schema.GroupVersion, p priority) *apiregistrationv1.APIService {
@@ -118,12 +166,15 @@ func apiService(gv schema.GroupVersion, p priority) *apiregistrationv1.APIServic
 }
 
 // run works until ctx ends. The store starts empty, so there are no definitions that the other controllers would have to wait for.
-func (r *registrations) run(ctx context.Context) {
-	r.informers.Start(ctx.Done())
+func (r *registrations) run(ctx context.Context, finish func(steps ...string)) {
+	r.informers.StartWithContext(ctx)
 	defer r.informers.Shutdown()
+	r.informers.WaitForCacheSyncWithContext(ctx) // the controllers would look every 100 ms whether they have synced
+	finish(stepRegistry)
 	var running sync.WaitGroup
 	for _, controller := range r.controllers {
 		running.Go(func() { controller.Run(1, ctx.Done()) })
 	}
+	finish(stepAvailability, stepRegistration)
 	running.Wait()
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	basecompatibility "k8s.io/component-base/compatibility"
 	registrationinstall "k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -48,6 +49,8 @@ type assembly struct {
 	dynamic   dynamic.Interface
 	informers informers.SharedInformerFactory
 	identity  *identity
+	flows     *flowControl
+	logs      *logCheck
 	slices    proxy.EndpointSliceGetter
 	tracer    oteltrace.TracerProvider
 	gate      *admissionGate
@@ -60,6 +63,7 @@ type assembly struct {
 
 // newAssembly prepares the clients, informers and identities that the groups are built from.
 func newAssembly(o Options, s *Server) (*assembly, error) {
+	registerMetrics()
 	a := &assembly{
 		options: o,
 		life:    s.life,
@@ -70,6 +74,7 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 		address: "127.0.0.1:443",
 		tracer:  nooptrace.NewTracerProvider(),
 		gate:    &s.gate,
+		logs:    s.logs,
 
 		registration: newScheme(registrationinstall.Install),
 		metrics:      newScheme(metricsinstall.Install),
@@ -90,7 +95,11 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	if a.dynamic, err = dynamic.NewForConfig(a.loopback); err != nil {
 		return nil, fmt.Errorf("building the server's dynamic client: %w", err)
 	}
-	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(dropManagedFields))
+	if s.informerName, err = cache.NewInformerName("kube-apiserver"); err != nil {
+		s.informerName = nil // another server of this process has it: only one is measured
+	}
+	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0,
+		informers.WithTransform(dropManagedFields), informers.WithInformerName(s.informerName))
 	s.informers = a.informers
 	if a.slices, err = proxy.NewEndpointSliceIndexerGetter(a.informers.Discovery().V1().EndpointSlices()); err != nil {
 		return nil, fmt.Errorf("building the getter of endpoint slices: %w", err)
@@ -98,6 +107,11 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	if a.identity, err = newIdentity(a.life, a.client, a.informers, o.ClientCA); err != nil {
 		return nil, err
 	}
+	a.flows = newFlowControl(a.client)
+	s.tasks.Go(func() {
+		s.steps.finish(stepFlowControl)
+		a.flows.run(s.life, func(ctx context.Context) error { return s.steps.wait(ctx, stepFlowSchemas) })
+	})
 	s.key = a.identity.key
 	s.admin = inProcessConfig(s.transport, a.identity.token)
 	if o.DefaultServiceAccounts {
@@ -143,8 +157,8 @@ func (a *assembly) build(s *Server) error {
 	if err := a.installOpenID(s.generic); err != nil {
 		return err
 	}
-	if err := s.generic.AddReadyzChecks(s.policyCheck()); err != nil {
-		return fmt.Errorf("adding a check of readiness: %w", err)
+	if err := s.addHealthChecks(); err != nil {
+		return err
 	}
 	s.generic.PrepareRun()
 	installOpenAPI(s.generic, s.custom.GenericAPIServer, config)

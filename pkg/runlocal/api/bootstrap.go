@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	schedulingapiv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
+	"k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust"
 	netutils "k8s.io/utils/net"
 )
 
@@ -55,6 +56,15 @@ func createSystemObjects(ctx context.Context, client kubernetes.Interface, addre
 		}
 	}
 	return createKubernetesService(ctx, client, address)
+}
+
+// publishAuthorities keeps the ConfigMap extension-apiserver-authentication, by which other API servers know whose client
+// certificates to accept, by upstream's controller, until ctx ends. It calls started when the controller runs.
+func (a *assembly) publishAuthorities(ctx context.Context, started func()) {
+	info := clusterauthenticationtrust.ClusterAuthenticationInfo{ClientCA: a.identity.clientCA}
+	publisher := clusterauthenticationtrust.NewClusterAuthenticationTrustController(info, a.client)
+	started()
+	publisher.Run(ctx, 1)
 }
 
 // createDefaultAccount makes the ServiceAccount default of a namespace, if it is not there.

@@ -64,7 +64,7 @@ func TestClientCertificates(t *testing.T) {
 	accepted, ca := newClientAuthority(t)
 	stranger, _ := newClientAuthority(t)
 	f := start(t, Options{Listen: "127.0.0.1:0", ClientCA: ca})
-	f.policyReady(t)
+	f.WaitReady(t.Context())
 	_, config := overTLS(t, f)
 	for _, tt := range []struct {
 		reason string

@@ -45,6 +45,7 @@ type coreProvider struct {
 	authorizer authorizer.Authorizer
 	client     kubernetes.Interface
 	slices     proxy.EndpointSliceGetter
+	components func() map[string]componentstatus.Server
 }
 
 func (a *assembly) coreProvider() *coreProvider {
@@ -61,6 +62,7 @@ func (a *assembly) coreProvider() *coreProvider {
 		authorizer: a.identity.authorizer,
 		client:     a.client,
 		slices:     a.slices,
+		components: func() map[string]componentstatus.Server { return components(a.options.Components, a.backend.store) },
 	}
 }
 
@@ -90,7 +92,7 @@ func (p *coreProvider) NewRESTStorage(served serverstorage.APIResourceConfigSour
 			return info, err
 		}
 	}
-	storage["componentstatuses"] = componentstatus.NewStorage(func() map[string]componentstatus.Server { return nil })
+	storage["componentstatuses"] = componentstatus.NewStorage(p.components)
 	return info, nil
 }
 
@@ -124,10 +126,12 @@ func (p *coreProvider) services(getter generic.RESTOptionsGetter, pods podstore.
 	if err != nil {
 		return fmt.Errorf("building the allocator of cluster addresses: %w", err)
 	}
+	ips.EnableMetrics()
 	ports, err := portallocator.NewInMemory(utilnet.PortRange{Base: nodePortBase, Size: nodePortCount})
 	if err != nil {
 		return fmt.Errorf("building the allocator of node ports: %w", err)
 	}
+	ports.EnableMetrics()
 	service, status, proxied, err := servicestore.NewREST(getter, core.IPv4Protocol,
 		map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: ips}, ports, p.slices, pods.Pod, noNetwork())
 	if err != nil {
@@ -142,6 +146,9 @@ func (p *coreProvider) serviceAccounts(getter generic.RESTOptionsGetter, pods po
 	secrets, ok := storage["secrets"].(rest.Getter)
 	if !ok {
 		return fmt.Errorf("building the storage of service accounts: secrets are served by %T", storage["secrets"])
+	}
+	if replaced := storage["serviceaccounts"]; replaced != nil {
+		replaced.Destroy() // it counts objects until then, and nothing else will end it
 	}
 	webhooks := p.client.AdmissionregistrationV1()
 	accounts, err := serviceaccountstore.NewREST(getter, p.ServiceAccountIssuer, p.APIAudiences, p.authorizer, p.ServiceAccountMaxExpiration,

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"slices"
+	"time"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
@@ -14,6 +17,9 @@ import (
 	openapicommon "k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
+
+// storageTimeout is kube-apiserver's default --storage-initialization-timeout.
+const storageTimeout = time.Minute
 
 // part is what differs between the server of the built-in groups and that of custom resources.
 type part struct {
@@ -42,12 +48,13 @@ func (a *assembly) genericConfig(p part) *genericapiserver.Config {
 	c.LongRunningFunc = serverfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	c.EnableProfiling = false
-	c.StorageObjectCountTracker = nil
-	// Upstream's other check watches klog's flushing from a goroutine that nothing ends.
-	ping := []healthz.HealthChecker{healthz.PingHealthz}
-	c.HealthzChecks, c.LivezChecks, c.ReadyzChecks = ping, ping, ping
-	// The hook starts goroutines that maintain metrics of a filter which handlerChain does not have.
-	c.DisabledPostStartHooks.Insert("max-in-flight-filter")
+	c.FlowControl = a.flows
+	c.DisabledPostStartHooks.Insert("priority-and-fairness-config-consumer") // Start runs it
+	c.StorageObjectCountTracker = a.backend.counts
+	c.StorageInitializationTimeout = storageTimeout
+	basic := []healthz.HealthChecker{healthz.PingHealthz, a.logs}
+	c.HealthzChecks, c.LivezChecks, c.ReadyzChecks = slices.Clone(basic), slices.Clone(basic), slices.Clone(basic)
+	addStorageChecks(c, a.backend.store)
 
 	definitions := utilopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(p.definitions)
 	namer := openapinamer.NewDefinitionNamer(p.schemes...)

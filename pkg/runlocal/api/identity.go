@@ -53,6 +53,8 @@ type identity struct {
 	keys          serviceaccount.PublicKeysGetter
 	security      *spec.SecurityDefinitions // for OpenAPI v2
 	schemes       spec3.SecuritySchemes     // the same for OpenAPI v3
+	// clientCA are the authorities of client certificates, nil if none are accepted.
+	clientCA dynamiccertificates.CAContentProvider
 }
 
 // newIdentity makes a signing key and a token of its own. Requests are authenticated by the administrator's token, by
@@ -108,7 +110,7 @@ func (id *identity) makeAuthenticator(ctx context.Context, client kubernetes.Int
 		if err != nil {
 			return fmt.Errorf("reading the authority of client certificates: %w", err)
 		}
-		config.ClientCAContentProvider = accepted
+		config.ClientCAContentProvider, id.clientCA = accepted, accepted
 	}
 	others, _, security, schemes, err := config.New(ctx)
 	if err != nil {

@@ -33,29 +33,9 @@ func (f *fixture) whoami(t *testing.T) (authenticationv1.UserInfo, error) {
 	return review.Status.UserInfo, nil
 }
 
-// policyReady waits for the last object of the default policy.
-func (f *fixture) policyReady(t *testing.T) {
-	t.Helper()
-	eventually(t, "the server to be ready, which it is when the default policy is there", func(ctx context.Context) (bool, error) {
-		_, err := f.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-		return err == nil, nil
-	})
-}
-
-func TestNotReadyBeforeThePolicy(t *testing.T) {
-	s := &Server{policed: make(chan struct{})}
-	if err := s.policyCheck().Check(nil); err == nil {
-		t.Error("ready before the default roles are there")
-	}
-	close(s.policed)
-	if err := s.policyCheck().Check(nil); err != nil {
-		t.Errorf("not ready when they are there: %v", err)
-	}
-}
-
 func TestIdentities(t *testing.T) {
 	f := start(t, Options{})
-	f.policyReady(t)
+	f.WaitReady(t.Context())
 	for _, tt := range []struct {
 		change  func(*rest.Config)
 		user    string
@@ -85,7 +65,7 @@ func TestIdentities(t *testing.T) {
 
 func TestAnonymousMayAskForHealth(t *testing.T) {
 	f := start(t, Options{})
-	f.policyReady(t)
+	f.WaitReady(t.Context())
 	anonymous := f.as(t, func(c *rest.Config) { c.BearerToken = "" })
 	for _, path := range []string{"/livez", "/readyz", "/healthz", "/version"} {
 		if _, err := anonymous.Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context()); err != nil {
@@ -101,7 +81,7 @@ func TestAnonymousMayAskForHealth(t *testing.T) {
 
 func TestServiceAccountToken(t *testing.T) {
 	f := start(t, Options{})
-	f.policyReady(t)
+	f.WaitReady(t.Context())
 	request := &authenticationv1.TokenRequest{}
 	request, err := f.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", request, metav1.CreateOptions{})
 	if err != nil {
@@ -169,7 +149,7 @@ func TestTokenBoundToPodEndsWithIt(t *testing.T) {
 
 func TestAccessReviews(t *testing.T) {
 	f := start(t, Options{})
-	f.policyReady(t)
+	f.WaitReady(t.Context())
 	eventually(t, "the bindings have reached the authorizer", func(ctx context.Context) (bool, error) {
 		rules, err := f.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
 			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: "default"},
@@ -206,7 +186,7 @@ func TestAccessReviews(t *testing.T) {
 
 func TestDefaultPolicyIsUpstreams(t *testing.T) {
 	f := start(t, Options{})
-	f.policyReady(t)
+	f.WaitReady(t.Context())
 	roles, err := f.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

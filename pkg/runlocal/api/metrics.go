@@ -3,6 +3,7 @@ package api
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -23,6 +24,7 @@ type Metrics interface {
 func (a *assembly) metricsGroup() genericapiserver.APIGroupInfo {
 	codecs := serializer.NewCodecFactory(a.metrics)
 	info := genericapiserver.NewDefaultAPIGroupInfo(metrics.GroupName, a.metrics, metav1.ParameterCodec, codecs)
+	info.PrioritizedVersions = []schema.GroupVersion{metricsv1beta1.SchemeGroupVersion} // the scheme has v1 too, and before it
 	info.VersionedResourcesStorageMap[metricsv1beta1.SchemeGroupVersion.Version] = map[string]rest.Storage{
 		"pods":  &podMetrics{source: a.options.Metrics},
 		"nodes": &nodeMetrics{source: a.options.Metrics},

@@ -153,3 +153,24 @@ func TestMetricsAreDiscovered(t *testing.T) {
 		}
 	}
 }
+
+// TestMetricsPreferTheVersionServed: clients that ask for the group alone, as kubectl top does, take the version that it prefers.
+func TestMetricsPreferTheVersionServed(t *testing.T) {
+	f := start(t, Options{Metrics: &fixedMetrics{}})
+	data, err := f.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io").SetHeader("Accept", "application/json").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got metav1.APIGroup
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	served := metav1.GroupVersionForDiscovery{GroupVersion: "metrics.k8s.io/v1beta1", Version: "v1beta1"}
+	want := metav1.APIGroup{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroup"}, Name: "metrics.k8s.io",
+		Versions: []metav1.GroupVersionForDiscovery{served}, PreferredVersion: served,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the group (-want +got):\n%s", diff)
+	}
+}

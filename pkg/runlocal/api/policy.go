@@ -3,8 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
-	"net/http"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -13,60 +11,46 @@ import (
 	klabels "k8s.io/apimachinery/pkg/labels"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
-	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
+	flowcontrolclient "k8s.io/client-go/kubernetes/typed/flowcontrol/v1"
+	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
 
 // flowManager owns the fields of flow schemas and priority levels, as fieldManager of pkg/registry/flowcontrol/ensurer.
 const flowManager = "api-priority-and-fairness-config-producer-v1"
 
-// createPolicy makes the default roles, bindings, priority levels and flow schemas, with upstream's data. It stands for two
-// post-start hooks of a kube-apiserver, rbac/bootstrap-roles of pkg/registry/rbac/rest and priority-and-fairness-config-producer
-// of pkg/registry/flowcontrol/rest, which poll and cannot be stopped. The administrator needs none of these objects; who comes
-// with another identity is refused until they are there.
+// createPolicy makes the default roles and bindings, then the default priority levels and flow schemas, with upstream's data, and
+// calls created with the step of the start that each part is. It stands for two post-start hooks of a kube-apiserver,
+// rbac/bootstrap-roles of pkg/registry/rbac/rest and priority-and-fairness-config-producer of pkg/registry/flowcontrol/rest, which
+// poll and cannot be stopped. The administrator needs none of these objects; who comes with another identity is refused until the
+// roles are there.
 //
 // What an aggregated role such as `view` allows is filled in at once; changes of the roles that it aggregates are left to
 // the clusterrole-aggregation controller.
-func createPolicy(ctx context.Context, client kubernetes.Interface) {
-	for _, create := range policyObjects(client) {
-		if ctx.Err() != nil {
-			return
+func createPolicy(ctx context.Context, client kubernetes.Interface, created func(steps ...string)) {
+	for _, part := range []struct {
+		step    string
+		objects []func(context.Context) error
+	}{
+		{stepRoles, roleObjects(client.RbacV1())},
+		{stepFlowSchemas, flowObjects(client.FlowcontrolV1())},
+	} {
+		for _, create := range part.objects {
+			if ctx.Err() != nil {
+				return
+			}
+			if err := create(ctx); err != nil && ctx.Err() == nil {
+				utilruntime.HandleErrorWithContext(ctx, err, "Creating the default policy")
+			}
 		}
-		if err := create(ctx); err != nil && ctx.Err() == nil {
-			utilruntime.HandleErrorWithContext(ctx, err, "Creating the default policy")
-		}
+		created(part.step)
 	}
 }
 
-// policyCheck is the part of /readyz that upstream's post-start hook rbac/bootstrap-roles is: a client that is not the
-// administrator waits for it.
-func (s *Server) policyCheck() healthz.HealthChecker {
-	return healthz.NamedCheck("poststarthook/rbac/bootstrap-roles", func(*http.Request) error {
-		select {
-		case <-s.policed:
-			return nil
-		default:
-			return errors.New("not finished")
-		}
-	})
-}
-
-// WaitReady returns when /readyz says ok, about 0.1 s after Start, when ctx ends or when the server does. Until then who is
-// not the administrator is refused. It may be called concurrently.
-func (s *Server) WaitReady(ctx context.Context) {
-	select {
-	case <-s.policed:
-	case <-ctx.Done():
-	case <-s.life.Done():
-	}
-}
-
-// policyObjects are the creations in upstream's order: roles before the bindings that name them. What upstream keeps in
-// package variables is copied, because encoding an object for a request writes to it.
-func policyObjects(client kubernetes.Interface) []func(context.Context) error {
+// roleObjects are the creations in upstream's order: roles before the bindings that name them.
+func roleObjects(roles rbacclient.RbacV1Interface) []func(context.Context) error {
 	var creations []func(context.Context) error
-	roles, flows := client.RbacV1(), client.FlowcontrolV1()
 	for _, list := range [][]rbacv1.ClusterRole{withAggregated(bootstrappolicy.ClusterRoles()), bootstrappolicy.ControllerRoles()} {
 		creations = append(creations, creationsOf(list, roles.ClusterRoles().Create)...)
 	}
@@ -77,6 +61,13 @@ func policyObjects(client kubernetes.Interface) []func(context.Context) error {
 		creations = append(creations, creationsOf(bootstrappolicy.NamespaceRoles()[namespace], roles.Roles(namespace).Create)...)
 		creations = append(creations, creationsOf(bootstrappolicy.NamespaceRoleBindings()[namespace], roles.RoleBindings(namespace).Create)...)
 	}
+	return creations
+}
+
+// flowObjects are the creations in upstream's order: levels before the schemas that name them. What upstream keeps in package
+// variables is copied, because encoding an object for a request writes to it.
+func flowObjects(flows flowcontrolclient.FlowcontrolV1Interface) []func(context.Context) error {
+	var creations []func(context.Context) error
 	for _, level := range slices.Concat(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations) {
 		creations = append(creations, creation(level.DeepCopy(), flowManager, flows.PriorityLevelConfigurations().Create))
 	}

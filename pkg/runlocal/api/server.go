@@ -7,14 +7,18 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 )
@@ -33,6 +37,9 @@ type Server struct {
 	custom    *apiextensionsserver.CustomResourceDefinitions
 	kinds     *Kinds
 	informers informers.SharedInformerFactory
+	caches    caches // of informers
+	// informerName is what the metrics of informers call it; nil without any.
+	informerName *cache.InformerName
 
 	life context.Context // of every goroutine and every request
 	end  context.CancelCauseFunc
@@ -41,7 +48,8 @@ type Server struct {
 	endPlugins context.CancelFunc
 	gate       admissionGate
 
-	policed chan struct{} // closed when createPolicy has ended
+	steps startSteps
+	logs  *logCheck
 
 	hooked bool           // upstream's post-start hooks were run; not touched between Start and shutdown
 	tasks  sync.WaitGroup // the server's own goroutines
@@ -82,6 +90,39 @@ func (s *Server) LastEvent(gr schema.GroupResource) uint64 { return s.backend.la
 // ResourceVersion is the resource version of the newest write of any resource.
 func (s *Server) ResourceVersion() uint64 { return s.backend.store.ResourceVersion() }
 
+// readyLook is how often WaitReady asks /readyz once the server has done what it has to.
+const readyLook = time.Millisecond
+
+// WaitReady returns when /readyz says ok, about 0.1 s after Start, when ctx ends or when the server does. Until then a client
+// that is not the administrator may be refused. It may be called concurrently.
+func (s *Server) WaitReady(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
+	if s.steps.wait(ctx) != nil {
+		return
+	}
+	client := &http.Client{Transport: s.transport}
+	// The error is that of ctx.
+	_ = wait.PollUntilContextCancel(ctx, readyLook, true, func(ctx context.Context) (bool, error) {
+		return s.answersReady(ctx, client), nil
+	})
+}
+
+// answersReady reports whether /readyz says ok.
+func (s *Server) answersReady(ctx context.Context, client *http.Client) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.admin.Host+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	request.Header.Set("Authorization", "Bearer "+s.admin.BearerToken)
+	response, err := client.Do(request)
+	if err != nil {
+		return false
+	}
+	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+}
+
 // Stop ends the server: open watches end at once, further requests fail. It returns when every goroutine of the server has
 // ended, except that upstream's controllers of custom resources, which nobody can wait for, may take a moment longer. Only
 // the first call does anything; all calls return its error.
@@ -118,6 +159,7 @@ func (s *Server) shutdown() error {
 	if s.informers != nil {
 		s.informers.Shutdown()
 	}
+	s.informerName.Release()
 	if s.custom != nil {
 		s.custom.Informers.Shutdown()
 	}

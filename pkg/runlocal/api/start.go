@@ -21,7 +21,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	var listener *serving.Server
 	if o.Listen != "" { // first of all, so that a port in use is reported before anything is built
 		var err error
-		asked := serving.Options{Address: o.Listen, Name: "kube-apiserver", AskClients: o.ClientCA != nil}
+		asked := serving.Options{Address: o.Listen, Name: "kube-apiserver", ClientCA: o.ClientCA}
 		if listener, err = serving.Listen(ctx, asked); err != nil {
 			return nil, err
 		}
@@ -37,7 +37,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		end:        end,
 		plugins:    plugins,
 		endPlugins: endPlugins,
-		policed:    make(chan struct{}),
+		steps:      newStartSteps(),
+		logs:       newLogCheck(),
 		done:       make(chan struct{}),
 		unserved: sync.OnceValues(func() ([]byte, error) {
 			_, ca, err := serving.SelfSigned("kube-apiserver", "localhost")
@@ -71,19 +72,18 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	if err := createSystemObjects(ctx, a.client, a.address); err != nil {
 		return err
 	}
+	s.steps.finish(stepNamespaces, stepTokenTracking, stepPriorityClasses, stepServiceRange, stepService)
 	s.background(a)
 	return nil
 }
 
-// background starts what readiness does not wait for.
+// background starts what Start does not wait for.
 func (s *Server) background(a *assembly) {
-	s.tasks.Go(func() {
-		createPolicy(s.life, a.client)
-		close(s.policed)
-		a.keepFlowSchemas(s.life)
-	})
-	s.tasks.Go(func() { keepRegistrations(s.life, a.loopback, s.custom, a.priorities()) })
-	s.tasks.Go(func() { a.repairAddresses(s.life) })
+	s.tasks.Go(func() { createPolicy(s.life, a.client, s.steps.finish) })
+	s.tasks.Go(func() { keepRegistrations(s.life, a.loopback, s.custom, a.priorities(), s.steps.finish) })
+	s.tasks.Go(func() { a.publishAuthorities(s.life, func() { s.steps.finish(stepAuthentication) }) })
+	s.tasks.Go(func() { a.repairAddresses(s.life, func() { s.steps.finish(stepAddresses) }) })
+	s.tasks.Go(func() { s.logs.run(s.life) })
 	if a.accounts != nil {
 		s.tasks.Go(func() { a.accounts.run(s.life) })
 	}
@@ -113,7 +113,12 @@ func (s *Server) openAdmission(ctx context.Context, a *assembly) error {
 		return err
 	}
 	a.gate.open(chain)
-	return s.fill(ctx, a.informers)
+	if err := s.fill(ctx, a.informers); err != nil {
+		return err
+	}
+	s.caches = startedCaches(a.informers)
+	s.steps.finish(stepAdmission)
+	return nil
 }
 
 // runHooks runs upstream's post-start hooks, those that serve custom resources above all. One of them polls every 100 ms

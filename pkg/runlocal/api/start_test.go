@@ -92,7 +92,7 @@ func TestHealthAndVersion(t *testing.T) {
 	if info.GitVersion != KubernetesVersion() || info.Major != "1" || info.Minor != "37" || info.GitTreeState != "clean" {
 		t.Errorf("version is %+v, want that of module k8s.io/kubernetes, %s", info, KubernetesVersion())
 	}
-	f.policyReady(t)
+	f.WaitReady(t.Context())
 	for path, want := range map[string]string{"/livez": "ok", "/readyz": "ok", "/healthz": "ok", "/metrics": "apiserver_request_total"} {
 		body, err := f.Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context())
 		if err != nil || !strings.Contains(string(body), want) {
@@ -206,7 +206,7 @@ func TestServersAreIndependent(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		f.policyReady(t)
+		f.WaitReady(t.Context())
 	}
 	a.createPod(t, pod("only-here"))
 	if _, err := b.CoreV1().Pods("default").Get(t.Context(), "only-here", metav1.GetOptions{}); !apierrors.IsNotFound(err) {

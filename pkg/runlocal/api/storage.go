@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
@@ -14,6 +15,7 @@ import (
 	serveroptions "k8s.io/apiserver/pkg/server/options"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
+	flowcontrolrequest "k8s.io/apiserver/pkg/util/flowcontrol/request"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/kubernetes/pkg/kubeapiserver"
 
@@ -25,15 +27,22 @@ const registryPrefix = "/registry"
 
 // backend gives every resource its storage in one memstore and remembers under which prefix it put it.
 type backend struct {
-	store *memstore.Store
+	store  *memstore.Store
+	counts flowcontrolrequest.StorageObjectCountTracker // of the objects of each resource
 
 	mu       sync.RWMutex
 	prefixes map[schema.GroupResource]string
 }
 
+// compactionInterval is kube-apiserver's default --etcd-compaction-interval.
+const compactionInterval = 5 * time.Minute
+
 func newBackend(o Options) *backend {
 	return &backend{
-		store:    memstore.New(memstore.Options{History: o.History, OnCommit: o.OnCommit, Clock: o.Clock}),
+		store: memstore.New(memstore.Options{
+			History: o.History, OnCommit: o.OnCommit, Clock: o.Clock, CompactionInterval: compactionInterval,
+		}),
+		counts:   flowcontrolrequest.NewStorageObjectCountTracker(),
 		prefixes: map[schema.GroupResource]string{},
 	}
 }
@@ -49,18 +58,19 @@ func (b *backend) lastEvent(gr schema.GroupResource) uint64 {
 	return b.store.LastEvent(prefix)
 }
 
-// options are the REST options of one resource. Upstream's store needs nothing else: object counts are polled only if
-// asked for, and there is no etcd to configure.
+// options are the REST options of one resource. Upstream's store needs nothing else: there is no etcd to configure.
 func (b *backend) options(gr schema.GroupResource, prefix string, mode memstore.Mode, config *storagebackend.ConfigForResource) generic.RESTOptions {
 	b.mu.Lock()
 	b.prefixes[gr] = prefix
 	b.mu.Unlock()
 	return generic.RESTOptions{
-		StorageConfig:           config,
-		Decorator:               b.store.Decorator(mode),
-		EnableGarbageCollection: true,
-		DeleteCollectionWorkers: 1,
-		ResourcePrefix:          prefix,
+		StorageConfig:             config,
+		Decorator:                 b.store.Decorator(mode),
+		EnableGarbageCollection:   true,
+		DeleteCollectionWorkers:   1,
+		ResourcePrefix:            prefix,
+		CountMetricPollPeriod:     countInterval,
+		StorageObjectCountTracker: b.counts,
 	}
 }
 

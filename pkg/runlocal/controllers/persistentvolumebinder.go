@@ -39,7 +39,7 @@ func buildVolumeBinder(syncPeriod time.Duration) builder {
 	return func(ctx context.Context, e environment) (loop, error) {
 		core := e.informers.Core().V1()
 		c, err := persistentvolume.NewController(ctx, persistentvolume.ControllerParameters{
-			KubeClient: e.client, SyncPeriod: syncPeriod, VolumePlugins: volumePlugins(),
+			KubeClient: recyclingClient{e.client}, SyncPeriod: syncPeriod, VolumePlugins: volumePlugins(),
 			VolumeInformer: core.PersistentVolumes(), ClaimInformer: core.PersistentVolumeClaims(),
 			ClassInformer: e.informers.Storage().V1().StorageClasses(), PodInformer: core.Pods(), NodeInformer: core.Nodes(),
 			EnableDynamicProvisioning: true,

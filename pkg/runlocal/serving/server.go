@@ -3,6 +3,7 @@ package serving
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log"
@@ -40,8 +41,9 @@ type Options struct {
 	Address string
 	// Name is whom the certificate is for.
 	Name string
-	// AskClients asks clients for certificates, which the handler judges.
-	AskClients bool
+	// ClientCA are certificates, in PEM, of authorities: clients are asked for a certificate of one of them, and need not have
+	// one. What they send is for the handler to verify. Nil asks for none.
+	ClientCA []byte
 }
 
 // Listen opens the socket, so that one in use is reported before anything else begins. Close must be called.
@@ -54,6 +56,12 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	settings := &tls.Config{
+		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+	}
+	if err := askClients(settings, o.ClientCA); err != nil {
+		return nil, err
+	}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", o.Address)
 	if err != nil {
@@ -62,18 +70,23 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	at := reachable(l.Addr())
 	s := &Server{
 		URL: "https://" + at, Address: at, CA: ca, listener: l, done: make(chan struct{}),
-		server: &http.Server{
-			TLSConfig: &tls.Config{
-				Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-			},
-			ReadHeaderTimeout: headerTimeout,
-			IdleTimeout:       idleTimeout,
-		},
-	}
-	if o.AskClients {
-		s.server.TLSConfig.ClientAuth = tls.RequestClientCert
+		server: &http.Server{TLSConfig: settings, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout},
 	}
 	return s, nil
+}
+
+// askClients makes a server ask for certificates of the authorities in PEM, if there are any. As in a kube-apiserver, a client with
+// none, or one of another authority, is not turned away here, for it may show a token.
+func askClients(settings *tls.Config, authorities []byte) error {
+	if authorities == nil {
+		return nil
+	}
+	settings.ClientAuth = tls.RequestClientCert
+	settings.ClientCAs = x509.NewCertPool() // their names are sent
+	if !settings.ClientCAs.AppendCertsFromPEM(authorities) {
+		return errors.New("reading the authorities of client certificates: there is no certificate")
+	}
+	return nil
 }
 
 // Serve answers by h until Close, and does not wait. The contexts of requests end with ctx, which ends open watches. It is

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestServer(t *testing.T) {
@@ -67,5 +69,67 @@ func TestServerThatNeverServed(t *testing.T) {
 	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestServerNamesClientAuthorities: a client that holds several certificates chooses by the authorities that the server names.
+func TestServerNamesClientAuthorities(t *testing.T) {
+	one, ca, err := SelfSigned("authority", "localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := x509.ParseCertificate(one.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		clientCA []byte
+		asked    bool
+		named    [][]byte
+		reason   string
+	}{
+		{ca, true, [][]byte{authority.RawSubject}, "the authority whose certificates are accepted"},
+		{nil, false, nil, "clients without certificates are not asked for any"},
+	} {
+		s, err := Listen(t.Context(), Options{Address: "127.0.0.1:0", Name: "test", ClientCA: tt.clientCA})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Serve(t.Context(), http.NotFoundHandler())
+		var asked *tls.CertificateRequestInfo
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(s.CA)
+		conn, err := tls.Dial("tcp", s.Address, &tls.Config{
+			RootCAs: roots, MinVersion: tls.VersionTLS12,
+			GetClientCertificate: func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				asked = info
+				return &tls.Certificate{}, nil
+			},
+		})
+		if err != nil {
+			t.Fatalf("a client without a certificate: %v: %s", err, tt.reason)
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if (asked != nil) != tt.asked {
+			t.Fatalf("asked for a certificate: %v, want %v: %s", asked != nil, tt.asked, tt.reason)
+		}
+		if asked == nil {
+			continue
+		}
+		if diff := cmp.Diff(tt.named, asked.AcceptableCAs); diff != "" {
+			t.Errorf("authorities named (-want +got):\n%s\n%s", diff, tt.reason)
+		}
+	}
+}
+
+func TestListenRefusesAnAuthorityThatIsNone(t *testing.T) {
+	s, err := Listen(t.Context(), Options{Address: "127.0.0.1:0", Name: "test", ClientCA: []byte("none")})
+	if err == nil {
+		t.Error("it listens", s.Close(t.Context()))
 	}
 }

@@ -29,8 +29,12 @@ func (a Answer) Code() int {
 	return code
 }
 
-// comparedHeaders are the headers, beside type and warnings, that clients act on.
-var comparedHeaders = []string{"Allow", "Cache-Control", "Content-Encoding", "Location", "Retry-After", "Www-Authenticate"}
+// comparedHeaders are the headers, beside type and warnings, that clients act on, and those that tell by which flow schema and at
+// which priority level a request was served.
+var comparedHeaders = []string{
+	"Allow", "Cache-Control", "Content-Encoding", "Location", "Retry-After", "Www-Authenticate",
+	"X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid",
+}
 
 // headOf is the answer without its body.
 func headOf(r *http.Response) Answer {

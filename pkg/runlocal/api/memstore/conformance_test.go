@@ -153,7 +153,7 @@ func suite() map[string]suiteTest {
 
 		"RunTestWatch": anyStore(storagetesting.RunTestWatch),
 		"RunTestWatchFromZero": {run: func(ctx context.Context, t *testing.T, f *fixture) {
-			storagetesting.RunTestWatchFromZero(ctx, t, f, f.compact)
+			storagetesting.RunTestWatchFromZero(ctx, t, f, f.compactWatch)
 		}},
 		"RunTestDeleteTriggerWatch":                 anyStore(storagetesting.RunTestDeleteTriggerWatch),
 		"RunTestWatchFromNonZero":                   anyStore(storagetesting.RunTestWatchFromNonZero),

@@ -7,7 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3/metrics"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/value"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
@@ -20,12 +22,15 @@ type encodedForm struct {
 	transformer value.Transformer
 	versioner   storage.APIObjectVersioner
 	corruptible bool
+	resource    schema.GroupResource
 }
 
 var _ form = (*encodedForm)(nil)
 
 func newEncodedForm(config *storagebackend.ConfigForResource, corruptible bool) *encodedForm {
-	f := &encodedForm{codec: config.Codec, transformer: config.Transformer, corruptible: corruptible}
+	f := &encodedForm{
+		codec: config.Codec, transformer: config.Transformer, corruptible: corruptible, resource: config.GroupResource,
+	}
 	if f.transformer == nil {
 		f.transformer = identity.NewEncryptCheckTransformer()
 	}
@@ -107,7 +112,9 @@ func (f *encodedForm) decode(data []byte, e *entry, revision uint64, out runtime
 	return f.versioner.UpdateObject(out, revision)
 }
 
+// undecodable is the error of an entry that could not be decoded, which it counts.
 func (f *encodedForm) undecodable(e *entry, err error) error {
+	metrics.RecordDecodeError(f.resource)
 	if !f.corruptible {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 // The texts of k8s.io/apiserver/pkg/storage/etcd3/errors.go. Clients and tests look for them.
 const (
 	expired              = "The resourceVersion for the provided list is too old."
+	watchCompacted       = "The resourceVersion for the provided watch is too old."
 	inconsistentContinue = "The provided continue parameter is too old " +
 		"to display a consistent list result. You can start a new list without " +
 		"the continue parameter, or use the continue token in this response to " +

@@ -15,6 +15,7 @@ type history struct {
 	events    []event
 	first     int    // number of events[0]
 	compacted uint64 // states before this revision cannot be told
+	dropped   uint64 // the newest revision of an event that is not kept any more
 	limit     int    // events kept whoever needs them
 	slack     int    // events above the limit that were kept for slow watchers
 }
@@ -42,9 +43,8 @@ func (h *history) trim(wanted int) {
 	h.slack = len(h.events) - h.limit
 }
 
-// compact drops the events up to revision.
+// compact forgets the states before revision. The events are kept.
 func (h *history) compact(revision uint64) {
-	h.drop(h.index(revision))
 	h.compacted = max(h.compacted, revision)
 }
 
@@ -53,7 +53,8 @@ func (h *history) drop(n int) {
 	if n <= 0 {
 		return
 	}
-	h.compacted = max(h.compacted, h.events[n-1].revision)
+	h.dropped = h.events[n-1].revision
+	h.compact(h.dropped)
 	h.events = slices.Clone(h.events[n:])
 	h.first += n
 }

@@ -6,12 +6,14 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3/metrics"
 )
 
 // GetList implements storage.Interface. As with the watch cache, the items of a resource kept as Objects share what they
@@ -32,12 +34,19 @@ func (r *resource) GetList(ctx context.Context, key string, opts storage.ListOpt
 	if opts.ResourceVersion == "0" && r.table.mode != Uncached {
 		opts.Predicate.Limit = 0 // the watch cache answers lists at any version whole: computeListLimit of its cacher.go
 	}
+	began := time.Now()
 	state, err := r.state(key, version, from, opts)
+	metrics.RecordEtcdRequest("list", r.groupResource, err, began)
 	if err != nil {
 		return err
 	}
 	entries := state.entries(key, from, opts.Recursive)
-	read, err := r.fillItems(ctx, items, entries, newItemFunc(listObj, items.Type().Elem()), opts.Predicate)
+	read := 0
+	defer func() {
+		metrics.RecordStorageListMetrics(r.groupResource, "", read, read, items.Len())
+		metrics.RecordListLatency(r.groupResource, false, began)
+	}()
+	read, err = r.fillItems(ctx, items, entries, newItemFunc(listObj, items.Type().Elem()), opts.Predicate)
 	if err != nil {
 		return err
 	}

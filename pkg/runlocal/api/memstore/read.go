@@ -3,10 +3,12 @@ package memstore
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3/metrics"
 )
 
 // Versioner implements storage.Interface.
@@ -14,9 +16,9 @@ func (r *resource) Versioner() storage.Versioner {
 	return r.versioner
 }
 
-// ReadinessCheck implements storage.Interface. Memory is always ready.
+// ReadinessCheck implements storage.Interface.
 func (r *resource) ReadinessCheck() error {
-	return nil
+	return r.store.Ready()
 }
 
 // GetCurrentResourceVersion implements storage.Interface.
@@ -39,7 +41,9 @@ func (r *resource) Get(ctx context.Context, key string, opts storage.GetOptions,
 	if _, err := r.versioner.ParseResourceVersion(opts.ResourceVersion); err != nil && r.table.mode != Uncached {
 		return err // as it is, like the watch cache: clients are told of an internal error
 	}
+	began := time.Now()
 	e, revision := r.table.get(key)
+	metrics.RecordEtcdRequest("get", r.groupResource, nil, began)
 	if err := r.atLeast(opts.ResourceVersion, revision); err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/utils/clock"
 )
 
@@ -24,8 +26,10 @@ type Options struct {
 	// with a lock held: it must be fast and must not call the store. An object that expires is written by no request:
 	// its deletion comes with an empty context.
 	OnCommit func(ctx context.Context, resourceVersion uint64)
-	// Clock tells when objects expire and when bookmarks are due; nil means real time.
+	// Clock tells when objects expire, when bookmarks are due and when it is time to compact; nil means real time.
 	Clock clock.WithTicker
+	// CompactionInterval is how often Compact is called, with the resource version of one interval ago; 0 means never.
+	CompactionInterval time.Duration
 }
 
 // Store is what an etcd is to a kube-apiserver: the tables of all resources, and the resource version they share. Its
@@ -38,6 +42,7 @@ type Store struct {
 	revision  atomic.Uint64 // of the newest write of any table; changed under the lock of the table written
 	compacted atomic.Uint64 // as last asked for by Compact
 	expiry    expiry
+	compactor compactor
 
 	mu     sync.Mutex // guards what follows; taken before a table's lock, never after
 	tables map[string]*table
@@ -56,7 +61,20 @@ func New(o Options) *Store {
 	}
 	s.expiry.init(s.clock)
 	s.revision.Store(1)
+	if o.CompactionInterval > 0 {
+		s.compactor.start(s, s.clock.NewTicker(o.CompactionInterval))
+	}
 	return s
+}
+
+// Ready returns nil until Close is called, and storage.ErrStorageNotReady then.
+func (s *Store) Ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return storage.ErrStorageNotReady
+	}
+	return nil
 }
 
 // ResourceVersion returns the resource version of the newest write.
@@ -78,9 +96,10 @@ func (s *Store) LastEvent(resourcePrefix string) uint64 {
 	return t.last
 }
 
-// Compact forgets the states before resourceVersion, as an etcd compaction does: watches and lists from an older version
-// are answered with "410 Gone" from then on. Objects are not touched. Compacting to an older version than before, or to
-// one that is yet to come, only forgets what there is.
+// Compact forgets the states before resourceVersion, as an etcd compaction does: lists at an older version are answered with
+// "410 Gone" from then on, and so are watches from an older version of what is kept Uncached. Watches of other resources can still
+// begin there, for a kube-apiserver answers them from its watch cache, which is not compacted. Objects are not touched. Compacting
+// to an older version than before, or to one that is yet to come, only forgets what there is.
 func (s *Store) Compact(resourceVersion uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +110,7 @@ func (s *Store) Compact(resourceVersion uint64) {
 	}
 }
 
-// Close ends every watch and every expiry, and returns when no goroutine of the store is left. Reads and writes work
+// Close ends every watch, every expiry and the compactions, and returns when no goroutine of the store is left. Reads and writes work
 // after it, but watches are refused and nothing expires any more. Closing twice is allowed.
 func (s *Store) Close() {
 	s.mu.Lock()
@@ -103,6 +122,7 @@ func (s *Store) Close() {
 		g.close()
 	}
 	s.expiry.close()
+	s.compactor.close()
 }
 
 // table returns the table of resourcePrefix, and makes it if there is none.

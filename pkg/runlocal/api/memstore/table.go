@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/utils/third_party/forked/golang/btree"
@@ -133,9 +134,13 @@ func (t *table) oldestRead() int {
 	return oldest
 }
 
+// compact forgets the states before revision. Events are kept where a watch cache would answer watches, as that is not compacted.
 func (t *table) compact(revision uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.mode == Uncached {
+		t.log.drop(t.log.index(revision))
+	}
 	t.log.compact(revision)
 }
 
@@ -181,13 +186,16 @@ func (t *table) at(revision uint64) (snapshot, bool) {
 }
 
 // read copies the next events that w has not read into buf, as many as it holds, and marks them as read. With none it
-// returns the revision up to which w has read everything. False says that they are not kept any more.
-func (t *table) read(w *watcher, buf []event) (events []event, revision uint64, ok bool) {
+// returns the revision up to which w has read everything. The error is that they are not kept any more.
+func (t *table) read(w *watcher, buf []event) (events []event, revision uint64, err error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	events, ok = t.log.read(w.next, buf)
+	events, ok := t.log.read(w.next, buf)
+	if !ok {
+		return nil, 0, t.expired(w.since)
+	}
 	w.next += len(events)
-	return events, t.store.revision.Load(), ok
+	return events, t.store.revision.Load(), nil
 }
 
 func (t *table) forget(w *watcher) {
@@ -196,14 +204,18 @@ func (t *table) forget(w *watcher) {
 	delete(t.watchers, w)
 }
 
-// compacted returns the revision from which on watches can begin.
-func (t *table) compacted() uint64 {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.watchable()
+// watchable returns the revision from which on watches can begin. The caller holds t.mu.
+func (t *table) watchable() uint64 {
+	if t.mode == Uncached {
+		return t.log.compacted
+	}
+	return max(t.log.dropped, t.began)
 }
 
-// watchable is compacted for a caller that holds t.mu.
-func (t *table) watchable() uint64 {
-	return max(t.log.compacted, t.began)
+// expired is the answer to a watch from a revision whose events are not kept any more. The caller holds t.mu.
+func (t *table) expired(from uint64) error {
+	if t.mode == Uncached {
+		return apierrors.NewResourceExpired(watchCompacted)
+	}
+	return watchExpired(from, t.watchable())
 }

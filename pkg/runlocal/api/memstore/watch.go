@@ -52,7 +52,7 @@ func (t *table) attach(w *watcher, from uint64, sendInitial *bool) error {
 	case from == 0:
 		w.since, w.next = revision, t.log.end()
 	case from < t.watchable():
-		return watchExpired(from, t.watchable())
+		return t.expired(from)
 	default:
 		w.since, w.next = from, t.log.after(from)
 	}

@@ -61,7 +61,7 @@ func pick(value string) storage.SelectionPredicate {
 }
 
 // TestWatchStarts tells what a watch begins with, for every version it can begin at. The store has seen: a=1 @2, b=1 @3,
-// a=2 @4, b deleted @5, and events up to 3 are compacted.
+// a=2 @4, b deleted @5; it is compacted to 3, and the events up to there are not kept.
 func TestWatchStarts(t *testing.T) {
 	yes, no := true, false
 	bookmarks := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(), AllowWatchBookmarks: true}
@@ -75,7 +75,7 @@ func TestWatchStarts(t *testing.T) {
 		{"the newest version: only what follows", storage.ListOptions{ResourceVersion: "5"}, []string{"ADDED c=1 @6"}},
 		{"an older version: what happened since, deletions at their own version", storage.ListOptions{ResourceVersion: "3"},
 			[]string{"MODIFIED a=2 @4", "DELETED b=1 @5", "ADDED c=1 @6"}},
-		{"a compacted version: gone, as an event", storage.ListOptions{ResourceVersion: "2"},
+		{"a version whose events are not kept: gone, as an event", storage.ListOptions{ResourceVersion: "2"},
 			[]string{"ERROR 410 too old resource version: 2 (3)", "closed"}},
 		{"a version yet to come: nothing before it", storage.ListOptions{ResourceVersion: "6"}, nil},
 		{"events from now on, without the state", storage.ListOptions{SendInitialEvents: &no}, []string{"ADDED c=1 @6"}},
@@ -84,7 +84,7 @@ func TestWatchStarts(t *testing.T) {
 			[]string{"ADDED a=2 @4", "BOOKMARK @5 end", "ADDED c=1 @6"}},
 		{"the end of the state is told only to those who know bookmarks", storage.ListOptions{SendInitialEvents: &yes},
 			[]string{"ADDED a=2 @4", "ADDED c=1 @6"}},
-		{"the state even if the version is compacted", storage.ListOptions{ResourceVersion: "2", SendInitialEvents: &yes, Predicate: bookmarks},
+		{"the state even if the events since the version are not kept", storage.ListOptions{ResourceVersion: "2", SendInitialEvents: &yes, Predicate: bookmarks},
 			[]string{"ADDED a=2 @4", "BOOKMARK @5 end", "ADDED c=1 @6"}},
 		{"the state at a version yet to come cannot be had", storage.ListOptions{ResourceVersion: "9", SendInitialEvents: &yes},
 			[]string{"ERROR 504 Timeout: Too large resource version: 9, current: 5", "closed"}},
@@ -99,7 +99,7 @@ func TestWatchStarts(t *testing.T) {
 					f.mustCreate(t, labelled("b", "1"))
 					f.mustLabel(t, "a", "2")
 					f.mustDelete(t, "b")
-					f.store.Compact(3)
+					f.compactWatch(t.Context(), t, "3")
 					w := f.mustWatch(t, test.opts)
 					got := drain(w)
 					f.mustCreate(t, labelled("c", "1"))
@@ -161,7 +161,7 @@ func TestSlowWatcher(t *testing.T) {
 			t.Errorf("first events are %v", got[:2])
 		}
 		sent := len(got) - 2
-		want := []string{fmt.Sprintf("ERROR 410 too old resource version: %d (%d)", sent+1, f.table.compacted()), "closed"}
+		want := []string{fmt.Sprintf("ERROR 410 too old resource version: %d (%d)", sent+1, f.table.watchable()), "closed"}
 		if diff := cmp.Diff(want, got[sent:]); diff != "" || sent < resultBuffer {
 			t.Errorf("end after %d events (-want +got):\n%s", sent, diff)
 		}

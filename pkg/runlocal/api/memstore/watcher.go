@@ -96,9 +96,9 @@ func (w *watcher) deliver() error {
 	batch := make([]event, batchSize)
 	wanted := false // a bookmark is due
 	for {
-		events, revision, ok := w.resource.table.read(w, batch)
-		if !ok {
-			return watchExpired(w.since, w.resource.table.compacted())
+		events, revision, err := w.resource.table.read(w, batch)
+		if err != nil {
+			return err
 		}
 		for _, ev := range events {
 			if err := w.deliverEvent(ev); err != nil {

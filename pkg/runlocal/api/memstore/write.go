@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3/metrics"
 )
 
 // Create implements storage.Interface. A time to live is in seconds, 0 for none. obj stays the caller's; a nil out is
@@ -24,7 +26,7 @@ func (r *resource) Create(ctx context.Context, key string, obj, out runtime.Obje
 	if err != nil {
 		return err
 	}
-	revision, err := r.table.swap(ctx, key, nil, next.entry)
+	revision, err := r.swap(ctx, "create", key, nil, next.entry)
 	if err != nil {
 		return err
 	}
@@ -36,6 +38,17 @@ func (r *resource) Create(ctx context.Context, key string, obj, out runtime.Obje
 		return nil
 	}
 	return r.form.fillWritten(ctx, next, out)
+}
+
+// swap is the table's, measured as a request to etcd of that operation.
+func (r *resource) swap(ctx context.Context, operation, key string, want, next *entry) (uint64, error) {
+	began := time.Now()
+	revision, err := r.table.swap(ctx, key, want, next)
+	metrics.RecordEtcdRequest(operation, r.groupResource, err, began)
+	if revision != 0 {
+		metrics.RecordEtcdEvent(r.groupResource)
+	}
+	return revision, err
 }
 
 // Delete implements storage.Interface. The suggestion of what the object may be is not needed, since the object itself is
@@ -79,7 +92,7 @@ func (r *resource) delete(ctx context.Context, e *entry, out runtime.Object, unr
 	if err := validate(ctx, obj); err != nil {
 		return false, err
 	}
-	revision, err := r.table.swap(ctx, e.key, e, nil)
+	revision, err := r.swap(ctx, "delete", e.key, e, nil)
 	if err != nil || revision == 0 {
 		return false, err
 	}
@@ -158,7 +171,7 @@ func (r *resource) update(ctx context.Context, key string, e *entry, out runtime
 			return true, r.form.fill(ctx, e, e.revision, out)
 		}
 	}
-	revision, err := r.table.swap(ctx, key, e, next.entry)
+	revision, err := r.swap(ctx, "update", key, e, next.entry)
 	if err != nil || revision == 0 {
 		return false, err
 	}

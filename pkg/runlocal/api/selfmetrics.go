@@ -1,0 +1,18 @@
+package api
+
+import (
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	metricsfeatures "k8s.io/component-base/metrics/features"
+	"k8s.io/kubernetes/pkg/serviceaccount"
+)
+
+// registerMetrics registers what /metrics exposes beside what the generic server registers, as cmd/kube-apiserver/app/server.go and
+// CreateConfig of pkg/controlplane/apiserver/config.go do. It comes before histograms are registered, which are native ones only
+// from then on. Metrics are those of the process: servers that run at the same time share them.
+func registerMetrics() {
+	metricsfeatures.ApplyFeatureGates(utilfeature.DefaultFeatureGate)
+	serviceaccount.RegisterMetrics()
+	utilfeature.DefaultMutableFeatureGate.AddMetrics()
+	compatibility.DefaultComponentGlobalsRegistry.AddMetrics()
+}
