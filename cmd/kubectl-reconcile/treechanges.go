@@ -26,7 +26,7 @@ type objectState struct{ label, ready, status, reason, generation string }
 func (d *changeLines) show(t *tree, limbs []*limb) error {
 	now := map[string]objectState{}
 	var order []string
-	for _, l := range each(limbs) {
+	for _, l := range each(limbs, true) {
 		generation, _ := generation(l)
 		uid := string(l.Node.UID)
 		now[uid] = objectState{t.noteMaker().label(l.Node), l.facts.Ready, l.status(), l.facts.Reason, generation}

@@ -104,7 +104,7 @@ func (m *diagramMaker) absent(n *ownertree.Node, at int) {
 		if !drawn {
 			owner = len(m.out.Boxes)
 			m.missing[o.UID] = owner
-			lines := []string{o.Kind + "/" + o.Name, string(o.Verdict)}
+			lines := []string{m.kinds.ownerLabel(o), string(o.Verdict)}
 			m.out.Boxes = append(m.out.Boxes, render.Box{Lines: lines, Missing: true, Tone: render.ToneTrouble})
 		}
 		m.arrow(render.Arrow{From: owner, To: at})

@@ -38,7 +38,7 @@ type treeObject struct {
 	// Missing means that something refers to the object, which is not there.
 	Missing bool `json:"missing,omitempty"`
 	Asked   bool `json:"asked,omitempty"`
-	// Repeated and Cycle mean that what is below is told elsewhere: at the same object, or above.
+	// Repeated and Cycle mean that what is below is elsewhere: at the same object, or above.
 	Repeated bool `json:"repeated,omitempty"`
 	Cycle    bool `json:"cycle,omitempty"`
 	// Beside means that what is below is not told: the object only shares an owner with one asked for.
@@ -80,6 +80,8 @@ type treeHold struct {
 	Dependents []objectRef   `json:"dependents,omitempty"`
 	// Undiscovered are the API versions whose kinds are not known, of a namespace.
 	Undiscovered []cluster.Incomplete `json:"undiscovered,omitempty"`
+	// Perhaps means, in a preview, that it depends on what comes first.
+	Perhaps bool `json:"perhaps,omitempty"`
 }
 
 // treeRelease is a finalizer that Kubernetes itself removes.
@@ -90,7 +92,7 @@ type treeRelease struct {
 }
 
 func newTreeHold(hold ownertree.Hold) *treeHold {
-	out := &treeHold{Finalizers: hold.Finalizers, Dependents: refsOf(hold.Dependents), Undiscovered: hold.Undiscovered}
+	out := &treeHold{Finalizers: hold.Finalizers, Dependents: refsOf(hold.Dependents), Undiscovered: hold.Undiscovered, Perhaps: hold.Perhaps}
 	for _, r := range hold.Releases {
 		out.Releases = append(out.Releases, treeRelease{r, refsOf(r.Users)})
 	}

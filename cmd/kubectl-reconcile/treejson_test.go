@@ -85,7 +85,7 @@ func TestTreeDocumentFollowsItsSchema(t *testing.T) {
 		"preview": (&preview{Preview: &ownertree.Preview{
 			Policy: metav1.DeletePropagationForeground, Deleted: []*ownertree.Node{g.object("Pod/a").Node}, Orphaned: []*ownertree.Node{g.object("Pod/b").Node},
 			Kept: []*ownertree.Node{g.object("Pod/c").Node}, Incomplete: missing,
-			Held: []ownertree.Hold{{Node: g.object("Pod/a").Node, Finalizers: []string{"f"}, Dependents: []*ownertree.Node{g.object("Pod/d").Node}, Undiscovered: missing}},
+			Held: []ownertree.Hold{{Node: g.object("Pod/a").Node, Finalizers: []string{"f"}, Dependents: []*ownertree.Node{g.object("Pod/d").Node}, Undiscovered: missing, Perhaps: true}},
 			Waits: []ownertree.Hold{{Node: g.object("Pod/a").Node, Releases: []ownertree.Release{
 				{Finalizer: "f", By: "b", Once: "once", Certain: true}, {Finalizer: "g", By: "b", Once: "once", Users: []*ownertree.Node{g.object("Pod/e").Node}},
 			}}},

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +58,8 @@ type limb struct {
 	// are causes such objects.
 	cause  *limb
 	causes int
+	// ailments are those objects while the limb above adds them up; of what is drawn elsewhere only the worst is among them.
+	ailments map[*ownertree.Node]bool
 	// asked says that it, or something below it, is what the user asked for.
 	asked bool
 }
@@ -67,6 +71,12 @@ const calm = 1
 type limbMaker struct {
 	facts     factsByUID
 	collector collector
+	// full are the limbs of what has been added up.
+	full map[*ownertree.Node]*limb
+}
+
+func newLimbMaker(facts factsByUID, c collector) limbMaker {
+	return limbMaker{facts, c, map[*ownertree.Node]*limb{}}
 }
 
 func (m limbMaker) limbs(branches []*ownertree.Branch) []*limb {
@@ -88,20 +98,35 @@ func (m limbMaker) limb(b *ownertree.Branch) *limb {
 			l.gather(child)
 		}
 	}
+	l.causes = len(l.ailments)
+	switch full := m.full[b.Node]; {
+	case b.Repeated && full != nil:
+		l.worst, l.cause, l.causes = max(l.severity, full.worst), full.cause, full.causes
+	case !b.Repeated && !b.Cycle:
+		m.full[b.Node] = l
+	}
 	return l
 }
 
 // gather adds what is wrong in a dependent.
 func (l *limb) gather(child *limb) {
 	l.worst = max(l.worst, child.worst)
-	cause, causes := child.cause, child.causes
+	cause, ailments := child.cause, child.ailments
+	child.ailments = nil
 	if cause == nil && child.ailing() > calm {
-		cause, causes = child, 1
+		cause = child
 	}
 	if cause == nil {
 		return
 	}
-	l.causes += causes
+	if len(ailments) > len(l.ailments) {
+		l.ailments, ailments = ailments, l.ailments
+	}
+	if l.ailments == nil {
+		l.ailments = map[*ownertree.Node]bool{}
+	}
+	maps.Copy(l.ailments, ailments)
+	l.ailments[cause.Node] = true
 	if l.cause == nil || cause.ailing() > l.cause.ailing() {
 		l.cause = cause
 	}
@@ -142,14 +167,14 @@ func (l *limb) dangles() bool {
 	return l.fate.Action != ownertree.BeingDeleted && l.isDangling()
 }
 
-// isDangling says whether an owner of the object is certainly not there, or lets go of it. One that is there, though it is being
+// isDangling reports whether an owner of the object is certainly not there, or lets go of it. One that is there, though it is being
 // deleted, is an owner as long as it is.
 func (l *limb) isDangling() bool {
 	switch l.fate.Action {
-	case ownertree.Deleted:
-		return true
 	case ownertree.ReferencesStripped:
 		return len(l.fate.After) == 0
+	case ownertree.Deleted:
+		return !l.hasOwner() || l.Node.Dangling()
 	case ownertree.DeletedWithOwner, ownertree.BeingDeleted:
 		return l.Node.Dangling()
 	case ownertree.Kept, ownertree.NeverCollected, ownertree.FateUnknown:
@@ -207,14 +232,20 @@ func repeats(reason, ready string) bool {
 // absent is the status of what is referred to and not there.
 const absent = "Missing"
 
-// dangling is the status of objects that the garbage collector will delete: no object says that of itself.
+// hasOwner reports whether an owner is there, though it may be being deleted.
+func (l *limb) hasOwner() bool {
+	return slices.ContainsFunc(l.Node.Owners, func(o ownertree.Owner) bool { return o.Node != nil })
+}
+
+// dangling is the status of objects that the garbage collector will delete and none of whose owners is there: no object reports
+// that itself.
 const dangling = "Dangling"
 
 func (l *limb) status() string {
 	if l.Missing {
 		return absent
 	}
-	if l.fate.Action == ownertree.Deleted {
+	if l.fate.Action == ownertree.Deleted && !l.hasOwner() {
 		return dangling
 	}
 	return l.facts.Status.Status

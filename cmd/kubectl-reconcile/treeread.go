@@ -104,6 +104,8 @@ type tree struct {
 	facts      factsByUID
 	incomplete []cluster.Incomplete
 	relations  []ownertree.Relation
+	// added are the branches with what is known of them, nil until they are wanted: see limbs.
+	added []*limb
 	// namespaces says that the namespace of an object must be told.
 	namespaces bool
 	// gone says that all that was asked for was there, and is not any more.
@@ -165,6 +167,12 @@ func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFa
 		return err
 	}
 	t.graph.FindElsewhere(ctx, t.reader, nodes)
+	unread, err := t.graph.ReadNamespaces(ctx, t.reader, slices.DeleteFunc(slices.Clone(nodes), func(n *ownertree.Node) bool {
+		return n.Deleting == nil
+	}))
+	if err != nil {
+		return err
+	}
 	t.namespaces = t.targets.all || slices.ContainsFunc(nodes, func(n *ownertree.Node) bool {
 		return n.Namespace != "" && n.Namespace != t.connection.namespace
 	})
@@ -174,7 +182,7 @@ func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFa
 		return context.Cause(ctx)
 	}
 	t.facts = facts.facts
-	t.incomplete = cluster.SortIncomplete(slices.Concat(t.graph.Incomplete(), unrelated, facts.incomplete))
+	t.incomplete = cluster.SortIncomplete(slices.Concat(t.graph.Incomplete(), unrelated, unread, facts.incomplete))
 	return nil
 }
 
