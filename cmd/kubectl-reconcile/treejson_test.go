@@ -90,6 +90,9 @@ func TestTreeDocumentFollowsItsSchema(t *testing.T) {
 				{Finalizer: "f", By: "b", Once: "once", Certain: true}, {Finalizer: "g", By: "b", Once: "once", Users: []*ownertree.Node{g.object("Pod/e").Node}},
 			}}},
 			Late: []*ownertree.Node{g.object("Pod/a").Node},
+		}, claims: []ownertree.ClaimOutcome{
+			{Claim: g.object("PersistentVolumeClaim/c").Node, Set: g.object("StatefulSet/s").Node, WhenDeleted: "Retain"},
+			{Claim: g.object("PersistentVolumeClaim/d").Node, Deleted: true, Volume: &ownertree.Node{Kind: g.kind("PersistentVolume"), Name: "v"}, Reclaim: "Delete"},
 		}}).document(),
 		"going": &treeDocument{outputVersion, "OwnerTree", treeObjects(g.limbs(g.object("Pod/f", orphan(ownertree.Solid, ownertree.Fate{
 			Action: ownertree.DeletedWithOwner, After: []*ownertree.Node{g.object("Pod/a").Node}, Finalizers: []string{"f"},

@@ -38,16 +38,21 @@ func (r *treeReader) showPreview(ctx context.Context) error {
 		return r.connection.explain(err)
 	}
 	p = graph.DeletePreview(asked, r.preview)
-	p.Incomplete = cluster.SortIncomplete(append(p.Incomplete, unread...))
+	claims, unreadClaims, err := graph.PreviewClaims(ctx, r.reader, &p)
+	if err != nil {
+		return r.connection.explain(err)
+	}
+	p.Incomplete = cluster.SortIncomplete(slices.Concat(p.Incomplete, unread, unreadClaims))
 	shown := newPreview(&p, asked)
-	shown.expand = r.expand
+	shown.expand, shown.claims = r.expand, claims
 	return errors.Join(r.printPreview(shown), missing)
 }
 
 // preview is what deleting objects would do.
 type preview struct {
 	*ownertree.Preview
-	asked []*ownertree.Node
+	asked  []*ownertree.Node
+	claims []ownertree.ClaimOutcome
 	// namespaces says that objects must be told apart by namespace, expand that all are named.
 	namespaces, expand bool
 	kinds              kindNames
@@ -97,6 +102,7 @@ func (p *preview) lines(palette render.Palette) []string {
 	for _, n := range first(p.Kept) {
 		add(render.TonePlain, "would keep "+p.name(n), ", which is also owned by "+p.counts(p.keepers(n)))
 	}
+	p.claimLines(add)
 	for _, n := range first(p.Stuck) {
 		add(render.ToneChange, "would leave "+p.name(n), ": "+p.Fate(n).Why)
 	}

@@ -188,6 +188,7 @@ func changed(ref metav1.OwnerReference, change func(*metav1.OwnerReference)) met
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	claims     = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 	widgets    = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 )
 
