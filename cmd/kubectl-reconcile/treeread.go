@@ -191,7 +191,7 @@ func (t *tree) relate(ctx context.Context) ([]cluster.Incomplete, error) {
 	if !t.related {
 		return nil, nil
 	}
-	relations, missing, err := t.graph.Relate(ctx, t.reader, nodesOf(t.branches))
+	relations, missing, err := t.graph.Relate(ctx, t.reader, nodesOf(t.branches), ownertree.RelateOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -76,8 +76,6 @@ func (r *relatedLayout) attach(b *Branch, above *Node, ways ...direction) {
 			continue
 		}
 		r.drawn[t.other] = child
-		if r.attach(child, b.Node, t.way); grants(t.other.Kind.GroupKind()) && t.way == usedBy {
-			r.attach(child, b.Node, uses)
-		}
+		r.attach(child, b.Node, t.way)
 	}
 }

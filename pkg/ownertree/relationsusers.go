@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -30,14 +31,13 @@ func (s *source) covered(l list) bool { return s.listed[l] || s.listed[list{kind
 // userLists are the lists that hold all that may use the nodes.
 func (s *source) userLists(nodes []*Node) map[list]bool {
 	lists := map[list]bool{}
-	for userKind, referring := range relating {
-		found, served, err := s.graph.kinds.Lookup(userKind.WithVersion(""))
-		if err != nil || !served || !found.Can("list") { // what discovery could not tell is in Graph.Incomplete
+	for userKind, r := range relating {
+		kind := s.listable(userKind)
+		if kind == nil {
 			continue
 		}
-		kind := s.graph.share(found)
 		for _, n := range nodes {
-			if mayUse(referring, n.Kind.GroupKind()) {
+			if mayUse(r, n.Kind.GroupKind()) && (!r.costly || s.asked[n]) {
 				lists[userList(kind, n)] = true
 			}
 		}
@@ -45,11 +45,38 @@ func (s *source) userLists(nodes []*Node) map[list]bool {
 	return lists
 }
 
+// attachedLists adds the lists that hold what names the nodes as its users.
+func (s *source) attachedLists(nodes []*Node, lists map[list]bool) {
+	for attached, r := range relating {
+		if len(r.users) == 0 {
+			continue
+		}
+		kind := s.listable(attached)
+		if kind == nil {
+			continue
+		}
+		for _, n := range nodes {
+			if slices.Contains(r.users, n.Kind.GroupKind().String()) && (r.seek || s.asked[n]) {
+				lists[userList(kind, n)] = true
+			}
+		}
+	}
+}
+
+// listable is a kind that is served and may be listed; nil for others. What discovery could not find out is in Graph.Incomplete.
+func (s *source) listable(of schema.GroupKind) *cluster.Kind {
+	found, served, err := s.graph.kinds.Lookup(of.WithVersion(""))
+	if err != nil || !served || !found.Can("list") {
+		return nil
+	}
+	return s.graph.share(found)
+}
+
 // userList is where the users of a kind are that may use the node.
 func userList(kind *cluster.Kind, n *Node) list {
 	l := list{kind: kind, namespace: n.Namespace}
 	switch {
-	case !kind.Namespaced, n.Kind.Kind == "ServiceAccount" && kind.Group == "rbac.authorization.k8s.io":
+	case !kind.Namespaced, n.Kind.Kind == "ServiceAccount" && kind.Group == rbacv1.GroupName:
 		l.namespace = "" // a binding may name accounts of other namespaces
 	case n.Kind.Kind == "Node" && kind.Kind == "Pod":
 		l.fields = "spec.nodeName=" + n.Name
