@@ -106,13 +106,26 @@ func (r *relater) usesOf(ctx context.Context, nodes []*Node) {
 func (r *relater) usersOf(ctx context.Context, nodes []*Node) {
 	r.naming(nodes, false)
 	r.named(ctx, nodes, true)
+	for _, n := range nodes {
+		if isDefinition(n) && r.source.asked[n] {
+			r.defined(ctx, n)
+		}
+	}
+}
+
+// defined relates a definition to the objects of its kind.
+func (r *relater) defined(ctx context.Context, by *Node) {
+	ref := definedBy(by.Name)
+	for _, n := range r.source.objectsOf(ctx, by.Name) {
+		r.add(n, target{node: by}, &ref)
+	}
 }
 
 // named finds what the nodes name, forward or backward.
 func (r *relater) named(ctx context.Context, nodes []*Node, backward bool) {
 	r.source.resolve(ctx, nodes, backward)
 	for _, n := range nodes {
-		for _, ref := range r.source.references[n] {
+		for _, ref := range r.source.of(n) {
 			if ref.backward != backward {
 				continue
 			}
@@ -185,7 +198,7 @@ func (r *relater) add(referring *Node, to target, ref *reference) {
 	if r.followed[followKey{from, uses}] && !r.source.ends(used) {
 		r.follow(uses, []*Node{used})
 	}
-	if r.followed[followKey{used, usedBy}] && !r.source.ends(from) && !isBinding(used) {
+	if r.followed[followKey{used, usedBy}] && !r.source.ends(from) && !gathers(used) {
 		r.follow(usedBy, []*Node{from})
 	}
 }

@@ -34,11 +34,9 @@ const anyScaled = "*"
 const (
 	storageGroup  = "storage.k8s.io"
 	webhooksGroup = "admissionregistration.k8s.io"
-	definitions   = "CustomResourceDefinition.apiextensions.k8s.io"
-
-	storageClass = "StorageClass." + storageGroup
-	csiDriver    = "CSIDriver." + storageGroup
-	clusterRole  = "ClusterRole." + rbacv1.GroupName
+	storageClass  = "StorageClass." + storageGroup
+	csiDriver     = "CSIDriver." + storageGroup
+	clusterRole   = "ClusterRole." + rbacv1.GroupName
 )
 
 // relating are the kinds of the API server that refer to others.
@@ -68,10 +66,10 @@ var relating = map[schema.GroupKind]referring{
 	{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}: by(clusterRoleBindingReferences, clusterRole).of("ServiceAccount").always(),
 	{Group: rbacv1.GroupName, Kind: "ClusterRole"}:        by(clusterRoleReferences, clusterRole),
 
-	{Group: webhooksGroup, Kind: "ValidatingWebhookConfiguration"}:    by(validatingReferences, "Service"),
-	{Group: webhooksGroup, Kind: "MutatingWebhookConfiguration"}:      by(mutatingReferences, "Service"),
-	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             by(apiServiceReferences, "Service"),
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: by(definitionReferences, "Service").onlyAsked(),
+	{Group: webhooksGroup, Kind: "ValidatingWebhookConfiguration"}: by(validatingReferences, "Service"),
+	{Group: webhooksGroup, Kind: "MutatingWebhookConfiguration"}:   by(mutatingReferences, "Service"),
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:          by(apiServiceReferences, "Service"),
+	definition: by(definitionReferences, "Service").onlyAsked(),
 }
 
 // referring is how objects of a kind refer to others.
@@ -123,6 +121,12 @@ func (r referring) onlyAsked() referring {
 // promises.
 func (r referring) typed(obj *unstructured.Unstructured) cluster.Typed {
 	object := r.fresh()
+	if custom, ok := object.(*customObject); ok {
+		if err := custom.take(obj.Object); err != nil {
+			return nil
+		}
+		return custom
+	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, object); err != nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func referencesOf(obj *unstructured.Unstructured) []reference {
-	r, refers := referringOf(&cluster.Kind{GroupVersionKind: obj.GroupVersionKind()})
+	r, refers := relating[obj.GroupVersionKind().GroupKind()]
 	if !refers {
 		return nil
 	}

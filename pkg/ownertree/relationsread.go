@@ -19,6 +19,7 @@ type source struct {
 	graph  *Graph
 	// asked are the nodes whose relations were asked for.
 	asked map[*Node]bool
+	named *kindIndex
 
 	mu         sync.Mutex // guards what follows, and the graph, while requests are under way
 	incomplete []cluster.Incomplete
@@ -28,8 +29,10 @@ type source struct {
 	// users are all objects read that may refer to others, in the graph or not.
 	users      []*Node
 	references map[*Node][]*reference
-	at         map[place]*Node // the users
-	listed     map[list]bool   // or tried
+	installed  map[*Node][]*reference // to the releases that installed nodes
+	at         map[place]*Node        // the users
+	listed     map[list]bool          // or tried
+	custom     map[list]int           // see customCounts; nil until it is asked for
 
 	resolved map[*reference][]target
 	answers  map[place]target // of objects that were looked up live
@@ -41,8 +44,8 @@ func newSource(reader *cluster.Reader, g *Graph, nodes []*Node) *source {
 		asked[n] = true
 	}
 	return &source{
-		reader: reader, graph: g, asked: asked, builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
-		references: map[*Node][]*reference{}, at: map[place]*Node{}, listed: map[list]bool{},
+		reader: reader, graph: g, asked: asked, named: newKindIndex(g.kinds.All()), builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
+		references: map[*Node][]*reference{}, installed: map[*Node][]*reference{}, at: map[place]*Node{}, listed: map[list]bool{},
 		resolved: map[*reference][]target{}, answers: map[place]target{},
 	}
 }
@@ -60,7 +63,7 @@ func (s *source) read(ctx context.Context, users, used []*Node) {
 	s.attachedLists(users, wanted)
 	named := slices.Clone(users)
 	for _, n := range used {
-		if r, ok := referringOf(n.Kind); ok && len(r.users) > 0 {
+		if r, ok := s.referringOf(n.Kind); ok && len(r.users) > 0 {
 			named = append(named, n)
 		}
 	}
@@ -75,6 +78,15 @@ func (s *source) read(ctx context.Context, users, used []*Node) {
 		})
 	}
 	_ = group.Wait() // errors are noted
+	s.readReleases(ctx, users, used)
+}
+
+// of are the references of a node, as far as they have been read.
+func (s *source) of(n *Node) []*reference {
+	if installed := s.installed[n]; installed != nil {
+		return slices.Concat(s.references[n], installed)
+	}
+	return s.references[n]
 }
 
 // fewObjects is up to how many objects of a kind in a namespace are read one by one, rather than by a list.
@@ -85,7 +97,7 @@ const fewObjects = 4
 func (s *source) listsOrSingles(nodes []*Node, wanted map[list]bool) []*Node {
 	groups := map[list][]*Node{}
 	for _, n := range nodes {
-		if _, refers := referringOf(n.Kind); refers && !s.known(n) {
+		if _, refers := s.referringOf(n.Kind); refers && !s.known(n) {
 			l := list{kind: n.Kind, namespace: n.Namespace}
 			groups[l] = append(groups[l], n)
 		}
@@ -93,6 +105,8 @@ func (s *source) listsOrSingles(nodes []*Node, wanted map[list]bool) []*Node {
 	var out []*Node
 	for l, nodes := range groups {
 		switch {
+		case len(nodes) > mostCustom && isCustom(l.kind):
+			s.leaveOut(l, len(nodes))
 		case s.covered(l) || wanted[l] || wanted[list{kind: l.kind}]:
 		case len(nodes) <= fewObjects || !l.kind.Can("list"):
 			out = append(out, nodes...)
@@ -111,7 +125,7 @@ func (s *source) readObject(ctx context.Context, n *Node) {
 	case err != nil:
 		s.failed(n.Kind, n.Namespace, err)
 	default:
-		if r, refers := referringOf(n.Kind); refers {
+		if r, refers := s.referringOf(n.Kind); refers {
 			if object := r.typed(obj); object != nil {
 				s.keep(n.Kind, r, object)
 			}
@@ -123,7 +137,7 @@ func (s *source) readObject(ctx context.Context, n *Node) {
 func (s *source) readList(ctx context.Context, l list) error {
 	options := cluster.ListOptions{Fields: l.fields}
 	target := cluster.Target{Kind: *l.kind, Namespace: l.namespace}
-	r, refers := referringOf(l.kind)
+	r, refers := s.referringOf(l.kind)
 	if !refers {
 		return s.readNames(ctx, target)
 	}

@@ -68,8 +68,8 @@ func (a *apiService) DeepCopyObject() runtime.Object {
 
 func apiServiceReferences(a *apiService) []reference { return a.Spec.Service.to("served by", "serves") }
 
-// definition is what is of interest of a CustomResourceDefinition of k8s.io/apiextensions-apiserver, whose schemas are large.
-type definition struct {
+// definitionObject is what is of interest of a CustomResourceDefinition of k8s.io/apiextensions-apiserver, whose schemas are large.
+type definitionObject struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -84,15 +84,15 @@ type definition struct {
 }
 
 // Unmarshal implements cluster.Typed.
-func (*definition) Unmarshal([]byte) error { return errNoProtobuf }
+func (*definitionObject) Unmarshal([]byte) error { return errNoProtobuf }
 
 // DeepCopyObject implements runtime.Object.
-func (d *definition) DeepCopyObject() runtime.Object {
+func (d *definitionObject) DeepCopyObject() runtime.Object {
 	out := *d
 	out.ObjectMeta = *d.ObjectMeta.DeepCopy()
 	return &out
 }
 
-func definitionReferences(d *definition) []reference {
+func definitionReferences(d *definitionObject) []reference {
 	return d.Spec.Conversion.Webhook.ClientConfig.Service.to("converted by", "converts")
 }

@@ -14,7 +14,7 @@ import (
 func (s *source) resolve(ctx context.Context, nodes []*Node, backward bool) {
 	var open []*reference
 	for _, n := range nodes {
-		for _, ref := range s.references[n] {
+		for _, ref := range s.of(n) {
 			if _, known := s.resolved[ref]; !known && ref.backward == backward && ref.namespace != allNamespaces {
 				s.resolved[ref] = nil
 				open = append(open, ref)

@@ -3,6 +3,7 @@ package ownertree
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -42,7 +43,64 @@ func (s *source) userLists(nodes []*Node) map[list]bool {
 			}
 		}
 	}
+	for _, n := range nodes {
+		if !isDefinition(n) {
+			s.customLists(n, lists)
+		}
+	}
 	return lists
+}
+
+// mostCustom is how many objects of a custom kind in a namespace are read to find out what they refer to.
+const mostCustom = 1000
+
+// customLists adds the lists of custom resources that may refer to the node: of those in its namespace, and in none; if it is in no
+// namespace itself and was asked for, all. Only kinds of which the graph holds objects are listed.
+func (s *source) customLists(n *Node, lists map[list]bool) {
+	for l, count := range s.customCounts() {
+		if l.namespace != n.Namespace && l.namespace != "" && (n.Namespace != "" || !s.asked[n]) {
+			continue
+		}
+		if count > mostCustom {
+			s.leaveOut(l, count)
+			continue
+		}
+		lists[l] = true
+	}
+}
+
+// leaveOut notes that so many objects are not read.
+func (s *source) leaveOut(l list, count int) {
+	if !s.listed[l] {
+		s.listed[l] = true
+		s.incomplete = append(s.incomplete, tooMany(l, fmt.Sprintf("%d objects, which were not read for what they refer to", count)))
+	}
+}
+
+func tooMany(l list, message string) cluster.Incomplete {
+	return cluster.Incomplete{
+		Group: l.kind.Group, Version: l.kind.Version, Resource: l.kind.Resource, Namespace: l.namespace,
+		Reason: cluster.ReasonTooMany, Message: message,
+	}
+}
+
+// customCounts are the lists of custom resources of which the graph holds objects, and how many.
+func (s *source) customCounts() map[list]int {
+	if s.custom == nil {
+		s.custom = map[list]int{}
+		kinds := map[*cluster.Kind]bool{}
+		for _, n := range s.graph.nodes {
+			custom, known := kinds[n.Kind]
+			if !known {
+				custom = isCustom(n.Kind)
+				kinds[n.Kind] = custom
+			}
+			if custom {
+				s.custom[list{kind: n.Kind, namespace: n.Namespace}]++
+			}
+		}
+	}
+	return s.custom
 }
 
 // attachedLists adds the lists that hold what names the nodes as its users.
