@@ -29,12 +29,12 @@ func (d *changeLines) show(t *tree, limbs []*limb) error {
 	for _, l := range each(limbs, true) {
 		generation, _ := generation(l)
 		uid := string(l.Node.UID)
-		now[uid] = objectState{t.noteMaker().label(l.Node), l.facts.Ready, l.status(), l.facts.Reason, generation}
+		now[uid] = objectState{t.noteMaker().label(l.Node), l.facts.Ready, l.status(), l.ownReason(), generation}
 		order = append(order, uid)
 	}
 	defer func() { d.last, d.tree = now, t }()
 	if d.last == nil {
-		d.failing = describeIncomplete(t.incomplete)
+		d.failing = describeIncomplete(t.allIncomplete())
 		return t.print()
 	}
 	return d.lines(t, order, now)
@@ -71,7 +71,7 @@ func (d *changeLines) tick() error {
 	if d.tree == nil {
 		return nil
 	}
-	lines := describeIncomplete(d.tree.incomplete)
+	lines := describeIncomplete(d.tree.allIncomplete())
 	for _, line := range incompleteNews(d.failing, lines) {
 		if _, err := fmt.Fprintln(d.tree.streams.ErrOut, oneLine(line)); err != nil {
 			return err

@@ -33,8 +33,8 @@ const badShown = 3
 
 // foldOptions say what is drawn in one line.
 type foldOptions struct {
-	// expand folds nothing; pods keeps pods apart, because their containers are shown.
-	expand, pods bool
+	// expand folds nothing; pods keeps pods apart, because their containers are shown, and events objects that have Events.
+	expand, pods, events bool
 }
 
 // fold arranges trees for drawing.
@@ -145,6 +145,9 @@ func (f *folder) foldable(l *limb) bool {
 
 func (f *folder) mayFold(l *limb) bool {
 	if l.asked || l.Cycle || l.Truncated > 0 || l.facts.Drifted() || l.dangles() || f.pods && len(l.facts.containers) > 0 {
+		return false
+	}
+	if f.events && l.found != nil && len(l.found.events) > 0 {
 		return false
 	}
 	if l.Relation == "" && f.again[l.Node] {

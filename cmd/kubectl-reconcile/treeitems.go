@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -22,6 +23,8 @@ var wideColumns = []string{"LAST WRITER", "WRITTEN", "FINALIZERS", "UID", "WAITI
 type itemMaker struct {
 	now  time.Time
 	wide bool
+	// events shows the Events of objects.
+	events bool
 	// kinds names kinds.
 	kinds kindNames
 }
@@ -34,6 +37,7 @@ func (m itemMaker) items(twigs []*twig) []*render.TreeItem {
 			for _, c := range t.facts.containers {
 				item.Children = append(item.Children, containerItem(t.Node, c))
 			}
+			item.Children = append(item.Children, m.eventItems(t.limb)...)
 		}
 		item.Children = append(item.Children, m.items(t.children)...)
 		out = append(out, item)
@@ -224,4 +228,28 @@ func finalizersCell(all []string) string {
 		return strings.Join(all[:mostNames], ",") + fmt.Sprintf(",+%d", more)
 	}
 	return strings.Join(all, ",")
+}
+
+// mostEventLines is how many Events of an object are shown.
+const mostEventLines = 5
+
+// eventItems are the lines of an object's Events, the last first.
+func (m itemMaker) eventItems(l *limb) []*render.TreeItem {
+	if !m.events || l.found == nil {
+		return nil
+	}
+	var out []*render.TreeItem
+	for _, e := range l.found.events[:min(len(l.found.events), mostEventLines)] {
+		item := &render.TreeItem{
+			Namespace: l.Node.Namespace, Dotted: true, Label: "event/" + e.Reason, Status: e.Type, Reason: e.Message, Age: m.age(&e.Last),
+		}
+		if e.Count > 1 {
+			item.Note = fmt.Sprintf("%d times", e.Count)
+		}
+		if e.Type != corev1.EventTypeNormal {
+			item.Tone = render.ToneChange
+		}
+		out = append(out, item)
+	}
+	return out
 }

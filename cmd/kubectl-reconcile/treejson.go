@@ -30,9 +30,12 @@ type treeObject struct {
 	Summary    string              `json:"summary,omitempty"`
 	LastWriter *inspect.Writer     `json:"lastWriter,omitempty"`
 	Containers []inspect.Container `json:"containers,omitempty"`
-	Owners     []treeOwner         `json:"owners,omitempty"`
-	Fate       *treeFate           `json:"garbageCollector,omitempty"`
-	HeldBy     *treeHold           `json:"heldBy,omitempty"`
+	// Lacks are what the object needs and is not there, Events what was reported of it: of one that is not Current, or with --events.
+	Lacks  []treeLack        `json:"lacks,omitempty"`
+	Events []ownertree.Event `json:"events,omitempty"`
+	Owners []treeOwner       `json:"owners,omitempty"`
+	Fate   *treeFate         `json:"garbageCollector,omitempty"`
+	HeldBy *treeHold         `json:"heldBy,omitempty"`
 	// Relation says how the object belongs to the one above if that does not own it.
 	Relation string `json:"relation,omitempty"`
 	// Missing means that something refers to the object, which is not there.
@@ -46,6 +49,12 @@ type treeObject struct {
 	// Truncated is how many dependents are left out because of --depth.
 	Truncated int           `json:"truncated,omitempty"`
 	Children  []*treeObject `json:"children,omitempty"`
+}
+
+// treeLack is an object that is not there, and what names it.
+type treeLack struct {
+	Object  objectRef `json:"object"`
+	NamedBy objectRef `json:"namedBy"`
 }
 
 // treeOwner is an owner reference and its verdict.
@@ -103,7 +112,7 @@ func newTreeHold(hold ownertree.Hold) *treeHold {
 func (t *tree) document() *treeDocument {
 	return &treeDocument{
 		APIVersion: outputVersion, Kind: "OwnerTree",
-		Trees: append([]*treeObject{}, treeObjects(t.limbs(), t.graph)...), Incomplete: t.incomplete,
+		Trees: append([]*treeObject{}, treeObjects(t.limbs(), t.graph)...), Incomplete: t.allIncomplete(),
 	}
 }
 
@@ -124,6 +133,12 @@ func newTreeObject(l *limb, c collector) *treeObject {
 		Relation: l.Relation, Missing: l.Missing, Asked: l.Asked,
 		Repeated: l.Repeated, Cycle: l.Cycle, Beside: l.Beside, Truncated: l.Truncated,
 		Children: treeObjects(l.children, c),
+	}
+	if l.found != nil {
+		for _, lack := range l.found.lacks {
+			o.Lacks = append(o.Lacks, treeLack{refOf(lack.Object), refOf(lack.NamedBy)})
+		}
+		o.Events = l.found.events
 	}
 	for i := range n.Owners {
 		o.Owners = append(o.Owners, newTreeOwner(&n.Owners[i]))

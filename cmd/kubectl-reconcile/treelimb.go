@@ -20,6 +20,8 @@ type objectFacts struct {
 	writer *inspect.Writer
 	// containers are those of a pod, if they were asked for.
 	containers []inspect.Container
+	// selector is that of a Service; nil if it has none.
+	selector map[string]string
 }
 
 // unreadFacts stand for those of an object that was not read in full.
@@ -52,6 +54,8 @@ type limb struct {
 	facts    *objectFacts
 	fate     ownertree.Fate
 	children []*limb
+	// found is what other objects tell of it; it may be nil.
+	found *findings
 	// severity is how much the object itself asks for attention, worst the most of it and all that it owns here.
 	severity, worst int
 	// cause is what is worst below and not itself explained by something further below; nil if nothing is wrong there. There
@@ -71,12 +75,13 @@ const calm = 1
 type limbMaker struct {
 	facts     factsByUID
 	collector collector
+	found     *allFindings // may be nil
 	// full are the limbs of what has been added up.
 	full map[*ownertree.Node]*limb
 }
 
-func newLimbMaker(facts factsByUID, c collector) limbMaker {
-	return limbMaker{facts, c, map[*ownertree.Node]*limb{}}
+func newLimbMaker(facts factsByUID, c collector, found *allFindings) limbMaker {
+	return limbMaker{facts, c, found, map[*ownertree.Node]*limb{}}
 }
 
 func (m limbMaker) limbs(branches []*ownertree.Branch) []*limb {
@@ -88,7 +93,7 @@ func (m limbMaker) limbs(branches []*ownertree.Branch) []*limb {
 }
 
 func (m limbMaker) limb(b *ownertree.Branch) *limb {
-	l := &limb{Branch: b, facts: m.facts.of(b.Node), fate: m.collector.Fate(b.Node), asked: b.Asked}
+	l := &limb{Branch: b, facts: m.facts.of(b.Node), fate: m.collector.Fate(b.Node), asked: b.Asked, found: m.found.known(b.Node)}
 	l.severity = severityOf(l)
 	l.worst = l.severity
 	l.children = m.limbs(b.Children)
@@ -184,10 +189,7 @@ func (l *limb) isDangling() bool {
 
 // reason is why the object is as it is, in few words: its own, or for lack of a better one that of the worst dependent.
 func (l *limb) reason() string {
-	own := l.facts.Reason
-	if l.Missing {
-		own = ""
-	}
+	own := l.ownReason()
 	if l.cause == nil || l.ailing() <= calm && l.cause.ailing() < troubling || l.goesFirst() {
 		return own
 	}
@@ -199,12 +201,28 @@ func (l *limb) reason() string {
 		below += " and " + fmt.Sprintf("%d more", l.causes-1)
 	}
 	switch {
-	case l.facts.Ready != "" && repeats(own, l.facts.Ready):
+	case l.facts.Ready != "" && own == l.facts.Reason && repeats(own, l.facts.Ready):
 		return l.facts.Ready + " ready: " + below
 	case own == "":
 		return below
 	}
 	return own + ": " + below
+}
+
+// ownReason is the reason that the object itself gives, and if that explains nothing what other objects tell.
+func (l *limb) ownReason() string {
+	own := l.facts.Reason
+	if l.Missing {
+		return ""
+	}
+	found := l.found.short(func(n *ownertree.Node) string { return n.Kind.Kind + "/" + n.Name })
+	switch {
+	case found == "" || l.severity <= calm || strings.Contains(own, ": ") || strings.Contains(own, found):
+		return own
+	case own == "":
+		return found
+	}
+	return own + ": " + found
 }
 
 // goesFirst says whether the object is being deleted and does not wait for what it owns: nothing below explains its state.

@@ -28,10 +28,11 @@ type grove struct {
 	fates map[types.UID]ownertree.Fate
 	kinds map[string]*cluster.Kind
 	nodes map[string]*ownertree.Node // by KIND/NAME
+	found *allFindings               // nil until something is found
 }
 
 func newGrove() *grove {
-	return &grove{factsByUID{}, map[types.UID]ownertree.Fate{}, map[string]*cluster.Kind{}, map[string]*ownertree.Node{}}
+	return &grove{factsByUID{}, map[types.UID]ownertree.Fate{}, map[string]*cluster.Kind{}, map[string]*ownertree.Node{}, nil}
 }
 
 // kind is one of the kinds of test objects, which share theirs as those of a graph do.
@@ -127,6 +128,38 @@ func deleting(finalizers ...string) grown {
 
 var doomedFate = ownertree.Fate{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Why: "its owner Deployment old does not exist"}
 
+// find returns what was found of the object of a branch, to be filled in.
+func (g *grove) find(b *ownertree.Branch) *findings {
+	if g.found == nil {
+		g.found = &allFindings{of: map[types.UID]*findings{}}
+	}
+	return g.found.find(b.Node)
+}
+
+// needing makes the object need another that is not there, named by a third; empty for itself.
+func needing(other, namedBy string) grown {
+	return func(g *grove, b *ownertree.Branch, _ *objectFacts) {
+		node := func(name string) *ownertree.Node {
+			kind, name, _ := strings.Cut(name, "/")
+			return &ownertree.Node{Kind: g.kind(kind), Namespace: "shop", Name: name}
+		}
+		lack := ownertree.Lack{Object: node(other), NamedBy: b.Node}
+		if namedBy != "" {
+			lack.NamedBy = node(namedBy)
+		}
+		g.find(b).lacks = append(g.find(b).lacks, lack)
+	}
+}
+
+// reported adds an Event of five minutes ago.
+func reported(kind, reason, message string, count int32) grown {
+	return func(g *grove, b *ownertree.Branch, _ *objectFacts) {
+		g.find(b).events = append(g.find(b).events, ownertree.Event{
+			Type: kind, Reason: reason, Message: message, Count: count, Last: metav1.NewTime(treeTime.Add(-5 * time.Minute)),
+		})
+	}
+}
+
 // Fate implements collector.
 func (g *grove) Fate(n *ownertree.Node) ownertree.Fate {
 	if fate, ok := g.fates[n.UID]; ok {
@@ -144,7 +177,7 @@ func (g *grove) Held(n *ownertree.Node) (ownertree.Hold, bool) {
 }
 
 func (g *grove) limbs(branches ...*ownertree.Branch) []*limb {
-	return newLimbMaker(g.facts, g).limbs(branches)
+	return newLimbMaker(g.facts, g, g.found).limbs(branches)
 }
 
 // drawn is the tree as it is printed.
@@ -214,6 +247,24 @@ func TestReasons(t *testing.T) {
 			goes := ownertree.Fate{Action: ownertree.DeletedWithOwner, Why: "it goes when its owner Site a has gone"}
 			return g.object("Site/a", owning(g.object("ConfigMap/x", orphan(ownertree.Solid, goes))))
 		}, "", "what goes with its owner is no trouble of it"},
+		{"a quota", func(g *grove) *ownertree.Branch {
+			return g.object("StatefulSet/a", is(inspect.InProgress, "1/3", "1 of 3 pods created"), reported("Warning", "FailedCreate", "exceeded quota", 3))
+		}, "1 of 3 pods created: FailedCreate", "a Warning says why"},
+		{"a quota, and a pod", func(g *grove) *ownertree.Branch {
+			return g.object("StatefulSet/a", is(inspect.InProgress, "1/3", "1 of 3 pods created"), reported("Warning", "FailedCreate", "exceeded quota", 3), owning(g.object("Pod/x", bad)))
+		}, "1 of 3 pods created: FailedCreate: ImagePullBackOff on x", "and so does what is below"},
+		{"what is missing", func(g *grove) *ownertree.Branch {
+			return g.object("Pod/a", is(inspect.InProgress, "0/1", "waiting to be scheduled"), needing("StorageClass/fast", "PersistentVolumeClaim/data"), reported("Warning", "FailedScheduling", "unbound", 3))
+		}, "waiting to be scheduled: StorageClass/fast is not there", "it says more than a Warning"},
+		{"much that is missing", func(g *grove) *ownertree.Branch {
+			return g.object("Pod/a", is(inspect.InProgress, "0/1", ""), needing("Secret/a", ""), needing("Secret/b", ""))
+		}, "Secret/a is not there, nor 1 more", "the first is named"},
+		{"a reason that is told", func(g *grove) *ownertree.Branch {
+			return g.object("Pod/a", bad, reported("Warning", "Failed", "not found", 3))
+		}, "ImagePullBackOff: nginx:nope", "it explains itself"},
+		{"Events of what is well", func(g *grove) *ownertree.Branch {
+			return g.object("Pod/a", is(inspect.Current, "1/1", ""), reported("Warning", "Unhealthy", "once", 1))
+		}, "", "with --events there may be some, of the past"},
 		{"nobody reports", func(g *grove) *ownertree.Branch {
 			return g.object("Site/a", is(inspect.InProgress, "", "waiting"), owning(g.object("Cache/x", is(inspect.Unknown, "", "no status reported"))))
 		}, "waiting", "a kind without a controller is no cause"},

@@ -28,7 +28,7 @@ type noteMaker struct {
 func (t *tree) notes() []string {
 	m := t.noteMaker()
 	out := m.all(t.limbs())
-	for _, line := range describeIncomplete(t.incomplete) {
+	for _, line := range describeIncomplete(t.allIncomplete()) {
 		out = append(out, m.line(render.ToneChange, line))
 	}
 	return out
@@ -47,6 +47,8 @@ func (m noteMaker) all(limbs []*limb) []string {
 		{"dangling", render.ToneTrouble, m.dangling},
 		{"unknown owner", render.ToneChange, m.unknownOwner},
 		{"deleting", render.ToneChange, m.deleting},
+		{"missing", render.ToneTrouble, m.missing},
+		{"warning", render.ToneChange, m.warning},
 		{"odd", render.ToneChange, m.odd},
 	} {
 		out = append(out, m.sort(sort.name, sort.tone, objects, sort.lines)...)
@@ -193,6 +195,48 @@ func (m noteMaker) deleting(l *limb) []string {
 		text += " for " + age
 	}
 	return []string{text + holdText(hold, namespaceWaits(l), m.kinds)}
+}
+
+// missing names what the object needs and is not there.
+func (m noteMaker) missing(l *limb) []string {
+	if l.found == nil {
+		return nil
+	}
+	var out []string
+	for _, lack := range l.found.lacks {
+		text := m.label(l.Node) + ": needs " + m.label(lack.Object) + ", which is not there"
+		if lack.NamedBy != l.Node {
+			text += "; " + m.label(lack.NamedBy) + " names it"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// warning tells the Warnings of an object; with --events they stand below it.
+func (m noteMaker) warning(l *limb) []string {
+	if l.found == nil || m.events {
+		return nil
+	}
+	var out []string
+	for _, e := range l.found.warnings() {
+		text := fmt.Sprintf("%s: %s", m.label(l.Node), e.Reason)
+		var when []string
+		if e.Count > 1 {
+			when = append(when, fmt.Sprintf("%d times", e.Count))
+		}
+		if age := m.age(&e.Last); age != "" {
+			when = append(when, age+" ago")
+		}
+		if len(when) > 0 {
+			text += " (" + strings.Join(when, ", ") + ")"
+		}
+		if e.Message != "" {
+			text += ": " + strings.TrimSpace(e.Message)
+		}
+		out = append(out, text)
+	}
+	return out
 }
 
 // odd says what of an object is not what its kind promises.

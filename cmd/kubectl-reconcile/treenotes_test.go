@@ -73,6 +73,25 @@ func TestNotes(t *testing.T) {
 		{"deleting", deleting("example.com/a"), []string{"deleting: ConfigMap/a for 10m: held by the finalizer example.com/a, which its controller must remove"}, "who must do something"},
 		{"finalizers", deleting("b", "a"), []string{"deleting: ConfigMap/a for 10m: held by the finalizers b, a, which their controllers must remove"}, "several"},
 		{"deleting by itself", deleting(), []string{"deleting: ConfigMap/a for 10m: nothing holds it up"}, "such as a pod that is given time"},
+		{"missing", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			needing("StorageClass/fast", "PersistentVolumeClaim/data")(g, b, f)
+			needing("Secret/s", "")(g, b, f)
+		}, []string{
+			"missing: ConfigMap/a: needs StorageClass/fast, which is not there; PersistentVolumeClaim/data names it",
+			"missing: ConfigMap/a: needs Secret/s, which is not there",
+		}, "what names it, unless that is the object"},
+		{"warnings", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			reported("Warning", "BackOff", "Back-off pulling image", 9)(g, b, f)
+			reported("Warning", "Failed", "Error: ErrImagePull", 3)(g, b, f)
+			reported("Normal", "Scheduled", "assigned to node-1", 1)(g, b, f)
+			reported("Warning", "Failed", "Failed to pull image: not\x1b found", 2)(g, b, f)
+		}, []string{"warning: ConfigMap/a: Failed (2 times, 5m ago): Failed to pull image: not^[ found"}, "of each reason the one that says most; that something is put off explains nothing"},
+		{"only that it is put off", reported("Warning", "BackOff", "Back-off restarting", 1), []string{"warning: ConfigMap/a: BackOff (5m ago): Back-off restarting"}, "unless there is nothing else"},
+		{"many warnings", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			for _, reason := range []string{"A", "B", "C"} {
+				reported("Warning", reason, "", 1)(g, b, f)
+			}
+		}, []string{"warning: ConfigMap/a: A (5m ago)", "warning: ConfigMap/a: B (5m ago)"}, "the last ones are told"},
 		{"odd", func(_ *grove, _ *ownertree.Branch, f *objectFacts) {
 			f.Problems = []string{"status is a number\x1b and no map"}
 		},

@@ -43,15 +43,15 @@ func (t *tree) draw(w io.Writer) error {
 // limbs adds the tree up, once.
 func (t *tree) limbs() []*limb {
 	if t.added == nil {
-		t.added = newLimbMaker(t.facts, t.graph).limbs(t.branches)
+		t.added = newLimbMaker(t.facts, t.graph, t.found).limbs(t.branches)
 	}
 	return t.added
 }
 
-func (t *tree) twigs() []*twig { return fold(t.limbs(), foldOptions{t.expand, t.containers}) }
+func (t *tree) twigs() []*twig { return fold(t.limbs(), foldOptions{t.expand, t.containers, t.events}) }
 
 func (t *tree) itemMaker() itemMaker {
-	return itemMaker{now: t.clock.Now(), wide: t.output == "wide", kinds: kindNamesOf(nodesOf(t.branches))}
+	return itemMaker{now: t.clock.Now(), wide: t.output == "wide", events: t.events, kinds: kindNamesOf(nodesOf(t.branches))}
 }
 
 func (t *tree) drawing() render.TreeOptions {

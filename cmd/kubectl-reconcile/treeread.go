@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"k8s.io/client-go/rest"
@@ -99,11 +100,13 @@ func (r *treeReader) scope() ownertree.Scope {
 // tree is what was read.
 type tree struct {
 	*treeReader
-	graph      *ownertree.Graph
-	branches   []*ownertree.Branch
-	facts      factsByUID
-	incomplete []cluster.Incomplete
-	relations  []ownertree.Relation
+	graph    *ownertree.Graph
+	branches []*ownertree.Branch
+	// read are the facts as objects tell them, facts those that are shown: see judgeServices.
+	read, facts factsByUID
+	found       *allFindings
+	incomplete  []cluster.Incomplete
+	relations   []ownertree.Relation
 	// added are the branches with what is known of them, nil until they are wanted: see limbs.
 	added []*limb
 	// namespaces says that the namespace of an object must be told.
@@ -181,9 +184,17 @@ func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFa
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	t.facts = facts.facts
+	t.read, t.facts = facts.facts, maps.Clone(facts.facts)
+	t.judgeServices()
 	t.incomplete = cluster.SortIncomplete(slices.Concat(t.graph.Incomplete(), unrelated, unread, facts.incomplete))
-	return nil
+	if last := known.lastFindings(); last != nil && !last.old(t.clock.Now()) {
+		t.found = last
+		return nil
+	}
+	if t.output == "name" {
+		return nil
+	}
+	return t.explain(ctx)
 }
 
 // relate draws in what is related in other ways than by ownership, and returns what could not be read for that.

@@ -60,7 +60,7 @@ type treeWatch struct {
 func (w *treeWatch) changed(ctx context.Context, g *ownertree.Graph, touched ownertree.Touched) error {
 	known := &knownFacts{touched: touched}
 	if w.last != nil {
-		known.facts = w.last.facts
+		known.facts, known.found = w.last.read, w.last.found
 	}
 	t, err := w.layOut(ctx, g, known)
 	switch {
@@ -69,7 +69,7 @@ func (w *treeWatch) changed(ctx context.Context, g *ownertree.Graph, touched own
 	case t == nil && w.last == nil:
 		return err
 	case t == nil: // all that was asked for has gone, and may come again
-		t = &tree{treeReader: w.treeReader, graph: g, facts: factsByUID{}, gone: true}
+		t = &tree{treeReader: w.treeReader, graph: g, facts: factsByUID{}, read: factsByUID{}, gone: true}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,6 +81,15 @@ func (w *treeWatch) changed(ctx context.Context, g *ownertree.Graph, touched own
 type knownFacts struct {
 	facts   factsByUID
 	touched ownertree.Touched
+	found   *allFindings
+}
+
+// lastFindings are those of the tree before; nil if there are none.
+func (k *knownFacts) lastFindings() *allFindings {
+	if k == nil {
+		return nil
+	}
+	return k.found
 }
 
 // of returns nil for an object that must be read.
@@ -100,13 +109,25 @@ func (w *treeWatch) ticks(ctx context.Context) error {
 			return nil
 		case <-ticker.C():
 		}
-		w.mu.Lock()
-		err := w.out.tick()
-		w.mu.Unlock()
-		if err != nil {
+		if err := w.tick(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// tick looks for findings again where there may be others, and draws.
+func (w *treeWatch) tick(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.last; t != nil && t.found != nil && t.found.open && t.found.old(w.clock.Now()) {
+		if err := t.explain(ctx); err != nil {
+			return nil //nolint:nilerr // only that ctx has ended is an error
+		}
+		if err := w.out.show(t, t.limbs()); err != nil {
+			return err
+		}
+	}
+	return w.out.tick()
 }
 
 // redrawn shows trees in one place of a terminal.

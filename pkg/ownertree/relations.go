@@ -20,6 +20,9 @@ type Relation struct {
 	Unread bool
 	// Optional means that From does without To if it is not there.
 	Optional bool
+	// Needed means that From names To and does not do without it. What From selects, and what names From as its user, it may do
+	// without.
+	Needed bool
 }
 
 func (r Relation) compare(other Relation) int {
@@ -28,8 +31,9 @@ func (r Relation) compare(other Relation) int {
 
 // RelateOptions say which relations to find. The zero value finds all.
 type RelateOptions struct {
-	// UsesOnly leaves out what uses the nodes.
-	UsesOnly bool
+	// NeedsOnly finds only what the nodes name, and what that names, as far as they cannot do without it: it is for finding out what is
+	// missing, by few requests.
+	NeedsOnly bool
 }
 
 // Relate finds what the nodes use and what uses them, and goes on from there in the same direction: from the pods of a
@@ -39,9 +43,9 @@ type RelateOptions struct {
 //
 // What could not be read is returned beside them. The error is not nil only if ctx has ended.
 func (g *Graph) Relate(ctx context.Context, reader *cluster.Reader, nodes []*Node, o RelateOptions) ([]Relation, []cluster.Incomplete, error) {
-	r := &relater{graph: g, source: newSource(reader, g, nodes), seen: map[relationKey]bool{}, followed: map[followKey]bool{}}
+	r := &relater{graph: g, source: newSource(reader, g, nodes, o.NeedsOnly), seen: map[relationKey]bool{}, followed: map[followKey]bool{}}
 	r.follow(uses, nodes)
-	if !o.UsesOnly {
+	if !o.NeedsOnly {
 		r.follow(usedBy, nodes)
 	}
 	for len(r.next) > 0 && ctx.Err() == nil {
@@ -99,7 +103,9 @@ func (r *relater) follow(way direction, nodes []*Node) {
 // usesOf finds what the nodes use: what they name, and what names them as its user.
 func (r *relater) usesOf(ctx context.Context, nodes []*Node) {
 	r.named(ctx, nodes, false)
-	r.naming(nodes, true)
+	if !r.source.needsOnly {
+		r.naming(nodes, true)
+	}
 }
 
 // usersOf finds what uses the nodes: what names them, and what they name as their users.
@@ -129,7 +135,7 @@ func (r *relater) named(ctx context.Context, nodes []*Node, backward bool) {
 			if ref.backward != backward {
 				continue
 			}
-			for _, to := range r.source.resolved[ref] {
+			for _, to := range r.source.resolved[ref] { // nothing if it was left out
 				if !to.missing || !ref.backward {
 					r.add(n, to, ref)
 				}
@@ -194,6 +200,7 @@ func (r *relater) add(referring *Node, to target, ref *reference) {
 	r.seen[key] = true
 	r.found = append(r.found, Relation{
 		From: from, To: used, Type: ref.kind, Inverse: ref.inverse, Optional: ref.optional, Missing: to.missing, Unread: to.unread,
+		Needed: ref.needed(),
 	})
 	if r.followed[followKey{from, uses}] && !r.source.ends(used) {
 		r.follow(uses, []*Node{used})

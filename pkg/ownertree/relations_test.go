@@ -511,3 +511,62 @@ func TestRelateServers(t *testing.T) {
 		}
 	}
 }
+
+// TestRelateNeedsOnly: what an object cannot do without is found by few requests, and nothing else.
+func TestRelateNeedsOnly(t *testing.T) {
+	s := startShop(t)
+	refs := []ownertree.Ref{s.ref("deployment", "web")}
+	g, nodes := s.load(s.kinds(), ownertree.ScopeOf(refs, true), refs...)
+	pod := g.Find(s.kind("pods"), "shop", "web-1")
+	relations, missing, err := g.Relate(t.Context(), s.reader, append(nodes, pod), ownertree.RelateOptions{NeedsOnly: true})
+	if err != nil || len(missing) > 0 {
+		t.Fatalf("incomplete: %v, %v", missing, err)
+	}
+	want := []string{
+		"persistentvolume/pv-0 of class storageclass.storage.k8s.io/fast",
+		"persistentvolumeclaim/data-db-0 bound to persistentvolume/pv-0",
+		"persistentvolumeclaim/data-db-0 of class storageclass.storage.k8s.io/fast",
+		"pod/web-1 mounts configmap/settings",
+		"pod/web-1 mounts persistentvolumeclaim/data-db-0",
+		"pod/web-1 pulls images with secret/registry, which is not there",
+		"pod/web-1 reads secret/password",
+		"pod/web-1 runs as serviceaccount/web",
+		"pod/web-1 runs on node/node-1, which is not there",
+		"serviceaccount/web pulls images with secret/registry, which is not there",
+	}
+	if diff := cmp.Diff(want, relationLines(relations)); diff != "" {
+		t.Errorf("relations (-want +got):\n%s", diff)
+	}
+	var lacks []string
+	for _, lack := range ownertree.Lacks([]*ownertree.Node{pod}, relations)[pod] {
+		lacks = append(lacks, lack.Object.String()+" named by "+lack.NamedBy.String())
+	}
+	if diff := cmp.Diff([]string{"node/node-1 named by pod/web-1", "secret/registry named by pod/web-1"}, lacks); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+}
+
+// TestPodSelector: whether labels select a pod is told only where all pods have been read.
+func TestPodSelector(t *testing.T) {
+	s := startShop(t)
+	for _, tt := range []struct {
+		reason         string
+		scope          ownertree.Scope
+		namespace, app string
+		selects, known bool
+	}{
+		{"a pod has the label", ownertree.Scope{Namespaces: []string{"shop"}}, "shop", "web", true, true},
+		{"none has", ownertree.Scope{Namespaces: []string{"shop"}}, "shop", "other", false, true},
+		{"another namespace was not read", ownertree.Scope{Namespaces: []string{"shop"}}, "default", "web", false, false},
+		{"everything was read", ownertree.Scope{}, "default", "web", false, true},
+		{"nothing was read", ownertree.Scope{Nothing: true}, "shop", "web", false, false},
+	} {
+		g, err := ownertree.Collect(t.Context(), s.reader, s.kinds(), tt.scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if selects, known := g.PodSelector()(tt.namespace, map[string]string{"app": tt.app}); selects != tt.selects || known != tt.known {
+			t.Errorf("%s: %t, %t", tt.reason, selects, known)
+		}
+	}
+}

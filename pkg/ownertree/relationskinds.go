@@ -25,6 +25,9 @@ type reference struct {
 	asked bool
 }
 
+// needed is Relation.Needed.
+func (r *reference) needed() bool { return !r.optional && r.match == nil && !r.backward }
+
 // allNamespaces is reference.namespace of one to objects in every namespace, which only a matcher selects.
 const allNamespaces = "*"
 

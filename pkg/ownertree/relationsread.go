@@ -19,7 +19,9 @@ type source struct {
 	graph  *Graph
 	// asked are the nodes whose relations were asked for.
 	asked map[*Node]bool
-	named *kindIndex
+	// needsOnly is RelateOptions.NeedsOnly.
+	needsOnly bool
+	named     *kindIndex
 
 	mu         sync.Mutex // guards what follows, and the graph, while requests are under way
 	incomplete []cluster.Incomplete
@@ -38,13 +40,13 @@ type source struct {
 	answers  map[place]target // of objects that were looked up live
 }
 
-func newSource(reader *cluster.Reader, g *Graph, nodes []*Node) *source {
+func newSource(reader *cluster.Reader, g *Graph, nodes []*Node, needsOnly bool) *source {
 	asked := make(map[*Node]bool, len(nodes))
 	for _, n := range nodes {
 		asked[n] = true
 	}
 	return &source{
-		reader: reader, graph: g, asked: asked, named: newKindIndex(g.kinds.All()), builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
+		reader: reader, graph: g, asked: asked, needsOnly: needsOnly, named: newKindIndex(g.kinds.All()), builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
 		references: map[*Node][]*reference{}, installed: map[*Node][]*reference{}, at: map[place]*Node{}, listed: map[list]bool{},
 		resolved: map[*reference][]target{}, answers: map[place]target{},
 	}
@@ -60,7 +62,9 @@ func (s *source) failed(kind *cluster.Kind, namespace string, err error) {
 // read reads what the users name, and all objects that may name those used, or the users as theirs.
 func (s *source) read(ctx context.Context, users, used []*Node) {
 	wanted := s.userLists(used)
-	s.attachedLists(users, wanted)
+	if !s.needsOnly {
+		s.attachedLists(users, wanted)
+	}
 	named := slices.Clone(users)
 	for _, n := range used {
 		if r, ok := s.referringOf(n.Kind); ok && len(r.users) > 0 {
@@ -78,7 +82,9 @@ func (s *source) read(ctx context.Context, users, used []*Node) {
 		})
 	}
 	_ = group.Wait() // errors are noted
-	s.readReleases(ctx, users, used)
+	if !s.needsOnly {
+		s.readReleases(ctx, users, used)
+	}
 }
 
 // of are the references of a node, as far as they have been read.

@@ -15,7 +15,7 @@ func (s *source) resolve(ctx context.Context, nodes []*Node, backward bool) {
 	var open []*reference
 	for _, n := range nodes {
 		for _, ref := range s.of(n) {
-			if _, known := s.resolved[ref]; !known && ref.backward == backward && ref.namespace != allNamespaces {
+			if _, known := s.resolved[ref]; !known && ref.backward == backward && ref.namespace != allNamespaces && (ref.needed() || !s.needsOnly) {
 				s.resolved[ref] = nil
 				open = append(open, ref)
 			}
