@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
@@ -197,7 +199,8 @@ func (m noteMaker) deleting(l *limb) []string {
 	return []string{text + holdText(hold, namespaceWaits(l), m.kinds)}
 }
 
-// missing names what the object needs and is not there.
+// missing names what the object needs and is not there. What names it is told by its kind alone, so that objects which lack the same
+// share a line.
 func (m noteMaker) missing(l *limb) []string {
 	if l.found == nil {
 		return nil
@@ -206,7 +209,7 @@ func (m noteMaker) missing(l *limb) []string {
 	for _, lack := range l.found.lacks {
 		text := m.label(l.Node) + ": needs " + m.label(lack.Object) + ", which is not there"
 		if lack.NamedBy != l.Node {
-			text += "; " + m.label(lack.NamedBy) + " names it"
+			text += "; a " + m.kinds.of(lack.NamedBy) + " names it"
 		}
 		out = append(out, text)
 	}
@@ -220,6 +223,10 @@ func (m noteMaker) warning(l *limb) []string {
 	}
 	var out []string
 	for _, e := range l.found.warnings() {
+		message := strings.TrimSpace(e.Message)
+		if message != "" && l.tells(message) {
+			continue
+		}
 		text := fmt.Sprintf("%s: %s", m.label(l.Node), e.Reason)
 		var when []string
 		if e.Count > 1 {
@@ -231,12 +238,20 @@ func (m noteMaker) warning(l *limb) []string {
 		if len(when) > 0 {
 			text += " (" + strings.Join(when, ", ") + ")"
 		}
-		if e.Message != "" {
-			text += ": " + strings.TrimSpace(e.Message)
+		if message != "" {
+			text += ": " + message
 		}
 		out = append(out, text)
 	}
 	return out
+}
+
+// tells reports whether what is known of the object tells what an Event does: its status does, or that something is missing.
+func (l *limb) tells(message string) bool {
+	return strings.Contains(l.facts.Reason, message) || strings.Contains(l.facts.Message, message) ||
+		strings.Contains(message, "not found") && slices.ContainsFunc(l.found.lacks, func(lack ownertree.Lack) bool {
+			return strings.Contains(message, strconv.Quote(lack.Object.Name))
+		})
 }
 
 // odd says what of an object is not what its kind promises.

@@ -77,7 +77,7 @@ func TestNotes(t *testing.T) {
 			needing("StorageClass/fast", "PersistentVolumeClaim/data")(g, b, f)
 			needing("Secret/s", "")(g, b, f)
 		}, []string{
-			"missing: ConfigMap/a: needs StorageClass/fast, which is not there; PersistentVolumeClaim/data names it",
+			"missing: ConfigMap/a: needs StorageClass/fast, which is not there; a PersistentVolumeClaim names it",
 			"missing: ConfigMap/a: needs Secret/s, which is not there",
 		}, "what names it, unless that is the object"},
 		{"warnings", func(g *grove, b *ownertree.Branch, f *objectFacts) {
@@ -87,6 +87,14 @@ func TestNotes(t *testing.T) {
 			reported("Warning", "Failed", "Failed to pull image: not\x1b found", 2)(g, b, f)
 		}, []string{"warning: ConfigMap/a: Failed (2 times, 5m ago): Failed to pull image: not^[ found"}, "of each reason the one that says most; that something is put off explains nothing"},
 		{"only that it is put off", reported("Warning", "BackOff", "Back-off restarting", 1), []string{"warning: ConfigMap/a: BackOff (5m ago): Back-off restarting"}, "unless there is nothing else"},
+		{"a warning that the object tells itself", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			f.Message = "0/3 nodes are available: no room"
+			reported("Warning", "FailedScheduling", "0/3 nodes are available: no room", 3)(g, b, f)
+		}, nil, "nothing is said twice"},
+		{"a warning of what is missing", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			needing("StorageClass/fast", "")(g, b, f)
+			reported("Warning", "ProvisioningFailed", `storageclass.storage.k8s.io "fast" not found`, 3)(g, b, f)
+		}, []string{"missing: ConfigMap/a: needs StorageClass/fast, which is not there"}, "nor in other words"},
 		{"many warnings", func(g *grove, b *ownertree.Branch, f *objectFacts) {
 			for _, reason := range []string{"A", "B", "C"} {
 				reported("Warning", reason, "", 1)(g, b, f)

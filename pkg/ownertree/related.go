@@ -26,21 +26,19 @@ func Related(tops []*Branch, relations []Relation) {
 	}
 }
 
-// inFull are the branches below which something may be drawn, in the order of the tree.
+// inFull are the branches below which something may be drawn, each after those that it owns: there what they are related to is drawn.
 func inFull(tops []*Branch) []*Branch {
-	var out []*Branch
+	var out []*Branch // the last first
 	next := slices.Clone(tops)
-	slices.Reverse(next)
 	for len(next) > 0 {
 		b := next[len(next)-1]
 		next = next[:len(next)-1]
 		if !b.Repeated && !b.Cycle && !b.Beside {
 			out = append(out, b)
 		}
-		for _, child := range slices.Backward(b.Children) {
-			next = append(next, child)
-		}
+		next = append(next, b.Children...)
 	}
+	slices.Reverse(out)
 	return out
 }
 
