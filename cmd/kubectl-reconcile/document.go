@@ -23,12 +23,12 @@ func knownOutput(output string, known []string, usual string) error {
 	return withHint(unknownError("output format", output), suggestion(output, known, all))
 }
 
-// mostIndented is how deeply nested a document may be to be indented: beyond, most of it would be blanks. Two levels are one
-// of a tree.
+// mostIndented is how deeply nested a document may be to be indented: beyond, most of it would be blanks. Two levels
+// are one of a tree.
 const mostIndented = 100
 
-// writeDocument writes a document in the format json or yaml. One that is nested too deeply is written as JSON on one line, which
-// is YAML, too.
+// writeDocument writes a document in the format json or yaml. One that is nested too deeply is written as JSON on one
+// line, which is YAML, too.
 func writeDocument(w io.Writer, format string, document any) error {
 	text, err := json.Marshal(document)
 	if err == nil && nesting(text) <= mostIndented {

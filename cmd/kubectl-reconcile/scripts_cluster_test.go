@@ -45,10 +45,11 @@ func writerOf(ts *testscript.TestScript, kubeconfig string) *writer {
 	return &writer{config, client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(served))}
 }
 
-// apply is `apply KUBECONFIG FILE`: it creates the objects of the file, or replaces what they have, in the namespace default if
-// they name none, and then writes their status, as their controllers would. It returns when users have the rights that bindings
-// give them. In the file, the uid uid-of:NAME or uid-of:NAMESPACE/NAME of an owner stands for its real one, as does uid-of:NAME of
-// the claim of a volume, and just-now for the time; just-now-micro has it as Leases do.
+// apply is `apply KUBECONFIG FILE`: it creates the objects of the file, or replaces what they have, in the namespace
+// default if they name none, and then writes their status, as their controllers would. It returns when users have the
+// rights that bindings give them. In the file, the uid uid-of:NAME or uid-of:NAMESPACE/NAME of an owner stands for its
+// real one, as does uid-of:NAME of the claim of a volume, and just-now for the time; just-now-micro has it as Leases
+// do.
 func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: apply KUBECONFIG FILE")

@@ -30,8 +30,8 @@ type shapes struct {
 	known   map[*limb]int
 }
 
-// of is the same number for objects of which the same is drawn below: the same objects that they are related to, and dependents
-// of the same kinds that have the same other owners. Nothing below is 0.
+// of is the same number for objects of which the same is drawn below: the same objects that they are related to, and
+// dependents of the same kinds that have the same other owners. Nothing below is 0.
 func (s *shapes) of(l *limb) int {
 	if len(l.children) == 0 {
 		return 0

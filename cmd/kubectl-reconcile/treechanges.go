@@ -45,7 +45,8 @@ func (d *changeLines) lines(t *tree, order []string, now map[string]objectState)
 	var err error
 	line := func(what string, s objectState, text string) {
 		if err == nil {
-			_, err = fmt.Fprintln(t.streams.Out, render.Escape(fmt.Sprintf("%s %s %s%s", at, what, s.label, text)))
+			text = render.Cut(fmt.Sprintf("%s %s %s%s", at, what, s.label, text), mostNote)
+			_, err = fmt.Fprintln(t.streams.Out, render.Escape(text))
 		}
 	}
 	for _, uid := range order {

@@ -37,7 +37,8 @@ func (t *tree) explain(ctx context.Context) error {
 	if !t.related && len(ailing) > 0 {
 		var err error
 		staying := slices.DeleteFunc(slices.Clone(ailing), func(n *ownertree.Node) bool { return n.Deleting != nil })
-		relations, found.incomplete, err = t.graph.Relate(ctx, t.reader, staying, ownertree.RelateOptions{NeedsOnly: true})
+		needs := ownertree.RelateOptions{NeedsOnly: true}
+		relations, found.incomplete, err = t.graph.Relate(ctx, t.reader, staying, needs)
 		if err != nil {
 			return err
 		}
@@ -154,8 +155,8 @@ func (f *findings) short(kinds func(*ownertree.Node) string) string {
 // mostWarnings is how many Warnings of an object are told of.
 const mostWarnings = 2
 
-// warnings are those that say most: of each reason the one with the longest message, the last first. That something is put off says
-// nothing beside a reason for it.
+// warnings are those that say most: of each reason the one with the longest message, the last first. That something is
+// put off says nothing beside a reason for it.
 func (f *findings) warnings() []ownertree.Event {
 	best := map[string]ownertree.Event{}
 	var order []string

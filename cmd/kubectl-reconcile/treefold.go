@@ -33,7 +33,8 @@ const badShown = 3
 
 // foldOptions say what is drawn in one line.
 type foldOptions struct {
-	// expand folds nothing; pods keeps pods apart, because their containers are shown, and events objects that have Events.
+	// expand folds nothing; pods keeps pods apart, because their containers are shown, and events objects that have
+	// Events.
 	expand, pods, events bool
 }
 
@@ -131,9 +132,9 @@ func (f *folder) arrange(all []*limb, may func(*limb) bool) []*twig {
 	return out
 }
 
-// foldable reports whether the object may share a line: it was not asked for, is drawn nowhere else, and nothing below it is
-// wrong or asked for, drawn elsewhere, or related to something. What is related to the object itself is drawn below all that are
-// folded.
+// foldable reports whether the object may share a line: it was not asked for, is drawn nowhere else, and nothing below
+// it is wrong or asked for, drawn elsewhere, or related to something. What is related to the object itself is drawn
+// below all that are folded.
 func (f *folder) foldable(l *limb) bool {
 	may, known := f.may[l]
 	if !known {

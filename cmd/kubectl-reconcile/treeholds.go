@@ -11,9 +11,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// holdText describes, behind the name of an object that is being deleted, what holds it up. As long as a finalizer is there it
-// holds the object, however certain it is who removes it: that may not be running. Known is what the object itself reports: a
-// namespace counts what is still in it.
+// holdText describes, behind the name of an object that is being deleted, what holds it up. As long as a finalizer is
+// there it holds the object, however certain it is who removes it: that may not be running. Known is what the object
+// itself reports: a namespace counts what is still in it.
 func holdText(hold ownertree.Hold, known string, kinds kindNames) string {
 	parts := foreignParts(hold)
 	for _, r := range hold.Releases {

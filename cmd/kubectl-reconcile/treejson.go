@@ -30,7 +30,8 @@ type treeObject struct {
 	Summary    string              `json:"summary,omitempty"`
 	LastWriter *inspect.Writer     `json:"lastWriter,omitempty"`
 	Containers []inspect.Container `json:"containers,omitempty"`
-	// Lacks are what the object needs and is not there, Events what was reported of it: of one that is not Current, or with --events.
+	// Lacks are what the object needs and is not there, Events what was reported of it: of one that is not Current, or
+	// with --events.
 	Lacks  []treeLack        `json:"lacks,omitempty"`
 	Events []ownertree.Event `json:"events,omitempty"`
 	Owners []treeOwner       `json:"owners,omitempty"`
@@ -101,7 +102,10 @@ type treeRelease struct {
 }
 
 func newTreeHold(hold ownertree.Hold) *treeHold {
-	out := &treeHold{Finalizers: hold.Finalizers, Dependents: refsOf(hold.Dependents), Undiscovered: hold.Undiscovered, Perhaps: hold.Perhaps}
+	out := &treeHold{
+		Finalizers: hold.Finalizers, Dependents: refsOf(hold.Dependents), Undiscovered: hold.Undiscovered,
+		Perhaps: hold.Perhaps,
+	}
 	for _, r := range hold.Releases {
 		out.Releases = append(out.Releases, treeRelease{r, refsOf(r.Users)})
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// kindNames holds the names that kinds of several groups have, as Service of the core group and of Knative. The zero value holds
-// none.
+// kindNames holds the names that kinds of several groups have, as Service of the core group and of Knative. The zero
+// value holds none.
 type kindNames map[string]bool
 
 // kindNamesOf looks at the kinds of the objects and of the owners that they refer to.
@@ -28,8 +28,8 @@ func kindNamesOf(nodes []*ownertree.Node) kindNames {
 	return out
 }
 
-// kind names a kind: Service, or where that is the name of several Service.serving.knative.dev. A kind of the core group has no
-// group to add.
+// kind names a kind: Service, or where that is the name of several Service.serving.knative.dev. A kind of the core
+// group has no group to add.
 func (k kindNames) kind(group, kind string) string {
 	if !k[kind] || group == "" {
 		return kind

@@ -62,7 +62,8 @@ type limb struct {
 	// are causes such objects.
 	cause  *limb
 	causes int
-	// ailments are those objects while the limb above adds them up; of what is drawn elsewhere only the worst is among them.
+	// ailments are those objects while the limb above adds them up; of what is drawn elsewhere only the worst is among
+	// them.
 	ailments map[*ownertree.Node]bool
 	// asked says that it, or something below it, is what the user asked for.
 	asked bool
@@ -93,7 +94,9 @@ func (m limbMaker) limbs(branches []*ownertree.Branch) []*limb {
 }
 
 func (m limbMaker) limb(b *ownertree.Branch) *limb {
-	l := &limb{Branch: b, facts: m.facts.of(b.Node), fate: m.collector.Fate(b.Node), asked: b.Asked, found: m.found.known(b.Node)}
+	l := &limb{
+		Branch: b, facts: m.facts.of(b.Node), fate: m.collector.Fate(b.Node), found: m.found.known(b.Node), asked: b.Asked,
+	}
 	l.severity = severityOf(l)
 	l.worst = l.severity
 	l.children = m.limbs(b.Children)
@@ -172,8 +175,8 @@ func (l *limb) dangles() bool {
 	return l.fate.Action != ownertree.BeingDeleted && l.isDangling()
 }
 
-// isDangling reports whether an owner of the object is certainly not there, or lets go of it. One that is there, though it is being
-// deleted, is an owner as long as it is.
+// isDangling reports whether an owner of the object is certainly not there, or lets go of it. One that is there, though
+// it is being deleted, is an owner as long as it is.
 func (l *limb) isDangling() bool {
 	switch l.fate.Action {
 	case ownertree.ReferencesStripped:
@@ -255,8 +258,8 @@ func (l *limb) hasOwner() bool {
 	return slices.ContainsFunc(l.Node.Owners, func(o ownertree.Owner) bool { return o.Node != nil })
 }
 
-// dangling is the status of objects that the garbage collector will delete and none of whose owners is there: no object reports
-// that itself.
+// dangling is the status of objects that the garbage collector will delete and none of whose owners is there: no object
+// reports that itself.
 const dangling = "Dangling"
 
 func (l *limb) status() string {

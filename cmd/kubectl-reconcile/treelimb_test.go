@@ -276,7 +276,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// awaited gives the object an owner that is there, is being deleted and waits for it: the garbage collector deletes it at once.
+// awaited gives the object an owner that is there, is being deleted and waits for it: the garbage collector deletes it
+// at once.
 func awaited(owner string) grown {
 	return func(g *grove, b *ownertree.Branch, _ *objectFacts) {
 		kind, name, _ := strings.Cut(owner, "/")

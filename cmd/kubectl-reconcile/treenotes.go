@@ -199,8 +199,8 @@ func (m noteMaker) deleting(l *limb) []string {
 	return []string{text + holdText(hold, namespaceWaits(l), m.kinds)}
 }
 
-// missing names what the object needs and is not there. What names it is told by its kind alone, so that objects which lack the same
-// share a line.
+// missing names what the object needs and is not there. What names it is told by its kind alone, so that objects which
+// lack the same share a line.
 func (m noteMaker) missing(l *limb) []string {
 	if l.found == nil {
 		return nil
@@ -246,7 +246,8 @@ func (m noteMaker) warning(l *limb) []string {
 	return out
 }
 
-// tells reports whether what is known of the object tells what an Event does: its status does, or that something is missing.
+// tells reports whether what is known of the object tells what an Event does: its status does, or that something is
+// missing.
 func (l *limb) tells(message string) bool {
 	return strings.Contains(l.facts.Reason, message) || strings.Contains(l.facts.Message, message) ||
 		strings.Contains(message, "not found") && slices.ContainsFunc(l.found.lacks, func(lack ownertree.Lack) bool {

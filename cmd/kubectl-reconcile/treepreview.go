@@ -218,7 +218,8 @@ func (p *preview) holdText(hold ownertree.Hold) string {
 	}
 	switch {
 	case len(others) > 0 && hold.Perhaps:
-		parts = append(parts, "would wait for "+p.counts(others)+", which would wait for it, unless the garbage collector comes between")
+		parts = append(parts, "would wait for "+p.counts(others)+
+			", which would wait for it, unless the garbage collector comes between")
 	case len(others) > 0:
 		parts = append(parts, "would wait for "+p.counts(others))
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// claimLines describe the claims that StatefulSets would leave behind, and what becomes of the volumes of claims that would go.
+// claimLines describe the claims that StatefulSets would leave behind, and what becomes of the volumes of claims that
+// would go.
 func (p *preview) claimLines(add func(tone render.Tone, head, text string)) {
 	var sets []ownertree.ClaimOutcome
 	kept := map[*ownertree.Node][]*ownertree.Node{}
@@ -28,7 +29,8 @@ func (p *preview) claimLines(add func(tone render.Tone, head, text string)) {
 		}
 	}
 	for _, c := range first(sets) {
-		add(render.TonePlain, "would keep "+p.counts(kept[c.Set]), fmt.Sprintf(", made by %s: %s", p.name(c.Set), retentionText(c.WhenDeleted)))
+		text := fmt.Sprintf(", made by %s: %s", p.name(c.Set), retentionText(c.WhenDeleted))
+		add(render.TonePlain, "would keep "+p.counts(kept[c.Set]), text)
 	}
 	if more := len(sets) - mostOfASort; more > 0 {
 		add(render.TonePlain, fmt.Sprintf("would keep: the claims of %d more StatefulSets", more), "; -o json has all")

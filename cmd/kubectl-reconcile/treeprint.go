@@ -51,7 +51,9 @@ func (t *tree) limbs() []*limb {
 func (t *tree) twigs() []*twig { return fold(t.limbs(), foldOptions{t.expand, t.containers, t.events}) }
 
 func (t *tree) itemMaker() itemMaker {
-	return itemMaker{now: t.clock.Now(), wide: t.output == "wide", events: t.events, kinds: kindNamesOf(nodesOf(t.branches))}
+	return itemMaker{
+		now: t.clock.Now(), wide: t.output == "wide", events: t.events, kinds: kindNamesOf(nodesOf(t.branches)),
+	}
 }
 
 func (t *tree) drawing() render.TreeOptions {

@@ -170,9 +170,8 @@ func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFa
 		return err
 	}
 	t.graph.FindElsewhere(ctx, t.reader, nodes)
-	unread, err := t.graph.ReadNamespaces(ctx, t.reader, slices.DeleteFunc(slices.Clone(nodes), func(n *ownertree.Node) bool {
-		return n.Deleting == nil
-	}))
+	deleting := slices.DeleteFunc(slices.Clone(nodes), func(n *ownertree.Node) bool { return n.Deleting == nil })
+	unread, err := t.graph.ReadNamespaces(ctx, t.reader, deleting)
 	if err != nil {
 		return err
 	}

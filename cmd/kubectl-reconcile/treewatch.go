@@ -120,8 +120,8 @@ func (w *treeWatch) tick(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if t := w.last; t != nil && t.found != nil && t.found.open && t.found.old(w.clock.Now()) {
-		if err := t.explain(ctx); err != nil {
-			return nil //nolint:nilerr // only that ctx has ended is an error
+		if t.explain(ctx) != nil {
+			return nil // ctx has ended
 		}
 		if err := w.out.show(t, t.limbs()); err != nil {
 			return err

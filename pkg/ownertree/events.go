@@ -48,18 +48,22 @@ const (
 
 var errEnoughEvents = errors.New("enough events")
 
-// Events reads the Events of the nodes: by a list for each object, each namespace, or of all namespaces, whichever is least. The last
-// ones of each object are returned, the last first; objects without any are left out. Events are kept by the server for an hour,
-// unless it is told otherwise.
+// Events reads the Events of the nodes: by a list for each object, each namespace, or of all namespaces, whichever is
+// least. The last ones of each object are returned, the last first; objects without any are left out. Events are kept
+// by the server for an hour, unless it is told otherwise.
 //
-// What could not be read is returned beside them, sorted; of very many Events not all are read, which is told there, too. The error
-// is not nil only if ctx has ended.
-func (g *Graph) Events(ctx context.Context, reader *cluster.Reader, nodes []*Node, o EventOptions) (map[*Node][]Event, []cluster.Incomplete, error) {
-	kind, served, err := g.kinds.Lookup(schema.GroupVersionKind{Version: "v1", Kind: "Event"})
-	if err != nil || !served || !kind.Can("list") || len(nodes) == 0 { // what discovery could not find out is in Graph.Incomplete
+// What could not be read is returned beside them, sorted; of very many Events not all are read, which is told there,
+// too. The error is not nil only if ctx has ended.
+func (g *Graph) Events(
+	ctx context.Context, reader *cluster.Reader, nodes []*Node, o EventOptions,
+) (map[*Node][]Event, []cluster.Incomplete, error) {
+	kind := g.listable(schema.GroupKind{Kind: "Event"})
+	if kind == nil || len(nodes) == 0 {
 		return nil, nil, nil
 	}
-	r := &eventReader{reader: reader, kind: g.share(kind), warnings: o.Warnings, objects: map[involved]*Node{}, found: map[*Node][]Event{}}
+	r := &eventReader{
+		reader: reader, kind: kind, warnings: o.Warnings, objects: map[involved]*Node{}, found: map[*Node][]Event{},
+	}
 	r.read(ctx, nodes)
 	if ctx.Err() != nil {
 		return nil, nil, fmt.Errorf("reading events: %w", context.Cause(ctx))
@@ -143,16 +147,17 @@ func (r *eventReader) list(ctx context.Context, namespace string, only *Node) er
 	}
 	options := cluster.ListOptions{Fields: trimComma(selector)}
 	seen := 0
-	return r.reader.ListTyped(ctx, cluster.Target{Kind: *r.kind, Namespace: namespace}, options, func() cluster.Typed { return &corev1.Event{} },
-		func(object cluster.Typed) error {
-			if seen++; seen > mostEvents {
-				return errEnoughEvents
-			}
-			if e, ok := object.(*corev1.Event); ok {
-				r.keep(e)
-			}
-			return nil
-		})
+	target := cluster.Target{Kind: *r.kind, Namespace: namespace}
+	fresh := func() cluster.Typed { return &corev1.Event{} }
+	return r.reader.ListTyped(ctx, target, options, fresh, func(object cluster.Typed) error {
+		if seen++; seen > mostEvents {
+			return errEnoughEvents
+		}
+		if e, ok := object.(*corev1.Event); ok {
+			r.keep(e)
+		}
+		return nil
+	})
 }
 
 func trimComma(selector string) string {
@@ -162,8 +167,8 @@ func trimComma(selector string) string {
 	return selector
 }
 
-// keep notes an Event if it is of one of the objects: of another that had its name before it is not. Kubelets may have the name of their
-// Node for its uid.
+// keep notes an Event if it is of one of the objects: of another that had its name before it is not. Kubelets may have
+// the name of their Node for its uid.
 func (r *eventReader) keep(e *corev1.Event) {
 	about := e.InvolvedObject
 	n := r.objects[involved{about.GroupVersionKind().Group, about.Kind, about.Namespace, about.Name}]
@@ -178,8 +183,8 @@ func (r *eventReader) keep(e *corev1.Event) {
 // newEvent reads both sorts of Events: those of events.k8s.io have a series, and a time of their own.
 func newEvent(e *corev1.Event) Event {
 	out := Event{
-		Type: e.Type, Reason: e.Reason, Message: e.Message, Count: max(e.Count, 1), First: e.FirstTimestamp, Last: e.LastTimestamp,
-		By: cmp.Or(e.ReportingController, e.Source.Component),
+		Type: e.Type, Reason: e.Reason, Message: e.Message, Count: max(e.Count, 1),
+		First: e.FirstTimestamp, Last: e.LastTimestamp, By: cmp.Or(e.ReportingController, e.Source.Component),
 	}
 	if out.First.IsZero() {
 		out.First = metav1.NewTime(e.EventTime.Time)

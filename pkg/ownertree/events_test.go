@@ -37,7 +37,8 @@ func eventLines(found map[*ownertree.Node][]ownertree.Event, nodes []*ownertree.
 	return out
 }
 
-// TestEvents: those of the objects asked for, whatever their namespace, and not those of another object that had the name.
+// TestEvents: those of the objects asked for, whatever their namespace, and not those of another object that had the
+// name.
 func TestEvents(t *testing.T) {
 	s, w := wired(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: a}}")
@@ -135,7 +136,8 @@ func TestEventsOfManyNamespaces(t *testing.T) {
 	}
 }
 
-// TestEventsOfQuota lets the real StatefulSet controller report that a quota keeps it from making pods, which nothing else tells.
+// TestEventsOfQuota lets the real StatefulSet controller report that a quota keeps it from making pods, which nothing
+// else tells.
 func TestEventsOfQuota(t *testing.T) {
 	s := startSandbox(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")

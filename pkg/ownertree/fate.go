@@ -79,7 +79,8 @@ func (f *futures) fate(n *Node) Fate {
 	case p.solid != nil && len(p.lost)+len(p.orphaned) == 0:
 		return Fate{Action: Kept}
 	case p.solid != nil, len(p.lost) == 0:
-		fate := Fate{Action: ReferencesStripped, Stripped: stripped(n, slices.Concat(p.lost, p.orphaned)), Why: f.whyLost(n, p.first())}
+		gone := slices.Concat(p.lost, p.orphaned)
+		fate := Fate{Action: ReferencesStripped, Stripped: stripped(n, gone), Why: f.whyLost(n, p.first())}
 		if later := f.later(p.lost); len(later) == len(p.lost) && len(p.orphaned) == 0 {
 			fate.After = nodesOf(later)
 		}
@@ -166,7 +167,8 @@ func unknownWhy(n *Node, o *Owner) string {
 
 func stuckWhy(n *Node, o *Owner) string {
 	if o.Impossible {
-		return fmt.Sprintf("its owner %s %s is in a namespace, so the garbage collector never deletes it", n.OwnerKind(o), o.Name)
+		const text = "its owner %s %s is in a namespace, so the garbage collector never deletes it"
+		return fmt.Sprintf(text, n.OwnerKind(o), o.Name)
 	}
 	return fmt.Sprintf("the garbage collector does not find the kind %s of %s, and tries again until it does", o.Kind, o.APIVersion)
 }

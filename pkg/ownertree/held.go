@@ -15,15 +15,15 @@ type Hold struct {
 	Finalizers []string
 	// Releases are the others: Kubernetes itself removes them, each under a condition.
 	Releases []Release
-	// Dependents are those that the object's foreground deletion waits for, sorted; nil unless it is deleted so. An object that
-	// owns itself by a reference that blocks is among its own, and waits for ever.
+	// Dependents are those that the object's foreground deletion waits for, sorted; nil unless it is deleted so. An
+	// object that owns itself by a reference that blocks is among its own, and waits for ever.
 	Dependents []*Node
-	// Unblocked reports that the object is deleted in the foreground and that no dependent blocks it, of all that there are:
-	// nothing but the garbage collector has to act.
+	// Unblocked reports that the object is deleted in the foreground and that no dependent blocks it, of all that there
+	// are: nothing but the garbage collector has to act.
 	Unblocked bool
-	// Perhaps reports, in a Preview, that the hold depends on what comes first: of objects that own each other in a circle and
-	// are deleted in the foreground together, each waits for the other if all are deleted before the garbage collector has
-	// handled the first; else none does.
+	// Perhaps reports, in a Preview, that the hold depends on what comes first: of objects that own each other in a
+	// circle and are deleted in the foreground together, each waits for the other if all are deleted before the garbage
+	// collector has handled the first; else none does.
 	Perhaps bool
 	// Undiscovered are the API versions whose kinds are not known, sorted; nil unless the object is a namespace. Its deletion
 	// does not end as long as there is one (deleteAllContent of k8s.io/kubernetes/pkg/controller/namespace/deletion), whether
@@ -31,10 +31,10 @@ type Hold struct {
 	Undiscovered []cluster.Incomplete
 }
 
-// Held returns what holds up an object that is being deleted; false if it is not being deleted. Nothing of all this may hold
-// it, as with a pod whose containers are given time to end. What is still in a namespace, or of a kind whose definition is being
-// deleted, is left out: the object's own conditions count it. The finalizers of a namespace's spec count only once
-// ReadNamespaces has read them.
+// Held returns what holds up an object that is being deleted; false if it is not being deleted. Nothing of all this may
+// hold it, as with a pod whose containers are given time to end. What is still in a namespace, or of a kind whose
+// definition is being deleted, is left out: the object's own conditions count it. The finalizers of a namespace's spec
+// count only once ReadNamespaces has read them.
 func (g *Graph) Held(n *Node) (Hold, bool) {
 	if n.Deleting == nil {
 		return Hold{}, false

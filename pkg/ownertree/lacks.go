@@ -15,8 +15,8 @@ type Lack struct {
 	NamedBy *Node
 }
 
-// Lacks finds, of each of the nodes, what it needs and is not there: the objects of Missing relations to which the node leads by
-// relations that are Needed, sorted.
+// Lacks finds, of each of the nodes, what it needs and is not there: the objects of Missing relations to which the node
+// leads by relations that are Needed, sorted.
 func Lacks(nodes []*Node, relations []Relation) map[*Node][]Lack {
 	uses := map[*Node][]Relation{}
 	for _, r := range relations {
@@ -45,8 +45,8 @@ func Lacks(nodes []*Node, relations []Relation) map[*Node][]Lack {
 	return out
 }
 
-// PodSelector returns a function that reports whether labels select a pod of a namespace; known is false if not all pods of the namespace
-// have been read. It holds for the graph as it is now.
+// PodSelector returns a function that reports whether labels select a pod of a namespace; known is false if not all
+// pods of the namespace have been read. It holds for the graph as it is now.
 func (g *Graph) PodSelector() func(namespace string, selector map[string]string) (selects, known bool) {
 	kind, served, err := g.kinds.Lookup(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 	if err != nil || !served {
@@ -61,7 +61,8 @@ func (g *Graph) PodSelector() func(namespace string, selector map[string]string)
 		if in == nil {
 			in = newShelves(slices.DeleteFunc(slices.Clone(g.nodes), func(n *Node) bool { return n.Kind != shared }))
 		}
-		ref := reference{to: shared.GroupKind(), namespace: namespace, match: &matcher{labels: labels.SelectorFromSet(selector)}}
+		match := &matcher{labels: labels.SelectorFromSet(selector)}
+		ref := reference{to: shared.GroupKind(), namespace: namespace, match: match}
 		return len(in.matching(&ref)) > 0, true
 	}
 }

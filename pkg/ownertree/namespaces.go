@@ -12,9 +12,11 @@ import (
 )
 
 // ReadNamespaces reads, of the nodes that are namespaces, the finalizers of their spec, which metadata do not have: see
-// Node.SpecFinalizers. What could not be read is returned, sorted; one that has gone is left as it is. The error is not nil only
-// if ctx has ended.
-func (g *Graph) ReadNamespaces(ctx context.Context, reader *cluster.Reader, nodes []*Node) ([]cluster.Incomplete, error) {
+// Node.SpecFinalizers. What could not be read is returned, sorted; one that has gone is left as it is. The error is not
+// nil only if ctx has ended.
+func (g *Graph) ReadNamespaces(
+	ctx context.Context, reader *cluster.Reader, nodes []*Node,
+) ([]cluster.Incomplete, error) {
 	errs := make([]error, len(nodes))
 	var group errgroup.Group
 	group.SetLimit(gets)

@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// TestNamespaceFinalizers: what holds a namespace is in its spec. The real namespace controller removes its own finalizer and leaves
-// that of another, which a preview has to foretell.
+// TestNamespaceFinalizers: what holds a namespace is in its spec. The real namespace controller removes its own
+// finalizer and leaves that of another, which a preview has to foretell.
 func TestNamespaceFinalizers(t *testing.T) {
 	s := startSandbox(t)
 	plain := s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: plain}}")

@@ -108,8 +108,8 @@ func compareNames(a, b *Node) int {
 // String is the node as `kubectl get -o name` writes it: deployment.apps/web.
 func (n *Node) String() string { return n.Kind.String() + "/" + n.Name }
 
-// OwnerKind names the kind of an owner of the node: Service, or Service.serving.knative.dev if the node's kind has that name, too,
-// in another group.
+// OwnerKind names the kind of an owner of the node: Service, or Service.serving.knative.dev if the node's kind has that
+// name, too, in another group.
 func (n *Node) OwnerKind(o *Owner) string {
 	group := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).Group
 	if o.Kind != n.Kind.Kind || group == n.Kind.Group || group == "" {

@@ -173,8 +173,8 @@ func TestPreviewComesTrue(t *testing.T) {
 	}
 }
 
-// TestPreviewOfCircle: of objects that own each other, all deleted in the foreground before the real garbage collector comes to the
-// first, each waits for the other for ever. A preview cannot know whether it does.
+// TestPreviewOfCircle: of objects that own each other, all deleted in the foreground before the real garbage collector
+// comes to the first, each waits for the other for ever. A preview cannot know whether it does.
 func TestPreviewOfCircle(t *testing.T) {
 	s := startSandbox(t)
 	made := s.family("shop", []string{"left < right!", "right < left!", "above", "below < above!"})

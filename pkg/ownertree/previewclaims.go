@@ -13,28 +13,31 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// ClaimOutcome is what becomes of a PersistentVolumeClaim, and of its volume, in a Preview: of each that would be deleted, and of
-// each that a StatefulSet which would be deleted has made.
+// ClaimOutcome is what becomes of a PersistentVolumeClaim, and of its volume, in a Preview: of each that would be
+// deleted, and of each that a StatefulSet which would be deleted has made.
 type ClaimOutcome struct {
 	Claim *Node
 	// Deleted reports whether the claim is among Preview.Deleted.
 	Deleted bool
 	// Set is the StatefulSet; nil if none that would be deleted has made the claim.
 	Set *Node
-	// WhenDeleted is what the retention policy of Set says about its own deletion; empty without Set. Delete takes effect by an
-	// owner reference that the StatefulSet controller gives the claim (updateClaimOwnerRefForSetAndPod of
+	// WhenDeleted is what the retention policy of Set says about its own deletion; empty without Set. Delete takes
+	// effect by an owner reference that the StatefulSet controller gives the claim (updateClaimOwnerRefForSetAndPod of
 	// k8s.io/kubernetes/pkg/controller/statefulset), and so not before it has.
 	WhenDeleted appsv1.PersistentVolumeClaimRetentionPolicyType
-	// Volume is bound to the claim; nil if none is, if it could not be read, or if the claim stays. Its UID may be empty.
+	// Volume is bound to the claim; nil if none is, if it could not be read, or if the claim stays. Its UID may be
+	// empty.
 	Volume *Node
-	// Reclaim is what becomes of the volume (reclaimVolume of k8s.io/kubernetes/pkg/controller/volume/persistentvolume, or the
-	// provisioner of a driver): Delete takes what is stored with it. Empty without Volume.
+	// Reclaim is what becomes of the volume (reclaimVolume of k8s.io/kubernetes/pkg/controller/volume/persistentvolume,
+	// or the provisioner of a driver): Delete takes what is stored with it. Empty without Volume.
 	Reclaim corev1.PersistentVolumeReclaimPolicy
 }
 
-// PreviewClaims reads what becomes of claims and their volumes in a preview, sorted by claim. What could not be read is returned
-// beside it. The error is not nil only if ctx has ended.
-func (g *Graph) PreviewClaims(ctx context.Context, reader *cluster.Reader, p *Preview) ([]ClaimOutcome, []cluster.Incomplete, error) {
+// PreviewClaims reads what becomes of claims and their volumes in a preview, sorted by claim. What could not be read is
+// returned beside it. The error is not nil only if ctx has ended.
+func (g *Graph) PreviewClaims(
+	ctx context.Context, reader *cluster.Reader, p *Preview,
+) ([]ClaimOutcome, []cluster.Incomplete, error) {
 	var sets []*Node
 	claims := map[*Node]*ClaimOutcome{}
 	for _, n := range p.Deleted {
@@ -59,7 +62,9 @@ func (g *Graph) PreviewClaims(ctx context.Context, reader *cluster.Reader, p *Pr
 }
 
 // claimsOfSets adds the claims that the StatefulSets have made.
-func (g *Graph) claimsOfSets(ctx context.Context, reader *cluster.Reader, sets []*Node, claims map[*Node]*ClaimOutcome) []cluster.Incomplete {
+func (g *Graph) claimsOfSets(
+	ctx context.Context, reader *cluster.Reader, sets []*Node, claims map[*Node]*ClaimOutcome,
+) []cluster.Incomplete {
 	if len(sets) == 0 {
 		return nil
 	}
@@ -87,7 +92,9 @@ func (g *Graph) claimsOfSets(ctx context.Context, reader *cluster.Reader, sets [
 }
 
 // volumesOfClaims reads the volumes of the claims that would be deleted.
-func (g *Graph) volumesOfClaims(ctx context.Context, reader *cluster.Reader, claims map[*Node]*ClaimOutcome) []cluster.Incomplete {
+func (g *Graph) volumesOfClaims(
+	ctx context.Context, reader *cluster.Reader, claims map[*Node]*ClaimOutcome,
+) []cluster.Incomplete {
 	var deleted []*Node
 	for n, c := range claims {
 		if c.Deleted {

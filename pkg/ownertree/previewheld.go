@@ -40,8 +40,8 @@ func (h *holding) tell(p *Preview) {
 	}
 }
 
-// findStuck finds those with a finalizer of somebody's, those that the garbage collector leaves alone, those that own and block
-// themselves, and, from these on, what waits for them.
+// findStuck finds those with a finalizer of somebody's, those that the garbage collector leaves alone, those that own
+// and block themselves, and, from these on, what waits for them.
 func (h *holding) findStuck(deleted []*Node) {
 	h.stuck = map[*Node]bool{}
 	var next []*Node
@@ -83,9 +83,9 @@ func (h *holding) findStuck(deleted []*Node) {
 	}
 }
 
-// circles are the nodes asked for, not stuck for another reason, that wait for each other in a circle, and those that wait for
-// such. The garbage collector breaks a circle where it deletes a dependent itself (attemptToDeleteItem); of two that are both
-// deleted in the foreground before it comes to the first, it deletes neither.
+// circles are the nodes asked for, not stuck for another reason, that wait for each other in a circle, and those that
+// wait for such. The garbage collector breaks a circle where it deletes a dependent itself (attemptToDeleteItem); of
+// two that are both deleted in the foreground before it comes to the first, it deletes neither.
 func (h *holding) circles() []*Node {
 	left := map[*Node]int{} // how many of them each waits for
 	waiters := map[*Node][]*Node{}

@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// readNodes reads nodes in the Go type of what fresh returns: few of a kind and namespace one by one, more by a list. It returns
-// the objects by node, without those that have gone, and what could not be read.
+// readNodes reads nodes in the Go type of what fresh returns: few of a kind and namespace one by one, more by a list.
+// It returns the objects by node, without those that have gone, and what could not be read.
 func readNodes(
 	ctx context.Context, reader *cluster.Reader, nodes []*Node, fresh func() cluster.Typed,
 ) (map[*Node]cluster.Typed, []cluster.Incomplete) {
@@ -44,7 +44,8 @@ func readNodes(
 		}
 		group.Go(func() error {
 			var found []read
-			err := reader.ListTyped(ctx, cluster.Target{Kind: *l.kind, Namespace: l.namespace}, cluster.ListOptions{}, fresh, func(object cluster.Typed) error {
+			target := cluster.Target{Kind: *l.kind, Namespace: l.namespace}
+			err := reader.ListTyped(ctx, target, cluster.ListOptions{}, fresh, func(object cluster.Typed) error {
 				if n := wanted[object.GetObjectMeta().GetName()]; n != nil {
 					found = append(found, read{node: n, object: object})
 				}
@@ -76,7 +77,9 @@ func readNodes(
 	return out, cluster.SortIncomplete(missing)
 }
 
-func readTyped(ctx context.Context, reader *cluster.Reader, n *Node, fresh func() cluster.Typed) (cluster.Typed, error) {
+func readTyped(
+	ctx context.Context, reader *cluster.Reader, n *Node, fresh func() cluster.Typed,
+) (cluster.Typed, error) {
 	obj, err := reader.Object(ctx, *n.Kind, n.Namespace, n.Name)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,8 @@ func Related(tops []*Branch, relations []Relation) {
 	}
 }
 
-// inFull are the branches below which something may be drawn, each after those that it owns: there what they are related to is drawn.
+// inFull are the branches below which something may be drawn, each after those that it owns: there what they are
+// related to is drawn.
 func inFull(tops []*Branch) []*Branch {
 	var out []*Branch // the last first
 	next := slices.Clone(tops)

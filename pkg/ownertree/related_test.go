@@ -2,7 +2,8 @@ package ownertree
 
 import "testing"
 
-// TestRelatedBelowFirst: what an object and its dependent are both related to is drawn in full at the dependent, which stands above.
+// TestRelatedBelowFirst: what an object and its dependent are both related to is drawn in full at the dependent, which
+// stands above.
 func TestRelatedBelowFirst(t *testing.T) {
 	g := sketch(t, Scope{}, "A n/set", "B n/pod <- A/set", "A n/claim", "C class")
 	at := func(name string) *Node { return named(t, g, name)[0] }

@@ -20,8 +20,8 @@ type Relation struct {
 	Unread bool
 	// Optional means that From does without To if it is not there.
 	Optional bool
-	// Needed means that From names To and does not do without it. What From selects, and what names From as its user, it may do
-	// without.
+	// Needed means that From names To and does not do without it. What From selects, and what names From as its user,
+	// it may do without.
 	Needed bool
 }
 
@@ -31,19 +31,24 @@ func (r Relation) compare(other Relation) int {
 
 // RelateOptions say which relations to find. The zero value finds all.
 type RelateOptions struct {
-	// NeedsOnly finds only what the nodes name, and what that names, as far as they cannot do without it: it is for finding out what is
-	// missing, by few requests.
+	// NeedsOnly finds only what the nodes name, and what that names, as far as they cannot do without it: it is for
+	// finding out what is missing, by few requests.
 	NeedsOnly bool
 }
 
 // Relate finds what the nodes use and what uses them, and goes on from there in the same direction: from the pods of a
 // Deployment to the Services that select them, and to the Ingresses of these; from a StatefulSet to its claims, their
-// volumes and classes; from a pod to its ServiceAccount, and what that may do. Relations are sorted, each comes once. Objects
-// that are found come into the graph.
+// volumes and classes; from a pod to its ServiceAccount, and what that may do. Relations are sorted, each comes once.
+// Objects that are found come into the graph.
 //
 // What could not be read is returned beside them. The error is not nil only if ctx has ended.
-func (g *Graph) Relate(ctx context.Context, reader *cluster.Reader, nodes []*Node, o RelateOptions) ([]Relation, []cluster.Incomplete, error) {
-	r := &relater{graph: g, source: newSource(reader, g, nodes, o.NeedsOnly), seen: map[relationKey]bool{}, followed: map[followKey]bool{}}
+func (g *Graph) Relate(
+	ctx context.Context, reader *cluster.Reader, nodes []*Node, o RelateOptions,
+) ([]Relation, []cluster.Incomplete, error) {
+	r := &relater{
+		graph: g, source: newSource(reader, g, nodes, o.NeedsOnly),
+		seen: map[relationKey]bool{}, followed: map[followKey]bool{},
+	}
 	r.follow(uses, nodes)
 	if !o.NeedsOnly {
 		r.follow(usedBy, nodes)

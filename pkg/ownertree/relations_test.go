@@ -98,7 +98,8 @@ func (s *sandbox) ref(kind, name string) ownertree.Ref {
 	return ref
 }
 
-// relationLines are the relations, without those to the default account and the roles that each API server gives all accounts.
+// relationLines are the relations, without those to the default account and the roles that each API server gives all
+// accounts.
 func relationLines(relations []ownertree.Relation) []string {
 	var out []string
 	for _, r := range relations {

@@ -16,7 +16,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// isCustom reports whether the kind is one of custom resources, of which nothing is known but what their fields are called.
+// isCustom reports whether the kind is one of custom resources, of which nothing is known but what their fields are
+// called.
 func isCustom(kind *cluster.Kind) bool {
 	return kind.Collected() && !scheme.Scheme.IsGroupRegistered(kind.Group) &&
 		kind.Group != "apiextensions.k8s.io" && kind.Group != "apiregistration.k8s.io"
@@ -50,7 +51,7 @@ func (*customObject) Unmarshal([]byte) error { return errNoProtobuf }
 
 // DeepCopyObject implements runtime.Object.
 func (o *customObject) DeepCopyObject() runtime.Object {
-	return &customObject{o.TypeMeta, *o.ObjectMeta.DeepCopy(), runtime.DeepCopyJSON(o.fields)}
+	return &customObject{o.TypeMeta, *o.DeepCopy(), runtime.DeepCopyJSON(o.fields)}
 }
 
 // customReferring is how objects of a custom kind refer to others: to their definition, and by fields of usual names.
@@ -82,8 +83,8 @@ func definedBy(name string) reference {
 // mostDefined is how many objects of a definition are shown.
 const mostDefined = 500
 
-// objectsOf are the objects of the kind that a definition defines, sorted, the first of them if they are many. They come from the graph,
-// or if that has not read them from a list of metadata.
+// objectsOf are the objects of the kind that a definition defines, sorted, the first of them if they are many. They
+// come from the graph, or if that has not read them from a list of metadata.
 func (s *source) objectsOf(ctx context.Context, of string) []*Node {
 	all := s.graph.kinds.All()
 	at := slices.IndexFunc(all, func(k cluster.Kind) bool { return k.GroupResource().String() == of })
@@ -105,7 +106,8 @@ func (s *source) objectsOf(ctx context.Context, of string) []*Node {
 	slices.SortFunc(out, (*Node).Compare)
 	out = slices.CompactFunc(out, func(a, b *Node) bool { return a.Compare(b) == 0 })
 	if len(out) > mostDefined {
-		s.incomplete = append(s.incomplete, tooMany(l, fmt.Sprintf("%d objects, of which the first %d are related to their definition", len(out), mostDefined)))
+		message := fmt.Sprintf("%d objects, of which the first %d are related to their definition", len(out), mostDefined)
+		s.incomplete = append(s.incomplete, tooMany(l, message))
 		out = out[:mostDefined]
 	}
 	return s.adopt(out)
@@ -117,9 +119,9 @@ const (
 	mostReferences = 200
 )
 
-// fieldReader finds references in the fields of an object: secretName, issuerRef with a kind and a name, and the like. Where a field
-// says for certain what kind of object it names, that may be missing; where it is guessed, by the field's name or by a kind without
-// a group, the reference is optional, and so comes to nothing unless there is such an object.
+// fieldReader finds references in the fields of an object: secretName, issuerRef with a kind and a name, and the like.
+// Where a field says for certain what kind of object it names, that may be missing; where it is guessed, by the field's
+// name or by a kind without a group, the reference is optional, and so comes to nothing unless there is such an object.
 type fieldReader struct {
 	kinds            *kindIndex
 	group, namespace string // of the object
@@ -271,8 +273,8 @@ func (r *fieldReader) add(field string, to schema.GroupKind, version, namespace,
 		return
 	}
 	ref := reference{
-		kind: "names in " + field, inverse: "named in " + field, to: to, version: version, name: name, optional: optional,
-		namespace: namespace,
+		kind: "names in " + field, inverse: "named in " + field, to: to, version: version, namespace: namespace, name: name,
+		optional: optional,
 	}
 	if namespace == "" {
 		ref.namespace = r.namespace

@@ -28,8 +28,8 @@ func customKinds(names ...string) []cluster.Kind {
 	return out
 }
 
-// TestCustomReferences: what fields of custom resources name, and for certain or not. A name that is taken for one and is none is worse
-// than one that is overlooked.
+// TestCustomReferences: what fields of custom resources name, and for certain or not. A name that is taken for one and
+// is none is worse than one that is overlooked.
 func TestCustomReferences(t *testing.T) {
 	kinds := newKindIndex(customKinds(
 		"Certificate.cert-manager.io", "Issuer.cert-manager.io", "ClusterIssuer.cert-manager.io!", "GitRepository.source.toolkit.fluxcd.io", "HelmRelease.helm.toolkit.fluxcd.io",

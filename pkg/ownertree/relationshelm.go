@@ -22,8 +22,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// Helm keeps each revision of a release in a Secret, or in a ConfigMap if it is told to, with labels of these names (helm.sh/helm
-// pkg/storage/driver), and marks what it installs by a label and annotations (pkg/action/validate.go).
+// Helm keeps each revision of a release in a Secret, or in a ConfigMap if it is told to, with labels of these names
+// (helm.sh/helm pkg/storage/driver), and marks what it installs by a label and annotations (pkg/action/validate.go).
 const (
 	releaseKey        = "release"
 	managedBy         = "app.kubernetes.io/managed-by"
@@ -44,8 +44,8 @@ func isRelease(n *Node) bool {
 	return n.Labels["status"] != "superseded" && n.Labels["status"] != "uninstalled"
 }
 
-// readReleases reads what the releases among the users have installed, and of what Helm has installed of those used by which release.
-// Where releases were asked for these tell it of their namespace.
+// readReleases reads what the releases among the users have installed, and of what Helm has installed of those used by
+// which release. Where releases were asked for these tell it of their namespace.
 func (s *source) readReleases(ctx context.Context, users, used []*Node) {
 	var group errgroup.Group
 	group.SetLimit(gets)
@@ -63,7 +63,8 @@ func (s *source) readReleases(ctx context.Context, users, used []*Node) {
 		}
 	}
 	installed := slices.DeleteFunc(slices.Clone(used), func(n *Node) bool {
-		return !s.asked[n] || n.Labels[managedBy] != "Helm" || len(n.Owners) > 0 || told[n.Namespace] || s.installed[n] != nil
+		byHelm := n.Labels[managedBy] == "Helm" && len(n.Owners) == 0
+		return !s.asked[n] || !byHelm || told[n.Namespace] || s.installed[n] != nil
 	})
 	slices.SortFunc(installed, (*Node).Compare)
 	for _, n := range installed[:min(len(installed), mostHelmInstalled)] {
@@ -74,8 +75,9 @@ func (s *source) readReleases(ctx context.Context, users, used []*Node) {
 	}
 	_ = group.Wait() // errors are noted
 	if more := len(installed) - mostHelmInstalled; more > 0 {
-		n := installed[mostHelmInstalled]
-		s.incomplete = append(s.incomplete, tooMany(list{kind: n.Kind, namespace: n.Namespace}, fmt.Sprintf("the Helm releases of %d objects were not looked for", more)))
+		l := list{kind: installed[mostHelmInstalled].Kind, namespace: installed[mostHelmInstalled].Namespace}
+		message := fmt.Sprintf("the Helm releases of %d objects were not looked for", more)
+		s.incomplete = append(s.incomplete, tooMany(l, message))
 	}
 }
 

@@ -72,7 +72,8 @@ metadata:
   name: of-no-kind
 `
 
-// TestRelateHelm: a release leads to what it has installed, and that to the release, the revisions of the past left out.
+// TestRelateHelm: a release leads to what it has installed, and that to the release, the revisions of the past left
+// out.
 func TestRelateHelm(t *testing.T) {
 	s := startSandbox(t)
 	const installed = "labels: {app.kubernetes.io/managed-by: Helm}, annotations: {meta.helm.sh/release-name: web, meta.helm.sh/release-namespace: shop}"

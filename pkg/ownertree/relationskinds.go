@@ -37,9 +37,11 @@ const anyScaled = "*"
 const (
 	storageGroup  = "storage.k8s.io"
 	webhooksGroup = "admissionregistration.k8s.io"
-	storageClass  = "StorageClass." + storageGroup
-	csiDriver     = "CSIDriver." + storageGroup
-	clusterRole   = "ClusterRole." + rbacv1.GroupName
+
+	attributesClass = "VolumeAttributesClass." + storageGroup
+	storageClass    = "StorageClass." + storageGroup
+	csiDriver       = "CSIDriver." + storageGroup
+	clusterRole     = "ClusterRole." + rbacv1.GroupName
 )
 
 // relating are the kinds of the API server that refer to others.
@@ -55,19 +57,21 @@ var relating = map[schema.GroupKind]referring{
 	{Group: "", Kind: "Pod"}: by(podReferences,
 		"ConfigMap", "Secret", "ServiceAccount", "Node", "PersistentVolumeClaim", "PriorityClass.scheduling.k8s.io", "RuntimeClass.node.k8s.io"),
 
-	{Group: "", Kind: "PersistentVolumeClaim"}: by(claimReferences, "PersistentVolume", storageClass, "VolumeAttributesClass."+storageGroup),
-	{Group: "", Kind: "PersistentVolume"}: by(volumeReferences, storageClass, "VolumeAttributesClass."+storageGroup, csiDriver, "Secret").
+	{Group: "", Kind: "PersistentVolumeClaim"}: by(claimReferences, "PersistentVolume", storageClass, attributesClass),
+	{Group: "", Kind: "PersistentVolume"}: by(volumeReferences, storageClass, attributesClass, csiDriver, "Secret").
 		of("PersistentVolumeClaim"),
-	{Group: storageGroup, Kind: "StorageClass"}:       by(storageClassReferences, csiDriver, "Secret"),
-	{Group: storageGroup, Kind: "VolumeAttachment"}:   by(attachmentReferences, "Node", csiDriver).of("PersistentVolume").always(),
+	{Group: storageGroup, Kind: "StorageClass"}: by(storageClassReferences, csiDriver, "Secret"),
+	{Group: storageGroup, Kind: "VolumeAttachment"}: by(attachmentReferences, "Node", csiDriver).
+		of("PersistentVolume").always(),
 	{Group: storageGroup, Kind: "CSINode"}:            by(csiNodeReferences, csiDriver),
 	{Group: storageGroup, Kind: "CSIStorageCapacity"}: by(capacityReferences, storageClass),
 
 	{Group: "", Kind: "ServiceAccount"}: by(accountReferences, "Secret"),
 	{Group: rbacv1.GroupName, Kind: "RoleBinding"}: by(roleBindingReferences, "Role."+rbacv1.GroupName, clusterRole).
 		of("ServiceAccount").always(),
-	{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}: by(clusterRoleBindingReferences, clusterRole).of("ServiceAccount").always(),
-	{Group: rbacv1.GroupName, Kind: "ClusterRole"}:        by(clusterRoleReferences, clusterRole),
+	{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}: by(clusterRoleBindingReferences, clusterRole).
+		of("ServiceAccount").always(),
+	{Group: rbacv1.GroupName, Kind: "ClusterRole"}: by(clusterRoleReferences, clusterRole),
 
 	{Group: webhooksGroup, Kind: "ValidatingWebhookConfiguration"}: by(validatingReferences, "Service"),
 	{Group: webhooksGroup, Kind: "MutatingWebhookConfiguration"}:   by(mutatingReferences, "Service"),
@@ -120,8 +124,8 @@ func (r referring) onlyAsked() referring {
 	return r
 }
 
-// typed reads an object into the Go type of its kind, without the fields that this does not have; nil if it is not as its kind
-// promises.
+// typed reads an object into the Go type of its kind, without the fields that this does not have; nil if it is not as
+// its kind promises.
 func (r referring) typed(obj *unstructured.Unstructured) cluster.Typed {
 	object := r.fresh()
 	if custom, ok := object.(*customObject); ok {

@@ -83,7 +83,8 @@ func ingressClassReferences(c *networkingv1.IngressClass) []reference {
 		return nil
 	}
 	ref := reference{
-		kind: "has parameters in", inverse: "parameters of", to: schema.GroupKind{Group: ptr.Deref(p.APIGroup, ""), Kind: p.Kind},
+		kind: "has parameters in", inverse: "parameters of",
+		to:        schema.GroupKind{Group: ptr.Deref(p.APIGroup, ""), Kind: p.Kind},
 		namespace: ptr.Deref(p.Namespace, ""), name: p.Name,
 	}
 	return []reference{ref}

@@ -46,8 +46,10 @@ func newSource(reader *cluster.Reader, g *Graph, nodes []*Node, needsOnly bool) 
 		asked[n] = true
 	}
 	return &source{
-		reader: reader, graph: g, asked: asked, needsOnly: needsOnly, named: newKindIndex(g.kinds.All()), builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
-		references: map[*Node][]*reference{}, installed: map[*Node][]*reference{}, at: map[place]*Node{}, listed: map[list]bool{},
+		reader: reader, graph: g, asked: asked, needsOnly: needsOnly, named: newKindIndex(g.kinds.All()),
+		builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
+		references: map[*Node][]*reference{}, installed: map[*Node][]*reference{}, at: map[place]*Node{},
+		listed:   map[list]bool{},
 		resolved: map[*reference][]target{}, answers: map[place]target{},
 	}
 }
@@ -155,11 +157,13 @@ func (s *source) readList(ctx context.Context, l list) error {
 
 // readNames lists the metadata of objects of a kind that does not refer to others.
 func (s *source) readNames(ctx context.Context, target cluster.Target) error {
-	missing, err := s.reader.ListMetadata(ctx, []cluster.Target{target}, func(t cluster.Target, object *metav1.PartialObjectMetadata) {
+	kind := s.graph.share(target.Kind)
+	keep := func(_ cluster.Target, object *metav1.PartialObjectMetadata) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.keepNode(s.graph.share(t.Kind), &object.ObjectMeta)
-	})
+		s.keepNode(kind, &object.ObjectMeta)
+	}
+	missing, err := s.reader.ListMetadata(ctx, []cluster.Target{target}, keep)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.incomplete = append(s.incomplete, missing...)

@@ -20,7 +20,8 @@ func clusterRoleBindingReferences(b *rbacv1.ClusterRoleBinding) []reference {
 }
 
 func bindingReferences(namespace string, role rbacv1.RoleRef, subjects []rbacv1.Subject) []reference {
-	to := reference{kind: "grants", inverse: "granted by", to: schema.GroupKind{Group: rbacv1.GroupName, Kind: role.Kind}, name: role.Name}
+	kind := schema.GroupKind{Group: rbacv1.GroupName, Kind: role.Kind}
+	to := reference{kind: "grants", inverse: "granted by", to: kind, name: role.Name}
 	if role.Kind == "Role" {
 		to.namespace = namespace
 	}
@@ -33,10 +34,11 @@ func bindingReferences(namespace string, role rbacv1.RoleRef, subjects []rbacv1.
 	return out
 }
 
-// subjectReference is the accounts that a subject stands for: one of its name, or those of a group; false if it stands for none.
-// The names of users and groups are those of k8s.io/apiserver/pkg/authentication/serviceaccount.
+// subjectReference is the accounts that a subject stands for: one of its name, or those of a group; false if it stands
+// for none. The names of users and groups are those of k8s.io/apiserver/pkg/authentication/serviceaccount.
 func subjectReference(s rbacv1.Subject) (reference, bool) {
-	ref := reference{kind: "granted rights by", inverse: "grants to", to: serviceAccount, namespace: s.Namespace, name: s.Name, backward: true}
+	ref := core(serviceAccount.Kind, s.Namespace, s.Name, "granted rights by", "grants to")
+	ref.backward = true
 	switch s.Kind {
 	case rbacv1.ServiceAccountKind:
 		return ref, strings.TrimSpace(s.Name) != ""
@@ -56,7 +58,8 @@ func subjectReference(s rbacv1.Subject) (reference, bool) {
 	return reference{}, false
 }
 
-// clusterRoleReferences are the roles whose rules a role is made of (k8s.io/kubernetes/pkg/controller/clusterroleaggregation).
+// clusterRoleReferences are the roles whose rules a role is made of
+// (k8s.io/kubernetes/pkg/controller/clusterroleaggregation).
 func clusterRoleReferences(r *rbacv1.ClusterRole) []reference {
 	if r.AggregationRule == nil {
 		return nil

@@ -62,13 +62,14 @@ func (*apiService) Unmarshal([]byte) error { return errNoProtobuf }
 // DeepCopyObject implements runtime.Object.
 func (a *apiService) DeepCopyObject() runtime.Object {
 	out := *a
-	out.ObjectMeta = *a.ObjectMeta.DeepCopy()
+	out.ObjectMeta = *a.DeepCopy()
 	return &out
 }
 
 func apiServiceReferences(a *apiService) []reference { return a.Spec.Service.to("served by", "serves") }
 
-// definitionObject is what is of interest of a CustomResourceDefinition of k8s.io/apiextensions-apiserver, whose schemas are large.
+// definitionObject is what is of interest of a CustomResourceDefinition of k8s.io/apiextensions-apiserver, whose
+// schemas are large.
 type definitionObject struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -89,7 +90,7 @@ func (*definitionObject) Unmarshal([]byte) error { return errNoProtobuf }
 // DeepCopyObject implements runtime.Object.
 func (d *definitionObject) DeepCopyObject() runtime.Object {
 	out := *d
-	out.ObjectMeta = *d.ObjectMeta.DeepCopy()
+	out.ObjectMeta = *d.DeepCopy()
 	return &out
 }
 

@@ -51,8 +51,8 @@ func volumeSecrets(v *corev1.PersistentVolumeSpec) []*corev1.SecretReference {
 	switch {
 	case v.CSI != nil:
 		return []*corev1.SecretReference{
-			v.CSI.ControllerPublishSecretRef, v.CSI.NodeStageSecretRef, v.CSI.NodePublishSecretRef, v.CSI.ControllerExpandSecretRef,
-			v.CSI.NodeExpandSecretRef,
+			v.CSI.ControllerPublishSecretRef, v.CSI.NodeStageSecretRef, v.CSI.NodePublishSecretRef,
+			v.CSI.ControllerExpandSecretRef, v.CSI.NodeExpandSecretRef,
 		}
 	case v.FlexVolume != nil:
 		return []*corev1.SecretReference{v.FlexVolume.SecretRef}
@@ -107,8 +107,8 @@ func credentials(namespace, name string) reference {
 	return core("Secret", namespace, name, "has credentials in", "credentials of")
 }
 
-// driver is a reference to a CSIDriver, an object that not every driver has. Provisioners that are no CSI drivers have names that
-// no object can have: kubernetes.io/no-provisioner.
+// driver is a reference to a CSIDriver, an object that not every driver has. Provisioners that are no CSI drivers have
+// names that no object can have: kubernetes.io/no-provisioner.
 func driver(name, verb, inverse string) []reference {
 	if name == "" || strings.Contains(name, "/") {
 		return nil
@@ -117,12 +117,15 @@ func driver(name, verb, inverse string) []reference {
 	return []reference{{kind: verb, inverse: inverse, to: to, name: name, optional: true}}
 }
 
-// storageClassReferences: a provisioner need not be a CSI driver. The parameters that name Secrets are those of the external
-// provisioner; what they hold in braces is filled in for each volume.
+// storageClassReferences: a provisioner need not be a CSI driver. The parameters that name Secrets are those of the
+// external provisioner; what they hold in braces is filled in for each volume.
 func storageClassReferences(c *storagev1.StorageClass) []reference {
 	out := driver(c.Provisioner, "provisioned by", "provisions")
-	for _, use := range []string{"provisioner", "controller-publish", "node-stage", "node-publish", "controller-expand", "node-expand"} {
-		name, namespace := c.Parameters["csi.storage.k8s.io/"+use+"-secret-name"], c.Parameters["csi.storage.k8s.io/"+use+"-secret-namespace"]
+	for _, use := range []string{
+		"provisioner", "controller-publish", "node-stage", "node-publish", "controller-expand", "node-expand",
+	} {
+		prefix := "csi.storage.k8s.io/" + use + "-secret-"
+		name, namespace := c.Parameters[prefix+"name"], c.Parameters[prefix+"namespace"]
 		if name != "" && namespace != "" && !strings.Contains(name+namespace, "${") {
 			out = append(out, credentials(namespace, name))
 		}

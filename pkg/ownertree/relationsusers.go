@@ -33,7 +33,7 @@ func (s *source) covered(l list) bool { return s.listed[l] || s.listed[list{kind
 func (s *source) userLists(nodes []*Node) map[list]bool {
 	lists := map[list]bool{}
 	for userKind, r := range relating {
-		kind := s.listable(userKind)
+		kind := s.graph.listable(userKind)
 		if kind == nil {
 			continue
 		}
@@ -54,8 +54,8 @@ func (s *source) userLists(nodes []*Node) map[list]bool {
 // mostCustom is how many objects of a custom kind in a namespace are read to find out what they refer to.
 const mostCustom = 1000
 
-// customLists adds the lists of custom resources that may refer to the node: of those in its namespace, and in none; if it is in no
-// namespace itself and was asked for, all. Only kinds of which the graph holds objects are listed.
+// customLists adds the lists of custom resources that may refer to the node: of those in its namespace, and in none; if
+// it is in no namespace itself and was asked for, all. Only kinds of which the graph holds objects are listed.
 func (s *source) customLists(n *Node, lists map[list]bool) {
 	for l, count := range s.customCounts() {
 		if l.namespace != n.Namespace && l.namespace != "" && (n.Namespace != "" || !s.asked[n]) {
@@ -73,7 +73,8 @@ func (s *source) customLists(n *Node, lists map[list]bool) {
 func (s *source) leaveOut(l list, count int) {
 	if !s.listed[l] {
 		s.listed[l] = true
-		s.incomplete = append(s.incomplete, tooMany(l, fmt.Sprintf("%d objects, which were not read for what they refer to", count)))
+		message := fmt.Sprintf("%d objects, which were not read for what they refer to", count)
+		s.incomplete = append(s.incomplete, tooMany(l, message))
 	}
 }
 
@@ -109,7 +110,7 @@ func (s *source) attachedLists(nodes []*Node, lists map[list]bool) {
 		if len(r.users) == 0 {
 			continue
 		}
-		kind := s.listable(attached)
+		kind := s.graph.listable(attached)
 		if kind == nil {
 			continue
 		}
@@ -121,13 +122,14 @@ func (s *source) attachedLists(nodes []*Node, lists map[list]bool) {
 	}
 }
 
-// listable is a kind that is served and may be listed; nil for others. What discovery could not find out is in Graph.Incomplete.
-func (s *source) listable(of schema.GroupKind) *cluster.Kind {
-	found, served, err := s.graph.kinds.Lookup(of.WithVersion(""))
+// listable is a kind that is served and may be listed; nil for others. What discovery could not find out is in
+// Graph.Incomplete.
+func (g *Graph) listable(of schema.GroupKind) *cluster.Kind {
+	found, served, err := g.kinds.Lookup(of.WithVersion(""))
 	if err != nil || !served || !found.Can("list") {
 		return nil
 	}
-	return s.graph.share(found)
+	return g.share(found)
 }
 
 // userList is where the users of a kind are that may use the node.

@@ -38,7 +38,8 @@ func (r *Reader) Annotations(ctx context.Context, kind Kind, namespace, name str
 		return nil, err
 	}
 	out := &metav1.PartialObjectMetadata{}
-	if err := r.get(ctx, path, acceptJSON+asPartial+","+acceptJSON, func(a answer) error { return a.into(out, nil) }); err != nil {
+	accept := acceptJSON + asPartial + "," + acceptJSON
+	if err := r.get(ctx, path, accept, func(a answer) error { return a.into(out, nil) }); err != nil {
 		return nil, err
 	}
 	return out.Annotations, nil

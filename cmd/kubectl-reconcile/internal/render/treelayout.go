@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// mostLevels is how many levels are indented. Those further below keep the indent of the last and are numbered: else the lines
-	// of a deep tree would be mostly blanks.
+	// mostLevels is how many levels are indented. Those further below keep the indent of the last and are numbered:
+	// else the lines of a deep tree would be mostly blanks.
 	mostLevels = 50
 	// mostReason is how many letters of a reason are written where no terminal bounds them.
 	mostReason = 500
@@ -31,8 +31,8 @@ func newTreeLayout(items []*TreeItem, o TreeOptions) *treeLayout {
 	return l
 }
 
-// add flattens an item and what is below it; guide stands before its label, below before the guides of its children. Level is how
-// many items are above it.
+// add flattens an item and what is below it; guide stands before its label, below before the guides of its children.
+// Level is how many items are above it.
 func (l *treeLayout) add(item *TreeItem, guide, below string, level int) {
 	l.items, l.names = append(l.items, item), append(l.names, l.name(item, guide, level))
 	for i, child := range item.Children {
@@ -106,8 +106,8 @@ func (l *treeLayout) cells(item *TreeItem, name Cell) []Cell {
 		out = append(out, Cell{Text: dash(item.Namespace)})
 	}
 	out = append(out,
-		name, Cell{Text: dash(item.Ready)}, toned(dash(item.Status), item.Tone), toned(Cut(item.Reason, mostReason), item.Tone),
-		toned(dash(item.Generation), item.Drift), Cell{Text: dash(item.Age)})
+		name, Cell{Text: dash(item.Ready)}, toned(dash(item.Status), item.Tone),
+		toned(Cut(item.Reason, mostReason), item.Tone), toned(dash(item.Generation), item.Drift), Cell{Text: dash(item.Age)})
 	for i := range l.More {
 		text := ""
 		if i < len(item.More) {
