@@ -12,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -26,7 +28,7 @@ type Event struct {
 	Message string `json:"message,omitempty"`
 	// Count is how often it was reported, at least 1.
 	Count int32 `json:"count"`
-	// First and Last are when it was reported first and last; either may be zero if the component does not say.
+	// First and Last are when it was reported first and last; either may be zero if the component does not set it.
 	First metav1.Time `json:"first"`
 	Last  metav1.Time `json:"last"`
 	// By is the component; it may be empty.
@@ -50,10 +52,10 @@ var errEnoughEvents = errors.New("enough events")
 
 // Events reads the Events of the nodes: by a list for each object, each namespace, or of all namespaces, whichever is
 // least. The last ones of each object are returned, the last first; objects without any are left out. Events are kept
-// by the server for an hour, unless it is told otherwise.
+// by the server for an hour, unless that is set otherwise.
 //
-// What could not be read is returned beside them, sorted; of very many Events not all are read, which is told there,
-// too. The error is not nil only if ctx has ended.
+// What could not be read is returned beside them, sorted, and so is that there are too many Events to read all. The
+// error is not nil only if ctx has ended.
 func (g *Graph) Events(
 	ctx context.Context, reader *cluster.Reader, nodes []*Node, o EventOptions,
 ) (map[*Node][]Event, []cluster.Incomplete, error) {
@@ -62,7 +64,8 @@ func (g *Graph) Events(
 		return nil, nil, nil
 	}
 	r := &eventReader{
-		reader: reader, kind: kind, warnings: o.Warnings, objects: map[involved]*Node{}, found: map[*Node][]Event{},
+		reader: reader, kind: kind, warnings: o.Warnings, objects: map[involved]*Node{}, byUID: map[types.UID]*Node{},
+		found: map[*Node][]Event{},
 	}
 	r.read(ctx, nodes)
 	if ctx.Err() != nil {
@@ -77,7 +80,7 @@ func (g *Graph) Events(
 	return r.found, cluster.SortIncomplete(r.incomplete), nil
 }
 
-// involved is what an Event says of its object.
+// involved is how an Event names its object.
 type involved struct{ group, kind, namespace, name string }
 
 type eventReader struct {
@@ -85,6 +88,7 @@ type eventReader struct {
 	kind     *cluster.Kind
 	warnings bool
 	objects  map[involved]*Node
+	byUID    map[types.UID]*Node
 
 	mu         sync.Mutex
 	found      map[*Node][]Event
@@ -97,7 +101,7 @@ func eventNamespace(n *Node) string { return cmp.Or(n.Namespace, metav1.Namespac
 func (r *eventReader) read(ctx context.Context, nodes []*Node) {
 	namespaces := map[string][]*Node{}
 	for _, n := range nodes {
-		r.objects[involved{n.Kind.Group, n.Kind.Kind, n.Namespace, n.Name}] = n
+		r.objects[involved{n.Kind.Group, n.Kind.Kind, n.Namespace, n.Name}], r.byUID[n.UID] = n, n
 		namespaces[eventNamespace(n)] = append(namespaces[eventNamespace(n)], n)
 	}
 	if len(namespaces) > fewLists {
@@ -138,14 +142,14 @@ func (r *eventReader) failed(namespace string, err error) {
 
 // list reads the Events of a namespace, of one object if only is not nil.
 func (r *eventReader) list(ctx context.Context, namespace string, only *Node) error {
-	selector := ""
+	selector := fields.Set{}
 	if r.warnings {
-		selector = "type=" + corev1.EventTypeWarning
+		selector["type"] = corev1.EventTypeWarning
 	}
 	if only != nil {
-		selector += ",involvedObject.kind=" + only.Kind.Kind + ",involvedObject.name=" + only.Name
+		selector["involvedObject.kind"], selector["involvedObject.name"] = only.Kind.Kind, only.Name
 	}
-	options := cluster.ListOptions{Fields: trimComma(selector)}
+	options := cluster.ListOptions{Fields: selector.AsSelector().String()}
 	seen := 0
 	target := cluster.Target{Kind: *r.kind, Namespace: namespace}
 	fresh := func() cluster.Typed { return &corev1.Event{} }
@@ -160,18 +164,14 @@ func (r *eventReader) list(ctx context.Context, namespace string, only *Node) er
 	})
 }
 
-func trimComma(selector string) string {
-	if selector != "" && selector[0] == ',' {
-		return selector[1:]
-	}
-	return selector
-}
-
 // keep notes an Event if it is of one of the objects: of another that had its name before it is not. Kubelets may have
-// the name of their Node for its uid.
+// the name of their Node for its uid, and some components leave out the API version.
 func (r *eventReader) keep(e *corev1.Event) {
 	about := e.InvolvedObject
 	n := r.objects[involved{about.GroupVersionKind().Group, about.Kind, about.Namespace, about.Name}]
+	if n == nil && about.APIVersion == "" && about.UID != "" {
+		n = r.byUID[about.UID]
+	}
 	if n == nil || about.UID != "" && about.UID != n.UID && string(about.UID) != n.Name {
 		return
 	}

@@ -27,6 +27,12 @@ func (s *sandbox) report(about *unstructured.Unstructured, uid, kind, reason str
 		kind, reason, about.GetName(), last, about.GetAPIVersion(), about.GetKind(), about.GetNamespace(), about.GetName(), uid))
 }
 
+func withoutVersion(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	out := obj.DeepCopy()
+	out.SetAPIVersion("")
+	return out
+}
+
 func eventLines(found map[*ownertree.Node][]ownertree.Event, nodes []*ownertree.Node) []string {
 	var out []string
 	for _, n := range nodes {
@@ -45,18 +51,20 @@ func TestEvents(t *testing.T) {
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: b}}")
 	first, second, third := s.configMap("a", "first"), s.configMap("a", "second"), s.configMap("b", "third")
 	node := s.create("", "{apiVersion: v1, kind: Node, metadata: {name: node-1}}")
+	set := s.create("b", setOf("set", ""))
 	s.report(first, string(first.GetUID()), "Warning", "Failed", 5)
 	s.report(first, string(first.GetUID()), "Normal", "Made", 1)
 	s.report(first, "3f2a7c11-0000-4000-8000-000000000000", "Warning", "OfAnother", 1)
 	s.report(second, "", "Warning", "WithoutUID", 2)
 	s.report(third, string(third.GetUID()), "Warning", "Failed", 3)
+	s.report(withoutVersion(set), string(set.GetUID()), "Warning", "WithoutVersion", 6)
 	s.report(node, "node-1", "Warning", "Rebooted", 4)
 	s.create("a", fmt.Sprintf(`{apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: series}, type: Warning, reason: Often, action: Try, reportingController: tester, reportingInstance: t,
 		eventTime: "2026-03-04T11:00:00.000000Z", series: {count: 7, lastObservedTime: "2026-03-04T11:59:30.000000Z"},
 		regarding: {apiVersion: v1, kind: ConfigMap, namespace: a, name: second, uid: %s}}`, second.GetUID()))
 	g := s.collect(ownertree.Scope{})
 	nodes := map[string]*ownertree.Node{}
-	for _, obj := range []*unstructured.Unstructured{first, second, third, node} {
+	for _, obj := range []*unstructured.Unstructured{first, second, third, node, set} {
 		nodes[obj.GetName()] = g.ByUID(obj.GetUID())
 	}
 	for _, tt := range []struct {
@@ -75,6 +83,10 @@ func TestEvents(t *testing.T) {
 		{
 			"of several namespaces, and of none", []string{"third", "node-1"}, ownertree.EventOptions{},
 			[]string{"third Warning Failed 3 11:57:00 tester", "node-1 Warning Rebooted 3 11:56:00 tester"}, 2,
+		},
+		{
+			"of one that the Event names without its API version", []string{"set"}, ownertree.EventOptions{},
+			[]string{"set Warning WithoutVersion 3 11:54:00 tester"}, 1,
 		},
 		{"of nothing", nil, ownertree.EventOptions{}, nil, 0},
 	} {
