@@ -20,8 +20,8 @@ type Relation struct {
 	Unread bool
 	// Optional means that From does without To if it is not there.
 	Optional bool
-	// Needed means that From names To and does not do without it. What From selects, and what names From as its user,
-	// it may do without.
+	// Needed means that From names To and does not do without it. What From selects, what names From as its user, and
+	// what From may be about to make, it may do without.
 	Needed bool
 }
 

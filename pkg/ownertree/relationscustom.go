@@ -122,11 +122,23 @@ const (
 // fieldReader finds references in the fields of an object: secretName, issuerRef with a kind and a name, and the like.
 // Where a field says for certain what kind of object it names, that may be missing; where it is guessed, by the field's
 // name or by a kind without a group, the reference is optional, and so comes to nothing unless there is such an object.
+// Where only the field's name says that it is a Secret or the like, the object may be what makes that.
 type fieldReader struct {
 	kinds            *kindIndex
 	group, namespace string // of the object
 	out              []reference
 }
+
+// certainty is how certain it is that an object needs what a field names.
+type certainty int
+
+const (
+	// guessed is for what may be no reference at all, or one to something optional.
+	guessed certainty = iota
+	// madeOrNeeded is for what may be made by the object that names it, as the Secret of a certificate is.
+	madeOrNeeded
+	needed
+)
 
 // value looks at the value of a field, or at an element of it.
 func (r *fieldReader) value(field string, value any, depth int) {
@@ -174,20 +186,23 @@ func refersBy(field string) (string, bool) {
 // text looks at a field that may hold a name alone.
 func (r *fieldReader) text(field, name string) {
 	word, isName := strings.CutSuffix(field, "Name")
-	switch certain := fieldKinds[field]; {
-	case certain != (schema.GroupKind{}):
-		r.add(field, certain, "", "", name, false)
+	kind, certain := fieldKind(field)
+	switch {
+	case certain && isClass(kind):
+		r.add(field, kind, "", "", name, needed)
+	case certain:
+		r.add(field, kind, "", "", name, madeOrNeeded)
 	case isName && endsIn(word, "secret"):
-		r.add(field, secretKind, "", "", name, false)
+		r.add(field, secretKind, "", "", name, madeOrNeeded)
 	case isName && endsIn(word, "configMap"):
-		r.add(field, configMapKind, "", "", name, false)
+		r.add(field, configMapKind, "", "", name, madeOrNeeded)
 	case endsIn(field, "secret"):
-		r.add(field, secretKind, "", "", name, true)
+		r.add(field, secretKind, "", "", name, guessed)
 	case endsIn(field, "configMap"):
-		r.add(field, configMapKind, "", "", name, true)
+		r.add(field, configMapKind, "", "", name, guessed)
 	case isName:
 		if kind := r.kinds.near(word, r.group); kind != nil {
-			r.add(field, kind.GroupKind(), "", "", name, true)
+			r.add(field, kind.GroupKind(), "", "", name, guessed)
 		}
 	}
 }
@@ -202,22 +217,50 @@ var (
 	configMapKind = schema.GroupKind{Kind: "ConfigMap"}
 )
 
-// fieldKinds are the fields that name an object of a certain kind, as they do in pods, claims and Ingresses.
-var fieldKinds = map[string]schema.GroupKind{
-	"serviceAccountName": serviceAccount,
-	"claimName":          {Kind: "PersistentVolumeClaim"},
-	"storageClassName":   {Group: storageGroup, Kind: "StorageClass"},
-	"ingressClassName":   {Group: "networking.k8s.io", Kind: "IngressClass"},
-	"priorityClassName":  {Group: "scheduling.k8s.io", Kind: "PriorityClass"},
-	"runtimeClassName":   {Group: "node.k8s.io", Kind: "RuntimeClass"},
+// fieldKind is the kind of object that a field names for certain, as it does in pods, claims and Ingresses; false for
+// other fields.
+func fieldKind(field string) (schema.GroupKind, bool) {
+	switch field {
+	case "serviceAccountName":
+		return serviceAccount, true
+	case "claimName":
+		return schema.GroupKind{Kind: "PersistentVolumeClaim"}, true
+	case "storageClassName":
+		return schema.GroupKind{Group: storageGroup, Kind: "StorageClass"}, true
+	case "ingressClassName":
+		return schema.GroupKind{Group: "networking.k8s.io", Kind: "IngressClass"}, true
+	case "priorityClassName":
+		return schema.GroupKind{Group: "scheduling.k8s.io", Kind: "PriorityClass"}, true
+	case "runtimeClassName":
+		return schema.GroupKind{Group: "node.k8s.io", Kind: "RuntimeClass"}, true
+	}
+	return schema.GroupKind{}, false
 }
 
-// gatewayKinds are what fields of the Gateway API name unless they say otherwise.
-var gatewayKinds = map[string]schema.GroupKind{
-	"parentRefs":      {Group: gatewayGroup, Kind: "Gateway"},
-	"backendRefs":     {Kind: "Service"},
-	"backendRef":      {Kind: "Service"},
-	"certificateRefs": secretKind,
+// isClass reports whether objects of the kind are made for others to choose from: what names one has not made it.
+func isClass(kind schema.GroupKind) bool { return strings.HasSuffix(kind.Kind, "Class") }
+
+// gatewayKind is the kind that a field of the Gateway API names by default; false if it has no default.
+func gatewayKind(field string) (schema.GroupKind, bool) {
+	switch field {
+	case "parentRefs":
+		return schema.GroupKind{Group: gatewayGroup, Kind: "Gateway"}, true
+	case "backendRef", "backendRefs":
+		return schema.GroupKind{Kind: "Service"}, true
+	case "certificateRefs":
+		return secretKind, true
+	}
+	return schema.GroupKind{}, false
+}
+
+// takesValues reports whether an object takes values from the one that the field names, as containers do: it does not
+// make that.
+func takesValues(field string) bool {
+	switch field {
+	case "secretRef", "secretKeyRef", "configMapRef", "configMapKeyRef":
+		return true
+	}
+	return false
 }
 
 const gatewayGroup = "gateway.networking.k8s.io"
@@ -225,25 +268,31 @@ const gatewayGroup = "gateway.networking.k8s.io"
 // ref looks at a field that holds the name of an object, and mostly its kind.
 func (r *fieldReader) ref(field, word string, v map[string]any) {
 	name, namespace := textOf(v, "name"), textOf(v, "namespace")
-	optional, _ := v["optional"].(bool)
 	kind := textOf(v, "kind")
 	group, version, known := groupOf(v)
+	must, may := needed, madeOrNeeded
+	if optional, _ := v["optional"].(bool); optional {
+		must, may = guessed, guessed
+	} else if takesValues(field) {
+		may = needed
+	}
+	usual, hasDefault := gatewayKind(field)
 	switch {
 	case kind != "" && known:
-		r.add(field, schema.GroupKind{Group: group, Kind: kind}, version, namespace, name, optional)
-	case r.group == gatewayGroup && kind == "" && gatewayKinds[field] != (schema.GroupKind{}):
-		r.add(field, gatewayKinds[field], "", namespace, name, optional)
+		r.add(field, schema.GroupKind{Group: group, Kind: kind}, version, namespace, name, must)
+	case r.group == gatewayGroup && kind == "" && hasDefault:
+		r.add(field, usual, "", namespace, name, must)
 	case kind != "":
-		if guessed := r.kinds.likely(kind, r.group); guessed != nil {
-			r.add(field, guessed.GroupKind(), "", namespace, name, true)
+		if likely := r.kinds.likely(kind, r.group); likely != nil {
+			r.add(field, likely.GroupKind(), "", namespace, name, guessed)
 		}
 	case endsIn(strings.TrimSuffix(word, "Key"), "secret"):
-		r.add(field, secretKind, "", namespace, name, optional)
+		r.add(field, secretKind, "", namespace, name, may)
 	case endsIn(strings.TrimSuffix(word, "Key"), "configMap"):
-		r.add(field, configMapKind, "", namespace, name, optional)
+		r.add(field, configMapKind, "", namespace, name, may)
 	default:
-		if guessed := r.kinds.near(word, r.group); guessed != nil {
-			r.add(field, guessed.GroupKind(), "", namespace, name, true)
+		if near := r.kinds.near(word, r.group); near != nil {
+			r.add(field, near.GroupKind(), "", namespace, name, guessed)
 		}
 	}
 }
@@ -268,13 +317,13 @@ func textOf(v map[string]any, field string) string {
 }
 
 // add notes a reference, unless it is to no name, or to an object in a namespace that is not known.
-func (r *fieldReader) add(field string, to schema.GroupKind, version, namespace, name string, optional bool) {
+func (r *fieldReader) add(field string, to schema.GroupKind, version, namespace, name string, is certainty) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return
 	}
 	ref := reference{
 		kind: "names in " + field, inverse: "named in " + field, to: to, version: version, namespace: namespace, name: name,
-		optional: optional,
+		optional: is == guessed, mayMake: is == madeOrNeeded,
 	}
 	if namespace == "" {
 		ref.namespace = r.namespace

@@ -144,6 +144,39 @@ func TestCustomReferences(t *testing.T) {
 	}
 }
 
+// TestCustomNeeds: what an object may be about to make is not what it needs, however certain its kind is.
+func TestCustomNeeds(t *testing.T) {
+	kinds := newKindIndex(customKinds("App.example.com"))
+	r := (&source{named: kinds}).customReferring(kinds.near("App", "example.com"))
+	for _, tt := range []struct {
+		field  string
+		want   bool
+		reason string
+	}{
+		{"secretName: x", false, "a certificate makes its Secret"},
+		{"privateKeySecretRef: {name: x}", false, "and so does an issuer"},
+		{"serviceAccountName: x", false, "an operator may make the account"},
+		{"storageClassName: x", true, "a class is there for others"},
+		{"secretRef: {name: x}", true, "values are taken from it"},
+		{"configMapKeyRef: {name: x, key: k}", true, "a value is"},
+		{"configMapRef: {name: x, optional: true}", false, "the object does without it"},
+		{"targetRef: {apiVersion: apps/v1, kind: Deployment, name: x}", true, "the field names the kind"},
+		{"targetRef: {kind: Deployment, name: x}", false, "the group is guessed"},
+	} {
+		obj := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte("{metadata: {namespace: a}, spec: {"+tt.field+"}}"), &obj.Object); err != nil {
+			t.Fatal(err)
+		}
+		references := r.references(r.typed(obj))
+		if len(references) != 2 { // the first is to the definition
+			t.Fatalf("%s: %d references, want 2", tt.field, len(references))
+		}
+		if got := references[1].needed(); got != tt.want {
+			t.Errorf("%s is needed: %t, want %t: %s", tt.field, got, tt.want, tt.reason)
+		}
+	}
+}
+
 // TestCustomReferencesAreBounded: an object that nests or refers without end is looked at so far.
 func TestCustomReferencesAreBounded(t *testing.T) {
 	kinds := newKindIndex(customKinds("App.example.com"))

@@ -117,6 +117,25 @@ func TestRelateCustom(t *testing.T) {
 	}
 }
 
+// TestLacksOfCustom: a Secret that only a field's name names may be what the object is about to make, as a certificate
+// does. It is missing, but not what the object waits for.
+func TestLacksOfCustom(t *testing.T) {
+	s := startBazaar(t)
+	lost := s.ref("certificate", "lost")
+	g, nodes := s.load(s.kinds(), ownertree.ScopeOf([]ownertree.Ref{lost}, true), lost)
+	relations, missing, err := g.Relate(t.Context(), s.reader, nodes, ownertree.RelateOptions{NeedsOnly: true})
+	if err != nil || len(missing) > 0 {
+		t.Fatalf("incomplete: %v, %v", missing, err)
+	}
+	var got []string
+	for _, lack := range ownertree.Lacks(nodes, relations)[nodes[0]] {
+		got = append(got, lack.Object.String())
+	}
+	if diff := cmp.Diff([]string{"clusterissuer.cert-manager.io/gone"}, got); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+}
+
 // TestRelateCustomIncomplete: custom resources that may not be read are told of, and so are too many.
 func TestRelateCustomIncomplete(t *testing.T) {
 	s, w := wired(t)

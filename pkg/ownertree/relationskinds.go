@@ -19,6 +19,8 @@ type reference struct {
 	name          string
 	match         *matcher // selects several objects; nil if name names one
 	optional      bool
+	// mayMake is for an object that may be what makes the one it names.
+	mayMake bool
 	// backward is for an object that is used by the one it names: a slice of endpoints by its Service.
 	backward bool
 	// asked is for a relation that is of interest only to one who asks for what is named: it is one of very many alike.
@@ -26,7 +28,7 @@ type reference struct {
 }
 
 // needed is Relation.Needed.
-func (r *reference) needed() bool { return !r.optional && r.match == nil && !r.backward }
+func (r *reference) needed() bool { return !r.optional && !r.mayMake && r.match == nil && !r.backward }
 
 // allNamespaces is reference.namespace of one to objects in every namespace, which only a matcher selects.
 const allNamespaces = "*"
