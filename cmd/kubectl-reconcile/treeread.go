@@ -102,7 +102,7 @@ type tree struct {
 	*treeReader
 	graph    *ownertree.Graph
 	branches []*ownertree.Branch
-	// read are the facts as objects tell them, facts those that are shown: see judgeServices.
+	// read are the facts as they were read, facts those that are shown: see judgeServices.
 	read, facts factsByUID
 	found       *allFindings
 	incomplete  []cluster.Incomplete
@@ -186,7 +186,8 @@ func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFa
 	t.read, t.facts = facts.facts, maps.Clone(facts.facts)
 	t.judgeServices()
 	t.incomplete = cluster.SortIncomplete(slices.Concat(t.graph.Incomplete(), unrelated, unread, facts.incomplete))
-	if last := known.lastFindings(); last != nil && !last.old(t.clock.Now()) {
+	// If nothing was looked for before, what now is not Current has not been.
+	if last := known.lastFindings(); last != nil && last.open && !last.old(t.clock.Now()) {
 		t.found = last
 		return nil
 	}

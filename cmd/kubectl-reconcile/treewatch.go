@@ -51,7 +51,7 @@ func (r *treeReader) follow(ctx context.Context) (err error) {
 type treeWatch struct {
 	*treeReader
 
-	mu   sync.Mutex // of out
+	mu   sync.Mutex // guards out, last and its findings
 	out  display
 	last *tree
 }
@@ -59,14 +59,17 @@ type treeWatch struct {
 // changed reads what has changed, and shows the tree if that is in it.
 func (w *treeWatch) changed(ctx context.Context, g *ownertree.Graph, touched ownertree.Touched) error {
 	known := &knownFacts{touched: touched}
-	if w.last != nil {
+	w.mu.Lock()
+	first := w.last == nil
+	if !first {
 		known.facts, known.found = w.last.read, w.last.found
 	}
+	w.mu.Unlock()
 	t, err := w.layOut(ctx, g, known)
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case t == nil && w.last == nil:
+	case t == nil && first:
 		return err
 	case t == nil: // all that was asked for has gone, and may come again
 		t = &tree{treeReader: w.treeReader, graph: g, facts: factsByUID{}, read: factsByUID{}, gone: true}
@@ -77,7 +80,7 @@ func (w *treeWatch) changed(ctx context.Context, g *ownertree.Graph, touched own
 	return w.out.show(t, t.limbs())
 }
 
-// knownFacts are those of the tree before, which hold for all objects but those touched since.
+// knownFacts are those of the tree before, which hold for all objects but those touched since, and its findings.
 type knownFacts struct {
 	facts   factsByUID
 	touched ownertree.Touched
