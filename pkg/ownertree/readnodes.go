@@ -2,6 +2,7 @@ package ownertree
 
 import (
 	"context"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,61 +21,81 @@ func readNodes(
 		l := list{kind: n.Kind, namespace: n.Namespace}
 		groups[l] = append(groups[l], n)
 	}
-	type read struct {
-		node   *Node
-		object cluster.Typed
-		err    error
-	}
-	reads := make(chan read)
+	r := &nodeReader{reader: reader, fresh: fresh, found: make(map[*Node]cluster.Typed, len(nodes))}
 	var group errgroup.Group
+	group.SetLimit(gets)
 	for l, all := range groups {
-		if len(all) <= fewObjects || !l.kind.Can("list") {
-			for _, n := range all {
-				group.Go(func() error {
-					object, err := readTyped(ctx, reader, n, fresh)
-					reads <- read{n, object, err}
-					return nil
-				})
-			}
-			continue
-		}
-		wanted := make(map[string]*Node, len(all))
-		for _, n := range all {
-			wanted[n.Name] = n
-		}
-		group.Go(func() error {
-			var found []read
-			target := cluster.Target{Kind: *l.kind, Namespace: l.namespace}
-			err := reader.ListTyped(ctx, target, cluster.ListOptions{}, fresh, func(object cluster.Typed) error {
-				if n := wanted[object.GetObjectMeta().GetName()]; n != nil {
-					found = append(found, read{node: n, object: object})
-				}
+		if len(all) > fewObjects && l.kind.Can("list") {
+			group.Go(func() error {
+				r.list(ctx, l, all)
 				return nil
 			})
-			for _, r := range found {
-				reads <- r
-			}
-			if err != nil {
-				reads <- read{node: all[0], err: err}
-			}
-			return nil
-		})
-	}
-	go func() {
-		_ = group.Wait() // errors are sent one by one
-		close(reads)
-	}()
-	out := make(map[*Node]cluster.Typed, len(nodes))
-	var missing []cluster.Incomplete
-	for r := range reads {
-		switch {
-		case r.err != nil && !apierrors.IsNotFound(r.err):
-			missing = append(missing, cluster.Target{Kind: *r.node.Kind, Namespace: r.node.Namespace}.Incomplete(r.err))
-		case r.object != nil && (r.node.UID == "" || r.object.GetObjectMeta().GetUID() == r.node.UID):
-			out[r.node] = r.object
+			continue
+		}
+		for _, n := range all {
+			group.Go(func() error {
+				r.get(ctx, n)
+				return nil
+			})
 		}
 	}
-	return out, cluster.SortIncomplete(missing)
+	_ = group.Wait() // errors are noted
+	return r.found, cluster.SortIncomplete(r.missing)
+}
+
+// nodeReader collects what readNodes reads.
+type nodeReader struct {
+	reader *cluster.Reader
+	fresh  func() cluster.Typed
+
+	mu      sync.Mutex // guards what follows
+	found   map[*Node]cluster.Typed
+	missing []cluster.Incomplete
+}
+
+// list reads the nodes, which are of one kind and namespace, by a list.
+func (r *nodeReader) list(ctx context.Context, l list, nodes []*Node) {
+	wanted := make(map[string]*Node, len(nodes))
+	for _, n := range nodes {
+		wanted[n.Name] = n
+	}
+	target := cluster.Target{Kind: *l.kind, Namespace: l.namespace}
+	err := r.reader.ListTyped(ctx, target, cluster.ListOptions{}, r.fresh, func(object cluster.Typed) error {
+		if n := wanted[object.GetObjectMeta().GetName()]; n != nil {
+			r.keep(n, object)
+		}
+		return nil
+	})
+	r.failed(l.kind, l.namespace, err)
+}
+
+// get reads one node.
+func (r *nodeReader) get(ctx context.Context, n *Node) {
+	object, err := readTyped(ctx, r.reader, n, r.fresh)
+	if err == nil {
+		r.keep(n, object)
+	} else if !apierrors.IsNotFound(err) {
+		r.failed(n.Kind, n.Namespace, err)
+	}
+}
+
+// keep notes the object of a node, unless it is another of the same name.
+func (r *nodeReader) keep(n *Node, object cluster.Typed) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n.UID == "" || object.GetObjectMeta().GetUID() == n.UID {
+		r.found[n] = object
+	}
+}
+
+// failed notes an error, unless it is nil.
+func (r *nodeReader) failed(kind *cluster.Kind, namespace string, err error) {
+	if err == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.missing = append(r.missing, cluster.Target{Kind: *kind, Namespace: namespace}.Incomplete(err))
 }
 
 func readTyped(
