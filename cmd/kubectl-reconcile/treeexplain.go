@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// findings are what other objects tell of one: what it needs and is not there, and Events.
+// findings are what is known about an object from others: what it needs and is not there, and its Events.
 type findings struct {
 	lacks  []ownertree.Lack
 	events []ownertree.Event
@@ -152,11 +152,11 @@ func (f *findings) short(kinds func(*ownertree.Node) string) string {
 	return ""
 }
 
-// mostWarnings is how many Warnings of an object are told of.
+// mostWarnings is how many Warnings of an object are shown.
 const mostWarnings = 2
 
-// warnings are those that say most: of each reason the one with the longest message, the last first. That something is
-// put off says nothing beside a reason for it.
+// warnings are the Warnings to show: of each reason the one with the longest message, the last first. One that a retry
+// is put off is left out beside others.
 func (f *findings) warnings() []ownertree.Event {
 	best := map[string]ownertree.Event{}
 	var order []string

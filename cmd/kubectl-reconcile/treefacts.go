@@ -117,8 +117,8 @@ func (r *factsReader) keep(n *ownertree.Node, obj *unstructured.Unstructured) {
 		facts.containers = inspect.Containers(obj)
 	}
 	if n.Kind.GroupKind().String() == "Service" {
-		sort, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
-		if sort != string(corev1.ServiceTypeExternalName) {
+		serviceType, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
+		if serviceType != string(corev1.ServiceTypeExternalName) {
 			facts.selector, _, _ = unstructured.NestedStringMap(obj.Object, "spec", "selector")
 		}
 	}

@@ -31,7 +31,7 @@ const (
 // badShown is how many objects that are in the same trouble are shown by name.
 const badShown = 3
 
-// foldOptions say what is drawn in one line.
+// foldOptions are what may be drawn in one line.
 type foldOptions struct {
 	// expand folds nothing; pods keeps pods apart, because their containers are shown, and events objects that have
 	// Events.

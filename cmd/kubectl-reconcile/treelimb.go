@@ -54,7 +54,7 @@ type limb struct {
 	facts    *objectFacts
 	fate     ownertree.Fate
 	children []*limb
-	// found is what other objects tell of it; it may be nil.
+	// found is what is known about it from other objects; it may be nil.
 	found *findings
 	// severity is how much the object itself asks for attention, worst the most of it and all that it owns here.
 	severity, worst int
@@ -208,11 +208,13 @@ func (l *limb) reason() string {
 		return l.facts.Ready + " ready: " + below
 	case own == "":
 		return below
+	case own != l.facts.Reason: // it has a cause
+		return own + "; " + below
 	}
 	return own + ": " + below
 }
 
-// ownReason is the reason that the object itself gives, and if that explains nothing what other objects tell.
+// ownReason is the reason that the object itself gives, with what was found in other objects if that has no cause.
 func (l *limb) ownReason() string {
 	own := l.facts.Reason
 	if l.Missing {

@@ -252,7 +252,7 @@ func TestReasons(t *testing.T) {
 		}, "1 of 3 pods created: FailedCreate", "a Warning says why"},
 		{"a quota, and a pod", func(g *grove) *ownertree.Branch {
 			return g.object("StatefulSet/a", is(inspect.InProgress, "1/3", "1 of 3 pods created"), reported("Warning", "FailedCreate", "exceeded quota", 3), owning(g.object("Pod/x", bad)))
-		}, "1 of 3 pods created: FailedCreate: ImagePullBackOff on x", "and so does what is below"},
+		}, "1 of 3 pods created: FailedCreate; ImagePullBackOff on x", "what is below is another cause"},
 		{"what is missing", func(g *grove) *ownertree.Branch {
 			return g.object("Pod/a", is(inspect.InProgress, "0/1", "waiting to be scheduled"), needing("StorageClass/fast", "PersistentVolumeClaim/data"), reported("Warning", "FailedScheduling", "unbound", 3))
 		}, "waiting to be scheduled: StorageClass/fast is not there", "it says more than a Warning"},

@@ -199,7 +199,7 @@ func (m noteMaker) deleting(l *limb) []string {
 	return []string{text + holdText(hold, namespaceWaits(l), m.kinds)}
 }
 
-// missing names what the object needs and is not there. What names it is told by its kind alone, so that objects which
+// missing names what the object needs and is not there. Of what names it only the kind is shown, so that objects which
 // lack the same share a line.
 func (m noteMaker) missing(l *limb) []string {
 	if l.found == nil {
@@ -216,7 +216,7 @@ func (m noteMaker) missing(l *limb) []string {
 	return out
 }
 
-// warning tells the Warnings of an object; with --events they stand below it.
+// warning describes the Warnings of an object; with --events they stand below it.
 func (m noteMaker) warning(l *limb) []string {
 	if l.found == nil || m.events {
 		return nil
@@ -224,7 +224,7 @@ func (m noteMaker) warning(l *limb) []string {
 	var out []string
 	for _, e := range l.found.warnings() {
 		message := strings.TrimSpace(e.Message)
-		if message != "" && l.tells(message) {
+		if message != "" && l.repeatsEvent(message) {
 			continue
 		}
 		text := fmt.Sprintf("%s: %s", m.label(l.Node), e.Reason)
@@ -246,9 +246,8 @@ func (m noteMaker) warning(l *limb) []string {
 	return out
 }
 
-// tells reports whether what is known of the object tells what an Event does: its status does, or that something is
-// missing.
-func (l *limb) tells(message string) bool {
+// repeatsEvent reports whether the message of an Event is shown already, as the object's status or as what is missing.
+func (l *limb) repeatsEvent(message string) bool {
 	return strings.Contains(l.facts.Reason, message) || strings.Contains(l.facts.Message, message) ||
 		strings.Contains(message, "not found") && slices.ContainsFunc(l.found.lacks, func(lack ownertree.Lack) bool {
 			return strings.Contains(message, strconv.Quote(lack.Object.Name))

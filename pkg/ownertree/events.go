@@ -35,7 +35,7 @@ type Event struct {
 	By string `json:"by,omitempty"`
 }
 
-// EventOptions say which Events to read. The zero value reads all.
+// EventOptions choose the Events to read. The zero value reads all.
 type EventOptions struct {
 	// Warnings leaves out the Events of the type Normal.
 	Warnings bool

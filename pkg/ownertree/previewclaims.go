@@ -21,7 +21,7 @@ type ClaimOutcome struct {
 	Deleted bool
 	// Set is the StatefulSet; nil if none that would be deleted has made the claim.
 	Set *Node
-	// WhenDeleted is what the retention policy of Set says about its own deletion; empty without Set. Delete takes
+	// WhenDeleted is the retention policy of Set for its own deletion; empty without Set. Delete takes
 	// effect by an owner reference that the StatefulSet controller gives the claim (updateClaimOwnerRefForSetAndPod of
 	// k8s.io/kubernetes/pkg/controller/statefulset), and so not before it has.
 	WhenDeleted appsv1.PersistentVolumeClaimRetentionPolicyType

@@ -40,7 +40,7 @@ func (h *holding) tell(p *Preview) {
 	}
 }
 
-// findStuck finds those with a finalizer of somebody's, those that the garbage collector leaves alone, those that own
+// findStuck finds those with a finalizer that Kubernetes does not remove, those that the garbage collector leaves alone, those that own
 // and block themselves, and, from these on, what waits for them.
 func (h *holding) findStuck(deleted []*Node) {
 	h.stuck = map[*Node]bool{}

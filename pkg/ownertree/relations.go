@@ -29,7 +29,7 @@ func (r Relation) compare(other Relation) int {
 	return cmp.Or(r.From.Compare(other.From), cmp.Compare(r.Type, other.Type), r.To.Compare(other.To))
 }
 
-// RelateOptions say which relations to find. The zero value finds all.
+// RelateOptions choose the relations to find. The zero value finds all.
 type RelateOptions struct {
 	// NeedsOnly finds only what the nodes name, and what that names, as far as they cannot do without it: it is for
 	// finding out what is missing, by few requests.

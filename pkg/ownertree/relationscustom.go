@@ -120,9 +120,9 @@ const (
 )
 
 // fieldReader finds references in the fields of an object: secretName, issuerRef with a kind and a name, and the like.
-// Where a field says for certain what kind of object it names, that may be missing; where it is guessed, by the field's
+// Where it is certain what kind of object a field names, that may be missing; where it is guessed, by the field's
 // name or by a kind without a group, the reference is optional, and so comes to nothing unless there is such an object.
-// Where only the field's name says that it is a Secret or the like, the object may be what makes that.
+// Where only the field's name gives the kind, as a Secret, the object may be what makes that.
 type fieldReader struct {
 	kinds            *kindIndex
 	group, namespace string // of the object

@@ -22,8 +22,8 @@ func (s *source) referringOf(kind *cluster.Kind) (referring, bool) {
 }
 
 // ends reports whether relations are not followed beyond the node: the definition of a kind leads to all objects of
-// that, and to the Service that converts them, and a release to all that it has installed, which says next to nothing
-// about one of them.
+// that, and to the Service that converts them, and a release to all that it has installed. That is of
+// little interest for one of them.
 func (s *source) ends(n *Node) bool {
 	return (isDefinition(n) || isRelease(n)) && !s.asked[n]
 }

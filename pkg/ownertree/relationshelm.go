@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// Helm keeps each revision of a release in a Secret, or in a ConfigMap if it is told to, with labels of these names
+// Helm keeps each revision of a release in a Secret, or if set so in a ConfigMap, with labels of these names
 // (helm.sh/helm pkg/storage/driver), and marks what it installs by a label and annotations (pkg/action/validate.go).
 const (
 	releaseKey        = "release"
@@ -45,16 +45,16 @@ func isRelease(n *Node) bool {
 }
 
 // readReleases reads what the releases among the users have installed, and of what Helm has installed of those used by
-// which release. Where releases were asked for these tell it of their namespace.
+// which release. Where releases are among the users these have it for their namespace.
 func (s *source) readReleases(ctx context.Context, users, used []*Node) {
 	var group errgroup.Group
 	group.SetLimit(gets)
-	told := map[string]bool{}
+	withRelease := map[string]bool{}
 	for _, n := range users {
 		if !isRelease(n) {
 			continue
 		}
-		told[n.Namespace] = true
+		withRelease[n.Namespace] = true
 		if !s.known(n) {
 			group.Go(func() error {
 				s.readRelease(ctx, n)
@@ -64,7 +64,7 @@ func (s *source) readReleases(ctx context.Context, users, used []*Node) {
 	}
 	installed := slices.DeleteFunc(slices.Clone(used), func(n *Node) bool {
 		byHelm := n.Labels[managedBy] == "Helm" && len(n.Owners) == 0
-		return !s.asked[n] || !byHelm || told[n.Namespace] || s.installed[n] != nil
+		return !s.asked[n] || !byHelm || withRelease[n.Namespace] || s.installed[n] != nil
 	})
 	slices.SortFunc(installed, (*Node).Compare)
 	for _, n := range installed[:min(len(installed), mostHelmInstalled)] {
