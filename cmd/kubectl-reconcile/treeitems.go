@@ -33,7 +33,7 @@ func (m itemMaker) items(twigs []*twig) []*render.TreeItem {
 	out := make([]*render.TreeItem, 0, len(twigs))
 	for _, t := range twigs {
 		item := m.item(t)
-		if len(t.folded) == 0 {
+		if len(t.folded) == 0 && t.elsewhere == nowhere && !t.Cycle {
 			for _, c := range t.facts.containers {
 				item.Children = append(item.Children, containerItem(t.Node, c))
 			}

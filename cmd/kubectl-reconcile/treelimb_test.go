@@ -182,7 +182,7 @@ func (g *grove) limbs(branches ...*ownertree.Branch) []*limb {
 
 // drawn is the tree as it is printed.
 func (g *grove) drawn(o foldOptions, branches ...*ownertree.Branch) string {
-	items := itemMaker{now: treeTime, kinds: kindNamesOf(nodesOf(branches))}.items(fold(g.limbs(branches...), o))
+	items := itemMaker{now: treeTime, events: o.events, kinds: kindNamesOf(nodesOf(branches))}.items(fold(g.limbs(branches...), o))
 	var out strings.Builder
 	if err := render.Tree(&out, items, render.TreeOptions{}); err != nil {
 		panic(err) // a strings.Builder has no errors
@@ -497,6 +497,19 @@ Deployment/a  ◀                -       Current                1     60m
 └─ReplicaSet/s                 -       Current                1     60m
   └─Pod/p                      -       Current                1     60m
 `, "what is wrong comes first, and may move it below"},
+		{"events of what is shown above", foldOptions{events: true}, func(g *grove) []*ownertree.Branch {
+			set, again := shared(g)
+			reported("Normal", "Made", "pod p", 1)(g, set, nil)
+			return []*ownertree.Branch{g.object("Deployment/a", wanted(), owning(set)), g.object("Deployment/b", wanted(), owning(again))}
+		}, `
+NAME                           READY   STATUS    REASON   GEN   AGE
+Deployment/a  ◀                -       Current            1     60m
+└─ReplicaSet/s                 -       Current            1     60m
+  ├┄event/Made                 -       Normal    pod p    -     5m
+  └─Pod/p                      -       Current            1     60m
+Deployment/b  ◀                -       Current            1     60m
+└─ReplicaSet/s  shown above    -       Current            1     60m
+`, "they are shown there, and not again"},
 		{"shown within a fold", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			set, again := shared(g)
 			like := g.object("ReplicaSet/t", owning(g.object("Pod/q")))

@@ -216,9 +216,9 @@ func (m noteMaker) missing(l *limb) []string {
 	return out
 }
 
-// warning describes the Warnings of an object; with --events they stand below it.
+// warning describes the Warnings of an object. With --events they stand below it, but a terminal cuts these.
 func (m noteMaker) warning(l *limb) []string {
-	if l.found == nil || m.events {
+	if l.found == nil || m.events && (m.width == 0 || l.ailing() <= calm) {
 		return nil
 	}
 	var out []string

@@ -148,6 +148,27 @@ func TestNotesOnATerminal(t *testing.T) {
 	}
 }
 
+// TestWarningsBesideEvents: where Events are drawn a Warning is not repeated, but on a terminal, which cuts them.
+func TestWarningsBesideEvents(t *testing.T) {
+	for _, tt := range []struct {
+		with   grown
+		width  int
+		want   []string
+		reason string
+	}{
+		{is(inspect.InProgress, "0/1", ""), 0, nil, "in a pipe the Event has its whole message"},
+		{is(inspect.InProgress, "0/1", ""), 80, []string{"warning: Pod/a: Failed (5m ago): no such image"}, "on a terminal it may be cut"},
+		{is(inspect.Current, "1/1", ""), 80, nil, "of what is Current it may be of the past"},
+	} {
+		g := newGrove()
+		limbs := g.limbs(g.object("Pod/a", tt.with, reported("Warning", "Failed", "no such image", 1)))
+		m := noteMaker{itemMaker: itemMaker{now: treeTime, events: true}, collector: g, width: tt.width}
+		if diff := cmp.Diff(tt.want, m.all(limbs)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}
+
 func TestHoldText(t *testing.T) {
 	g := newGrove()
 	dependents := []*ownertree.Node{g.object("Pod/a").Node, g.object("Pod/b").Node}
