@@ -136,6 +136,8 @@ func incompleteText(reason string) string {
 		return "the kinds are not known of"
 	case cluster.ReasonTimeout, cluster.ReasonUnavailable:
 		return "no answer for"
+	case cluster.ReasonTooMany:
+		return "not all was read of"
 	}
 	return "could not list"
 }

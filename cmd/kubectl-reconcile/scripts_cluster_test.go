@@ -45,10 +45,11 @@ func writerOf(ts *testscript.TestScript, kubeconfig string) *writer {
 	return &writer{config, client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(served))}
 }
 
-// apply is `apply KUBECONFIG FILE`: it creates the objects of the file, or replaces what they have, in the namespace default if
-// they name none, and then writes their status, as their controllers would. It returns when users have the rights that bindings
-// give them. In the file, the uid uid-of:NAME or uid-of:NAMESPACE/NAME of an owner stands for its real one, and just-now for the
-// time; just-now-micro has it as Leases do.
+// apply is `apply KUBECONFIG FILE`: it creates the objects of the file, or replaces what they have, in the namespace
+// default if they name none, and then writes their status, as their controllers would. It returns when users have the
+// rights that bindings give them. In the file, the uid uid-of:NAME or uid-of:NAMESPACE/NAME of an owner stands for its
+// real one, as does uid-of:NAME of the claim of a volume, and just-now for the time; just-now-micro has it as Leases
+// do.
 func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: apply KUBECONFIG FILE")
@@ -135,6 +136,9 @@ func (w *writer) apply(ctx context.Context, obj *unstructured.Unstructured) erro
 	if err := w.nameOwners(ctx, obj); err != nil {
 		return err
 	}
+	if err := w.nameClaim(ctx, obj); err != nil {
+		return err
+	}
 	status, hasStatus := obj.Object["status"]
 	made, err := resource.Create(ctx, obj, metav1.CreateOptions{FieldManager: "author"})
 	if apierrors.IsAlreadyExists(err) {
@@ -206,6 +210,29 @@ func (w *writer) nameOwners(ctx context.Context, obj *unstructured.Unstructured)
 		obj.SetOwnerReferences(refs)
 	}
 	return nil
+}
+
+// nameClaim fills in the uid of the claim that a volume is bound to.
+func (w *writer) nameClaim(ctx context.Context, obj *unstructured.Unstructured) error {
+	uid, _, _ := unstructured.NestedString(obj.Object, "spec", "claimRef", "uid")
+	name, ok := strings.CutPrefix(uid, "uid-of:")
+	if !ok || obj.GetKind() != "PersistentVolume" {
+		return nil
+	}
+	namespace, _, _ := unstructured.NestedString(obj.Object, "spec", "claimRef", "namespace")
+	claim := &unstructured.Unstructured{}
+	claim.SetAPIVersion("v1")
+	claim.SetKind("PersistentVolumeClaim")
+	claim.SetNamespace(namespace)
+	resource, err := w.resource(ctx, claim)
+	if err != nil {
+		return err
+	}
+	found, err := resource.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	return unstructured.SetNestedField(obj.Object, string(found.GetUID()), "spec", "claimRef", "uid")
 }
 
 // established waits until the kind of a definition is served.

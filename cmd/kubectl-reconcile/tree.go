@@ -32,6 +32,9 @@ const treeExample = `  # What a Deployment owns, what owns it, and how all of th
   # A Deployment with what it uses and what uses it: Services, ConfigMaps, PodDisruptionBudgets, …
   kubectl reconcile tree deploy/web --related
 
+  # What has been reported of it lately
+  kubectl reconcile tree deploy/web --events
+
   # What would deleting it do?
   kubectl reconcile tree deploy/web --delete-preview=foreground
 
@@ -54,6 +57,7 @@ type treeFlags struct {
 	kinds, exclude []string
 	containers     bool
 	related        bool
+	events         bool
 	expand         bool
 	preview        string
 	watch          bool
@@ -88,6 +92,7 @@ func (f *treeFlags) addTo(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.exclude, "exclude-kinds", nil, "do not show these kinds")
 	flags.BoolVar(&f.containers, "containers", false, "show the containers of pods")
 	flags.BoolVar(&f.related, "related", false, "show also what is related in other ways than by ownership, by dotted lines")
+	flags.BoolVar(&f.events, "events", false, "show the last Events of each object")
 	flags.BoolVar(&f.expand, "expand", false, "show each object on a line of its own")
 	flags.StringVar(&f.preview, "delete-preview", "",
 		"show what deleting the objects would do: background, foreground or orphan")
@@ -121,6 +126,7 @@ type treeOptions struct {
 	up, down                           bool
 	include, exclude                   []string
 	containers, related, expand, watch bool
+	events                             bool
 	preview                            metav1.DeletionPropagation // empty: none
 	output                             string
 
@@ -152,7 +158,7 @@ func (f *treeFlags) toOptions(streams genericiooptions.IOStreams, args []string)
 	return &treeOptions{
 		connection: connection, targets: f.targets, named: named,
 		depth: f.depth, up: f.up || both, down: f.down || both, include: f.kinds, exclude: f.exclude,
-		containers: f.containers, related: f.related, expand: f.expand, watch: f.watch,
+		containers: f.containers, related: f.related, events: f.events, expand: f.expand, watch: f.watch,
 		preview: propagation(f.preview), output: f.output,
 		streams: streams, palette: render.NewPalette(streams.Out, f.cluster.color, os.Getenv),
 		ascii: render.ASCIIOnly(os.Getenv), width: render.TerminalWidth(streams.Out), clock: clock.RealClock{},
@@ -182,6 +188,8 @@ func (f *treeFlags) validate(named targetArgs) error {
 		return errors.New("--field-selector needs a TYPE: each kind has its own fields")
 	case f.containers && f.output == "name":
 		return errors.New("containers have no names as objects do: --containers and -o name exclude each other")
+	case f.events && f.output == "name":
+		return errors.New("--events and -o name exclude each other")
 	}
 	if f.watch && f.output != "" && f.output != "wide" {
 		return withHint(fmt.Errorf("--watch and -o %s exclude each other", f.output),
@@ -204,9 +212,9 @@ func (f *treeFlags) validatePreview(named targetArgs) error {
 		return errors.New("--delete-preview and --watch exclude each other")
 	case f.related:
 		return errors.New("--delete-preview and --related exclude each other: a deletion follows ownership alone")
-	case f.up || f.depth > 0 || len(f.kinds)+len(f.exclude) > 0 || f.containers:
+	case f.up || f.depth > 0 || len(f.kinds)+len(f.exclude) > 0 || f.containers || f.events:
 		return errors.New("--delete-preview is about all that would be deleted: " +
-			"it takes no --up, --depth, --kinds, --exclude-kinds or --containers")
+			"it takes no --up, --depth, --kinds, --exclude-kinds, --containers or --events")
 	case named.empty() && !f.targets.manifests.given() && f.targets.labels == "":
 		return withHint(errors.New("--delete-preview needs to know what would be deleted"),
 			"name the objects, for example deploy/web")

@@ -11,6 +11,7 @@ import (
 // What of trees differs from run to run, beside ages: see treemasked.
 var (
 	ageRanges = regexp.MustCompile(`\b(\d{1,3}m?)?\d{1,2}s-\d{1,3}(m\d{1,2})?s\b`)
+	ago       = regexp.MustCompile(`\b(\d{1,3}m)?\d{1,3}s ago\b`)
 	since     = regexp.MustCompile(`\bfor (\d{1,3}m)?\d{1,3}s\b`)
 	shortUIDs = regexp.MustCompile(`\(uid [0-9a-f]{8}…\)`)
 	uids      = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
@@ -23,6 +24,7 @@ func treemasked(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: treemasked FILE")
 	}
 	text := ageRanges.ReplaceAllString(ts.ReadFile("stdout"), "0s")
+	text = ago.ReplaceAllString(text, "~ ago")
 	text = since.ReplaceAllString(maskAges(text), "for ~")
 	text = uids.ReplaceAllString(shortUIDs.ReplaceAllString(text, "(uid ~)"), "~")
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))

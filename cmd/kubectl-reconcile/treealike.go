@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
@@ -23,17 +24,37 @@ func ownersText(n, above *ownertree.Node) string {
 	return strings.Join(out, ",")
 }
 
-// belowText tells objects apart of which something else is drawn below: other objects that they are related to, dependents
-// of other kinds, or ones that have other owners, too.
-func belowText(l *limb) string {
+// shapes number what is drawn below objects, so that comparing two costs no more in a deep tree than in a flat one.
+type shapes struct {
+	numbers map[string]int
+	known   map[*limb]int
+}
+
+// of is the same number for objects of which the same is drawn below: the same objects that they are related to, and
+// dependents of the same kinds that have the same other owners. Nothing below is 0.
+func (s *shapes) of(l *limb) int {
+	if len(l.children) == 0 {
+		return 0
+	}
+	if number, known := s.known[l]; known {
+		return number
+	}
 	var out []string
 	for _, c := range l.children {
+		kind := c.Node.Kind.GroupKind().String()
 		if c.isRelated() {
-			out = append(out, c.Relation+" "+c.Node.Kind.GroupKind().String()+" "+c.Node.Namespace+"/"+c.Node.Name)
+			out = append(out, c.Relation+" "+kind+" "+c.Node.Namespace+"/"+c.Node.Name)
 			continue
 		}
-		out = append(out, c.Node.Kind.GroupKind().String()+"<"+ownersText(c.Node, l.Node)+">("+belowText(c)+")")
+		out = append(out, kind+"<"+ownersText(c.Node, l.Node)+">("+strconv.Itoa(s.of(c))+")")
 	}
 	slices.Sort(out)
-	return strings.Join(slices.Compact(out), ",")
+	text := strings.Join(slices.Compact(out), ",")
+	number, known := s.numbers[text]
+	if !known {
+		number = len(s.numbers) + 1
+		s.numbers[text] = number
+	}
+	s.known[l] = number
+	return number
 }

@@ -26,15 +26,15 @@ type objectState struct{ label, ready, status, reason, generation string }
 func (d *changeLines) show(t *tree, limbs []*limb) error {
 	now := map[string]objectState{}
 	var order []string
-	for _, l := range each(limbs) {
+	for _, l := range each(limbs, true) {
 		generation, _ := generation(l)
 		uid := string(l.Node.UID)
-		now[uid] = objectState{t.noteMaker().label(l.Node), l.facts.Ready, l.status(), l.facts.Reason, generation}
+		now[uid] = objectState{t.noteMaker().label(l.Node), l.facts.Ready, l.status(), l.ownReason(), generation}
 		order = append(order, uid)
 	}
 	defer func() { d.last, d.tree = now, t }()
 	if d.last == nil {
-		d.failing = describeIncomplete(t.incomplete)
+		d.failing = describeIncomplete(t.allIncomplete())
 		return t.print()
 	}
 	return d.lines(t, order, now)
@@ -45,7 +45,8 @@ func (d *changeLines) lines(t *tree, order []string, now map[string]objectState)
 	var err error
 	line := func(what string, s objectState, text string) {
 		if err == nil {
-			_, err = fmt.Fprintln(t.streams.Out, render.Escape(fmt.Sprintf("%s %s %s%s", at, what, s.label, text)))
+			text = render.Cut(fmt.Sprintf("%s %s %s%s", at, what, s.label, text), mostNote)
+			_, err = fmt.Fprintln(t.streams.Out, render.Escape(text))
 		}
 	}
 	for _, uid := range order {
@@ -71,7 +72,7 @@ func (d *changeLines) tick() error {
 	if d.tree == nil {
 		return nil
 	}
-	lines := describeIncomplete(d.tree.incomplete)
+	lines := describeIncomplete(d.tree.allIncomplete())
 	for _, line := range incompleteNews(d.failing, lines) {
 		if _, err := fmt.Fprintln(d.tree.streams.ErrOut, oneLine(line)); err != nil {
 			return err

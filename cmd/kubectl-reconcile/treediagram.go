@@ -104,12 +104,15 @@ func (m *diagramMaker) absent(n *ownertree.Node, at int) {
 		if !drawn {
 			owner = len(m.out.Boxes)
 			m.missing[o.UID] = owner
-			lines := []string{o.Kind + "/" + o.Name, string(o.Verdict)}
+			lines := []string{render.Cut(m.kinds.ownerLabel(o), mostInBox), string(o.Verdict)}
 			m.out.Boxes = append(m.out.Boxes, render.Box{Lines: lines, Missing: true, Tone: render.ToneTrouble})
 		}
 		m.arrow(render.Arrow{From: owner, To: at})
 	}
 }
+
+// mostInBox is how many letters of a line a box has.
+const mostInBox = 500
 
 // boxLines are what stands in a box: what it is, how it is, and why.
 func boxLines(item *render.TreeItem) []string {
@@ -124,7 +127,7 @@ func boxLines(item *render.TreeItem) []string {
 		lines = append(lines, strings.Join(state, " "))
 	}
 	if item.Reason != "" {
-		lines = append(lines, item.Reason)
+		lines = append(lines, render.Cut(item.Reason, mostInBox))
 	}
 	return lines
 }

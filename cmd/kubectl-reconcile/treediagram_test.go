@@ -78,7 +78,7 @@ func TestDiagram(t *testing.T) {
 				relations = append(relations, ownertree.Relation{From: g.nodes["Deployment/web"], To: n, Type: "runs on", Inverse: "runs"},
 					ownertree.Relation{From: g.nodes["Service/web"], To: g.nodes["Deployment/web"], Type: "selects", Inverse: "selected by"})
 			}
-			twigs := folder{}.tops(limbs)
+			twigs := fold(limbs, foldOptions{})
 			if diff := cmp.Diff(tt.want, newDiagram(itemMaker{now: treeTime}, twigs, relations)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}

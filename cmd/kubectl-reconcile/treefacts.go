@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -114,6 +115,12 @@ func (r *factsReader) keep(n *ownertree.Node, obj *unstructured.Unstructured) {
 	}
 	if r.containers {
 		facts.containers = inspect.Containers(obj)
+	}
+	if n.Kind.GroupKind().String() == "Service" {
+		serviceType, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
+		if serviceType != string(corev1.ServiceTypeExternalName) {
+			facts.selector, _, _ = unstructured.NestedStringMap(obj.Object, "spec", "selector")
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

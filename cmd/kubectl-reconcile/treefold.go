@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
 // twig is what a tree draws as one line: an object, or several in the same state.
@@ -13,42 +15,102 @@ type twig struct {
 	// folded are the objects, if they are several; the limb is the first of them.
 	folded   []*limb
 	children []*twig
+	// elsewhere is where a Repeated one is drawn in full.
+	elsewhere side
 }
+
+// side is where one line is as another sees it.
+type side int
+
+const (
+	nowhere side = iota
+	above
+	below
+)
 
 // badShown is how many objects that are in the same trouble are shown by name.
 const badShown = 3
 
+// foldOptions are what may be drawn in one line.
+type foldOptions struct {
+	// expand folds nothing; pods keeps pods apart, because their containers are shown, and events objects that have
+	// Events.
+	expand, pods, events bool
+}
+
+// fold arranges trees for drawing.
+func fold(all []*limb, o foldOptions) []*twig {
+	f := &folder{
+		foldOptions: o, again: map[*ownertree.Node]bool{}, may: map[*limb]bool{},
+		shapes: shapes{map[string]int{}, map[*limb]int{}},
+	}
+	for _, l := range each(all, false) {
+		if l.Repeated {
+			f.again[l.Node] = true
+		}
+	}
+	// An outermost object that owns something keeps a line to itself: it is what a forest is read for.
+	out := f.arrange(all, func(l *limb) bool { return len(l.children) == 0 })
+	locate(out)
+	return out
+}
+
 // folder decides what is drawn in one line.
 type folder struct {
-	// expand folds nothing; pods keeps pods apart, because their containers are shown.
-	expand, pods bool
+	foldOptions
+	// again are the objects that are drawn several times.
+	again map[*ownertree.Node]bool
+	// may are the answers of foldable.
+	may    map[*limb]bool
+	shapes shapes
 }
 
-// tops arranges the outermost objects. One that owns something keeps a line of its own: it is what a forest is read for.
-func (f folder) tops(all []*limb) []*twig {
-	return f.arrange(all, func(l *limb) bool { return len(l.children) == 0 })
-}
+func (f *folder) below(all []*limb) []*twig { return f.arrange(all, func(*limb) bool { return true }) }
 
-func (f folder) below(all []*limb) []*twig { return f.arrange(all, func(*limb) bool { return true }) }
+// locate notes of each line that stands for one drawn elsewhere whether that is above or below.
+func locate(all []*twig) {
+	order := map[*twig]int{}
+	full := map[*ownertree.Node]int{}
+	var walk func([]*twig)
+	walk = func(all []*twig) {
+		for _, t := range all {
+			order[t] = len(order)
+			if !t.Repeated && !t.Cycle {
+				full[t.Node] = order[t]
+			}
+			walk(t.children)
+		}
+	}
+	walk(all)
+	for t, at := range order {
+		if there, drawn := full[t.Node]; t.Repeated && drawn {
+			t.elsewhere = above
+			if there > at {
+				t.elsewhere = below
+			}
+		}
+	}
+}
 
 // alike is what objects have in common that are drawn in one line.
 type alike struct {
 	group, kind, namespace, relation string
 	status, reason                   string
 	// owners and below tell those apart that have others: what a line says holds for each of its objects.
-	owners, below string
-	repeated      bool
+	owners   string
+	below    int
+	repeated bool
 }
 
-func alikeOf(l *limb) alike {
+func (f *folder) alike(l *limb) alike {
 	return alike{
 		l.Node.Kind.Group, l.Node.Kind.Kind, l.Node.Namespace, l.Relation, l.status(), l.ownersReason(),
-		ownersText(l.Node, nil), belowText(l), l.Repeated,
+		ownersText(l.Node, nil), f.shapes.of(l), l.Repeated,
 	}
 }
 
 // arrange sorts siblings, bad ones first, and puts those in the same state together.
-func (f folder) arrange(all []*limb, may func(*limb) bool) []*twig {
+func (f *folder) arrange(all []*limb, may func(*limb) bool) []*twig {
 	groups := map[alike][]*limb{}
 	var order []alike
 	var out []*twig
@@ -57,7 +119,7 @@ func (f folder) arrange(all []*limb, may func(*limb) bool) []*twig {
 			out = append(out, f.twig(l))
 			continue
 		}
-		key := alikeOf(l)
+		key := f.alike(l)
 		if groups[key] == nil {
 			order = append(order, key)
 		}
@@ -70,13 +132,26 @@ func (f folder) arrange(all []*limb, may func(*limb) bool) []*twig {
 	return out
 }
 
-// foldable says whether the object needs no line of its own: it was not asked for, and nothing below it is wrong or asked
-// for, drawn elsewhere, or related to something. What is related to the object itself is drawn below all that are folded.
-func (f folder) foldable(l *limb) bool {
+// foldable reports whether the object may share a line: it was not asked for, is drawn nowhere else, and nothing below
+// it is wrong or asked for, drawn elsewhere, or related to something. What is related to the object itself is drawn
+// below all that are folded.
+func (f *folder) foldable(l *limb) bool {
+	may, known := f.may[l]
+	if !known {
+		may = f.mayFold(l)
+		f.may[l] = may
+	}
+	return may
+}
+
+func (f *folder) mayFold(l *limb) bool {
 	if l.asked || l.Cycle || l.Truncated > 0 || l.facts.Drifted() || l.dangles() || f.pods && len(l.facts.containers) > 0 {
 		return false
 	}
-	if l.Relation == "" && l.Repeated {
+	if f.events && l.found != nil && len(l.found.events) > 0 {
+		return false
+	}
+	if l.Relation == "" && f.again[l.Node] {
 		return false
 	}
 	return !slices.ContainsFunc(l.children, func(c *limb) bool {
@@ -85,7 +160,7 @@ func (f folder) foldable(l *limb) bool {
 }
 
 // fold draws objects in the same state as one line, but some by name if they are in trouble.
-func (f folder) fold(same []*limb) []*twig {
+func (f *folder) fold(same []*limb) []*twig {
 	named := 0
 	if same[0].severity > calm {
 		named = badShown
@@ -103,7 +178,7 @@ func (f folder) fold(same []*limb) []*twig {
 	return out
 }
 
-func (f folder) twig(l *limb) *twig { return &twig{limb: l, children: f.below(l.children)} }
+func (f *folder) twig(l *limb) *twig { return &twig{limb: l, children: f.below(l.children)} }
 
 // related are the objects that several are related to, each once.
 func related(all []*limb) []*limb {

@@ -4,37 +4,70 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// holdText says what holds up a deletion, after the object. Known is what the object itself says of it: a namespace counts what
-// is still in it.
-func holdText(hold ownertree.Hold, known string) string {
-	parts := holdParts(hold)
-	if len(hold.Dependents) > 0 {
-		names := make([]string, 0, len(hold.Dependents))
-		for _, d := range hold.Dependents {
-			names = append(names, label(d))
+// holdText describes, behind the name of an object that is being deleted, what holds it up. As long as a finalizer is
+// there it holds the object, however certain it is who removes it: that may not be running. Known is what the object
+// itself reports: a namespace counts what is still in it.
+func holdText(hold ownertree.Hold, known string, kinds kindNames) string {
+	parts := foreignParts(hold)
+	for _, r := range hold.Releases {
+		if r.Finalizer != metav1.FinalizerDeleteDependents {
+			parts = append(parts, releaseText(r))
+			continue
 		}
-		who := pluralOf(len(names), "a dependent that blocks it", "dependents that block it")
-		parts = append(parts, fmt.Sprintf("waits for %s: %s", who, enumerate(names)))
+		parts = append(parts, awaitedText(hold, r, kinds))
+	}
+	if len(hold.Undiscovered) > 0 {
+		parts, known = append(parts, undiscoveredText(hold.Undiscovered)), ""
+	}
+	if known != "" {
+		parts = append(parts, known)
 	}
 	switch {
-	case len(parts) == 0 && known != "":
-		return ": " + known
-	case len(parts) == 0:
-		return ": nothing holds it up"
+	case len(parts) > 0:
+		return ": " + strings.Join(parts, "; ")
+	case hold.Node.Kind.GroupKind() == schema.GroupKind{Kind: "Pod"}:
+		return ": waits for its kubelet to end its containers"
 	}
-	return ": " + strings.Join(parts, "; ")
+	return ": nothing holds it up"
 }
 
-// holdParts are what holds it up beside other objects. What the garbage collector waits for is told as dependents.
-func holdParts(hold ownertree.Hold) []string {
-	var parts []string
-	if len(hold.Finalizers) > 0 {
-		parts = append(parts, finalizersText(hold.Finalizers))
+// awaitedText names the dependents that a foreground deletion waits for, or else what is left to do.
+func awaitedText(hold ownertree.Hold, r ownertree.Release, kinds kindNames) string {
+	switch {
+	case len(hold.Dependents) == 0 && hold.Unblocked:
+		return fmt.Sprintf("no dependent blocks it; %s, if it runs, removes the finalizer %s", r.By, r.Finalizer)
+	case len(hold.Dependents) == 0:
+		return releaseText(r)
 	}
+	names := make([]string, 0, len(hold.Dependents))
+	for _, d := range hold.Dependents {
+		if d == hold.Node {
+			return "waits for itself: it is its own owner, and blocks itself"
+		}
+		names = append(names, kinds.label(d))
+	}
+	who := pluralOf(len(names), "a dependent that blocks it", "dependents that block it")
+	return fmt.Sprintf("waits for %s: %s", who, enumerate(names))
+}
+
+// foreignParts describe the finalizers that others remove.
+func foreignParts(hold ownertree.Hold) []string {
+	if len(hold.Finalizers) == 0 {
+		return nil
+	}
+	return []string{finalizersText(hold.Finalizers)}
+}
+
+// openParts describe what would hold up a deletion beside other objects and what Kubernetes certainly removes.
+func openParts(hold ownertree.Hold) []string {
+	parts := foreignParts(hold)
 	for _, r := range hold.Releases {
 		if !r.Certain {
 			parts = append(parts, releaseText(r))
@@ -44,6 +77,19 @@ func holdParts(hold ownertree.Hold) []string {
 		parts = append(parts, undiscoveredText(hold.Undiscovered))
 	}
 	return parts
+}
+
+// namespaceWaits is what a namespace that is being deleted reports of what is left in it; empty for other objects.
+func namespaceWaits(l *limb) string {
+	if l.Node.Kind.GroupKind() != (schema.GroupKind{Kind: "Namespace"}) {
+		return ""
+	}
+	for _, c := range l.facts.Conditions {
+		if c.Bad && c.Status == "True" {
+			return l.facts.Reason
+		}
+	}
+	return ""
 }
 
 // finalizersText says who must do something.

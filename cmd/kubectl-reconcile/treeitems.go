@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -22,16 +23,21 @@ var wideColumns = []string{"LAST WRITER", "WRITTEN", "FINALIZERS", "UID", "WAITI
 type itemMaker struct {
 	now  time.Time
 	wide bool
+	// events shows the Events of objects.
+	events bool
+	// kinds names kinds.
+	kinds kindNames
 }
 
 func (m itemMaker) items(twigs []*twig) []*render.TreeItem {
 	out := make([]*render.TreeItem, 0, len(twigs))
 	for _, t := range twigs {
 		item := m.item(t)
-		if len(t.folded) == 0 {
+		if len(t.folded) == 0 && t.elsewhere == nowhere && !t.Cycle {
 			for _, c := range t.facts.containers {
 				item.Children = append(item.Children, containerItem(t.Node, c))
 			}
+			item.Children = append(item.Children, m.eventItems(t.limb)...)
 		}
 		item.Children = append(item.Children, m.items(t.children)...)
 		out = append(out, item)
@@ -49,7 +55,7 @@ func (m itemMaker) item(t *twig) *render.TreeItem {
 		m.describeFold(item, t)
 		return item
 	}
-	item.Label, item.Note, item.Asked = label(t.Node), note(t), t.Asked
+	item.Label, item.Note, item.Asked = m.kinds.label(t.Node), note(t), t.Asked
 	item.Ready, item.Age = t.facts.Ready, m.age(&t.Node.Created)
 	item.Generation, item.Drift = generation(t.limb)
 	if m.wide {
@@ -66,14 +72,11 @@ func (l *limb) ownersReason() string {
 		return l.fate.Why
 	case own == "" && (l.dangles() || l.fate.Action == ownertree.FateUnknown):
 		return lostOwner(l.Node)
-	case own == "" && l.fate.Action == ownertree.DeletedWithOwner:
+	case own == "" && (l.fate.Action == ownertree.Deleted || l.fate.Action == ownertree.DeletedWithOwner):
 		return l.fate.Why
 	}
 	return own
 }
-
-// label names an object: Deployment/web.
-func label(n *ownertree.Node) string { return n.Kind.Kind + "/" + n.Name }
 
 // note says what is particular about a line.
 func note(t *twig) string {
@@ -84,8 +87,10 @@ func note(t *twig) string {
 	switch {
 	case t.Cycle:
 		notes = append(notes, "owned in a circle")
-	case t.Repeated:
+	case t.elsewhere == above:
 		notes = append(notes, "shown above")
+	case t.elsewhere == below:
+		notes = append(notes, "shown below")
 	case t.Truncated > 0:
 		notes = append(notes, fmt.Sprintf("%d more below", t.Truncated))
 	}
@@ -94,8 +99,8 @@ func note(t *twig) string {
 
 // describeFold sums up several objects in the same state.
 func (m itemMaker) describeFold(item *render.TreeItem, t *twig) {
-	item.Label = fmt.Sprintf("%s (%d)", t.Node.Kind.Kind, len(t.folded))
-	if hidden := hiddenBelow(t.folded); hidden != "" {
+	item.Label = fmt.Sprintf("%s (%d)", m.kinds.of(t.Node), len(t.folded))
+	if hidden := m.hiddenBelow(t.folded); hidden != "" {
 		item.Note = "with " + hidden
 	}
 	if t.Relation != "" {
@@ -110,13 +115,13 @@ func (m itemMaker) describeFold(item *render.TreeItem, t *twig) {
 }
 
 // hiddenBelow counts the objects that lie below folded ones: "Pod (3)".
-func hiddenBelow(all []*limb) string {
+func (m itemMaker) hiddenBelow(all []*limb) string {
 	counts := map[string]int{}
 	var walk func(*limb)
 	walk = func(l *limb) {
 		for _, c := range l.children {
 			if c.Relation == "" {
-				counts[c.Node.Kind.Kind]++
+				counts[m.kinds.of(c.Node)]++
 				walk(c)
 			}
 		}
@@ -214,5 +219,38 @@ func (m itemMaker) more(l *limb) []string {
 	if l.facts.NotReady() {
 		waiting = m.age(l.facts.Since)
 	}
-	return []string{writer, written, strings.Join(l.Node.Finalizers, ","), string(l.Node.UID), waiting}
+	return []string{writer, written, finalizersCell(l.Node.Finalizers), string(l.Node.UID), waiting}
+}
+
+// finalizersCell lists finalizers without blanks, the first of them and a count if they are many.
+func finalizersCell(all []string) string {
+	if more := len(all) - mostNames; more > 0 {
+		return strings.Join(all[:mostNames], ",") + fmt.Sprintf(",+%d", more)
+	}
+	return strings.Join(all, ",")
+}
+
+// mostEventLines is how many Events of an object are shown.
+const mostEventLines = 5
+
+// eventItems are the lines of an object's Events, the last first.
+func (m itemMaker) eventItems(l *limb) []*render.TreeItem {
+	if !m.events || l.found == nil {
+		return nil
+	}
+	var out []*render.TreeItem
+	for _, e := range l.found.events[:min(len(l.found.events), mostEventLines)] {
+		item := &render.TreeItem{
+			Namespace: l.Node.Namespace, Dotted: true, Label: "event/" + e.Reason,
+			Status: e.Type, Reason: e.Message, Age: m.age(&e.Last),
+		}
+		if e.Count > 1 {
+			item.Note = fmt.Sprintf("%d times", e.Count)
+		}
+		if e.Type != corev1.EventTypeNormal {
+			item.Tone = render.ToneChange
+		}
+		out = append(out, item)
+	}
+	return out
 }

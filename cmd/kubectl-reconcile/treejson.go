@@ -30,15 +30,19 @@ type treeObject struct {
 	Summary    string              `json:"summary,omitempty"`
 	LastWriter *inspect.Writer     `json:"lastWriter,omitempty"`
 	Containers []inspect.Container `json:"containers,omitempty"`
-	Owners     []treeOwner         `json:"owners,omitempty"`
-	Fate       *treeFate           `json:"garbageCollector,omitempty"`
-	HeldBy     *treeHold           `json:"heldBy,omitempty"`
+	// Lacks are what the object needs and is not there, Events what was reported of it: of one that is not Current, or
+	// with --events.
+	Lacks  []treeLack        `json:"lacks,omitempty"`
+	Events []ownertree.Event `json:"events,omitempty"`
+	Owners []treeOwner       `json:"owners,omitempty"`
+	Fate   *treeFate         `json:"garbageCollector,omitempty"`
+	HeldBy *treeHold         `json:"heldBy,omitempty"`
 	// Relation says how the object belongs to the one above if that does not own it.
 	Relation string `json:"relation,omitempty"`
 	// Missing means that something refers to the object, which is not there.
 	Missing bool `json:"missing,omitempty"`
 	Asked   bool `json:"asked,omitempty"`
-	// Repeated and Cycle mean that what is below is told elsewhere: at the same object, or above.
+	// Repeated and Cycle mean that what is below is elsewhere: at the same object, or above.
 	Repeated bool `json:"repeated,omitempty"`
 	Cycle    bool `json:"cycle,omitempty"`
 	// Beside means that what is below is not told: the object only shares an owner with one asked for.
@@ -46,6 +50,12 @@ type treeObject struct {
 	// Truncated is how many dependents are left out because of --depth.
 	Truncated int           `json:"truncated,omitempty"`
 	Children  []*treeObject `json:"children,omitempty"`
+}
+
+// treeLack is an object that is not there, and what names it.
+type treeLack struct {
+	Object  objectRef `json:"object"`
+	NamedBy objectRef `json:"namedBy"`
 }
 
 // treeOwner is an owner reference and its verdict.
@@ -80,6 +90,8 @@ type treeHold struct {
 	Dependents []objectRef   `json:"dependents,omitempty"`
 	// Undiscovered are the API versions whose kinds are not known, of a namespace.
 	Undiscovered []cluster.Incomplete `json:"undiscovered,omitempty"`
+	// Perhaps means, in a preview, that it depends on what comes first.
+	Perhaps bool `json:"perhaps,omitempty"`
 }
 
 // treeRelease is a finalizer that Kubernetes itself removes.
@@ -90,7 +102,10 @@ type treeRelease struct {
 }
 
 func newTreeHold(hold ownertree.Hold) *treeHold {
-	out := &treeHold{Finalizers: hold.Finalizers, Dependents: refsOf(hold.Dependents), Undiscovered: hold.Undiscovered}
+	out := &treeHold{
+		Finalizers: hold.Finalizers, Dependents: refsOf(hold.Dependents), Undiscovered: hold.Undiscovered,
+		Perhaps: hold.Perhaps,
+	}
 	for _, r := range hold.Releases {
 		out.Releases = append(out.Releases, treeRelease{r, refsOf(r.Users)})
 	}
@@ -101,7 +116,7 @@ func newTreeHold(hold ownertree.Hold) *treeHold {
 func (t *tree) document() *treeDocument {
 	return &treeDocument{
 		APIVersion: outputVersion, Kind: "OwnerTree",
-		Trees: append([]*treeObject{}, treeObjects(t.limbs(), t.graph)...), Incomplete: t.incomplete,
+		Trees: append([]*treeObject{}, treeObjects(t.limbs(), t.graph)...), Incomplete: t.allIncomplete(),
 	}
 }
 
@@ -122,6 +137,12 @@ func newTreeObject(l *limb, c collector) *treeObject {
 		Relation: l.Relation, Missing: l.Missing, Asked: l.Asked,
 		Repeated: l.Repeated, Cycle: l.Cycle, Beside: l.Beside, Truncated: l.Truncated,
 		Children: treeObjects(l.children, c),
+	}
+	if l.found != nil {
+		for _, lack := range l.found.lacks {
+			o.Lacks = append(o.Lacks, treeLack{refOf(lack.Object), refOf(lack.NamedBy)})
+		}
+		o.Events = l.found.events
 	}
 	for i := range n.Owners {
 		o.Owners = append(o.Owners, newTreeOwner(&n.Owners[i]))

@@ -62,12 +62,14 @@ func treejson(ts *testscript.TestScript, neg bool, args []string) {
 func rich(g *grove) *ownertree.Branch {
 	code, controller := int64(1), true
 	pod := g.object("Pod/web-1", is(inspect.Failed, "0/1", "CrashLoopBackOff: exit 1"), deleting("example.com/a"), orphan(ownertree.OwnerMissing, doomedFate),
-		func(_ *grove, b *ownertree.Branch, f *objectFacts) {
+		func(g *grove, b *ownertree.Branch, f *objectFacts) {
 			f.Message, f.Since, f.Problems = "back-off", &metav1.Time{Time: treeTime}, []string{"odd"}
 			f.writer = &inspect.Writer{Manager: "kubelet", Operation: "Update", Subresource: "status", Time: f.Since}
 			f.containers = []inspect.Container{{Name: "main", Type: inspect.MainContainer, Image: "nginx", State: "waiting", Reason: "CrashLoopBackOff", Message: "m", ExitCode: &code, LastReason: "Error", Restarts: 3}}
 			b.Node.Owners[0].Controller, b.Node.Owners[0].BlockOwnerDeletion, b.Node.Owners[0].Detail = &controller, &controller, "gone"
 			b.Truncated = 2
+			g.find(b).lacks = []ownertree.Lack{{Object: &ownertree.Node{Kind: g.kind("Secret"), Namespace: "shop", Name: "s"}, NamedBy: b.Node}}
+			g.find(b).events = []ownertree.Event{{Type: "Warning", Reason: "Failed", Message: "m", Count: 2, First: metav1.Time{Time: treeTime}, Last: metav1.Time{Time: treeTime}, By: "kubelet"}}
 		})
 	settings := g.object("ConfigMap/settings", relatedBy("mounts"), branch(func(b *ownertree.Branch) { b.Repeated, b.Cycle, b.Beside, b.Missing = true, true, true, true }))
 	return g.object("Deployment/web", wanted(), behind(4, 3), owning(pod, settings), condition("Ready", 4, 3), func(_ *grove, _ *ownertree.Branch, f *objectFacts) {
@@ -85,11 +87,14 @@ func TestTreeDocumentFollowsItsSchema(t *testing.T) {
 		"preview": (&preview{Preview: &ownertree.Preview{
 			Policy: metav1.DeletePropagationForeground, Deleted: []*ownertree.Node{g.object("Pod/a").Node}, Orphaned: []*ownertree.Node{g.object("Pod/b").Node},
 			Kept: []*ownertree.Node{g.object("Pod/c").Node}, Incomplete: missing,
-			Held: []ownertree.Hold{{Node: g.object("Pod/a").Node, Finalizers: []string{"f"}, Dependents: []*ownertree.Node{g.object("Pod/d").Node}, Undiscovered: missing}},
+			Held: []ownertree.Hold{{Node: g.object("Pod/a").Node, Finalizers: []string{"f"}, Dependents: []*ownertree.Node{g.object("Pod/d").Node}, Undiscovered: missing, Perhaps: true}},
 			Waits: []ownertree.Hold{{Node: g.object("Pod/a").Node, Releases: []ownertree.Release{
 				{Finalizer: "f", By: "b", Once: "once", Certain: true}, {Finalizer: "g", By: "b", Once: "once", Users: []*ownertree.Node{g.object("Pod/e").Node}},
 			}}},
 			Late: []*ownertree.Node{g.object("Pod/a").Node},
+		}, claims: []ownertree.ClaimOutcome{
+			{Claim: g.object("PersistentVolumeClaim/c").Node, Set: g.object("StatefulSet/s").Node, WhenDeleted: "Retain"},
+			{Claim: g.object("PersistentVolumeClaim/d").Node, Deleted: true, Volume: &ownertree.Node{Kind: g.kind("PersistentVolume"), Name: "v"}, Reclaim: "Delete"},
 		}}).document(),
 		"going": &treeDocument{outputVersion, "OwnerTree", treeObjects(g.limbs(g.object("Pod/f", orphan(ownertree.Solid, ownertree.Fate{
 			Action: ownertree.DeletedWithOwner, After: []*ownertree.Node{g.object("Pod/a").Node}, Finalizers: []string{"f"},
@@ -149,7 +154,7 @@ func TestSchemaDescribesNoMore(t *testing.T) {
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		t.Fatal(err)
 	}
-	for _, def := range []string{"treeObject", "condition", "container", "owner"} {
+	for _, def := range []string{"treeObject", "condition", "container", "owner", "event"} {
 		for field := range schema.Defs[def].Properties {
 			if !strings.Contains(string(text), `"`+field+`":`) {
 				t.Errorf("%s has no field %s in a tree that has everything", def, field)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +20,8 @@ type objectFacts struct {
 	writer *inspect.Writer
 	// containers are those of a pod, if they were asked for.
 	containers []inspect.Container
+	// selector is that of a Service; nil if it has none.
+	selector map[string]string
 }
 
 // unreadFacts stand for those of an object that was not read in full.
@@ -50,12 +54,17 @@ type limb struct {
 	facts    *objectFacts
 	fate     ownertree.Fate
 	children []*limb
+	// found is what is known about it from other objects; it may be nil.
+	found *findings
 	// severity is how much the object itself asks for attention, worst the most of it and all that it owns here.
 	severity, worst int
 	// cause is what is worst below and not itself explained by something further below; nil if nothing is wrong there. There
 	// are causes such objects.
 	cause  *limb
 	causes int
+	// ailments are those objects while the limb above adds them up; of what is drawn elsewhere only the worst is among
+	// them.
+	ailments map[*ownertree.Node]bool
 	// asked says that it, or something below it, is what the user asked for.
 	asked bool
 }
@@ -67,6 +76,13 @@ const calm = 1
 type limbMaker struct {
 	facts     factsByUID
 	collector collector
+	found     *allFindings // may be nil
+	// full are the limbs of what has been added up.
+	full map[*ownertree.Node]*limb
+}
+
+func newLimbMaker(facts factsByUID, c collector, found *allFindings) limbMaker {
+	return limbMaker{facts, c, found, map[*ownertree.Node]*limb{}}
 }
 
 func (m limbMaker) limbs(branches []*ownertree.Branch) []*limb {
@@ -78,7 +94,9 @@ func (m limbMaker) limbs(branches []*ownertree.Branch) []*limb {
 }
 
 func (m limbMaker) limb(b *ownertree.Branch) *limb {
-	l := &limb{Branch: b, facts: m.facts.of(b.Node), fate: m.collector.Fate(b.Node), asked: b.Asked}
+	l := &limb{
+		Branch: b, facts: m.facts.of(b.Node), fate: m.collector.Fate(b.Node), found: m.found.known(b.Node), asked: b.Asked,
+	}
 	l.severity = severityOf(l)
 	l.worst = l.severity
 	l.children = m.limbs(b.Children)
@@ -88,20 +106,35 @@ func (m limbMaker) limb(b *ownertree.Branch) *limb {
 			l.gather(child)
 		}
 	}
+	l.causes = len(l.ailments)
+	switch full := m.full[b.Node]; {
+	case b.Repeated && full != nil:
+		l.worst, l.cause, l.causes = max(l.severity, full.worst), full.cause, full.causes
+	case !b.Repeated && !b.Cycle:
+		m.full[b.Node] = l
+	}
 	return l
 }
 
 // gather adds what is wrong in a dependent.
 func (l *limb) gather(child *limb) {
 	l.worst = max(l.worst, child.worst)
-	cause, causes := child.cause, child.causes
+	cause, ailments := child.cause, child.ailments
+	child.ailments = nil
 	if cause == nil && child.ailing() > calm {
-		cause, causes = child, 1
+		cause = child
 	}
 	if cause == nil {
 		return
 	}
-	l.causes += causes
+	if len(ailments) > len(l.ailments) {
+		l.ailments, ailments = ailments, l.ailments
+	}
+	if l.ailments == nil {
+		l.ailments = map[*ownertree.Node]bool{}
+	}
+	maps.Copy(l.ailments, ailments)
+	l.ailments[cause.Node] = true
 	if l.cause == nil || cause.ailing() > l.cause.ailing() {
 		l.cause = cause
 	}
@@ -142,14 +175,14 @@ func (l *limb) dangles() bool {
 	return l.fate.Action != ownertree.BeingDeleted && l.isDangling()
 }
 
-// isDangling says whether an owner of the object is certainly not there, or lets go of it. One that is there, though it is being
-// deleted, is an owner as long as it is.
+// isDangling reports whether an owner of the object is certainly not there, or lets go of it. One that is there, though
+// it is being deleted, is an owner as long as it is.
 func (l *limb) isDangling() bool {
 	switch l.fate.Action {
-	case ownertree.Deleted:
-		return true
 	case ownertree.ReferencesStripped:
 		return len(l.fate.After) == 0
+	case ownertree.Deleted:
+		return !l.hasOwner() || l.Node.Dangling()
 	case ownertree.DeletedWithOwner, ownertree.BeingDeleted:
 		return l.Node.Dangling()
 	case ownertree.Kept, ownertree.NeverCollected, ownertree.FateUnknown:
@@ -159,10 +192,7 @@ func (l *limb) isDangling() bool {
 
 // reason is why the object is as it is, in few words: its own, or for lack of a better one that of the worst dependent.
 func (l *limb) reason() string {
-	own := l.facts.Reason
-	if l.Missing {
-		own = ""
-	}
+	own := l.ownReason()
 	if l.cause == nil || l.ailing() <= calm && l.cause.ailing() < troubling || l.goesFirst() {
 		return own
 	}
@@ -174,12 +204,30 @@ func (l *limb) reason() string {
 		below += " and " + fmt.Sprintf("%d more", l.causes-1)
 	}
 	switch {
-	case l.facts.Ready != "" && repeats(own, l.facts.Ready):
+	case l.facts.Ready != "" && own == l.facts.Reason && repeats(own, l.facts.Ready):
 		return l.facts.Ready + " ready: " + below
 	case own == "":
 		return below
+	case own != l.facts.Reason: // it has a cause
+		return own + "; " + below
 	}
 	return own + ": " + below
+}
+
+// ownReason is the reason that the object itself gives, with what was found in other objects if that has no cause.
+func (l *limb) ownReason() string {
+	own := l.facts.Reason
+	if l.Missing {
+		return ""
+	}
+	found := l.found.short(func(n *ownertree.Node) string { return n.Kind.Kind + "/" + n.Name })
+	switch {
+	case found == "" || l.severity <= calm || strings.Contains(own, ": ") || strings.Contains(own, found):
+		return own
+	case own == "":
+		return found
+	}
+	return own + ": " + found
 }
 
 // goesFirst says whether the object is being deleted and does not wait for what it owns: nothing below explains its state.
@@ -207,14 +255,20 @@ func repeats(reason, ready string) bool {
 // absent is the status of what is referred to and not there.
 const absent = "Missing"
 
-// dangling is the status of objects that the garbage collector will delete: no object says that of itself.
+// hasOwner reports whether an owner is there, though it may be being deleted.
+func (l *limb) hasOwner() bool {
+	return slices.ContainsFunc(l.Node.Owners, func(o ownertree.Owner) bool { return o.Node != nil })
+}
+
+// dangling is the status of objects that the garbage collector will delete and none of whose owners is there: no object
+// reports that itself.
 const dangling = "Dangling"
 
 func (l *limb) status() string {
 	if l.Missing {
 		return absent
 	}
-	if l.fate.Action == ownertree.Deleted {
+	if l.fate.Action == ownertree.Deleted && !l.hasOwner() {
 		return dangling
 	}
 	return l.facts.Status.Status

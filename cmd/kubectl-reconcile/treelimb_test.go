@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -27,10 +28,11 @@ type grove struct {
 	fates map[types.UID]ownertree.Fate
 	kinds map[string]*cluster.Kind
 	nodes map[string]*ownertree.Node // by KIND/NAME
+	found *allFindings               // nil until something is found
 }
 
 func newGrove() *grove {
-	return &grove{factsByUID{}, map[types.UID]ownertree.Fate{}, map[string]*cluster.Kind{}, map[string]*ownertree.Node{}}
+	return &grove{factsByUID{}, map[types.UID]ownertree.Fate{}, map[string]*cluster.Kind{}, map[string]*ownertree.Node{}, nil}
 }
 
 // kind is one of the kinds of test objects, which share theirs as those of a graph do.
@@ -42,7 +44,10 @@ func (g *grove) kind(name string) *cluster.Kind {
 }
 
 func testKind(name string) *cluster.Kind {
-	group := map[string]string{"Deployment": "apps", "ReplicaSet": "apps"}[name]
+	name, group, _ := strings.Cut(name, ".")
+	if group == "" {
+		group = map[string]string{"Deployment": "apps", "ReplicaSet": "apps"}[name]
+	}
 	return &cluster.Kind{
 		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: name},
 		Resource:         strings.ToLower(name) + "s", Namespaced: true, HasStatus: name != "ConfigMap",
@@ -123,6 +128,38 @@ func deleting(finalizers ...string) grown {
 
 var doomedFate = ownertree.Fate{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Why: "its owner Deployment old does not exist"}
 
+// find returns what was found of the object of a branch, to be filled in.
+func (g *grove) find(b *ownertree.Branch) *findings {
+	if g.found == nil {
+		g.found = &allFindings{of: map[types.UID]*findings{}}
+	}
+	return g.found.find(b.Node)
+}
+
+// needing makes the object need another that is not there, named by a third; empty for itself.
+func needing(other, namedBy string) grown {
+	return func(g *grove, b *ownertree.Branch, _ *objectFacts) {
+		node := func(name string) *ownertree.Node {
+			kind, name, _ := strings.Cut(name, "/")
+			return &ownertree.Node{Kind: g.kind(kind), Namespace: "shop", Name: name}
+		}
+		lack := ownertree.Lack{Object: node(other), NamedBy: b.Node}
+		if namedBy != "" {
+			lack.NamedBy = node(namedBy)
+		}
+		g.find(b).lacks = append(g.find(b).lacks, lack)
+	}
+}
+
+// reported adds an Event of five minutes ago.
+func reported(kind, reason, message string, count int32) grown {
+	return func(g *grove, b *ownertree.Branch, _ *objectFacts) {
+		g.find(b).events = append(g.find(b).events, ownertree.Event{
+			Type: kind, Reason: reason, Message: message, Count: count, Last: metav1.NewTime(treeTime.Add(-5 * time.Minute)),
+		})
+	}
+}
+
 // Fate implements collector.
 func (g *grove) Fate(n *ownertree.Node) ownertree.Fate {
 	if fate, ok := g.fates[n.UID]; ok {
@@ -140,12 +177,12 @@ func (g *grove) Held(n *ownertree.Node) (ownertree.Hold, bool) {
 }
 
 func (g *grove) limbs(branches ...*ownertree.Branch) []*limb {
-	return limbMaker{g.facts, g}.limbs(branches)
+	return newLimbMaker(g.facts, g, g.found).limbs(branches)
 }
 
 // drawn is the tree as it is printed.
-func (g *grove) drawn(f folder, branches ...*ownertree.Branch) string {
-	items := itemMaker{now: treeTime}.items(f.tops(g.limbs(branches...)))
+func (g *grove) drawn(o foldOptions, branches ...*ownertree.Branch) string {
+	items := itemMaker{now: treeTime, events: o.events, kinds: kindNamesOf(nodesOf(branches))}.items(fold(g.limbs(branches...), o))
 	var out strings.Builder
 	if err := render.Tree(&out, items, render.TreeOptions{}); err != nil {
 		panic(err) // a strings.Builder has no errors
@@ -210,6 +247,24 @@ func TestReasons(t *testing.T) {
 			goes := ownertree.Fate{Action: ownertree.DeletedWithOwner, Why: "it goes when its owner Site a has gone"}
 			return g.object("Site/a", owning(g.object("ConfigMap/x", orphan(ownertree.Solid, goes))))
 		}, "", "what goes with its owner is no trouble of it"},
+		{"a quota", func(g *grove) *ownertree.Branch {
+			return g.object("StatefulSet/a", is(inspect.InProgress, "1/3", "1 of 3 pods created"), reported("Warning", "FailedCreate", "exceeded quota", 3))
+		}, "1 of 3 pods created: FailedCreate", "a Warning says why"},
+		{"a quota, and a pod", func(g *grove) *ownertree.Branch {
+			return g.object("StatefulSet/a", is(inspect.InProgress, "1/3", "1 of 3 pods created"), reported("Warning", "FailedCreate", "exceeded quota", 3), owning(g.object("Pod/x", bad)))
+		}, "1 of 3 pods created: FailedCreate; ImagePullBackOff on x", "what is below is another cause"},
+		{"what is missing", func(g *grove) *ownertree.Branch {
+			return g.object("Pod/a", is(inspect.InProgress, "0/1", "waiting to be scheduled"), needing("StorageClass/fast", "PersistentVolumeClaim/data"), reported("Warning", "FailedScheduling", "unbound", 3))
+		}, "waiting to be scheduled: StorageClass/fast is not there", "it says more than a Warning"},
+		{"much that is missing", func(g *grove) *ownertree.Branch {
+			return g.object("Pod/a", is(inspect.InProgress, "0/1", ""), needing("Secret/a", ""), needing("Secret/b", ""))
+		}, "Secret/a is not there, nor 1 more", "the first is named"},
+		{"a reason that is told", func(g *grove) *ownertree.Branch {
+			return g.object("Pod/a", bad, reported("Warning", "Failed", "not found", 3))
+		}, "ImagePullBackOff: nginx:nope", "it explains itself"},
+		{"Events of what is well", func(g *grove) *ownertree.Branch {
+			return g.object("Pod/a", is(inspect.Current, "1/1", ""), reported("Warning", "Unhealthy", "once", 1))
+		}, "", "with --events there may be some, of the past"},
 		{"nobody reports", func(g *grove) *ownertree.Branch {
 			return g.object("Site/a", is(inspect.InProgress, "", "waiting"), owning(g.object("Cache/x", is(inspect.Unknown, "", "no status reported"))))
 		}, "waiting", "a kind without a controller is no cause"},
@@ -217,6 +272,44 @@ func TestReasons(t *testing.T) {
 		g := newGrove()
 		if got := g.limbs(tt.grow(g))[0].reason(); got != tt.want {
 			t.Errorf("%s: %q, want %q: %s", tt.name, got, tt.want, tt.reason)
+		}
+	}
+}
+
+// awaited gives the object an owner that is there, is being deleted and waits for it: the garbage collector deletes it
+// at once.
+func awaited(owner string) grown {
+	return func(g *grove, b *ownertree.Branch, _ *objectFacts) {
+		kind, name, _ := strings.Cut(owner, "/")
+		b.Node.Owners = []ownertree.Owner{{
+			OwnerReference: metav1.OwnerReference{APIVersion: "apps/v1", Kind: kind, Name: name, UID: types.UID(kind + "-" + name)},
+			Node:           &ownertree.Node{Kind: g.kind(kind), Name: name}, Verdict: ownertree.Solid, Confirmed: true,
+		}}
+		g.fates[b.Node.UID] = ownertree.Fate{
+			Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Why: "its owner " + kind + " " + name + " is being deleted",
+		}
+	}
+}
+
+// TestStatusOfOwned: an object is Dangling only if none of its owners is there.
+func TestStatusOfOwned(t *testing.T) {
+	for _, tt := range []struct {
+		with                []grown
+		status, reason, why string
+		worst               int
+	}{
+		{nil, inspect.Current, "", "no owner", 0},
+		{[]grown{orphan(ownertree.OwnerMissing, doomedFate)}, "Dangling", "its owner Deployment old does not exist", "the owner is gone", troubling},
+		{[]grown{awaited("Deployment/web")}, inspect.Current, "its owner Deployment web is being deleted", "the owner is there, and waits for it", 0},
+		{
+			[]grown{is(inspect.Failed, "0/1", "Error"), awaited("Deployment/web")}, inspect.Failed, "Error", "its own state is told first",
+			inspect.Status{Status: inspect.Failed}.Severity(),
+		},
+	} {
+		g := newGrove()
+		l := g.limbs(g.object("Pod/a", tt.with...))[0]
+		if l.status() != tt.status || l.ownersReason() != tt.reason || l.severity != tt.worst {
+			t.Errorf("%s: %s, %q, severity %d; want %s, %q, %d", tt.why, l.status(), l.ownersReason(), l.severity, tt.status, tt.reason, tt.worst)
 		}
 	}
 }
@@ -231,26 +324,26 @@ func TestTreeOfFolds(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		f      folder
+		f      foldOptions
 		grow   func(g *grove) []*ownertree.Branch
 		want   string
 		reason string
 	}{
-		{"alike", folder{}, func(g *grove) []*ownertree.Branch {
+		{"alike", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(pods(g, 40)...))}
 		}, `
 NAME                READY   STATUS    REASON   GEN   AGE
 Deployment/web  ◀   -       Current            1     60m
 └─Pod (40)          40/40   Current            1     60m
 `, "siblings in the same state share a line"},
-		{"few", folder{}, func(g *grove) []*ownertree.Branch {
+		{"few", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(g.object("Pod/web-7d4b-a"), g.object("Pod/web-7d4b-b", aged(time.Minute))))}
 		}, `
 NAME                READY   STATUS    REASON               GEN   AGE
 Deployment/web  ◀   -       Current                        1     60m
 └─Pod (2)           -       Current   web-7d4b-a, -b       1     60s-60m
 `, "a few are named; ages are a range"},
-		{"expand", folder{expand: true}, func(g *grove) []*ownertree.Branch {
+		{"expand", foldOptions{expand: true}, func(g *grove) []*ownertree.Branch {
 			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(pods(g, 2)...))}
 		}, `
 NAME                READY   STATUS    REASON   GEN   AGE
@@ -258,7 +351,7 @@ Deployment/web  ◀   -       Current            1     60m
 ├─Pod/web-0         1/1     Current            1     60m
 └─Pod/web-1         1/1     Current            1     60m
 `, "each by itself"},
-		{"bad first", folder{}, func(g *grove) []*ownertree.Branch {
+		{"bad first", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(append(pods(g, 3), g.object("Pod/z", is(inspect.Failed, "0/1", "Error: exit 1")))...))}
 		}, `
 NAME                READY   STATUS    REASON                 GEN   AGE
@@ -266,7 +359,7 @@ Deployment/web  ◀   -       Current   Error on z             1     60m
 ├─Pod/z             0/1     Failed    Error: exit 1          1     60m
 └─Pod (3)           3/3     Current   web-0, -1, -2          1     60m
 `, "what is wrong comes first, by itself"},
-		{"many bad", folder{}, func(g *grove) []*ownertree.Branch {
+		{"many bad", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(pods(g, 9, is(inspect.Failed, "0/1", "Error"))...))}
 		}, `
 NAME                READY   STATUS    REASON                        GEN   AGE
@@ -276,7 +369,7 @@ Deployment/web  ◀   -       Current   Error on web-0 and 8 more     1     60m
 ├─Pod/web-2         0/1     Failed    Error                         1     60m
 └─Pod (6)           0/6     Failed    Error                         1     60m
 `, "some in the same trouble are named, for whoever looks at one of them"},
-		{"one more than some bad", folder{}, func(g *grove) []*ownertree.Branch {
+		{"one more than some bad", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(pods(g, 4, is(inspect.Failed, "0/1", "Error"))...))}
 		}, `
 NAME                READY   STATUS    REASON                        GEN   AGE
@@ -286,7 +379,7 @@ Deployment/web  ◀   -       Current   Error on web-0 and 3 more     1     60m
 ├─Pod/web-2         0/1     Failed    Error                         1     60m
 └─Pod/web-3         0/1     Failed    Error                         1     60m
 `, "one is not many"},
-		{"asked for", folder{}, func(g *grove) []*ownertree.Branch {
+		{"asked for", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			all := pods(g, 3)
 			all[1].Asked = true
 			return []*ownertree.Branch{g.object("Deployment/web", owning(all...))}
@@ -296,7 +389,7 @@ Deployment/web   -       Current                   1     60m
 ├─Pod/web-1  ◀   1/1     Current                   1     60m
 └─Pod (2)        2/2     Current   web-0, -2       1     60m
 `, "what was asked for is never folded"},
-		{"with dependents", folder{}, func(g *grove) []*ownertree.Branch {
+		{"with dependents", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			job := func(name string) *ownertree.Branch {
 				return g.object("Job/"+name, owning(g.object("Pod/"+name+"-1"), g.object("Pod/"+name+"-2")))
 			}
@@ -309,7 +402,7 @@ CronJob/nightly  ◀            -       Current   Error on c-1   1     60m
 │ └─Pod/c-1                   0/1     Failed    Error          1     60m
 └─Job (2)  with Pod (4)       -       Current   a, b           1     60m
 `, "what lies below folded ones is counted; nothing bad is hidden"},
-		{"not alike", folder{}, func(g *grove) []*ownertree.Branch {
+		{"not alike", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(
 				g.object("ReplicaSet/a", is(inspect.Current, "0/0", "scaled to 0")), g.object("ReplicaSet/b", is(inspect.Current, "0/0", "scaled to 0")),
 				g.object("ReplicaSet/c", is(inspect.Current, "1/1", "")), g.object("ReplicaSet/d", behind(2, 1)), g.object("ReplicaSet/e", behind(2, 1)),
@@ -322,7 +415,7 @@ Deployment/web  ◀    -       Current                    1     60m
 ├─ReplicaSet/c       1/1     Current                    1     60m
 └─ReplicaSet (2)     0/0     Current   scaled to 0      1     60m
 `, "another reason is another state; what is behind is never folded"},
-		{"forest", folder{}, func(g *grove) []*ownertree.Branch {
+		{"forest", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			return []*ownertree.Branch{
 				g.object("ConfigMap/a"), g.object("ConfigMap/b"), g.object("Deployment/x", owning(g.object("Pod/1"))), g.object("Deployment/y", owning(g.object("Pod/2"))),
 				g.object("ConfigMap/c", orphan(ownertree.OwnerMissing, doomedFate)),
@@ -336,7 +429,7 @@ Deployment/y     -       Current                                             1  
 └─Pod/2          -       Current                                             1     60m
 ConfigMap (2)    -       Current    a, b                                     1     60m
 `, "at the top only objects that own nothing are folded"},
-		{"relations", folder{}, func(g *grove) []*ownertree.Branch {
+		{"relations", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			pod := func(name string) *ownertree.Branch {
 				return g.object("Pod/"+name, owning(g.object("ConfigMap/settings", relatedBy("mounts"))))
 			}
@@ -352,7 +445,7 @@ Deployment/web  ◀                -       Current            1     60m
 │ └┄ConfigMap/settings  mounts   -       Current            1     60m
 └┄Service/web  selected by       -       Current            1     60m
 `, "relations come after what is owned, dotted; only what holds for each object of a line is below it"},
-		{"owners that differ", folder{}, func(g *grove) []*ownertree.Branch {
+		{"owners that differ", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			unknown := orphan(ownertree.Unknown, ownertree.Fate{Action: ownertree.FateUnknown})
 			above := func(name string, with ...grown) *ownertree.Branch {
 				return g.object("ConfigMap/"+name, owning(g.object("ConfigMap/below-"+name, with...)))
@@ -369,20 +462,92 @@ Deployment/web  ◀                -       Current                              
 ├─Pod (2)                        -       Current   owner Deployment/old: not known   1     60m
 └─ConfigMap (2)  with ConfigMap (2)   -       Current   e, f                         1     60m
 `, "what is known of owners is a part of the state, below as well"},
-		{"notes", folder{}, func(g *grove) []*ownertree.Branch {
+		{"notes", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			return []*ownertree.Branch{g.object("Deployment/web", wanted(), owning(
 				g.object("ReplicaSet/a", branch(func(b *ownertree.Branch) { b.Truncated = 3 })),
-				g.object("ReplicaSet/b", branch(func(b *ownertree.Branch) { b.Repeated = true })),
 				g.object("ReplicaSet/c", branch(func(b *ownertree.Branch) { b.Cycle = true })),
 			))}
 		}, `
 NAME                                READY   STATUS    REASON   GEN   AGE
 Deployment/web  ◀                   -       Current            1     60m
 ├─ReplicaSet/a  3 more below        -       Current            1     60m
-├─ReplicaSet/b  shown above         -       Current            1     60m
 └─ReplicaSet/c  owned in a circle   -       Current            1     60m
 `, "what is not drawn below is said"},
-		{"owner of no kind", folder{}, func(g *grove) []*ownertree.Branch {
+		{"shown above", foldOptions{}, func(g *grove) []*ownertree.Branch {
+			set, again := shared(g)
+			return []*ownertree.Branch{g.object("Deployment/a", wanted(), owning(set)), g.object("Deployment/b", wanted(), owning(again))}
+		}, `
+NAME                           READY   STATUS    REASON   GEN   AGE
+Deployment/a  ◀                -       Current            1     60m
+└─ReplicaSet/s                 -       Current            1     60m
+  └─Pod/p                      -       Current            1     60m
+Deployment/b  ◀                -       Current            1     60m
+└─ReplicaSet/s  shown above    -       Current            1     60m
+`, "of two owners the first shows what is below"},
+		{"shown below", foldOptions{}, func(g *grove) []*ownertree.Branch {
+			set, again := shared(g)
+			bad := g.object("Pod/z", is(inspect.Failed, "0/1", "Error"))
+			return []*ownertree.Branch{g.object("Deployment/a", wanted(), owning(set)), g.object("Deployment/b", wanted(), owning(again, bad))}
+		}, `
+NAME                           READY   STATUS    REASON       GEN   AGE
+Deployment/b  ◀                -       Current   Error on z   1     60m
+├─Pod/z                        0/1     Failed    Error        1     60m
+└─ReplicaSet/s  shown below    -       Current                1     60m
+Deployment/a  ◀                -       Current                1     60m
+└─ReplicaSet/s                 -       Current                1     60m
+  └─Pod/p                      -       Current                1     60m
+`, "what is wrong comes first, and may move it below"},
+		{"events of what is shown above", foldOptions{events: true}, func(g *grove) []*ownertree.Branch {
+			set, again := shared(g)
+			reported("Normal", "Made", "pod p", 1)(g, set, nil)
+			return []*ownertree.Branch{g.object("Deployment/a", wanted(), owning(set)), g.object("Deployment/b", wanted(), owning(again))}
+		}, `
+NAME                           READY   STATUS    REASON   GEN   AGE
+Deployment/a  ◀                -       Current            1     60m
+└─ReplicaSet/s                 -       Current            1     60m
+  ├┄event/Made                 -       Normal    pod p    -     5m
+  └─Pod/p                      -       Current            1     60m
+Deployment/b  ◀                -       Current            1     60m
+└─ReplicaSet/s  shown above    -       Current            1     60m
+`, "they are shown there, and not again"},
+		{"shown within a fold", foldOptions{}, func(g *grove) []*ownertree.Branch {
+			set, again := shared(g)
+			like := g.object("ReplicaSet/t", owning(g.object("Pod/q")))
+			return []*ownertree.Branch{g.object("Deployment/a", wanted(), owning(set, like)), g.object("Deployment/b", wanted(), owning(again))}
+		}, `
+NAME                            READY   STATUS    REASON   GEN   AGE
+Deployment/a  ◀                 -       Current            1     60m
+├─ReplicaSet/s                  -       Current            1     60m
+│ └─Pod/p                       -       Current            1     60m
+└─ReplicaSet/t                  -       Current            1     60m
+  └─Pod/q                       -       Current            1     60m
+Deployment/b  ◀                 -       Current            1     60m
+└─ReplicaSet/s  shown above     -       Current            1     60m
+`, "what another place refers to keeps a line of its own"},
+		{"trouble below what is shown elsewhere", foldOptions{}, func(g *grove) []*ownertree.Branch {
+			set, again := shared(g, is(inspect.Failed, "0/1", "Error"))
+			return []*ownertree.Branch{g.object("Deployment/a", wanted(), owning(set)), g.object("Deployment/b", wanted(), owning(again))}
+		}, `
+NAME                           READY   STATUS    REASON       GEN   AGE
+Deployment/a  ◀                -       Current   Error on p   1     60m
+└─ReplicaSet/s                 -       Current   Error on p   1     60m
+  └─Pod/p                      0/1     Failed    Error        1     60m
+Deployment/b  ◀                -       Current   Error on p   1     60m
+└─ReplicaSet/s  shown above    -       Current   Error on p   1     60m
+`, "the second owner has the trouble as much as the first"},
+		{"groups", foldOptions{}, func(g *grove) []*ownertree.Branch {
+			return []*ownertree.Branch{g.object("Service.serving.knative.dev/hello", wanted(), owning(
+				g.object("Service/hello"), g.object("Route.serving.knative.dev/hello"),
+				g.object("Service.serving.knative.dev/x"), g.object("Service.serving.knative.dev/y"),
+			))}
+		}, `
+NAME                                     READY   STATUS    REASON   GEN   AGE
+Service.serving.knative.dev/hello  ◀     -       Current            1     60m
+├─Service/hello                          -       Current            1     60m
+├─Route/hello                            -       Current            1     60m
+└─Service.serving.knative.dev (2)        -       Current   x, y     1     60m
+`, "where two kinds have one name, the group tells them apart, and only there"},
+		{"owner of no kind", foldOptions{}, func(g *grove) []*ownertree.Branch {
 			return []*ownertree.Branch{g.object("ConfigMap/a", orphan(ownertree.UnmappableKind, ownertree.Fate{Action: ownertree.NeverCollected, Why: "…"}))}
 		}, `
 NAME          READY   STATUS    REASON                                   GEN   AGE
@@ -398,6 +563,12 @@ ConfigMap/a   -       Current   owner Deployment/old: kind not served    1     6
 	}
 }
 
+// shared is a ReplicaSet with a Pod as a tree has it in full, and as it has it again.
+func shared(g *grove, pod ...grown) (full, again *ownertree.Branch) {
+	full = g.object("ReplicaSet/s", owning(g.object("Pod/p", pod...)))
+	return full, &ownertree.Branch{Node: full.Node, Repeated: true}
+}
+
 // squeeze makes the gaps between columns three blanks wide: how columns are laid out is render's.
 func squeeze(table string) string {
 	var out strings.Builder
@@ -409,4 +580,25 @@ func squeeze(table string) string {
 		out.WriteString(strings.Join(cells, "   ") + "\n")
 	}
 	return out.String()
+}
+
+// BenchmarkDeepTree adds up, folds and draws a tree of objects that each own the next.
+func BenchmarkDeepTree(b *testing.B) {
+	for _, depth := range []int{15, 150, 1500} {
+		b.Run(fmt.Sprint(depth), func(b *testing.B) {
+			g := newGrove()
+			top := g.object("ConfigMap/0")
+			for i, at := 1, top; i < depth; i++ {
+				at.Children = []*ownertree.Branch{g.object(fmt.Sprintf("ConfigMap/%d", i))}
+				at = at.Children[0]
+			}
+			for b.Loop() {
+				items := itemMaker{now: treeTime}.items(fold(g.limbs(top), foldOptions{}))
+				if err := render.Tree(io.Discard, items, render.TreeOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*depth), "ns/object")
+		})
+	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
@@ -28,7 +30,7 @@ type noteMaker struct {
 func (t *tree) notes() []string {
 	m := t.noteMaker()
 	out := m.all(t.limbs())
-	for _, line := range describeIncomplete(t.incomplete) {
+	for _, line := range describeIncomplete(t.allIncomplete()) {
 		out = append(out, m.line(render.ToneChange, line))
 	}
 	return out
@@ -36,7 +38,7 @@ func (t *tree) notes() []string {
 
 // all are the lines about objects, by what they are about.
 func (m noteMaker) all(limbs []*limb) []string {
-	objects := each(limbs)
+	objects := each(limbs, true)
 	var out []string
 	for _, sort := range []struct {
 		name  string
@@ -47,6 +49,8 @@ func (m noteMaker) all(limbs []*limb) []string {
 		{"dangling", render.ToneTrouble, m.dangling},
 		{"unknown owner", render.ToneChange, m.unknownOwner},
 		{"deleting", render.ToneChange, m.deleting},
+		{"missing", render.ToneTrouble, m.missing},
+		{"warning", render.ToneChange, m.warning},
 		{"odd", render.ToneChange, m.odd},
 	} {
 		out = append(out, m.sort(sort.name, sort.tone, objects, sort.lines)...)
@@ -58,14 +62,14 @@ func (t *tree) noteMaker() noteMaker {
 	return noteMaker{t.itemMaker(), t.graph, t.palette, t.namespaces, t.width}
 }
 
-// each lists objects once, as they are drawn.
-func each(all []*limb) []*limb {
+// each lists objects in the order of the trees; once, each only where it comes first.
+func each(all []*limb, once bool) []*limb {
 	var out []*limb
 	seen := map[*ownertree.Node]bool{}
 	var walk func([]*limb)
 	walk = func(all []*limb) {
 		for _, l := range all {
-			if !seen[l.Node] {
+			if !once || !seen[l.Node] {
 				seen[l.Node] = true
 				out = append(out, l)
 			}
@@ -117,17 +121,20 @@ func together(lines []string) []string {
 	return out
 }
 
+// mostNote is how many letters of a line below a tree are written.
+const mostNote = 2000
+
 // line colours what stands before the colon, and breaks the line where the terminal ends.
 func (m noteMaker) line(tone render.Tone, text string) string {
-	name, rest, _ := strings.Cut(oneLine(text), ":")
+	name, rest, _ := strings.Cut(oneLine(render.Cut(text, mostNote)), ":")
 	return render.Wrap(m.palette.Paint(tone, name+":")+rest, m.width, "  ")
 }
 
 func (m noteMaker) label(n *ownertree.Node) string {
 	if m.namespaces && n.Namespace != "" {
-		return n.Namespace + " " + label(n)
+		return n.Namespace + " " + m.kinds.label(n)
 	}
-	return label(n)
+	return m.kinds.label(n)
 }
 
 // drift says which generation has been seen, of the object and of conditions that tell one of their own.
@@ -156,27 +163,27 @@ func (m noteMaker) dangling(l *limb) []string {
 	if !l.isDangling() {
 		return nil
 	}
-	return []string{m.label(l.Node) + ": " + cmp.Or(verdicts(l.Node), l.fate.Why) + "; " + fateText(l.fate)}
+	return []string{m.label(l.Node) + ": " + cmp.Or(m.verdicts(l.Node), l.fate.Why) + "; " + fateText(l.fate)}
 }
 
 // unknownOwner says which owners nothing certain is known about, and what follows.
 func (m noteMaker) unknownOwner(l *limb) []string {
-	text := verdicts(l.Node)
+	text := m.verdicts(l.Node)
 	if text == "" || m.dangling(l) != nil {
 		return nil
 	}
 	return []string{m.label(l.Node) + ": " + text + "; " + fateText(l.fate)}
 }
 
-// verdicts tells of the owners that are not certainly there.
-func verdicts(n *ownertree.Node) string {
+// verdicts describe the owners that are not certainly there, the first of them if they are many.
+func (m noteMaker) verdicts(n *ownertree.Node) string {
 	var out []string
 	for i := range n.Owners {
 		if o := &n.Owners[i]; o.Verdict != ownertree.Solid {
-			out = append(out, verdictText(o))
+			out = append(out, verdictText(o, m.kinds))
 		}
 	}
-	return strings.Join(out, ", ")
+	return enumerate(out)
 }
 
 // deleting says since when an object is being deleted, and what holds it.
@@ -189,11 +196,62 @@ func (m noteMaker) deleting(l *limb) []string {
 	if age := m.age(l.Node.Deleting); age != "" {
 		text += " for " + age
 	}
-	known := ""
-	if l.Node.Kind.GroupKind().String() == "Namespace" {
-		known = l.facts.Reason
+	return []string{text + holdText(hold, namespaceWaits(l), m.kinds)}
+}
+
+// missing names what the object needs and is not there. Of what names it only the kind is shown, so that objects which
+// lack the same share a line.
+func (m noteMaker) missing(l *limb) []string {
+	if l.found == nil {
+		return nil
 	}
-	return []string{text + holdText(hold, known)}
+	var out []string
+	for _, lack := range l.found.lacks {
+		text := m.label(l.Node) + ": needs " + m.label(lack.Object) + ", which is not there"
+		if lack.NamedBy != l.Node {
+			text += "; a " + m.kinds.of(lack.NamedBy) + " names it"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// warning describes the Warnings of an object. With --events they stand below it, but a terminal cuts these.
+func (m noteMaker) warning(l *limb) []string {
+	if l.found == nil || m.events && (m.width == 0 || l.ailing() <= calm) {
+		return nil
+	}
+	var out []string
+	for _, e := range l.found.warnings() {
+		message := strings.TrimSpace(e.Message)
+		if message != "" && l.repeatsEvent(message) {
+			continue
+		}
+		text := fmt.Sprintf("%s: %s", m.label(l.Node), e.Reason)
+		var when []string
+		if e.Count > 1 {
+			when = append(when, fmt.Sprintf("%d times", e.Count))
+		}
+		if age := m.age(&e.Last); age != "" {
+			when = append(when, age+" ago")
+		}
+		if len(when) > 0 {
+			text += " (" + strings.Join(when, ", ") + ")"
+		}
+		if message != "" {
+			text += ": " + message
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// repeatsEvent reports whether the message of an Event is shown already, as the object's status or as what is missing.
+func (l *limb) repeatsEvent(message string) bool {
+	return strings.Contains(l.facts.Reason, message) || strings.Contains(l.facts.Message, message) ||
+		strings.Contains(message, "not found") && slices.ContainsFunc(l.found.lacks, func(lack ownertree.Lack) bool {
+			return strings.Contains(message, strconv.Quote(lack.Object.Name))
+		})
 }
 
 // odd says what of an object is not what its kind promises.

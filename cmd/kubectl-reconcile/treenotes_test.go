@@ -42,9 +42,19 @@ func TestNotes(t *testing.T) {
 			[]string{"unknown owner: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) could not be checked; what the garbage collector will do is not known"}, "not known is not missing"},
 		{"kind unknown", orphan(ownertree.UnmappableKind, ownertree.Fate{Action: ownertree.NeverCollected, Why: "it tries again"}),
 			[]string{"unknown owner: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is of a kind that is not served; it tries again"}, "the garbage collector leaves it alone"},
-		{"owner going", func(g *grove, b *ownertree.Branch, _ *objectFacts) {
-			g.fates[b.Node.UID] = ownertree.Fate{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Why: "its owner Deployment web is being deleted"}
-		}, []string{"dangling: ConfigMap/a: its owner Deployment web is being deleted; the garbage collector will delete it"}, "the owner is there, but not for long"},
+		{"owner going", awaited("Deployment/web"), nil, "the owner is there, if not for long"},
+		{"one owner going, another gone", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			awaited("Deployment/web")(g, b, f)
+			orphan(ownertree.OwnerMissing, g.fates[b.Node.UID])(g, b, f)
+		}, []string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone; the garbage collector will delete it"}, "one of them is not there"},
+		{"many owners", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			for range mostNames + 3 {
+				orphan(ownertree.OwnerMissing, doomedFate)(g, b, f)
+			}
+		}, []string{
+			"dangling: ConfigMap/a: " + strings.Repeat("owner Deployment/old (uid 3f2a7c11…) is gone, ", mostNames-1) +
+				"owner Deployment/old (uid 3f2a7c11…) is gone and 3 more; the garbage collector will delete it",
+		}, "a few are told, the others counted"},
 		{"to be held", orphan(ownertree.OwnerMissing, ownertree.Fate{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Finalizers: []string{"x/y"}}),
 			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone; the garbage collector will delete it; then it is held by the finalizer x/y, which its controller must remove"},
 			"being deleted is not being gone"},
@@ -61,8 +71,35 @@ func TestNotes(t *testing.T) {
 			"deleting: ConfigMap/a for 10m: held by the finalizer x/y, which its controller must remove",
 		}, "it is certain that the owner is gone, whatever becomes of the object"},
 		{"deleting", deleting("example.com/a"), []string{"deleting: ConfigMap/a for 10m: held by the finalizer example.com/a, which its controller must remove"}, "who must do something"},
-		{"finalizers", deleting("b", "a", metav1.FinalizerOrphanDependents), []string{"deleting: ConfigMap/a for 10m: held by the finalizers b, a, which their controllers must remove"}, "the garbage collector's own does not count"},
+		{"finalizers", deleting("b", "a"), []string{"deleting: ConfigMap/a for 10m: held by the finalizers b, a, which their controllers must remove"}, "several"},
 		{"deleting by itself", deleting(), []string{"deleting: ConfigMap/a for 10m: nothing holds it up"}, "such as a pod that is given time"},
+		{"missing", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			needing("StorageClass/fast", "PersistentVolumeClaim/data")(g, b, f)
+			needing("Secret/s", "")(g, b, f)
+		}, []string{
+			"missing: ConfigMap/a: needs StorageClass/fast, which is not there; a PersistentVolumeClaim names it",
+			"missing: ConfigMap/a: needs Secret/s, which is not there",
+		}, "what names it, unless that is the object"},
+		{"warnings", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			reported("Warning", "BackOff", "Back-off pulling image", 9)(g, b, f)
+			reported("Warning", "Failed", "Error: ErrImagePull", 3)(g, b, f)
+			reported("Normal", "Scheduled", "assigned to node-1", 1)(g, b, f)
+			reported("Warning", "Failed", "Failed to pull image: not\x1b found", 2)(g, b, f)
+		}, []string{"warning: ConfigMap/a: Failed (2 times, 5m ago): Failed to pull image: not^[ found"}, "of each reason the one that says most; that something is put off explains nothing"},
+		{"only that it is put off", reported("Warning", "BackOff", "Back-off restarting", 1), []string{"warning: ConfigMap/a: BackOff (5m ago): Back-off restarting"}, "unless there is nothing else"},
+		{"a warning that the object tells itself", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			f.Message = "0/3 nodes are available: no room"
+			reported("Warning", "FailedScheduling", "0/3 nodes are available: no room", 3)(g, b, f)
+		}, nil, "nothing is said twice"},
+		{"a warning of what is missing", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			needing("StorageClass/fast", "")(g, b, f)
+			reported("Warning", "ProvisioningFailed", `storageclass.storage.k8s.io "fast" not found`, 3)(g, b, f)
+		}, []string{"missing: ConfigMap/a: needs StorageClass/fast, which is not there"}, "nor in other words"},
+		{"many warnings", func(g *grove, b *ownertree.Branch, f *objectFacts) {
+			for _, reason := range []string{"A", "B", "C"} {
+				reported("Warning", reason, "", 1)(g, b, f)
+			}
+		}, []string{"warning: ConfigMap/a: A (5m ago)", "warning: ConfigMap/a: B (5m ago)"}, "the last ones are told"},
 		{"odd", func(_ *grove, _ *ownertree.Branch, f *objectFacts) {
 			f.Problems = []string{"status is a number\x1b and no map"}
 		},
@@ -111,9 +148,32 @@ func TestNotesOnATerminal(t *testing.T) {
 	}
 }
 
+// TestWarningsBesideEvents: where Events are drawn a Warning is not repeated, but on a terminal, which cuts them.
+func TestWarningsBesideEvents(t *testing.T) {
+	for _, tt := range []struct {
+		with   grown
+		width  int
+		want   []string
+		reason string
+	}{
+		{is(inspect.InProgress, "0/1", ""), 0, nil, "in a pipe the Event has its whole message"},
+		{is(inspect.InProgress, "0/1", ""), 80, []string{"warning: Pod/a: Failed (5m ago): no such image"}, "on a terminal it may be cut"},
+		{is(inspect.Current, "1/1", ""), 80, nil, "of what is Current it may be of the past"},
+	} {
+		g := newGrove()
+		limbs := g.limbs(g.object("Pod/a", tt.with, reported("Warning", "Failed", "no such image", 1)))
+		m := noteMaker{itemMaker: itemMaker{now: treeTime, events: true}, collector: g, width: tt.width}
+		if diff := cmp.Diff(tt.want, m.all(limbs)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}
+
 func TestHoldText(t *testing.T) {
 	g := newGrove()
 	dependents := []*ownertree.Node{g.object("Pod/a").Node, g.object("Pod/b").Node}
+	pod := g.object("Pod/c").Node
+	foreground := ownertree.Release{Finalizer: metav1.FinalizerDeleteDependents, By: "m", Once: "once its dependents have gone", Certain: true}
 	for _, tt := range []struct {
 		hold   ownertree.Hold
 		known  string
@@ -121,19 +181,43 @@ func TestHoldText(t *testing.T) {
 		reason string
 	}{
 		{ownertree.Hold{}, "", ": nothing holds it up", "it goes by itself"},
-		{ownertree.Hold{}, "discovery failed: g/v1", ": discovery failed: g/v1", "a namespace says itself why not"},
+		{ownertree.Hold{Node: pod}, "", ": waits for its kubelet to end its containers", "a pod is given time, or its node is gone"},
+		{ownertree.Hold{}, "discovery failed: g/v1", ": discovery failed: g/v1", "a namespace reports itself why not"},
+		{
+			ownertree.Hold{Releases: []ownertree.Release{{Finalizer: "kubernetes", By: "m", Once: "once all that is in it has gone", Certain: true}}}, "some are left",
+			": m removes the finalizer kubernetes once all that is in it has gone; some are left", "a namespace, and who removes its finalizer",
+		},
+		{
+			ownertree.Hold{Releases: []ownertree.Release{foreground}, Unblocked: true}, "",
+			": no dependent blocks it; m, if it runs, removes the finalizer foregroundDeletion", "nothing is left to wait for, and the finalizer is there",
+		},
+		{
+			ownertree.Hold{Releases: []ownertree.Release{foreground}}, "",
+			": m removes the finalizer foregroundDeletion once its dependents have gone", "its dependents are not known",
+		},
+		{
+			ownertree.Hold{Releases: []ownertree.Release{{Finalizer: "orphan", By: "m", Once: "once its dependents have lost it", Certain: true}}}, "",
+			": m removes the finalizer orphan once its dependents have lost it", "the other finalizer of the garbage collector",
+		},
+		{
+			ownertree.Hold{Node: pod, Releases: []ownertree.Release{foreground}, Dependents: []*ownertree.Node{pod}}, "",
+			": waits for itself: it is its own owner, and blocks itself", "a circle of one",
+		},
 		{
 			ownertree.Hold{Undiscovered: []cluster.Incomplete{{Group: "g", Version: "v1"}}}, "discovery failed: g/v1",
 			": no namespace goes while the kinds of g/v1 are not known", "a namespace, and an API that does not answer",
 		},
 		{
-			ownertree.Hold{Releases: []ownertree.Release{{Finalizer: "a/b", By: "somebody", Once: "once it rains"}, {Finalizer: "c/d", Certain: true}}}, "",
-			": somebody removes the finalizer a/b once it rains", "one that is let go under a condition, one that is let go",
+			ownertree.Hold{Releases: []ownertree.Release{{Finalizer: "a/b", By: "somebody", Once: "once it rains"}, {Finalizer: "c/d", By: "m", Once: "soon", Certain: true}}}, "",
+			": somebody removes the finalizer a/b once it rains; m removes the finalizer c/d soon", "one under a condition, one that is certain to go, and still there",
 		},
-		{ownertree.Hold{Releases: []ownertree.Release{{Finalizer: metav1.FinalizerDeleteDependents, Certain: true}}, Dependents: dependents[:1]}, "", ": waits for a dependent that blocks it: Pod/a", "foreground deletion"},
-		{ownertree.Hold{Finalizers: []string{"x/y"}, Dependents: dependents}, "", ": held by the finalizer x/y, which its controller must remove; waits for dependents that block it: Pod/a, Pod/b", "both"},
+		{ownertree.Hold{Releases: []ownertree.Release{foreground}, Dependents: dependents[:1]}, "", ": waits for a dependent that blocks it: Pod/a", "foreground deletion"},
+		{ownertree.Hold{Finalizers: []string{"x/y"}, Releases: []ownertree.Release{foreground}, Dependents: dependents}, "", ": held by the finalizer x/y, which its controller must remove; waits for dependents that block it: Pod/a, Pod/b", "both"},
 	} {
-		if got := holdText(tt.hold, tt.known); got != tt.want {
+		if tt.hold.Node == nil {
+			tt.hold.Node = g.object("ConfigMap/a").Node
+		}
+		if got := holdText(tt.hold, tt.known, nil); got != tt.want {
 			t.Errorf("%q, want %q: %s", got, tt.want, tt.reason)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
@@ -33,23 +34,36 @@ func (r *treeReader) showPreview(ctx context.Context) error {
 	}
 	r.readEnds()
 	p := graph.DeletePreview(asked, r.preview)
+	unread, err := graph.ReadNamespaces(ctx, r.reader, p.Deleted)
+	if err != nil {
+		return r.connection.explain(err)
+	}
+	p = graph.DeletePreview(asked, r.preview)
+	claims, unreadClaims, err := graph.PreviewClaims(ctx, r.reader, &p)
+	if err != nil {
+		return r.connection.explain(err)
+	}
+	p.Incomplete = cluster.SortIncomplete(slices.Concat(p.Incomplete, unread, unreadClaims))
 	shown := newPreview(&p, asked)
-	shown.expand = r.expand
+	shown.expand, shown.claims = r.expand, claims
 	return errors.Join(r.printPreview(shown), missing)
 }
 
 // preview is what deleting objects would do.
 type preview struct {
 	*ownertree.Preview
-	asked []*ownertree.Node
+	asked  []*ownertree.Node
+	claims []ownertree.ClaimOutcome
 	// namespaces says that objects must be told apart by namespace, expand that all are named.
 	namespaces, expand bool
+	kinds              kindNames
 }
 
 func newPreview(p *ownertree.Preview, asked []*ownertree.Node) *preview {
-	out := &preview{Preview: p, asked: asked}
+	all := slices.Concat(p.Deleted, p.Orphaned, p.Kept, p.Stuck, p.Unknown)
+	out := &preview{Preview: p, asked: asked, kinds: kindNamesOf(all)}
 	one := ""
-	for _, n := range slices.Concat(p.Deleted, p.Orphaned, p.Kept, p.Stuck, p.Unknown) {
+	for _, n := range all {
 		out.namespaces = out.namespaces || n.Namespace != "" && one != "" && n.Namespace != one
 		one = cmp.Or(n.Namespace, one)
 	}
@@ -89,6 +103,7 @@ func (p *preview) lines(palette render.Palette) []string {
 	for _, n := range first(p.Kept) {
 		add(render.TonePlain, "would keep "+p.name(n), ", which is also owned by "+p.counts(p.keepers(n)))
 	}
+	p.claimLines(add)
 	for _, n := range first(p.Stuck) {
 		add(render.ToneChange, "would leave "+p.name(n), ": "+p.Fate(n).Why)
 	}
@@ -96,7 +111,11 @@ func (p *preview) lines(palette render.Palette) []string {
 		add(render.ToneChange, "not known of "+p.name(n), ": "+p.Fate(n).Why)
 	}
 	for i := range first(p.Held) {
-		add(render.ToneTrouble, "would hang: "+p.name(p.Held[i].Node), p.holdText(p.Held[i]))
+		head := "would hang: "
+		if p.Held[i].Perhaps {
+			head = "may hang: "
+		}
+		add(render.ToneTrouble, head+p.name(p.Held[i].Node), p.holdText(p.Held[i]))
 	}
 	if len(p.Late) > 0 {
 		add(render.ToneChange, "would stay until what holds their owners has gone", ": "+p.counts(p.Late))
@@ -133,7 +152,7 @@ func (p *preview) counts(nodes []*ownertree.Node) string {
 	names := map[string][]string{}
 	var kinds []string
 	for _, n := range nodes {
-		kind := n.Kind.Kind
+		kind := p.kinds.of(n)
 		if names[kind] == nil {
 			kinds = append(kinds, kind)
 		}
@@ -153,13 +172,13 @@ func (p *preview) counts(nodes []*ownertree.Node) string {
 }
 
 func (p *preview) rank(kind string) int {
-	if slices.ContainsFunc(p.asked, func(n *ownertree.Node) bool { return n.Kind.Kind == kind }) {
+	if slices.ContainsFunc(p.asked, func(n *ownertree.Node) bool { return p.kinds.of(n) == kind }) {
 		return 0
 	}
 	return 1
 }
 
-func (p *preview) name(n *ownertree.Node) string { return n.Kind.Kind + " " + p.inNamespace(n) }
+func (p *preview) name(n *ownertree.Node) string { return p.kinds.of(n) + " " + p.inNamespace(n) }
 
 func (p *preview) inNamespace(n *ownertree.Node) string {
 	if p.namespaces && n.Namespace != "" {
@@ -187,15 +206,23 @@ func (p *preview) openWaits() []ownertree.Hold {
 }
 
 func (p *preview) holdText(hold ownertree.Hold) string {
-	parts := holdParts(hold)
+	parts := openParts(hold)
 	for _, r := range hold.Releases {
 		if len(r.Users) > 0 {
 			parts = append(parts, p.counts(r.Users)+" would stay, and may use it")
 			break
 		}
 	}
-	if len(hold.Dependents) > 0 {
-		parts = append(parts, "would wait for "+p.counts(hold.Dependents))
+	others := slices.DeleteFunc(slices.Clone(hold.Dependents), func(n *ownertree.Node) bool { return n == hold.Node })
+	if len(others) < len(hold.Dependents) {
+		parts = append(parts, "would wait for itself: it is its own owner, and blocks itself")
+	}
+	switch {
+	case len(others) > 0 && hold.Perhaps:
+		parts = append(parts, "would wait for "+p.counts(others)+
+			", which would wait for it, unless the garbage collector comes between")
+	case len(others) > 0:
+		parts = append(parts, "would wait for "+p.counts(others))
 	}
 	return ": " + strings.Join(parts, "; ")
 }

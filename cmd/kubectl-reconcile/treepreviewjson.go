@@ -1,6 +1,8 @@
 package main
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -21,6 +23,8 @@ type previewDocument struct {
 	HeldUp     []previewHeld              `json:"heldUp,omitempty"`
 	// Waits are those of Deleted that wait for Kubernetes itself alone.
 	Waits []previewHeld `json:"waits,omitempty"`
+	// Claims are those of Deleted, and those that StatefulSets of it have made.
+	Claims []previewClaim `json:"claims,omitempty"`
 	// Late are those of Deleted that stay until what holds an owner of theirs is gone.
 	Late       []objectRef          `json:"late,omitempty"`
 	Incomplete []cluster.Incomplete `json:"incomplete,omitempty"`
@@ -44,6 +48,31 @@ type previewHeld struct {
 	treeHold
 }
 
+// previewClaim is what becomes of a claim and its volume.
+type previewClaim struct {
+	Object  objectRef `json:"object"`
+	Deleted bool      `json:"deleted"`
+	// StatefulSet has made the claim; WhenDeleted is its retention policy.
+	StatefulSet *objectRef                                      `json:"statefulSet,omitempty"`
+	WhenDeleted appsv1.PersistentVolumeClaimRetentionPolicyType `json:"whenDeleted,omitempty"`
+	// Volume is bound to a claim that would be deleted; ReclaimPolicy is what then becomes of it.
+	Volume        *objectRef                           `json:"volume,omitempty"`
+	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty"`
+}
+
+func newPreviewClaim(c ownertree.ClaimOutcome) previewClaim {
+	out := previewClaim{Object: refOf(c.Claim), Deleted: c.Deleted, WhenDeleted: c.WhenDeleted, ReclaimPolicy: c.Reclaim}
+	if c.Set != nil {
+		set := refOf(c.Set)
+		out.StatefulSet = &set
+	}
+	if c.Volume != nil {
+		volume := refOf(c.Volume)
+		out.Volume = &volume
+	}
+	return out
+}
+
 func (p *preview) document() *previewDocument {
 	d := &previewDocument{
 		APIVersion: outputVersion, Kind: "DeletePreview", Policy: p.Policy,
@@ -52,6 +81,9 @@ func (p *preview) document() *previewDocument {
 	}
 	for _, n := range p.Kept {
 		d.Kept = append(d.Kept, previewKept{refOf(n), refsOf(p.keepers(n))})
+	}
+	for _, c := range p.claims {
+		d.Claims = append(d.Claims, newPreviewClaim(c))
 	}
 	for _, h := range p.Held {
 		d.HeldUp = append(d.HeldUp, previewHeld{refOf(h.Node), *newTreeHold(h)})

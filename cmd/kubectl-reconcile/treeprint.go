@@ -40,12 +40,20 @@ func (t *tree) draw(w io.Writer) error {
 	return nil
 }
 
-func (t *tree) limbs() []*limb { return limbMaker{t.facts, t.graph}.limbs(t.branches) }
+// limbs adds the tree up, once.
+func (t *tree) limbs() []*limb {
+	if t.added == nil {
+		t.added = newLimbMaker(t.facts, t.graph, t.found).limbs(t.branches)
+	}
+	return t.added
+}
 
-func (t *tree) twigs() []*twig { return folder{t.expand, t.containers}.tops(t.limbs()) }
+func (t *tree) twigs() []*twig { return fold(t.limbs(), foldOptions{t.expand, t.containers, t.events}) }
 
 func (t *tree) itemMaker() itemMaker {
-	return itemMaker{now: t.clock.Now(), wide: t.output == "wide"}
+	return itemMaker{
+		now: t.clock.Now(), wide: t.output == "wide", events: t.events, kinds: kindNamesOf(nodesOf(t.branches)),
+	}
 }
 
 func (t *tree) drawing() render.TreeOptions {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"k8s.io/client-go/rest"
@@ -101,11 +102,15 @@ func (r *treeReader) scope() ownertree.Scope {
 // tree is what was read.
 type tree struct {
 	*treeReader
-	graph      *ownertree.Graph
-	branches   []*ownertree.Branch
-	facts      factsByUID
-	incomplete []cluster.Incomplete
-	relations  []ownertree.Relation
+	graph    *ownertree.Graph
+	branches []*ownertree.Branch
+	// read are the facts as they were read, facts those that are shown: see judgeServices.
+	read, facts factsByUID
+	found       *allFindings
+	incomplete  []cluster.Incomplete
+	relations   []ownertree.Relation
+	// added are the branches with what is known of them, nil until they are wanted: see limbs.
+	added []*limb
 	// namespaces says that the namespace of an object must be told.
 	namespaces bool
 	// gone says that all that was asked for was there, and is not any more.
@@ -167,6 +172,11 @@ func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFa
 		return err
 	}
 	t.graph.FindElsewhere(ctx, t.reader, nodes)
+	deleting := slices.DeleteFunc(slices.Clone(nodes), func(n *ownertree.Node) bool { return n.Deleting == nil })
+	unread, err := t.graph.ReadNamespaces(ctx, t.reader, deleting)
+	if err != nil {
+		return err
+	}
 	t.namespaces = t.targets.all || slices.ContainsFunc(nodes, func(n *ownertree.Node) bool {
 		return n.Namespace != "" && n.Namespace != t.connection.namespace
 	})
@@ -175,9 +185,18 @@ func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFa
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	t.facts = facts.facts
-	t.incomplete = cluster.SortIncomplete(slices.Concat(t.graph.Incomplete(), unrelated, facts.incomplete))
-	return nil
+	t.read, t.facts = facts.facts, maps.Clone(facts.facts)
+	t.judgeServices()
+	t.incomplete = cluster.SortIncomplete(slices.Concat(t.graph.Incomplete(), unrelated, unread, facts.incomplete))
+	// If nothing was looked for before, what now is not Current has not been.
+	if last := known.lastFindings(); last != nil && last.open && !last.old(t.clock.Now()) {
+		t.found = last
+		return nil
+	}
+	if t.output == "name" {
+		return nil
+	}
+	return t.explain(ctx)
 }
 
 // relate draws in what is related in other ways than by ownership, and returns what could not be read for that.
@@ -185,7 +204,7 @@ func (t *tree) relate(ctx context.Context) ([]cluster.Incomplete, error) {
 	if !t.related {
 		return nil, nil
 	}
-	relations, missing, err := t.graph.Relate(ctx, t.reader, nodesOf(t.branches))
+	relations, missing, err := t.graph.Relate(ctx, t.reader, nodesOf(t.branches), ownertree.RelateOptions{})
 	if err != nil {
 		return nil, err
 	}

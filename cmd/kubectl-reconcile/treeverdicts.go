@@ -10,9 +10,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// verdictText says what is the matter with an owner reference.
-func verdictText(o *ownertree.Owner) string {
-	owner := fmt.Sprintf("owner %s/%s (uid %s)", o.Kind, o.Name, shortUID(string(o.UID)))
+// verdictText describes what is the matter with an owner reference.
+func verdictText(o *ownertree.Owner, kinds kindNames) string {
+	owner := fmt.Sprintf("owner %s (uid %s)", kinds.ownerLabel(o), shortUID(string(o.UID)))
 	detail := ""
 	if o.Detail != "" {
 		detail = ": " + o.Detail
@@ -37,7 +37,7 @@ func verdictText(o *ownertree.Owner) string {
 func lostOwner(n *ownertree.Node) string {
 	for i := range n.Owners {
 		if o := &n.Owners[i]; o.Verdict != ownertree.Solid {
-			return fmt.Sprintf("owner %s/%s: %s", o.Kind, o.Name, verdictWords[o.Verdict])
+			return fmt.Sprintf("owner %s/%s: %s", n.OwnerKind(o), o.Name, verdictWords[o.Verdict])
 		}
 	}
 	return ""

@@ -51,7 +51,7 @@ func (r *treeReader) follow(ctx context.Context) (err error) {
 type treeWatch struct {
 	*treeReader
 
-	mu   sync.Mutex // of out
+	mu   sync.Mutex // guards out, last and its findings
 	out  display
 	last *tree
 }
@@ -59,17 +59,20 @@ type treeWatch struct {
 // changed reads what has changed, and shows the tree if that is in it.
 func (w *treeWatch) changed(ctx context.Context, g *ownertree.Graph, touched ownertree.Touched) error {
 	known := &knownFacts{touched: touched}
-	if w.last != nil {
-		known.facts = w.last.facts
+	w.mu.Lock()
+	first := w.last == nil
+	if !first {
+		known.facts, known.found = w.last.read, w.last.found
 	}
+	w.mu.Unlock()
 	t, err := w.layOut(ctx, g, known)
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case t == nil && w.last == nil:
+	case t == nil && first:
 		return err
 	case t == nil: // all that was asked for has gone, and may come again
-		t = &tree{treeReader: w.treeReader, graph: g, facts: factsByUID{}, gone: true}
+		t = &tree{treeReader: w.treeReader, graph: g, facts: factsByUID{}, read: factsByUID{}, gone: true}
 	}
 	w.readEnds()
 	w.mu.Lock()
@@ -78,10 +81,19 @@ func (w *treeWatch) changed(ctx context.Context, g *ownertree.Graph, touched own
 	return w.out.show(t, t.limbs())
 }
 
-// knownFacts are those of the tree before, which hold for all objects but those touched since.
+// knownFacts are those of the tree before, which hold for all objects but those touched since, and its findings.
 type knownFacts struct {
 	facts   factsByUID
 	touched ownertree.Touched
+	found   *allFindings
+}
+
+// lastFindings are those of the tree before; nil if there are none.
+func (k *knownFacts) lastFindings() *allFindings {
+	if k == nil {
+		return nil
+	}
+	return k.found
 }
 
 // of returns nil for an object that must be read.
@@ -101,13 +113,25 @@ func (w *treeWatch) ticks(ctx context.Context) error {
 			return nil
 		case <-ticker.C():
 		}
-		w.mu.Lock()
-		err := w.out.tick()
-		w.mu.Unlock()
-		if err != nil {
+		if err := w.tick(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// tick looks for findings again where there may be others, and draws.
+func (w *treeWatch) tick(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.last; t != nil && t.found != nil && t.found.open && t.found.old(w.clock.Now()) {
+		if t.explain(ctx) != nil {
+			return nil // ctx has ended
+		}
+		if err := w.out.show(t, t.limbs()); err != nil {
+			return err
+		}
+	}
+	return w.out.tick()
 }
 
 // redrawn shows trees in one place of a terminal.

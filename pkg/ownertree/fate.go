@@ -69,17 +69,18 @@ func (f *futures) fate(n *Node) Fate {
 	p := f.prospects(n)
 	switch {
 	case p.solid == nil && p.unknown != nil:
-		return Fate{Action: FateUnknown, Why: unknownWhy(p.unknown)}
+		return Fate{Action: FateUnknown, Why: unknownWhy(n, p.unknown)}
 	case p.stuck != nil && p.solid == nil:
-		return Fate{Action: NeverCollected, Why: stuckWhy(p.stuck)}
+		return Fate{Action: NeverCollected, Why: stuckWhy(n, p.stuck)}
 	case p.stuck != nil:
-		return Fate{Action: Kept, Why: stuckWhy(p.stuck)}
+		return Fate{Action: Kept, Why: stuckWhy(n, p.stuck)}
 	case p.unknown != nil:
-		return Fate{Action: Kept, Why: unknownWhy(p.unknown)}
+		return Fate{Action: Kept, Why: unknownWhy(n, p.unknown)}
 	case p.solid != nil && len(p.lost)+len(p.orphaned) == 0:
 		return Fate{Action: Kept}
 	case p.solid != nil, len(p.lost) == 0:
-		fate := Fate{Action: ReferencesStripped, Stripped: stripped(n, slices.Concat(p.lost, p.orphaned)), Why: f.whyLost(p.first())}
+		gone := slices.Concat(p.lost, p.orphaned)
+		fate := Fate{Action: ReferencesStripped, Stripped: stripped(n, gone), Why: f.whyLost(n, p.first())}
 		if later := f.later(p.lost); len(later) == len(p.lost) && len(p.orphaned) == 0 {
 			fate.After = nodesOf(later)
 		}
@@ -93,16 +94,16 @@ func (f *futures) fate(n *Node) Fate {
 // deleted is the fate of a node all of whose owners go. Those that are there are solid until they have gone, unless they wait
 // for the node; meanwhile the references to others are taken away.
 func (f *futures) deleted(n *Node, p prospects) Fate {
-	fate := Fate{Action: Deleted, Policy: f.policy(n, p), Why: f.whyLost(p.first()), Finalizers: n.foreignFinalizers()}
+	fate := Fate{Action: Deleted, Policy: f.policy(n, p), Why: f.whyLost(n, p.first()), Finalizers: n.foreignFinalizers()}
 	later := f.later(p.lost)
 	if len(later) == 0 {
 		return fate
 	}
-	fate.Action, fate.After, fate.Why = DeletedWithOwner, nodesOf(later), f.whyLater(later)
+	fate.Action, fate.After, fate.Why = DeletedWithOwner, nodesOf(later), f.whyLater(n, later)
 	now := slices.DeleteFunc(slices.Clone(p.lost), func(o *Owner) bool { return slices.Contains(later, o) })
 	if len(now) > 0 {
 		fate.Stripped = stripped(n, now)
-		fate.Why += fmt.Sprintf("; before, it loses its reference to %s %s", now[0].Kind, now[0].Name)
+		fate.Why += fmt.Sprintf("; before, it loses its reference to %s %s", n.OwnerKind(now[0]), now[0].Name)
 	}
 	return fate
 }
@@ -119,15 +120,15 @@ func (f *futures) later(lost []*Owner) []*Owner {
 }
 
 // whyLater names the owner to wait for: one that is being deleted, if there is one.
-func (f *futures) whyLater(later []*Owner) string {
+func (f *futures) whyLater(n *Node, later []*Owner) string {
 	o := later[0]
 	if i := slices.IndexFunc(later, func(o *Owner) bool { return o.Node.Deleting != nil }); i >= 0 {
 		o = later[i]
 	}
 	if f.assumed[o.Node] != staying {
-		return f.whyLost(o)
+		return f.whyLost(n, o)
 	}
-	return fmt.Sprintf("it goes when its owner %s %s has gone", o.Kind, o.Name)
+	return fmt.Sprintf("it goes when its owner %s %s has gone", n.OwnerKind(o), o.Name)
 }
 
 func nodesOf(owners []*Owner) []*Node {
@@ -156,24 +157,25 @@ func (f *futures) policy(n *Node, p prospects) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-func unknownWhy(o *Owner) string {
-	why := fmt.Sprintf("it is not known whether its owner %s %s exists", o.Kind, o.Name)
+func unknownWhy(n *Node, o *Owner) string {
+	why := fmt.Sprintf("it is not known whether its owner %s %s exists", n.OwnerKind(o), o.Name)
 	if o.Detail != "" {
 		why += ": " + o.Detail
 	}
 	return why
 }
 
-func stuckWhy(o *Owner) string {
+func stuckWhy(n *Node, o *Owner) string {
 	if o.Impossible {
-		return fmt.Sprintf("its owner %s %s is in a namespace, so the garbage collector never deletes it", o.Kind, o.Name)
+		const text = "its owner %s %s is in a namespace, so the garbage collector never deletes it"
+		return fmt.Sprintf(text, n.OwnerKind(o), o.Name)
 	}
 	return fmt.Sprintf("the garbage collector does not find the kind %s of %s, and tries again until it does", o.Kind, o.APIVersion)
 }
 
 // whyLost says why a reference is to nothing, or will be.
-func (f *futures) whyLost(o *Owner) string {
-	name := fmt.Sprintf("its owner %s %s", o.Kind, o.Name)
+func (f *futures) whyLost(n *Node, o *Owner) string {
+	name := fmt.Sprintf("its owner %s %s", n.OwnerKind(o), o.Name)
 	switch {
 	case o.Node == nil && o.Verdict == OtherUID:
 		return name + " is another than the one it refers to"

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 // TestFate is of what the garbage collector's test cannot show: what is not known, and what is said.
@@ -67,7 +69,32 @@ func TestHeld(t *testing.T) {
 		t.Errorf("nothing holds what is not deleted in the foreground: %v", hold)
 	}
 	if _, ok := g.Held(named(t, g, "p1")[0]); ok {
-		t.Error("what nobody deletes is not held")
+		t.Error("what is not deleted is not held")
+	}
+}
+
+func TestHeldUnblocked(t *testing.T) {
+	unread := []cluster.Incomplete{{Resource: "bs", Namespace: "n", Reason: cluster.ReasonForbidden}}
+	for _, tt := range []struct {
+		reason     string
+		scope      Scope
+		lines      []string
+		incomplete []cluster.Incomplete
+		want       bool
+	}{
+		{"no dependent at all", Scope{}, []string{"A n/o deleting finalizer=foregroundDeletion"}, nil, true},
+		{"one that does not block", Scope{}, []string{"A n/o deleting finalizer=foregroundDeletion", "B n/p <- A/o"}, nil, true},
+		{"one that blocks", Scope{}, []string{"A n/o deleting finalizer=foregroundDeletion", "B n/p <- A/o!"}, nil, false},
+		{"itself", Scope{}, []string{"A n/o deleting finalizer=foregroundDeletion <- A/o!"}, nil, false},
+		{"dependents were not listed", Scope{Nothing: true}, []string{"A n/o deleting finalizer=foregroundDeletion"}, nil, false},
+		{"not all kinds could be listed", Scope{}, []string{"A n/o deleting finalizer=foregroundDeletion"}, unread, false},
+		{"no foreground deletion", Scope{}, []string{"A n/o deleting finalizer=orphan"}, nil, false},
+	} {
+		g := sketch(t, tt.scope, tt.lines...)
+		g.missing(tt.incomplete)
+		if hold, _ := g.Held(named(t, g, "o")[0]); hold.Unblocked != tt.want {
+			t.Errorf("%s: unblocked is %t, want %t", tt.reason, hold.Unblocked, tt.want)
+		}
 	}
 }
 

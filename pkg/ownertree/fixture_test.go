@@ -56,11 +56,17 @@ func startSandbox(t *testing.T) *sandbox {
 // collectGarbage runs the real garbage collector until the test ends.
 func (s *sandbox) collectGarbage() {
 	s.Helper()
+	s.control("garbagecollector")
+}
+
+// control runs real controllers until the test ends.
+func (s *sandbox) control(names ...string) {
+	s.Helper()
 	client, err := kubernetes.NewForConfig(s.server.Config())
 	if err != nil {
 		s.Fatal(err)
 	}
-	selected, err := controllers.Select([]string{"garbagecollector"})
+	selected, err := controllers.Select(names)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -182,6 +188,7 @@ func changed(ref metav1.OwnerReference, change func(*metav1.OwnerReference)) met
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	claims     = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 	widgets    = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 )
 

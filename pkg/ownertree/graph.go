@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// Graph is what was read of a cluster, linked by owner references. Add, Confirm, Ascend, FindElsewhere and Relate change it
-// and must not be called while anything else is; everything else may be called concurrently.
+// Graph is what was read of a cluster, linked by owner references. Add, Confirm, Ascend, FindElsewhere, ReadNamespaces
+// and Relate change it and must not be called while anything else is; everything else may be called concurrently.
 type Graph struct {
 	kinds *cluster.Kinds
 	scope Scope

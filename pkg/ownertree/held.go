@@ -15,17 +15,26 @@ type Hold struct {
 	Finalizers []string
 	// Releases are the others: Kubernetes itself removes them, each under a condition.
 	Releases []Release
-	// Dependents are those that the object's foreground deletion waits for, sorted; nil unless it is deleted so.
+	// Dependents are those that the object's foreground deletion waits for, sorted; nil unless it is deleted so. An
+	// object that owns itself by a reference that blocks is among its own, and waits for ever.
 	Dependents []*Node
+	// Unblocked reports that the object is deleted in the foreground and that no dependent blocks it, of all that there
+	// are: nothing but the garbage collector has to act.
+	Unblocked bool
+	// Perhaps reports, in a Preview, that the hold depends on what comes first: of objects that own each other in a
+	// circle and are deleted in the foreground together, each waits for the other if all are deleted before the garbage
+	// collector has handled the first; else none does.
+	Perhaps bool
 	// Undiscovered are the API versions whose kinds are not known, sorted; nil unless the object is a namespace. Its deletion
 	// does not end as long as there is one (deleteAllContent of k8s.io/kubernetes/pkg/controller/namespace/deletion), whether
 	// its kinds would have namespaces or not: the namespace controller cannot know that either.
 	Undiscovered []cluster.Incomplete
 }
 
-// Held returns what holds up an object that is being deleted; false if it is not being deleted. Nothing may hold it, as with
-// a pod whose containers are given time to end. What is still in a namespace, or of a kind whose definition is being deleted, is
-// not told: the object's own conditions count it.
+// Held returns what holds up an object that is being deleted; false if it is not being deleted. Nothing of all this may
+// hold it, as with a pod whose containers are given time to end. What is still in a namespace, or of a kind whose
+// definition is being deleted, is left out: the object's own conditions count it. The finalizers of a namespace's spec
+// count only once ReadNamespaces has read them.
 func (g *Graph) Held(n *Node) (Hold, bool) {
 	if n.Deleting == nil {
 		return Hold{}, false
@@ -33,13 +42,14 @@ func (g *Graph) Held(n *Node) (Hold, bool) {
 	hold := Hold{Node: n, Finalizers: n.foreignFinalizers(), Releases: n.releases(), Undiscovered: g.undiscovered(n)}
 	if n.waits() {
 		hold.Dependents = g.Blocking(n)
+		hold.Unblocked = len(hold.Dependents) == 0 && g.Covers(n) && len(g.unread)+len(g.kinds.Incomplete()) == 0
 	}
 	return hold, true
 }
 
 // undiscovered are the API versions that hold up the deletion of a namespace.
 func (g *Graph) undiscovered(n *Node) []cluster.Incomplete {
-	if n.Kind.GroupKind().String() != "Namespace" {
+	if !n.isNamespace() {
 		return nil
 	}
 	return g.kinds.Incomplete()

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// Node is one object of a Graph. It belongs to the graph and is only read by others; Graph.Add, Confirm and Ascend may
-// change it.
+// Node is one object of a Graph. It belongs to the graph and is only read by others; Graph.Add, Confirm, Ascend
+// and ReadNamespaces may change it.
 type Node struct {
 	// Kind is never nil. Nodes of a kind share it.
 	Kind *cluster.Kind
@@ -24,6 +25,9 @@ type Node struct {
 	// Deleting is when the deletion was asked for; nil if it was not.
 	Deleting   *metav1.Time
 	Finalizers []string
+	// SpecFinalizers are those of a namespace's spec, which hold it as the others do. Nil for other kinds, and until
+	// Graph.ReadNamespaces has read them.
+	SpecFinalizers []string
 	// Labels may be shared with other nodes; nil if there are none.
 	Labels map[string]string
 	// Owners are the object's owner references in its order.
@@ -103,6 +107,16 @@ func compareNames(a, b *Node) int {
 
 // String is the node as `kubectl get -o name` writes it: deployment.apps/web.
 func (n *Node) String() string { return n.Kind.String() + "/" + n.Name }
+
+// OwnerKind names the kind of an owner of the node: Service, or Service.serving.knative.dev if the node's kind has that
+// name, too, in another group.
+func (n *Node) OwnerKind(o *Owner) string {
+	group := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).Group
+	if o.Kind != n.Kind.Kind || group == n.Kind.Group || group == "" {
+		return o.Kind
+	}
+	return o.Kind + "." + group
+}
 
 // owner returns the reference by which parent owns the node; nil if it does not.
 func (n *Node) owner(parent *Node) *Owner {

@@ -62,9 +62,9 @@ func DefaultPropagation(n *Node) metav1.DeletionPropagation {
 }
 
 // DeletePreview foretells what deleting the objects with the policy would lead to, as the API server and the garbage
-// collector have it; an empty policy is the API server's default. Verdicts must be confirmed, as for Fate, and the graph must
-// cover the objects: see ScopeOf. What else controllers would do is not told: that a ReplicaSet makes a new pod, or that a
-// volume goes with its claim.
+// collector have it; an empty policy is the API server's default. Verdicts must be confirmed, as for Fate, and the
+// graph must cover the objects: see ScopeOf. What else controllers would do is left out, as that a ReplicaSet makes a
+// new pod; but see PreviewClaims for volumes.
 func (g *Graph) DeletePreview(asked []*Node, policy metav1.DeletionPropagation) Preview {
 	undone, done := map[*Node]leaving{}, map[*Node]leaving{}
 	contents := map[*Node][]*Node{}

@@ -1,6 +1,7 @@
 package ownertree
 
 import (
+	"maps"
 	"slices"
 )
 
@@ -9,8 +10,10 @@ type holding struct {
 	graph    *Graph
 	after    *futures
 	contents map[*Node][]*Node // of namespaces and definitions that would be deleted
-	// stuck are the nodes that would not go by themselves, late those that nobody would delete before a stuck one has gone.
+	// stuck are the nodes that would not go by themselves, late those that are not deleted before a stuck one has gone.
 	stuck, late map[*Node]bool
+	// circular are those that may wait for each other: see Hold.Perhaps.
+	circular map[*Node]bool
 	// users are the pods that would stay, by namespace.
 	users map[string][]*Node
 }
@@ -22,7 +25,8 @@ func (h *holding) tell(p *Preview) {
 	h.findUsers()
 	for _, n := range p.Deleted {
 		hold := Hold{
-			Node: n, Finalizers: n.foreignFinalizers(), Releases: h.releases(n, p), Dependents: h.awaited(n), Undiscovered: h.graph.undiscovered(n),
+			Node: n, Finalizers: n.foreignFinalizers(), Releases: h.releases(n, p), Dependents: h.awaited(n),
+			Undiscovered: h.graph.undiscovered(n), Perhaps: h.circular[n],
 		}
 		switch {
 		case len(hold.Finalizers)+len(hold.Dependents)+len(hold.Undiscovered) > 0:
@@ -36,8 +40,8 @@ func (h *holding) tell(p *Preview) {
 	}
 }
 
-// findStuck finds those with a finalizer of somebody's, those that the garbage collector leaves alone, and, from these on,
-// whoever waits for them.
+// findStuck finds those with a finalizer that Kubernetes does not remove, those that the garbage collector leaves alone, those that own
+// and block themselves, and, from these on, what waits for them.
 func (h *holding) findStuck(deleted []*Node) {
 	h.stuck = map[*Node]bool{}
 	var next []*Node
@@ -52,19 +56,69 @@ func (h *holding) findStuck(deleted []*Node) {
 			add(n)
 		}
 		for _, d := range h.waitsFor(n) {
-			if h.stays(d) {
+			if d == n || h.stays(d) {
 				add(d)
 			}
 		}
 	}
 	waiters := h.waiters(deleted)
-	for len(next) > 0 {
-		n := next[len(next)-1]
-		next = next[:len(next)-1]
-		for _, waiter := range waiters[n] {
-			add(waiter)
+	spread := func() {
+		for len(next) > 0 {
+			n := next[len(next)-1]
+			next = next[:len(next)-1]
+			for _, waiter := range waiters[n] {
+				add(waiter)
+			}
 		}
 	}
+	spread()
+	certain := maps.Clone(h.stuck)
+	for _, n := range h.circles() {
+		add(n)
+	}
+	spread()
+	h.circular = map[*Node]bool{}
+	for n := range h.stuck {
+		h.circular[n] = !certain[n]
+	}
+}
+
+// circles are the nodes asked for, not stuck for another reason, that wait for each other in a circle, and those that
+// wait for such. The garbage collector breaks a circle where it deletes a dependent itself (attemptToDeleteItem); of
+// two that are both deleted in the foreground before it comes to the first, it deletes neither.
+func (h *holding) circles() []*Node {
+	left := map[*Node]int{} // how many of them each waits for
+	waiters := map[*Node][]*Node{}
+	for n, way := range h.after.assumed {
+		if way == waiting && !h.stuck[n] {
+			left[n] = 0
+		}
+	}
+	for n := range left {
+		for _, d := range h.graph.Blocking(n) {
+			if _, too := left[d]; too {
+				left[n]++
+				waiters[d] = append(waiters[d], n)
+			}
+		}
+	}
+	var free []*Node
+	for n, blocked := range left {
+		if blocked == 0 {
+			free = append(free, n)
+		}
+	}
+	for len(free) > 0 {
+		n := free[len(free)-1]
+		free = free[:len(free)-1]
+		delete(left, n)
+		for _, waiter := range waiters[n] {
+			if left[waiter]--; left[waiter] == 0 {
+				free = append(free, waiter)
+			}
+		}
+	}
+	return sorted(left)
 }
 
 // findLate finds what the garbage collector keeps for an owner that is stuck, or is itself kept so. An owner that waits for its
@@ -152,7 +206,7 @@ func (h *holding) waitsFor(n *Node) []*Node {
 func (h *holding) awaited(n *Node) []*Node {
 	var out []*Node
 	for _, d := range h.waitsFor(n) {
-		if h.stuck[d] && d != n {
+		if h.stuck[d] {
 			out = append(out, d)
 		}
 	}

@@ -27,15 +27,17 @@ import (
 type wire struct {
 	next http.RoundTripper
 
-	mu       sync.Mutex
-	forbid   string // path segment
-	requests []string
+	mu     sync.Mutex
+	forbid string // path segment
+	// forbidPath is a whole path.
+	forbidPath string
+	requests   []string
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	w.requests = append(w.requests, r.URL.Path)
-	refused := w.forbid != "" && slices.Contains(strings.Split(r.URL.Path, "/"), w.forbid)
+	refused := w.forbid != "" && slices.Contains(strings.Split(r.URL.Path, "/"), w.forbid) || w.forbidPath == r.URL.Path
 	w.mu.Unlock()
 	if refused {
 		return made(r, http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no secrets for you"}`)), nil

@@ -26,21 +26,20 @@ func Related(tops []*Branch, relations []Relation) {
 	}
 }
 
-// inFull are the branches below which something may be drawn, in the order of the tree.
+// inFull are the branches below which something may be drawn, each after those that it owns: there what they are
+// related to is drawn.
 func inFull(tops []*Branch) []*Branch {
-	var out []*Branch
+	var out []*Branch // the last first
 	next := slices.Clone(tops)
-	slices.Reverse(next)
 	for len(next) > 0 {
 		b := next[len(next)-1]
 		next = next[:len(next)-1]
 		if !b.Repeated && !b.Cycle && !b.Beside {
 			out = append(out, b)
 		}
-		for _, child := range slices.Backward(b.Children) {
-			next = append(next, child)
-		}
+		next = append(next, b.Children...)
 	}
+	slices.Reverse(out)
 	return out
 }
 
@@ -76,8 +75,6 @@ func (r *relatedLayout) attach(b *Branch, above *Node, ways ...direction) {
 			continue
 		}
 		r.drawn[t.other] = child
-		if r.attach(child, b.Node, t.way); grants(t.other.Kind.GroupKind()) && t.way == usedBy {
-			r.attach(child, b.Node, uses)
-		}
+		r.attach(child, b.Node, t.way)
 	}
 }

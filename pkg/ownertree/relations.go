@@ -5,9 +5,6 @@ import (
 	"context"
 	"slices"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
@@ -23,27 +20,45 @@ type Relation struct {
 	Unread bool
 	// Optional means that From does without To if it is not there.
 	Optional bool
+	// Needed means that From names To and does not do without it. What From selects, what names From as its user, and
+	// what From may be about to make, it may do without.
+	Needed bool
 }
 
 func (r Relation) compare(other Relation) int {
 	return cmp.Or(r.From.Compare(other.From), cmp.Compare(r.Type, other.Type), r.To.Compare(other.To))
 }
 
+// RelateOptions choose the relations to find. The zero value finds all.
+type RelateOptions struct {
+	// NeedsOnly finds only what the nodes name, and what that names, as far as they cannot do without it: it is for
+	// finding out what is missing, by few requests.
+	NeedsOnly bool
+}
+
 // Relate finds what the nodes use and what uses them, and goes on from there in the same direction: from the pods of a
 // Deployment to the Services that select them, and to the Ingresses of these; from a StatefulSet to its claims, their
-// volumes and classes. Relations are sorted, each comes once. Objects that are found come into the graph.
+// volumes and classes; from a pod to its ServiceAccount, and what that may do. Relations are sorted, each comes once.
+// Objects that are found come into the graph.
 //
 // What could not be read is returned beside them. The error is not nil only if ctx has ended.
-func (g *Graph) Relate(ctx context.Context, reader *cluster.Reader, nodes []*Node) ([]Relation, []cluster.Incomplete, error) {
-	r := &relater{graph: g, source: newSource(reader, g), seen: map[relationKey]bool{}, followed: map[followKey]bool{}}
+func (g *Graph) Relate(
+	ctx context.Context, reader *cluster.Reader, nodes []*Node, o RelateOptions,
+) ([]Relation, []cluster.Incomplete, error) {
+	r := &relater{
+		graph: g, source: newSource(reader, g, nodes, o.NeedsOnly),
+		seen: map[relationKey]bool{}, followed: map[followKey]bool{},
+	}
 	r.follow(uses, nodes)
-	r.follow(usedBy, nodes)
+	if !o.NeedsOnly {
+		r.follow(usedBy, nodes)
+	}
 	for len(r.next) > 0 && ctx.Err() == nil {
 		step := r.next
 		r.next = nil
 		r.source.read(ctx, step[uses], step[usedBy])
 		r.usesOf(ctx, step[uses])
-		r.usersOf(step[usedBy])
+		r.usersOf(ctx, step[usedBy])
 	}
 	slices.SortFunc(r.found, Relation.compare)
 	return r.found, cluster.SortIncomplete(r.source.incomplete), context.Cause(ctx)
@@ -90,12 +105,42 @@ func (r *relater) follow(way direction, nodes []*Node) {
 	}
 }
 
-// usesOf finds what the nodes use.
+// usesOf finds what the nodes use: what they name, and what names them as its user.
 func (r *relater) usesOf(ctx context.Context, nodes []*Node) {
-	r.source.resolve(ctx, nodes)
+	r.named(ctx, nodes, false)
+	if !r.source.needsOnly {
+		r.naming(nodes, true)
+	}
+}
+
+// usersOf finds what uses the nodes: what names them, and what they name as their users.
+func (r *relater) usersOf(ctx context.Context, nodes []*Node) {
+	r.naming(nodes, false)
+	r.named(ctx, nodes, true)
 	for _, n := range nodes {
-		for _, ref := range r.source.references[n] {
-			for _, to := range r.source.resolved[ref] {
+		if isDefinition(n) && r.source.asked[n] {
+			r.defined(ctx, n)
+		}
+	}
+}
+
+// defined relates a definition to the objects of its kind.
+func (r *relater) defined(ctx context.Context, by *Node) {
+	ref := definedBy(by.Name)
+	for _, n := range r.source.objectsOf(ctx, by.Name) {
+		r.add(n, target{node: by}, &ref)
+	}
+}
+
+// named finds what the nodes name, forward or backward.
+func (r *relater) named(ctx context.Context, nodes []*Node, backward bool) {
+	r.source.resolve(ctx, nodes, backward)
+	for _, n := range nodes {
+		for _, ref := range r.source.of(n) {
+			if ref.backward != backward {
+				continue
+			}
+			for _, to := range r.source.resolved[ref] { // nothing if it was left out
 				if !to.missing || !ref.backward {
 					r.add(n, to, ref)
 				}
@@ -104,13 +149,13 @@ func (r *relater) usesOf(ctx context.Context, nodes []*Node) {
 	}
 }
 
-// usersOf finds what uses the nodes: of all objects that were read, those that do.
-func (r *relater) usersOf(nodes []*Node) {
+// naming finds, of all objects that were read, those that name the nodes, forward or backward.
+func (r *relater) naming(nodes []*Node, backward bool) {
 	wanted := newShelves(nodes)
 	matching := map[*reference][]*Node{}
 	var users []*Node
 	for _, user := range r.source.users {
-		if r.uses(user, wanted, matching) {
+		if r.names(user, backward, wanted, matching) {
 			users = append(users, user)
 		}
 	}
@@ -123,10 +168,13 @@ func (r *relater) usersOf(nodes []*Node) {
 	}
 }
 
-// uses says whether the object refers to something that is wanted; what each reference refers to is kept.
-func (r *relater) uses(user *Node, wanted shelves, matching map[*reference][]*Node) bool {
+// names reports whether the object names something that is wanted; what each of its references matches is kept.
+func (r *relater) names(user *Node, backward bool, wanted shelves, matching map[*reference][]*Node) bool {
 	found := false
 	for _, ref := range r.source.references[user] {
+		if ref.backward != backward {
+			continue
+		}
 		to, known := matching[ref]
 		if !known {
 			to = wanted.matching(ref)
@@ -144,32 +192,25 @@ type target struct {
 }
 
 // add notes a relation of an object that refers to another, and goes on from what is new in it. What one owns of the other
-// is not told again.
-func (r *relater) add(user *Node, to target, ref *reference) {
-	from, used := user, to.node
+// is left out.
+func (r *relater) add(referring *Node, to target, ref *reference) {
+	from, used := referring, to.node
 	if ref.backward {
 		from, used = used, from
 	}
 	key := relationKey{from, used, ref.kind}
-	if from == used || r.seen[key] || used.owner(from) != nil {
+	if from == used || r.seen[key] || used.owner(from) != nil || ref.asked && !r.source.asked[to.node] {
 		return
 	}
 	r.seen[key] = true
 	r.found = append(r.found, Relation{
 		From: from, To: used, Type: ref.kind, Inverse: ref.inverse, Optional: ref.optional, Missing: to.missing, Unread: to.unread,
+		Needed: ref.needed(),
 	})
-	switch {
-	case grants(from.Kind.GroupKind()):
-		r.follow(uses, []*Node{from}) // and no further
-	case r.followed[followKey{from, uses}]:
+	if r.followed[followKey{from, uses}] && !r.source.ends(used) {
 		r.follow(uses, []*Node{used})
 	}
-	if r.followed[followKey{used, usedBy}] {
+	if r.followed[followKey{used, usedBy}] && !r.source.ends(from) && !gathers(used) {
 		r.follow(usedBy, []*Node{from})
 	}
-}
-
-// grants says whether objects of the kind say nothing by themselves: a binding is looked at for its role.
-func grants(kind schema.GroupKind) bool {
-	return kind.Group == rbacv1.GroupName && (kind.Kind == "RoleBinding" || kind.Kind == "ClusterRoleBinding")
 }

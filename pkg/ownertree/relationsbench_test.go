@@ -123,7 +123,7 @@ func readForest(b *testing.B, reader *cluster.Reader, kinds *cluster.Kinds, rela
 	if !related {
 		return branches
 	}
-	relations, missing, err := g.Relate(b.Context(), reader, g.Nodes())
+	relations, missing, err := g.Relate(b.Context(), reader, g.Nodes(), ownertree.RelateOptions{})
 	if err != nil || len(missing) > 0 || len(relations) < len(g.Nodes()) {
 		b.Fatalf("%d relations, incomplete: %v, %v", len(relations), missing, err)
 	}

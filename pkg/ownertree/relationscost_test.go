@@ -39,7 +39,7 @@ func TestRelateReadsOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			clear(s.asked)
-			relations, missing, err := g.Relate(t.Context(), reader, g.Nodes())
+			relations, missing, err := g.Relate(t.Context(), reader, g.Nodes(), ownertree.RelateOptions{})
 			if err != nil || len(missing) > 0 {
 				t.Fatalf("incomplete: %v, %v", missing, err)
 			}

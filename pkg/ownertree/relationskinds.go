@@ -15,37 +15,80 @@ type reference struct {
 	kind, inverse string
 	to            schema.GroupKind
 	version       string // empty for the preferred one
-	namespace     string // empty for kinds that have none
+	namespace     string // empty for kinds that have none, allNamespaces for objects anywhere
 	name          string
 	match         *matcher // selects several objects; nil if name names one
 	optional      bool
+	// mayMake is for an object that may be what makes the one it names.
+	mayMake bool
 	// backward is for an object that is used by the one it names: a slice of endpoints by its Service.
 	backward bool
+	// asked is for a relation that is of interest only to one who asks for what is named: it is one of very many alike.
+	asked bool
 }
+
+// needed is Relation.Needed.
+func (r *reference) needed() bool { return !r.optional && !r.mayMake && r.match == nil && !r.backward }
+
+// allNamespaces is reference.namespace of one to objects in every namespace, which only a matcher selects.
+const allNamespaces = "*"
 
 // anyScaled stands for all kinds that may have a scale.
 const anyScaled = "*"
 
-// relating are the kinds that refer to others.
+const (
+	storageGroup  = "storage.k8s.io"
+	webhooksGroup = "admissionregistration.k8s.io"
+
+	attributesClass = "VolumeAttributesClass." + storageGroup
+	storageClass    = "StorageClass." + storageGroup
+	csiDriver       = "CSIDriver." + storageGroup
+	clusterRole     = "ClusterRole." + rbacv1.GroupName
+)
+
+// relating are the kinds of the API server that refer to others.
 var relating = map[schema.GroupKind]referring{
 	{Group: "", Kind: "Service"}:                            by(serviceReferences, "Pod"),
-	{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:      by(sliceReferences, "Service"),
+	{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:      by(sliceReferences).of("Service"),
 	{Group: "networking.k8s.io", Kind: "Ingress"}:           by(ingressReferences, "Service", "IngressClass.networking.k8s.io", "Secret"),
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:      by(ingressClassReferences),
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:     by(policyReferences, "Pod"),
 	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: by(autoscalerReferences, anyScaled),
 	{Group: "policy", Kind: "PodDisruptionBudget"}:          by(budgetReferences, "Pod"),
 	{Group: "apps", Kind: "StatefulSet"}:                    by(statefulSetReferences, "PersistentVolumeClaim"),
-	{Group: "", Kind: "PersistentVolumeClaim"}:              by(claimReferences, "PersistentVolume", "StorageClass.storage.k8s.io"),
-	{Group: "", Kind: "PersistentVolume"}:                   by(volumeReferences, "PersistentVolumeClaim", "StorageClass.storage.k8s.io"),
 	{Group: "", Kind: "Pod"}: by(podReferences,
 		"ConfigMap", "Secret", "ServiceAccount", "Node", "PersistentVolumeClaim", "PriorityClass.scheduling.k8s.io", "RuntimeClass.node.k8s.io"),
-	{Group: "", Kind: "ServiceAccount"}:                   by(accountReferences, "Secret"),
-	{Group: rbacv1.GroupName, Kind: "RoleBinding"}:        by(roleBindingReferences, "Role."+rbacv1.GroupName, "ClusterRole."+rbacv1.GroupName, "ServiceAccount"),
-	{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}: by(clusterRoleBindingReferences, "ClusterRole."+rbacv1.GroupName, "ServiceAccount"),
+
+	{Group: "", Kind: "PersistentVolumeClaim"}: by(claimReferences, "PersistentVolume", storageClass, attributesClass),
+	{Group: "", Kind: "PersistentVolume"}: by(volumeReferences, storageClass, attributesClass, csiDriver, "Secret").
+		of("PersistentVolumeClaim"),
+	{Group: storageGroup, Kind: "StorageClass"}: by(storageClassReferences, csiDriver, "Secret"),
+	{Group: storageGroup, Kind: "VolumeAttachment"}: by(attachmentReferences, "Node", csiDriver).
+		of("PersistentVolume").always(),
+	{Group: storageGroup, Kind: "CSINode"}:            by(csiNodeReferences, csiDriver),
+	{Group: storageGroup, Kind: "CSIStorageCapacity"}: by(capacityReferences, storageClass),
+
+	{Group: "", Kind: "ServiceAccount"}: by(accountReferences, "Secret"),
+	{Group: rbacv1.GroupName, Kind: "RoleBinding"}: by(roleBindingReferences, "Role."+rbacv1.GroupName, clusterRole).
+		of("ServiceAccount").always(),
+	{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}: by(clusterRoleBindingReferences, clusterRole).
+		of("ServiceAccount").always(),
+	{Group: rbacv1.GroupName, Kind: "ClusterRole"}: by(clusterRoleReferences, clusterRole),
+
+	{Group: webhooksGroup, Kind: "ValidatingWebhookConfiguration"}: by(validatingReferences, "Service"),
+	{Group: webhooksGroup, Kind: "MutatingWebhookConfiguration"}:   by(mutatingReferences, "Service"),
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:          by(apiServiceReferences, "Service"),
+	definition: by(definitionReferences, "Service").onlyAsked(),
 }
 
-// referring says how objects of a kind refer to others.
+// referring is how objects of a kind refer to others.
 type referring struct {
-	to         []string // the kinds that they can refer to
+	// to are the kinds that they can use, users those of which they can name the objects that use them.
+	to, users []string
+	// seek is for kinds whose objects are looked for wherever one of users is, and not only if that was asked for.
+	seek bool
+	// costly is for kinds whose objects are looked for only if what they use was asked for.
+	costly     bool
 	fresh      func() cluster.Typed
 	references func(cluster.Typed) []reference
 }
@@ -68,17 +111,31 @@ func by[T any, P interface {
 	}
 }
 
-// refers says whether objects of the kind may use others.
-func refers(kind schema.GroupKind) bool { return relating[kind].fresh != nil }
+func (r referring) of(users ...string) referring {
+	r.users = users
+	return r
+}
 
-// typedOf reads an object into the Go type of its kind, without the fields that this does not have; nil if its kind does not
-// refer to others, or it is not as its kind promises.
-func typedOf(obj *unstructured.Unstructured) cluster.Typed {
-	kind := obj.GroupVersionKind().GroupKind()
-	if !refers(kind) {
-		return nil
+func (r referring) always() referring {
+	r.seek = true
+	return r
+}
+
+func (r referring) onlyAsked() referring {
+	r.costly = true
+	return r
+}
+
+// typed reads an object into the Go type of its kind, without the fields that this does not have; nil if it is not as
+// its kind promises.
+func (r referring) typed(obj *unstructured.Unstructured) cluster.Typed {
+	object := r.fresh()
+	if custom, ok := object.(*customObject); ok {
+		if err := custom.take(obj.Object); err != nil {
+			return nil
+		}
+		return custom
 	}
-	object := relating[kind].fresh()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, object); err != nil {
 		return nil
 	}

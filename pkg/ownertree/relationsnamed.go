@@ -1,18 +1,16 @@
 package ownertree
 
 import (
-	"strings"
-
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 )
 
 // core is a reference to an object of the core group by its name.
@@ -79,6 +77,30 @@ func ingressReferences(i *networkingv1.Ingress) []reference {
 	return out
 }
 
+func ingressClassReferences(c *networkingv1.IngressClass) []reference {
+	p := c.Spec.Parameters
+	if p == nil {
+		return nil
+	}
+	ref := reference{
+		kind: "has parameters in", inverse: "parameters of",
+		to:        schema.GroupKind{Group: ptr.Deref(p.APIGroup, ""), Kind: p.Kind},
+		namespace: ptr.Deref(p.Namespace, ""), name: p.Name,
+	}
+	return []reference{ref}
+}
+
+// policyReferences: an empty selector selects all pods. The peers that a policy lets through are left out.
+func policyReferences(p *networkingv1.NetworkPolicy) []reference {
+	selector, err := metav1.LabelSelectorAsSelector(&p.Spec.PodSelector)
+	if err != nil {
+		return nil
+	}
+	ref := core("Pod", p.Namespace, "", "restricts", "restricted by")
+	ref.match = &matcher{labels: selector}
+	return []reference{ref}
+}
+
 func autoscalerReferences(h *autoscalingv2.HorizontalPodAutoscaler) []reference {
 	target := h.Spec.ScaleTargetRef
 	gvk := schema.FromAPIVersionAndKind(target.APIVersion, target.Kind)
@@ -110,30 +132,6 @@ func statefulSetReferences(s *appsv1.StatefulSet) []reference {
 	return out
 }
 
-func claimReferences(c *corev1.PersistentVolumeClaim) []reference {
-	var out []reference
-	if c.Spec.VolumeName != "" {
-		out = append(out, core("PersistentVolume", "", c.Spec.VolumeName, "bound to", "bound to"))
-	}
-	if name := c.Spec.StorageClassName; name != nil && *name != "" {
-		out = append(out, class("storage.k8s.io", "StorageClass", *name))
-	}
-	return out
-}
-
-func volumeReferences(v *corev1.PersistentVolume) []reference {
-	var out []reference
-	if claim := v.Spec.ClaimRef; claim != nil {
-		ref := core("PersistentVolumeClaim", claim.Namespace, claim.Name, "bound to", "bound to")
-		ref.backward = true
-		out = append(out, ref)
-	}
-	if v.Spec.StorageClassName != "" {
-		out = append(out, class("storage.k8s.io", "StorageClass", v.Spec.StorageClassName))
-	}
-	return out
-}
-
 func accountReferences(a *corev1.ServiceAccount) []reference {
 	var out []reference
 	for _, s := range a.Secrets {
@@ -141,28 +139,6 @@ func accountReferences(a *corev1.ServiceAccount) []reference {
 	}
 	for _, s := range a.ImagePullSecrets {
 		out = append(out, core("Secret", a.Namespace, s.Name, "pulls images with", "pulls images for"))
-	}
-	return out
-}
-
-func roleBindingReferences(b *rbacv1.RoleBinding) []reference {
-	return bindingReferences(b.Namespace, b.RoleRef, b.Subjects)
-}
-
-func clusterRoleBindingReferences(b *rbacv1.ClusterRoleBinding) []reference {
-	return bindingReferences("", b.RoleRef, b.Subjects)
-}
-
-func bindingReferences(namespace string, role rbacv1.RoleRef, subjects []rbacv1.Subject) []reference {
-	to := reference{kind: "grants", inverse: "granted by", to: schema.GroupKind{Group: rbacv1.GroupName, Kind: role.Kind}, name: role.Name}
-	if role.Kind == "Role" {
-		to.namespace = namespace
-	}
-	out := []reference{to}
-	for _, s := range subjects {
-		if s.Kind == rbacv1.ServiceAccountKind && strings.TrimSpace(s.Name) != "" {
-			out = append(out, core("ServiceAccount", s.Namespace, s.Name, "grants to", "granted rights by"))
-		}
 	}
 	return out
 }

@@ -13,11 +13,15 @@ import (
 )
 
 func referencesOf(obj *unstructured.Unstructured) []reference {
-	object := typedOf(obj)
+	r, refers := relating[obj.GroupVersionKind().GroupKind()]
+	if !refers {
+		return nil
+	}
+	object := r.typed(obj)
 	if object == nil {
 		return nil
 	}
-	return relating[obj.GroupVersionKind().GroupKind()].references(object)
+	return r.references(object)
 }
 
 // TestReferences reads the fields that few objects have; TestRelate has the usual ones.
@@ -34,7 +38,7 @@ func TestReferences(t *testing.T) {
 		{
 			"a driver's volume may need a secret",
 			`{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: p}, spec: {volumes: [{name: v, csi: {driver: d, nodePublishSecretRef: {name: s}}}]}}`,
-			[]string{"mounts Secret a/s"},
+			[]string{"has credentials in Secret a/s"},
 		},
 		{
 			"what is projected, and may be missing",
@@ -85,9 +89,84 @@ func TestReferences(t *testing.T) {
 			[]string{"has token Secret a/t"},
 		},
 		{
-			"a role of the whole cluster granted in one namespace; groups and users are no objects",
-			`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: a}, roleRef: {kind: ClusterRole, name: view}, subjects: [{kind: Group, name: g}, {kind: ServiceAccount, namespace: b, name: s}]}`,
-			[]string{"grants ClusterRole.rbac.authorization.k8s.io /view", "grants to ServiceAccount b/s"},
+			"a role of the whole cluster granted in one namespace; groups and users of people are no objects",
+			`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: a}, roleRef: {kind: ClusterRole, name: view}, subjects: [{kind: Group, name: g}, {kind: User, name: u}, {kind: ServiceAccount, namespace: b, name: s}]}`,
+			[]string{"grants ClusterRole.rbac.authorization.k8s.io /view", "granted rights by ServiceAccount b/s (backward)"},
+		},
+		{
+			"an account by its user name, the accounts of a namespace, and all accounts",
+			`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, roleRef: {kind: ClusterRole, name: view}, subjects: [
+			  {kind: User, name: "system:serviceaccount:b:s"}, {kind: Group, name: "system:serviceaccounts:b"}, {kind: Group, name: "system:serviceaccounts"},
+			  {kind: Group, name: "system:authenticated"}, {kind: Group, name: "system:unauthenticated"}]}`,
+			[]string{
+				"grants ClusterRole.rbac.authorization.k8s.io /view", "granted rights by ServiceAccount b/s (backward)", "granted rights by ServiceAccount b/ (backward)",
+				"granted rights by ServiceAccount */ (backward) (asked)", "granted rights by ServiceAccount */ (backward) (asked)",
+			},
+		},
+		{
+			"a role that is made of others", `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}}`,
+			[]string{"aggregates ClusterRole.rbac.authorization.k8s.io /"},
+		},
+		{"a role that is not", `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: []}`, nil},
+		{
+			"a policy for pods", `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {namespace: a}, spec: {podSelector: {}}}`, []string{"restricts Pod a/"},
+		},
+		{
+			"parameters of a class in a namespace, and of the cluster",
+			`{apiVersion: networking.k8s.io/v1, kind: IngressClass, spec: {parameters: {apiGroup: k8s.example.com, kind: P, name: p, namespace: a}}}`,
+			[]string{"has parameters in P.k8s.example.com a/p"},
+		},
+		{
+			"webhooks of Services, and of URLs",
+			`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, webhooks: [{clientConfig: {service: {namespace: a, name: s}}}, {clientConfig: {url: "https://x"}}]}`,
+			[]string{"calls Service a/s"},
+		},
+		{
+			"those that change objects", `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{clientConfig: {service: {namespace: a, name: s}}}]}`,
+			[]string{"calls Service a/s"},
+		},
+		{
+			"an API that another server serves", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, spec: {group: g, service: {namespace: a, name: s}}}`, []string{"served by Service a/s"},
+		},
+		{"a provisioner that is no CSI driver", `{apiVersion: storage.k8s.io/v1, kind: StorageClass, provisioner: kubernetes.io/no-provisioner}`, nil},
+		{"and one of the API server itself", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, spec: {group: g}}`, nil},
+		{
+			"a definition whose objects a webhook converts",
+			`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, conversion: {strategy: Webhook, webhook: {clientConfig: {service: {namespace: a, name: s}}}}}}`,
+			[]string{"converted by Service a/s"},
+		},
+		{"and one without", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, conversion: {strategy: None}}}`, nil},
+		{
+			"a volume of a driver that needs Secrets",
+			`{apiVersion: v1, kind: PersistentVolume, spec: {csi: {driver: d, volumeHandle: h, nodeStageSecretRef: {namespace: a, name: s}, nodePublishSecretRef: {namespace: a, name: t}}}}`,
+			[]string{"driven by CSIDriver.storage.k8s.io /d (optional)", "has credentials in Secret a/s", "has credentials in Secret a/t"},
+		},
+		{
+			"volumes of other sorts", `{apiVersion: v1, kind: PersistentVolume, spec: {azureFile: {shareName: x, secretName: s, secretNamespace: a}}}`, []string{"has credentials in Secret a/s"},
+		},
+		{"without a namespace it is that of the claim, which is not known", `{apiVersion: v1, kind: PersistentVolume, spec: {azureFile: {shareName: x, secretName: s}}}`, nil},
+		{"a reference without a namespace", `{apiVersion: v1, kind: PersistentVolume, spec: {rbd: {monitors: [], image: i, secretRef: {name: s}}}}`, nil},
+		{
+			"pods have such volumes, too", `{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: p}, spec: {volumes: [{name: v, cephfs: {monitors: [], secretRef: {name: s}}}, {name: w, azureFile: {shareName: x, secretName: t}}]}}`,
+			[]string{"has credentials in Secret a/s", "has credentials in Secret a/t"},
+		},
+		{
+			"a class, its driver, and Secrets that it names for all volumes",
+			`{apiVersion: storage.k8s.io/v1, kind: StorageClass, provisioner: d, parameters: {csi.storage.k8s.io/provisioner-secret-name: s, csi.storage.k8s.io/provisioner-secret-namespace: a,
+			  csi.storage.k8s.io/node-stage-secret-name: "${pvc.name}", csi.storage.k8s.io/node-stage-secret-namespace: a}}`,
+			[]string{"provisioned by CSIDriver.storage.k8s.io /d (optional)", "has credentials in Secret a/s"},
+		},
+		{
+			"a volume on a node", `{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, spec: {attacher: d, nodeName: node, source: {persistentVolumeName: pv}}}`,
+			[]string{"attached by PersistentVolume /pv (backward)", "attached to Node /node", "driven by CSIDriver.storage.k8s.io /d (optional)"},
+		},
+		{
+			"the drivers of a node", `{apiVersion: storage.k8s.io/v1, kind: CSINode, spec: {drivers: [{name: d, nodeID: x}]}}`, []string{"registers CSIDriver.storage.k8s.io /d (optional)"},
+		},
+		{"how much room a class has", `{apiVersion: storage.k8s.io/v1, kind: CSIStorageCapacity, metadata: {namespace: a}, storageClassName: c}`, []string{"capacity of StorageClass.storage.k8s.io /c"}},
+		{
+			"another class of a claim", `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: a}, spec: {volumeAttributesClassName: gold}}`,
+			[]string{"of class VolumeAttributesClass.storage.k8s.io /gold"},
 		},
 		{"an object that is not as its kind promises", `{apiVersion: v1, kind: Service, metadata: {namespace: a}, spec: [1]}`, nil},
 		{"a kind that refers to nothing", `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a}}`, nil},
@@ -102,8 +181,13 @@ func TestReferences(t *testing.T) {
 			var got []string
 			for _, r := range referencesOf(obj) {
 				line := r.kind + " " + r.to.String() + " " + r.namespace + "/" + r.name
-				if r.optional {
-					line += " (optional)"
+				for _, mark := range []struct {
+					is   bool
+					text string
+				}{{r.optional, " (optional)"}, {r.backward, " (backward)"}, {r.asked, " (asked)"}} {
+					if mark.is {
+						line += mark.text
+					}
 				}
 				got = append(got, line)
 			}

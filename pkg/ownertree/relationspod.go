@@ -65,8 +65,9 @@ func (r *podReader) mounts(kind, name string, optional *bool) {
 	r.add(kind, name, "mounts", "mounted by", optional)
 }
 
-// volume reads one volume. Volumes of drivers may need a Secret, which few have.
+// volume reads one volume.
 func (r *podReader) volume(v *corev1.Volume) {
+	r.add("Secret", podVolumeSecret(v), "has credentials in", "credentials of", nil)
 	switch {
 	case v.ConfigMap != nil:
 		r.mounts("ConfigMap", v.ConfigMap.Name, v.ConfigMap.Optional)
@@ -76,8 +77,6 @@ func (r *podReader) volume(v *corev1.Volume) {
 		r.mounts("PersistentVolumeClaim", v.PersistentVolumeClaim.ClaimName, nil)
 	case v.Ephemeral != nil: // named by VolumeClaimName of k8s.io/component-helpers/storage/ephemeral
 		r.mounts("PersistentVolumeClaim", r.pod.Name+"-"+v.Name, nil)
-	case v.CSI != nil && v.CSI.NodePublishSecretRef != nil:
-		r.mounts("Secret", v.CSI.NodePublishSecretRef.Name, nil)
 	case v.Projected != nil:
 		for _, s := range v.Projected.Sources {
 			if s.ConfigMap != nil {

@@ -2,6 +2,7 @@ package ownertree
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -16,6 +17,11 @@ import (
 type source struct {
 	reader *cluster.Reader
 	graph  *Graph
+	// asked are the nodes whose relations were asked for.
+	asked map[*Node]bool
+	// needsOnly is RelateOptions.NeedsOnly.
+	needsOnly bool
+	named     *kindIndex
 
 	mu         sync.Mutex // guards what follows, and the graph, while requests are under way
 	incomplete []cluster.Incomplete
@@ -25,17 +31,25 @@ type source struct {
 	// users are all objects read that may refer to others, in the graph or not.
 	users      []*Node
 	references map[*Node][]*reference
-	at         map[place]*Node // the users
-	listed     map[list]bool   // or tried
+	installed  map[*Node][]*reference // to the releases that installed nodes
+	at         map[place]*Node        // the users
+	listed     map[list]bool          // or tried
+	custom     map[list]int           // see customCounts; nil until it is asked for
 
 	resolved map[*reference][]target
 	answers  map[place]target // of objects that were looked up live
 }
 
-func newSource(reader *cluster.Reader, g *Graph) *source {
+func newSource(reader *cluster.Reader, g *Graph, nodes []*Node, needsOnly bool) *source {
+	asked := make(map[*Node]bool, len(nodes))
+	for _, n := range nodes {
+		asked[n] = true
+	}
 	return &source{
-		reader: reader, graph: g, builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
-		references: map[*Node][]*reference{}, at: map[place]*Node{}, listed: map[list]bool{},
+		reader: reader, graph: g, asked: asked, needsOnly: needsOnly, named: newKindIndex(g.kinds.All()),
+		builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
+		references: map[*Node][]*reference{}, installed: map[*Node][]*reference{}, at: map[place]*Node{},
+		listed:   map[list]bool{},
 		resolved: map[*reference][]target{}, answers: map[place]target{},
 	}
 }
@@ -47,11 +61,20 @@ func (s *source) failed(kind *cluster.Kind, namespace string, err error) {
 	s.incomplete = append(s.incomplete, cluster.Target{Kind: *kind, Namespace: namespace}.Incomplete(err))
 }
 
-// read reads the references of the users, and all objects that may refer to those used.
+// read reads what the users name, and all objects that may name those used, or the users as theirs.
 func (s *source) read(ctx context.Context, users, used []*Node) {
 	wanted := s.userLists(used)
-	single := s.listsOrSingles(users, wanted)
-	s.readLists(ctx, wanted, used)
+	if !s.needsOnly {
+		s.attachedLists(users, wanted)
+	}
+	named := slices.Clone(users)
+	for _, n := range used {
+		if r, ok := s.referringOf(n.Kind); ok && len(r.users) > 0 {
+			named = append(named, n)
+		}
+	}
+	single := s.listsOrSingles(named, wanted)
+	s.readLists(ctx, wanted, slices.Concat(users, used))
 	var group errgroup.Group
 	group.SetLimit(gets)
 	for _, n := range single {
@@ -61,6 +84,17 @@ func (s *source) read(ctx context.Context, users, used []*Node) {
 		})
 	}
 	_ = group.Wait() // errors are noted
+	if !s.needsOnly {
+		s.readReleases(ctx, users, used)
+	}
+}
+
+// of are the references of a node, as far as they have been read.
+func (s *source) of(n *Node) []*reference {
+	if installed := s.installed[n]; installed != nil {
+		return slices.Concat(s.references[n], installed)
+	}
+	return s.references[n]
 }
 
 // fewObjects is up to how many objects of a kind in a namespace are read one by one, rather than by a list.
@@ -71,7 +105,7 @@ const fewObjects = 4
 func (s *source) listsOrSingles(nodes []*Node, wanted map[list]bool) []*Node {
 	groups := map[list][]*Node{}
 	for _, n := range nodes {
-		if _, read := s.references[n]; !read && refers(n.Kind.GroupKind()) {
+		if _, refers := s.referringOf(n.Kind); refers && !s.known(n) {
 			l := list{kind: n.Kind, namespace: n.Namespace}
 			groups[l] = append(groups[l], n)
 		}
@@ -79,8 +113,10 @@ func (s *source) listsOrSingles(nodes []*Node, wanted map[list]bool) []*Node {
 	var out []*Node
 	for l, nodes := range groups {
 		switch {
+		case len(nodes) > mostCustom && isCustom(l.kind):
+			s.leaveOut(l, len(nodes))
 		case s.covered(l) || wanted[l] || wanted[list{kind: l.kind}]:
-		case len(nodes) <= fewObjects:
+		case len(nodes) <= fewObjects || !l.kind.Can("list"):
 			out = append(out, nodes...)
 		default:
 			wanted[l] = true
@@ -97,8 +133,10 @@ func (s *source) readObject(ctx context.Context, n *Node) {
 	case err != nil:
 		s.failed(n.Kind, n.Namespace, err)
 	default:
-		if object := typedOf(obj); object != nil {
-			s.keep(n.Kind, object)
+		if r, refers := s.referringOf(n.Kind); refers {
+			if object := r.typed(obj); object != nil {
+				s.keep(n.Kind, r, object)
+			}
 		}
 	}
 }
@@ -107,24 +145,62 @@ func (s *source) readObject(ctx context.Context, n *Node) {
 func (s *source) readList(ctx context.Context, l list) error {
 	options := cluster.ListOptions{Fields: l.fields}
 	target := cluster.Target{Kind: *l.kind, Namespace: l.namespace}
-	return s.reader.ListTyped(ctx, target, options, relating[l.kind.GroupKind()].fresh, func(object cluster.Typed) error {
-		s.keep(l.kind, object)
+	r, refers := s.referringOf(l.kind)
+	if !refers {
+		return s.readNames(ctx, target)
+	}
+	return s.reader.ListTyped(ctx, target, options, r.fresh, func(object cluster.Typed) error {
+		s.keep(l.kind, r, object)
 		return nil
 	})
 }
 
+// readNames lists the metadata of objects of a kind that does not refer to others.
+func (s *source) readNames(ctx context.Context, target cluster.Target) error {
+	kind := s.graph.share(target.Kind)
+	keep := func(_ cluster.Target, object *metav1.PartialObjectMetadata) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.keepNode(kind, &object.ObjectMeta)
+	}
+	missing, err := s.reader.ListMetadata(ctx, []cluster.Target{target}, keep)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.incomplete = append(s.incomplete, missing...)
+	return err
+}
+
+// known reports whether the references of the node have been read.
+func (s *source) known(n *Node) bool {
+	_, read := s.references[n]
+	return read
+}
+
 // keep notes the references of an object.
-func (s *source) keep(kind *cluster.Kind, object cluster.Typed) {
-	references := relating[kind.GroupKind()].references(object)
+func (s *source) keep(kind *cluster.Kind, r referring, object cluster.Typed) {
+	references := r.references(object)
 	meta, ok := object.GetObjectMeta().(*metav1.ObjectMeta)
 	if !ok {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := s.keepNode(kind, meta)
+	if s.known(n) {
+		return
+	}
+	kept := make([]*reference, len(references))
+	for i, ref := range references {
+		kept[i] = s.intern(ref)
+	}
+	s.references[n] = kept
+}
+
+// keepNode notes an object that was read and returns its node. The caller holds mu.
+func (s *source) keepNode(kind *cluster.Kind, meta *metav1.ObjectMeta) *Node {
 	at := place{kind, meta.Namespace, meta.Name}
 	if known := s.at[at]; known != nil && known.UID == meta.UID {
-		return
+		return known
 	}
 	n := s.graph.at[at]
 	if n == nil || n.UID != meta.UID {
@@ -132,11 +208,7 @@ func (s *source) keep(kind *cluster.Kind, object cluster.Typed) {
 		at.name, at.namespace = n.Name, n.Namespace
 	}
 	s.users, s.at[at] = append(s.users, n), n
-	kept := make([]*reference, len(references))
-	for i, ref := range references {
-		kept[i] = s.intern(ref)
-	}
-	s.references[n] = kept
+	return n
 }
 
 // intern keeps equal references once: pods of one owner mostly refer to the same.

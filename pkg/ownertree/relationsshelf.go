@@ -48,6 +48,13 @@ func newShelves(nodes []*Node) shelves {
 			out[key] = &shelf{}
 		}
 		out[key].nodes = append(out[key].nodes, n)
+		if key.kind == serviceAccount { // groups hold those of all namespaces
+			key.namespace = allNamespaces
+			if out[key] == nil {
+				out[key] = &shelf{}
+			}
+			out[key].nodes = append(out[key].nodes, n)
+		}
 	}
 	for _, s := range out {
 		slices.SortFunc(s.nodes, func(a, b *Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), a.Compare(b)) })

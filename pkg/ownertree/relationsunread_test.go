@@ -25,7 +25,7 @@ func TestRelateIncomplete(t *testing.T) {
 	s.reader = reader
 	refs := []ownertree.Ref{s.ref("deployment", "web")}
 	g, nodes := s.load(s.kinds(), ownertree.ScopeOf(refs, true), refs...)
-	relations, incomplete, err := g.Relate(t.Context(), reader, below(nodes))
+	relations, incomplete, err := g.Relate(t.Context(), reader, below(nodes), ownertree.RelateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +75,12 @@ func TestRelateWithinANamespace(t *testing.T) {
 	}
 	s.reader = reader
 	g, nodes := s.load(s.kinds(), ownertree.Scope{Nothing: true}, s.ref("serviceaccount", "web"))
-	relations, incomplete, err := g.Relate(t.Context(), reader, nodes)
+	relations, incomplete, err := g.Relate(t.Context(), reader, nodes, ownertree.RelateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Join(relationLines(relations), "\n")
-	if want := "rolebinding.rbac.authorization.k8s.io/web-reads grants to serviceaccount/web"; !strings.Contains(lines, want) {
+	if want := "serviceaccount/web granted rights by rolebinding.rbac.authorization.k8s.io/web-reads"; !strings.Contains(lines, want) {
 		t.Errorf("%s is not among\n%s", want, lines)
 	}
 	if len(incomplete) != 1 || incomplete[0].Resource != "rolebindings" || incomplete[0].Namespace != "" {

@@ -9,11 +9,15 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// resolve finds what the nodes refer to: in the graph, else live. What selects needs lists where the graph did not read.
-func (s *source) resolve(ctx context.Context, nodes []*Node) {
+// resolve finds what the nodes name, forward or backward: in the graph, else live. What selects needs lists where the
+// graph did not read.
+func (s *source) resolve(ctx context.Context, nodes []*Node, backward bool) {
 	var open []*reference
 	for _, n := range nodes {
-		for _, ref := range s.references[n] {
+		for _, ref := range s.of(n) {
+			if ref.backward != backward || ref.namespace == allNamespaces || s.needsOnly && !ref.needed() {
+				continue
+			}
 			if _, known := s.resolved[ref]; !known {
 				s.resolved[ref] = nil
 				open = append(open, ref)

@@ -3,11 +3,13 @@ package ownertree
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -30,26 +32,111 @@ func (s *source) covered(l list) bool { return s.listed[l] || s.listed[list{kind
 // userLists are the lists that hold all that may use the nodes.
 func (s *source) userLists(nodes []*Node) map[list]bool {
 	lists := map[list]bool{}
-	for userKind, referring := range relating {
-		found, served, err := s.graph.kinds.Lookup(userKind.WithVersion(""))
-		if err != nil || !served || !found.Can("list") { // what discovery could not tell is in Graph.Incomplete
+	for userKind, r := range relating {
+		kind := s.graph.listable(userKind)
+		if kind == nil {
 			continue
 		}
-		kind := s.graph.share(found)
 		for _, n := range nodes {
-			if mayUse(referring, n.Kind.GroupKind()) {
+			if mayUse(r, n.Kind.GroupKind()) && (!r.costly || s.asked[n]) {
 				lists[userList(kind, n)] = true
 			}
 		}
 	}
+	for _, n := range nodes {
+		if !isDefinition(n) {
+			s.customLists(n, lists)
+		}
+	}
 	return lists
+}
+
+// mostCustom is how many objects of a custom kind in a namespace are read to find out what they refer to.
+const mostCustom = 1000
+
+// customLists adds the lists of custom resources that may refer to the node: of those in its namespace, and in none; if
+// it is in no namespace itself and was asked for, all. Only kinds of which the graph holds objects are listed.
+func (s *source) customLists(n *Node, lists map[list]bool) {
+	for l, count := range s.customCounts() {
+		if l.namespace != n.Namespace && l.namespace != "" && (n.Namespace != "" || !s.asked[n]) {
+			continue
+		}
+		if count > mostCustom {
+			s.leaveOut(l, count)
+			continue
+		}
+		lists[l] = true
+	}
+}
+
+// leaveOut notes that so many objects are not read.
+func (s *source) leaveOut(l list, count int) {
+	if !s.listed[l] {
+		s.listed[l] = true
+		message := fmt.Sprintf("%d objects, which were not read for what they refer to", count)
+		s.incomplete = append(s.incomplete, tooMany(l, message))
+	}
+}
+
+func tooMany(l list, message string) cluster.Incomplete {
+	return cluster.Incomplete{
+		Group: l.kind.Group, Version: l.kind.Version, Resource: l.kind.Resource, Namespace: l.namespace,
+		Reason: cluster.ReasonTooMany, Message: message,
+	}
+}
+
+// customCounts are the lists of custom resources of which the graph holds objects, and how many.
+func (s *source) customCounts() map[list]int {
+	if s.custom == nil {
+		s.custom = map[list]int{}
+		kinds := map[*cluster.Kind]bool{}
+		for _, n := range s.graph.nodes {
+			custom, known := kinds[n.Kind]
+			if !known {
+				custom = isCustom(n.Kind)
+				kinds[n.Kind] = custom
+			}
+			if custom {
+				s.custom[list{kind: n.Kind, namespace: n.Namespace}]++
+			}
+		}
+	}
+	return s.custom
+}
+
+// attachedLists adds the lists that hold what names the nodes as its users.
+func (s *source) attachedLists(nodes []*Node, lists map[list]bool) {
+	for attached, r := range relating {
+		if len(r.users) == 0 {
+			continue
+		}
+		kind := s.graph.listable(attached)
+		if kind == nil {
+			continue
+		}
+		for _, n := range nodes {
+			if slices.Contains(r.users, n.Kind.GroupKind().String()) && (r.seek || s.asked[n]) {
+				lists[userList(kind, n)] = true
+			}
+		}
+	}
+}
+
+// listable is a kind that is served and may be listed; nil for others. What discovery could not find out is in
+// Graph.Incomplete.
+func (g *Graph) listable(of schema.GroupKind) *cluster.Kind {
+	found, served, err := g.kinds.Lookup(of.WithVersion(""))
+	if err != nil || !served || !found.Can("list") {
+		return nil
+	}
+	return g.share(found)
 }
 
 // userList is where the users of a kind are that may use the node.
 func userList(kind *cluster.Kind, n *Node) list {
 	l := list{kind: kind, namespace: n.Namespace}
 	switch {
-	case !kind.Namespaced, n.Kind.Kind == "ServiceAccount" && kind.Group == "rbac.authorization.k8s.io":
+	case !kind.Namespaced, n.Kind.Kind == "ServiceAccount" && kind.Group == rbacv1.GroupName:
 		l.namespace = "" // a binding may name accounts of other namespaces
 	case n.Kind.Kind == "Node" && kind.Kind == "Pod":
 		l.fields = "spec.nodeName=" + n.Name

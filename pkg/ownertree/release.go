@@ -1,6 +1,10 @@
 package ownertree
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Release is a finalizer that a part of Kubernetes itself removes, and when it does.
 type Release struct {
@@ -35,6 +39,8 @@ func releaseOf(kind, finalizer string) (Release, bool) {
 		return r, true
 	}
 	switch finalizer + " " + kind {
+	case "kubernetes Namespace": // namespace/deletion/namespaced_resources_deleter.go, finalizeNamespace; it is in the spec
+		r.Once, r.Certain = "once all that is in it has gone", true
 	case "kubernetes.io/pvc-protection PersistentVolumeClaim": // volume/pvcprotection/pvc_protection_controller.go, podUsesPVCForDeletion
 		r.Once = "once no pod uses it"
 	case "kubernetes.io/pv-protection PersistentVolume": // volume/pvprotection/pv_protection_controller.go, isBeingUsed
@@ -74,7 +80,7 @@ func (r Release) usedByPods() bool {
 // releases are the finalizers of the node that Kubernetes itself removes, in its order.
 func (n *Node) releases() []Release {
 	var out []Release
-	for _, finalizer := range n.Finalizers {
+	for _, finalizer := range slices.Concat(n.Finalizers, n.SpecFinalizers) {
 		if r, ok := releaseOf(n.Kind.GroupKind().String(), finalizer); ok {
 			out = append(out, r)
 		}
@@ -85,7 +91,7 @@ func (n *Node) releases() []Release {
 // foreignFinalizers are the others: nothing is known of who removes them.
 func (n *Node) foreignFinalizers() []string {
 	var out []string
-	for _, finalizer := range n.Finalizers {
+	for _, finalizer := range slices.Concat(n.Finalizers, n.SpecFinalizers) {
 		if _, ok := releaseOf(n.Kind.GroupKind().String(), finalizer); !ok {
 			out = append(out, finalizer)
 		}

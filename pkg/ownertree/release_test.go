@@ -24,6 +24,7 @@ func TestReleaseOf(t *testing.T) {
 		{"ResourceClaim.example.com", "resource.kubernetes.io/delete-protection", "", "", "somebody else's kind of that name"},
 		{"Service", "service.kubernetes.io/load-balancer-cleanup", aCloud, "where none runs, nobody does", "of a cloud"},
 		{"Service", "example.com/x", "", "", "somebody's"},
+		{"Namespace", "kubernetes", controllerManager, "all that is in it has gone", "of a namespace's spec"},
 		{"Anything.example.com", "foregroundDeletion", controllerManager, "have gone", "the garbage collector's, of any kind"},
 		{"Anything.example.com", "orphan", controllerManager, "have lost their references", "the other"},
 	} {

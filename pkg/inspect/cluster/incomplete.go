@@ -25,6 +25,8 @@ const (
 	ReasonInternal = "Internal"
 	// ReasonUnreadable means that the answer could not be decoded.
 	ReasonUnreadable = "Unreadable"
+	// ReasonTooMany means that not all was read, because there is more than is worth reading.
+	ReasonTooMany = "TooMany"
 )
 
 // Incomplete is something that could not be read, and why.

@@ -31,6 +31,20 @@ func (r *Reader) Metadata(ctx context.Context, kind Kind, namespace, name string
 	return out, nil
 }
 
+// Annotations reads the annotations of one object; nil if it has none. The error is as that of Metadata.
+func (r *Reader) Annotations(ctx context.Context, kind Kind, namespace, name string) (map[string]string, error) {
+	path, err := objectPath(&kind, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	out := &metav1.PartialObjectMetadata{}
+	accept := acceptJSON + asPartial + "," + acceptJSON
+	if err := r.get(ctx, path, accept, func(a answer) error { return a.into(out, nil) }); err != nil {
+		return nil, err
+	}
+	return out.Annotations, nil
+}
+
 // objectPath refuses what would be the path of a list.
 func objectPath(kind *Kind, namespace, name string) ([]string, error) {
 	if name == "" || kind.Namespaced && namespace == "" {

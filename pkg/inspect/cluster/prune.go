@@ -82,6 +82,10 @@ func bulkBesideNames(kind schema.GroupVersionKind) bulk {
 		out[spec], out[status] = bulk{3: nil}, nil // template
 	case "discovery.k8s.io/v1 EndpointSlice":
 		out[2], out[3] = nil, nil // endpoints, ports
+	case "rbac.authorization.k8s.io/v1 ClusterRole":
+		out[2] = nil // rules
+	case "networking.k8s.io/v1 NetworkPolicy":
+		out[spec] = bulk{2: nil, 3: nil} // ingress, egress
 	case "v1 Service", "v1 PersistentVolumeClaim", "v1 PersistentVolume", "networking.k8s.io/v1 Ingress", "policy/v1 PodDisruptionBudget",
 		"autoscaling/v2 HorizontalPodAutoscaler":
 		out[status] = nil

@@ -102,6 +102,7 @@ func TestBulkBesideNames(t *testing.T) {
 		"spec.ephemeralContainers.EphemeralContainerCommon.env", "spec.ephemeralContainers.EphemeralContainerCommon.envFrom",
 		"spec.selector", "spec.volumeClaimTemplates", "spec.volumeName", "spec.storageClassName", "spec.claimRef", "spec.scaleTargetRef", "spec.rules",
 		"spec.tls", "spec.defaultBackend", "spec.ingressClassName", "secrets", "imagePullSecrets", "roleRef", "subjects", "metadata.labels",
+		"spec.podSelector", "aggregationRule", "spec.source", "spec.attacher", "spec.csi", "parameters", "provisioner",
 	}
 	for kind, want := range map[schema.GroupVersionKind][]string{
 		{Version: "v1", Kind: "Pod"}:                                                    nil, // looked at below
@@ -112,7 +113,11 @@ func TestBulkBesideNames(t *testing.T) {
 		{Group: "apps", Version: "v1", Kind: "StatefulSet"}:                             {"spec.template", "status"},
 		{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"}:               {"endpoints", "ports"},
 		{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}:                    {"status"},
+		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}:              {"spec.ingress", "spec.egress"},
 		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}:                   {"status"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}:        {"rules"},
+		{Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttachment"}:              nil,
+		{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}:                  nil,
 		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}:          {"status"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}:        nil,
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}: nil,

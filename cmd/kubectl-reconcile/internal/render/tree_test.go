@@ -110,6 +110,10 @@ x           A/a     -       -                 -     -
 -           ├─B/b   -       -                 -     -
 y           └─C/c   -       -                 -     -
 `, "several namespaces have a column"},
+		{"a long reason", []*TreeItem{{Label: "A/a", Reason: strings.Repeat("x", 70_000)}}, TreeOptions{}, `
+NAME   READY   STATUS   REASON   GEN   AGE
+A/a    -       -        ` + strings.Repeat("x", 499) + `…   -     -
+`, "a row has its bound without a terminal, too"},
 		{"no namespace", []*TreeItem{{Label: "A/a", Namespace: "x", Children: []*TreeItem{{Label: "B/b"}}}}, TreeOptions{}, `
 NAME    READY   STATUS   REASON   GEN   AGE
 A/a     -       -                 -     -
@@ -224,6 +228,36 @@ func BenchmarkTree(b *testing.B) {
 	for b.Loop() {
 		if err := Tree(&bytes.Buffer{}, items, TreeOptions{}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestTreeThatIsDeep: what lies very deep takes no more room than what lies deep.
+func TestTreeThatIsDeep(t *testing.T) {
+	const depth = 1500
+	top := &TreeItem{Label: "A/0"}
+	for i, at := 1, top; i <= depth; i++ {
+		at.Children = []*TreeItem{{Label: fmt.Sprintf("A/%d", i)}}
+		at = at.Children[0]
+	}
+	lines := treeLines(t, []*TreeItem{top}, TreeOptions{})
+	if len(lines) != depth+2 {
+		t.Fatalf("%d lines, want %d", len(lines), depth+2)
+	}
+	bytes := 0
+	for _, line := range lines {
+		bytes += len(line)
+	}
+	if most := 200 * depth; bytes > most {
+		t.Errorf("%d bytes, want at most %d: they must not grow with the square of the depth", bytes, most)
+	}
+	for level, want := range map[int]string{
+		mostLevels:     strings.Repeat("  ", mostLevels-1) + "└─A/50 ",
+		mostLevels + 1: strings.Repeat("  ", mostLevels) + "└─A/51  level 51 ",
+		depth:          strings.Repeat("  ", mostLevels) + "└─A/1500  level 1500 ",
+	} {
+		if got := lines[level+1]; !strings.HasPrefix(got, want) {
+			t.Errorf("level %d is drawn as %q, want %q", level, got, want)
 		}
 	}
 }

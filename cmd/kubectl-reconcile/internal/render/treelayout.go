@@ -1,6 +1,18 @@
 package render
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+const (
+	// mostLevels is how many levels are indented. Those further below keep the indent of the last and are numbered:
+	// else the lines of a deep tree would be mostly blanks.
+	mostLevels = 50
+	// mostReason is how many letters of a reason are written where no terminal bounds them.
+	mostReason = 500
+)
 
 // treeLayout makes the rows of a tree.
 type treeLayout struct {
@@ -13,31 +25,39 @@ type treeLayout struct {
 func newTreeLayout(items []*TreeItem, o TreeOptions) *treeLayout {
 	l := &treeLayout{TreeOptions: o, guides: guidesOf(o.ASCII)}
 	for _, item := range items {
-		l.add(item, "", "")
+		l.add(item, "", "", 0)
 	}
 	l.Namespaces = l.Namespaces || l.severalNamespaces()
 	return l
 }
 
 // add flattens an item and what is below it; guide stands before its label, below before the guides of its children.
-func (l *treeLayout) add(item *TreeItem, guide, below string) {
-	l.items, l.names = append(l.items, item), append(l.names, l.name(item, guide))
+// Level is how many items are above it.
+func (l *treeLayout) add(item *TreeItem, guide, below string, level int) {
+	l.items, l.names = append(l.items, item), append(l.names, l.name(item, guide, level))
 	for i, child := range item.Children {
 		last := i == len(item.Children)-1
 		further := l.guides.through
 		if last {
 			further = l.guides.blank
 		}
-		l.add(child, below+l.guides.tie(child.Dotted, last), below+further)
+		if level >= mostLevels {
+			further = ""
+		}
+		l.add(child, below+l.guides.tie(child.Dotted, last), below+further, level+1)
 	}
 }
 
 // name is the cell of the tree itself.
-func (l *treeLayout) name(item *TreeItem, guide string) Cell {
+func (l *treeLayout) name(item *TreeItem, guide string, level int) Cell {
 	label := Escape(item.Label)
 	out := Cell{Text: guide + label, painted: l.Palette.Dim(guide) + label}
-	if item.Note != "" {
-		note := "  " + Escape(item.Note)
+	note := item.Note
+	if level > mostLevels {
+		note = strings.TrimSuffix(fmt.Sprintf("level %d, %s", level, note), ", ")
+	}
+	if note != "" {
+		note := "  " + Escape(note)
 		out.Text, out.painted = out.Text+note, out.painted+l.Palette.Dim(note)
 	}
 	if item.Asked {
@@ -86,8 +106,8 @@ func (l *treeLayout) cells(item *TreeItem, name Cell) []Cell {
 		out = append(out, Cell{Text: dash(item.Namespace)})
 	}
 	out = append(out,
-		name, Cell{Text: dash(item.Ready)}, toned(dash(item.Status), item.Tone), toned(item.Reason, item.Tone),
-		toned(dash(item.Generation), item.Drift), Cell{Text: dash(item.Age)})
+		name, Cell{Text: dash(item.Ready)}, toned(dash(item.Status), item.Tone),
+		toned(Cut(item.Reason, mostReason), item.Tone), toned(dash(item.Generation), item.Drift), Cell{Text: dash(item.Age)})
 	for i := range l.More {
 		text := ""
 		if i < len(item.More) {
