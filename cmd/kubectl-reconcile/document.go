@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 
@@ -24,19 +26,37 @@ func knownOutput(output string, known []string, usual string) error {
 
 // writeDocument writes a document in the format json or yaml.
 func writeDocument(w io.Writer, format string, document any) error {
-	var text []byte
-	var err error
-	if format == "yaml" {
-		text, err = yaml.Marshal(document)
-	} else {
-		text, err = json.MarshalIndent(document, "", "  ")
-		text = append(text, '\n')
+	text, err := json.MarshalIndent(document, "", "  ")
+	text = append(escapeControls(text), '\n')
+	if format == "yaml" && err == nil {
+		text, err = yaml.JSONToYAML(text)
 	}
 	if err != nil {
 		return fmt.Errorf("writing as %s: %w", strings.ToUpper(format), err)
 	}
 	_, err = w.Write(text)
 	return err
+}
+
+// escapeControls escapes the characters of JSON that encoding/json leaves as they are and that YAML readers refuse or
+// take for a line break: those that YAML does not call printable (https://yaml.org/spec/1.1/#nb-char), U+0085, which it
+// does, and the byte order mark. Terminals take some of them for the begin of an escape sequence.
+func escapeControls(json []byte) []byte {
+	escaped := func(r rune) bool {
+		return r >= 0x7f && r <= 0x9f || r == 0xfeff || r == 0xfffe || r == 0xffff
+	}
+	if !bytes.ContainsFunc(json, escaped) {
+		return json
+	}
+	var out []byte
+	for _, r := range string(json) {
+		if escaped(r) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return out
 }
 
 // writeNames writes what each object is called, as `kubectl get -o name` does.

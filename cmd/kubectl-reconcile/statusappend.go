@@ -113,9 +113,12 @@ type statusEvent struct {
 func (f *statusFollower) appendItems(items []statusItem, event watch.EventType) error {
 	switch {
 	case f.output == "json":
-		encoder := json.NewEncoder(f.streams.Out)
 		for _, item := range items {
-			if err := encoder.Encode(statusEvent{outputVersion, "StatusEvent", string(event), item}); err != nil {
+			line, err := json.Marshal(statusEvent{outputVersion, "StatusEvent", string(event), item})
+			if err == nil {
+				_, err = f.streams.Out.Write(append(escapeControls(line), '\n'))
+			}
+			if err != nil {
 				return fmt.Errorf("writing the status: %w", err)
 			}
 		}
