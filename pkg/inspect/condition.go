@@ -2,7 +2,9 @@ package inspect
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +33,26 @@ type Condition struct {
 	Guessed bool `json:"guessed,omitempty"`
 	// Bad says that the status is the one that it should not be.
 	Bad bool `json:"bad"`
+	// Of names the part of the object that the condition is of: "listener https", "parent web". It is empty for conditions of
+	// the whole object.
+	Of string `json:"of,omitempty"`
+	// Superseded says that the condition is of an older generation, and that another part, another parent of a route for
+	// one, has it of this generation: what wrote this one may be gone.
+	Superseded bool `json:"superseded,omitempty"`
+}
+
+// nested reports whether the condition is of a part of the object.
+func (c Condition) nested() bool { return c.Of != "" }
+
+// name is the type, with the part that it is of before it.
+func (c Condition) name() string { return c.prefixed(c.Type) }
+
+// prefixed is a text about the condition, with the part that it is of before it.
+func (c Condition) prefixed(text string) string {
+	if c.Of == "" {
+		return text
+	}
+	return c.Of + ": " + text
 }
 
 // rank orders conditions: what is bad, what is not known, what is of an older generation, then the rest.
@@ -56,37 +78,86 @@ type conditionReader struct {
 	ended bool
 }
 
-// read decodes the conditions: bad ones first, else by type.
-func (r conditionReader) read(found any) []Condition {
-	list, ok := found.([]any)
-	if !ok && found != nil {
-		r.flaws.lost("status.conditions is %s and no list", described(found))
-	}
-	var out []Condition
-	for i, entry := range list {
-		if c := r.condition(entry, i); c.Type != "" {
-			out = append(out, c)
+// partLists are the fields of the status that hold a list of parts with conditions of their own, and what one part is called:
+// the listeners of a Gateway, what routes and policies of the Gateway API are attached to, the routers of a Route of
+// OpenShift.
+var partLists = []struct{ field, one string }{
+	{"listeners", "listener"}, {"parents", "parent"}, {"ancestors", "ancestor"}, {"ingress", "router"},
+}
+
+// readAll decodes the conditions of the object and of its parts: bad ones first, else by type.
+func (r conditionReader) readAll(object values) []Condition {
+	out := withoutHasty(r.read(object.at("status", "conditions"), "status.conditions", ""))
+	for _, list := range partLists {
+		if builtIn(r.group) {
+			break
 		}
+		var parts []Condition
+		entries, _ := object.at("status", list.field).([]any)
+		for i, entry := range entries {
+			part, _ := entry.(map[string]any)
+			where := fmt.Sprintf("status.%s[%d].conditions", list.field, i)
+			parts = append(parts, r.read(values(part).at("conditions"), where, partName(list.one, part, i))...)
+		}
+		out = append(out, withoutSuperseded(parts)...)
 	}
-	out = withoutHasty(out)
 	slices.SortStableFunc(out, func(a, b Condition) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Type, b.Type))
 	})
 	return out
 }
 
+// partName names an entry of a list of parts.
+func partName(one string, part values, i int) string {
+	name := cmp.Or(part.text("name"), part.text("parentRef", "name"), part.text("ancestorRef", "name"), part.text("routerName"))
+	if name == "" {
+		name = strconv.Itoa(i + 1)
+	}
+	if section := cmp.Or(part.text("parentRef", "sectionName"), part.text("ancestorRef", "sectionName")); section != "" {
+		name += "/" + section
+	}
+	return one + " " + name
+}
+
+// withoutSuperseded marks what is of an older generation where another part has the same condition of this one.
+func withoutSuperseded(parts []Condition) []Condition {
+	for i := range parts {
+		parts[i].Superseded = parts[i].Drift == Behind && slices.ContainsFunc(parts, func(c Condition) bool {
+			return c.Type == parts[i].Type && c.Drift == InSync
+		})
+		parts[i].Bad = parts[i].Bad && !parts[i].Superseded
+	}
+	return parts
+}
+
+// read decodes a list of conditions, which stands at a path of the object and is of the part named, if it is of one.
+func (r conditionReader) read(found any, where, of string) []Condition {
+	list, ok := found.([]any)
+	if !ok && found != nil {
+		r.flaws.lost("%s is %s and no list", where, described(found))
+	}
+	var out []Condition
+	for i, entry := range list {
+		if c := r.condition(entry, fmt.Sprintf("%s[%d]", where, i)); c.Type != "" {
+			c.Of = of
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // condition decodes one entry. One without a type is none: its Type is empty.
-func (r conditionReader) condition(entry any, i int) Condition {
+func (r conditionReader) condition(entry any, at string) Condition {
 	m, ok := entry.(map[string]any)
 	if !ok {
-		r.flaws.lost("status.conditions[%d] is %s and no condition", i, described(entry))
+		r.flaws.lost("%s is %s and no condition", at, described(entry))
 		return Condition{}
 	}
 	v := values(m)
 	c := Condition{Type: v.text("type"), Reason: v.text("reason"), Message: v.text("message"), Severity: v.text("severity")}
 	if c.Type == "" {
 		if v.text("phase") == "" { // else it is of the phases that the object went through, as OLM keeps them
-			r.flaws.lost("status.conditions[%d] has no type", i)
+			r.flaws.lost("%s has no type", at)
 		}
 		return Condition{}
 	}
@@ -136,8 +207,8 @@ func transition(v values, f *flaws, where string) *metav1.Time {
 
 // meantReasons are of conditions that are not as they should be, and are meant to be so: the pod has done its work, the
 // target of an autoscaler has no replicas, a backup of CloudNativePG has begun (LastBackupSucceeded is False until it ends),
-// a machine of KubeVirt is not started. Cluster API and Knative have the severity Info for that.
-var meantReasons = map[string]bool{"PodCompleted": true, "ScalingDisabled": true, "BackupStarted": true, "VMINotExists": true}
+// a machine of KubeVirt is not started, a managed resource of Crossplane is not wanted. Cluster API and Knative have the severity Info for that.
+var meantReasons = wordSet("PodCompleted ScalingDisabled BackupStarted VMINotExists InactiveManagedResource")
 
 // isBad is the verdict of the condition alone. What is Unknown is not bad: it is on its way, mostly.
 func (c Condition) isBad() bool {
@@ -172,17 +243,18 @@ func withoutHasty(conditions []Condition) []Condition {
 	return conditions
 }
 
-// sumsUp says whether a condition of this name speaks for the whole object.
+// sumsUp reports whether the condition speaks for the whole object.
 func (c Condition) sumsUp() bool {
-	return c.Type == "Ready" || c.Type == "Available" || c.Type == "Healthy"
+	return !c.nested() && (c.Type == "Ready" || c.Type == "Available" || c.Type == "Healthy")
 }
 
-// isResult says whether a condition of this name tells how something that runs to an end has ended.
+// isResult reports whether a condition of this name tells how something that runs to an end has ended.
 func (c Condition) isResult() bool {
-	return c.Type == "Succeeded" || c.Type == "Complete" || c.Type == "Completed"
+	return c.Type == "Succeeded" || c.Type == "Complete" || c.Type == "Completed" || c.Type == "Finished"
 }
 
-// isChange says whether the condition tells of a family that the object is being changed, though it works.
+// isChange reports whether a condition, whose meaning a table tells, tells that the object is being changed, though it
+// works.
 func (c Condition) isChange() bool {
 	switch c.Type {
 	case "Progressing", "RolloutProgressing", "RollingOut", "ScalingDown", "ScalingUp", "Updating":
@@ -191,7 +263,24 @@ func (c Condition) isChange() bool {
 	return false
 }
 
+// changes are the first words of conditions that tell, in families that no table has, that the object is being changed.
+var changes = wordSet("Scaling Resizing Rolling Updating Upgrading Migrating Rebalancing Resharding Restarting Replacing")
+
+// isGuessedChange reports whether the name of a condition tells that the object is being changed. Progressing is also a word
+// for all being well; it is a change beside the conditions Available and Degraded, as operators of OpenShift have the
+// three.
+func (o subject) isGuessedChange(c Condition) bool {
+	words := wordsOf(c.Type)
+	switch {
+	case c.Status != "True" || c.Polarity != Neutral || !c.Guessed || c.nested() || c.Drift == Behind:
+		return false
+	case c.Type == "Progressing":
+		return o.condition("Available").Type != "" && o.condition("Degraded").Type != ""
+	}
+	return len(words) > 0 && len(words) <= 2 && changes[words[0]]
+}
+
 // text is the condition as a reason for people: "Available=False MinimumReplicasUnavailable".
 func (c Condition) text() string {
-	return strings.TrimSpace(c.Type + "=" + c.Status + " " + c.Reason)
+	return c.prefixed(strings.TrimSpace(c.Type + "=" + c.Status + " " + c.Reason))
 }

@@ -66,7 +66,7 @@ func mended(obj *unstructured.Unstructured, r Report) *unstructured.Unstructured
 func plainConditions(conditions []Condition) []any {
 	out := make([]any, 0, len(conditions))
 	for _, c := range conditions {
-		if c.contrary() {
+		if c.contrary() || c.nested() {
 			continue
 		}
 		out = append(out, map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message})

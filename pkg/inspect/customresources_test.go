@@ -1,0 +1,95 @@
+package inspect
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/argocd"
+)
+
+// fixture is an entry of testdata/customresources, which has a README.
+type fixture struct {
+	Reason  string
+	State   string
+	Generic string
+	Object  map[string]any
+}
+
+// wordsOfStates are the words that a state may have.
+var wordsOfStates = map[string][]string{
+	"healthy": {Current}, "progressing": {InProgress}, "broken": {Failed, Degraded}, "suspended": {Suspended}, "silent": {Unknown},
+}
+
+func fixtures(t testing.TB) map[string][]fixture {
+	t.Helper()
+	files, err := filepath.Glob("testdata/customresources/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]fixture{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var entries []fixture
+		if err := yaml.UnmarshalStrict(text, &entries); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all[strings.TrimSuffix(filepath.Base(file), ".yaml")] = entries
+	}
+	return all
+}
+
+// object is the fixture's as an API server would give it: whole numbers are int64.
+func (f fixture) object(t testing.TB) *unstructured.Unstructured {
+	t.Helper()
+	text, err := yaml.Marshal(f.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fromYAML(t, string(text))
+}
+
+// TestCustomResourcesOfOperators judges what operators write, with the health checks of Argo CD and without them.
+func TestCustomResourcesOfOperators(t *testing.T) {
+	families := map[string]bool{}
+	objects := 0
+	for name, entries := range fixtures(t) {
+		for _, f := range entries {
+			objects++
+			obj := f.object(t)
+			families[familyOf(obj.GroupVersionKind().Group)] = true
+			for with, checks := range map[string]*argocd.Checks{"with checks": shipped, "without": nil} {
+				want := wordsOfStates[f.State]
+				if checks == nil && f.Generic != "" {
+					want = wordsOfStates[f.Generic]
+				}
+				t.Run(name+"/"+f.Reason+"/"+with, func(t *testing.T) {
+					got := inspect(obj, nil, checks)
+					if !slices.Contains(want, got.Status.Status) {
+						t.Errorf("%s is %s (%s) by %s, want %v", obj.GetKind(), got.Status.Status, got.Reason, got.JudgedBy, want)
+					}
+					if got.NotReady() && got.Reason == "" {
+						t.Errorf("%s, and no reason", got.Status.Status)
+					}
+				})
+			}
+		}
+	}
+	if objects < 250 || len(families) < 50 {
+		t.Errorf("%d objects of %d families, where there were more than 250 of 50", objects, len(families))
+	}
+}
+
+// familyOf is the domain of a group.
+func familyOf(group string) string {
+	parts := strings.Split(group, ".")
+	return strings.Join(parts[max(len(parts)-2, 0):], ".")
+}
