@@ -36,6 +36,11 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 			return nil
 		case <-ticker.C():
 			failing = f.remarkFailing(failing)
+			for _, item := range f.age() {
+				if err := f.appendChange(item, watch.Modified); err != nil {
+					return err
+				}
+			}
 		case c := <-changes:
 			changed, event := f.take(c)
 			for i := range changed {

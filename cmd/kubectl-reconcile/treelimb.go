@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,6 +35,18 @@ func (f factsByUID) of(n *ownertree.Node) *objectFacts {
 		return facts
 	}
 	return unreadFacts
+}
+
+// at are the facts as of a time. They change in place: they are of one goroutine once they were read.
+func (f factsByUID) at(now time.Time) factsByUID {
+	for uid, facts := range f {
+		if facts.Later != nil {
+			aged := *facts
+			aged.Report = facts.At(now)
+			f[uid] = &aged
+		}
+	}
+	return f
 }
 
 // collector knows what the garbage collector makes of objects. A graph does.
@@ -173,10 +186,7 @@ func (l *limb) reason() string {
 	if l.causes > 1 {
 		below += " and " + fmt.Sprintf("%d more", l.causes-1)
 	}
-	switch {
-	case l.facts.Ready != "" && repeats(own, l.facts.Ready):
-		return l.facts.Ready + " ready: " + below
-	case own == "":
+	if own == "" {
 		return below
 	}
 	return own + ": " + below
@@ -196,12 +206,6 @@ func (l *limb) short() string {
 		return short
 	}
 	return l.status()
-}
-
-// repeats says whether a reason only tells what the column READY does: "2 of 3 updated pods available" beside 2/3.
-func repeats(reason, ready string) bool {
-	have, want, _ := strings.Cut(ready, "/")
-	return strings.HasPrefix(reason, have+" of "+want+" ")
 }
 
 // absent is the status of what is referred to and not there.

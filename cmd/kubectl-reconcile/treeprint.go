@@ -40,7 +40,9 @@ func (t *tree) draw(w io.Writer) error {
 	return nil
 }
 
-func (t *tree) limbs() []*limb { return limbMaker{t.facts, t.graph}.limbs(t.branches) }
+func (t *tree) limbs() []*limb {
+	return limbMaker{t.facts.at(t.clock.Now()), t.graph}.limbs(t.branches)
+}
 
 func (t *tree) twigs() []*twig { return folder{t.expand, t.containers}.tops(t.limbs()) }
 

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -87,7 +88,11 @@ var partLists = []struct{ field, one string }{
 
 // readAll decodes the conditions of the object and of its parts: bad ones first, else by type.
 func (r conditionReader) readAll(object values) []Condition {
-	out := withoutHasty(r.read(object.at("status", "conditions"), "status.conditions", ""))
+	found, where := object.at("status", "conditions"), "status.conditions"
+	if text := object.sub("metadata", "annotations")[conditionsOfV1]; r.group == "autoscaling" && text != nil && found == nil {
+		found, where = r.annotated(text), "annotation "+conditionsOfV1
+	}
+	out := withoutHasty(r.read(found, where, ""))
 	for _, list := range partLists {
 		if builtIn(r.group) {
 			break
@@ -105,6 +110,20 @@ func (r conditionReader) readAll(object values) []Condition {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Type, b.Type))
 	})
 	return out
+}
+
+// conditionsOfV1 is the annotation in which version v1 of HorizontalPodAutoscalers has the conditions of v2
+// (k8s.io/kubernetes/pkg/apis/autoscaling/annotations.go).
+const conditionsOfV1 = "autoscaling.alpha.kubernetes.io/conditions"
+
+// annotated are the conditions of an annotation.
+func (r conditionReader) annotated(text any) any {
+	var list []any
+	if s, _ := text.(string); json.Unmarshal([]byte(s), &list) != nil {
+		r.flaws.lost("annotation %s is %s and no list of conditions", conditionsOfV1, described(text))
+		return nil
+	}
+	return list
 }
 
 // partName names an entry of a list of parts.

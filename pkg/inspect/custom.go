@@ -46,7 +46,7 @@ func (o subject) checked(own judgement, health argocd.Health) Status {
 	case InProgress:
 		stands = !own.broken && !own.status.Unreported()
 	case Degraded:
-		stands = own.status.Status != Failed && o.progress() == "" && !own.status.Unreported()
+		stands = own.status.Status != Failed && o.progress() == "" && !own.status.Unreported() && !own.stale
 	case Unknown:
 		stands = own.status.Status == Current && !own.certain
 	}
@@ -74,6 +74,8 @@ type judgement struct {
 	certain bool
 	// broken says that the object states a failure, and not only that it is not there yet.
 	broken bool
+	// stale says that what the object states is of an older generation.
+	stale bool
 }
 
 func guessed(s Status) judgement { return judgement{status: s} }
@@ -91,7 +93,7 @@ func (o subject) generic() judgement {
 	}
 	main, others := o.stateWords()
 	if s, ok := o.byGeneration(); ok {
-		return stated(s)
+		return judgement{status: s, certain: true, stale: true}
 	}
 	if failed := o.condition("Failed"); failed.Bad && failed.Drift != Behind {
 		return failure(o.failing(failed).as(Failed), true)

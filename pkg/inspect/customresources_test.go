@@ -88,6 +88,40 @@ func TestCustomResourcesOfOperators(t *testing.T) {
 	}
 }
 
+// TestChecksDoNotHide: where an object states that it is not as its spec asks, a check's better word does not stand.
+func TestChecksDoNotHide(t *testing.T) {
+	const ready = `conditions: [{type: Ready, status: "True", observedGeneration: 1}]`
+	tests := []struct{ reason, object, status, judgedBy string }{
+		{"healthy, and nothing against it", `metadata: {generation: 1}, status: {` + ready + `}`, Current, ArgoCD},
+		{"being deleted", `metadata: {generation: 1, deletionTimestamp: "2026-01-02T03:04:05Z"}, status: {` + ready + `}`, Terminating, Generic},
+		{"a generation behind", `metadata: {generation: 2}, status: {observedGeneration: 1, ` + ready + `}`, InProgress, Generic},
+		{"a condition behind", `metadata: {generation: 2}, status: {` + ready + `}`, InProgress, Generic},
+		{"a bad condition behind", `metadata: {generation: 2}, status: {conditions: [{type: Ready, status: "False", observedGeneration: 1}]}`, InProgress, Generic},
+		{"stalled", `metadata: {generation: 1}, status: {conditions: [{type: Ready, status: "True"}, {type: Stalled, status: "True"}]}`, Failed, Generic},
+		{"a bad condition that a table knows", `metadata: {generation: 1}, status: {conditions: [{type: Ready, status: "True"}, {type: InvalidRequest, status: "True"}]}`, Degraded, Generic},
+		{"one that only its name tells", `metadata: {generation: 1}, status: {conditions: [{type: Ready, status: "True"}, {type: RenewalStuck, status: "True"}]}`, Current, ArgoCD},
+		{"nothing reported", `metadata: {generation: 1}, status: {}`, Unknown, Generic},
+		{"degraded", `metadata: {generation: 1}, status: {conditions: [{type: Ready, status: "False", reason: Odd, message: no}]}`, Degraded, ArgoCD},
+		{"failed, on which both agree", `metadata: {generation: 1}, status: {conditions: [{type: Ready, status: "False", reason: IssuingFailed}]}`, Failed, Generic},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			got := StatusOf(fromYAML(t, "{apiVersion: cert-manager.io/v1, kind: Certificate, spec: {}, "+tt.object+"}"))
+			if got.Status != tt.status || got.JudgedBy != tt.judgedBy {
+				t.Errorf("%s (%s) by %s; want %s by %s", got.Status, got.Reason, got.JudgedBy, tt.status, tt.judgedBy)
+			}
+		})
+	}
+	p, err := ReadPolarities(strings.NewReader("polarities: [{group: cert-manager.io, type: Ready, polarity: neutral}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := fromYAML(t, `{apiVersion: cert-manager.io/v1, kind: Certificate, spec: {}, status: {conditions: [{type: Ready, status: "False", reason: Odd}]}}`)
+	if got := Inspect(odd, p); got.Status.Status != Current || got.JudgedBy != Generic {
+		t.Errorf("the user says that Ready is neither good nor bad, and it is %s by %s", got.Status.Status, got.JudgedBy)
+	}
+}
+
 // familyOf is the domain of a group.
 func familyOf(group string) string {
 	parts := strings.Split(group, ".")

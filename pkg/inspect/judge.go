@@ -80,11 +80,19 @@ func (o subject) judge() Status {
 		return o.is(InProgress, fmt.Sprintf("generation %d not observed yet, %d is", o.drift.Generation, *o.drift.Observed))
 	case o.stalled():
 		return o.is(Failed, reasonOf(o.condition("Stalled")))
+	case o.drift.State == NeverSeen && o.alwaysReports():
+		return o.is(InProgress, unseen)
 	case rule != nil:
 		return rule(o)
 	}
 	return o.custom()
 }
+
+// The reasons of an object that its controller has not seen: see unseenFor.
+const (
+	unseen    = "not seen by its controller yet"
+	neverSeen = "never seen by its controller"
+)
 
 // heldStatus is of an object that is to rest. Its controller often does not even observe that, so that the generation says
 // nothing.
@@ -172,8 +180,13 @@ func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 	if r.Status.Status == Terminating {
 		return deletionAsked(v)
 	}
-	if r.Drift.State == Behind {
+	switch r.Drift.State {
+	case Behind:
 		return r.Drift.Since
+	case NeverSeen:
+		created, _ := v.time("metadata", "creationTimestamp")
+		return created
+	case InSync, NotReported, Ahead:
 	}
 	var last *metav1.Time
 	for _, c := range r.Conditions {

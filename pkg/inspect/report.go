@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,12 +24,37 @@ type Report struct {
 	// Problems tell what in the object is not what its kind promises: a generation that is text, conditions that are no
 	// list. What is wrong is left out of the judgement, so a status of such an object is not Current without a doubt.
 	Problems []string `json:"problems,omitempty"`
+	// Later is what becomes of the object by time alone; nil if nothing does. At applies it.
+	Later *Later `json:"-"`
 }
 
-// Drifted reports whether the object, or any of its conditions, is of an older generation. Where one of several parents of a
+// Later is what a report says from a time on if the object does not change until then.
+type Later struct {
+	From   time.Time
+	Status Status
+	Drift  DriftState
+}
+
+// Times that an object is given. A controller sees a new object within a moment; if its part of the control plane has to be
+// elected again, within fifteen seconds and a few (the default lease of kube-controller-manager). A cluster autoscaler makes
+// a node for a pod within a few minutes.
+const (
+	unseenFor        = 30 * time.Second
+	unschedulableFor = 5 * time.Minute
+)
+
+// At is the report as of a time: Inspect does not ask the clock. It is to be asked again until Later is nil.
+func (r Report) At(now time.Time) Report {
+	if r.Later != nil && !now.Before(r.Later.From) {
+		r.Status, r.Drift.State, r.Later = r.Later.Status, r.Later.Drift, nil
+	}
+	return r
+}
+
+// Drifted reports whether the object, or any of its conditions, is of an older generation, or was never seen. Where one of several parents of a
 // route has a condition of this generation, the others' do not count.
 func (r Report) Drifted() bool {
-	return r.Drift.State == Behind ||
+	return r.Drift.State == Behind || r.Drift.State == NeverSeen ||
 		slices.ContainsFunc(r.Conditions, func(c Condition) bool { return c.Drift == Behind && !c.Superseded })
 }
 
@@ -37,7 +64,7 @@ func Inspect(obj *unstructured.Unstructured, p *Polarities) Report { return insp
 
 // shipped are the checks that Argo CD ships. They are what the program was built with, and do not change: each is compiled
 // when the first object of its kind comes, and nothing of them is read before.
-var shipped = argocd.New()
+var shipped = argocd.Shipped()
 
 // inspect is Inspect with the health checks given; nil for none.
 func inspect(obj *unstructured.Unstructured, p *Polarities, checks *argocd.Checks) Report {
@@ -63,5 +90,26 @@ func inspect(obj *unstructured.Unstructured, p *Polarities, checks *argocd.Check
 	r.Status = f.doubted(judge(obj, r, p, checks)).bounded()
 	r.Problems = f.texts()
 	r.Since = since(obj, r)
+	r.foresee(v, pod)
 	return r
+}
+
+// foresee finds what becomes of the object by time alone, and takes back what it is too early for.
+func (r *Report) foresee(v values, pod bool) {
+	created, _ := v.time("metadata", "creationTimestamp")
+	if r.Drift.State == NeverSeen && created != nil {
+		r.Later = &Later{created.Add(unseenFor), r.Status, NeverSeen}
+		if r.Reason == unseen {
+			r.Later.Status.Reason, r.Later.Status.Message = neverSeen, neverSeen
+		}
+		r.Drift.State = NotReported
+	}
+	if i := slices.IndexFunc(r.Conditions, Condition.isUnschedulable); pod && i >= 0 && r.Status.Status == InProgress {
+		if since := cmp.Or(r.Conditions[i].Since, created); since != nil {
+			late := r.Status
+			late.Status = Failed
+			late.Reason = "Unschedulable for over 5m" + after(": ", firstLine(r.Conditions[i].Message))
+			r.Later = &Later{since.Add(unschedulableFor), late.bounded(), r.Drift.State}
+		}
+	}
 }

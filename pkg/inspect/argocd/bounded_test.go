@@ -39,7 +39,7 @@ func TestEveryCheckIsBounded(t *testing.T) {
 	odd := oddValues()
 	for _, name := range shippedChecks(t) {
 		t.Run(name, func(t *testing.T) {
-			compiled, err := compileFile(New().files, path.Join(name, scriptName))
+			compiled, err := compileFile(Shipped().files, path.Join(name, scriptName))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ func TestObjectsTooLarge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			if _, err := New().Health("cert-manager.io", "Certificate", tt.object); !errors.Is(err, tt.want) {
+			if _, err := Shipped().Health("cert-manager.io", "Certificate", tt.object); !errors.Is(err, tt.want) {
 				t.Errorf("error %v, want %v", err, tt.want)
 			}
 		})
@@ -210,7 +210,7 @@ func TestDeadline(t *testing.T) {
 
 // TestStepsThatChecksNeed: the limits leave a thousandfold room.
 func TestStepsThatChecksNeed(t *testing.T) {
-	checks := New()
+	checks := Shipped()
 	l := usual
 	l.steps, l.values, l.bytes = l.steps/100, l.values/10, l.bytes/10
 	for _, name := range shippedChecks(t) {
@@ -228,7 +228,7 @@ func TestStepsThatChecksNeed(t *testing.T) {
 
 // TestConcurrentObjects: objects are judged by many goroutines, which compile a check once.
 func TestConcurrentObjects(t *testing.T) {
-	checks := New()
+	checks := Shipped()
 	var running sync.WaitGroup
 	for i := range 16 {
 		running.Go(func() {
@@ -261,7 +261,7 @@ func BenchmarkHealth(b *testing.B) {
 	}
 	for name, object := range map[string]map[string]any{"small": certificate("True"), "large": large} {
 		b.Run(name, func(b *testing.B) {
-			checks := New()
+			checks := Shipped()
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := checks.Health("cert-manager.io", "Certificate", object); err != nil {
@@ -273,7 +273,7 @@ func BenchmarkHealth(b *testing.B) {
 	b.Run("compile", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := compileFile(New().files, "cert-manager.io/Certificate/health.lua"); err != nil {
+			if _, err := compileFile(Shipped().files, "cert-manager.io/Certificate/health.lua"); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -295,7 +295,7 @@ func FuzzChecks(f *testing.F) {
 			f.Add(i, text)
 		}
 	}
-	checks := New()
+	checks := Shipped()
 	f.Fuzz(func(t *testing.T, i int, text []byte) {
 		var object map[string]any
 		if json.Unmarshal(text, &object) != nil || i < 0 || i >= len(names) {

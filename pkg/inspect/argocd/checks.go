@@ -61,10 +61,11 @@ type check struct {
 // scriptName is the file of a health check, in the folder of its kind.
 const scriptName = "health.lua"
 
-// New returns the checks that Argo CD ships.
-func New() *Checks { return newChecks(resource_customizations.Embedded) }
+// Shipped returns the checks that Argo CD ships.
+func Shipped() *Checks { return New(resource_customizations.Embedded) }
 
-func newChecks(files fs.FS) *Checks {
+// New returns the checks among the files: group/kind/health.lua. The files must not change.
+func New(files fs.FS) *Checks {
 	c := &Checks{files: files}
 	c.index = sync.OnceValue(c.list)
 	return c

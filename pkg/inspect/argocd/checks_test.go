@@ -78,7 +78,7 @@ func groupKind(object map[string]any) (group, kind string) {
 
 // TestAsArgoCDItself: every check says of the objects that Argo CD tests it with what Argo CD expects.
 func TestAsArgoCDItself(t *testing.T) {
-	checks := New()
+	checks := Shipped()
 	objects := 0
 	for _, name := range shippedChecks(t) {
 		for _, c := range casesOf(t, name) {
@@ -104,7 +104,7 @@ func TestAsArgoCDItself(t *testing.T) {
 
 // TestOfKinds: an object finds the check of its kind, by a pattern too.
 func TestOfKinds(t *testing.T) {
-	checks := New()
+	checks := Shipped()
 	tests := []struct{ reason, group, kind, check string }{
 		{"by its name", "cert-manager.io", "Certificate", "cert-manager.io/Certificate"},
 		{"any kind of any group that ends so", "s3.aws.upbound.io", "Bucket", "*.upbound.io/*"},
@@ -137,7 +137,7 @@ func TestOfKinds(t *testing.T) {
 // TestNothingIsReadBefore: programs that judge no object of such a kind do not pay for the checks.
 func TestNothingIsReadBefore(t *testing.T) {
 	files := &countedFiles{FS: resource_customizations.Embedded}
-	checks := newChecks(files)
+	checks := New(files)
 	if files.opened != nil {
 		t.Errorf("making the checks opened %q", files.opened)
 	}
