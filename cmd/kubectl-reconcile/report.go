@@ -72,6 +72,7 @@ type objectLine struct {
 	Applied bool   `json:"applied,omitempty"`
 	Status  string `json:"status"`
 	Ready   string `json:"ready,omitempty"`
+	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
@@ -92,7 +93,7 @@ func (r *result) line(dry bool) summaryLine {
 					Group: s.Resource.Group, Version: s.Resource.Version, Resource: s.Resource.Resource, Kind: s.Kind.Kind,
 					Namespace: s.Namespace, Name: s.Name,
 				},
-				Applied: i == 0, Status: s.Status.Status, Ready: s.Status.Ready, Message: s.Status.Message,
+				Applied: i == 0, Status: s.Status.Status, Ready: s.Status.Ready, Reason: s.Status.Reason, Message: s.Status.Message,
 			})
 		}
 	}
@@ -212,9 +213,16 @@ func (r *result) reached() string {
 	if r.outcome != string(untilReady) || len(r.objects) > mostReached {
 		return ""
 	}
-	var objects []string
+	var objects, others []string
 	for _, s := range r.objects {
-		objects = append(objects, strings.TrimSpace(s.String()+" "+s.Status.Ready))
+		if s.Status.Unreported() {
+			others = append(others, s.String())
+		} else {
+			objects = append(objects, strings.TrimSpace(s.String()+" "+s.Status.Ready))
+		}
+	}
+	if len(others) > 0 {
+		objects = append(objects, fmt.Sprintf("not waited for %s, whose controller does not run here", enumerate(others)))
 	}
 	return ": " + strings.Join(objects, ", ")
 }
@@ -223,11 +231,11 @@ func (r *result) reached() string {
 func objectRows(r result) []render.ObjectRow {
 	var rows []render.ObjectRow
 	for _, s := range r.objects {
-		rows = append(rows, render.ObjectRow{Name: s.String(), Namespace: s.Namespace, Ready: s.Status.Ready, Status: s.Status.Status, Message: s.Status.Message})
+		rows = append(rows, render.ObjectRow{Name: s.String(), Namespace: s.Namespace, Ready: s.Status.Ready, Status: s.Status.Status, Reason: s.Status.Reason})
 	}
 	for _, s := range r.made {
 		name := strings.ToLower(schema.GroupKind{Group: s.Kind.Group, Kind: s.Kind.Kind}.String())
-		rows = append(rows, render.ObjectRow{Fold: name, Name: s.String(), Namespace: s.Namespace, Ready: s.Status.Ready, Status: s.Status.Status, Message: s.Status.Message})
+		rows = append(rows, render.ObjectRow{Fold: name, Name: s.String(), Namespace: s.Namespace, Ready: s.Status.Ready, Status: s.Status.Status, Reason: s.Status.Reason})
 	}
 	return rows
 }

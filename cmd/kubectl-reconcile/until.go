@@ -158,8 +158,8 @@ func (o *runOptions) judge(ctx context.Context, err error) result {
 func (r *result) failure(o *runOptions) error {
 	var late []string
 	for _, s := range r.objects {
-		if !s.Status.Current() {
-			late = append(late, strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", s, s.Status.Status, s.Status.Message), ": "))
+		if s.Late() {
+			late = append(late, strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", s, s.Status.Status, s.Status.Reason), ": "))
 		}
 	}
 	text := fmt.Sprintf("not %s after %s", o.until.goal, o.timeout)
@@ -198,7 +198,7 @@ func (o *runOptions) withinTimeout() string {
 func (r *result) blame() string {
 	for _, s := range r.made {
 		if s.Kind.Kind == "Pod" && !s.Status.Current() {
-			return fmt.Sprintf(" (%s: %s)", s, s.Status.Message)
+			return fmt.Sprintf(" (%s: %s)", s, s.Status.Reason)
 		}
 	}
 	return ""
@@ -206,7 +206,7 @@ func (r *result) blame() string {
 
 // judgeAgain looks at the objects once more at the end: a crash loop is ready for a moment.
 func (r *result) judgeAgain() {
-	if r.outcome == string(untilReady) && slices.ContainsFunc(r.objects, func(s runlocal.ObjectStatus) bool { return !s.Status.Current() }) {
+	if r.outcome == string(untilReady) && slices.ContainsFunc(r.objects, runlocal.ObjectStatus.Late) {
 		r.outcome = lapsed
 	}
 }

@@ -45,7 +45,7 @@ func (r *result) notRunning(running []controllers.Controller) []string {
 	for _, s := range r.objects {
 		name := controllerOf(s.Kind.GroupKind())
 		runs := func(c controllers.Controller) bool { return c.Short == name }
-		if name != "" && !s.Status.Current() && !slices.ContainsFunc(running, runs) {
+		if name != "" && s.Late() && !slices.ContainsFunc(running, runs) {
 			out = appendNew(out, name)
 		}
 	}
@@ -81,7 +81,7 @@ func (r *result) dueNext() string {
 func (r *result) notWell() string {
 	var names []string
 	for _, s := range r.objects {
-		if !s.Status.Current() {
+		if s.Late() {
 			names = append(names, s.String()+" "+s.Status.Status)
 		}
 	}

@@ -3,6 +3,7 @@ package runlocal
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,10 @@ type ObjectStatus struct {
 	Applied
 	Status inspect.Status
 }
+
+// Late reports whether the object is not as its spec asks and can be waited for. A custom resource to which nothing has
+// written a status is neither: no controller of its kind runs here, which would report one.
+func (o ObjectStatus) Late() bool { return o.Status.NotReady() && !o.Status.Unreported() }
 
 // Statuses reads the objects and judges each. One that is gone has the status NotFound.
 func (s *Session) Statuses(ctx context.Context, applied []Applied) ([]ObjectStatus, error) {
@@ -41,7 +46,7 @@ func (s *Session) status(ctx context.Context, a Applied) (inspect.Status, error)
 	case err != nil:
 		return inspect.Status{}, fmt.Errorf("reading %s: %w", a, err)
 	}
-	return statusOf(obj), nil
+	return s.statusOf(obj, a.Resource), nil
 }
 
 // Others lists all objects of the resources, of all namespaces, that are not among those applied, and judges each.
@@ -59,7 +64,7 @@ func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionRes
 		err := s.eachOf(ctx, r, func(obj *unstructured.Unstructured) {
 			if !known[object{r, obj.GetNamespace(), obj.GetName()}] {
 				a := Applied{obj.GroupVersionKind(), r, obj.GetNamespace(), obj.GetName()}
-				out = append(out, ObjectStatus{a, statusOf(obj)})
+				out = append(out, ObjectStatus{a, s.statusOf(obj, r)})
 			}
 		})
 		if err != nil {
@@ -83,8 +88,19 @@ func (s *Session) eachOf(ctx context.Context, r schema.GroupVersionResource, do 
 	})
 }
 
-// statusOf judges an object of a session. A custom resource without any status is as its spec asks: no controller of its
-// own runs here, which would report one.
-func statusOf(obj *unstructured.Unstructured) inspect.Status {
-	return inspect.StatusOf(obj).ForKind(false)
+// statusOf judges an object of a session, as the other commands do.
+func (s *Session) statusOf(obj *unstructured.Unstructured, resource schema.GroupVersionResource) inspect.Status {
+	status := inspect.StatusOf(obj)
+	if status.Unreported() {
+		return status.ForKind(s.hasStatus(resource))
+	}
+	return status
+}
+
+// hasStatus reports whether the resource has the subresource status, as far as is known.
+func (s *Session) hasStatus(resource schema.GroupVersionResource) bool {
+	served, err := s.discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	return err != nil || slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool {
+		return r.Name == resource.Resource+"/status"
+	})
 }

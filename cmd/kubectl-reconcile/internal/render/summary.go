@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -91,8 +92,8 @@ func Section(w io.Writer, header []string, rows [][]string) error {
 
 // ObjectRow is an object in the table of objects. Texts may come from a cluster: they are escaped here.
 type ObjectRow struct {
-	Namespace, Name        string
-	Ready, Status, Message string
+	Namespace, Name       string
+	Ready, Status, Reason string
 	// Fold names what the object is folded under with others that are in the same state; empty if it stands alone.
 	Fold string
 }
@@ -107,13 +108,13 @@ func ObjectTable(w io.Writer, p Palette, objects []ObjectRow) error {
 		return nil
 	}
 	several := slices.ContainsFunc(objects, func(o ObjectRow) bool { return o.Namespace != objects[0].Namespace })
-	header := []string{"OBJECT", "READY", "STATUS", "MESSAGE"}
+	header := []string{"OBJECT", "READY", "STATUS", "REASON"}
 	if several {
 		header = append([]string{"NAMESPACE"}, header...)
 	}
 	var rows [][]string
 	for _, o := range fold(objects) {
-		row := []string{Escape(o.Name), dash(Escape(o.Ready)), status(p, o.Status), Escape(Cut(o.Message, 2*widest))}
+		row := []string{Escape(o.Name), dash(Escape(o.Ready)), p.Paint(StatusTone(inspect.Status{Status: o.Status, Reason: o.Reason}), Escape(o.Status)), dash(Escape(Cut(o.Reason, 2*widest)))}
 		if several {
 			row = append([]string{dash(Escape(o.Namespace))}, row...)
 		}
@@ -146,16 +147,6 @@ func dash(s string) string {
 		return "-"
 	}
 	return s
-}
-
-func status(p Palette, s string) string {
-	switch s {
-	case "Current":
-		return s
-	case "InProgress", "Terminating":
-		return p.Change(s)
-	}
-	return p.Trouble(Escape(s))
 }
 
 // fold replaces objects of the same sort and state by one row, where they first stand, if they are many.
