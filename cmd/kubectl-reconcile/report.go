@@ -230,12 +230,17 @@ func (r *result) reached() string {
 // objectRows are the rows of the table of objects: each applied one, and what the controllers made of it, folded.
 func objectRows(r result) []render.ObjectRow {
 	var rows []render.ObjectRow
+	row := func(s runlocal.ObjectStatus, fold string) {
+		rows = append(rows, render.ObjectRow{
+			Fold: fold, Name: s.String(), Namespace: s.Namespace,
+			Ready: s.Status.Ready, Status: s.Status.Status, Reason: s.Status.Reason,
+		})
+	}
 	for _, s := range r.objects {
-		rows = append(rows, render.ObjectRow{Name: s.String(), Namespace: s.Namespace, Ready: s.Status.Ready, Status: s.Status.Status, Reason: s.Status.Reason})
+		row(s, "")
 	}
 	for _, s := range r.made {
-		name := strings.ToLower(schema.GroupKind{Group: s.Kind.Group, Kind: s.Kind.Kind}.String())
-		rows = append(rows, render.ObjectRow{Fold: name, Name: s.String(), Namespace: s.Namespace, Ready: s.Status.Ready, Status: s.Status.Status, Reason: s.Status.Reason})
+		row(s, strings.ToLower(schema.GroupKind{Group: s.Kind.Group, Kind: s.Kind.Kind}.String()))
 	}
 	return rows
 }

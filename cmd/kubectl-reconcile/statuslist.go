@@ -80,7 +80,7 @@ func newStatusItem(kind cluster.Kind, obj *unstructured.Unstructured, p *inspect
 
 // at is the item as of a time.
 func (i statusItem) at(now time.Time) statusItem {
-	i.Report = i.Report.At(now)
+	i.Report = i.At(now)
 	i.Status = i.ForKind(i.kind.HasStatus)
 	i.Drifted, i.NotReady = i.Report.Drifted(), i.Report.NotReady()
 	return i

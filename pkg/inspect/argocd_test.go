@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"testing"
@@ -49,17 +50,14 @@ type argoCase struct {
 	HealthStatus struct{ Status, Message string }
 }
 
-// TestBesideArgoCD judges the objects that Argo CD tests its checks with. Where we say something better, or worse, than the check
-// does, it is for one of the reasons of docs/status.md.
+// TestBesideArgoCD judges the objects that Argo CD tests its checks with. Where we say something better, or worse, than
+// the check does, it is for one of the reasons of docs/status.md.
 func TestBesideArgoCD(t *testing.T) {
 	files, err := fs.Glob(resource_customizations.Embedded, "*/*/health_test.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, unmet := 0, map[string]string{}
-	for name, reason := range differences {
-		unmet[name] = reason
-	}
+	objects, unmet := 0, maps.Clone(differences)
 	for _, file := range files {
 		for _, c := range argoCases(t, file) {
 			name := path.Join(path.Dir(file), c.InputPath)
@@ -102,8 +100,8 @@ var argoWords = map[string][]string{
 	argocd.Suspended: {Suspended}, argocd.Missing: {InProgress}, argocd.Unknown: {Unknown},
 }
 
-// expected knows the differences that are a rule: an object that is being deleted is Terminating, one that nothing has written a
-// status to is Unknown, and one that Argo CD knows nothing of may be known.
+// expected knows the differences that are a rule: an object that is being deleted is Terminating, one that nothing has
+// written a status to is Unknown, and one that Argo CD knows nothing of may be known.
 func expected(got Report, c argoCase) bool {
 	return got.Status.Status == Terminating || got.Unreported() || c.HealthStatus.Status == argocd.Unknown
 }

@@ -20,8 +20,8 @@ func BenchmarkInspect(b *testing.B) {
 	}
 }
 
-// BenchmarkStatusOf judges an object by each of the ways that there are: of a built-in kind, by a health check of Argo CD, and
-// generically; and the first object of a kind with a check, which is compiled for it.
+// BenchmarkStatusOf judges an object by each of the ways that there are: of a built-in kind, by a health check of Argo
+// CD, and generically; and the first object of a kind with a check, which is compiled for it.
 func BenchmarkStatusOf(b *testing.B) {
 	const status = `metadata: {name: web, generation: 1}, spec: {replicas: 1}, status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1,
 	  readyReplicas: 1, availableReplicas: 1, conditions: [{type: Ready, status: "True"}, {type: Available, status: "True"}]}}`

@@ -34,8 +34,8 @@ type Condition struct {
 	Guessed bool `json:"guessed,omitempty"`
 	// Bad says that the status is the one that it should not be.
 	Bad bool `json:"bad"`
-	// Of names the part of the object that the condition is of: "listener https", "parent web". It is empty for conditions of
-	// the whole object.
+	// Of names the part of the object that the condition is of: "listener https", "parent web". It is empty for conditions
+	// of the whole object.
 	Of string `json:"of,omitempty"`
 	// Superseded says that the condition is of an older generation, and that another part, another parent of a route for
 	// one, has it of this generation: what wrote this one may be gone.
@@ -79,9 +79,9 @@ type conditionReader struct {
 	ended bool
 }
 
-// partLists are the fields of the status that hold a list of parts with conditions of their own, and what one part is called:
-// the listeners of a Gateway, what routes and policies of the Gateway API are attached to, the routers of a Route of
-// OpenShift.
+// partLists are the fields of the status that hold a list of parts with conditions of their own, and what one part is
+// called: the listeners of a Gateway, what routes and policies of the Gateway API are attached to, the routers of a
+// Route of OpenShift.
 var partLists = []struct{ field, one string }{
 	{"listeners", "listener"}, {"parents", "parent"}, {"ancestors", "ancestor"}, {"ingress", "router"},
 }
@@ -89,8 +89,8 @@ var partLists = []struct{ field, one string }{
 // readAll decodes the conditions of the object and of its parts: bad ones first, else by type.
 func (r conditionReader) readAll(object values) []Condition {
 	found, where := object.at("status", "conditions"), "status.conditions"
-	if text := object.sub("metadata", "annotations")[conditionsOfV1]; r.group == "autoscaling" && text != nil && found == nil {
-		found, where = r.annotated(text), "annotation "+conditionsOfV1
+	if annotated := object.sub("metadata", "annotations")[conditionsOfV1]; r.group == "autoscaling" && found == nil {
+		found, where = r.annotated(annotated), "annotation "+conditionsOfV1
 	}
 	out := withoutHasty(r.read(found, where, ""))
 	for _, list := range partLists {
@@ -116,8 +116,11 @@ func (r conditionReader) readAll(object values) []Condition {
 // (k8s.io/kubernetes/pkg/apis/autoscaling/annotations.go).
 const conditionsOfV1 = "autoscaling.alpha.kubernetes.io/conditions"
 
-// annotated are the conditions of an annotation.
+// annotated are the conditions of an annotation; nil if it is not there.
 func (r conditionReader) annotated(text any) any {
+	if text == nil {
+		return nil
+	}
 	var list []any
 	if s, _ := text.(string); json.Unmarshal([]byte(s), &list) != nil {
 		r.flaws.lost("annotation %s is %s and no list of conditions", conditionsOfV1, described(text))
@@ -128,14 +131,12 @@ func (r conditionReader) annotated(text any) any {
 
 // partName names an entry of a list of parts.
 func partName(one string, part values, i int) string {
-	name := cmp.Or(part.text("name"), part.text("parentRef", "name"), part.text("ancestorRef", "name"), part.text("routerName"))
-	if name == "" {
-		name = strconv.Itoa(i + 1)
+	ref := part.sub("parentRef")
+	if ref == nil {
+		ref = part.sub("ancestorRef")
 	}
-	if section := cmp.Or(part.text("parentRef", "sectionName"), part.text("ancestorRef", "sectionName")); section != "" {
-		name += "/" + section
-	}
-	return one + " " + name
+	name := cmp.Or(part.text("name"), ref.text("name"), part.text("routerName"), strconv.Itoa(i+1))
+	return one + " " + name + after("/", ref.text("sectionName"))
 }
 
 // withoutSuperseded marks what is of an older generation where another part has the same condition of this one.
@@ -225,8 +226,9 @@ func transition(v values, f *flaws, where string) *metav1.Time {
 }
 
 // meantReasons are of conditions that are not as they should be, and are meant to be so: the pod has done its work, the
-// target of an autoscaler has no replicas, a backup of CloudNativePG has begun (LastBackupSucceeded is False until it ends),
-// a machine of KubeVirt is not started, a managed resource of Crossplane is not wanted. Cluster API and Knative have the severity Info for that.
+// target of an autoscaler has no replicas, a backup of CloudNativePG has begun (LastBackupSucceeded is False until it
+// ends), a machine of KubeVirt is not started, a managed resource of Crossplane is not wanted. Cluster API and Knative
+// have the severity Info for that.
 var meantReasons = wordSet("PodCompleted ScalingDisabled BackupStarted VMINotExists InactiveManagedResource")
 
 // isBad is the verdict of the condition alone. What is Unknown is not bad: it is on its way, mostly.
@@ -283,11 +285,12 @@ func (c Condition) isChange() bool {
 }
 
 // changes are the first words of conditions that tell, in families that no table has, that the object is being changed.
-var changes = wordSet("Scaling Resizing Rolling Updating Upgrading Migrating Rebalancing Resharding Restarting Replacing")
+var changes = wordSet(`Scaling Resizing Rolling Updating Upgrading Migrating Rebalancing Resharding Restarting
+	Replacing`)
 
-// isGuessedChange reports whether the name of a condition tells that the object is being changed. Progressing is also a word
-// for all being well; it is a change beside the conditions Available and Degraded, as operators of OpenShift have the
-// three.
+// isGuessedChange reports whether the name of a condition tells that the object is being changed. Progressing is also a
+// word for all being well; it is a change beside the conditions Available and Degraded, as operators of OpenShift have
+// the three.
 func (o subject) isGuessedChange(c Condition) bool {
 	words := wordsOf(c.Type)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/argocd"
 )
 
-// custom judges a kind without a rule here, a custom resource mostly: by the health check that Argo CD has for it, and by
-// what is usual for such objects. Each corrects the other: see checked.
+// custom judges a kind without a rule here, a custom resource mostly: by the health check that Argo CD has for it, and
+// by what is usual for such objects. Each corrects the other: see checked.
 func (o subject) custom() Status {
 	own := o.generic()
 	if o.checks == nil || builtIn(o.group) || o.overridden {
@@ -30,10 +30,10 @@ var statusOfHealth = map[string]string{
 	argocd.Missing: InProgress, argocd.Unknown: Unknown,
 }
 
-// checked is what the generic rules and a health check together say of the object. The check knows the kind, and so it is
-// right where the generic rules go by a word or a name. But it looks at what it was written for: where the object itself
-// states that it is not as its spec asks, the check's better word does not stand. It often says Progressing of all that it
-// does not know, and Suspended of what waits.
+// checked is what the generic rules and a health check together say of the object. The check knows the kind, and so it
+// is right where the generic rules go by a word or a name. But it looks at what it was written for: where the object
+// itself states that it is not as its spec asks, the check's better word does not stand. It often says Progressing of
+// all that it does not know, and Suspended of what waits.
 func (o subject) checked(own judgement, health argocd.Health) Status {
 	word := statusOfHealth[health.Status]
 	broken := own.status.Status == Failed || own.status.Status == Degraded
@@ -120,8 +120,8 @@ func (o subject) generic() judgement {
 	return judgement{status: o.because(o.outOfSync()), certain: ready.Status == "True"}
 }
 
-// readiness is the condition Ready, whatever the case of its letters; or NotReady turned round. Its Type is empty if there
-// is none.
+// readiness is the condition Ready, whatever the case of its letters; or NotReady turned round. Its Type is empty if
+// there is none.
 func (o subject) readiness() Condition {
 	if ready := o.convention("Ready"); ready.Type != "" {
 		return ready
@@ -168,15 +168,15 @@ func (o subject) notReady(ready Condition, main []stateWord) judgement {
 	return judgement{status: s, certain: ready.Bad || ready.Status != "False" || o.isToRun()}
 }
 
-// goesOn reports whether the object says that something is under way of which not to be ready is part: a certificate that
-// is being issued for the first time.
+// goesOn reports whether the object says that something is under way of which not to be ready is part: a certificate
+// that is being issued for the first time.
 func (o subject) goesOn() bool {
 	c := o.condition("Issuing")
 	return c.Status == "True" && c.Polarity == Neutral && c.Drift != Behind
 }
 
-// byGeneration finds that what a condition says is said of an older generation. Where the condition that sums the object
-// up is True and of this one, others are what its controller has not written again.
+// byGeneration finds that what a condition says is said of an older generation. Where the condition that sums the
+// object up is True and of this one, others are what its controller has not written again.
 func (o subject) byGeneration() (Status, bool) {
 	stale := Condition{}
 	for _, c := range o.conditions {
@@ -194,7 +194,8 @@ func (o subject) byGeneration() (Status, bool) {
 		return Status{}, false
 	}
 	of := *cmp.Or(stale.Generation, o.drift.Observed)
-	return o.is(InProgress, fmt.Sprintf("%s is of generation %d, not %d", stale.name()+"="+stale.Status, of, o.drift.Generation)), true
+	text := fmt.Sprintf("%s=%s is of generation %d, not %d", stale.name(), stale.Status, of, o.drift.Generation)
+	return o.is(InProgress, text), true
 }
 
 // byResult judges an object without Ready by the condition that tells how it ended.
@@ -314,8 +315,8 @@ func weaker(a, b string) string {
 	return Failed
 }
 
-// reportedError is an error that the object tells in a field of that name, or in one of a list of parts of it; it is empty
-// if there is none.
+// reportedError is an error that the object tells in a field of that name, or in one of a list of parts of it; it is
+// empty if there is none.
 func (o subject) reportedError() string {
 	for _, field := range []string{"error", "errorMessage", "failureMessage", "failureReason"} {
 		if text := o.text("status", field); text != "" {
@@ -346,7 +347,8 @@ func (o subject) progress() string {
 	return ""
 }
 
-// outOfSync tells of an application of Argo CD that what its source asks for is not applied, or not all; else it is empty.
+// outOfSync tells of an application of Argo CD that what its source asks for is not applied, or not all; else it is
+// empty.
 func (o subject) outOfSync() string {
 	if word := o.text("status", "sync", "status"); word == "OutOfSync" {
 		return word

@@ -32,8 +32,8 @@ func (o subject) silent() bool {
 	return true
 }
 
-// reportsNothing knows kinds that are often met and for which nothing writes a status, or only what uses the object: they
-// are read by a controller that watches over something else.
+// reportsNothing knows kinds that are often met and for which nothing writes a status, or only what uses the object:
+// they are read by a controller that watches over something else.
 func reportsNothing(group, kind string) bool {
 	switch group {
 	case "networking.istio.io", "security.istio.io", "telemetry.istio.io", "traefik.io", "monitoring.coreos.com":
@@ -45,8 +45,8 @@ func reportsNothing(group, kind string) bool {
 	switch kind + "." + group {
 	case "ClusterTriggerAuthentication.keda.sh", "TriggerAuthentication.keda.sh":
 		return true
-	case "AppProject.argoproj.io", "WorkflowTemplate.argoproj.io", "ClusterWorkflowTemplate.argoproj.io", "Alert.notification.toolkit.fluxcd.io",
-		"Provider.notification.toolkit.fluxcd.io", "ReferenceGrant.gateway.networking.k8s.io",
+	case "AppProject.argoproj.io", "WorkflowTemplate.argoproj.io", "ClusterWorkflowTemplate.argoproj.io",
+		"Alert.notification.toolkit.fluxcd.io", "Provider.notification.toolkit.fluxcd.io", "ReferenceGrant.gateway.networking.k8s.io",
 		"NetworkAttachmentDefinition.k8s.cni.cncf.io", "SecretProviderClass.secrets-store.csi.x-k8s.io":
 		return true
 	}
@@ -117,7 +117,7 @@ func (o subject) resting() string {
 		words := wordsOf(c.Reason)
 		switch {
 		case c.nested() || c.Drift == Behind || c.Polarity == Negative:
-		case c.Status == "True" && slices.Contains(restingConditions, c.Type):
+		case c.Status == "True" && restingConditions[c.Type]:
 			return reasonOf(c)
 		case c.Status != "True" && !c.Bad && len(words) > 0 && restingWords[words[len(words)-1]] && words[0] != "Not",
 			c.Type == "Ready" && c.Reason == "Stopped":
@@ -130,12 +130,12 @@ func (o subject) resting() string {
 // restingConditions are conditions that are True of an object that rests, restingWords the last words of the reasons of
 // others that are not True for that: RolloutPaused.
 var (
-	restingConditions = []string{"Paused", "Suspended", "Hibernated", "ReconciliationPaused", "Stopped", "cnpg.io/hibernation"}
+	restingConditions = wordSet("Paused Suspended Hibernated ReconciliationPaused Stopped cnpg.io/hibernation")
 	restingWords      = wordSet("Hibernated Paused Suspended")
 )
 
-// awaits reports whether the condition is one that is False until the object has got somewhere, and tells no failure: by
-// aws-controllers-k8s/runtime pkg/condition, kubernetes-sigs/kueue apis/kueue/v1beta2/workload_types.go.
+// awaits reports whether the condition is one that is False until the object has got somewhere, and tells no failure:
+// by aws-controllers-k8s/runtime pkg/condition, kubernetes-sigs/kueue apis/kueue/v1beta2/workload_types.go.
 func (o subject) awaits(c Condition) bool {
 	switch c.Type {
 	case "ACK.ResourceSynced":
@@ -146,7 +146,8 @@ func (o subject) awaits(c Condition) bool {
 	return false
 }
 
-// endsSometime reports whether objects of a kind of this name run to an end, so that Running is not where they are to be.
+// endsSometime reports whether objects of a kind of this name run to an end, so that Running is not where they are to
+// be.
 func endsSometime(kind string) bool {
 	for _, always := range []string{"Cron", "Scaled", "Scheduled"} { // CronJob, ScaledJob, ScheduledBackup
 		if strings.Contains(kind, always) {
@@ -158,8 +159,8 @@ func endsSometime(kind string) bool {
 	}, func(end string) bool { return strings.HasSuffix(kind, end) })
 }
 
-// runs reports whether the object is one that runs to an end, of a family that has a condition for each end, and has none of
-// them yet.
+// runs reports whether the object is one that runs to an end, of a family that has a condition for each end, and has
+// none of them yet.
 func (o subject) runs() bool {
 	return (o.group == "jobset.x-k8s.io" || o.group == "kubeflow.org") && endsSometime(o.kind) &&
 		!slices.ContainsFunc(o.conditions, func(c Condition) bool {
@@ -176,8 +177,8 @@ func builtIn(group string) bool {
 	name, ok := strings.CutSuffix(group, ".k8s.io")
 	switch name {
 	case "admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization", "certificates",
-		"coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver", "lifecycle", "networking", "node",
-		"rbac.authorization", "resource", "scheduling", "storage", "storagemigration", "metrics":
+		"coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver", "lifecycle", "networking",
+		"node", "rbac.authorization", "resource", "scheduling", "storage", "storagemigration", "metrics":
 		return ok
 	}
 	return false

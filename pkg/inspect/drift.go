@@ -16,7 +16,7 @@ const (
 	Behind      DriftState = "Behind"      // it has seen an older one only
 	NotReported DriftState = "NotReported" // it does not say what it has seen: that is not "in sync"
 	Ahead       DriftState = "Ahead"       // it claims a generation that there is not yet, as after a restore from a backup
-	NeverSeen   DriftState = "NeverSeen"   // it reports what it has seen of each object of the kind, and has not of this one
+	NeverSeen   DriftState = "NeverSeen"   // it reports of each object of the kind what it has seen, but not of this one
 )
 
 // Drift compares the generation of an object's spec with the one that its controller says it has seen.
@@ -61,13 +61,12 @@ func driftOf(obj *unstructured.Unstructured, f *flaws) Drift {
 		d.Generation = *generation
 	}
 	d.Observed = generationAt(v, f, "", "status", "observedGeneration")
-	if o := (subject{values: v, group: obj.GroupVersionKind().Group, kind: obj.GetKind()}); d.Observed != nil && *d.Observed <= 0 {
-		d.Observed = nil // a default: see silent
-		if o.silent() {
-			d.State = NeverSeen
-			return d
-		}
-	} else if d.Observed == nil && d.Generation > 0 && o.alwaysReports() {
+	o := subject{values: v, group: obj.GroupVersionKind().Group, kind: obj.GetKind()}
+	unset := d.Observed != nil && *d.Observed <= 0 // a default
+	if unset {
+		d.Observed = nil
+	}
+	if d.Observed == nil && d.Generation > 0 && (o.alwaysReports() || unset && o.silent()) {
 		d.State = NeverSeen
 		return d
 	}
@@ -82,8 +81,9 @@ func driftOf(obj *unstructured.Unstructured, f *flaws) Drift {
 	return d
 }
 
-// alwaysReports reports whether the object is of a kind whose controller, a part of Kubernetes, writes of each object which
-// generation it has seen: k8s.io/kubernetes/pkg/controller/{daemon,deployment,disruption,podautoscaler,replicaset,
+// alwaysReports reports whether the object is of a kind whose controller, a part of Kubernetes, writes of each object
+// which generation it has seen:
+// k8s.io/kubernetes/pkg/controller/{daemon,deployment,disruption,podautoscaler,replicaset,
 // replication,statefulset,validatingadmissionpolicystatus}.
 func (o subject) alwaysReports() bool {
 	switch o.group + "/" + o.kind {

@@ -114,8 +114,8 @@ func (o subject) service() Status {
 	return o.unlessBad(o.base)
 }
 
-// ingress is as a Service of a load balancer if it has a class, whose controller gives it an address; kstatus does not know
-// the kind.
+// ingress is as a Service of a load balancer if it has a class, whose controller gives it an address; kstatus does not
+// know the kind.
 func (o subject) ingress() Status {
 	class, _ := o.sub("metadata", "annotations")["kubernetes.io/ingress.class"].(string)
 	class = cmp.Or(o.text("spec", "ingressClassName"), class)

@@ -59,7 +59,9 @@ func judge(obj *unstructured.Unstructured, r Report, p *Polarities, checks *argo
 		values: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind(),
 		drift: r.Drift, conditions: r.Conditions, checks: checks,
 	}
-	o.overridden = slices.ContainsFunc(r.Conditions, func(c Condition) bool { return p.byFile(o.group, o.kind, c.Type) != "" })
+	o.overridden = slices.ContainsFunc(r.Conditions, func(c Condition) bool {
+		return p.byFile(o.group, o.kind, c.Type) != ""
+	})
 	o.base = base(obj, r)
 	o.base.Ready = readyOf(o)
 	o.base.JudgedBy = Generic
@@ -94,8 +96,8 @@ const (
 	neverSeen = "never seen by its controller"
 )
 
-// heldStatus is of an object that is to rest. Its controller often does not even observe that, so that the generation says
-// nothing.
+// heldStatus is of an object that is to rest. Its controller often does not even observe that, so that the generation
+// says nothing.
 func (o subject) heldStatus() Status {
 	reason := o.held()
 	if c, bad := o.worst(); bad {

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// base is what kstatus says of the object. Where it gives an error, or takes a generation that was observed too early, or
-// a default, for one that was not, or where a condition means something else by the user's polarities, the word is what it
-// says of a copy with that put right, and Kstatus is still its word on the object.
+// base is what kstatus says of the object. Where it gives an error, or takes a generation that was observed too early,
+// or a default, for one that was not, or where a condition means something else by the user's polarities, the word is
+// what it says of a copy with that put right, and Kstatus is still its word on the object.
 func base(obj *unstructured.Unstructured, r Report) Status {
 	result, err := compute(obj)
 	s := Status{}

@@ -49,8 +49,8 @@ func (o subject) failedPod(containers []Container) Status {
 	return o.is(Failed, cmp.Or(strings.TrimPrefix(reason, ": "), "failed"))
 }
 
-// unscheduled is of a pod that no node takes, or that is not to be scheduled yet. That no node takes it is normal where an
-// autoscaler makes one: it has failed when that has lasted, which Report.At tells.
+// unscheduled is of a pod that no node takes, or that is not to be scheduled yet. That no node takes it is normal where
+// an autoscaler makes one: it has failed when that has lasted, which Report.At tells.
 func (o subject) unscheduled() (Status, bool) {
 	c := o.condition("PodScheduled")
 	if c.Status != "False" {

@@ -141,8 +141,8 @@ var polarityFamilies = []polarityFamily{
 		"BackingImageIncompatible Error RebuildFailed TooManySnapshots Unavailable",
 		"OfflineRebuilding Restore WaitForBackingImage")},
 
-	// operator-framework/api: pkg/operators/v1alpha1/{subscription,installplan}_types.go. An install plan may be removed when
-	// it is done.
+	// operator-framework/api: pkg/operators/v1alpha1/{subscription,installplan}_types.go. An install plan may be removed
+	// when it is done.
 	{"", []string{"operators.coreos.com"}, table("Installed Resolved",
 		"BundleDeprecated BundleUnpackFailed CatalogSourcesUnhealthy ChannelDeprecated Deprecated InstallPlanFailed "+
 			"PackageDeprecated ResolutionFailed",

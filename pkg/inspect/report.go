@@ -16,8 +16,8 @@ type Report struct {
 	Status
 	// Drift is of the object as a whole.
 	Drift Drift `json:"drift"`
-	// Conditions are those of status.conditions, and of the listeners, parents and ancestors of kinds of the Gateway API and
-	// the like: bad ones first, then by type.
+	// Conditions are those of status.conditions, and of the listeners, parents and ancestors of kinds of the Gateway API
+	// and the like: bad ones first, then by type.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Since is when what Reason tells began; nil if the object does not say.
 	Since *metav1.Time `json:"since,omitempty"`
@@ -35,9 +35,9 @@ type Later struct {
 	Drift  DriftState
 }
 
-// Times that an object is given. A controller sees a new object within a moment; if its part of the control plane has to be
-// elected again, within fifteen seconds and a few (the default lease of kube-controller-manager). A cluster autoscaler makes
-// a node for a pod within a few minutes.
+// Times that an object is given. A controller sees a new object within a moment; if its part of the control plane has
+// to be elected again, within fifteen seconds and a few (the default lease of kube-controller-manager). A cluster
+// autoscaler makes a node for a pod within a few minutes.
 const (
 	unseenFor        = 30 * time.Second
 	unschedulableFor = 5 * time.Minute
@@ -51,19 +51,19 @@ func (r Report) At(now time.Time) Report {
 	return r
 }
 
-// Drifted reports whether the object, or any of its conditions, is of an older generation, or was never seen. Where one of several parents of a
-// route has a condition of this generation, the others' do not count.
+// Drifted reports whether the object, or any of its conditions, is of an older generation, or was never seen. Where one
+// of several parents of a route has a condition of this generation, the others' do not count.
 func (r Report) Drifted() bool {
 	return r.Drift.State == Behind || r.Drift.State == NeverSeen ||
 		slices.ContainsFunc(r.Conditions, func(c Condition) bool { return c.Drift == Behind && !c.Superseded })
 }
 
-// Inspect reads one object. Without polarities the defaults hold. The object, which may be anything that some controller
-// made of it, is only read; a nil one is Unknown. It may be called concurrently.
+// Inspect reads one object. Without polarities the defaults hold. The object, which may be anything that some
+// controller made of it, is only read; a nil one is Unknown. It may be called concurrently.
 func Inspect(obj *unstructured.Unstructured, p *Polarities) Report { return inspect(obj, p, shipped) }
 
-// shipped are the checks that Argo CD ships. They are what the program was built with, and do not change: each is compiled
-// when the first object of its kind comes, and nothing of them is read before.
+// shipped are the checks that Argo CD ships. They are what the program was built with, and do not change: each is
+// compiled when the first object of its kind comes, and nothing of them is read before.
 var shipped = argocd.Shipped()
 
 // inspect is Inspect with the health checks given; nil for none.

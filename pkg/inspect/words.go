@@ -21,12 +21,13 @@ type stateWord struct {
 
 // mainFields tell of the object as a whole, and of now.
 var mainFields = []string{
-	"phase", "state", "status", "health", "currentphase", "currentstate", "currentstatus", "printablestatus", "terminalstate",
+	"phase", "state", "status", "health", "currentphase", "currentstate", "currentstatus", "printablestatus",
+	"terminalstate",
 }
 
-// stateWords finds the words in the fields of the status whose names end in state, status, phase or health, or in a map that
-// is in such a field. Of the fields that tell of the object as a whole, which is how main begins, phase comes first. If
-// there is none of these, the others are taken for it.
+// stateWords finds the words in the fields of the status whose names end in state, status, phase or health, or in a map
+// that is in such a field. Of the fields that tell of the object as a whole, which is how main begins, phase comes
+// first. If there is none of these, the others are taken for it.
 func (o subject) stateWords() (main, others []stateWord) {
 	status := o.sub("status")
 	for _, field := range slices.Sorted(maps.Keys(status)) {
@@ -65,13 +66,19 @@ func (o subject) stateWords() (main, others []stateWord) {
 	return main, others
 }
 
+// stateEnds are the ends of names of fields that tell a state, otherTimes the first words of those that tell another than
+// the one of now. Robustness is Longhorn's.
+var (
+	stateEnds  = []string{"state", "status", "phase", "health", "robustness"}
+	otherTimes = []string{
+		"previous", "prev", "old", "desired", "desire", "target", "expected", "requested", "wanted", "next", "initial",
+	}
+)
+
 // isStateField reports whether the field tells a state, and not one that was or that is wanted.
 func isStateField(field string) bool {
-	if hasPrefix(field, "previous", "prev", "old", "desired", "desire", "target", "expected", "requested", "wanted", "next", "initial") {
-		return false
-	}
 	name := strings.ToLower(field)
-	return name == "robustness" || slices.ContainsFunc([]string{"state", "status", "phase", "health"}, func(end string) bool {
+	return !hasPrefix(field, otherTimes...) && slices.ContainsFunc(stateEnds, func(end string) bool {
 		return strings.HasSuffix(name, end)
 	})
 }
@@ -92,36 +99,38 @@ func (w stateWord) reason() string {
 
 // stateOf are the words that mean the same wherever they are used. Letters are small, and what joins them is left out.
 var stateOf = wordTable(map[string]string{
-	Current: "active alive attached available bound complete completed created deployed enabled established failedover finished " +
-		"green healthok healthy initialized installed ok online open operational provisioned ready running succeeded success " +
-		"successful synced valid up uptodate",
-	InProgress: "applying applyingchanges bootstrap bootstrapping creating deploying expanding failingover finalizing initializing " +
-		"inprogress installing installready joining missing migratingdata new notfound notready pending preparing progressing " +
-		"provisioning reconciling recovering replacing restarting restoring rollingout scaling scheduling starting submitted " +
-		"syncing unready updating upgrading waiting yellow",
+	Current: `active alive attached available bound complete completed created deployed enabled established failedover
+		finished green healthok healthy initialized installed ok online open operational provisioned ready running
+		succeeded success successful synced valid up uptodate`,
+	InProgress: `applying applyingchanges bootstrap bootstrapping creating deploying expanding failingover finalizing
+		initializing inprogress installing installready joining missing migratingdata new notfound notready pending
+		preparing progressing provisioning reconciling recovering replacing restarting restoring rollingout scaling
+		scheduling starting submitted syncing unready updating upgrading waiting yellow`,
 	Terminating: "deleting terminating",
 	Degraded:    "degraded healthwarn inconclusive partiallyfailed unhealthy warning",
-	Failed: "aborted cancelled canceled crashed down err error errored failed failedvalidation failure fatal faulted healtherr " +
-		"invalid lost offline red rejected stuck terminated unavailable unreachable",
+	Failed: `aborted cancelled canceled crashed down err error errored failed failedvalidation failure fatal faulted
+		healtherr invalid lost offline red rejected stuck terminated unavailable unreachable`,
 	Suspended: "halted hibernated hibernating idle inactive paused sleeping stopped suspended",
 	Unknown:   "unknown",
 })
 
 // failingWords are the words that tell of a failure in a reason, or in a state of several words: CreateFailed.
-var failingWords = wordSet(
-	"Abort Aborted Bad Broken Cannot Conflict Corrupt Corrupted Crash CrashLoopBackOff Crashed Crashing Dead Denied Err Error Errors Errored " +
-		"Exceeded Exception Exhausted Expired Fail Failed Failing Failure Failures Fatal Faulted Forbidden Illegal Impossible " +
-		"Inaccessible Incompatible Insufficient Invalid Lost Malformed Misconfigured Mismatch Refused Rejected Stuck " +
-		"Terminal Timeout Timedout Unable Unauthorized Unhealthy Unprocessable Unreachable Unrecoverable Unresolvable " +
-		"Unresolved Unschedulable Unsupported Violation")
+var failingWords = wordSet(`Abort Aborted Bad Broken Cannot Conflict Corrupt Corrupted Crash CrashLoopBackOff Crashed Crashing Dead Denied
+	Err Error Errors Errored Exceeded Exception Exhausted Expired Fail Failed Failing Failure Failures Fatal
+	Faulted Forbidden Illegal Impossible Inaccessible Incompatible Insufficient Invalid Lost Malformed
+	Misconfigured Mismatch Refused Rejected Stuck Terminal Timeout Timedout Unable Unauthorized Unhealthy
+	Unprocessable Unreachable Unrecoverable Unresolvable Unresolved Unschedulable Unsupported Violation`)
+
+// failingPairs are pairs of words that do.
+var failingPairs = wordSet("BackOff NotAllowed NotExist NotFound NotSupported TimedOut")
 
 // mendingWords are those that tell, in a reason, of a failure that is being waited for or overcome.
 var mendingWords = wordSet("Retry Retrying Recovering Recovered Remediating Waiting")
 
 // waitingWords begin, or end, a reason of something that is on its way.
-var waitingWords = wordSet("Awaiting Bootstrapping Configuring Creating Deploying Installing Initializing Joining Migrating Pending " +
-	"Preparing Processing Progressing Provisioning Pulling Queued Reconciling Rolling Scaling Scheduling Starting Syncing " +
-	"Uninitialized Updating Upgrading Waiting")
+var waitingWords = wordSet(`Awaiting Bootstrapping Configuring Creating Deploying Installing Initializing Joining Migrating Pending
+	Preparing Processing Progressing Provisioning Pulling Queued Reconciling Rolling Scaling Scheduling Starting
+	Syncing Uninitialized Updating Upgrading Waiting`)
 
 // statusOfWord is what a word, or a few of them, stand for; empty if that is not known.
 func statusOfWord(text string) string {
@@ -154,10 +163,7 @@ func isFailing(text string) bool {
 		switch {
 		case mendingWords[capital]:
 			return false
-		case failingWords[capital] && previous != "No" && previous != "Without":
-			failing = true
-		case capital == "Out" && previous == "Timed", capital == "Found" && previous == "Not", capital == "Exist" && previous == "Not",
-			capital == "Supported" && previous == "Not", capital == "Allowed" && previous == "Not", capital == "Off" && previous == "Back":
+		case failingWords[capital] && previous != "No" && previous != "Without", failingPairs[previous+capital]:
 			failing = true
 		}
 		previous = capital

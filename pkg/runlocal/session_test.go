@@ -237,8 +237,8 @@ spec:
       schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
 `
 
-// TestCustomResourcesWithoutStatus: no controller of theirs runs here. They are called what the other commands call them, and
-// are not waited for.
+// TestCustomResourcesWithoutStatus: no controller of theirs runs here. They are called what the other commands call
+// them, and are not waited for.
 func TestCustomResourcesWithoutStatus(t *testing.T) {
 	s := start(t, Options{})
 	definition := func(name, subresources string) string {

@@ -33,8 +33,8 @@ func oddValues() []any {
 	}
 }
 
-// TestEveryCheckIsBounded gives each check objects that are not as it expects: each field of an object that Argo CD tests
-// it with replaced by what is odd, and whole objects that no controller would write.
+// TestEveryCheckIsBounded gives each check objects that are not as it expects: each field of an object that Argo CD
+// tests it with replaced by what is odd, and whole objects that no controller would write.
 func TestEveryCheckIsBounded(t *testing.T) {
 	odd := oddValues()
 	for _, name := range shippedChecks(t) {

@@ -71,8 +71,8 @@ func New(files fs.FS) *Checks {
 	return c
 }
 
-// list finds the checks, and reads none. A folder named _ stands for any kind, one named _.example.com for any group that
-// ends so.
+// list finds the checks, and reads none. A folder named _ stands for any kind, one named _.example.com for any group
+// that ends so.
 func (c *Checks) list() index {
 	all := index{exact: map[string]*check{}}
 	names, _ := fs.Glob(c.files, "*/*/"+scriptName) // the only error is of the pattern
@@ -124,9 +124,9 @@ func compile(name string, source []byte) (*lua.FunctionProto, error) {
 	return compiled, nil
 }
 
-// Health runs the check of the kind on an object, which is only read, as JSON decodes it. The error is ErrNoCheck if there is no
-// check for the kind; others say that the check could not judge the object: it is not as the check expects, or too
-// large, or the check went on for too long.
+// Health runs the check of the kind on an object, which is only read, as JSON decodes it. The error is ErrNoCheck if
+// there is no check for the kind; others say that the check could not judge the object: it is not as the check expects,
+// or too large, or the check went on for too long.
 func (c *Checks) Health(group, kind string, object map[string]any) (Health, error) {
 	found := c.index().of(group, kind)
 	if found == nil {

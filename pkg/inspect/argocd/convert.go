@@ -8,8 +8,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// converter makes tables of Lua of an object, as decodeValue of Argo CD's util/lua/lua.go does. The fields of a map come
-// in the order of their names, in which pairs goes over them, so that a check finds the same each time.
+// converter makes tables of Lua of an object, as decodeValue of Argo CD's util/lua/lua.go does. The fields of a map
+// come in the order of their names, in which pairs goes over them, so that a check finds the same each time.
 type converter struct {
 	machine *lua.LState
 	limits  limits

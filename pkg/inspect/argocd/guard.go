@@ -11,9 +11,9 @@ const (
 	keyName    = "key ()"
 )
 
-// guardStatements replaces, in a program, a..b by a call of concatName, and keys that are computed where a table is written
-// by what keyName returns of them: the machine makes as long a text as it is asked for in one instruction, and fills a
-// table with nil up to an index of many millions.
+// guardStatements replaces, in a program, a..b by a call of concatName, and keys that are computed where a table is
+// written by what keyName returns of them: the machine makes as long a text as it is asked for in one instruction, and
+// fills a table with nil up to an index of many millions.
 func guardStatements(statements []ast.Stmt) {
 	for _, s := range statements {
 		guardStatement(s)

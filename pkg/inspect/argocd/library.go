@@ -121,7 +121,7 @@ func toString(m *lua.LState) int {
 
 // toNumber is Lua's tonumber, without a base.
 func toNumber(m *lua.LState) int {
-	result := lua.LValue(lua.LNil)
+	result := lua.LNil
 	switch v := m.CheckAny(1).(type) {
 	case lua.LNumber:
 		result = v
@@ -139,8 +139,8 @@ func typeName(m *lua.LState) int {
 	return 1
 }
 
-// unixTime is os.time of a table, in UTC. Without one it is an error: a check is not to ask the clock, so that the health
-// of an object changes only if the object does.
+// unixTime is os.time of a table, in UTC. Without one it is an error: a check is not to ask the clock, so that the
+// health of an object changes only if the object does.
 func unixTime(m *lua.LState) int {
 	t := m.CheckTable(1)
 	field := func(name string, otherwise int) int {

@@ -88,8 +88,8 @@ func textOf(v lua.LValue) string {
 	return strings.ToValidUTF8(lua.LVAsString(v), "�")
 }
 
-// budget is what a run may still spend. It is the context of the machine, which asks Done before each instruction. It is
-// used by one goroutine.
+// budget is what a run may still spend. It is the context of the machine, which asks Done before each instruction. It
+// is used by one goroutine.
 type budget struct {
 	steps, bytes int
 	deadline     time.Time

@@ -141,8 +141,8 @@ func pushCaptures(m *lua.LState, text string, at []int) int {
 	return len(at) / 2
 }
 
-// expression is a pattern of Lua as a regular expression, which goes over the text once: Lua's own matcher tries again and
-// again. The budget is spent for that.
+// expression is a pattern of Lua as a regular expression, which goes over the text once: Lua's own matcher tries again
+// and again. The budget is spent for that.
 func (b *budget) expression(m *lua.LState, text, pattern string) *regexp.Regexp {
 	const mostPattern = 100 // bytes; a pattern of a check is part of the check
 	if len(pattern) > mostPattern {

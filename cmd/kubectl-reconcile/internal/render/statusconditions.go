@@ -128,7 +128,8 @@ func (r *StatusRow) conditionCells(c inspect.Condition) []Cell {
 		of = toned(fmt.Sprintf("%d of %d", *c.Generation, r.Drift.Generation), ToneChange)
 	}
 	return []Cell{
-		toned(strings.TrimPrefix(c.Of+": "+c.Type, ": "), tone), toned(dash(c.Status), tone), toned(dash(c.Reason), quiet(c.Reason, tone)),
+		toned(strings.TrimPrefix(c.Of+": "+c.Type, ": "), tone), toned(dash(c.Status), tone),
+		toned(dash(c.Reason), quiet(c.Reason, tone)),
 		{Text: sinceText(c.Since, r.Now)}, of,
 	}
 }

@@ -114,7 +114,10 @@ func ObjectTable(w io.Writer, p Palette, objects []ObjectRow) error {
 	}
 	var rows [][]string
 	for _, o := range fold(objects) {
-		row := []string{Escape(o.Name), dash(Escape(o.Ready)), p.Paint(StatusTone(inspect.Status{Status: o.Status, Reason: o.Reason}), Escape(o.Status)), dash(Escape(Cut(o.Reason, 2*widest)))}
+		tone := StatusTone(inspect.Status{Status: o.Status, Reason: o.Reason})
+		row := []string{
+			Escape(o.Name), dash(Escape(o.Ready)), p.Paint(tone, Escape(o.Status)), dash(Escape(Cut(o.Reason, 2*widest))),
+		}
 		if several {
 			row = append([]string{dash(Escape(o.Namespace))}, row...)
 		}
