@@ -121,15 +121,21 @@ func (b *budget) gsub(m *lua.LState) int {
 	if strings.Contains(by, "%") {
 		m.RaiseError("a replacement with captures")
 	}
-	found := b.expression(m, text, m.CheckString(2)).FindAllStringIndex(text, -1)
+	const most = 10_000 // matches: each takes many times the bytes of one character
+	found := b.expression(m, text, m.CheckString(2)).FindAllStringIndex(text, most+1)
+	if len(found) > most {
+		m.RaiseError("the pattern matches too often")
+	}
 	b.make(m, len(text)+len(found)*len(by))
 	var out strings.Builder
 	end := 0
 	for _, at := range found {
-		out.WriteString(text[end:at[0]] + by)
+		out.WriteString(text[end:at[0]])
+		out.WriteString(by)
 		end = at[1]
 	}
-	m.Push(lua.LString(out.String() + text[end:]))
+	out.WriteString(text[end:])
+	m.Push(lua.LString(out.String()))
 	m.Push(lua.LNumber(len(found)))
 	return 2
 }
