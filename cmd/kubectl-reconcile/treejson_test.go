@@ -73,6 +73,7 @@ func rich(g *grove) *ownertree.Branch {
 	return g.object("Deployment/web", wanted(), behind(4, 3), owning(pod, settings), condition("Ready", 4, 3), func(_ *grove, _ *ownertree.Branch, f *objectFacts) {
 		c := &f.Conditions[0]
 		c.Reason, c.Message, c.Severity, c.Since, c.Polarity, c.Guessed = "R", "m", "Warning", &metav1.Time{Time: treeTime}, inspect.Positive, true
+		c.Of, c.Superseded, f.JudgedBy = "listener https", true, inspect.BuiltIn
 	})
 }
 
