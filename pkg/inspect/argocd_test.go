@@ -110,7 +110,6 @@ func expected(got Report, c argoCase) bool {
 var differences = map[string]string{
 	"_.cnrm.cloud.google.com/_/testdata/dependency_not_ready.yaml":                                   "what waits for another resource does not rest",
 	"apiextensions.k8s.io/CustomResourceDefinition/testdata/crd-v1-not-established-progressing.yaml": "a kind with a rule of ours",
-	"apps.kruise.io/CloneSet/testdata/suspended.yaml":                                                "a condition of the name FailedScale is True, and Suspended is said of much",
 	"apps.openshift.io/DeploymentConfig/testdata/healthy_zero_replicas.yaml":                         "three replicas are wanted, there is none, and Available is False",
 	"argoproj.io/Experiment/testdata/successfulExperiment.yaml":                                      "conditions without a status leave a doubt",
 	"argoproj.io/Rollout/testdata/bluegreen/healthy_servingActiveService.yaml":                       "a generation that is no number leaves a doubt",
@@ -126,7 +125,6 @@ var differences = map[string]string{
 	"image.toolkit.fluxcd.io/ImagePolicy/testdata/degraded.yaml":                                     "Reconciling is True: it is being worked on",
 	"kubevirt.io/VirtualMachine/testdata/healthy_halted_runstrategy.yaml":                            "stopped as wanted is at rest",
 	"kubevirt.io/VirtualMachine/testdata/healthy_stopped.yaml":                                       "stopped as wanted is at rest",
-	"nmstate.io/NodeNetworkConfigurationPolicy/testdata/suspended_noMatchingNode.yaml":               "Available is False",
 	"pkg.crossplane.io/Provider/testdata/progressing_paused.yaml":                                    "paused by its annotation",
 	"rabbitmq.com/Exchange/testdata/degraded.yaml":                                                   "two generations behind",
 	"rabbitmq.com/Exchange/testdata/healthy.yaml":                                                    "two generations behind",

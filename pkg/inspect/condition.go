@@ -253,11 +253,12 @@ func (c Condition) endsWithPod() bool {
 }
 
 // withoutHasty takes back verdicts on conditions that no table or name tells anything about: that True is good is usual,
-// but where the condition that sums up the object is True, one more that is False is not held against it.
+// but where the condition that sums up the object is True, one more that is False is not held against it, unless it
+// sums the object up, too.
 func withoutHasty(conditions []Condition) []Condition {
 	fine := slices.ContainsFunc(conditions, func(c Condition) bool { return (c.sumsUp() || c.isResult()) && c.Status == "True" })
 	for i := range conditions {
-		if c := &conditions[i]; fine && c.Guessed && c.Polarity == Positive {
+		if c := &conditions[i]; fine && c.Guessed && c.Polarity == Positive && !c.sumsUp() {
 			c.Bad = false
 		}
 	}

@@ -36,13 +36,12 @@ var statusOfHealth = map[string]string{
 // all that it does not know, and Suspended of what waits.
 func (o subject) checked(own judgement, health argocd.Health) Status {
 	word := statusOfHealth[health.Status]
-	broken := own.status.Status == Failed || own.status.Status == Degraded
 	stands := true
 	switch word {
 	case Current:
 		stands = !own.certain || own.status.Current()
 	case Suspended:
-		stands = own.status.Current() || own.status.Unreported() || !own.certain && !broken
+		stands = own.status.Current() || own.status.Unreported() || !own.certain && !own.broken
 	case InProgress:
 		stands = !own.broken && !own.status.Unreported()
 	case Degraded:
@@ -204,7 +203,7 @@ func (o subject) byResult() (judgement, bool) {
 		c := o.condition(name)
 		switch {
 		case c.Type == "" || c.Drift == Behind:
-		case name == "Succeeded" && c.Status == "False", name == "Finished" && c.Status == "True" && isFailing(c.Reason):
+		case name == "Succeeded" && c.Status == "False", name != "Succeeded" && c.Status == "True" && isFailing(c.Reason):
 			return failure(o.failing(c).as(Failed), true), true
 		case name == "Succeeded" && c.Status != "True":
 			return stated(o.is(InProgress, reasonOf(c))), true
@@ -230,10 +229,12 @@ func (o subject) byFailure(ready Condition, main, others []stateWord) (judgement
 			return failure(o.is(weaker(w.status, word), w.reason()), false), true
 		}
 	}
+	onItsWay := ready.Status != "True" && slices.ContainsFunc(main, func(w stateWord) bool { return w.status == InProgress })
 	for _, c := range o.conditions {
 		failed := c.Polarity == Neutral && c.Status == "False" && c.Drift != Behind && isFailing(c.Reason)
 		switch {
-		case c.Bad && c.Polarity == Positive && isWaiting(c.Reason), c.Bad && o.isScaledDown(c):
+		case c.Bad && o.isScaledDown(c),
+			c.Bad && c.Polarity == Positive && (isWaiting(c.Reason) || onItsWay && !isFailing(c.Reason)):
 		case c.Bad:
 			j := judgement{status: o.is(Degraded, c.text()), certain: !c.Guessed}
 			j.status.Message = cmp.Or(c.Message, j.status.Message)
@@ -315,13 +316,24 @@ func weaker(a, b string) string {
 	return Failed
 }
 
-// reportedError is an error that the object tells in a field of that name, or in one of a list of parts of it; it is
+// reportedError is an error that the object reports in a field of its status, or in one of a list of its parts; it is
 // empty if there is none.
 func (o subject) reportedError() string {
 	for _, field := range []string{"error", "errorMessage", "failureMessage", "failureReason"} {
 		if text := o.text("status", field); text != "" {
 			return field + ": " + firstLine(text)
 		}
+	}
+	if reason := o.text("status", "reason"); isFailing(reason) && !strings.Contains(reason, " ") {
+		return withReason(reason, firstLine(o.text("status", "message")))
+	}
+	for _, field := range []string{"errors", "problems"} {
+		if texts := o.strings("status", field); len(texts) > 0 {
+			return field + ": " + firstLine(texts[0])
+		}
+	}
+	if o.at("status", "healthy") == false {
+		return "not healthy"
 	}
 	for _, field := range slices.Sorted(maps.Keys(o.sub("status"))) {
 		for _, part := range o.maps("status", field) {

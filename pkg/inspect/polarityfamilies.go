@@ -30,6 +30,9 @@ var polarityFamilies = []polarityFamily{
 	// cert-manager/cert-manager: pkg/apis/certmanager/v1/types_{certificate,certificaterequest,issuer}.go
 	{"", []string{"cert-manager.io"}, table("Approved Ready", "Denied InvalidRequest", "Issuing")},
 
+	// chaos-mesh/chaos-mesh: api/v1alpha1/common_types.go
+	{"", []string{"chaos-mesh.org"}, table("Selected", "", "AllInjected AllRecovered Paused")},
+
 	// cloudnative-pg/cloudnative-pg: api/v1/cluster_types.go
 	{"Cluster", []string{"postgresql.cnpg.io"}, table(
 		"ConsistentSystemID ContinuousArchiving Initialized LastBackupSucceeded Ready SyncReplicationTopologySatisfied", "", "")},
@@ -93,6 +96,10 @@ var polarityFamilies = []polarityFamily{
 			"GrafanaReady LibraryPanelSynchronized MuteTimingSynchronized NotificationPolicySynchronized "+
 			"NotificationTemplateSynchronized ServiceAccountSynchronized",
 		"InvalidSpec NoMatchingFolder NoMatchingInstance NotificationPolicyLoopDetected", "Suspended")},
+
+	// infinispan/infinispan-operator: api/v1/infinispan_types.go
+	{"Infinispan", []string{"infinispan.org"}, table("CrossSiteViewFormed PreliminaryChecksPassed WellFormed", "",
+		"GracefulShutdown Stopping Upgrade")},
 
 	// kubernetes-sigs/karpenter: pkg/apis/v1/{nodeclaim,nodepool}_status.go;
 	// aws/karpenter-provider-aws: pkg/apis/v1/ec2nodeclass_status.go

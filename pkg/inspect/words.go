@@ -25,36 +25,17 @@ var mainFields = []string{
 	"terminalstate",
 }
 
-// stateWords finds the words in the fields of the status whose names end in state, status, phase or health, or in a map
-// that is in such a field. Of the fields that tell of the object as a whole, which is how main begins, phase comes
+// stateWords finds the words in the fields of the status whose names end in state, status, phase or health, and in such
+// fields of the maps of the status. Of the fields that tell of the object as a whole, which is how main begins, phase comes
 // first. If there is none of these, the others are taken for it.
 func (o subject) stateWords() (main, others []stateWord) {
-	status := o.sub("status")
-	for _, field := range slices.Sorted(maps.Keys(status)) {
-		if !isStateField(field) {
-			continue
-		}
-		value := status[field]
-		found := stateWord{field: field, message: cmp.Or(o.text("status", "message"), o.text("status", "errorMessage"))}
-		switch value := value.(type) {
-		case string:
-			found.word = strings.TrimSpace(value)
-		case map[string]any:
-			v := values(value)
-			found.word = cmp.Or(v.text("phase"), v.text("state"), v.text("status"), v.text("health"))
-			found.message = cmp.Or(v.text("message"), v.text("errorMessage"), v.text("reason"), found.message)
-		}
-		if found.word == "" {
-			continue
-		}
-		found.status = statusOfWord(found.word)
-		if o.group == "kubevirt.io" && found.word == "Stopped" {
-			found.status = InProgress // it rests where it is to be stopped: see held
-		}
-		found.past = hasPrefix(field, "last")
-		if slices.Contains(mainFields, strings.ToLower(field)) {
+	for _, field := range slices.Sorted(maps.Keys(o.sub("status"))) {
+		found := o.stateWord(field)
+		switch {
+		case found.word == "":
+		case slices.Contains(mainFields, strings.ToLower(field)):
 			main = append(main, found)
-		} else {
+		default:
 			others = append(others, found)
 		}
 	}
@@ -64,6 +45,33 @@ func (o subject) stateWords() (main, others []stateWord) {
 		main = slices.DeleteFunc(slices.Clone(others), func(w stateWord) bool { return w.past })
 	}
 	return main, others
+}
+
+// stateWord is the word in a field of the status; its word is empty if there is none.
+func (o subject) stateWord(field string) stateWord {
+	found := stateWord{field: field, past: hasPrefix(field, "last", "latest")}
+	found.message = cmp.Or(o.text("status", "message"), o.text("status", "errorMessage"))
+	switch value := o.sub("status")[field].(type) {
+	case string:
+		if isStateField(field) {
+			found.word = strings.TrimSpace(value)
+		}
+	case map[string]any:
+		v := values(value)
+		switch {
+		case hasPrefix(field, otherTimes...):
+		case v.at("healthy") == false && isStateField(field):
+			found.word = "unhealthy"
+		default:
+			found.word = cmp.Or(v.text("phase"), v.text("state"), v.text("status"), v.text("health"))
+		}
+		found.message = cmp.Or(v.text("message"), v.text("errorMessage"), v.text("reason"), found.message)
+	}
+	found.status = statusOfWord(found.word)
+	if o.group == "kubevirt.io" && found.word == "Stopped" {
+		found.status = InProgress // it rests where it is to be stopped: see held
+	}
+	return found
 }
 
 // stateEnds are the ends of names of fields that tell a state, otherTimes the first words of those that tell another than
@@ -102,12 +110,13 @@ var stateOf = wordTable(map[string]string{
 	Current: `active alive attached available bound complete completed created deployed enabled established failedover
 		finished green healthok healthy initialized installed ok online open operational provisioned ready running
 		succeeded success successful synced valid up uptodate`,
-	InProgress: `applying applyingchanges bootstrap bootstrapping creating deploying expanding failingover finalizing
+	InProgress: `applying applyingchanges bootstrap bootstrapping building creating deploying expanding failingover finalizing
 		initializing inprogress installing installready joining missing migratingdata new notfound notready pending
 		preparing progressing provisioning reconciling recovering replacing restarting restoring rollingout scaling
 		scheduling starting submitted syncing unready updating upgrading waiting yellow`,
 	Terminating: "deleting terminating",
-	Degraded:    "degraded healthwarn inconclusive partiallyfailed unhealthy warning",
+	Degraded: `abnormal critical degraded healthwarn inconclusive partiallyfailed unhealthy
+		warning`,
 	Failed: `aborted cancelled canceled crashed down err error errored failed failedvalidation failure fatal faulted
 		healtherr invalid lost offline red rejected stuck terminated unavailable unreachable`,
 	Suspended: "halted hibernated hibernating idle inactive paused sleeping stopped suspended",
@@ -122,13 +131,13 @@ var failingWords = wordSet(`Abort Aborted Bad Broken Cannot Conflict Corrupt Cor
 	Unprocessable Unreachable Unrecoverable Unresolvable Unresolved Unschedulable Unsupported Violation`)
 
 // failingPairs are pairs of words that do.
-var failingPairs = wordSet("BackOff NotAllowed NotExist NotFound NotSupported TimedOut")
+var failingPairs = wordSet("BackOff NoQuorum NotAllowed NotExist NotFound NotReachable NotSupported TimedOut")
 
 // mendingWords are those that tell, in a reason, of a failure that is being waited for or overcome.
 var mendingWords = wordSet("Retry Retrying Recovering Recovered Remediating Waiting")
 
 // waitingWords begin, or end, a reason of something that is on its way.
-var waitingWords = wordSet(`Awaiting Bootstrapping Configuring Creating Deploying Installing Initializing Joining Migrating Pending
+var waitingWords = wordSet(`Awaiting Bootstrapping Building Configuring Creating Deploying Installing Initializing Joining Migrating Pending
 	Preparing Processing Progressing Provisioning Pulling Queued Reconciling Rolling Scaling Scheduling Starting
 	Syncing Uninitialized Updating Upgrading Waiting`)
 
@@ -142,7 +151,7 @@ func statusOfWord(text string) string {
 	switch {
 	case len(words) == 0 || len(words) > mostWords:
 		return ""
-	case slices.Contains(words, "Partially") && slices.Contains(words, "Failed"):
+	case slices.ContainsFunc(words, isPartial) && (slices.Contains(words, "Failed") || !isWaiting(text)):
 		return Degraded
 	case isFailing(text):
 		return Failed
@@ -152,6 +161,12 @@ func statusOfWord(text string) string {
 		return Current
 	}
 	return ""
+}
+
+// isPartial finds PartiallyFailed and ONLINE_PARTIAL.
+func isPartial(word string) bool {
+	w := capitalized(word)
+	return w == "Partial" || w == "Partially"
 }
 
 // isFailing reports whether a reason, or a state, tells of a failure by one of its words.
