@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -37,16 +38,22 @@ func (f factsByUID) of(n *ownertree.Node) *objectFacts {
 	return unreadFacts
 }
 
-// at are the facts as of a time. They change in place: they are of one goroutine once they were read.
-func (f factsByUID) at(now time.Time) factsByUID {
-	for uid, facts := range f {
-		if facts.Later != nil {
-			aged := *facts
-			aged.Report = facts.At(now)
-			f[uid] = &aged
+// at returns the facts as of a time, and whether any of them is another by then. The facts given do not change: while a
+// tree is followed they may be read at the same time.
+func (f factsByUID) at(now time.Time) (facts factsByUID, changed bool) {
+	facts = f
+	for uid, known := range f {
+		if known.Later == nil || now.Before(known.Later.From) {
+			continue
 		}
+		if !changed {
+			facts, changed = maps.Clone(f), true
+		}
+		aged := *known
+		aged.Report = known.At(now)
+		facts[uid] = &aged
 	}
-	return f
+	return facts, changed
 }
 
 // collector knows what the garbage collector makes of objects. A graph does.

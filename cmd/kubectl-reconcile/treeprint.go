@@ -40,8 +40,10 @@ func (t *tree) draw(w io.Writer) error {
 	return nil
 }
 
+// limbs are the branches as of now.
 func (t *tree) limbs() []*limb {
-	return limbMaker{t.facts.at(t.clock.Now()), t.graph}.limbs(t.branches)
+	facts, _ := t.facts.at(t.clock.Now())
+	return limbMaker{facts, t.graph}.limbs(t.branches)
 }
 
 func (t *tree) twigs() []*twig { return folder{t.expand, t.containers}.tops(t.limbs()) }
