@@ -94,7 +94,7 @@ func TestStatusScreen(t *testing.T) {
 	})
 }
 
-// TestStatusAges: an object that nothing writes to is told of again when time alone makes it another.
+// TestStatusAges: an object that nothing writes to is shown again when time alone makes it another.
 func TestStatusAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &bytes.Buffer{}
@@ -117,12 +117,12 @@ func TestStatusAges(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := out.String(); strings.Contains(got, "never seen") || !strings.Contains(got, "InProgress") {
-			t.Errorf("it is told too early, or not at all: %q", got)
+			t.Errorf("it is shown too early, or not at all: %q", got)
 		}
 		clock.Step(time.Second)
 		synctest.Wait()
 		if got := out.String(); strings.Count(got, "never seen by its controller") != 1 {
-			t.Errorf("it is not told once: %q", got)
+			t.Errorf("it is not shown once: %q", got)
 		}
 		clock.Step(time.Second)
 		cancel()
@@ -130,7 +130,7 @@ func TestStatusAges(t *testing.T) {
 			t.Error(err)
 		}
 		if got := out.String(); strings.Count(got, "never seen by its controller") != 1 {
-			t.Errorf("it is told again: %q", got)
+			t.Errorf("it is shown again: %q", got)
 		}
 	})
 }

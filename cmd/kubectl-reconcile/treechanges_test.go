@@ -64,7 +64,7 @@ func TestChangeLines(t *testing.T) {
 	}
 }
 
-// TestChangeLinesAge: an object that nothing writes to is told of when time alone makes it another, and once. The facts
+// TestChangeLinesAge: an object that nothing writes to is shown when time alone makes it another, and once. The facts
 // of a tree are read while it is shown, so they must not change in place.
 func TestChangeLinesAge(t *testing.T) {
 	var out bytes.Buffer

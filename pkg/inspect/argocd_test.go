@@ -120,7 +120,7 @@ var differences = map[string]string{
 	"argoproj.io/Rollout/testdata/healthy_legacy_v0.9_observedGeneration.yaml":                       "a generation that is no number leaves a doubt",
 	"argoproj.io/Rollout/testdata/suspended_controllerPause.yaml":                                    "a generation that is no number leaves a doubt",
 	"argoproj.io/Rollout/testdata/suspended_userPause.yaml":                                          "a generation that is no number leaves a doubt",
-	"batch/CronJob/testdata/degraded.yaml":                                                           "a kind with a rule of ours: its jobs are objects of their own",
+	"batch/CronJob/testdata/degraded.yaml":                                                           "a kind with a rule of ours: its jobs are judged themselves",
 	"batch/CronJob/testdata/suspended.yaml":                                                          "a kind with a rule of ours",
 	"image.toolkit.fluxcd.io/ImagePolicy/testdata/degraded.yaml":                                     "Reconciling is True: it is being worked on",
 	"kubevirt.io/VirtualMachine/testdata/healthy_halted_runstrategy.yaml":                            "stopped as wanted is at rest",

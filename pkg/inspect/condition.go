@@ -79,7 +79,7 @@ type conditionReader struct {
 	ended bool
 }
 
-// partLists are the fields of the status that hold a list of parts with conditions of their own, and what one part is
+// partLists are the fields of the status that hold a list of parts that have conditions, and what one part is
 // called: the listeners of a Gateway, what routes and policies of the Gateway API are attached to, the routers of a
 // Route of OpenShift.
 var partLists = []struct{ field, one string }{
@@ -270,13 +270,12 @@ func (c Condition) sumsUp() bool {
 	return !c.nested() && (c.Type == "Ready" || c.Type == "Available" || c.Type == "Healthy")
 }
 
-// isResult reports whether a condition of this name tells how something that runs to an end has ended.
+// isResult reports whether a condition of this name is for how something that runs to an end has ended.
 func (c Condition) isResult() bool {
 	return c.Type == "Succeeded" || c.Type == "Complete" || c.Type == "Completed" || c.Type == "Finished"
 }
 
-// isChange reports whether a condition, whose meaning a table tells, tells that the object is being changed, though it
-// works.
+// isChange reports whether by the condition, whose meaning a table has, the object is being changed, though it works.
 func (c Condition) isChange() bool {
 	switch c.Type {
 	case "Progressing", "RolloutProgressing", "RollingOut", "ScalingDown", "ScalingUp", "Updating":
@@ -289,7 +288,7 @@ func (c Condition) isChange() bool {
 var changes = wordSet(`Scaling Resizing Rolling Updating Upgrading Migrating Rebalancing Resharding Restarting
 	Replacing`)
 
-// isGuessedChange reports whether the name of a condition tells that the object is being changed. Progressing is also a
+// isGuessedChange reports whether the object is being changed by the name of a condition. Progressing is also a
 // word for all being well; it is a change beside the conditions Available and Degraded, as operators of OpenShift have
 // the three.
 func (o subject) isGuessedChange(c Condition) bool {

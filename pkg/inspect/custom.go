@@ -197,7 +197,7 @@ func (o subject) byGeneration() (Status, bool) {
 	return o.is(InProgress, text), true
 }
 
-// byResult judges an object without Ready by the condition that tells how it ended.
+// byResult judges an object without Ready by the condition for how it ended.
 func (o subject) byResult() (judgement, bool) {
 	for _, name := range []string{"Succeeded", "Finished", "Complete", "Completed"} {
 		c := o.condition(name)
@@ -268,7 +268,7 @@ func (o subject) byWord(ready Condition, main, _ []stateWord) (judgement, bool) 
 	return judgement{}, false
 }
 
-// byChange finds a condition that tells that the object is being changed, though it works.
+// byChange finds a condition by which the object is being changed, though it works.
 func (o subject) byChange(_ Condition, main, _ []stateWord) (judgement, bool) {
 	works := slices.ContainsFunc(main, func(w stateWord) bool { return w.status == Current })
 	for _, c := range o.conditions {
@@ -347,11 +347,11 @@ func (o subject) reportedError() string {
 
 // isScaledDown reports whether the condition is of replicas of which there are to be none.
 func (o subject) isScaledDown(c Condition) bool {
-	want, told := o.number("spec", "replicas")
-	return told && want == 0 && o.count(0, "status", "replicas") == 0 && c.Type == "Available"
+	want, found := o.number("spec", "replicas")
+	return found && want == 0 && o.count(0, "status", "replicas") == 0 && c.Type == "Available"
 }
 
-// progress tells what the object says of being on its way.
+// progress is what the condition Reconciling says if it is True; else it is empty.
 func (o subject) progress() string {
 	if c := o.convention("Reconciling"); c.Status == "True" {
 		return reasonOf(c)
@@ -359,8 +359,7 @@ func (o subject) progress() string {
 	return ""
 }
 
-// outOfSync tells of an application of Argo CD that what its source asks for is not applied, or not all; else it is
-// empty.
+// outOfSync is OutOfSync for an application of Argo CD whose source is not applied, or not all of it; else it is empty.
 func (o subject) outOfSync() string {
 	if word := o.text("status", "sync", "status"); word == "OutOfSync" {
 		return word

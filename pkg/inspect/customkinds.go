@@ -53,8 +53,8 @@ func reportsNothing(group, kind string) bool {
 	return false
 }
 
-// held tells by which field or annotation of the user the object rests, as is usual in several families; it is empty if
-// it is not to rest.
+// held returns how the user has put the object to rest, by a field or an annotation that is usual in several families;
+// it is empty if the object is not to rest.
 func (o subject) held() string {
 	if builtIn(o.group) {
 		return ""
@@ -96,7 +96,7 @@ var marks = []struct{ name, value, word string }{ // a value that begins with ! 
 	{"rabbitmq.com/pauseReconciliation", "true", "paused"}, // a label
 }
 
-// heldByMark tells the first of the marks that is there.
+// heldByMark returns the word of the first of the marks that is there.
 func heldByMark(annotations, labels values) string {
 	for _, mark := range marks {
 		value, there := annotations[mark.name].(string)
@@ -111,7 +111,7 @@ func heldByMark(annotations, labels values) string {
 	return ""
 }
 
-// resting tells by which condition the object says that it rests; it is empty if none does.
+// resting is the condition by which the object rests, as a reason; it is empty if there is none.
 func (o subject) resting() string {
 	for _, c := range o.conditions {
 		words := wordsOf(c.Reason)
@@ -134,7 +134,7 @@ var (
 	restingWords      = wordSet("Hibernated Paused Suspended")
 )
 
-// awaits reports whether the condition is one that is False until the object has got somewhere, and tells no failure:
+// awaits reports whether the condition is one that is False until the object has got somewhere, and means no failure:
 // by aws-controllers-k8s/runtime pkg/condition, kubernetes-sigs/kueue apis/kueue/v1beta2/workload_types.go.
 func (o subject) awaits(c Condition) bool {
 	switch c.Type {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// DriftState tells whether a controller has seen an object as it is.
+// DriftState is whether a controller has seen an object as it is.
 type DriftState string
 
 // The states of drift.

@@ -229,7 +229,7 @@ func TestScaling(t *testing.T) {
 			`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, status: {observedGeneration: 1, conditions: [{type: DisruptionAllowed, status: "False", reason: SyncFailed, message: no scale}]}}`,
 			Degraded, "SyncFailed: no scale", "",
 		},
-		{"a budget that nobody has looked at", `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}}`, InProgress, "not seen by its controller yet", ""},
+		{"a budget that its controller has not seen", `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}}`, InProgress, "not seen by its controller yet", ""},
 	})
 }
 

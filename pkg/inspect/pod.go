@@ -50,7 +50,7 @@ func (o subject) failedPod(containers []Container) Status {
 }
 
 // unscheduled is of a pod that no node takes, or that is not to be scheduled yet. That no node takes it is normal where
-// an autoscaler makes one: it has failed when that has lasted, which Report.At tells.
+// an autoscaler makes one: it has failed when that has lasted: see Report.At.
 func (o subject) unscheduled() (Status, bool) {
 	c := o.condition("PodScheduled")
 	if c.Status != "False" {
@@ -72,7 +72,7 @@ func (o subject) unscheduled() (Status, bool) {
 	return s, true
 }
 
-// isUnschedulable reports whether the condition tells that no node takes the pod.
+// isUnschedulable reports whether the condition says that no node takes the pod.
 func (c Condition) isUnschedulable() bool {
 	return c.Type == "PodScheduled" && c.Status == "False" && c.Reason == "Unschedulable"
 }

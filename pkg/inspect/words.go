@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// stateWord is a word by which an object tells its state: status.phase, status.state, status.health.status.
+// stateWord is a word for the state of an object: status.phase, status.state, status.health.status.
 type stateWord struct {
 	field, word string
 	// message is what the object says beside it.
@@ -19,15 +19,14 @@ type stateWord struct {
 	past bool
 }
 
-// mainFields tell of the object as a whole, and of now.
+// mainFields are the fields of the state of the object as a whole, as it is now.
 var mainFields = []string{
 	"phase", "state", "status", "health", "currentphase", "currentstate", "currentstatus", "printablestatus",
 	"terminalstate",
 }
 
 // stateWords finds the words in the fields of the status whose names end in state, status, phase or health, and in such
-// fields of the maps of the status. Of the fields that tell of the object as a whole, which is how main begins, phase comes
-// first. If there is none of these, the others are taken for it.
+// fields of the maps of the status. Main are those of mainFields, phase first, or the others if there are none.
 func (o subject) stateWords() (main, others []stateWord) {
 	for _, field := range slices.Sorted(maps.Keys(o.sub("status"))) {
 		found := o.stateWord(field)
@@ -83,7 +82,7 @@ var (
 	}
 )
 
-// isStateField reports whether the field tells a state, and not one that was or that is wanted.
+// isStateField reports whether the field is for a state, and not one that was or that is wanted.
 func isStateField(field string) bool {
 	name := strings.ToLower(field)
 	return !hasPrefix(field, otherTimes...) && slices.ContainsFunc(stateEnds, func(end string) bool {
@@ -96,7 +95,7 @@ func hasPrefix(field string, prefixes ...string) bool {
 	return len(words) > 0 && slices.Contains(prefixes, strings.ToLower(words[0]))
 }
 
-// reason is the word as a reason for people. The field is told if it is not one for the whole object.
+// reason is the word as a reason for people. The field is in it unless it is one for the whole object.
 func (w stateWord) reason() string {
 	text := w.word
 	if !slices.Contains(mainFields, strings.ToLower(w.field)) {
@@ -123,17 +122,17 @@ var stateOf = wordTable(map[string]string{
 	Unknown:   "unknown",
 })
 
-// failingWords are the words that tell of a failure in a reason, or in a state of several words: CreateFailed.
+// failingWords are the words that mean a failure in a reason, or in a state of several words: CreateFailed.
 var failingWords = wordSet(`Abort Aborted Bad Broken Cannot Conflict Corrupt Corrupted Crash CrashLoopBackOff Crashed Crashing Dead Denied
 	Err Error Errors Errored Exceeded Exception Exhausted Expired Fail Failed Failing Failure Failures Fatal
 	Faulted Forbidden Illegal Impossible Inaccessible Incompatible Insufficient Invalid Lost Malformed
 	Misconfigured Mismatch Refused Rejected Stuck Terminal Timeout Timedout Unable Unauthorized Unhealthy
 	Unprocessable Unreachable Unrecoverable Unresolvable Unresolved Unschedulable Unsupported Violation`)
 
-// failingPairs are pairs of words that do.
+// failingPairs are pairs of words that mean one.
 var failingPairs = wordSet("BackOff NoQuorum NotAllowed NotExist NotFound NotReachable NotSupported TimedOut")
 
-// mendingWords are those that tell, in a reason, of a failure that is being waited for or overcome.
+// mendingWords mean, in a reason, that a failure is being overcome.
 var mendingWords = wordSet("Retry Retrying Recovering Recovered Remediating Waiting")
 
 // waitingWords begin, or end, a reason of something that is on its way.
@@ -169,7 +168,7 @@ func isPartial(word string) bool {
 	return w == "Partial" || w == "Partially"
 }
 
-// isFailing reports whether a reason, or a state, tells of a failure by one of its words.
+// isFailing reports whether one of the words of a reason, or of a state, means a failure.
 func isFailing(text string) bool {
 	failing := false
 	previous := ""
@@ -186,7 +185,7 @@ func isFailing(text string) bool {
 	return failing
 }
 
-// isWaiting reports whether a reason tells that something is on its way.
+// isWaiting reports whether a reason means that something is on its way.
 func isWaiting(reason string) bool {
 	words := wordsOf(reason)
 	return len(words) > 0 && !isFailing(reason) &&

@@ -81,7 +81,7 @@ func TestStatusDrift(t *testing.T) {
 		{inspect.Drift{Generation: 4, Observed: new(int64(4)), State: inspect.InSync}, nil, "none", "seen"},
 		{inspect.Drift{Generation: 4, Observed: new(int64(2)), State: inspect.Behind}, nil, "2 behind", "an older one was seen"},
 		{inspect.Drift{Generation: 4, State: inspect.NotReported}, nil, "unknown", "not reported is not in sync"},
-		{inspect.Drift{Generation: 1, State: inspect.NeverSeen}, nil, "never seen", "its kind's controller tells of each object"},
+		{inspect.Drift{Generation: 1, State: inspect.NeverSeen}, nil, "never seen", "the controller of its kind reports of each object"},
 		{inspect.Drift{State: inspect.NotReported}, nil, "-", "without generations nothing can be behind"},
 		{inspect.Drift{Generation: 1, Observed: new(int64(3)), State: inspect.Ahead}, nil, "2 ahead", "odd, and said"},
 		{inspect.Drift{Generation: 3, Observed: new(int64(3)), State: inspect.InSync}, []inspect.Condition{behind}, "Ready 2 behind", "a condition alone is behind"},
