@@ -229,7 +229,8 @@ func (o subject) byFailure(ready Condition, main, others []stateWord) (judgement
 			return failure(o.is(weaker(w.status, word), w.reason()), false), true
 		}
 	}
-	onItsWay := ready.Status != "True" && slices.ContainsFunc(main, func(w stateWord) bool { return w.status == InProgress })
+	onItsWay := ready.Status != "True" &&
+		slices.ContainsFunc(main, func(w stateWord) bool { return w.status == InProgress })
 	for _, c := range o.conditions {
 		failed := c.Polarity == Neutral && c.Status == "False" && c.Drift != Behind && isFailing(c.Reason)
 		switch {

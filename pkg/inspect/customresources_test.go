@@ -83,8 +83,8 @@ func TestCustomResourcesOfOperators(t *testing.T) {
 			}
 		}
 	}
-	if objects < 400 || len(families) < 100 {
-		t.Errorf("%d objects of %d families, where there were more than 400 of 100", objects, len(families))
+	if objects < 480 || len(families) < 100 {
+		t.Errorf("%d objects of %d families, where there were more than 480 of 100", objects, len(families))
 	}
 }
 

@@ -7,14 +7,15 @@ import (
 )
 
 // badWords are words in the name of a condition that is bad when it is True. They are matched whole.
-var badWords = wordSet(`Abnormal Abort Aborted Blocked Blocking Broken Conflict Conflicted Conflicting Conflicts Corrupt Corrupted
-	Corruption Crash Crashed Crashes Crashing Dangling Deadlock Deadlocked Degraded Denied Deprecated Disconnected
-	Disrupted Disruption Err Error Errored Errors Evicted Eviction Exceeded Exceeds Exhausted Expired Fail Failed
-	Failing Fails Failure Failures Fatal Fault Faulted Faults Faulty Fenced Hung Illegal Inaccessible Insufficient
-	Invalid Lost Misconfigured Mismatch Mismatched Missing Not Offline Orphaned Outage Outdated Overload Overloaded
-	Partitioned Pressure Problem Problems Quarantine Quarantined Readonly Refused Rejected Stale Stalled Stuck
-	Terminating Throttled Throttling Timeout Unauthorized Unavailable Unbound Unhealthy Unknown Unreachable Unready
-	Unresponsive Unschedulable Unsupported Violated Violation Violations`)
+var badWords = wordSet(`Abnormal Abort Aborted Blocked Blocking Broken Conflict Conflicted Conflicting Conflicts
+	Corrupt Corrupted Corruption Crash Crashed Crashes Crashing Dangling Deadlock Deadlocked Degraded Denied
+	Deprecated Disconnected Disrupted Disruption Err Error Errored Errors Evicted Eviction Exceeded Exceeds
+	Exhausted Expired Fail Failed Failing Fails Failure Failures Fatal Fault Faulted Faults Faulty Fenced Hung
+	Illegal Inaccessible Incompatible Inconsistent Insufficient Invalid Irreconcilable Lost Misconfigured
+	Mismatch Mismatched Missing Not Offline Orphaned Outage Outdated Overload Overloaded Partitioned Pressure
+	Problem Problems Quarantine Quarantined Readonly Refused Rejected Stale Stalled Stuck Terminating Throttled
+	Throttling Timeout Unauthorized Unavailable Unbound Unhealthy Unknown Unreachable Unready Unrecoverable
+	Unresolvable Unresponsive Unschedulable Unsupported Violated Violation Violations`)
 
 // calmWords are words in the name of a condition that tells what is going on, good or not. They are matched whole.
 var calmWords = wordSet("Deleted Disabled Drained Limited Paused Progress Progressive Suspended Warning Warnings")

@@ -62,7 +62,8 @@ func (o subject) stateWord(field string) stateWord {
 		case v.at("healthy") == false && isStateField(field):
 			found.word = "unhealthy"
 		default:
-			found.word = cmp.Or(v.text("phase"), v.text("state"), v.text("status"), v.text("health"))
+			found.word = cmp.Or(v.text("phase"), v.text("state"), v.text("status"), v.text("health"),
+				v.text("lastObservedState")) // of the connection of a CatalogSource of OLM
 		}
 		found.message = cmp.Or(v.text("message"), v.text("errorMessage"), v.text("reason"), found.message)
 	}
@@ -73,8 +74,8 @@ func (o subject) stateWord(field string) stateWord {
 	return found
 }
 
-// stateEnds are the ends of names of fields that tell a state, otherTimes the first words of those that tell another than
-// the one of now. Robustness is Longhorn's.
+// stateEnds are the ends of the names of fields for a state, otherTimes the first words of those for another state than
+// that of now. Robustness is Longhorn's.
 var (
 	stateEnds  = []string{"state", "status", "phase", "health", "robustness"}
 	otherTimes = []string{
@@ -109,10 +110,11 @@ var stateOf = wordTable(map[string]string{
 	Current: `active alive attached available bound complete completed created deployed enabled established failedover
 		finished green healthok healthy initialized installed ok online open operational provisioned ready running
 		succeeded success successful synced valid up uptodate`,
-	InProgress: `applying applyingchanges bootstrap bootstrapping building creating deploying expanding failingover finalizing
-		initializing inprogress installing installready joining missing migratingdata new notfound notready pending
-		preparing progressing provisioning reconciling recovering replacing restarting restoring rollingout scaling
-		scheduling starting submitted syncing unready updating upgrading waiting yellow`,
+	InProgress: `applying applyingchanges bootstrap bootstrapping building creating deploying expanding failingover
+		finalizing initializing inprogress installing installready joining migratingdata missing new notfound
+		notready pending preparing progressing provisioning reconciling recovering replacing requiresapproval
+		restarting restoring rollingout scaling scheduling starting submitted syncing unready updating upgrading
+		waiting yellow`,
 	Terminating: "deleting terminating",
 	Degraded: `abnormal critical degraded healthwarn inconclusive partiallyfailed unhealthy
 		warning`,
@@ -123,22 +125,24 @@ var stateOf = wordTable(map[string]string{
 })
 
 // failingWords are the words that mean a failure in a reason, or in a state of several words: CreateFailed.
-var failingWords = wordSet(`Abort Aborted Bad Broken Cannot Conflict Corrupt Corrupted Crash CrashLoopBackOff Crashed Crashing Dead Denied
-	Err Error Errors Errored Exceeded Exception Exhausted Expired Fail Failed Failing Failure Failures Fatal
-	Faulted Forbidden Illegal Impossible Inaccessible Incompatible Insufficient Invalid Lost Malformed
-	Misconfigured Mismatch Refused Rejected Stuck Terminal Timeout Timedout Unable Unauthorized Unhealthy
-	Unprocessable Unreachable Unrecoverable Unresolvable Unresolved Unschedulable Unsupported Violation`)
+var failingWords = wordSet(`Abort Aborted Bad Broken Cannot Conflict Corrupt Corrupted Crash
+	Crashed Crashing Dead Denied Err Error Errored Errors Exceeded Exception Exhausted Expired Fail Failed
+	Failing Failure Failures Fatal Faulted Forbidden Illegal Impossible Inaccessible Incompatible Insufficient
+	Invalid Lost Malformed Misconfigured Mismatch Refused Rejected Stuck Terminal Timedout Timeout Unable
+	Unauthorized Unhealthy Unprocessable Unreachable Unrecoverable Unresolvable Unresolved Unschedulable
+	Unsupported Violation`)
 
 // failingPairs are pairs of words that mean one.
-var failingPairs = wordSet("BackOff NoQuorum NotAllowed NotExist NotFound NotReachable NotSupported TimedOut")
+var failingPairs = wordSet("BackOff NoQuorum NodeDown NotAllowed NotExist NotFound NotReachable NotSupported TimedOut")
 
 // mendingWords mean, in a reason, that a failure is being overcome.
 var mendingWords = wordSet("Retry Retrying Recovering Recovered Remediating Waiting")
 
 // waitingWords begin, or end, a reason of something that is on its way.
-var waitingWords = wordSet(`Awaiting Bootstrapping Building Configuring Creating Deploying Installing Initializing Joining Migrating Pending
-	Preparing Processing Progressing Provisioning Pulling Queued Reconciling Rolling Scaling Scheduling Starting
-	Syncing Uninitialized Updating Upgrading Waiting`)
+var waitingWords = wordSet(`Awaiting Bootstrapping Building Configuring Creating Deploying Initializing
+	Installing Joining Migrating Pending Preparing Processing Progressing Provisioning Pulling Queued
+	Reconciling Recovering Resizing Restarting Restoring Rolling Scaling Scheduling Starting Syncing
+	Uninitialized Updating Upgrading Waiting`)
 
 // statusOfWord is what a word, or a few of them, stand for; empty if that is not known.
 func statusOfWord(text string) string {
