@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 
@@ -31,6 +32,7 @@ const mostIndented = 100
 // line, which is YAML, too.
 func writeDocument(w io.Writer, format string, document any) error {
 	text, err := json.Marshal(document)
+	text = escapeControls(text)
 	if err == nil && nesting(text) <= mostIndented {
 		text, err = indented(text, format)
 	}
@@ -68,6 +70,27 @@ func nesting(text []byte) int {
 		}
 	}
 	return deepest
+}
+
+// escapeControls escapes the characters of JSON that encoding/json leaves as they are and that YAML readers refuse or
+// take for a line break: those that YAML does not call printable (https://yaml.org/spec/1.1/#nb-char), U+0085, which it
+// does, and the byte order mark. Terminals take some of them for the begin of an escape sequence.
+func escapeControls(json []byte) []byte {
+	escaped := func(r rune) bool {
+		return r >= 0x7f && r <= 0x9f || r == 0xfeff || r == 0xfffe || r == 0xffff
+	}
+	if !bytes.ContainsFunc(json, escaped) {
+		return json
+	}
+	var out []byte
+	for _, r := range string(json) {
+		if escaped(r) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return out
 }
 
 // writeNames writes what each object is called, as `kubectl get -o name` does.

@@ -72,7 +72,7 @@ func (o *runOptions) waiting(ctx context.Context, session *runlocal.Session, app
 func readyText(objects []runlocal.ObjectStatus) string {
 	ready := 0
 	for _, s := range objects {
-		if s.Status.Current() {
+		if !s.Late() {
 			ready++
 		}
 	}

@@ -73,6 +73,7 @@ type objectLine struct {
 	Applied bool   `json:"applied,omitempty"`
 	Status  string `json:"status"`
 	Ready   string `json:"ready,omitempty"`
+	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
@@ -93,7 +94,7 @@ func (r *result) line(dry bool) summaryLine {
 					Group: s.Resource.Group, Version: s.Resource.Version, Resource: s.Resource.Resource, Kind: s.Kind.Kind,
 					Namespace: s.Namespace, Name: s.Name,
 				},
-				Applied: i == 0, Status: s.Status.Status, Ready: s.Status.Ready, Message: s.Status.Message,
+				Applied: i == 0, Status: s.Status.Status, Ready: s.Status.Ready, Reason: s.Status.Reason, Message: s.Status.Message,
 			})
 		}
 	}
@@ -230,9 +231,16 @@ func (r *result) reached() string {
 	if r.outcome != string(untilReady) || len(r.objects) > mostReached {
 		return ""
 	}
-	var objects []string
+	var objects, others []string
 	for _, s := range r.objects {
-		objects = append(objects, strings.TrimSpace(s.String()+" "+s.Status.Ready))
+		if s.Status.Unreported() {
+			others = append(others, s.String())
+		} else {
+			objects = append(objects, strings.TrimSpace(s.String()+" "+s.Status.Ready))
+		}
+	}
+	if len(others) > 0 {
+		objects = append(objects, fmt.Sprintf("not waited for %s, whose controller does not run here", enumerate(others)))
 	}
 	return ": " + strings.Join(objects, ", ")
 }

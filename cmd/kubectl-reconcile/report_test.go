@@ -44,7 +44,7 @@ func ended() result {
 	pod := runlocal.Applied{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespace: "shop", Name: "web-1"}
 	return result{
 		outcome: "ready", elapsed: time.Second,
-		objects: []runlocal.ObjectStatus{{Applied: deployment, Status: inspect.Status{Status: "Current", Ready: "1/1", Message: "fine"}}},
+		objects: []runlocal.ObjectStatus{{Applied: deployment, Status: inspect.Status{Status: "Current", Ready: "1/1", Reason: "calm", Message: "fine"}}},
 		made:    []runlocal.ObjectStatus{{Applied: pod, Status: inspect.Status{Status: "InProgress", Ready: "0/1"}}},
 		pending: []pendingKey{{"deployment", "shop/web", trace.Duration(time.Minute), 2}},
 	}
@@ -57,7 +57,7 @@ func TestSummaryLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"apiVersion":"kubectl-reconcile.github.io/v1alpha1","kind":"TraceSummary","outcome":"ready","elapsed":"1s","controllers":null,` +
-		`"objects":[{"group":"apps","version":"v1","resource":"deployments","objectKind":"Deployment","namespace":"shop","name":"web","applied":true,"status":"Current","ready":"1/1","message":"fine"},` +
+		`"objects":[{"group":"apps","version":"v1","resource":"deployments","objectKind":"Deployment","namespace":"shop","name":"web","applied":true,"status":"Current","ready":"1/1","reason":"calm","message":"fine"},` +
 		`{"version":"v1","resource":"pods","objectKind":"Pod","namespace":"shop","name":"web-1","status":"InProgress","ready":"0/1"}],` +
 		`"pending":[{"controller":"deployment","key":"shop/web","in":"1m0s","retry":2}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
@@ -88,7 +88,7 @@ func TestSummaryLineOfACluster(t *testing.T) {
 
 func TestObjectRows(t *testing.T) {
 	want := []render.ObjectRow{
-		{Namespace: "shop", Name: "deployment.apps/web", Status: inspect.Status{Ready: "1/1", Status: "Current", Message: "fine"}},
+		{Namespace: "shop", Name: "deployment.apps/web", Status: inspect.Status{Ready: "1/1", Status: "Current", Reason: "calm", Message: "fine"}},
 		{Namespace: "shop", Name: "pod/web-1", Status: inspect.Status{Ready: "0/1", Status: "InProgress"}, Fold: "pod"},
 	}
 	if diff := cmp.Diff(want, objectRows(ended())); diff != "" {

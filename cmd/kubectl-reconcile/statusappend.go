@@ -36,6 +36,11 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 			return nil
 		case <-ticker.C():
 			failing = f.remarkFailing(failing)
+			for _, item := range f.age() {
+				if err := f.appendChange(item, watch.Modified); err != nil {
+					return err
+				}
+			}
 		case c := <-changes:
 			changed, event := f.take(c)
 			for i := range changed {
@@ -113,9 +118,12 @@ type statusEvent struct {
 func (f *statusFollower) appendItems(items []statusItem, event watch.EventType) error {
 	switch {
 	case f.output == "json":
-		encoder := json.NewEncoder(f.streams.Out)
 		for _, item := range items {
-			if err := encoder.Encode(statusEvent{outputVersion, "StatusEvent", string(event), item}); err != nil {
+			line, err := json.Marshal(statusEvent{outputVersion, "StatusEvent", string(event), item})
+			if err == nil {
+				_, err = f.streams.Out.Write(append(escapeControls(line), '\n'))
+			}
+			if err != nil {
 				return fmt.Errorf("writing the status: %w", err)
 			}
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -59,8 +60,8 @@ func newStatusList(items []statusItem, incomplete []cluster.Incomplete) *statusL
 	}
 }
 
-// newStatusItem judges one object, and keeps nothing else of it.
-func newStatusItem(kind cluster.Kind, obj *unstructured.Unstructured, p *inspect.Polarities) statusItem {
+// newStatusItem judges one object as of a time, and keeps nothing else of it.
+func newStatusItem(kind cluster.Kind, obj *unstructured.Unstructured, p *inspect.Polarities, now time.Time) statusItem {
 	item := statusItem{
 		Object: objectRef{
 			APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
@@ -71,12 +72,18 @@ func newStatusItem(kind cluster.Kind, obj *unstructured.Unstructured, p *inspect
 		kind:    kind,
 		version: obj.GetResourceVersion(),
 	}
-	item.Status = item.ForKind(kind.HasStatus)
-	item.Drifted, item.NotReady = item.Report.Drifted(), item.Report.NotReady()
 	if writer, ok := inspect.LastWriter(obj); ok {
 		item.LastWriter = &writer
 	}
-	return item
+	return item.at(now)
+}
+
+// at is the item as of a time.
+func (i statusItem) at(now time.Time) statusItem {
+	i.Report = i.At(now)
+	i.Status = i.ForKind(i.kind.HasStatus)
+	i.Drifted, i.NotReady = i.Report.Drifted(), i.Report.NotReady()
+	return i
 }
 
 // name spells the object as kubectl does: deployment.apps/web.

@@ -104,7 +104,7 @@ func TestStatusJSON(t *testing.T) {
 			map[string]any{"type": "Ready", "status": "True", "observedGeneration": int64(1), "lastTransitionTime": "2026-07-01T12:00:00Z"},
 		}},
 	}}
-	list := newStatusList([]statusItem{newStatusItem(widgets(), obj, nil)}, []cluster.Incomplete{{Version: "v1", Resource: "secrets", Reason: cluster.ReasonForbidden}})
+	list := newStatusList([]statusItem{newStatusItem(widgets(), obj, nil, treeTime)}, []cluster.Incomplete{{Version: "v1", Resource: "secrets", Reason: cluster.ReasonForbidden}})
 	text, err := json.Marshal(list)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestStatusJSON(t *testing.T) {
 	}
 	item := got["items"].([]any)[0].(map[string]any)
 	for path, want := range map[string]any{
-		"status": "InProgress", "kstatus": "InProgress", "drifted": true, "notReady": true, "created": "2026-07-01T12:00:00Z",
+		"status": "InProgress", "kstatus": "InProgress", "judgedBy": "Generic", "drifted": true, "notReady": true, "created": "2026-07-01T12:00:00Z",
 		"drift":  map[string]any{"generation": 2.0, "observed": 1.0, "state": "Behind"},
 		"object": map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "namespace": "shop", "name": "w", "uid": "u-1"},
 	} {

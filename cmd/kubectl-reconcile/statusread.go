@@ -107,13 +107,13 @@ func (r *statusReader) readOne(ctx context.Context, t target, add func(statusIte
 	if t.Name != "" {
 		obj, err := r.reader.Object(ctx, t.Kind, t.Namespace, t.Name)
 		if err == nil {
-			add(newStatusItem(t.Kind, obj, r.polarities))
+			add(newStatusItem(t.Kind, obj, r.polarities, r.clock.Now()))
 		}
 		return err
 	}
 	options := cluster.ListOptions{Labels: r.targets.labels, Fields: r.targets.fields, Whole: r.whole()}
 	return r.reader.ListObjects(ctx, t.Target, options, func(obj *unstructured.Unstructured) error {
-		add(newStatusItem(t.Kind, obj, r.polarities))
+		add(newStatusItem(t.Kind, obj, r.polarities, r.clock.Now()))
 		return nil
 	})
 }
@@ -137,7 +137,9 @@ func (r *statusReader) dateDrift(ctx context.Context, items []statusItem) {
 		running.Go(func() {
 			obj, err := r.reader.Object(ctx, item.kind, item.Object.Namespace, item.Object.Name)
 			if err == nil && obj.GetUID() == item.Object.UID {
-				*item = newStatusItem(item.kind, obj, r.polarities)
+				source := item.source
+				*item = newStatusItem(item.kind, obj, r.polarities, r.clock.Now())
+				item.source = source
 			}
 		})
 	}

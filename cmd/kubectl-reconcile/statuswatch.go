@@ -136,9 +136,25 @@ func (f *statusFollower) gather(ctx context.Context, changes <-chan statusChange
 
 // list is all that is to be shown.
 func (f *statusFollower) list() *statusList {
+	f.age()
 	list := newStatusList(slices.Collect(maps.Values(f.items)), f.incomplete(slices.Collect(maps.Values(f.failures))))
 	f.choose(list)
 	return list
+}
+
+// age finds what has become of objects by time alone, and returns those.
+func (f *statusFollower) age() []statusItem {
+	var aged []statusItem
+	for key, item := range f.items {
+		if item.Later != nil {
+			if item = item.at(f.clock.Now()); item.Later == nil {
+				f.items[key] = item
+				aged = append(aged, item)
+			}
+		}
+	}
+	sortStatus(aged)
+	return aged
 }
 
 // draw draws the screen again.

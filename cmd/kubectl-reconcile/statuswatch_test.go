@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"strings"
@@ -89,6 +90,47 @@ func TestStatusScreen(t *testing.T) {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("to be interrupted is no error: %v", err)
+		}
+	})
+}
+
+// TestStatusAges: an object that nothing writes to is shown again when time alone makes it another.
+func TestStatusAges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &bytes.Buffer{}
+		clock := testclock.NewFakeClock(treeTime)
+		f := newFollower(out, clock)
+		of := target{Target: cluster.Target{Kind: widgets(), Namespace: "shop"}}
+		item := itemOf("shop", "a", inspect.InProgress, false)
+		item.Later = &inspect.Later{
+			From: treeTime.Add(30 * time.Second), Drift: inspect.NeverSeen,
+			Status: inspect.Status{Status: inspect.InProgress, Reason: "never seen by its controller"},
+		}
+		f.take(statusChange{target: of, items: []statusItem{item}})
+		changes := make(chan statusChange)
+		ended := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { ended <- f.appendChanges(ctx, changes) }()
+		for range 29 {
+			synctest.Wait()
+			clock.Step(time.Second)
+		}
+		synctest.Wait()
+		if got := out.String(); strings.Contains(got, "never seen") || !strings.Contains(got, "InProgress") {
+			t.Errorf("it is shown too early, or not at all: %q", got)
+		}
+		clock.Step(time.Second)
+		synctest.Wait()
+		if got := out.String(); strings.Count(got, "never seen by its controller") != 1 {
+			t.Errorf("it is not shown once: %q", got)
+		}
+		clock.Step(time.Second)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if got := out.String(); strings.Count(got, "never seen by its controller") != 1 {
+			t.Errorf("it is shown again: %q", got)
 		}
 	})
 }

@@ -123,7 +123,7 @@ func (w *statusWatcher) events(ctx context.Context, t target, version string) er
 		if !ok || event.Type == watch.Bookmark {
 			continue
 		}
-		item := newStatusItem(t.Kind, obj, w.polarities)
+		item := newStatusItem(t.Kind, obj, w.polarities, w.clock.Now())
 		item.source = t.key()
 		w.tell(ctx, statusChange{target: t, event: event.Type, items: []statusItem{item}})
 	}

@@ -66,11 +66,18 @@ func (d *changeLines) lines(t *tree, order []string, now map[string]objectState)
 	return err
 }
 
-// tick says what cannot be read if that has changed. It is not said at once, for a server that goes away takes all kinds
-// with it, one after the other.
+// tick writes what has become of objects by time alone, and what cannot be read if that has changed. The latter is not
+// written at once, for a server that goes away takes all kinds with it, one after the other.
 func (d *changeLines) tick() error {
 	if d.tree == nil {
 		return nil
+	}
+	if facts, changed := d.tree.facts.at(d.tree.clock.Now()); changed {
+		aged := *d.tree
+		aged.facts, aged.added = facts, nil
+		if err := d.show(&aged, aged.limbs()); err != nil {
+			return err
+		}
 	}
 	lines := describeIncomplete(d.tree.allIncomplete())
 	for _, line := range incompleteNews(d.failing, lines) {

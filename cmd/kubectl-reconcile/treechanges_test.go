@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -59,5 +61,47 @@ func TestChangeLines(t *testing.T) {
 		if diff := cmp.Diff(step.want, out.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.reason, diff)
 		}
+	}
+}
+
+// TestChangeLinesAge: an object that nothing writes to is shown when time alone makes it another, and once. The facts
+// of a tree are read while it is shown, so they must not change in place.
+func TestChangeLinesAge(t *testing.T) {
+	var out bytes.Buffer
+	clock := testclock.NewFakeClock(treeTime)
+	g := newGrove()
+	unseen := inspect.Status{Status: inspect.InProgress, Reason: "not seen by its controller yet", Ready: "0/1"}
+	late := unseen
+	late.Reason = "never seen by its controller"
+	web := g.object("Deployment/web", func(_ *grove, b *ownertree.Branch, f *objectFacts) {
+		b.Node.Generation = 1
+		f.Status, f.Drift = unseen, inspect.Drift{Generation: 1, State: inspect.NotReported}
+		f.Later = &inspect.Later{From: treeTime.Add(30 * time.Second), Status: late, Drift: inspect.NeverSeen}
+	})
+	shown := &tree{
+		treeReader: &treeReader{treeOptions: &treeOptions{streams: genericiooptions.IOStreams{Out: &out}, clock: clock, targets: &targetFlags{}}},
+		branches:   []*ownertree.Branch{web}, facts: g.facts, graph: &ownertree.Graph{},
+	}
+	read := maps.Clone(g.facts)
+	d := &changeLines{last: map[string]objectState{}}
+	if err := d.show(shown, shown.limbs()); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	for second := range 32 {
+		clock.Step(time.Second)
+		if err := d.tick(); err != nil {
+			t.Fatal(err)
+		}
+		if second == 28 && out.Len() > 0 {
+			t.Errorf("too early: %q", out.String())
+		}
+	}
+	const want = "12:00:30 changed Deployment/web  generation 1 -> 0/1  never seen by its controller\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	if !maps.Equal(read, g.facts) {
+		t.Error("the facts of the tree changed in place")
 	}
 }

@@ -93,7 +93,7 @@ func (r *factsReader) given(n *ownertree.Node) *objectFacts {
 		return nil
 	}
 	return &objectFacts{Report: inspect.Report{
-		Status: inspect.Status{Status: inspect.Current, Kstatus: inspect.Current},
+		Status: inspect.Status{Status: inspect.Current, Kstatus: inspect.Current, JudgedBy: inspect.Generic},
 		Drift:  inspect.Drift{Generation: n.Generation, State: inspect.NotReported},
 	}}
 }

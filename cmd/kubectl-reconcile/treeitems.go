@@ -166,8 +166,11 @@ func generation(l *limb) (string, render.Tone) {
 	if o := l.facts.Drift.Observed; o != nil {
 		seen = *o
 	}
+	if l.facts.Drift.State == inspect.NeverSeen {
+		seen = 0
+	}
 	for _, c := range l.facts.Conditions {
-		if c.Drift == inspect.Behind && c.Generation != nil {
+		if c.Drift == inspect.Behind && c.Generation != nil && !c.Superseded {
 			seen = min(seen, *c.Generation)
 		}
 	}

@@ -75,6 +75,7 @@ func rich(g *grove) *ownertree.Branch {
 	return g.object("Deployment/web", wanted(), behind(4, 3), owning(pod, settings), condition("Ready", 4, 3), func(_ *grove, _ *ownertree.Branch, f *objectFacts) {
 		c := &f.Conditions[0]
 		c.Reason, c.Message, c.Severity, c.Since, c.Polarity, c.Guessed = "R", "m", "Warning", &metav1.Time{Time: treeTime}, inspect.Positive, true
+		c.Of, c.Superseded, f.JudgedBy = "listener https", true, inspect.BuiltIn
 	})
 }
 
@@ -166,7 +167,7 @@ func TestSchemaDescribesNoMore(t *testing.T) {
 func TestTreeDocument(t *testing.T) {
 	g := newGrove()
 	got := treeObjects(g.limbs(g.object("Deployment/web", wanted(), is(inspect.InProgress, "0/1", "0 of 1 pods ready"), owning(g.object("Pod/x", is(inspect.Failed, "0/1", "Error: 1"))))), g)[0]
-	if got.Summary != "0/1 ready: Error on x" || got.Reason != "0 of 1 pods ready" || !got.NotReady || !got.Asked || len(got.Children) != 1 {
+	if got.Summary != "0 of 1 pods ready: Error on x" || got.Reason != "0 of 1 pods ready" || !got.NotReady || !got.Asked || len(got.Children) != 1 {
 		t.Errorf("the document has the reason of the object, and beside it what the tree shows: %+v", got)
 	}
 	want := objectRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "Deployment-web"}

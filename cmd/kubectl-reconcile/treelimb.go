@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,24 @@ func (f factsByUID) of(n *ownertree.Node) *objectFacts {
 		return facts
 	}
 	return unreadFacts
+}
+
+// at returns the facts as of a time, and whether any of them is another by then. The facts given do not change: while a
+// tree is followed they may be read at the same time.
+func (f factsByUID) at(now time.Time) (facts factsByUID, changed bool) {
+	facts = f
+	for uid, known := range f {
+		if known.Later == nil || now.Before(known.Later.From) {
+			continue
+		}
+		if !changed {
+			facts, changed = maps.Clone(f), true
+		}
+		aged := *known
+		aged.Report = known.At(now)
+		facts[uid] = &aged
+	}
+	return facts, changed
 }
 
 // collector knows what the garbage collector makes of objects. A graph does.
@@ -204,8 +223,6 @@ func (l *limb) reason() string {
 		below += " and " + fmt.Sprintf("%d more", l.causes-1)
 	}
 	switch {
-	case l.facts.Ready != "" && own == l.facts.Reason && repeats(own, l.facts.Ready):
-		return l.facts.Ready + " ready: " + below
 	case own == "":
 		return below
 	case own != l.facts.Reason: // it has a cause
@@ -244,12 +261,6 @@ func (l *limb) short() string {
 		return short
 	}
 	return l.status()
-}
-
-// repeats says whether a reason only tells what the column READY does: "2 of 3 updated pods available" beside 2/3.
-func repeats(reason, ready string) bool {
-	have, want, _ := strings.Cut(ready, "/")
-	return strings.HasPrefix(reason, have+" of "+want+" ")
 }
 
 // absent is the status of what is referred to and not there.

@@ -201,7 +201,7 @@ func TestReasons(t *testing.T) {
 		{"own", func(g *grove) *ownertree.Branch { return g.object("Pod/a", bad) }, "ImagePullBackOff: nginx:nope", "nothing below says it better"},
 		{"counted", func(g *grove) *ownertree.Branch {
 			return g.object("Deployment/a", is(inspect.InProgress, "2/3", "2 of 3 updated pods available"), owning(g.object("Pod/x", bad)))
-		}, "2/3 ready: ImagePullBackOff on x", "a count that READY shows is told short"},
+		}, "2 of 3 updated pods available: ImagePullBackOff on x", "the words are those of status"},
 		{"counted otherwise", func(g *grove) *ownertree.Branch {
 			return g.object("Deployment/a", is(inspect.InProgress, "3/3", "1 of 3 pods updated"), owning(g.object("Pod/x", bad)))
 		}, "1 of 3 pods updated: ImagePullBackOff on x", "another count is told"},
@@ -211,7 +211,7 @@ func TestReasons(t *testing.T) {
 		{"deep", func(g *grove) *ownertree.Branch {
 			rs := g.object("ReplicaSet/r", is(inspect.InProgress, "0/1", "0 of 1 pods ready"), owning(g.object("Pod/x", bad)))
 			return g.object("Deployment/a", is(inspect.InProgress, "0/1", "0 of 1 updated pods available"), owning(rs))
-		}, "0/1 ready: ImagePullBackOff on x", "the cause is what nothing below explains"},
+		}, "0 of 1 updated pods available: ImagePullBackOff on x", "the cause is what nothing below explains"},
 		{"worst", func(g *grove) *ownertree.Branch {
 			return g.object("Job/a", is(inspect.InProgress, "", ""), owning(g.object("Pod/new", is(inspect.InProgress, "", "ContainerCreating")), g.object("Pod/x", bad), g.object("Pod/y", bad)))
 		}, "ImagePullBackOff on x and 2 more", "the worst is named, the others are counted"},

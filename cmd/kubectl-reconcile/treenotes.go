@@ -141,16 +141,25 @@ func (m noteMaker) label(n *ownertree.Node) string {
 func (m noteMaker) drift(l *limb) []string {
 	var out []string
 	d := l.facts.Drift
-	if d.State == inspect.Behind {
-		since := ""
-		if age := m.age(d.Since); age != "" {
-			since = " (for " + age + ")"
-		}
+	since := d.Since
+	if d.State == inspect.NeverSeen {
+		since = &l.Node.Created
+	}
+	ago := ""
+	if age := m.age(since); age != "" {
+		ago = " (for " + age + ")"
+	}
+	switch d.State {
+	case inspect.Behind:
 		const text = "%s has generation %d, its controller has seen %d%s"
-		out = append(out, fmt.Sprintf(text, m.label(l.Node), d.Generation, *d.Observed, since))
+		out = append(out, fmt.Sprintf(text, m.label(l.Node), d.Generation, *d.Observed, ago))
+	case inspect.NeverSeen:
+		out = append(out, fmt.Sprintf("%s was never seen by its controller%s", m.label(l.Node), ago))
+	case inspect.InSync, inspect.NotReported, inspect.Ahead:
 	}
 	for _, c := range l.facts.Conditions {
-		if c.Drift == inspect.Behind && c.Generation != nil && (d.State != inspect.Behind || *c.Generation != *d.Observed) {
+		behind := c.Drift == inspect.Behind && c.Generation != nil && !c.Superseded
+		if behind && (d.State != inspect.Behind || *c.Generation != *d.Observed) {
 			const text = "%s has generation %d, its condition %s=%s is of %d"
 			out = append(out, fmt.Sprintf(text, m.label(l.Node), d.Generation, c.Type, c.Status, *c.Generation))
 		}

@@ -40,10 +40,11 @@ func (t *tree) draw(w io.Writer) error {
 	return nil
 }
 
-// limbs adds the tree up, once.
+// limbs adds the tree up as of now, once while no object becomes another by time alone.
 func (t *tree) limbs() []*limb {
-	if t.added == nil {
-		t.added = newLimbMaker(t.facts, t.graph, t.found).limbs(t.branches)
+	facts, changed := t.facts.at(t.clock.Now())
+	if t.added == nil || changed {
+		t.added = newLimbMaker(facts, t.graph, t.found).limbs(t.branches)
 	}
 	return t.added
 }

@@ -162,7 +162,7 @@ func (o *runOptions) judge(ctx context.Context, err error) result {
 func (r *result) failure(o *runOptions) error {
 	var late []string
 	for _, s := range r.objects {
-		if !s.Status.Current() {
+		if s.Late() {
 			late = append(late, r.lateText(s))
 		}
 	}
@@ -205,7 +205,7 @@ func (r *result) blame() string {
 	}
 	for _, s := range r.made {
 		if s.Kind.Kind == "Pod" && !s.Status.Current() {
-			return fmt.Sprintf(" (%s: %s)", s, s.Status.Message)
+			return fmt.Sprintf(" (%s: %s)", s, s.Status.Reason)
 		}
 	}
 	return ""
@@ -213,7 +213,7 @@ func (r *result) blame() string {
 
 // judgeAgain looks at the objects once more at the end: a crash loop is ready for a moment.
 func (r *result) judgeAgain() {
-	if r.outcome == string(untilReady) && slices.ContainsFunc(r.objects, func(s runlocal.ObjectStatus) bool { return !s.Status.Current() }) {
+	if r.outcome == string(untilReady) && slices.ContainsFunc(r.objects, runlocal.ObjectStatus.Late) {
 		r.outcome = lapsed
 	}
 }

@@ -115,7 +115,7 @@ func TestInterruptedWhileApplying(t *testing.T) {
 
 func TestFailure(t *testing.T) {
 	object := func(name, status, message string) runlocal.ObjectStatus {
-		s := runlocal.ObjectStatus{Status: inspect.Status{Status: status, Message: message}}
+		s := runlocal.ObjectStatus{Status: inspect.Status{Status: status, Reason: message}}
 		s.Kind.Kind, s.Name = "Pod", name
 		return s
 	}

@@ -22,14 +22,14 @@ func hasFailed(s runlocal.ObjectStatus) bool {
 
 // onlyFailed reports whether the objects that are not ready are all such that have failed, and there are some.
 func (r *result) onlyFailed() bool {
-	others := func(s runlocal.ObjectStatus) bool { return !s.Status.Current() && !hasFailed(s) }
+	others := func(s runlocal.ObjectStatus) bool { return s.Late() && !hasFailed(s) }
 	return slices.ContainsFunc(r.objects, hasFailed) && !slices.ContainsFunc(r.objects, others)
 }
 
 // lateText is the state of an object that is not ready, and why.
 func (r *result) lateText(s runlocal.ObjectStatus) string {
 	if !hasFailed(s) {
-		text := fmt.Sprintf("%s is %s: %s", s, s.Status.Status, render.Reason(s.Status.Message))
+		text := fmt.Sprintf("%s is %s: %s", s, s.Status.Status, render.Reason(s.Status.Reason))
 		return strings.TrimSuffix(text, ": ")
 	}
 	why := s.Status.Reason
@@ -90,7 +90,7 @@ func (r *result) notRunning(running []controllers.Controller) []string {
 	var out []string
 	for _, s := range slices.Concat(r.objects, r.made) {
 		name := controllerOf(s.Kind.GroupKind())
-		if name != "" && !s.Status.Current() && !runsHere(running, name) {
+		if name != "" && s.Late() && !runsHere(running, name) {
 			out = appendNew(out, name)
 		}
 	}
@@ -144,7 +144,7 @@ func (r *result) dueNext() string {
 func (r *result) notWell() string {
 	var names []string
 	for _, s := range r.objects {
-		if !s.Status.Current() {
+		if s.Late() {
 			names = append(names, s.String()+" "+s.Status.Status)
 		}
 	}

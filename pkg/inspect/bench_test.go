@@ -1,6 +1,10 @@
 package inspect
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/argocd"
+)
 
 // BenchmarkInspect: a tree or a table of ten thousand objects judges each of them.
 func BenchmarkInspect(b *testing.B) {
@@ -13,5 +17,38 @@ func BenchmarkInspect(b *testing.B) {
 		if r := Inspect(pod, polarities); r.Status.Status != Current {
 			b.Fatalf("status %s", r.Status.Status)
 		}
+	}
+}
+
+// BenchmarkStatusOf judges an object by each of the ways that there are: of a built-in kind, by a health check of Argo
+// CD, and generically; and the first object of a kind with a check, which is compiled for it.
+func BenchmarkStatusOf(b *testing.B) {
+	const status = `metadata: {name: web, generation: 1}, spec: {replicas: 1}, status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1,
+	  readyReplicas: 1, availableReplicas: 1, conditions: [{type: Ready, status: "True"}, {type: Available, status: "True"}]}}`
+	for name, text := range map[string]string{
+		BuiltIn: "{apiVersion: apps/v1, kind: Deployment, " + status,
+		ArgoCD:  "{apiVersion: cert-manager.io/v1, kind: Certificate, " + status,
+		Generic: "{apiVersion: example.com/v1, kind: Cache, " + status,
+	} {
+		obj := fromYAML(b, text)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if s := StatusOf(obj); s.Status != Current || s.JudgedBy != name {
+					b.Fatalf("%s by %s", s.Status, s.JudgedBy)
+				}
+			}
+		})
+		if name != ArgoCD {
+			continue
+		}
+		b.Run("first", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if r := inspect(obj, nil, argocd.Shipped()); r.JudgedBy != ArgoCD {
+					b.Fatalf("%s by %s", r.Status.Status, r.JudgedBy)
+				}
+			}
+		})
 	}
 }

@@ -2,7 +2,10 @@ package inspect
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +34,26 @@ type Condition struct {
 	Guessed bool `json:"guessed,omitempty"`
 	// Bad says that the status is the one that it should not be.
 	Bad bool `json:"bad"`
+	// Of names the part of the object that the condition is of: "listener https", "parent web". It is empty for conditions
+	// of the whole object.
+	Of string `json:"of,omitempty"`
+	// Superseded says that the condition is of an older generation, and that another part, another parent of a route for
+	// one, has it of this generation: what wrote this one may be gone.
+	Superseded bool `json:"superseded,omitempty"`
+}
+
+// nested reports whether the condition is of a part of the object.
+func (c Condition) nested() bool { return c.Of != "" }
+
+// name is the type, with the part that it is of before it.
+func (c Condition) name() string { return c.prefixed(c.Type) }
+
+// prefixed is a text about the condition, with the part that it is of before it.
+func (c Condition) prefixed(text string) string {
+	if c.Of == "" {
+		return text
+	}
+	return c.Of + ": " + text
 }
 
 // rank orders conditions: what is bad, what is not known, what is of an older generation, then the rest.
@@ -56,37 +79,105 @@ type conditionReader struct {
 	ended bool
 }
 
-// read decodes the conditions: bad ones first, else by type.
-func (r conditionReader) read(found any) []Condition {
-	list, ok := found.([]any)
-	if !ok && found != nil {
-		r.flaws.lost("status.conditions is %s and no list", described(found))
+// partLists are the fields of the status that hold a list of parts that have conditions, and what one part is
+// called: the listeners of a Gateway, what routes and policies of the Gateway API are attached to, the routers of a
+// Route of OpenShift.
+var partLists = []struct{ field, one string }{
+	{"listeners", "listener"}, {"parents", "parent"}, {"ancestors", "ancestor"}, {"ingress", "router"},
+}
+
+// readAll decodes the conditions of the object and of its parts: bad ones first, else by type.
+func (r conditionReader) readAll(object values) []Condition {
+	found, where := object.at("status", "conditions"), "status.conditions"
+	if annotated := object.sub("metadata", "annotations")[conditionsOfV1]; r.group == "autoscaling" && found == nil {
+		found, where = r.annotated(annotated), "annotation "+conditionsOfV1
 	}
-	var out []Condition
-	for i, entry := range list {
-		if c := r.condition(entry, i); c.Type != "" {
-			out = append(out, c)
+	out := withoutHasty(r.read(found, where, ""))
+	for _, list := range partLists {
+		if builtIn(r.group) {
+			break
 		}
+		var parts []Condition
+		entries, _ := object.at("status", list.field).([]any)
+		for i, entry := range entries {
+			part, _ := entry.(map[string]any)
+			where := fmt.Sprintf("status.%s[%d].conditions", list.field, i)
+			parts = append(parts, r.read(values(part).at("conditions"), where, partName(list.one, part, i))...)
+		}
+		out = append(out, withoutSuperseded(parts)...)
 	}
-	out = withoutHasty(out)
 	slices.SortStableFunc(out, func(a, b Condition) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Type, b.Type))
 	})
 	return out
 }
 
+// conditionsOfV1 is the annotation in which version v1 of HorizontalPodAutoscalers has the conditions of v2
+// (k8s.io/kubernetes/pkg/apis/autoscaling/annotations.go).
+const conditionsOfV1 = "autoscaling.alpha.kubernetes.io/conditions"
+
+// annotated are the conditions of an annotation; nil if it is not there.
+func (r conditionReader) annotated(text any) any {
+	if text == nil {
+		return nil
+	}
+	var list []any
+	if s, _ := text.(string); json.Unmarshal([]byte(s), &list) != nil {
+		r.flaws.lost("annotation %s is %s and no list of conditions", conditionsOfV1, described(text))
+		return nil
+	}
+	return list
+}
+
+// partName names an entry of a list of parts.
+func partName(one string, part values, i int) string {
+	ref := part.sub("parentRef")
+	if ref == nil {
+		ref = part.sub("ancestorRef")
+	}
+	name := cmp.Or(part.text("name"), ref.text("name"), part.text("routerName"), strconv.Itoa(i+1))
+	return one + " " + name + after("/", ref.text("sectionName"))
+}
+
+// withoutSuperseded marks what is of an older generation where another part has the same condition of this one.
+func withoutSuperseded(parts []Condition) []Condition {
+	for i := range parts {
+		parts[i].Superseded = parts[i].Drift == Behind && slices.ContainsFunc(parts, func(c Condition) bool {
+			return c.Type == parts[i].Type && c.Drift == InSync
+		})
+		parts[i].Bad = parts[i].Bad && !parts[i].Superseded
+	}
+	return parts
+}
+
+// read decodes a list of conditions, which stands at a path of the object and is of the part named, if it is of one.
+func (r conditionReader) read(found any, where, of string) []Condition {
+	list, ok := found.([]any)
+	if !ok && found != nil {
+		r.flaws.lost("%s is %s and no list", where, described(found))
+	}
+	var out []Condition
+	for i, entry := range list {
+		if c := r.condition(entry, fmt.Sprintf("%s[%d]", where, i)); c.Type != "" {
+			c.Of = of
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // condition decodes one entry. One without a type is none: its Type is empty.
-func (r conditionReader) condition(entry any, i int) Condition {
+func (r conditionReader) condition(entry any, at string) Condition {
 	m, ok := entry.(map[string]any)
 	if !ok {
-		r.flaws.lost("status.conditions[%d] is %s and no condition", i, described(entry))
+		r.flaws.lost("%s is %s and no condition", at, described(entry))
 		return Condition{}
 	}
 	v := values(m)
 	c := Condition{Type: v.text("type"), Reason: v.text("reason"), Message: v.text("message"), Severity: v.text("severity")}
 	if c.Type == "" {
 		if v.text("phase") == "" { // else it is of the phases that the object went through, as OLM keeps them
-			r.flaws.lost("status.conditions[%d] has no type", i)
+			r.flaws.lost("%s has no type", at)
 		}
 		return Condition{}
 	}
@@ -135,9 +226,10 @@ func transition(v values, f *flaws, where string) *metav1.Time {
 }
 
 // meantReasons are of conditions that are not as they should be, and are meant to be so: the pod has done its work, the
-// target of an autoscaler has no replicas, a backup of CloudNativePG has begun (LastBackupSucceeded is False until it ends),
-// a machine of KubeVirt is not started. Cluster API and Knative have the severity Info for that.
-var meantReasons = map[string]bool{"PodCompleted": true, "ScalingDisabled": true, "BackupStarted": true, "VMINotExists": true}
+// target of an autoscaler has no replicas, a backup of CloudNativePG has begun (LastBackupSucceeded is False until it
+// ends), a machine of KubeVirt is not started, a managed resource of Crossplane is not wanted. Cluster API and Knative
+// have the severity Info for that.
+var meantReasons = wordSet("PodCompleted ScalingDisabled BackupStarted VMINotExists InactiveManagedResource")
 
 // isBad is the verdict of the condition alone. What is Unknown is not bad: it is on its way, mostly.
 func (c Condition) isBad() bool {
@@ -161,28 +253,29 @@ func (c Condition) endsWithPod() bool {
 }
 
 // withoutHasty takes back verdicts on conditions that no table or name tells anything about: that True is good is usual,
-// but where the condition that sums up the object is True, one more that is False is not held against it.
+// but where the condition that sums up the object is True, one more that is False is not held against it, unless it
+// sums the object up, too.
 func withoutHasty(conditions []Condition) []Condition {
 	fine := slices.ContainsFunc(conditions, func(c Condition) bool { return (c.sumsUp() || c.isResult()) && c.Status == "True" })
 	for i := range conditions {
-		if c := &conditions[i]; fine && c.Guessed && c.Polarity == Positive {
+		if c := &conditions[i]; fine && c.Guessed && c.Polarity == Positive && !c.sumsUp() {
 			c.Bad = false
 		}
 	}
 	return conditions
 }
 
-// sumsUp says whether a condition of this name speaks for the whole object.
+// sumsUp reports whether the condition speaks for the whole object.
 func (c Condition) sumsUp() bool {
-	return c.Type == "Ready" || c.Type == "Available" || c.Type == "Healthy"
+	return !c.nested() && (c.Type == "Ready" || c.Type == "Available" || c.Type == "Healthy")
 }
 
-// isResult says whether a condition of this name tells how something that runs to an end has ended.
+// isResult reports whether a condition of this name is for how something that runs to an end has ended.
 func (c Condition) isResult() bool {
-	return c.Type == "Succeeded" || c.Type == "Complete" || c.Type == "Completed"
+	return c.Type == "Succeeded" || c.Type == "Complete" || c.Type == "Completed" || c.Type == "Finished"
 }
 
-// isChange says whether the condition tells of a family that the object is being changed, though it works.
+// isChange reports whether by the condition, whose meaning a table has, the object is being changed, though it works.
 func (c Condition) isChange() bool {
 	switch c.Type {
 	case "Progressing", "RolloutProgressing", "RollingOut", "ScalingDown", "ScalingUp", "Updating":
@@ -191,7 +284,25 @@ func (c Condition) isChange() bool {
 	return false
 }
 
+// changes are the first words of conditions that tell, in families that no table has, that the object is being changed.
+var changes = wordSet(`Scaling Resizing Rolling Updating Upgrading Migrating Rebalancing Resharding Restarting
+	Replacing`)
+
+// isGuessedChange reports whether the object is being changed by the name of a condition. Progressing is also a
+// word for all being well; it is a change beside the conditions Available and Degraded, as operators of OpenShift have
+// the three.
+func (o subject) isGuessedChange(c Condition) bool {
+	words := wordsOf(c.Type)
+	switch {
+	case c.Status != "True" || c.Polarity != Neutral || !c.Guessed || c.nested() || c.Drift == Behind:
+		return false
+	case c.Type == "Progressing":
+		return o.condition("Available").Type != "" && o.condition("Degraded").Type != ""
+	}
+	return len(words) > 0 && len(words) <= 2 && changes[words[0]]
+}
+
 // text is the condition as a reason for people: "Available=False MinimumReplicasUnavailable".
 func (c Condition) text() string {
-	return strings.TrimSpace(c.Type + "=" + c.Status + " " + c.Reason)
+	return c.prefixed(strings.TrimSpace(c.Type + "=" + c.Status + " " + c.Reason))
 }

@@ -110,7 +110,7 @@ func TestFamilies(t *testing.T) {
 		},
 		{
 			"Cluster API: a severity tells that False is meant",
-			`{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, spec: {}, status: {conditions: [{type: InfrastructureReady, status: "False", severity: Info, reason: Waiting}]}}`,
+			`{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, spec: {}, status: {phase: Provisioned, conditions: [{type: Ready, status: "True"}, {type: WorkersAvailable, status: "False", severity: Info, reason: Waiting}]}}`,
 			Current, "", "",
 		},
 		{

@@ -13,7 +13,7 @@ func TestChanging(t *testing.T) {
 		},
 		{
 			"Cluster API: machines that wait for somebody to replace them",
-			`{apiVersion: cluster.x-k8s.io/v1beta2, kind: MachineDeployment, spec: {}, status: {conditions: [{type: Available, status: "True"}, {type: MachinesUpToDate, status: "False"}, {type: RollingOut, status: "False"}]}}`,
+			`{apiVersion: cluster.x-k8s.io/v1beta2, kind: MachineDeployment, spec: {}, status: {phase: Running, conditions: [{type: Available, status: "True"}, {type: MachinesUpToDate, status: "False"}, {type: RollingOut, status: "False"}]}}`,
 			Current, "", "",
 		},
 		{
@@ -160,17 +160,17 @@ func TestRoutes(t *testing.T) {
 		{
 			"one that one of them refuses",
 			`{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, spec: {}, status: {parents: [{conditions: [{type: Accepted, status: "True"}]}, {conditions: [{type: Accepted, status: "False", reason: NotAllowedByListeners}]}]}}`,
-			Degraded, "Accepted=False NotAllowedByListeners", "",
+			Degraded, "parent 2: Accepted=False NotAllowedByListeners", "",
 		},
 		{
 			"a policy",
 			`{apiVersion: gateway.networking.k8s.io/v1, kind: BackendTLSPolicy, spec: {}, status: {ancestors: [{conditions: [{type: ResolvedRefs, status: "False", reason: InvalidCACertificateRef}]}]}}`,
-			Degraded, "ResolvedRefs=False InvalidCACertificateRef", "",
+			Degraded, "ancestor 1: ResolvedRefs=False InvalidCACertificateRef", "",
 		},
 		{
-			"parents of another shape are none",
+			"parents of another shape leave a doubt",
 			`{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, spec: {}, status: {parents: [5, {conditions: 3}], ancestors: x}}`,
-			Current, "", "",
+			Unknown, "status.parents[1].conditions is the number 3 and no list", "",
 		},
 	})
 }

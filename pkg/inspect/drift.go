@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// DriftState says whether a controller has seen an object as it is.
+// DriftState is whether a controller has seen an object as it is.
 type DriftState string
 
 // The states of drift.
@@ -16,6 +16,7 @@ const (
 	Behind      DriftState = "Behind"      // it has seen an older one only
 	NotReported DriftState = "NotReported" // it does not say what it has seen: that is not "in sync"
 	Ahead       DriftState = "Ahead"       // it claims a generation that there is not yet, as after a restore from a backup
+	NeverSeen   DriftState = "NeverSeen"   // it reports of each object of the kind what it has seen, but not of this one
 )
 
 // Drift compares the generation of an object's spec with the one that its controller says it has seen.
@@ -60,15 +61,38 @@ func driftOf(obj *unstructured.Unstructured, f *flaws) Drift {
 		d.Generation = *generation
 	}
 	d.Observed = generationAt(v, f, "", "status", "observedGeneration")
+	o := subject{values: v, group: obj.GroupVersionKind().Group, kind: obj.GetKind()}
+	unset := d.Observed != nil && *d.Observed <= 0 // a default
+	if unset {
+		d.Observed = nil
+	}
+	if d.Observed == nil && d.Generation > 0 && (o.alwaysReports() || unset && o.silent()) {
+		d.State = NeverSeen
+		return d
+	}
 	d.State = compareGenerations(d.Generation, d.Observed)
 	switch d.State {
 	case Ahead:
 		f.odd("status.observedGeneration %d is above metadata.generation %d", *d.Observed, d.Generation)
 	case Behind:
 		d.Since = specWritten(obj)
-	case InSync, NotReported:
+	case InSync, NotReported, NeverSeen:
 	}
 	return d
+}
+
+// alwaysReports reports whether the object is of a kind whose controller, a part of Kubernetes, writes of each object
+// which generation it has seen:
+// k8s.io/kubernetes/pkg/controller/{daemon,deployment,disruption,podautoscaler,replicaset,
+// replication,statefulset,validatingadmissionpolicystatus}.
+func (o subject) alwaysReports() bool {
+	switch o.group + "/" + o.kind {
+	case "/ReplicationController", "apps/DaemonSet", "apps/Deployment", "apps/ReplicaSet", "apps/StatefulSet",
+		"autoscaling/HorizontalPodAutoscaler", "policy/PodDisruptionBudget",
+		"admissionregistration.k8s.io/ValidatingAdmissionPolicy":
+		return true
+	}
+	return false
 }
 
 // generationAt reads a generation, one that was written as text too; nil if there is none. Where it stands is said with
@@ -84,7 +108,7 @@ func generationAt(v values, f *flaws, prefix string, path ...string) *int64 {
 			f.odd("%s is %s and no number", where, described(found))
 		}
 	}
-	if !ok || n < 0 {
+	if !ok || n < -1 { // -1 is Flux's default
 		f.lost("%s is %s and no count", where, described(found))
 		return nil
 	}

@@ -34,7 +34,7 @@ func (f *flaws) texts() []string {
 func (f *flaws) doubted(s Status) Status {
 	for _, one := range *f {
 		if one.hides && s.Current() {
-			s.Status, s.Reason = Unknown, one.text
+			s.Status, s.Reason, s.JudgedBy = Unknown, one.text, Generic
 		}
 	}
 	return s

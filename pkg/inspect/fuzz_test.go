@@ -20,6 +20,15 @@ func FuzzInspect(f *testing.F) {
 		}
 		f.Add(text)
 	}
+	for _, entries := range fixtures(f) {
+		for _, entry := range entries {
+			text, err := json.Marshal(entry.Object)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
 	for _, text := range strangeObjects {
 		f.Add([]byte(text))
 	}

@@ -114,6 +114,17 @@ func (o subject) service() Status {
 	return o.unlessBad(o.base)
 }
 
+// ingress is as a Service of a load balancer if it has a class, whose controller gives it an address; kstatus does not
+// know the kind.
+func (o subject) ingress() Status {
+	class, _ := o.sub("metadata", "annotations")["kubernetes.io/ingress.class"].(string)
+	class = cmp.Or(o.text("spec", "ingressClassName"), class)
+	if class != "" && len(o.maps("status", "loadBalancer", "ingress")) == 0 {
+		return o.is(InProgress, "waiting for an address")
+	}
+	return o.base
+}
+
 // certificateSigningRequest waits for somebody to approve it, and then for its certificate.
 func (o subject) certificateSigningRequest() Status {
 	for _, name := range []string{"Denied", "Failed"} {

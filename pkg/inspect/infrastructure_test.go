@@ -187,6 +187,26 @@ func TestScaling(t *testing.T) {
 			`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {conditions: [{type: AbleToScale, status: "True"}, {type: ScalingActive, status: "False", reason: ScalingDisabled}]}}`,
 			Suspended, "its target is scaled to 0", "",
 		},
+		{
+			"version v1 has its conditions in an annotation",
+			`{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {annotations: {autoscaling.alpha.kubernetes.io/conditions: '[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"False","reason":"FailedGetResourceMetric","message":"no metrics returned"}]'}},
+			  status: {currentReplicas: 2, desiredReplicas: 2}}`,
+			Degraded, "FailedGetResourceMetric: no metrics returned", "",
+		},
+		{
+			"and rests as v2 does",
+			`{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {annotations: {autoscaling.alpha.kubernetes.io/conditions: '[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"False","reason":"ScalingDisabled"}]'}}, status: {}}`,
+			Suspended, "its target is scaled to 0", "",
+		},
+		{
+			"an annotation that is no JSON leaves a doubt",
+			`{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {generation: 1, annotations: {autoscaling.alpha.kubernetes.io/conditions: '['}}, status: {observedGeneration: 1, currentReplicas: 1, desiredReplicas: 1}}`,
+			Unknown, `annotation autoscaling.alpha.kubernetes.io/conditions is the text "[" and no list of conditions`, "",
+		},
+		{"an Ingress of a class waits for an address", `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {ingressClassName: nginx}, status: {loadBalancer: {}}}`, InProgress, "waiting for an address", ""},
+		{"so does one of the older annotation", `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {annotations: {kubernetes.io/ingress.class: nginx}}, spec: {}, status: {loadBalancer: {}}}`, InProgress, "waiting for an address", ""},
+		{"one that has it", `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {ingressClassName: nginx}, status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}}`, Current, "", ""},
+		{"one of no class may be meant for nothing here", `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {}, status: {loadBalancer: {}}}`, Current, "", ""},
 		{"one that nobody has looked at", `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {}}`, InProgress, "not judged yet", ""},
 
 		{
@@ -209,7 +229,7 @@ func TestScaling(t *testing.T) {
 			`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, status: {observedGeneration: 1, conditions: [{type: DisruptionAllowed, status: "False", reason: SyncFailed, message: no scale}]}}`,
 			Degraded, "SyncFailed: no scale", "",
 		},
-		{"a budget that nobody has looked at", `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}}`, InProgress, "not observed yet", ""},
+		{"a budget that its controller has not seen", `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}}`, InProgress, "not seen by its controller yet", ""},
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/argocd"
 )
 
 // subject is an object that is judged, with what is already known of it.
@@ -18,6 +20,10 @@ type subject struct {
 	drift       Drift
 	conditions  []Condition
 	base        Status // what kstatus makes of it, its Ready filled in
+
+	checks *argocd.Checks // nil for none
+	// overridden says that the user's file gives a condition of the object another meaning, which a check would not know.
+	overridden bool
 }
 
 // is is the base with another word and reason. What kstatus says in full goes with its own word only.
@@ -41,20 +47,27 @@ func (o subject) because(reason string) Status { return o.is(o.base.Status, reas
 
 // condition is the condition of the type; its zero value if there is none.
 func (o subject) condition(name string) Condition {
-	if i := slices.IndexFunc(o.conditions, func(c Condition) bool { return c.Type == name }); i >= 0 {
+	if i := slices.IndexFunc(o.conditions, func(c Condition) bool { return c.Type == name && !c.nested() }); i >= 0 {
 		return o.conditions[i]
 	}
 	return Condition{}
 }
 
 // judge finds the status of the object whose drift and conditions the report holds.
-func judge(obj *unstructured.Unstructured, r Report) Status {
+func judge(obj *unstructured.Unstructured, r Report, p *Polarities, checks *argocd.Checks) Status {
 	o := subject{
 		values: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind(),
-		drift: r.Drift, conditions: r.Conditions,
+		drift: r.Drift, conditions: r.Conditions, checks: checks,
 	}
+	o.overridden = slices.ContainsFunc(r.Conditions, func(c Condition) bool {
+		return p.byFile(o.group, o.kind, c.Type) != ""
+	})
 	o.base = base(obj, r)
 	o.base.Ready = readyOf(o)
+	o.base.JudgedBy = Generic
+	if ruleOf(o.group, o.kind) != nil {
+		o.base.JudgedBy = BuiltIn
+	}
 	return o.judge()
 }
 
@@ -63,17 +76,37 @@ func (o subject) judge() Status {
 	switch {
 	case o.text("metadata", "deletionTimestamp") != "":
 		return o.terminating()
+	case rule == nil && o.held() != "" && !o.stalled():
+		return o.heldStatus()
 	case o.drift.State == Behind && !o.finished():
 		return o.is(InProgress, fmt.Sprintf("generation %d not observed yet, %d is", o.drift.Generation, *o.drift.Observed))
 	case o.stalled():
 		return o.is(Failed, reasonOf(o.condition("Stalled")))
+	case o.drift.State == NeverSeen && o.alwaysReports():
+		return o.is(InProgress, unseen)
 	case rule != nil:
 		return rule(o)
 	}
 	return o.custom()
 }
 
-// finished says whether the object has come to an end that a new generation does not change.
+// The reasons of an object that its controller has not seen: see unseenFor.
+const (
+	unseen    = "not seen by its controller yet"
+	neverSeen = "never seen by its controller"
+)
+
+// heldStatus is of an object that is to rest. Its controller often does not even observe that, so that the generation
+// says nothing.
+func (o subject) heldStatus() Status {
+	reason := o.held()
+	if c, bad := o.worst(); bad {
+		reason += ", " + c.text()
+	}
+	return o.is(Suspended, reason)
+}
+
+// finished reports whether the object has come to an end that a new generation does not change.
 func (o subject) finished() bool {
 	switch o.group + "/" + o.kind {
 	case "/Pod":
@@ -149,8 +182,13 @@ func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 	if r.Status.Status == Terminating {
 		return deletionAsked(v)
 	}
-	if r.Drift.State == Behind {
+	switch r.Drift.State {
+	case Behind:
 		return r.Drift.Since
+	case NeverSeen:
+		created, _ := v.time("metadata", "creationTimestamp")
+		return created
+	case InSync, NotReported, Ahead:
 	}
 	var last *metav1.Time
 	for _, c := range r.Conditions {

@@ -9,16 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// base is what kstatus says of the object. Where it gives an error, or takes a generation that was observed too early for
-// one that was not, or where a condition means something else by the user's polarities, the word is what it says of a copy
-// with that put right, and Kstatus is still its word on the object.
+// base is what kstatus says of the object. Where it gives an error, or takes a generation that was observed too early,
+// or a default, for one that was not, or where a condition means something else by the user's polarities, the word is
+// what it says of a copy with that put right, and Kstatus is still its word on the object.
 func base(obj *unstructured.Unstructured, r Report) Status {
 	result, err := compute(obj)
 	s := Status{}
 	if err == nil {
 		s.Kstatus = string(result.Status)
 	}
-	if err != nil || r.Drift.State == Ahead || slices.ContainsFunc(r.Conditions, Condition.contrary) {
+	unused := r.Drift.Observed == nil && values(obj.Object).at("status", "observedGeneration") != nil
+	if err != nil || unused || r.Drift.State == Ahead || slices.ContainsFunc(r.Conditions, Condition.contrary) {
 		result, err = compute(mended(obj, r))
 	}
 	if err != nil {
@@ -66,7 +67,7 @@ func mended(obj *unstructured.Unstructured, r Report) *unstructured.Unstructured
 func plainConditions(conditions []Condition) []any {
 	out := make([]any, 0, len(conditions))
 	for _, c := range conditions {
-		if c.contrary() {
+		if c.contrary() || c.nested() {
 			continue
 		}
 		out = append(out, map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message})

@@ -27,7 +27,7 @@ func fromYAML(t testing.TB, text string) *unstructured.Unstructured {
 	return fromJSON(t, string(json))
 }
 
-// verdict is a row of the tables of status: an object, and what is said of it, without Message and Kstatus.
+// verdict is a row of the tables of status: an object, and what is said of it, without Message, Kstatus and JudgedBy.
 type verdict struct {
 	reason, object      string
 	status, why, counts string
@@ -40,7 +40,7 @@ func judgeAll(t *testing.T, rows []verdict) {
 			obj := fromYAML(t, tt.object)
 			before := obj.DeepCopy()
 			got := StatusOf(obj)
-			want := Status{Status: tt.status, Reason: tt.why, Ready: tt.counts, Kstatus: got.Kstatus, Message: got.Message}
+			want := Status{Status: tt.status, Reason: tt.why, Ready: tt.counts, Kstatus: got.Kstatus, Message: got.Message, JudgedBy: got.JudgedBy}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}

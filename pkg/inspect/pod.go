@@ -49,9 +49,8 @@ func (o subject) failedPod(containers []Container) Status {
 	return o.is(Failed, cmp.Or(strings.TrimPrefix(reason, ": "), "failed"))
 }
 
-// unscheduled is of a pod that no node takes, or that is not to be scheduled yet. Once the scheduler has said that no node
-// takes it, it will not get there as things are: kstatus calls it Failed only when it is a quarter of a minute old, by the
-// clock of who asks, so that its word changes while nothing happens.
+// unscheduled is of a pod that no node takes, or that is not to be scheduled yet. That no node takes it is normal where
+// an autoscaler makes one: it has failed when that has lasted: see Report.At.
 func (o subject) unscheduled() (Status, bool) {
 	c := o.condition("PodScheduled")
 	if c.Status != "False" {
@@ -65,13 +64,17 @@ func (o subject) unscheduled() (Status, bool) {
 		}
 		reason = "SchedulingGated" + after(": ", strings.Join(gates, ", "))
 	}
-	word := InProgress
-	if c.Reason == "Unschedulable" {
-		word = Failed
+	if c.isUnschedulable() {
+		reason = "Unschedulable so far" + after(": ", firstLine(c.Message))
 	}
-	s := o.is(word, reason)
+	s := o.is(InProgress, reason)
 	s.Message = cmp.Or(c.Message, s.Message)
 	return s, true
+}
+
+// isUnschedulable reports whether the condition says that no node takes the pod.
+func (c Condition) isUnschedulable() bool {
+	return c.Type == "PodScheduled" && c.Status == "False" && c.Reason == "Unschedulable"
 }
 
 // failed says that the container has ended, and not well.

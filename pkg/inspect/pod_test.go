@@ -70,16 +70,16 @@ func TestPod(t *testing.T) {
 			InProgress, "waiting for readiness gate example.com/lb", "1/1",
 		},
 		{
-			"the scheduler says why no node takes the pod, of one that was made long ago",
+			"the scheduler says why no node takes the pod, of one that was made long ago: the clock is asked by At only",
 			`{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-01-02T03:04:05Z"}, spec: {containers: [{name: web}]}, status: {phase: Pending, conditions: [
 			  {type: PodScheduled, status: "False", reason: Unschedulable, message: "0/3 nodes are available: 3 Insufficient cpu."}]}}`,
-			Failed, "Unschedulable: 0/3 nodes are available: 3 Insufficient cpu.", "0/1",
+			InProgress, "Unschedulable so far: 0/3 nodes are available: 3 Insufficient cpu.", "0/1",
 		},
 		{
-			"one that will only be made is judged alike: the clock is not asked",
+			"one that will only be made is judged alike",
 			`{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2999-01-02T03:04:05Z"}, spec: {containers: [{name: web}]}, status: {phase: Pending, conditions: [
 			  {type: PodScheduled, status: "False", reason: Unschedulable, message: "0/3 nodes are available: 3 Insufficient cpu."}]}}`,
-			Failed, "Unschedulable: 0/3 nodes are available: 3 Insufficient cpu.", "0/1",
+			InProgress, "Unschedulable so far: 0/3 nodes are available: 3 Insufficient cpu.", "0/1",
 		},
 		{
 			"a scheduler that has trouble itself has not said that no node takes the pod",

@@ -25,14 +25,22 @@ type Polarities struct {
 // DefaultPolarities are those without a file.
 func DefaultPolarities() *Polarities { return &Polarities{} }
 
-// of is the polarity of a condition of a kind, and whether it was only guessed.
-func (p *Polarities) of(group, kind, condition string) (polarity Polarity, guessed bool) {
+// byFile is the polarity that the user's file gives a condition of a kind; empty if it gives none.
+func (p *Polarities) byFile(group, kind, condition string) Polarity {
 	if p != nil {
 		for _, r := range slices.Backward(p.rules) {
 			if r.matches(group, kind, condition) {
-				return r.polarity, false
+				return r.polarity
 			}
 		}
+	}
+	return ""
+}
+
+// of is the polarity of a condition of a kind, and whether it was only guessed.
+func (p *Polarities) of(group, kind, condition string) (polarity Polarity, guessed bool) {
+	if given := p.byFile(group, kind, condition); given != "" {
+		return given, false
 	}
 	if known, ok := builtInPolarities[group+"/"+kind][condition]; ok {
 		return known, false

@@ -22,13 +22,16 @@ var polarityFamilies = []polarityFamily{
 
 	// aws-controllers-k8s/runtime: apis/core/v1alpha1/conditions.go
 	{"", []string{"services.k8s.aws"}, table(
-		"ACK.Adopted ACK.IAMRoleSelected ACK.ReferencesResolved ACK.ResourceSynced Ready", "ACK.Recoverable ACK.Terminal",
-		"ACK.Advisory ACK.LateInitialized")},
+		"ACK.Adopted ACK.IAMRoleSelected ACK.ReferencesResolved Ready", "ACK.Recoverable ACK.Terminal",
+		"ACK.Advisory ACK.LateInitialized ACK.ResourceSynced")},
 
 	// cert-manager/trust-manager: pkg/apis/trust/v1alpha1/types_bundle.go
 	{"", []string{"trust.cert-manager.io", "trust-manager.io"}, table("Synced", "", "Deprecated Migrated")},
 	// cert-manager/cert-manager: pkg/apis/certmanager/v1/types_{certificate,certificaterequest,issuer}.go
 	{"", []string{"cert-manager.io"}, table("Approved Ready", "Denied InvalidRequest", "Issuing")},
+
+	// chaos-mesh/chaos-mesh: api/v1alpha1/common_types.go
+	{"", []string{"chaos-mesh.org"}, table("Selected", "", "AllInjected AllRecovered Paused")},
 
 	// cloudnative-pg/cloudnative-pg: api/v1/cluster_types.go
 	{"Cluster", []string{"postgresql.cnpg.io"}, table(
@@ -51,6 +54,8 @@ var polarityFamilies = []polarityFamily{
 		"ControlPlaneMachinesUpToDate Deleting ExternallyRemediated MachinesSpecUpToDate MachinesUpToDate Paused Remediating "+
 			"Resized RollingOut ScalingDown ScalingUp UpToDate Updating WorkerMachinesUpToDate")},
 
+	// openshift/api: apps/v1/types.go
+	{"DeploymentConfig", []string{"apps.openshift.io"}, table("Available Progressing", "ReplicaFailure", "")},
 	// openshift/api: config/v1/types_cluster_operator.go
 	{"ClusterOperator", []string{"config.openshift.io"}, table(
 		"Available", "Degraded", "EvaluationConditionsDetected Progressing Upgradeable")},
@@ -84,6 +89,17 @@ var polarityFamilies = []polarityFamily{
 	// kubernetes-sigs/gateway-api: apis/v1/{gateway,gatewayclass,listenerset,policy,shared}_types.go
 	{"", []string{"gateway.networking.k8s.io"}, table("Accepted Programmed Ready ResolvedRefs Scheduled SupportedVersion",
 		"Conflicted Detached OverlappingTLSConfig PartiallyInvalid", "InsecureFrontendValidationMode")},
+
+	// grafana/grafana-operator: controllers/controller_shared.go and those of the kinds
+	{"", []string{"grafana.integreatly.org"}, table(
+		"AlertGroupSynchronized ContactPointSynchronized DashboardSynchronized DatasourceSynchronized FolderSynchronized "+
+			"GrafanaReady LibraryPanelSynchronized MuteTimingSynchronized NotificationPolicySynchronized "+
+			"NotificationTemplateSynchronized ServiceAccountSynchronized",
+		"InvalidSpec NoMatchingFolder NoMatchingInstance NotificationPolicyLoopDetected", "Suspended")},
+
+	// infinispan/infinispan-operator: api/v1/infinispan_types.go
+	{"Infinispan", []string{"infinispan.org"}, table("CrossSiteViewFormed PreliminaryChecksPassed WellFormed", "",
+		"GracefulShutdown Stopping Upgrade")},
 
 	// kubernetes-sigs/karpenter: pkg/apis/v1/{nodeclaim,nodepool}_status.go;
 	// aws/karpenter-provider-aws: pkg/apis/v1/ec2nodeclass_status.go
@@ -132,11 +148,12 @@ var polarityFamilies = []polarityFamily{
 		"BackingImageIncompatible Error RebuildFailed TooManySnapshots Unavailable",
 		"OfflineRebuilding Restore WaitForBackingImage")},
 
-	// operator-framework/api: pkg/operators/v1alpha1/{subscription,installplan}_types.go
+	// operator-framework/api: pkg/operators/v1alpha1/{subscription,installplan}_types.go. An install plan may be removed
+	// when it is done.
 	{"", []string{"operators.coreos.com"}, table("Installed Resolved",
 		"BundleDeprecated BundleUnpackFailed CatalogSourcesUnhealthy ChannelDeprecated Deprecated InstallPlanFailed "+
-			"InstallPlanMissing PackageDeprecated ResolutionFailed",
-		"BundleUnpacking InstallPlanPending")},
+			"PackageDeprecated ResolutionFailed",
+		"BundleUnpacking InstallPlanMissing InstallPlanPending")},
 
 	// prometheus-operator/prometheus-operator: pkg/apis/monitoring/v1/types.go
 	{"", []string{"monitoring.coreos.com"}, table("Accepted Available Reconciled", "", "")},

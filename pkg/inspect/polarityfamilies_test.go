@@ -27,7 +27,7 @@ func TestPolaritiesOfFamilies(t *testing.T) {
 		{"Argo: a bus of events", "argoproj.io", "EventBus", "Configured", Positive},
 		{"ACK: an error that only a new spec mends", "s3.services.k8s.aws", "Bucket", "ACK.Terminal", Negative},
 		{"ACK: an error that may pass", "s3.services.k8s.aws", "Bucket", "ACK.Recoverable", Negative},
-		{"ACK: in sync", "s3.services.k8s.aws", "Bucket", "ACK.ResourceSynced", Positive},
+		{"ACK: in sync, or being brought there", "s3.services.k8s.aws", "Bucket", "ACK.ResourceSynced", Neutral},
 		{"ACK: False is under way", "s3.services.k8s.aws", "Bucket", "ACK.LateInitialized", Neutral},
 		{"trust-manager: a bundle of the older kind", "trust.cert-manager.io", "Bundle", "Deprecated", Neutral},
 		{"trust-manager: one that is still to be moved", "trust.cert-manager.io", "Bundle", "Migrated", Neutral},

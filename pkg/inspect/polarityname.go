@@ -6,18 +6,24 @@ import (
 	"unicode"
 )
 
-// badWords are words, or beginnings of words, in the name of a condition that is bad when it is True.
-var badWords = []string{
-	"Abnormal", "Abort", "Block", "Broken", "Conflict", "Corrupt", "Crash", "Dangling", "Deadlock", "Degraded", "Denied",
-	"Deprecated", "Disconnected", "Disrupt", "Error", "Evict", "Exceed", "Exhausted", "Expired", "Fail", "Fault", "Fatal",
-	"Fenced", "Hung", "Illegal", "Inaccessible", "Insufficient", "Invalid", "Lost", "Misconfigured", "Mismatch", "Missing",
-	"Offline", "Orphaned", "Outage", "Outdated", "Overload", "Partitioned", "Pressure", "Problem", "Quarantine", "Readonly",
-	"Refused", "Rejected", "Stale", "Stalled", "Stuck", "Terminating", "Throttled", "Timeout", "Unauthorized", "Unavailable", "Unbound",
-	"Unhealthy", "Unknown", "Unreachable", "Unready", "Unresponsive", "Unschedulable", "Unsupported", "Violat", "Warning",
-}
+// badWords are words in the name of a condition that is bad when it is True. They are matched whole.
+var badWords = wordSet(`Abnormal Abort Aborted Blocked Blocking Broken Conflict Conflicted Conflicting Conflicts
+	Corrupt Corrupted Corruption Crash Crashed Crashes Crashing Dangling Deadlock Deadlocked Degraded Denied
+	Deprecated Disconnected Disrupted Disruption Err Error Errored Errors Evicted Eviction Exceeded Exceeds
+	Exhausted Expired Fail Failed Failing Fails Failure Failures Fatal Fault Faulted Faults Faulty Fenced Hung
+	Illegal Inaccessible Incompatible Inconsistent Insufficient Invalid Irreconcilable Lost Misconfigured
+	Mismatch Mismatched Missing Not Offline Orphaned Outage Outdated Overload Overloaded Partitioned Pressure
+	Problem Problems Quarantine Quarantined Readonly Refused Rejected Stale Stalled Stuck Terminating Throttled
+	Throttling Timeout Unauthorized Unavailable Unbound Unhealthy Unknown Unreachable Unready Unrecoverable
+	Unresolvable Unresponsive Unschedulable Unsupported Violated Violation Violations`)
 
-// calmWords are words in the name of a condition that tells what is going on, good or not.
-var calmWords = []string{"Paused", "Suspended", "Disabled", "Deleted", "Drained", "Limited", "Progress"}
+// calmWords are words in the name of a condition that tells what is going on, good or not. They are matched whole.
+var calmWords = wordSet("Deleted Disabled Drained Limited Paused Progress Progressive Suspended Warning Warnings")
+
+// goodEnds are the last words of the name of a condition that is good when it is True, whatever is before:
+// ErrorsResolved.
+var goodEnds = wordSet("Accepted Available Configured Established Healthy Programmed Ready Reconciled Resolved " +
+	"Succeeded Synced Valid")
 
 // goodIngs are words that end as those of something going on do, and of which True is good all the same.
 var goodIngs = []string{"Running", "Serving", "Listening", "Working", "Binding", "Routing", "Networking"}
@@ -32,21 +38,20 @@ func polarityOfName(condition string) Polarity {
 			negated = true
 		}
 	}
+	last := ""
+	if len(words) > 0 {
+		last = words[len(words)-1]
+	}
+	bad := slices.ContainsFunc(words, func(w string) bool { return badWords[w] })
 	switch {
-	case slices.ContainsFunc(words, isBadWord) && !negated:
+	case bad && !negated && (!goodEnds[last] || slices.Contains(words, "Not")):
 		return Negative
-	case slices.ContainsFunc(words, func(w string) bool { return begins(w, calmWords) }):
+	case slices.ContainsFunc(words, func(w string) bool { return calmWords[w] }):
 		return Neutral
-	case len(words) > 0 && isGoingOn(words[0]), len(words) > 0 && isGoingOn(words[len(words)-1]):
+	case len(words) > 0 && !goodEnds[last] && (isGoingOn(words[0]) || isGoingOn(last)):
 		return Neutral
 	}
 	return Positive
-}
-
-func isBadWord(w string) bool { return w == "Not" || w != "Failover" && begins(w, badWords) }
-
-func begins(word string, with []string) bool {
-	return slices.ContainsFunc(with, func(prefix string) bool { return strings.HasPrefix(word, prefix) })
 }
 
 // isGoingOn finds Reconciling, Updating, Scaling.

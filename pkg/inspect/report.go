@@ -1,10 +1,14 @@
 package inspect
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/argocd"
 )
 
 // Report is all that an object tells of itself.
@@ -12,25 +16,58 @@ type Report struct {
 	Status
 	// Drift is of the object as a whole.
 	Drift Drift `json:"drift"`
-	// Conditions are those of status.conditions, or of all that a route or policy is attached to: bad ones first, then by
-	// type.
+	// Conditions are those of status.conditions, and of the listeners, parents and ancestors of kinds of the Gateway API
+	// and the like: bad ones first, then by type.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Since is when what Reason tells began; nil if the object does not say.
 	Since *metav1.Time `json:"since,omitempty"`
 	// Problems tell what in the object is not what its kind promises: a generation that is text, conditions that are no
 	// list. What is wrong is left out of the judgement, so a status of such an object is not Current without a doubt.
 	Problems []string `json:"problems,omitempty"`
+	// Later is what becomes of the object by time alone; nil if nothing does. At applies it.
+	Later *Later `json:"-"`
 }
 
-// Drifted says whether the object, or any of its conditions, is of an older generation.
+// Later is what a report says from a time on if the object does not change until then.
+type Later struct {
+	From   time.Time
+	Status Status
+	Drift  DriftState
+}
+
+// Times that an object is given. A controller sees a new object within a moment; if its part of the control plane has
+// to be elected again, within fifteen seconds and a few (the default lease of kube-controller-manager). A cluster
+// autoscaler makes a node for a pod within a few minutes.
+const (
+	unseenFor        = 30 * time.Second
+	unschedulableFor = 5 * time.Minute
+)
+
+// At is the report as of a time: Inspect does not ask the clock. It is to be asked again until Later is nil.
+func (r Report) At(now time.Time) Report {
+	if r.Later != nil && !now.Before(r.Later.From) {
+		r.Status, r.Drift.State, r.Later = r.Later.Status, r.Later.Drift, nil
+	}
+	return r
+}
+
+// Drifted reports whether the object, or any of its conditions, is of an older generation, or was never seen. Where one
+// of several parents of a route has a condition of this generation, the others' do not count.
 func (r Report) Drifted() bool {
-	return r.Drift.State == Behind ||
-		slices.ContainsFunc(r.Conditions, func(c Condition) bool { return c.Drift == Behind })
+	return r.Drift.State == Behind || r.Drift.State == NeverSeen ||
+		slices.ContainsFunc(r.Conditions, func(c Condition) bool { return c.Drift == Behind && !c.Superseded })
 }
 
-// Inspect reads one object. Without polarities the defaults hold. The object, which may be anything that somebody's
-// controller made of it, is only read; a nil one is Unknown.
-func Inspect(obj *unstructured.Unstructured, p *Polarities) Report {
+// Inspect reads one object. Without polarities the defaults hold. The object, which may be anything that some
+// controller made of it, is only read; a nil one is Unknown. It may be called concurrently.
+func Inspect(obj *unstructured.Unstructured, p *Polarities) Report { return inspect(obj, p, shipped) }
+
+// shipped are the checks that Argo CD ships. They are what the program was built with, and do not change: each is
+// compiled when the first object of its kind comes, and nothing of them is read before.
+var shipped = argocd.Shipped()
+
+// inspect is Inspect with the health checks given; nil for none.
+func inspect(obj *unstructured.Unstructured, p *Polarities, checks *argocd.Checks) Report {
 	var r Report
 	if obj == nil {
 		r.Status = Status{Status: Unknown, Reason: "no object"}
@@ -44,32 +81,35 @@ func Inspect(obj *unstructured.Unstructured, p *Polarities) Report {
 		f.lost("status is %s and no map", described(status))
 	}
 	conditions := conditionReader{group: obj.GroupVersionKind().Group, kind: obj.GetKind(), drift: r.Drift, polarities: p, flaws: &f}
-	if conditions.kind == "Pod" && conditions.group == "" {
-		conditions.ended = podEnded(v)
-	}
-	r.Conditions = conditions.read(conditionsIn(v))
-	if conditions.kind == "Pod" && conditions.group == "" {
+	pod := conditions.kind == "Pod" && conditions.group == ""
+	conditions.ended = pod && podEnded(v)
+	r.Conditions = conditions.readAll(v)
+	if pod {
 		containerFlaws(v, &f)
 	}
-	r.Status = f.doubted(judge(obj, r)).bounded()
+	r.Status = f.doubted(judge(obj, r, p, checks)).bounded()
 	r.Problems = f.texts()
 	r.Since = since(obj, r)
+	r.foresee(v, pod)
 	return r
 }
 
-// conditionsIn finds the conditions of an object. Routes and policies of the Gateway API have some for each of what they
-// are attached to, and none of their own.
-func conditionsIn(v values) any {
-	if found := v.at("status", "conditions"); found != nil {
-		return found
+// foresee finds what becomes of the object by time alone, and takes back what it is too early for.
+func (r *Report) foresee(v values, pod bool) {
+	created, _ := v.time("metadata", "creationTimestamp")
+	if r.Drift.State == NeverSeen && created != nil {
+		r.Later = &Later{created.Add(unseenFor), r.Status, NeverSeen}
+		if r.Reason == unseen {
+			r.Later.Status.Reason, r.Later.Status.Message = neverSeen, neverSeen
+		}
+		r.Drift.State = NotReported
 	}
-	var all []any
-	for _, to := range slices.Concat(v.maps("status", "parents"), v.maps("status", "ancestors")) {
-		some, _ := to.at("conditions").([]any)
-		all = append(all, some...)
+	if i := slices.IndexFunc(r.Conditions, Condition.isUnschedulable); pod && i >= 0 && r.Status.Status == InProgress {
+		if since := cmp.Or(r.Conditions[i].Since, created); since != nil {
+			late := r.Status
+			late.Status = Failed
+			late.Reason = "Unschedulable for over 5m" + after(": ", firstLine(r.Conditions[i].Message))
+			r.Later = &Later{since.Add(unschedulableFor), late.bounded(), r.Drift.State}
+		}
 	}
-	if all == nil {
-		return nil
-	}
-	return all
 }

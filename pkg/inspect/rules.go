@@ -20,6 +20,7 @@ var rules = map[string]func(subject) Status{
 	"autoscaling/HorizontalPodAutoscaler":    subject.horizontalPodAutoscaler,
 	"batch/CronJob":                          subject.cronJob,
 	"batch/Job":                              subject.job,
+	"networking.k8s.io/Ingress":              subject.ingress,
 	"policy/PodDisruptionBudget":             subject.podDisruptionBudget,
 	"storage.k8s.io/VolumeAttachment":        subject.volumeAttachment,
 	"snapshot.storage.k8s.io/VolumeSnapshot": subject.volumeSnapshot,

@@ -17,7 +17,7 @@ func (o subject) horizontalPodAutoscaler() Status {
 		return o.failing(able)
 	case active.Status == "False":
 		return o.failing(active)
-	case able.Status == "" && o.drift.Observed == nil: // version v1 has its conditions in an annotation
+	case able.Status == "" && o.drift.Observed == nil:
 		return o.is(InProgress, "not judged yet")
 	case current != desired:
 		return o.is(InProgress, fmt.Sprintf("scaling from %d to %d", current, desired))
@@ -40,7 +40,7 @@ func (o subject) podDisruptionBudget() Status {
 	allowed := o.condition("DisruptionAllowed")
 	switch {
 	case o.drift.Observed == nil:
-		return o.is(InProgress, "not observed yet")
+		return o.is(InProgress, unseen)
 	case allowed.Status == "False" && allowed.Reason == "SyncFailed":
 		return o.failing(allowed)
 	case o.count(0, "status", "expectedPods") == 0:

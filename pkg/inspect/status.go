@@ -28,7 +28,16 @@ type Status struct {
 	Message string `json:"message,omitempty"`
 	// Ready is "ready/wanted" for objects that count replicas, completions or containers, empty for others.
 	Ready string `json:"ready,omitempty"`
+	// JudgedBy is what Status was found by: one of the words below. It is empty for an object that was not read.
+	JudgedBy string `json:"judgedBy,omitempty"`
 }
+
+// The values of Status.JudgedBy.
+const (
+	BuiltIn = "BuiltIn" // the rules of this package for the kind
+	ArgoCD  = "ArgoCD"  // the health check that Argo CD has for the kind
+	Generic = "Generic" // what is usual for all kinds, kstatus among it
+)
 
 // Current says whether the object has got where its spec wants it: one that is Suspended has.
 func (s Status) Current() bool { return s.Status == Current || s.Status == Suspended }

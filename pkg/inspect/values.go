@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -113,4 +114,24 @@ func (v values) time(path ...string) (t *metav1.Time, ok bool) {
 		return nil, false
 	}
 	return &metav1.Time{Time: parsed}, true
+}
+
+// isBlank reports whether a value says nothing: it is null, or an empty text, list or map, or a map or list of such.
+func isBlank(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return !slices.ContainsFunc(v, func(entry any) bool { return !isBlank(entry) })
+	case map[string]any:
+		for _, value := range v {
+			if !isBlank(value) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }

@@ -144,7 +144,7 @@ func (o subject) daemonSet() Status {
 	)
 	switch {
 	case !told || o.drift.State == NotReported:
-		return o.is(InProgress, "not observed yet")
+		return o.is(InProgress, unseen)
 	case !byHand && counts != "" && updates != "" && updated > 0:
 		return o.is(InProgress, updates)
 	case counts != "":

@@ -13,7 +13,7 @@ func TestDeployment(t *testing.T) {
 		{
 			"pods that nobody has made yet",
 			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 2}, status: {}}`,
-			InProgress, "0 of 2 pods created", "0/2",
+			InProgress, "not seen by its controller yet", "0/2",
 		},
 		{
 			"without replicas the API server would have made it 1",
@@ -181,7 +181,7 @@ func TestDaemonSet(t *testing.T) {
 		{
 			"its controller has not looked at it: it counts nothing yet, which is not that it wants nothing",
 			`{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 1}, spec: {}, status: {}}`,
-			InProgress, "not observed yet", "0/0",
+			InProgress, "not seen by its controller yet", "0/0",
 		},
 		{
 			"no node is right for it",

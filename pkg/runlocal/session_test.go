@@ -239,6 +239,41 @@ spec:
       schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
 `
 
+// TestCustomResourcesWithoutStatus: no controller of theirs runs here. They are called what the other commands call
+// them, and are not waited for.
+func TestCustomResourcesWithoutStatus(t *testing.T) {
+	s := start(t, Options{})
+	definition := func(name, subresources string) string {
+		text := strings.NewReplacer("things", name+"s", "Thing", name).Replace(thingCRD)
+		return strings.Replace(text, "      storage: true\n", "      storage: true\n"+subresources, 1)
+	}
+	applied, err := s.Apply(within(t), "default", manifests(t,
+		definition("reporting", "      subresources: {status: {}}\n"), definition("silent", ""),
+		"{apiVersion: example.com/v1, kind: reporting, metadata: {name: r}, spec: {size: 2}}",
+		"{apiVersion: example.com/v1, kind: silent, metadata: {name: s}, spec: {size: 2}}",
+	))
+	if err != nil {
+		t.Fatal(err)
+	}
+	statuses, err := s.Statuses(within(t), applied[2:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, o := range statuses {
+		got[o.Name] = o.Status.Status + ": " + o.Status.Reason
+		if o.Late() {
+			t.Errorf("%s is late", o)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"r": "Unknown: no status reported", "s": "Current: "}, got); diff != "" {
+		t.Errorf("statuses (-want +got):\n%s", diff)
+	}
+	if err := s.WaitReady(within(t), applied); err != nil {
+		t.Errorf("they are waited for: %v", err)
+	}
+}
+
 func TestEnsureNamespace(t *testing.T) {
 	s := start(t, Options{})
 	for range 2 { // the second time it is there

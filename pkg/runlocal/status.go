@@ -3,6 +3,7 @@ package runlocal
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,10 @@ type ObjectStatus struct {
 	// Controller is the owner that manages an object which was not applied; nil if none does.
 	Controller *metav1.OwnerReference
 }
+
+// Late reports whether the object is not as its spec asks and can be waited for. A custom resource to which nothing has
+// written a status is neither: no controller of its kind runs here, which would report one.
+func (o ObjectStatus) Late() bool { return o.Status.NotReady() && !o.Status.Unreported() }
 
 // Statuses reads the objects and judges each. One that is gone has the status NotFound.
 func (s *Session) Statuses(ctx context.Context, applied []Applied) ([]ObjectStatus, error) {
@@ -43,7 +48,7 @@ func (s *Session) status(ctx context.Context, a Applied) (inspect.Status, error)
 	case err != nil:
 		return inspect.Status{}, fmt.Errorf("reading %s: %w", a, err)
 	}
-	return statusOf(obj), nil
+	return s.statusOf(obj, a.Resource), nil
 }
 
 // Others lists all objects of the resources, of all namespaces, that are not among those applied, and judges each.
@@ -62,7 +67,7 @@ func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionRes
 			if !known[object{r, obj.GetNamespace(), obj.GetName()}] {
 				a := Applied{obj.GroupVersionKind(), r, obj.GetNamespace(), obj.GetName()}
 				owner := metav1.GetControllerOf(obj)
-				out = append(out, ObjectStatus{Applied: a, Status: statusOf(obj), Controller: owner})
+				out = append(out, ObjectStatus{Applied: a, Status: s.statusOf(obj, r), Controller: owner})
 			}
 		})
 		if err != nil {
@@ -86,8 +91,19 @@ func (s *Session) eachOf(ctx context.Context, r schema.GroupVersionResource, do 
 	})
 }
 
-// statusOf judges an object of a session. A custom resource without any status is as its spec asks: no controller of its
-// own runs here, which would report one.
-func statusOf(obj *unstructured.Unstructured) inspect.Status {
-	return inspect.StatusOf(obj).ForKind(false)
+// statusOf judges an object of a session, as the other commands do.
+func (s *Session) statusOf(obj *unstructured.Unstructured, resource schema.GroupVersionResource) inspect.Status {
+	status := inspect.StatusOf(obj)
+	if status.Unreported() {
+		return status.ForKind(s.hasStatus(resource))
+	}
+	return status
+}
+
+// hasStatus reports whether the resource has the subresource status, as far as is known.
+func (s *Session) hasStatus(resource schema.GroupVersionResource) bool {
+	served, err := s.discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	return err != nil || slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool {
+		return r.Name == resource.Resource+"/status"
+	})
 }

@@ -99,7 +99,7 @@ func (s *Session) settledForLong() func() bool {
 
 // NotReadyError says that applied objects are not as they should be and that nothing is left that could change that.
 type NotReadyError struct {
-	// Objects are those that are not Current.
+	// Objects are those that are late.
 	Objects []ObjectStatus
 }
 
@@ -107,8 +107,8 @@ type NotReadyError struct {
 func (e *NotReadyError) Error() string {
 	first := e.Objects[0]
 	text := fmt.Sprintf("%s is %s", first.Applied, first.Status.Status)
-	if first.Status.Message != "" {
-		text += ": " + first.Status.Message
+	if first.Status.Reason != "" {
+		text += ": " + first.Status.Reason
 	}
 	if more := len(e.Objects) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
@@ -116,7 +116,7 @@ func (e *NotReadyError) Error() string {
 	return text
 }
 
-// WaitReady returns when all the objects are Current, or with the error of ctx. It returns a *NotReadyError as soon as
+// WaitReady returns when none of the objects is late, or with the error of ctx. It returns a *NotReadyError as soon as
 // the session has settled and no key's time comes before the deadline of ctx, and they still are not: then nothing will
 // change any more.
 func (s *Session) WaitReady(ctx context.Context, applied []Applied) error {
@@ -124,9 +124,9 @@ func (s *Session) WaitReady(ctx context.Context, applied []Applied) error {
 	var waiting []Applied // the first that was found, which is asked first: reading all each time would be much
 	return s.poll(ctx, func() (bool, error) {
 		last := settled() && !s.comesBefore(ctx) // before the objects are read: nothing changes them afterwards
-		late, err := s.notCurrent(ctx, waiting, false)
+		late, err := s.late(ctx, waiting, false)
 		if err == nil && (last || len(late) == 0) {
-			late, err = s.notCurrent(ctx, applied, last)
+			late, err = s.late(ctx, applied, last)
 		}
 		switch {
 		case err != nil || len(late) == 0:
@@ -145,16 +145,16 @@ func (s *Session) comesBefore(ctx context.Context) bool {
 	return slices.ContainsFunc(s.Pending(), func(p Pending) bool { return !limited || p.Due.Before(end) })
 }
 
-// notCurrent finds those of the objects that are not Current: all, or the first.
-func (s *Session) notCurrent(ctx context.Context, objects []Applied, all bool) ([]ObjectStatus, error) {
+// late finds those of the objects that are late: all, or the first.
+func (s *Session) late(ctx context.Context, objects []Applied, all bool) ([]ObjectStatus, error) {
 	var out []ObjectStatus
 	for _, a := range objects {
 		status, err := s.status(ctx, a)
 		if err != nil {
 			return nil, err
 		}
-		if !status.Current() {
-			out = append(out, ObjectStatus{Applied: a, Status: status})
+		if object := (ObjectStatus{Applied: a, Status: status}); object.Late() {
+			out = append(out, object)
 			if !all {
 				break
 			}

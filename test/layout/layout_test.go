@@ -17,7 +17,8 @@ const module = "github.com/kubectl-reconcile/kubectl-reconcile/"
 // rules say what each package of ours may import of ours; a package that is not here may import none of ours. A rule
 // holds for what is below its package too, unless that has one of its own.
 var rules = map[string][]string{
-	"pkg/inspect":                           {},
+	"pkg/inspect":                           {"pkg/inspect/argocd"},
+	"pkg/inspect/argocd":                    {},
 	"pkg/inspect/cluster":                   {},
 	"pkg/ownertree":                         {"pkg/inspect", "pkg/inspect/cluster"},
 	"pkg/replay":                            {"pkg/inspect", "pkg/runlocal/trace"},

@@ -170,6 +170,8 @@ func (r *StatusRow) drift() Cell {
 	switch d := r.Drift; {
 	case d.State == inspect.Behind:
 		return toned(fmt.Sprintf("%d behind", d.Behind()), ToneChange)
+	case d.State == inspect.NeverSeen:
+		return toned("never seen", ToneChange)
 	case r.Drifted():
 		return r.conditionDrift()
 	case d.State == inspect.Ahead:
@@ -186,7 +188,7 @@ func (r *StatusRow) drift() Cell {
 func (r *StatusRow) conditionDrift() Cell {
 	var behind []inspect.Condition
 	for _, c := range r.Conditions {
-		if isBehind(c) {
+		if isBehind(c) && !c.Superseded {
 			behind = append(behind, c)
 		}
 	}
@@ -207,6 +209,8 @@ func (r *StatusRow) conditions() Cell {
 		switch {
 		case c.Bad:
 			tone = ToneTrouble
+		case c.Superseded:
+			continue
 		case isBehind(c), c.Status != "True" && c.Status != "False":
 			tone = max(tone, ToneChange)
 		default:
@@ -227,6 +231,9 @@ func (r *StatusRow) conditions() Cell {
 
 func (r *StatusRow) conditionText(c inspect.Condition) string {
 	text := c.Type + "=" + c.Status
+	if c.Of != "" {
+		text = c.Of + ": " + text
+	}
 	if c.Reason != "" && (c.Bad || c.Status == "Unknown") {
 		text += " " + c.Reason
 	}

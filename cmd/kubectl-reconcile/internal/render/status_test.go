@@ -70,6 +70,8 @@ deployment/web  InProgress  2 of 3 upda…
 
 func TestStatusDrift(t *testing.T) {
 	behind := inspect.Condition{Type: "Ready", Status: "True", Generation: new(int64(1)), Drift: inspect.Behind}
+	superseded := behind
+	superseded.Superseded = true
 	for _, tt := range []struct {
 		drift      inspect.Drift
 		conditions []inspect.Condition
@@ -79,10 +81,12 @@ func TestStatusDrift(t *testing.T) {
 		{inspect.Drift{Generation: 4, Observed: new(int64(4)), State: inspect.InSync}, nil, "none", "seen"},
 		{inspect.Drift{Generation: 4, Observed: new(int64(2)), State: inspect.Behind}, nil, "2 behind", "an older one was seen"},
 		{inspect.Drift{Generation: 4, State: inspect.NotReported}, nil, "unknown", "not reported is not in sync"},
+		{inspect.Drift{Generation: 1, State: inspect.NeverSeen}, nil, "never seen", "the controller of its kind reports of each object"},
 		{inspect.Drift{State: inspect.NotReported}, nil, "-", "without generations nothing can be behind"},
 		{inspect.Drift{Generation: 1, Observed: new(int64(3)), State: inspect.Ahead}, nil, "2 ahead", "odd, and said"},
 		{inspect.Drift{Generation: 3, Observed: new(int64(3)), State: inspect.InSync}, []inspect.Condition{behind}, "Ready 2 behind", "a condition alone is behind"},
 		{inspect.Drift{Generation: 3, State: inspect.NotReported}, []inspect.Condition{behind, behind}, "2 conditions behind", "several are"},
+		{inspect.Drift{Generation: 3, State: inspect.NotReported}, []inspect.Condition{superseded}, "unknown", "another parent has it of this generation"},
 	} {
 		row := StatusRow{Report: inspect.Report{Drift: tt.drift, Conditions: tt.conditions}}
 		if got := row.drift().Text; got != tt.want {

@@ -102,7 +102,10 @@ func (r *StatusRow) heading(o StatusOptions) string {
 
 func (r *StatusRow) generations(p Palette) string {
 	text := fmt.Sprintf("generation %d, ", r.Drift.Generation)
-	if r.Drift.Observed == nil {
+	switch {
+	case r.Drift.State == inspect.NeverSeen:
+		return text + p.Paint(ToneChange, "never seen")
+	case r.Drift.Observed == nil:
 		return text + "observed: not reported"
 	}
 	text += fmt.Sprintf("observed %d", *r.Drift.Observed)
@@ -125,7 +128,8 @@ func (r *StatusRow) conditionCells(c inspect.Condition) []Cell {
 		of = toned(fmt.Sprintf("%d of %d", *c.Generation, r.Drift.Generation), ToneChange)
 	}
 	return []Cell{
-		toned(c.Type, tone), toned(dash(c.Status), tone), toned(dash(c.Reason), quiet(c.Reason, tone)),
+		toned(strings.TrimPrefix(c.Of+": "+c.Type, ": "), tone), toned(dash(c.Status), tone),
+		toned(dash(c.Reason), quiet(c.Reason, tone)),
 		{Text: sinceText(c.Since, r.Now)}, of,
 	}
 }

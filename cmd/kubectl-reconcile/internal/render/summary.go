@@ -120,7 +120,7 @@ const unfolded = 3
 
 // ObjectTable writes a row an object after an empty line; nothing without objects. Objects that may be folded and are
 // in the same state share one row if they are many. The namespace is shown if there are several. Names are cut only
-// where a terminal has no room for them although messages are left out.
+// where a terminal has no room for them although reasons are left out.
 func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
 	columns := []Column{{Title: "OBJECT"}, {Title: "READY"}, {Title: "STATUS"}}
 	several := slices.ContainsFunc(objects, func(row ObjectRow) bool { return row.Namespace != objects[0].Namespace })
@@ -140,9 +140,9 @@ func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
 	if !NewListing(columns, o).Fits(rows) {
 		columns[len(columns)-3].Free = true
 	}
-	columns = append(columns, Column{Title: "MESSAGE", Free: true, Rank: 1})
+	columns = append(columns, Column{Title: "REASON", Free: true, Rank: 1})
 	for i, object := range objects {
-		rows[i] = append(rows[i], Cell{Text: Reason(object.Status.Message)})
+		rows[i] = append(rows[i], Cell{Text: Reason(object.Status.Reason)})
 	}
 	return section(w, columns, rows, o)
 }

@@ -97,15 +97,15 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		{Controller: "deployment", Reconciles: 1},
 	}
 	objects := []ObjectRow{
-		{Namespace: "shop", Name: "deployment.apps/web", Status: inspect.Status{Ready: "3/3", Status: "Current", Message: "Deployment is available. Replicas: 3"}},
-		{Namespace: "a-namespace-of-a-name", Name: "replicaset.apps/a-deployment-of-a-long-name-544fbbb6fb", Status: inspect.Status{Ready: "3/3", Status: "Terminating", Message: "ReplicaSet is available"}},
+		{Namespace: "shop", Name: "deployment.apps/web", Status: inspect.Status{Ready: "3/3", Status: "Current", Reason: "Deployment is available. Replicas: 3"}},
+		{Namespace: "a-namespace-of-a-name", Name: "replicaset.apps/a-deployment-of-a-long-name-544fbbb6fb", Status: inspect.Status{Ready: "3/3", Status: "Terminating", Reason: "ReplicaSet is available"}},
 	}
 	writes := []WriteRow{{"deletecollection", "validatingadmissionpolicybindings.admissionregistration.k8s.io/status", 100, 1000, 10}}
 	for _, tt := range []struct {
 		width                int
 		controller, of, word string // in the title lines
 	}{
-		{0, "CONTROLLER RECONCILES FAILED PUT OFF RETRIES WRITES REFUSED P50 P99 WAITED P50 WAITED P99", "NAMESPACE OBJECT READY STATUS MESSAGE", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
+		{0, "CONTROLLER RECONCILES FAILED PUT OFF RETRIES WRITES REFUSED P50 P99 WAITED P50 WAITED P99", "NAMESPACE OBJECT READY STATUS REASON", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
 		{100, "CONTROLLER RECONCILES FAILED PUT OFF RETRIES WRITES REFUSED P50 P99", "NAMESPACE OBJECT READY STATUS", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
 		{80, "CONTROLLER RECONCILES FAILED PUT OFF RETRIES WRITES REFUSED", "NAMESPACE OBJECT READY STATUS", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
 		{60, "CONTROLLER RECONCILES FAILED WRITES REFUSED", "NAMESPACE OBJECT READY STATUS", "WOULD RESOURCE WRITES REFUSED"},
@@ -136,7 +136,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 
 func TestObjectTable(t *testing.T) {
 	pod := func(name, ready, status string) ObjectRow {
-		return ObjectRow{Namespace: "a", Fold: "pod", Name: "pod/" + name, Status: inspect.Status{Ready: ready, Status: status, Message: "of " + name}}
+		return ObjectRow{Namespace: "a", Fold: "pod", Name: "pod/" + name, Status: inspect.Status{Ready: ready, Status: status, Reason: "of " + name}}
 	}
 	for _, tt := range []struct {
 		name   string
@@ -145,22 +145,22 @@ func TestObjectTable(t *testing.T) {
 		reason string
 	}{
 		{"none", nil, "", "no objects, no table"},
-		{"one", []ObjectRow{{Namespace: "a", Name: "deployment.apps/web", Status: inspect.Status{Ready: "3/3", Status: "Current", Message: "fine"}}},
-			"\nOBJECT                READY   STATUS    MESSAGE\ndeployment.apps/web   3/3     Current   fine\n", "one namespace needs no column"},
+		{"one", []ObjectRow{{Namespace: "a", Name: "deployment.apps/web", Status: inspect.Status{Ready: "3/3", Status: "Current", Reason: "fine"}}},
+			"\nOBJECT                READY   STATUS    REASON\ndeployment.apps/web   3/3     Current   fine\n", "one namespace needs no column"},
 		{"namespaces", []ObjectRow{{Namespace: "a", Name: "x/1", Status: inspect.Status{Status: "Current"}}, {Name: "node/n", Status: inspect.Status{Status: "Current"}}},
-			"\nNAMESPACE   OBJECT   READY   STATUS    MESSAGE\na           x/1      -       Current\n-           node/n   -       Current\n", "objects without a namespace have a dash"},
+			"\nNAMESPACE   OBJECT   READY   STATUS    REASON\na           x/1      -       Current\n-           node/n   -       Current\n", "objects without a namespace have a dash"},
 		{"three alike", []ObjectRow{pod("1", "1/1", "Current"), pod("2", "1/1", "Current"), pod("3", "1/1", "Current")},
-			"\nOBJECT   READY   STATUS    MESSAGE\npod/1    1/1     Current   of 1\npod/2    1/1     Current   of 2\npod/3    1/1     Current   of 3\n", "a few stand alone"},
+			"\nOBJECT   READY   STATUS    REASON\npod/1    1/1     Current   of 1\npod/2    1/1     Current   of 2\npod/3    1/1     Current   of 3\n", "a few stand alone"},
 		{"four alike", []ObjectRow{pod("1", "1/1", "Current"), pod("2", "1/1", "Current"), pod("bad", "0/1", "Failed"), pod("3", "1/1", "Current"), pod("4", "1/1", "Current")},
-			"\nOBJECT    READY      STATUS    MESSAGE\npod (4)   1/1 each   Current   of 1\npod/bad   0/1        Failed    of bad\n", "many in the same state share the row of the first; the one in another state keeps its own"},
+			"\nOBJECT    READY      STATUS    REASON\npod (4)   1/1 each   Current   of 1\npod/bad   0/1        Failed    of bad\n", "many in the same state share the row of the first; the one in another state keeps its own"},
 		{"applied", []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: "Current"}}, {Name: "x/2", Status: inspect.Status{Status: "Current"}}, {Name: "x/3", Status: inspect.Status{Status: "Current"}}, {Name: "x/4", Status: inspect.Status{Status: "Current"}}},
-			"\nOBJECT   READY   STATUS    MESSAGE\nx/1      -       Current\nx/2      -       Current\nx/3      -       Current\nx/4      -       Current\n", "what the user gave is never folded"},
-		{"hostile", []ObjectRow{{Name: "x/\x1b[31m", Status: inspect.Status{Status: "Odd\n", Message: "a\nb"}}},
-			"\nOBJECT     READY   STATUS   MESSAGE\nx/^[[31m   -       Odd⏎     a⏎ b\n", "texts of a cluster are escaped"},
-		{"a refusal", []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: "Current", Message: `pods "x-1" is forbidden: exceeded quota: q`}}},
-			"\nOBJECT   READY   STATUS    MESSAGE\nx/1      -       Current   exceeded quota: q\n", "without what the server says each time"},
-		{"long message", []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: "Current", Message: strings.Repeat("m", 200)}}},
-			"\nOBJECT   READY   STATUS    MESSAGE\nx/1      -       Current   " + strings.Repeat("m", 200) + "\n", "without a terminal, nothing is cut"},
+			"\nOBJECT   READY   STATUS    REASON\nx/1      -       Current\nx/2      -       Current\nx/3      -       Current\nx/4      -       Current\n", "what the user gave is never folded"},
+		{"hostile", []ObjectRow{{Name: "x/\x1b[31m", Status: inspect.Status{Status: "Odd\n", Reason: "a\nb"}}},
+			"\nOBJECT     READY   STATUS   REASON\nx/^[[31m   -       Odd⏎     a⏎ b\n", "texts of a cluster are escaped"},
+		{"a refusal", []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: "Current", Reason: `pods "x-1" is forbidden: exceeded quota: q`}}},
+			"\nOBJECT   READY   STATUS    REASON\nx/1      -       Current   exceeded quota: q\n", "without what the server says each time"},
+		{"long message", []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: "Current", Reason: strings.Repeat("m", 200)}}},
+			"\nOBJECT   READY   STATUS    REASON\nx/1      -       Current   " + strings.Repeat("m", 200) + "\n", "without a terminal, nothing is cut"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -1,0 +1,144 @@
+// Package argocd runs the health checks that Argo CD ships for custom resources: short programs in Lua, of which
+// github.com/argoproj/argo-cd/v3/resource_customizations holds one for each of more than two hundred kinds. They run as
+// Argo CD runs them (util/lua/lua.go there), with less of Lua's library, and bounded in time and memory whatever the
+// object is.
+package argocd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/argoproj/argo-cd/v3/resource_customizations"
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// The values of Health.Status, which are those of Argo CD's HealthStatusCode.
+const (
+	Healthy     = "Healthy"
+	Progressing = "Progressing"
+	Degraded    = "Degraded"
+	Suspended   = "Suspended"
+	Missing     = "Missing"
+	Unknown     = "Unknown"
+)
+
+// Health is what a check returns.
+type Health struct {
+	// Status is one of the words above.
+	Status string
+	// Message says why. It may be empty, and may have several lines.
+	Message string
+}
+
+// ErrNoCheck is the error of Health for a kind that has no check.
+var ErrNoCheck = errors.New("no health check for the kind")
+
+// Checks are the health checks of a set of files. They may be used concurrently. A check is compiled when the first
+// object of its kind comes; until then nothing is read.
+type Checks struct {
+	files fs.FS
+	index func() index
+}
+
+// index finds the checks of kinds by "group/kind".
+type index struct {
+	exact   map[string]*check
+	pattern []*check // of which the name has a * for any letters
+}
+
+// check is one file, compiled on first use.
+type check struct {
+	name    string // group/kind
+	compile func() (*lua.FunctionProto, error)
+}
+
+// scriptName is the file of a health check, in the folder of its kind.
+const scriptName = "health.lua"
+
+// Shipped returns the checks that Argo CD ships.
+func Shipped() *Checks { return New(resource_customizations.Embedded) }
+
+// New returns the checks among the files: group/kind/health.lua. The files must not change.
+func New(files fs.FS) *Checks {
+	c := &Checks{files: files}
+	c.index = sync.OnceValue(c.list)
+	return c
+}
+
+// list finds the checks, and reads none. A folder named _ stands for any kind, one named _.example.com for any group
+// that ends so.
+func (c *Checks) list() index {
+	all := index{exact: map[string]*check{}}
+	names, _ := fs.Glob(c.files, "*/*/"+scriptName) // the only error is of the pattern
+	for _, name := range names {
+		found := &check{name: strings.ReplaceAll(path.Dir(name), "_", "*")}
+		found.compile = sync.OnceValues(func() (*lua.FunctionProto, error) { return compileFile(c.files, name) })
+		if strings.Contains(found.name, "*") {
+			all.pattern = append(all.pattern, found)
+		} else {
+			all.exact[found.name] = found
+		}
+	}
+	return all
+}
+
+// of returns the check of a kind, nil if there is none.
+func (i index) of(group, kind string) *check {
+	key := group + "/" + kind
+	if found := i.exact[key]; found != nil {
+		return found
+	}
+	for _, p := range i.pattern {
+		if ok, err := path.Match(p.name, key); ok && err == nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// compileFile reads and compiles a check whose concatenations and keys are bounded.
+func compileFile(files fs.FS, name string) (*lua.FunctionProto, error) {
+	source, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the health check %q: %w", name, err)
+	}
+	return compile(name, source)
+}
+
+func compile(name string, source []byte) (*lua.FunctionProto, error) {
+	statements, err := parse.Parse(bytes.NewReader(source), name)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the health check %q: %w", name, err)
+	}
+	guardStatements(statements)
+	compiled, err := lua.Compile(statements, name)
+	if err != nil {
+		return nil, fmt.Errorf("compiling the health check %q: %w", name, err)
+	}
+	return compiled, nil
+}
+
+// Health runs the check of the kind on an object, which is only read, as JSON decodes it. The error is ErrNoCheck if
+// there is no check for the kind; others say that the check could not judge the object: it is not as the check expects,
+// or too large, or the check went on for too long.
+func (c *Checks) Health(group, kind string, object map[string]any) (Health, error) {
+	found := c.index().of(group, kind)
+	if found == nil {
+		return Health{}, ErrNoCheck
+	}
+	compiled, err := found.compile()
+	if err != nil {
+		return Health{}, err
+	}
+	health, err := run(compiled, object, usual)
+	if err != nil {
+		return Health{}, fmt.Errorf("running the health check %q: %w", found.name, err)
+	}
+	return health, nil
+}

@@ -1,0 +1,236 @@
+package inspect
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// stateWord is a word for the state of an object: status.phase, status.state, status.health.status.
+type stateWord struct {
+	field, word string
+	// message is what the object says beside it.
+	message string
+	// status is what the word stands for; empty if that is not known.
+	status string
+	// past is of a field of what was before: a backup, a run.
+	past bool
+}
+
+// mainFields are the fields of the state of the object as a whole, as it is now.
+var mainFields = []string{
+	"phase", "state", "status", "health", "currentphase", "currentstate", "currentstatus", "printablestatus",
+	"terminalstate",
+}
+
+// stateWords finds the words in the fields of the status whose names end in state, status, phase or health, and in such
+// fields of the maps of the status. Main are those of mainFields, phase first, or the others if there are none.
+func (o subject) stateWords() (main, others []stateWord) {
+	for _, field := range slices.Sorted(maps.Keys(o.sub("status"))) {
+		found := o.stateWord(field)
+		switch {
+		case found.word == "":
+		case slices.Contains(mainFields, strings.ToLower(field)):
+			main = append(main, found)
+		default:
+			others = append(others, found)
+		}
+	}
+	rank := func(w stateWord) int { return slices.Index(mainFields, strings.ToLower(w.field)) }
+	slices.SortStableFunc(main, func(a, b stateWord) int { return cmp.Compare(rank(a), rank(b)) })
+	if main == nil {
+		main = slices.DeleteFunc(slices.Clone(others), func(w stateWord) bool { return w.past })
+	}
+	return main, others
+}
+
+// stateWord is the word in a field of the status; its word is empty if there is none.
+func (o subject) stateWord(field string) stateWord {
+	found := stateWord{field: field, past: hasPrefix(field, "last", "latest")}
+	found.message = cmp.Or(o.text("status", "message"), o.text("status", "errorMessage"))
+	switch value := o.sub("status")[field].(type) {
+	case string:
+		if isStateField(field) {
+			found.word = strings.TrimSpace(value)
+		}
+	case map[string]any:
+		v := values(value)
+		switch {
+		case hasPrefix(field, otherTimes...):
+		case v.at("healthy") == false && isStateField(field):
+			found.word = "unhealthy"
+		default:
+			found.word = cmp.Or(v.text("phase"), v.text("state"), v.text("status"), v.text("health"),
+				v.text("lastObservedState")) // of the connection of a CatalogSource of OLM
+		}
+		found.message = cmp.Or(v.text("message"), v.text("errorMessage"), v.text("reason"), found.message)
+	}
+	found.status = statusOfWord(found.word)
+	if o.group == "kubevirt.io" && found.word == "Stopped" {
+		found.status = InProgress // it rests where it is to be stopped: see held
+	}
+	return found
+}
+
+// stateEnds are the ends of the names of fields for a state, otherTimes the first words of those for another state than
+// that of now. Robustness is Longhorn's.
+var (
+	stateEnds  = []string{"state", "status", "phase", "health", "robustness"}
+	otherTimes = []string{
+		"previous", "prev", "old", "desired", "desire", "target", "expected", "requested", "wanted", "next", "initial",
+	}
+)
+
+// isStateField reports whether the field is for a state, and not one that was or that is wanted.
+func isStateField(field string) bool {
+	name := strings.ToLower(field)
+	return !hasPrefix(field, otherTimes...) && slices.ContainsFunc(stateEnds, func(end string) bool {
+		return strings.HasSuffix(name, end)
+	})
+}
+
+func hasPrefix(field string, prefixes ...string) bool {
+	words := wordsOf(field)
+	return len(words) > 0 && slices.Contains(prefixes, strings.ToLower(words[0]))
+}
+
+// reason is the word as a reason for people. The field is in it unless it is one for the whole object.
+func (w stateWord) reason() string {
+	text := w.word
+	if !slices.Contains(mainFields, strings.ToLower(w.field)) {
+		text = w.field + " " + text
+	}
+	return withReason(text, firstLine(w.message))
+}
+
+// stateOf are the words that mean the same wherever they are used. Letters are small, and what joins them is left out.
+var stateOf = wordTable(map[string]string{
+	Current: `active alive attached available bound complete completed created deployed enabled established failedover
+		finished green healthok healthy initialized installed ok online open operational provisioned ready running
+		succeeded success successful synced valid up uptodate`,
+	InProgress: `applying applyingchanges bootstrap bootstrapping building creating deploying expanding failingover
+		finalizing initializing inprogress installing installready joining migratingdata missing new notfound
+		notready pending preparing progressing provisioning reconciling recovering replacing requiresapproval
+		restarting restoring rollingout scaling scheduling starting submitted syncing unready updating upgrading
+		waiting yellow`,
+	Terminating: "deleting terminating",
+	Degraded: `abnormal critical degraded healthwarn inconclusive partiallyfailed unhealthy
+		warning`,
+	Failed: `aborted cancelled canceled crashed down err error errored failed failedvalidation failure fatal faulted
+		healtherr invalid lost offline red rejected stuck terminated unavailable unreachable`,
+	Suspended: "halted hibernated hibernating idle inactive paused sleeping stopped suspended",
+	Unknown:   "unknown",
+})
+
+// failingWords are the words that mean a failure in a reason, or in a state of several words: CreateFailed.
+var failingWords = wordSet(`Abort Aborted Bad Broken Cannot Conflict Corrupt Corrupted Crash
+	Crashed Crashing Dead Denied Err Error Errored Errors Exceeded Exception Exhausted Expired Fail Failed
+	Failing Failure Failures Fatal Faulted Forbidden Illegal Impossible Inaccessible Incompatible Insufficient
+	Invalid Lost Malformed Misconfigured Mismatch Refused Rejected Stuck Terminal Timedout Timeout Unable
+	Unauthorized Unhealthy Unprocessable Unreachable Unrecoverable Unresolvable Unresolved Unschedulable
+	Unsupported Violation`)
+
+// failingPairs are pairs of words that mean one.
+var failingPairs = wordSet("BackOff NoQuorum NodeDown NotAllowed NotExist NotFound NotReachable NotSupported TimedOut")
+
+// mendingWords mean, in a reason, that a failure is being overcome.
+var mendingWords = wordSet("Retry Retrying Recovering Recovered Remediating Waiting")
+
+// waitingWords begin, or end, a reason of something that is on its way.
+var waitingWords = wordSet(`Awaiting Bootstrapping Building Configuring Creating Deploying Initializing
+	Installing Joining Migrating Pending Preparing Processing Progressing Provisioning Pulling Queued
+	Reconciling Recovering Resizing Restarting Restoring Rolling Scaling Scheduling Starting Syncing
+	Uninitialized Updating Upgrading Waiting`)
+
+// statusOfWord is what a word, or a few of them, stand for; empty if that is not known.
+func statusOfWord(text string) string {
+	if status := stateOf[joinedLetters(text)]; status != "" {
+		return status
+	}
+	words := wordsOf(text)
+	const mostWords = 12 // what is longer is a message
+	switch {
+	case len(words) == 0 || len(words) > mostWords:
+		return ""
+	case slices.ContainsFunc(words, isPartial) && (slices.Contains(words, "Failed") || !isWaiting(text)):
+		return Degraded
+	case isFailing(text):
+		return Failed
+	case isWaiting(text):
+		return InProgress
+	case slices.Contains(words, "Healthy"): // "Cluster in healthy state"
+		return Current
+	}
+	return ""
+}
+
+// isPartial finds PartiallyFailed and ONLINE_PARTIAL.
+func isPartial(word string) bool {
+	w := capitalized(word)
+	return w == "Partial" || w == "Partially"
+}
+
+// isFailing reports whether one of the words of a reason, or of a state, means a failure.
+func isFailing(text string) bool {
+	failing := false
+	previous := ""
+	for _, word := range wordsOf(text) {
+		capital := capitalized(word)
+		switch {
+		case mendingWords[capital]:
+			return false
+		case failingWords[capital] && previous != "No" && previous != "Without", failingPairs[previous+capital]:
+			failing = true
+		}
+		previous = capital
+	}
+	return failing
+}
+
+// isWaiting reports whether a reason means that something is on its way.
+func isWaiting(reason string) bool {
+	words := wordsOf(reason)
+	return len(words) > 0 && !isFailing(reason) &&
+		(waitingWords[capitalized(words[0])] || waitingWords[capitalized(words[len(words)-1])] ||
+			strings.HasSuffix(joinedLetters(reason), "inprogress"))
+}
+
+// capitalized is the word with its first letter alone in capitals: FAILED and failed are Failed.
+func capitalized(word string) string {
+	letters := []rune(strings.ToLower(word))
+	if len(letters) > 0 {
+		letters[0] = unicode.ToUpper(letters[0])
+	}
+	return string(letters)
+}
+
+// joinedLetters are the letters and digits of a text, in small letters: IN_PROGRESS and In progress are inprogress.
+func joinedLetters(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
+}
+
+// wordTable turns lists of words by what they stand for into what each stands for.
+func wordTable(lists map[string]string) map[string]string {
+	table := map[string]string{}
+	for status, list := range lists {
+		for word := range strings.FieldsSeq(list) {
+			table[word] = status
+		}
+	}
+	return table
+}
+
+func wordSet(list string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(list) {
+		set[word] = true
+	}
+	return set
+}
