@@ -29,7 +29,7 @@ func (r *result) onlyFailed() bool {
 // lateText is the state of an object that is not ready, and why.
 func (r *result) lateText(s runlocal.ObjectStatus) string {
 	if !hasFailed(s) {
-		text := fmt.Sprintf("%s is %s: %s", s, s.Status.Status, render.Reason(s.Status.Reason))
+		text := fmt.Sprintf("%s is %s: %s", s, s.Status.Status, s.Status.Reason)
 		return strings.TrimSuffix(text, ": ")
 	}
 	why := s.Status.Reason

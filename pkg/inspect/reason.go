@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -8,10 +9,18 @@ import (
 // mostOfReason is how many characters a reason has at most.
 const mostOfReason = 100
 
-// bounded cuts a long reason, between two words where it can. What is cut is then in the message, if it was not already.
+// forbidden begins the message of a refusal (apimachinery's errors.NewForbidden).
+var forbidden = regexp.MustCompile(`\b[a-z0-9.-]+(?: "[^"]*")? is forbidden: `)
+
+// TrimForbidden returns a text without the words that an API server begins every refusal with, `pods "web-0" is forbidden: `,
+// wherever they stand: what follows them says why.
+func TrimForbidden(text string) string { return forbidden.ReplaceAllString(text, "") }
+
+// bounded drops from a reason what every refusal begins with, and cuts a long one, between two words where it can. What is cut is
+// then in the message, if it was not already.
 func (s Status) bounded() Status {
 	full := s.Reason
-	s.Reason = cutWords(full)
+	s.Reason = cutWords(TrimForbidden(full))
 	if s.Reason == full {
 		return s
 	}

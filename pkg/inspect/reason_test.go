@@ -22,6 +22,7 @@ func TestReasonIsShort(t *testing.T) {
 		{"one without blanks anywhere", "Broken", strings.Repeat("ä", 300), "Broken: " + strings.Repeat("ä", mostOfReason-9) + "…", strings.Repeat("ä", 300)},
 		{"a message that begins with its reason says it once", "Broken", "Broken: no", "Broken: no", "Broken: no"},
 		{"and one that is its reason", "Broken", "Broken", "Broken", "Broken"},
+		{"a refusal says why", "FailedCreate", `pods "a-0" is forbidden: no`, "FailedCreate: no", `pods "a-0" is forbidden: no`},
 		{"another that only begins alike", "Broken", "Broken pipe", "Broken: Broken pipe", "Broken pipe"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {

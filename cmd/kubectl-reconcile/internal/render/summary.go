@@ -142,7 +142,7 @@ func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
 	}
 	columns = append(columns, Column{Title: "REASON", Free: true, Rank: 1})
 	for i, object := range objects {
-		rows[i] = append(rows[i], Cell{Text: Reason(object.Status.Reason)})
+		rows[i] = append(rows[i], Cell{Text: object.Status.Reason})
 	}
 	return section(w, columns, rows, o)
 }

@@ -157,8 +157,6 @@ func TestObjectTable(t *testing.T) {
 			"\nOBJECT   READY   STATUS    REASON\nx/1      -       Current\nx/2      -       Current\nx/3      -       Current\nx/4      -       Current\n", "what the user gave is never folded"},
 		{"hostile", []ObjectRow{{Name: "x/\x1b[31m", Status: inspect.Status{Status: "Odd\n", Reason: "a\nb"}}},
 			"\nOBJECT     READY   STATUS   REASON\nx/^[[31m   -       Odd⏎     a⏎ b\n", "texts of a cluster are escaped"},
-		{"a refusal", []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: "Current", Reason: `pods "x-1" is forbidden: exceeded quota: q`}}},
-			"\nOBJECT   READY   STATUS    REASON\nx/1      -       Current   exceeded quota: q\n", "without what the server says each time"},
 		{"long message", []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: "Current", Reason: strings.Repeat("m", 200)}}},
 			"\nOBJECT   READY   STATUS    REASON\nx/1      -       Current   " + strings.Repeat("m", 200) + "\n", "without a terminal, nothing is cut"},
 	} {
