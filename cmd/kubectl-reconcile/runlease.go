@@ -115,7 +115,11 @@ func (w *writing) gone(ctx context.Context, first *lease.Holder, o *runOptions, 
 // unseen returns an error if there are signs of a kube-controller-manager that has no Lease, or only a warning with --force. What
 // could not be looked at is a warning too.
 func (w *writing) unseen(ctx context.Context, a *admission, out *outputs) error {
-	signs, err := lease.Signs(ctx, a.run.connection.config, w.namespace)
+	var ended time.Time
+	if w.manager != nil {
+		ended = w.manager.Renewed.Add(w.manager.Duration)
+	}
+	signs, err := lease.Signs(ctx, a.run.connection.config, w.namespace, ended)
 	if err != nil && ctx.Err() == nil {
 		out.warn("looking for a kube-controller-manager without a Lease: " + oneLine(err.Error()))
 	}

@@ -229,6 +229,16 @@ func TestOneWriterAtAnyTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cluster.Stop() })
+	client := kubernetes.NewForConfigOrDie(cluster.Config())
+	small := deployment()
+	small.Name = "small"
+	if _, err := client.AppsV1().Deployments(metav1.NamespaceDefault).Create(ctx, small, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "kube-controller-manager to write", func() bool {
+		got, err := client.AppsV1().Deployments(metav1.NamespaceDefault).Get(ctx, small.Name, metav1.GetOptions{})
+		return err == nil && got.Status.ObservedGeneration > 0
+	})
 	if err := cluster.KillControllers(); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +252,6 @@ func TestOneWriterAtAnyTime(t *testing.T) {
 		said, _ := run.Complaints()
 		t.Fatal(err, said)
 	}
-	client := kubernetes.NewForConfigOrDie(cluster.Config())
 	big := deployment()
 	big.Spec.Replicas = new(int32(1000))
 	if _, err := client.AppsV1().Deployments(metav1.NamespaceDefault).Create(ctx, big, metav1.CreateOptions{}); err != nil {

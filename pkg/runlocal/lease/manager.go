@@ -50,10 +50,11 @@ func written() []schema.GroupVersionResource {
 	}
 }
 
-// Signs looks for kube-controller-manager where its Lease says that no one holds it: for pods of kube-system that run it, and for
-// writes of the last minute under its name, which are no runner's whose Lease is in the namespace or in DefaultNamespace. Sorted; no sign is no proof. An
-// error is of what could not be looked at, and comes with what was found elsewhere.
-func Signs(ctx context.Context, config *rest.Config, namespace string) ([]Sign, error) {
+// Signs looks for kube-controller-manager where its Lease does not show it: for pods of kube-system that run it, and for writes of
+// the last minute under its name. Writes do not count up to the time ended, when a holder of its Lease was at an end at the latest,
+// zero if there was none; nor do those that may be of a runner whose Lease is in the namespace or in DefaultNamespace. Sorted; no
+// sign is no proof. An error is of what could not be looked at, and comes with what was found elsewhere.
+func Signs(ctx context.Context, config *rest.Config, namespace string, ended time.Time) ([]Sign, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the cluster: %w", err)
@@ -71,8 +72,10 @@ func Signs(ctx context.Context, config *rest.Config, namespace string) ([]Sign, 
 		return nil, err
 	}
 	since := now.Add(-recent)
-	if own := ours.Add(ownTime); own.After(since) {
-		since = own
+	for _, known := range []time.Time{ours.Add(ownTime), ended} {
+		if known.After(since) {
+			since = known
+		}
 	}
 	resources := written()
 	found, errs := make([][]Sign, len(resources)+1), make([]error, len(resources)+1)

@@ -70,7 +70,7 @@ func TestSignsOfPods(t *testing.T) {
 			t.Fatalf("%s: %v", row.reason, err)
 		}
 	}
-	signs, err := Signs(t.Context(), config, DefaultNamespace)
+	signs, err := Signs(t.Context(), config, DefaultNamespace, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,13 +90,16 @@ func TestSignsOfWrites(t *testing.T) {
 		manager string
 		runner  time.Duration // how long ago a runner last renewed its Lease; negative is never
 		own     string        // the namespace of this runner's Lease
+		ended   time.Time     // of a holder of kube-controller-manager's Lease
 		want    bool
 	}{
-		{"kube-controller-manager has written", ManagerName, -1, DefaultNamespace, true},
-		{"someone else has", "flux", -1, DefaultNamespace, false},
-		{"a runner has ended just before: it may have been that", ManagerName, 5 * time.Second, DefaultNamespace, false},
-		{"it may also if this one's Lease is elsewhere", ManagerName, 5 * time.Second, "default", false},
-		{"a runner has ended long before", ManagerName, time.Hour, DefaultNamespace, true},
+		{"kube-controller-manager has written", ManagerName, -1, DefaultNamespace, time.Time{}, true},
+		{"someone else has", "flux", -1, DefaultNamespace, time.Time{}, false},
+		{"a runner has ended just before: it may have been that", ManagerName, 5 * time.Second, DefaultNamespace, time.Time{}, false},
+		{"it may also if this one's Lease is elsewhere", ManagerName, 5 * time.Second, "default", time.Time{}, false},
+		{"a runner has ended long before", ManagerName, time.Hour, DefaultNamespace, time.Time{}, true},
+		{"one that has been seen to end has", ManagerName, -1, DefaultNamespace, time.Now().Add(time.Hour), false},
+		{"another has written after that one's end", ManagerName, -1, DefaultNamespace, time.Now().Add(-30 * time.Second), true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			config, client := cluster(t)
@@ -109,7 +112,7 @@ func TestSignsOfWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			signs, err := Signs(t.Context(), config, row.own)
+			signs, err := Signs(t.Context(), config, row.own, row.ended)
 			if err != nil {
 				t.Fatal(err)
 			}

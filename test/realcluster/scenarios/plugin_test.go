@@ -27,7 +27,7 @@ func startPlugin(t *testing.T, names scenarios.Names, controllers []string) (*re
 	t.Cleanup(func() { stop(t, cluster.Stop) })
 	trace := filepath.Join(cluster.Dir(), "trace.ndjson")
 	run, err := cluster.StartRun(ctx, slices.Concat(realcluster.NodeFlags(), cluster.Keys(), []string{
-		"--controller", strings.Join(controllers, ","), "--write", "--yes", "--quiet", "--qps=-1", "--trace-file", trace,
+		"--controller", strings.Join(controllers, ","), "--write", "--yes", "--force", "--quiet", "--qps=-1", "--trace-file", trace,
 		"--horizontal-pod-autoscaler-sync-period", realcluster.AutoscalerPeriod,
 	})...)
 	if err != nil {

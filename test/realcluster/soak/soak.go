@@ -66,7 +66,7 @@ func startPlugin(ctx context.Context, cluster *realcluster.Cluster, keep string)
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	token := filepath.Join(cluster.Dir(), "soak-token")
-	args := append(cluster.Keys(), "--controller", "*", "--write", "--yes", "-q", "--serve", "0", "--serve-token-file", token)
+	args := append(cluster.Keys(), "--controller", "*", "--write", "--yes", "--force", "-q", "--serve", "0", "--serve-token-file", token)
 	args = append(args, "--qps", "200", "--lease-duration", "2m")
 	if keep != "" {
 		args = append(args, "--trace-file", filepath.Join(keep, "trace.ndjson"))
