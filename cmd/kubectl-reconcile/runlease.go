@@ -255,12 +255,12 @@ func (w *writing) managerComes(ctx context.Context) error {
 	holder, err := lease.Taken(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, w.manager,
 		lease.TakenOptions{Look: managerLook, Deadline: w.deadline()})
 	switch {
-	case ctx.Err() != nil:
-		return nil
-	case err != nil:
+	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("it is not known any more whether kube-controller-manager has come: %w", err)
+	case holder != nil:
+		return fmt.Errorf("kube-controller-manager has come: %s has taken its Lease", holder.Identity)
 	}
-	return fmt.Errorf("kube-controller-manager has come: %s has taken its Lease", holder.Identity)
+	return nil
 }
 
 // deadline is for how long the Lease may not be renewed, nor kube-controller-manager's be read.
