@@ -45,13 +45,18 @@ func (w *writing) begin(ctx context.Context, a *admission, o *runOptions, out *o
 	if err := w.alone(ctx, a, o, out); err != nil {
 		return err
 	}
+	looked := o.clock.Now()
 	if err := a.confirm(ctx, o); err != nil {
 		return err
 	}
 	if err := w.hold(ctx, o, out); err != nil {
 		return err
 	}
-	if err := w.onlyWriter(ctx, out); err != nil {
+	err = w.onlyWriter(ctx, out)
+	if err == nil && o.clock.Since(looked) > staleLook {
+		err = w.stillAlone(ctx, a, out)
+	}
+	if err != nil {
 		return errors.Join(err, w.end(ctx))
 	}
 	out.note("write: the controllers change the cluster; the Lease %s/%s keeps others from doing so", w.namespace, w.name)
@@ -64,6 +69,10 @@ func (w *writing) begin(ctx context.Context, a *admission, o *runOptions, out *o
 // has taken it.
 const managerLook = 250 * time.Millisecond
 
+// staleLook is how long after it was looked for kube-controller-manager that is done once more: it may have come while a question
+// was open, or while another runner wrote.
+const staleLook = time.Second
+
 // besideForced is the end of a hint that names the flag.
 const besideForced = "; --force writes beside it all the same"
 
@@ -75,6 +84,10 @@ func (w *writing) alone(ctx context.Context, a *admission, o *runOptions, out *o
 	}
 	place := lease.DefaultNamespace + "/" + lease.ManagerName
 	switch {
+	case err != nil:
+		w.beside = true
+		out.warn("it is not known whether kube-controller-manager runs: " + oneLine(err.Error()) + "; if it does, both write, and undo each other's work")
+		return nil
 	case first != nil && w.force:
 		w.beside = true
 		out.warn(fmt.Sprintf("kube-controller-manager (%s) holds its Lease: if it runs, both write, and undo each other's work", first.Identity))
@@ -112,14 +125,30 @@ func (w *writing) gone(ctx context.Context, first *lease.Holder, o *runOptions, 
 		"stop it first: two would undo each other's work"+besideForced)
 }
 
+// stillAlone returns an error if kube-controller-manager has come since alone returned.
+func (w *writing) stillAlone(ctx context.Context, a *admission, out *outputs) error {
+	if w.beside {
+		return nil
+	}
+	now, _, err := lease.HolderOf(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName)
+	switch {
+	case err != nil:
+		return fmt.Errorf("asking whether kube-controller-manager has come: %w", err)
+	case now.Since(w.manager):
+		return managerCame(now)
+	}
+	return w.unseen(ctx, a, out)
+}
+
+// managerCame is the error that kube-controller-manager is back.
+func managerCame(holder *lease.Holder) error {
+	return fmt.Errorf("kube-controller-manager has come: %s has taken its Lease", holder.Identity)
+}
+
 // unseen returns an error if there are signs of a kube-controller-manager that has no Lease, or only a warning with --force. What
 // could not be looked at is a warning too.
 func (w *writing) unseen(ctx context.Context, a *admission, out *outputs) error {
-	var ended time.Time
-	if w.manager != nil {
-		ended = w.manager.Renewed.Add(w.manager.Duration)
-	}
-	signs, err := lease.Signs(ctx, a.run.connection.config, w.namespace, ended)
+	signs, err := lease.Signs(ctx, a.run.connection.config, w.namespace, w.manager)
 	if err != nil && ctx.Err() == nil {
 		out.warn("looking for a kube-controller-manager without a Lease: " + oneLine(err.Error()))
 	}
@@ -258,7 +287,7 @@ func (w *writing) managerComes(ctx context.Context) error {
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("it is not known any more whether kube-controller-manager has come: %w", err)
 	case holder != nil:
-		return fmt.Errorf("kube-controller-manager has come: %s has taken its Lease", holder.Identity)
+		return managerCame(holder)
 	}
 	return nil
 }

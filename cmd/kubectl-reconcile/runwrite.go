@@ -53,6 +53,8 @@ func (f *writeFlags) validate(cmd *cobra.Command) error {
 		return withHint(errors.New("--shard and --namespaces exclude each other"), "either say which namespaces are this runner's, or let their names tell")
 	case f.leaseDuration != 0 && f.leaseDuration < lease.DefaultDuration:
 		return fmt.Errorf("--lease-duration %s is less than %s", f.leaseDuration, lease.DefaultDuration)
+	case f.leaseDuration%time.Second != 0:
+		return fmt.Errorf("--lease-duration %s is not of whole seconds, as a Lease's is", f.leaseDuration)
 	case cmd.Flags().Changed("namespaces") && len(f.namespaces) == 0:
 		return errors.New("--namespaces names none")
 	}

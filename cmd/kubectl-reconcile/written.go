@@ -38,7 +38,8 @@ type writeCount struct {
 	// it is the last. A request that got no answer has the code 0, too.
 	Code    int    `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
-	// NotSent reports that they did not leave the process, for the run had lost the right to write.
+	// NotSent reports that the server did not get them, as in the trace: the run had lost the right to write, or the answer was
+	// given in the server's place.
 	NotSent bool `json:"notSent,omitempty"`
 }
 

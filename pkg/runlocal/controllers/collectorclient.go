@@ -57,7 +57,9 @@ type collectorResource struct {
 // List implements metadata.ResourceInterface.
 func (r collectorResource) List(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	list, err := r.ResourceInterface.List(ctx, o)
-	r.lists.answered(r.resource, err, time.Now())
+	if o.Continue == "" || err != nil { // a further page is no further list
+		r.lists.answered(r.resource, err, time.Now())
+	}
 	return list, err
 }
 
@@ -190,6 +192,9 @@ func (l *listAnswers) forget(resource schema.GroupVersionResource) {
 	delete(l.of, resource)
 }
 
+// everyResource stands for the resources of an API group that are not known.
+const everyResource = "*"
+
 // leaveOut sets the kinds that the collector does without.
 func (l *listAnswers) leaveOut(kinds map[schema.GroupVersionResource]error) {
 	l.mu.Lock()
@@ -197,12 +202,14 @@ func (l *listAnswers) leaveOut(kinds map[schema.GroupVersionResource]error) {
 	l.left = kinds
 }
 
-// leftOut is why the collector does without a resource, as an *UnlistedKind; nil if it does not.
+// leftOut is why the collector does without a resource, whichever its version, as an *UnlistedKind; nil if it does not.
 func (l *listAnswers) leftOut(resource schema.GroupVersionResource) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.left[resource]; err != nil {
-		return &UnlistedKind{Resource: resource.GroupResource(), Err: err}
+	for left, err := range l.left {
+		if left.Group == resource.Group && (left.Resource == resource.Resource || left.Resource == everyResource) {
+			return &UnlistedKind{Resource: resource.GroupResource(), Err: err}
+		}
 	}
 	return nil
 }

@@ -349,6 +349,35 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 	}
 }
 
+// TestCollectorLeavesOutGroupsThatFailLater: the collector knows a kind, and its discovery fails from then on. What is not found
+// of that kind, in whichever version, is no proof that it is absent.
+func TestCollectorLeavesOutGroupsThatFailLater(t *testing.T) {
+	s := recordedSession(t)
+	s.define(t, widgets())
+	f := &faults{plain: true, broken: map[string]bool{}}
+	var seen views
+	s.startOn(t, f, func(d *Deps) { d.Collector = seen.tell }, "garbagecollector")
+	eventually(t, "the collector to collect", func() bool { view, _ := seen.get(); return view.Collecting && len(view.LeftOut) == 0 })
+
+	f.set(func() { f.broken["/apis/example.com/v1"] = true })
+	other := widgets()
+	other.Spec.Group, other.Name = "other.example.com", "widgets.other.example.com"
+	s.define(t, other) // so that discovery is asked
+	eventually(t, "the collector to leave the group out", func() bool {
+		view, _ := seen.get()
+		return view.Collecting && len(view.LeftOut) == 1 && view.LeftOut[0].Resource.String() == "*.example.com"
+	})
+	unseen := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "v", UID: "11111111-2222-3333-4444-666666666666"}
+	s.configMap(t, "default", "owned-by-a-widget", unseen)
+	eventually(t, "the collector to try", func() bool {
+		return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
+			end, ok := e.Detail.(*trace.End)
+			return ok && strings.Contains(e.Key, "widget") && end.Outcome == trace.Failed
+		})
+	})
+	s.become(t, "default", "owned-by-a-widget")
+}
+
 // TestCollectorWaitsForKindsThatCome: objects of a kind that was just defined have owners at once.
 func TestCollectorWaitsForKindsThatCome(t *testing.T) {
 	s := collecting(t)

@@ -99,7 +99,7 @@ func (k *servedKinds) watchable(
 	now := time.Now()
 	unlisted, known := map[schema.GroupVersionResource]error{}, map[schema.GroupResource]bool{}
 	for version, err := range failed {
-		unlisted[version.WithResource("*")] = err
+		unlisted[version.WithResource(everyResource)] = err
 	}
 	var wanted []schema.GroupVersionResource
 	var out []*metav1.APIResourceList

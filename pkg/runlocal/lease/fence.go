@@ -5,6 +5,9 @@ import (
 	"net/http"
 )
 
+// errReleased is why nothing is written after Release.
+var errReleased = errors.New("the Lease was given back")
+
 // errStale says that the last renewal is too long ago, by one clock or the other.
 var errStale = errors.New("it was not renewed in time: this machine was asleep, or its clock jumped")
 
@@ -13,8 +16,8 @@ var errStale = errors.New("it was not renewed in time: this machine was asleep, 
 func (h *Held) Close(why error) { h.closed.CompareAndSwap(nil, &why) }
 
 // Valid is why nothing may be written for the holder at this moment; nil if it may be. It is stricter than Lost: it looks at
-// the wall clock too, which goes on while a machine sleeps. When the Lease is still ours then, the next renewal makes it valid
-// again.
+// the wall clock too, which goes on while a machine sleeps. The next renewal then finds the Lease lost, though no one has taken it:
+// another may write in the meantime who has a Lease of another name, as runners with shards have.
 func (h *Held) Valid() error {
 	if why := h.closed.Load(); why != nil {
 		return *why
@@ -24,8 +27,7 @@ func (h *Held) Valid() error {
 	}
 	h.observed.mu.Lock()
 	defer h.observed.mu.Unlock()
-	now, renewed := h.options.Clock.Now(), h.observed.renewed
-	if now.Sub(renewed) < h.options.Duration && now.Round(0).Sub(renewed.Round(0)) < h.options.Duration {
+	if !h.observed.overdue(h.options.Clock.Now()) {
 		return nil
 	}
 	return &LostError{Namespace: h.options.Namespace, Name: h.options.Name, Err: errStale}

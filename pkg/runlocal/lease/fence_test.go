@@ -77,6 +77,39 @@ func TestFence(t *testing.T) {
 	}
 }
 
+// TestFenceAfterSleep: while the machine slept another may have begun to write that has a Lease of another name. That ours can be
+// renewed says nothing about that one.
+func TestFenceAfterSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := &jumpy{start: time.Now()}
+		h := held(t, Options{Client: &store{}, Name: "l", Identity: "one", Clock: now})
+		now.jump(time.Second, time.Hour)
+		<-h.Lost()
+		lost := (*LostError)(nil)
+		if err := h.Valid(); !errors.As(err, &lost) || !errors.Is(err, errStale) {
+			t.Errorf("after a renewal: %v", err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestFenceAfterRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := held(t, Options{Client: &store{}, Name: "l", Identity: "one"})
+		if err := h.Valid(); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Valid(); !errors.Is(err, errReleased) {
+			t.Errorf("a write may pass after the Lease was given back: %v", err)
+		}
+	})
+}
+
 func TestFenceAfterLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}

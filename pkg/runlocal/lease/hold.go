@@ -162,8 +162,9 @@ func (h *Held) Err() error {
 }
 
 // Release gives the Lease back, so that the next one need not wait until it expires. Whatever needs it must have ended
-// before. It does nothing about a Lease that is lost, and may be called again.
+// before: nothing is written from here on. It does nothing about a Lease that is lost, and may be called again.
 func (h *Held) Release(ctx context.Context) error {
+	h.Close(errReleased)
 	h.observed.release()
 	h.cancel()
 	<-h.ended

@@ -29,6 +29,11 @@ type Holder struct {
 	version string // of the Lease: it changes with each renewal
 }
 
+// Since reports whether h holds a Lease by a record that is not that of first, nil for no one, any more. h may be nil.
+func (h *Holder) Since(first *Holder) bool {
+	return h != nil && (first == nil || h.version != first.version)
+}
+
 // HolderOf reads who holds a Lease, nil if no one does, and whether there is such a Lease.
 func HolderOf(
 	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string,
@@ -104,7 +109,8 @@ func await(ctx context.Context, end <-chan time.Time, look time.Duration) (last 
 
 // TakenOptions are those of Taken.
 type TakenOptions struct {
-	// Look is the time between two reads of the Lease; 0 is DefaultRetry.
+	// Look is the time between two reads of the Lease where it cannot be watched; 0 is DefaultRetry. Beside a watch it is read four
+	// times in Deadline, for a watch may be dead and not show it.
 	Look time.Duration
 	// Deadline is how long the Lease may be unreadable; 0 is DefaultDeadline.
 	Deadline time.Duration
@@ -117,7 +123,7 @@ func Taken(
 	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string, first *Holder, o TakenOptions,
 ) (*Holder, error) {
 	look, deadline := cmp.Or(o.Look, DefaultRetry), cmp.Or(o.Deadline, DefaultDeadline)
-	isNew := func(h *Holder) bool { return h != nil && (first == nil || h.version != first.version) }
+	isNew := func(h *Holder) bool { return h.Since(first) }
 	for read := time.Now(); ; {
 		limited, cancel := context.WithTimeout(ctx, deadline)
 		next, _, err := HolderOf(limited, client, namespace, name)
@@ -132,16 +138,16 @@ func Taken(
 		case time.Since(read) >= deadline:
 			return nil, err
 		}
-		if next, err = watchFor(ctx, client.Leases(namespace), name, look, isNew); err != nil || next != nil {
+		if next, err = watchFor(ctx, client.Leases(namespace), name, deadline/4, look, isNew); err != nil || next != nil {
 			return next, err
 		}
 	}
 }
 
-// watchFor watches a Lease for that long, and returns the first holder that is new; nil if there is none, or if it cannot be
-// watched. The error is ctx's.
+// watchFor watches a Lease for that long, and returns the first holder that is new; nil if there is none. If it cannot be watched
+// any longer, it returns after the time of a look. The error is ctx's.
 func watchFor(
-	ctx context.Context, client coordinationv1client.LeaseInterface, name string, long time.Duration, isNew func(*Holder) bool,
+	ctx context.Context, client coordinationv1client.LeaseInterface, name string, long, look time.Duration, isNew func(*Holder) bool,
 ) (*Holder, error) {
 	over := time.NewTimer(long)
 	defer over.Stop()
@@ -150,6 +156,8 @@ func watchFor(
 	if err == nil {
 		defer w.Stop()
 		changes = w.ResultChan()
+	} else {
+		over.Reset(look)
 	}
 	for {
 		select {
@@ -160,6 +168,7 @@ func watchFor(
 		case e, open := <-changes:
 			if !open {
 				changes = nil
+				over.Reset(look)
 			}
 			if l, ok := e.Object.(*coordinationv1.Lease); ok && e.Type != watch.Deleted && isNew(holderIn(l)) {
 				return holderIn(l), nil

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 )
 
 // Sign is something that kube-controller-manager leaves where it runs, whether it holds a Lease or not.
@@ -33,9 +34,8 @@ type Sign struct {
 const (
 	// recent is how long ago a write of kube-controller-manager's is a sign that it runs.
 	recent = time.Minute
-	// ownTime is for how long after a runner's last renewal of its Lease a write may be the runner's: it writes under
-	// kube-controller-manager's name too.
-	ownTime = 15 * time.Second
+	// clockSkew is how far the clock of a Lease's holder may be ahead of the API server's, which is read to the second.
+	clockSkew = 2 * time.Second
 	// signsRead bounds the objects of a resource that are looked at.
 	signsRead = 500
 )
@@ -51,10 +51,11 @@ func written() []schema.GroupVersionResource {
 }
 
 // Signs looks for kube-controller-manager where its Lease does not show it: for pods of kube-system that run it, and for writes of
-// the last minute under its name. Writes do not count up to the time ended, when a holder of its Lease was at an end at the latest,
-// zero if there was none; nor do those that may be of a runner whose Lease is in the namespace or in DefaultNamespace. Sorted; no
-// sign is no proof. An error is of what could not be looked at, and comes with what was found elsewhere.
-func Signs(ctx context.Context, config *rest.Config, namespace string, ended time.Time) ([]Sign, error) {
+// the last minute under its name. Writes do not count that may be of ended, the holder of its Lease that has been seen to renew it no
+// more, nil if there was none, or of a runner whose Lease is in the namespace or in DefaultNamespace. When these wrote last is told by
+// their clocks; one that is ahead of the API server's tells nothing. Sorted; no sign is no proof. An error is of what could not be
+// looked at, and comes with what was found elsewhere.
+func Signs(ctx context.Context, config *rest.Config, namespace string, ended *Holder) ([]Sign, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the cluster: %w", err)
@@ -67,14 +68,17 @@ func Signs(ctx context.Context, config *rest.Config, namespace string, ended tim
 	if err != nil {
 		return nil, err
 	}
-	ours, err := lastOfRunners(ctx, client, namespace)
+	known, err := runners(ctx, client, namespace)
 	if err != nil {
 		return nil, err
 	}
+	if ended != nil {
+		known = append(known, ended)
+	}
 	since := now.Add(-recent)
-	for _, known := range []time.Time{ours.Add(ownTime), ended} {
-		if known.After(since) {
-			since = known
+	for _, h := range known {
+		if end := h.Renewed.Add(h.Duration); end.After(since) && !h.Renewed.After(now.Add(clockSkew)) {
+			since = end
 		}
 	}
 	resources := written()
@@ -118,25 +122,28 @@ func serverTime(ctx context.Context, config *rest.Config) (time.Time, error) {
 	return time.Now(), nil // what has no clock of its own is this machine's
 }
 
-// lastOfRunners is when one of our runners last renewed its Lease, by its clock; zero if none has. Runners have their Leases in the
-// namespace or in DefaultNamespace, which is left out if they may not be listed there.
-func lastOfRunners(ctx context.Context, client kubernetes.Interface, namespace string) (last time.Time, err error) {
+// runners are those that hold one of our Leases, or held it last: they write under kube-controller-manager's name too. A Lease that was
+// given back counts for DefaultDuration. The Leases are in the namespace or in DefaultNamespace, which is left out if they may not be
+// listed there.
+func runners(ctx context.Context, client kubernetes.Interface, namespace string) ([]*Holder, error) {
+	var out []*Holder
 	for _, in := range slices.Compact([]string{namespace, DefaultNamespace}) {
 		list, err := client.CoordinationV1().Leases(in).List(ctx, metav1.ListOptions{})
 		if apierrors.IsForbidden(err) && in != namespace {
 			continue
 		}
 		if err != nil {
-			return last, fmt.Errorf("listing Leases in %q: %w", in, err)
+			return nil, fmt.Errorf("listing Leases in %q: %w", in, err)
 		}
 		for i := range list.Items {
-			l := &list.Items[i]
-			if renewed := l.Spec.RenewTime; strings.HasPrefix(l.Name, Name(0, 0)) && renewed != nil && renewed.After(last) {
-				last = renewed.Time
+			if l := &list.Items[i]; strings.HasPrefix(l.Name, Name(0, 0)) && l.Spec.RenewTime != nil {
+				seconds := ptr.Deref(l.Spec.LeaseDurationSeconds, 0)
+				lasts := max(DefaultDuration, time.Duration(seconds)*time.Second)
+				out = append(out, &Holder{Renewed: l.Spec.RenewTime.Time, Duration: lasts})
 			}
 		}
 	}
-	return last, nil
+	return out, nil
 }
 
 // managerPods are the pods of kube-system in which kube-controller-manager runs.

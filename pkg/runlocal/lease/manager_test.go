@@ -2,6 +2,7 @@ package lease
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -70,7 +71,7 @@ func TestSignsOfPods(t *testing.T) {
 			t.Fatalf("%s: %v", row.reason, err)
 		}
 	}
-	signs, err := Signs(t.Context(), config, DefaultNamespace, time.Time{})
+	signs, err := Signs(t.Context(), config, DefaultNamespace, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,27 +84,32 @@ func TestSignsOfPods(t *testing.T) {
 	}
 }
 
+// never is a time that does not come.
+const never = time.Duration(math.MinInt64)
+
 // TestSignsOfWrites: a write of the last minute under kube-controller-manager's name is a sign, unless it may be a runner's.
 func TestSignsOfWrites(t *testing.T) {
 	for _, row := range []struct {
 		reason  string
 		manager string
-		runner  time.Duration // how long ago a runner last renewed its Lease; negative is never
+		runner  time.Duration // how long ago a runner last renewed its Lease, less than 0 in the future; never is never
 		own     string        // the namespace of this runner's Lease
-		ended   time.Time     // of a holder of kube-controller-manager's Lease
+		ended   *Holder       // of kube-controller-manager's Lease
 		want    bool
 	}{
-		{"kube-controller-manager has written", ManagerName, -1, DefaultNamespace, time.Time{}, true},
-		{"someone else has", "flux", -1, DefaultNamespace, time.Time{}, false},
-		{"a runner has ended just before: it may have been that", ManagerName, 5 * time.Second, DefaultNamespace, time.Time{}, false},
-		{"it may also if this one's Lease is elsewhere", ManagerName, 5 * time.Second, "default", time.Time{}, false},
-		{"a runner has ended long before", ManagerName, time.Hour, DefaultNamespace, time.Time{}, true},
-		{"one that has been seen to end has", ManagerName, -1, DefaultNamespace, time.Now().Add(time.Hour), false},
-		{"another has written after that one's end", ManagerName, -1, DefaultNamespace, time.Now().Add(-30 * time.Second), true},
+		{"kube-controller-manager has written", ManagerName, never, DefaultNamespace, nil, true},
+		{"someone else has", "flux", never, DefaultNamespace, nil, false},
+		{"a runner has ended just before: it may have been that", ManagerName, 5 * time.Second, DefaultNamespace, nil, false},
+		{"it may also if this one's Lease is elsewhere", ManagerName, 5 * time.Second, "default", nil, false},
+		{"a runner has ended long before", ManagerName, time.Hour, DefaultNamespace, nil, true},
+		{"one that has been seen to end has", ManagerName, never, DefaultNamespace, &Holder{Renewed: time.Now(), Duration: time.Hour}, false},
+		{"one whose clock is ahead may have ended long ago", ManagerName, never, DefaultNamespace, &Holder{Renewed: time.Now().Add(time.Hour)}, true},
+		{"so may a runner", ManagerName, -time.Hour, DefaultNamespace, nil, true},
+		{"another has written after that one's end", ManagerName, never, DefaultNamespace, &Holder{Renewed: time.Now().Add(-45 * time.Second), Duration: DefaultDuration}, true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			config, client := cluster(t)
-			if row.runner >= 0 {
+			if row.runner != never {
 				setLease(t, client, Name(2, 5), "", time.Now().Add(-row.runner))
 			}
 			patch := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},

@@ -79,12 +79,24 @@ func (l *observed) wrote(ctx context.Context, sent time.Time, err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return err // somebody was faster; who, tells the next Get
 	}
-	if l.answered(ctx, err); err == nil {
-		l.mu.Lock()
-		l.ours, l.renewed = true, sent
-		l.mu.Unlock()
+	if l.answered(ctx, err); err != nil {
+		return err
 	}
-	return err
+	l.mu.Lock()
+	late := l.ours && l.overdue(sent)
+	if !late {
+		l.ours, l.renewed = true, sent
+	}
+	l.mu.Unlock()
+	if late {
+		l.lose(&LostError{Namespace: l.options.Namespace, Name: l.options.Name, Err: errStale})
+	}
+	return nil
+}
+
+// overdue reports whether the last renewal is too long ago at that time, by one clock or the other. It is called with mu held.
+func (l *observed) overdue(now time.Time) bool {
+	return now.Sub(l.renewed) >= l.options.Duration || now.Round(0).Sub(l.renewed.Round(0)) >= l.options.Duration
 }
 
 // answered tells of trouble once, until there is none any more.

@@ -50,8 +50,9 @@ func (c *Controller) MetadataInformers(shared informers.SharedInformerFactory, c
 // ForResource returns the informer of a resource.
 func (m *MetadataInformers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if o := m.own[resource]; o != nil {
+	o := m.own[resource]
+	m.mu.Unlock()
+	if o != nil {
 		return o, nil
 	}
 	for _, i := range m.tap.informersOf(resource.GroupResource()) {
@@ -59,15 +60,20 @@ func (m *MetadataInformers) ForResource(resource schema.GroupVersionResource) (i
 			return m.shared.ForResource(resource)
 		}
 	}
-	kind, err := m.mapper.KindFor(resource)
+	kind, err := m.mapper.KindFor(resource) // which may ask the API: workers must not wait for that
 	if err != nil {
 		return nil, fmt.Errorf("finding the kind of %s: %w", resource.GroupResource(), err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o := m.own[resource]; o != nil {
+		return o, nil
 	}
 	generic := metadatainformer.NewFilteredMetadataInformer(m.client, resource, allNamespaces, 0, cache.Indexers{}, nil)
 	if err := generic.Informer().SetTransform(m.tap.trim); err != nil {
 		return nil, fmt.Errorf("making the informer of %s: %w", resource.GroupResource(), err)
 	}
-	o := &ownInformer{GenericInformer: generic, observed: m.tap.watching(kind, resource, generic.Informer())}
+	o = &ownInformer{GenericInformer: generic, observed: m.tap.watching(kind, resource, generic.Informer())}
 	o.observed.sparing = true
 	m.own[resource] = o
 	return o, nil

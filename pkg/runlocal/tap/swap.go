@@ -29,10 +29,24 @@ func SwapNamed[K comparable](c *Controller, target any, field, name string, key 
 	if err != nil {
 		return fmt.Errorf("observing the queue of controller %q: %w", c.name, err)
 	}
+	if c.open != nil && hidesLimiter[K](f) {
+		return fmt.Errorf("observing the queue of controller %q: field %q of %T hides its rate limiter, without which its gate is not kept",
+			c.name, field, target)
+	}
 	if err := swapIn(c, f, name, key); err != nil {
 		return fmt.Errorf("observing the queue of controller %q: field %q of %T is a %v, not a %w", c.name, field, target, f.Type(), err)
 	}
 	return nil
+}
+
+// hidesLimiter reports whether the field holds a rate limiting queue whose rate limiter is not found: keys of such a queue
+// are not kept from workers.
+func hidesLimiter[K comparable](f reflect.Value) bool {
+	if sort, err := sortOf[K](f.Type()); err != nil || sort != limiting {
+		return false // the others get one
+	}
+	at := unsafe.Pointer(f.UnsafeAddr()) //nolint:gosec // sortOf has compared the types
+	return rateLimiterOf(*(*workqueue.TypedRateLimitingInterface[K])(at)) == nil
 }
 
 // swapIn puts an observed queue into the field f, which holds one.

@@ -34,6 +34,19 @@ func TestQueueThatHidesItsRateLimiter(t *testing.T) {
 	}
 }
 
+// TestGatedQueueThatHidesItsRateLimiter: what could not be kept from workers is refused, rather than handed to them.
+func TestGatedQueueThatHidesItsRateLimiter(t *testing.T) {
+	tap, _ := recording()
+	c := tap.Controller("garbage-collector")
+	c.Gate(func() bool { return false })
+	target := &controllerLike{queue: testQueue(hidden{plainQueue()})}
+	defer target.queue.ShutDown()
+	err := SwapQueue(c, target, "queue", text)
+	if err == nil || !strings.Contains(err.Error(), "hides its rate limiter") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // controllerLike has fields as upstream's controllers have.
 type controllerLike struct {
 	queue      testQueue
