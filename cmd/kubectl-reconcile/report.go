@@ -228,7 +228,7 @@ func (r *result) reached() string {
 	if r.outcome == string(untilSettled) {
 		return r.notWell()
 	}
-	if r.outcome != string(untilReady) || len(r.objects) > mostReached {
+	if r.outcome != string(untilReady) {
 		return ""
 	}
 	var objects, others []string
@@ -239,8 +239,17 @@ func (r *result) reached() string {
 			objects = append(objects, strings.TrimSpace(s.String()+" "+s.Status.Ready))
 		}
 	}
+	if len(objects) > mostReached {
+		objects = nil
+	}
+	if len(others) > mostReached {
+		others = []string{plural(len(others), "object")}
+	}
 	if len(others) > 0 {
 		objects = append(objects, fmt.Sprintf("not waited for %s, whose controller does not run here", enumerate(others)))
+	}
+	if objects == nil {
+		return ""
 	}
 	return ": " + strings.Join(objects, ", ")
 }

@@ -245,7 +245,7 @@ func (m itemMaker) eventItems(l *limb) []*render.TreeItem {
 	for _, e := range l.found.events[:min(len(l.found.events), mostEventLines)] {
 		item := &render.TreeItem{
 			Namespace: l.Node.Namespace, Dotted: true, Label: "event/" + e.Reason,
-			Status: e.Type, Reason: e.Message, Age: m.age(&e.Last),
+			Status: e.Type, Reason: eventMessage(e.Message), Age: m.age(&e.Last),
 		}
 		if e.Count > 1 {
 			item.Note = fmt.Sprintf("%d times", e.Count)

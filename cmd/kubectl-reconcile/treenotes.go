@@ -232,7 +232,7 @@ func (m noteMaker) warning(l *limb) []string {
 	}
 	var out []string
 	for _, e := range l.found.warnings() {
-		message := strings.TrimSpace(e.Message)
+		message := eventMessage(e.Message)
 		if message != "" && l.repeatsEvent(message) {
 			continue
 		}
@@ -253,6 +253,14 @@ func (m noteMaker) warning(l *limb) []string {
 		out = append(out, text)
 	}
 	return out
+}
+
+// eventMessage is the message of an Event without what its reason says already: that Events were combined (client-go's
+// tools/record/events_cache.go), that an object could not be created (pkg/controller/controller_utils.go), and that it is forbidden.
+func eventMessage(message string) string {
+	message = strings.TrimPrefix(message, "(combined from similar events): ")
+	message = strings.TrimPrefix(message, "Error creating: ")
+	return strings.TrimSpace(inspect.TrimForbidden(message))
 }
 
 // repeatsEvent reports whether the message of an Event is shown already, as the object's status or as what is missing.

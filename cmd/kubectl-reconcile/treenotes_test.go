@@ -238,3 +238,16 @@ func TestTogether(t *testing.T) {
 		}
 	}
 }
+
+func TestEventMessage(t *testing.T) {
+	const quota = "exceeded quota: q, requested: pods=1"
+	for _, tt := range []struct{ reason, message, want string }{
+		{"combined, and of an object that could not be created", `(combined from similar events): Error creating: pods "web-x" is forbidden: ` + quota, quota},
+		{"one alone", `Error creating: pods "web-x" is forbidden: ` + quota, quota},
+		{"another stays as it is", "Back-off pulling image", "Back-off pulling image"},
+	} {
+		if got := eventMessage(tt.message); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.reason, got, tt.want)
+		}
+	}
+}

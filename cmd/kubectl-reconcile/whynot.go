@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -29,7 +30,8 @@ func (r *result) onlyFailed() bool {
 // lateText is the state of an object that is not ready, and why.
 func (r *result) lateText(s runlocal.ObjectStatus) string {
 	if !hasFailed(s) {
-		text := fmt.Sprintf("%s is %s: %s", s, s.Status.Status, s.Status.Reason)
+		reason := strings.TrimPrefix(s.Status.Reason, s.Status.Status+": ")
+		text := fmt.Sprintf("%s is %s: %s", s, s.Status.Status, reason)
 		return strings.TrimSuffix(text, ": ")
 	}
 	why := s.Status.Reason
@@ -43,6 +45,11 @@ func (r *result) lateText(s runlocal.ObjectStatus) string {
 // failedText is such as "job flaky failed".
 func failedText(s runlocal.ObjectStatus) string {
 	return strings.ToLower(s.Kind.Kind) + " " + s.Name + " failed"
+}
+
+// isOfKubernetes reports whether an object is of a group that Kubernetes defines, and its controllers act on.
+func isOfKubernetes(s runlocal.ObjectStatus) bool {
+	return scheme.Scheme.IsGroupRegistered(s.Kind.Group)
 }
 
 // endsOf are the reasons why the pods of a Job failed, each once.
@@ -73,6 +80,8 @@ func (r *result) lateHint(o *runOptions) string {
 		return fmt.Sprintf("--timeout %s reaches the next key, %s %s", reaches, next.Controller, next.Key)
 	case len(r.made) > 0:
 		return "" // the controllers did their part
+	case !slices.ContainsFunc(r.objects, func(s runlocal.ObjectStatus) bool { return s.Late() && isOfKubernetes(s) }):
+		return "no controller of Kubernetes acts on it: its own can, against `sandbox`"
 	}
 	return "it may need a controller that --controller does not name: `run --list` shows them all"
 }

@@ -47,9 +47,26 @@ func TestLateHint(t *testing.T) {
 		{"one that comes late is no help", result{outcome: stuck, objects: []runlocal.ObjectStatus{web}, made: []runlocal.ObjectStatus{web}, pending: in(10 * time.Minute)}, 3, ""},
 		{"nobody did anything", result{outcome: stuck, objects: []runlocal.ObjectStatus{objectOf("", "Pod", "p", "InProgress")}}, 3,
 			"it may need a controller that --controller does not name: `run --list` shows them all"},
+		{"nor could any", result{outcome: stuck, objects: []runlocal.ObjectStatus{objectOf("example.com", "Gadget", "g", "Failed")}}, 3,
+			"no controller of Kubernetes acts on it: its own can, against `sandbox`"},
 	} {
 		o := &runOptions{timeout: 45 * time.Second, session: runlocal.Options{Nodes: tt.nodes, Controllers: deployment}}
 		if got := tt.r.lateHint(o); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.reason, got, tt.want)
+		}
+	}
+}
+
+func TestLateText(t *testing.T) {
+	r := &result{}
+	for _, tt := range []struct{ reason, given, want string }{
+		{"a reason", "disk full", "gadget.example.com/g is Failed: disk full"},
+		{"one that begins with the status", "Failed: disk full", "gadget.example.com/g is Failed: disk full"},
+		{"none", "", "gadget.example.com/g is Failed"},
+	} {
+		s := objectOf("example.com", "Gadget", "g", "Failed")
+		s.Status.Reason = tt.given
+		if got := r.lateText(s); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.reason, got, tt.want)
 		}
 	}

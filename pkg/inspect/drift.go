@@ -66,7 +66,7 @@ func driftOf(obj *unstructured.Unstructured, f *flaws) Drift {
 	if unset {
 		d.Observed = nil
 	}
-	if d.Observed == nil && d.Generation > 0 && (o.alwaysReports() || unset && o.silent()) {
+	if d.Observed == nil && d.Generation > 0 && (o.alwaysReports() && !o.judgedUnseen() || unset && o.silent()) {
 		d.State = NeverSeen
 		return d
 	}
@@ -79,6 +79,14 @@ func driftOf(obj *unstructured.Unstructured, f *flaws) Drift {
 	case InSync, NotReported, NeverSeen:
 	}
 	return d
+}
+
+// judgedUnseen reports whether the object is a HorizontalPodAutoscaler with conditions: of one whose target it does not find its
+// controller sets these, and not which generation it has seen (reconcileAutoscaler of
+// k8s.io/kubernetes/pkg/controller/podautoscaler/horizontal.go).
+func (o subject) judgedUnseen() bool {
+	return o.kind == "HorizontalPodAutoscaler" &&
+		(o.values.at("status", "conditions") != nil || o.values.at("metadata", "annotations", conditionsOfV1) != nil)
 }
 
 // alwaysReports reports whether the object is of a kind whose controller, a part of Kubernetes, writes of each object

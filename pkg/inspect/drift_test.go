@@ -62,6 +62,10 @@ func TestNeverSeen(t *testing.T) {
 		{"a ReplicationController", `{apiVersion: v1, kind: ReplicationController, metadata: {generation: 1}, spec: {}, status: {replicas: 0}}`, NeverSeen},
 		{"a PodDisruptionBudget", `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, spec: {}, status: {}}`, NeverSeen},
 		{"an autoscaler", `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {generation: 1}, spec: {}, status: {}}`, NeverSeen},
+		{"one whose target is not there, which was looked at", `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {generation: 1}, spec: {},
+			status: {conditions: [{type: AbleToScale, status: "False", reason: FailedGetScale}]}}`, NotReported},
+		{"the same in the first version", `{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {generation: 1, annotations: {
+			autoscaling.alpha.kubernetes.io/conditions: '[{"type":"AbleToScale","status":"False","reason":"FailedGetScale"}]'}}, spec: {}, status: {}}`, NotReported},
 		{"one of a server that does not count its generation", `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {}, status: {}}`, NotReported},
 		{"a policy of admission", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {generation: 1}, spec: {}}`, NeverSeen},
 		{"a Job's controller says nothing of it", `{apiVersion: batch/v1, kind: Job, metadata: {generation: 1}, spec: {}, status: {}}`, NotReported},

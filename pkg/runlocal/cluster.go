@@ -76,8 +76,12 @@ const (
 // session's methods, Apply and EnsureNamespace are not for clusters, and Server returns nil. It ends with Stop, or when
 // ctx does; Stop must be called either way.
 func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
+	manager := ""
+	if o.Write {
+		manager = controllers.FieldManager
+	}
 	s := &Session{tap: tap.New(tap.Options{
-		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: unsent, Keep: o.Keep,
+		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: unsent, Keep: o.Keep, Manager: manager,
 	})}
 	return s.begin(ctx, func(_, running context.Context) error { return s.startCluster(running, o) })
 }

@@ -94,8 +94,8 @@ func Start(ctx context.Context, d Deps, cs []Controller) (*Running, error) {
 	return r, nil
 }
 
-// agent is the user agent up to the first slash, which the API takes for the manager of the fields that are written.
-const agent = "kube-controller-manager"
+// FieldManager is the manager of the fields that controllers write: their user agent up to the first slash.
+const FieldManager = "kube-controller-manager"
 
 // buildAll returns those that were built, also with an error.
 func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
@@ -113,7 +113,7 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 			observer.KeepAll()
 		}
 		config := observer.Config(d.Config)
-		config.UserAgent = agent + "/kubectl-reconcile " + c.Short
+		config.UserAgent = FieldManager + "/kubectl-reconcile " + c.Short
 		config.WarningHandlerWithContext = rest.NoWarnings{} // as kube-controller-manager: they are for who chose the API's version
 		client, err := kubernetes.NewForConfig(config)
 		if err != nil {

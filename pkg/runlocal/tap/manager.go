@@ -67,12 +67,20 @@ func (t *Tap) manager(w *trace.Watch, obj metav1.Object) *trace.Manager {
 	}
 	switch w.Event {
 	case trace.Added:
-		return trace.ManagerFrom(func() string { return creator(fields) })
+		return trace.ManagerFrom(func() string { return t.outside(creator(fields)) })
 	case trace.Modified:
-		return trace.ManagerFrom(func() string { return changer(fields, w.Change.Fields()) })
+		return trace.ManagerFrom(func() string { return t.outside(changer(fields, w.Change.Fields())) })
 	case trace.Deleted, trace.Resync:
 	}
 	return nil
+}
+
+// outside returns the manager unless it may be a controller of the session.
+func (t *Tap) outside(manager string) string {
+	if manager == t.ownManager { // also "", which is not known
+		return ""
+	}
+	return manager
 }
 
 // creator is the manager that wrote first; in one second, the one that wrote no subresource.

@@ -116,6 +116,20 @@ func TestWatchEventsNameTheirManager(t *testing.T) {
 	}
 }
 
+// TestOwnManagerIsNotNamed: a watch may show a write of the session's before its answer has come. That it came from outside must
+// not be claimed then.
+func TestOwnManagerIsNotNamed(t *testing.T) {
+	tap := New(Options{Manager: "kube-controller-manager"})
+	for _, test := range []struct{ manager, want string }{{"kube-controller-manager", ""}, {"flux", "flux"}, {"", ""}} {
+		if got := tap.outside(test.manager); got != test.want {
+			t.Errorf("%q is called %q, want %q", test.manager, got, test.want)
+		}
+	}
+	if tap, _ := recording(); tap.outside("kube-controller-manager") == "" {
+		t.Error("in a dry run kube-controller-manager is not named")
+	}
+}
+
 // TestManagersOfOwnWritesAreNotKept: a write of the session is known by its reconcile.
 func TestManagersOfOwnWritesAreNotKept(t *testing.T) {
 	tap, _ := recording()

@@ -28,6 +28,9 @@ type Options struct {
 	Verbosity int
 	// DryRun says that the API server is not to keep any write: all are told with trace.Request.DryRun.
 	DryRun bool
+	// Manager is the field manager of the controllers' own writes, if watches may show these before they are answered; empty if
+	// not. An event of that manager names none then: it may be of such a write.
+	Manager string
 	// Unsent reports whether the server did not get a write, by its answer or the error in its place; nil if it gets all. It may
 	// be called concurrently.
 	Unsent func(resp *http.Response, err error) bool
@@ -44,15 +47,17 @@ type Tap struct {
 	clock     clock.WithTicker
 	verbosity int
 	dryRun    bool
-	unsent    func(*http.Response, error) bool // nil if all are sent
-	keep      func(namespace string) bool      // nil keeps all
-	writers   writers
-	managers  managers
-	stacks    stacks
-	answers   answers
-	kindTable func() kinds
-	newest    atomic.Uint64 // resourceVersion that was committed
-	draining  atomic.Bool   // no key is handed out any more
+	// ownManager is Options.Manager.
+	ownManager string
+	unsent     func(*http.Response, error) bool // nil if all are sent
+	keep       func(namespace string) bool      // nil keeps all
+	writers    writers
+	managers   managers
+	stacks     stacks
+	answers    answers
+	kindTable  func() kinds
+	newest     atomic.Uint64 // resourceVersion that was committed
+	draining   atomic.Bool   // no key is handed out any more
 	// handledOne is called when a handler is done with a watch event; nil is not.
 	handledOne atomic.Pointer[func()]
 
@@ -65,7 +70,8 @@ type Tap struct {
 // must be made before goroutines that may report errors there are started, those of an API server included.
 func New(o Options) *Tap {
 	t := &Tap{
-		rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), dryRun: o.DryRun, unsent: o.Unsent, keep: o.Keep,
+		rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), dryRun: o.DryRun,
+		unsent: o.Unsent, keep: o.Keep, ownManager: o.Manager,
 		controllers: map[string]*Controller{}, kindTable: lazyKinds(),
 	}
 	if t.clock == nil {
