@@ -71,8 +71,10 @@ func slow(t *testing.T, cluster *Cluster, late func(*http.Request) time.Duration
 // TestCollectorOnASlowControlPlane: owners wait for their dependents when the plugin's garbage collector starts, and it takes
 // seconds until it can know of all of them. Nothing that has an owner is lost.
 func TestCollectorOnASlowControlPlane(t *testing.T) {
+	t.Parallel() // with others that wait most of the time
 	for name, noWatchList := range map[string]bool{"with WatchList": false, "without WatchList": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx := context.WithoutCancel(t.Context()) // it ends before the cleanup
 			cluster, err := Start(ctx, Options{NoWatchList: noWatchList, Log: t.Logf})
 			if err != nil {
@@ -223,6 +225,7 @@ func audit(t *testing.T, cluster *Cluster) []audited {
 // TestOneWriterAtAnyTime: the plugin is in the middle of its work, at the rate that kube-controller-manager has, when that comes
 // back.
 func TestOneWriterAtAnyTime(t *testing.T) {
+	t.Parallel()
 	ctx := context.WithoutCancel(t.Context()) // it ends before the cleanup
 	cluster, err := Start(ctx, Options{Controllers: []string{"*"}, LeaderElection: true, Log: t.Logf})
 	if err != nil {

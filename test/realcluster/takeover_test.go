@@ -13,6 +13,7 @@ import (
 // TestTakesThePlaceOfControllers: while kube-controller-manager runs, the plugin refuses to write; when it has crashed, the
 // plugin takes its place, and ends when it comes back.
 func TestTakesThePlaceOfControllers(t *testing.T) {
+	t.Parallel()
 	ctx := context.WithoutCancel(t.Context()) // it ends before the cleanup
 	cluster, err := Start(ctx, Options{
 		Controllers: []string{"*"}, LeaderElection: true, Scheduler: true, Nodes: 2, Log: t.Logf,
