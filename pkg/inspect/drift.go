@@ -86,7 +86,7 @@ func driftOf(obj *unstructured.Unstructured, f *flaws) Drift {
 // k8s.io/kubernetes/pkg/controller/podautoscaler/horizontal.go).
 func (o subject) judgedUnseen() bool {
 	return o.kind == "HorizontalPodAutoscaler" &&
-		(o.values.at("status", "conditions") != nil || o.values.at("metadata", "annotations", conditionsOfV1) != nil)
+		(o.at("status", "conditions") != nil || o.at("metadata", "annotations", conditionsOfV1) != nil)
 }
 
 // alwaysReports reports whether the object is of a kind whose controller, a part of Kubernetes, writes of each object
