@@ -38,7 +38,7 @@ func (f *authorityFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.signingKey, signingKeyFlag, "", "on a cluster, file with its private key")
 }
 
-// isAuthority says whether a flag is one of authorityFlags.
+// isAuthority reports whether a flag is one of authorityFlags.
 func isAuthority(flag string) bool {
 	switch flag {
 	case accountKeyFlag, rootCAFlag, signingCertFlag, signingKeyFlag:

@@ -9,7 +9,9 @@ import (
 )
 
 // hostFlags are kube-controller-manager's flags of the controllers of nodes.
-type hostFlags struct{ controllers.Hosts }
+type hostFlags struct {
+	controllers.NodeControllerOptions
+}
 
 func (f *hostFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()

@@ -34,13 +34,13 @@ func (m *made) Record(e *trace.Event) {
 	m.resources[schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}] = true
 }
 
-// makesObject says whether a request has made an object that a user may look for. Events are none, and reviews are answered
+// makesObject reports whether a request has made an object that a user may look for. Events are none, and reviews are answered
 // without any.
 func makesObject(r *trace.Request) bool {
 	return r.Verb == "create" && !r.Failed() && r.Recorded == nil && r.Subresource == "" && !isReview(r)
 }
 
-// isReview says whether a request asks something by creating it.
+// isReview reports whether a request asks something by creating it.
 func isReview(r *trace.Request) bool {
 	return r.Group == authorizationv1.GroupName || r.Group == authenticationv1.GroupName
 }

@@ -36,7 +36,7 @@ func (f *manifestFlags) addTo(flags *pflag.FlagSet) {
 	flags.Lookup("kustomize").Usage = "build this kustomization and use what comes out; not together with -f or -R"
 }
 
-// given says whether there is anything to read.
+// given reports whether there is anything to read.
 func (f *manifestFlags) given() bool {
 	return len(*f.flags.Filenames) > 0 || *f.flags.Kustomize != ""
 }

@@ -95,8 +95,8 @@ func (o *runOptions) author() string {
 func routine(of []controllers.Controller) map[string][]string {
 	messages := map[string][]string{}
 	for _, c := range of {
-		if c.Routine != nil {
-			messages[c.Short] = c.Routine
+		if c.NoisyLogMessages != nil {
+			messages[c.Short] = c.NoisyLogMessages
 		}
 	}
 	return messages

@@ -40,7 +40,7 @@ func (p *pipe) Write(data []byte) (int, error) {
 // Fd lets others find out whether it is a terminal.
 func (p *pipe) Fd() uintptr { return p.file.Fd() }
 
-// isUnread says whether a command was ended by a pipe.
+// isUnread reports whether a command was ended by a pipe.
 func isUnread(ctx context.Context) bool { return errors.Is(context.Cause(ctx), syscall.EPIPE) }
 
 // withoutUnread leaves out the errors that say no more than that nobody reads the output.

@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-// dry says whether the run is a dry run.
+// dry reports whether the run is a dry run.
 func (o *runOptions) dry() bool { return o.cluster != nil && !o.cluster.options.Write }
 
 // mostRefusals bounds the sorts of refused writes that are told with their reasons, unless all are asked for.

@@ -199,7 +199,7 @@ func (f *runFlags) place() error {
 	return wrong
 }
 
-// isOfCluster says whether a flag has to do with a cluster only.
+// isOfCluster reports whether a flag has to do with a cluster only.
 func (f *runFlags) isOfCluster(name string) bool {
 	own := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	newClusterFlags().config.AddFlags(own)

@@ -141,7 +141,7 @@ func dangerError(of []controllers.Controller, list, why string) error {
 	return withHint(fmt.Errorf("%s: %s", strings.Join(dangers, "; "), why), hint)
 }
 
-// actsOn says whether a controller reads or writes kinds of a group.
+// actsOn reports whether a controller reads or writes kinds of a group.
 func actsOn(c controllers.Controller, group string) bool {
 	for _, n := range access.Needs([]controllers.Controller{c}) {
 		if n.Group == "*" || n.Group == group {

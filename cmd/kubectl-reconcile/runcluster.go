@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/reach"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apihealth"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -20,14 +20,14 @@ type clusterRun struct {
 	// list is what --controller says, and without which controllers of it are left out and why, a line for each reason.
 	list    string
 	without []string
-	// foresees says whether the program can tell what a dry run cannot: what happens after the writes.
+	// foresees reports whether the program can tell what a dry run cannot: what happens after the writes.
 	foresees bool
 	// part is what of the cluster the run has to do with.
 	part part
 	// write is nil in a dry run.
 	write *writing
-	// monitor tells whether the API server answers, and rights what it refuses; nil until watch.
-	monitor *reach.Monitor
+	// monitor reports whether the API server answers, and rights what it refuses; nil until watch.
+	monitor *apihealth.Monitor
 	rights  *rights
 }
 
@@ -49,7 +49,7 @@ func (f *runFlags) onCluster(o *runOptions) error {
 		connection: c,
 		options: runlocal.ClusterOptions{
 			Config: c.config, Controllers: selected, Workers: f.workers, Verbosity: f.detail().LogLevel(), DryRun: f.dry.mode(), DryRunAggregated: f.dry.aggregated,
-			Authority: authority, Autoscaling: f.autoscaling.Autoscaling, Hosts: f.hosts.Hosts,
+			Authority: authority, Autoscaling: f.autoscaling.Autoscaling, NodeControllers: f.hosts.NodeControllerOptions,
 		},
 		list:     f.controllers,
 		foresees: hasCommand(f.cluster.cmd.Root(), "diff"),
@@ -98,7 +98,7 @@ func (r *clusterRun) start(ctx context.Context, o *runOptions, out *outputs, rec
 	return session, nil
 }
 
-// version asks the cluster for its version, which also tells whether it can be reached.
+// version asks the cluster for its version, which also reports whether it can be reached.
 func (r *clusterRun) version(ctx context.Context) (string, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(r.connection.config)
 	if err != nil {

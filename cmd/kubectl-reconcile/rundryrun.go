@@ -47,7 +47,7 @@ func (f *dryRunFlags) validate() error {
 
 func (f *dryRunFlags) mode() guard.Mode { return guard.Mode(f.how) }
 
-// hasCommand says whether the program has a command of that name.
+// hasCommand reports whether the program has a command of that name.
 func hasCommand(root *cobra.Command, name string) bool {
 	for _, c := range root.Commands() {
 		if c.Name() == name {

@@ -23,7 +23,7 @@ type controllerItem struct {
 	// Short is its name in the trace; empty if it does not run.
 	Short   string   `json:"short,omitempty"`
 	Aliases []string `json:"aliases,omitempty"`
-	// Runs says whether this build can run it, and Default whether '*' does.
+	// Runs reports whether this build can run it, and Default whether '*' does.
 	Runs    bool `json:"runs"`
 	Default bool `json:"default"`
 	// Flags are those without which it does not run on a cluster.

@@ -49,7 +49,7 @@ func (s *shard) String() string {
 // Type implements pflag.Value.
 func (s *shard) Type() string { return "K/N" }
 
-// has says whether a namespace is in the part: its number is one more than the remainder of the 32-bit FNV-1a hash of the
+// has reports whether a namespace is in the part: its number is one more than the remainder of the 32-bit FNV-1a hash of the
 // name, divided by how many parts there are. What is in no namespace, "", is in part 1.
 func (s *shard) has(namespace string) bool {
 	if namespace == "" {
@@ -121,10 +121,10 @@ func (p part) narrow(all []controllers.Controller, list string, write bool) (res
 	return rest, lines, nil
 }
 
-// isElsewhere says whether a controller is for the whole cluster, and so for another run than that of the part: it is the
+// isElsewhere reports whether a controller is for the whole cluster, and so for another run than that of the part: it is the
 // first shard's.
 func (p part) isElsewhere(c controllers.Controller) bool {
-	return !p.whole() && p.shard.number != 1 && c.Undivided
+	return !p.whole() && p.shard.number != 1 && c.ClusterScopedWork
 }
 
 // whose says who runs what isElsewhere.
@@ -135,7 +135,7 @@ func (p part) whose() string {
 	return "shard 1 runs them"
 }
 
-// seesAll says whether a controller that must see all does so in this part. Shards see all objects, and get all keys that
+// seesAll reports whether a controller that must see all does so in this part. Shards see all objects, and get all keys that
 // are in no namespace; what they do not get are the changes of objects in other namespaces.
 func (p part) seesAll(c controllers.Controller) bool {
 	if p.whole() || c.Danger == "" {

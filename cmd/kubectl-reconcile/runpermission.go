@@ -112,7 +112,7 @@ func (a *admission) warnOfWrites(out *outputs) {
 	}
 }
 
-// manifest prints objects for kubectl apply, and says whether it has: on a terminal it does not.
+// manifest prints objects for kubectl apply, and reports whether it has: on a terminal it does not.
 func (out *outputs) manifest(objects []runtime.Object) (bool, error) {
 	to := out.out
 	if out.notes != out.out {

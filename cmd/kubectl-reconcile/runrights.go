@@ -70,7 +70,7 @@ func (r *rights) Record(e *trace.Event) {
 	r.news[right] = denied
 }
 
-// changes notes the answer to a request, and says whether it is news about the right that it needs. Who may do in one namespace
+// changes notes the answer to a request, and reports whether it is news about the right that it needs. Who may do in one namespace
 // what is refused in another has not got it back by that. r.mu is held.
 func (r *rights) changes(right access.Right, request *trace.Request, denied bool) bool {
 	in := r.lost[right]
@@ -88,7 +88,7 @@ func (r *rights) changes(right access.Right, request *trace.Request, denied bool
 	return len(in) == 1
 }
 
-// isDenied says whether the server's authorization has refused a request. Admission refuses by the same code; what follows is
+// isDenied reports whether the server's authorization has refused a request. Admission refuses by the same code; what follows is
 // in no answer of its own (responsewriters.Forbidden of k8s.io/apiserver).
 func isDenied(r *trace.Request) bool {
 	return r.Code == http.StatusForbidden && strings.Contains(r.Message, `: User "`) && strings.Contains(r.Message, `" cannot `+r.Verb+` resource "`)
@@ -106,7 +106,7 @@ func (r *rights) rightOf(request *trace.Request) access.Right {
 	return right
 }
 
-// isMissing says whether it is known from the start that a request will be refused.
+// isMissing reports whether it is known from the start that a request will be refused.
 func (r *rights) isMissing(request *trace.Request) bool {
 	right := r.rightOf(request)
 	return slices.ContainsFunc(r.missing, func(n access.Need) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/lease"
 )
 
-// writeFlags say whether controllers write to a cluster, and to which part of it.
+// writeFlags report whether controllers write to a cluster, and to which part of it.
 type writeFlags struct {
 	write, force, yes bool
 	namespaces        []string

@@ -80,16 +80,16 @@ func (f *sessionFlags) sessionOptions() (runlocal.Options, error) {
 		return runlocal.Options{}, err
 	}
 	o := runlocal.Options{
-		API:           api.Options{DefaultServiceAccounts: true},
-		Controllers:   selected,
-		Workers:       f.workers,
-		Nodes:         f.nodes,
-		NoScheduling:  len(selected) == 0 && f.nodes == 0,
-		PodReadyAfter: f.podReadyAfter,
-		Verbosity:     f.detail().LogLevel(),
-		Autoscaling:   f.autoscaling.Autoscaling,
-		Hosts:         f.hosts.Hosts,
-		Metrics:       f.autoscaling.metrics,
+		API:             api.Options{DefaultServiceAccounts: true},
+		Controllers:     selected,
+		Workers:         f.workers,
+		Nodes:           f.nodes,
+		NoScheduling:    len(selected) == 0 && f.nodes == 0,
+		PodReadyAfter:   f.podReadyAfter,
+		Verbosity:       f.detail().LogLevel(),
+		Autoscaling:     f.autoscaling.Autoscaling,
+		NodeControllers: f.hosts.NodeControllerOptions,
+		Metrics:         f.autoscaling.metrics,
 	}
 	f.rates.inSandbox(&o)
 	return o, nil

@@ -140,7 +140,7 @@ func (o *statusOptions) selects(i *statusItem) bool {
 	return !o.drifted && !o.notReady || o.drifted && i.Drifted || o.notReady && i.NotReady
 }
 
-// leavesOut says whether an object gets no line in the table: it is the cluster's own and well, as dozens are in every
+// leavesOut reports whether an object gets no line in the table: it is the cluster's own and well, as dozens are in every
 // cluster, and nobody asked for it in particular.
 func (o *statusOptions) leavesOut(i *statusItem) bool {
 	inParticular := !o.guessed() || o.targets.labels != "" || o.targets.fields != ""

@@ -46,7 +46,7 @@ func (o *statusOptions) tableOptions(items []statusItem) render.StatusOptions {
 	return render.StatusOptions{ListingOptions: o.listing(), Namespaces: o.severalNamespaces(items), Wide: o.output == "wide"}
 }
 
-// severalNamespaces says whether the objects' namespaces must be told.
+// severalNamespaces reports whether the objects' namespaces must be told.
 func (o *statusOptions) severalNamespaces(items []statusItem) bool {
 	if o.targets.all {
 		return true

@@ -51,7 +51,7 @@ func (r *statusReader) everything(namespace string) []target {
 // guessed says that the user named no kinds, so that one that cannot be read is no error.
 func (o *statusOptions) guessed() bool { return o.named.empty() && !o.targets.manifests.given() }
 
-// whole says whether managedFields are wanted.
+// whole reports whether managedFields are wanted.
 func (r *statusReader) whole() bool { return r.output != "" && r.output != "name" }
 
 // statusReading gathers what comes in from many goroutines.

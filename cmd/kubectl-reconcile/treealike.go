@@ -8,7 +8,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// isRelated says whether the object is drawn below one that does not own it.
+// isRelated reports whether the object is drawn below one that does not own it.
 func (l *limb) isRelated() bool { return l.Relation != "" }
 
 // ownersText tells objects apart that have other owners, or owners of which something else is known. The owner above need not

@@ -57,7 +57,7 @@ func (r *treeReader) selector() labels.Selector {
 	return selector
 }
 
-// selects says whether the object is of one of the kinds asked for as a whole; without any, whether it is where to look.
+// selects reports whether the object is of one of the kinds asked for as a whole; without any, whether it is where to look.
 func (r *treeReader) selects(n *ownertree.Node) bool {
 	if len(r.sought) == 0 {
 		return r.namespace() == "" || n.Namespace == r.namespace()

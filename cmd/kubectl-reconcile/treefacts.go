@@ -98,7 +98,7 @@ func (r *factsReader) given(n *ownertree.Node) *objectFacts {
 	}}
 }
 
-// statusless says whether the objects of a kind certainly have nothing to report: a kind of Kubernetes itself without
+// statusless reports whether the objects of a kind certainly have nothing to report: a kind of Kubernetes itself without
 // the subresource status, but for Events, and EndpointSlices, which count endpoints. Custom resources may have a status
 // all the same.
 func statusless(kind *cluster.Kind) bool {

@@ -14,9 +14,9 @@ import (
 // holdText describes, behind the name of an object that is being deleted, what holds it up. As long as a finalizer is
 // there it holds the object, however certain it is who removes it: that may not be running. Known is what the object
 // itself reports: a namespace counts what is still in it.
-func holdText(hold ownertree.Hold, known string, kinds kindNames) string {
+func holdText(hold ownertree.DeletionBlockers, known string, kinds kindNames) string {
 	parts := foreignParts(hold)
-	for _, r := range hold.Releases {
+	for _, r := range hold.Removals {
 		if r.Finalizer != metav1.FinalizerDeleteDependents {
 			parts = append(parts, releaseText(r))
 			continue
@@ -39,7 +39,7 @@ func holdText(hold ownertree.Hold, known string, kinds kindNames) string {
 }
 
 // awaitedText names the dependents that a foreground deletion waits for, or else what is left to do.
-func awaitedText(hold ownertree.Hold, r ownertree.Release, kinds kindNames) string {
+func awaitedText(hold ownertree.DeletionBlockers, r ownertree.FinalizerRemoval, kinds kindNames) string {
 	switch {
 	case len(hold.Dependents) == 0 && hold.Unblocked:
 		return fmt.Sprintf("no dependent blocks it; %s, if it runs, removes the finalizer %s", r.By, r.Finalizer)
@@ -58,7 +58,7 @@ func awaitedText(hold ownertree.Hold, r ownertree.Release, kinds kindNames) stri
 }
 
 // foreignParts describe the finalizers that others remove.
-func foreignParts(hold ownertree.Hold) []string {
+func foreignParts(hold ownertree.DeletionBlockers) []string {
 	if len(hold.Finalizers) == 0 {
 		return nil
 	}
@@ -66,9 +66,9 @@ func foreignParts(hold ownertree.Hold) []string {
 }
 
 // openParts describe what would hold up a deletion beside other objects and what Kubernetes certainly removes.
-func openParts(hold ownertree.Hold) []string {
+func openParts(hold ownertree.DeletionBlockers) []string {
 	parts := foreignParts(hold)
-	for _, r := range hold.Releases {
+	for _, r := range hold.Removals {
 		if !r.Certain {
 			parts = append(parts, releaseText(r))
 		}
@@ -101,7 +101,7 @@ func finalizersText(finalizers []string) string {
 }
 
 // releaseText says who removes a finalizer, and when.
-func releaseText(r ownertree.Release) string {
+func releaseText(r ownertree.FinalizerRemoval) string {
 	return fmt.Sprintf("%s removes the finalizer %s %s", r.By, r.Finalizer, r.Once)
 }
 

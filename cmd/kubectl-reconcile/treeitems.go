@@ -70,7 +70,7 @@ func (l *limb) ownersReason() string {
 	switch {
 	case l.status() == dangling:
 		return l.fate.Why
-	case own == "" && (l.dangles() || l.fate.Action == ownertree.FateUnknown):
+	case own == "" && (l.dangles() || l.fate.Action == ownertree.GCUnknown):
 		return lostOwner(l.Node)
 	case own == "" && (l.fate.Action == ownertree.Deleted || l.fate.Action == ownertree.DeletedWithOwner):
 		return l.fate.Why

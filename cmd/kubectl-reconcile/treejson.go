@@ -73,7 +73,7 @@ type treeOwner struct {
 
 // treeFate is what the garbage collector will do.
 type treeFate struct {
-	Action ownertree.FateAction       `json:"action"`
+	Action ownertree.GCAction         `json:"action"`
 	Policy metav1.DeletionPropagation `json:"policy,omitempty"`
 	Why    string                     `json:"why,omitempty"`
 	// After are the owners that have to go first.
@@ -96,17 +96,17 @@ type treeHold struct {
 
 // treeRelease is a finalizer that Kubernetes itself removes.
 type treeRelease struct {
-	ownertree.Release
+	ownertree.FinalizerRemoval
 	// Users may keep up the condition.
 	Users []objectRef `json:"users,omitempty"`
 }
 
-func newTreeHold(hold ownertree.Hold) *treeHold {
+func newTreeHold(hold ownertree.DeletionBlockers) *treeHold {
 	out := &treeHold{
 		Finalizers: hold.Finalizers, Dependents: refsOf(hold.Dependents), Undiscovered: hold.Undiscovered,
 		Perhaps: hold.Perhaps,
 	}
-	for _, r := range hold.Releases {
+	for _, r := range hold.Removals {
 		out.Releases = append(out.Releases, treeRelease{r, refsOf(r.Users)})
 	}
 	return out
@@ -150,7 +150,7 @@ func newTreeObject(l *limb, c collector) *treeObject {
 	if l.fate.Action != ownertree.Kept {
 		o.Fate = &treeFate{l.fate.Action, l.fate.Policy, l.fate.Why, refsOf(l.fate.After), l.fate.Finalizers}
 	}
-	if hold, held := c.Held(n); held {
+	if hold, held := c.Blockers(n); held {
 		o.HeldBy = newTreeHold(hold)
 	}
 	return o

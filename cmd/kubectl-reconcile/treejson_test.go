@@ -88,8 +88,8 @@ func TestTreeDocumentFollowsItsSchema(t *testing.T) {
 		"preview": (&preview{Preview: &ownertree.Preview{
 			Policy: metav1.DeletePropagationForeground, Deleted: []*ownertree.Node{g.object("Pod/a").Node}, Orphaned: []*ownertree.Node{g.object("Pod/b").Node},
 			Kept: []*ownertree.Node{g.object("Pod/c").Node}, Incomplete: missing,
-			Held: []ownertree.Hold{{Node: g.object("Pod/a").Node, Finalizers: []string{"f"}, Dependents: []*ownertree.Node{g.object("Pod/d").Node}, Undiscovered: missing, Perhaps: true}},
-			Waits: []ownertree.Hold{{Node: g.object("Pod/a").Node, Releases: []ownertree.Release{
+			Blocked: []ownertree.DeletionBlockers{{Node: g.object("Pod/a").Node, Finalizers: []string{"f"}, Dependents: []*ownertree.Node{g.object("Pod/d").Node}, Undiscovered: missing, Perhaps: true}},
+			Waits: []ownertree.DeletionBlockers{{Node: g.object("Pod/a").Node, Removals: []ownertree.FinalizerRemoval{
 				{Finalizer: "f", By: "b", Once: "once", Certain: true}, {Finalizer: "g", By: "b", Once: "once", Users: []*ownertree.Node{g.object("Pod/e").Node}},
 			}}},
 			Late: []*ownertree.Node{g.object("Pod/a").Node},
@@ -97,7 +97,7 @@ func TestTreeDocumentFollowsItsSchema(t *testing.T) {
 			{Claim: g.object("PersistentVolumeClaim/c").Node, Set: g.object("StatefulSet/s").Node, WhenDeleted: "Retain"},
 			{Claim: g.object("PersistentVolumeClaim/d").Node, Deleted: true, Volume: &ownertree.Node{Kind: g.kind("PersistentVolume"), Name: "v"}, Reclaim: "Delete"},
 		}}).document(),
-		"going": &treeDocument{outputVersion, "OwnerTree", treeObjects(g.limbs(g.object("Pod/f", orphan(ownertree.Solid, ownertree.Fate{
+		"going": &treeDocument{outputVersion, "OwnerTree", treeObjects(g.limbs(g.object("Pod/f", orphan(ownertree.Solid, ownertree.GCOutcome{
 			Action: ownertree.DeletedWithOwner, After: []*ownertree.Node{g.object("Pod/a").Node}, Finalizers: []string{"f"},
 		}))), g), nil},
 	} {

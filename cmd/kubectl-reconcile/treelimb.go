@@ -61,8 +61,8 @@ func (f factsByUID) at(now time.Time) (facts factsByUID, changed bool) {
 
 // collector knows what the garbage collector makes of objects. A graph does.
 type collector interface {
-	Fate(*ownertree.Node) ownertree.Fate
-	Held(*ownertree.Node) (ownertree.Hold, bool)
+	GCOutcome(*ownertree.Node) ownertree.GCOutcome
+	Blockers(*ownertree.Node) (ownertree.DeletionBlockers, bool)
 }
 
 var _ collector = (*ownertree.Graph)(nil)
@@ -71,7 +71,7 @@ var _ collector = (*ownertree.Graph)(nil)
 type limb struct {
 	*ownertree.Branch
 	facts    *objectFacts
-	fate     ownertree.Fate
+	fate     ownertree.GCOutcome
 	children []*limb
 	// found is what is known about it from other objects; it may be nil.
 	found *findings
@@ -114,7 +114,7 @@ func (m limbMaker) limbs(branches []*ownertree.Branch) []*limb {
 
 func (m limbMaker) limb(b *ownertree.Branch) *limb {
 	l := &limb{
-		Branch: b, facts: m.facts.of(b.Node), fate: m.collector.Fate(b.Node), found: m.found.known(b.Node), asked: b.Asked,
+		Branch: b, facts: m.facts.of(b.Node), fate: m.collector.GCOutcome(b.Node), found: m.found.known(b.Node), asked: b.Asked,
 	}
 	l.severity = severityOf(l)
 	l.worst = l.severity
@@ -186,7 +186,7 @@ func severityOf(l *limb) int {
 	return severity
 }
 
-// dangles says whether an owner of the object is certainly not there, or will not be, and something is to be said of that.
+// dangles reports whether an owner of the object is certainly not there, or will not be, and something is to be said of that.
 func (l *limb) dangles() bool {
 	if l.fate.Action == ownertree.NeverCollected {
 		return len(l.Node.Owners) > 0
@@ -204,7 +204,7 @@ func (l *limb) isDangling() bool {
 		return !l.hasOwner() || l.Node.Dangling()
 	case ownertree.DeletedWithOwner, ownertree.BeingDeleted:
 		return l.Node.Dangling()
-	case ownertree.Kept, ownertree.NeverCollected, ownertree.FateUnknown:
+	case ownertree.Kept, ownertree.NeverCollected, ownertree.GCUnknown:
 	}
 	return false
 }
@@ -247,7 +247,7 @@ func (l *limb) ownReason() string {
 	return own + ": " + found
 }
 
-// goesFirst says whether the object is being deleted and does not wait for what it owns: nothing below explains its state.
+// goesFirst reports whether the object is being deleted and does not wait for what it owns: nothing below explains its state.
 func (l *limb) goesFirst() bool {
 	return l.Node.Deleting != nil && !l.Node.Finalized(metav1.FinalizerDeleteDependents)
 }

@@ -25,14 +25,14 @@ var treeTime = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 // grove makes trees by hand: objects and what they own, the facts of each, and what the garbage collector makes of them.
 type grove struct {
 	facts factsByUID
-	fates map[types.UID]ownertree.Fate
+	fates map[types.UID]ownertree.GCOutcome
 	kinds map[string]*cluster.Kind
 	nodes map[string]*ownertree.Node // by KIND/NAME
 	found *allFindings               // nil until something is found
 }
 
 func newGrove() *grove {
-	return &grove{factsByUID{}, map[types.UID]ownertree.Fate{}, map[string]*cluster.Kind{}, map[string]*ownertree.Node{}, nil}
+	return &grove{factsByUID{}, map[types.UID]ownertree.GCOutcome{}, map[string]*cluster.Kind{}, map[string]*ownertree.Node{}, nil}
 }
 
 // kind is one of the kinds of test objects, which share theirs as those of a graph do.
@@ -109,7 +109,7 @@ func behind(generation, observed int64) grown {
 }
 
 // orphan gives the object an owner with a verdict, and a fate.
-func orphan(verdict ownertree.Verdict, fate ownertree.Fate) grown {
+func orphan(verdict ownertree.Verdict, fate ownertree.GCOutcome) grown {
 	return func(g *grove, b *ownertree.Branch, _ *objectFacts) {
 		b.Node.Owners = append(b.Node.Owners, ownertree.Owner{
 			OwnerReference: metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "old", UID: "3f2a7c11-0000"},
@@ -126,7 +126,7 @@ func deleting(finalizers ...string) grown {
 	})
 }
 
-var doomedFate = ownertree.Fate{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Why: "its owner Deployment old does not exist"}
+var doomedFate = ownertree.GCOutcome{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Why: "its owner Deployment old does not exist"}
 
 // find returns what was found of the object of a branch, to be filled in.
 func (g *grove) find(b *ownertree.Branch) *findings {
@@ -161,19 +161,19 @@ func reported(kind, reason, message string, count int32) grown {
 }
 
 // Fate implements collector.
-func (g *grove) Fate(n *ownertree.Node) ownertree.Fate {
+func (g *grove) GCOutcome(n *ownertree.Node) ownertree.GCOutcome {
 	if fate, ok := g.fates[n.UID]; ok {
 		return fate
 	}
-	return ownertree.Fate{Action: ownertree.Kept}
+	return ownertree.GCOutcome{Action: ownertree.Kept}
 }
 
 // Held implements collector.
-func (g *grove) Held(n *ownertree.Node) (ownertree.Hold, bool) {
+func (g *grove) Blockers(n *ownertree.Node) (ownertree.DeletionBlockers, bool) {
 	own := func(f string) bool {
 		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
 	}
-	return ownertree.Hold{Node: n, Finalizers: slices.DeleteFunc(slices.Clone(n.Finalizers), own)}, n.Deleting != nil
+	return ownertree.DeletionBlockers{Node: n, Finalizers: slices.DeleteFunc(slices.Clone(n.Finalizers), own)}, n.Deleting != nil
 }
 
 func (g *grove) limbs(branches ...*ownertree.Branch) []*limb {
@@ -228,7 +228,7 @@ func TestReasons(t *testing.T) {
 			return g.object("Pod/a", owning(g.object("Node/n", is(inspect.Failed, "", "KubeletStopped"), relatedBy("runs on"))))
 		}, "", "what is related explains nothing by itself"},
 		{"owners below", func(g *grove) *ownertree.Branch {
-			return g.object("Site/a", owning(g.object("ConfigMap/x", orphan(ownertree.OwnerMissing, ownertree.Fate{Action: ownertree.ReferencesStripped}))))
+			return g.object("Site/a", owning(g.object("ConfigMap/x", orphan(ownertree.OwnerMissing, ownertree.GCOutcome{Action: ownertree.ReferencesStripped}))))
 		}, "", "an object that is well but for one of its owners explains nothing"},
 		{"doomed below", func(g *grove) *ownertree.Branch {
 			return g.object("Site/a", owning(g.object("ConfigMap/x", orphan(ownertree.OwnerMissing, doomedFate))))
@@ -244,7 +244,7 @@ func TestReasons(t *testing.T) {
 			return g.object("Deployment/a", forbidden, owning(g.object("ReplicaSet/x", forbidden)))
 		}, "FailedCreate: no quota (on x)", "nothing is said twice"},
 		{"going with it", func(g *grove) *ownertree.Branch {
-			goes := ownertree.Fate{Action: ownertree.DeletedWithOwner, Why: "it goes when its owner Site a has gone"}
+			goes := ownertree.GCOutcome{Action: ownertree.DeletedWithOwner, Why: "it goes when its owner Site a has gone"}
 			return g.object("Site/a", owning(g.object("ConfigMap/x", orphan(ownertree.Solid, goes))))
 		}, "", "what goes with its owner is no trouble of it"},
 		{"a quota", func(g *grove) *ownertree.Branch {
@@ -285,7 +285,7 @@ func awaited(owner string) grown {
 			OwnerReference: metav1.OwnerReference{APIVersion: "apps/v1", Kind: kind, Name: name, UID: types.UID(kind + "-" + name)},
 			Node:           &ownertree.Node{Kind: g.kind(kind), Name: name}, Verdict: ownertree.Solid, Confirmed: true,
 		}}
-		g.fates[b.Node.UID] = ownertree.Fate{
+		g.fates[b.Node.UID] = ownertree.GCOutcome{
 			Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Why: "its owner " + kind + " " + name + " is being deleted",
 		}
 	}
@@ -446,7 +446,7 @@ Deployment/web  ◀                -       Current            1     60m
 └┄Service/web  selected by       -       Current            1     60m
 `, "relations come after what is owned, dotted; only what holds for each object of a line is below it"},
 		{"owners that differ", foldOptions{}, func(g *grove) []*ownertree.Branch {
-			unknown := orphan(ownertree.Unknown, ownertree.Fate{Action: ownertree.FateUnknown})
+			unknown := orphan(ownertree.Unknown, ownertree.GCOutcome{Action: ownertree.GCUnknown})
 			above := func(name string, with ...grown) *ownertree.Branch {
 				return g.object("ConfigMap/"+name, owning(g.object("ConfigMap/below-"+name, with...)))
 			}
@@ -548,7 +548,7 @@ Service.serving.knative.dev/hello  ◀     -       Current            1     60m
 └─Service.serving.knative.dev (2)        -       Current   x, y     1     60m
 `, "where two kinds have one name, the group tells them apart, and only there"},
 		{"owner of no kind", foldOptions{}, func(g *grove) []*ownertree.Branch {
-			return []*ownertree.Branch{g.object("ConfigMap/a", orphan(ownertree.UnmappableKind, ownertree.Fate{Action: ownertree.NeverCollected, Why: "…"}))}
+			return []*ownertree.Branch{g.object("ConfigMap/a", orphan(ownertree.UnmappableKind, ownertree.GCOutcome{Action: ownertree.NeverCollected, Why: "…"}))}
 		}, `
 NAME          READY   STATUS    REASON                                   GEN   AGE
 ConfigMap/a   -       Current   owner Deployment/old: kind not served    1     60m

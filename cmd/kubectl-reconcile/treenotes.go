@@ -197,7 +197,7 @@ func (m noteMaker) verdicts(n *ownertree.Node) string {
 
 // deleting says since when an object is being deleted, and what holds it.
 func (m noteMaker) deleting(l *limb) []string {
-	hold, held := m.collector.Held(l.Node)
+	hold, held := m.collector.Blockers(l.Node)
 	if !held {
 		return nil
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 func TestNotes(t *testing.T) {
-	stripped := ownertree.Fate{Action: ownertree.ReferencesStripped, Stripped: []metav1.OwnerReference{{Name: "old"}}}
-	unknown := ownertree.Fate{Action: ownertree.FateUnknown, Why: "it is not known whether its owner Deployment old exists"}
+	stripped := ownertree.GCOutcome{Action: ownertree.ReferencesStripped, Stripped: []metav1.OwnerReference{{Name: "old"}}}
+	unknown := ownertree.GCOutcome{Action: ownertree.GCUnknown, Why: "it is not known whether its owner Deployment old exists"}
 	for _, tt := range []struct {
 		name   string
 		grow   grown
@@ -34,13 +34,13 @@ func TestNotes(t *testing.T) {
 		}, []string{"drift: ConfigMap/a has generation 4, its controller has seen 3 (for 10m)"}, "once is enough"},
 		{"no owner", orphan(ownertree.OwnerMissing, doomedFate),
 			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone; the garbage collector will delete it"}, "what is the matter, and what will happen"},
-		{"orphaning", orphan(ownertree.OtherUID, ownertree.Fate{Action: ownertree.Deleted, Policy: metav1.DeletePropagationOrphan}),
+		{"orphaning", orphan(ownertree.OtherUID, ownertree.GCOutcome{Action: ownertree.Deleted, Policy: metav1.DeletePropagationOrphan}),
 			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone, another has its name; the garbage collector will delete it with the policy orphan"}, "a finalizer makes it another policy"},
 		{"another owner", orphan(ownertree.OtherNamespace, stripped),
 			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) does not count; the garbage collector will remove the reference and keep it"}, "it has another owner"},
 		{"owner unknown", orphan(ownertree.Unknown, unknown),
 			[]string{"unknown owner: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) could not be checked; what the garbage collector will do is not known"}, "not known is not missing"},
-		{"kind unknown", orphan(ownertree.UnmappableKind, ownertree.Fate{Action: ownertree.NeverCollected, Why: "it tries again"}),
+		{"kind unknown", orphan(ownertree.UnmappableKind, ownertree.GCOutcome{Action: ownertree.NeverCollected, Why: "it tries again"}),
 			[]string{"unknown owner: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is of a kind that is not served; it tries again"}, "the garbage collector leaves it alone"},
 		{"owner going", awaited("Deployment/web"), nil, "the owner is there, if not for long"},
 		{"one owner going, another gone", func(g *grove, b *ownertree.Branch, f *objectFacts) {
@@ -55,16 +55,16 @@ func TestNotes(t *testing.T) {
 			"dangling: ConfigMap/a: " + strings.Repeat("owner Deployment/old (uid 3f2a7c11…) is gone, ", mostNames-1) +
 				"owner Deployment/old (uid 3f2a7c11…) is gone and 3 more; the garbage collector will delete it",
 		}, "a few are told, the others counted"},
-		{"to be held", orphan(ownertree.OwnerMissing, ownertree.Fate{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Finalizers: []string{"x/y"}}),
+		{"to be held", orphan(ownertree.OwnerMissing, ownertree.GCOutcome{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Finalizers: []string{"x/y"}}),
 			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone; the garbage collector will delete it; then it is held by the finalizer x/y, which its controller must remove"},
 			"being deleted is not being gone"},
-		{"going with its owner", orphan(ownertree.Solid, ownertree.Fate{Action: ownertree.DeletedWithOwner, Why: "it goes when its owner Deployment old has gone"}),
+		{"going with its owner", orphan(ownertree.Solid, ownertree.GCOutcome{Action: ownertree.DeletedWithOwner, Why: "it goes when its owner Deployment old has gone"}),
 			nil, "its owner is there"},
-		{"one owner gone, another going", orphan(ownertree.OwnerMissing, ownertree.Fate{Action: ownertree.DeletedWithOwner, Why: "it goes when its owner Deployment new has gone"}),
+		{"one owner gone, another going", orphan(ownertree.OwnerMissing, ownertree.GCOutcome{Action: ownertree.DeletedWithOwner, Why: "it goes when its owner Deployment new has gone"}),
 			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone; it goes when its owner Deployment new has gone"}, "a reference is to nothing"},
-		{"reference taken away later", orphan(ownertree.Solid, ownertree.Fate{Action: ownertree.ReferencesStripped, After: make([]*ownertree.Node, 1)}), nil, "as long as the owner is there, it owns"},
+		{"reference taken away later", orphan(ownertree.Solid, ownertree.GCOutcome{Action: ownertree.ReferencesStripped, After: make([]*ownertree.Node, 1)}), nil, "as long as the owner is there, it owns"},
 		{"owner gone, and being deleted", func(g *grove, b *ownertree.Branch, f *objectFacts) {
-			orphan(ownertree.OwnerMissing, ownertree.Fate{Action: ownertree.BeingDeleted})(g, b, f)
+			orphan(ownertree.OwnerMissing, ownertree.GCOutcome{Action: ownertree.BeingDeleted})(g, b, f)
 			deleting("x/y")(g, b, f)
 		}, []string{
 			"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone; it is being deleted",
@@ -173,46 +173,46 @@ func TestHoldText(t *testing.T) {
 	g := newGrove()
 	dependents := []*ownertree.Node{g.object("Pod/a").Node, g.object("Pod/b").Node}
 	pod := g.object("Pod/c").Node
-	foreground := ownertree.Release{Finalizer: metav1.FinalizerDeleteDependents, By: "m", Once: "once its dependents have gone", Certain: true}
+	foreground := ownertree.FinalizerRemoval{Finalizer: metav1.FinalizerDeleteDependents, By: "m", Once: "once its dependents have gone", Certain: true}
 	for _, tt := range []struct {
-		hold   ownertree.Hold
+		hold   ownertree.DeletionBlockers
 		known  string
 		want   string
 		reason string
 	}{
-		{ownertree.Hold{}, "", ": nothing holds it up", "it goes by itself"},
-		{ownertree.Hold{Node: pod}, "", ": waits for its kubelet to end its containers", "a pod is given time, or its node is gone"},
-		{ownertree.Hold{}, "discovery failed: g/v1", ": discovery failed: g/v1", "a namespace reports itself why not"},
+		{ownertree.DeletionBlockers{}, "", ": nothing holds it up", "it goes by itself"},
+		{ownertree.DeletionBlockers{Node: pod}, "", ": waits for its kubelet to end its containers", "a pod is given time, or its node is gone"},
+		{ownertree.DeletionBlockers{}, "discovery failed: g/v1", ": discovery failed: g/v1", "a namespace reports itself why not"},
 		{
-			ownertree.Hold{Releases: []ownertree.Release{{Finalizer: "kubernetes", By: "m", Once: "once all that is in it has gone", Certain: true}}}, "some are left",
+			ownertree.DeletionBlockers{Removals: []ownertree.FinalizerRemoval{{Finalizer: "kubernetes", By: "m", Once: "once all that is in it has gone", Certain: true}}}, "some are left",
 			": m removes the finalizer kubernetes once all that is in it has gone; some are left", "a namespace, and who removes its finalizer",
 		},
 		{
-			ownertree.Hold{Releases: []ownertree.Release{foreground}, Unblocked: true}, "",
+			ownertree.DeletionBlockers{Removals: []ownertree.FinalizerRemoval{foreground}, Unblocked: true}, "",
 			": no dependent blocks it; m, if it runs, removes the finalizer foregroundDeletion", "nothing is left to wait for, and the finalizer is there",
 		},
 		{
-			ownertree.Hold{Releases: []ownertree.Release{foreground}}, "",
+			ownertree.DeletionBlockers{Removals: []ownertree.FinalizerRemoval{foreground}}, "",
 			": m removes the finalizer foregroundDeletion once its dependents have gone", "its dependents are not known",
 		},
 		{
-			ownertree.Hold{Releases: []ownertree.Release{{Finalizer: "orphan", By: "m", Once: "once its dependents have lost it", Certain: true}}}, "",
+			ownertree.DeletionBlockers{Removals: []ownertree.FinalizerRemoval{{Finalizer: "orphan", By: "m", Once: "once its dependents have lost it", Certain: true}}}, "",
 			": m removes the finalizer orphan once its dependents have lost it", "the other finalizer of the garbage collector",
 		},
 		{
-			ownertree.Hold{Node: pod, Releases: []ownertree.Release{foreground}, Dependents: []*ownertree.Node{pod}}, "",
+			ownertree.DeletionBlockers{Node: pod, Removals: []ownertree.FinalizerRemoval{foreground}, Dependents: []*ownertree.Node{pod}}, "",
 			": waits for itself: it is its own owner, and blocks itself", "a circle of one",
 		},
 		{
-			ownertree.Hold{Undiscovered: []cluster.Incomplete{{Group: "g", Version: "v1"}}}, "discovery failed: g/v1",
+			ownertree.DeletionBlockers{Undiscovered: []cluster.Incomplete{{Group: "g", Version: "v1"}}}, "discovery failed: g/v1",
 			": no namespace goes while the kinds of g/v1 are not known", "a namespace, and an API that does not answer",
 		},
 		{
-			ownertree.Hold{Releases: []ownertree.Release{{Finalizer: "a/b", By: "somebody", Once: "once it rains"}, {Finalizer: "c/d", By: "m", Once: "soon", Certain: true}}}, "",
+			ownertree.DeletionBlockers{Removals: []ownertree.FinalizerRemoval{{Finalizer: "a/b", By: "somebody", Once: "once it rains"}, {Finalizer: "c/d", By: "m", Once: "soon", Certain: true}}}, "",
 			": somebody removes the finalizer a/b once it rains; m removes the finalizer c/d soon", "one under a condition, one that is certain to go, and still there",
 		},
-		{ownertree.Hold{Releases: []ownertree.Release{foreground}, Dependents: dependents[:1]}, "", ": waits for a dependent that blocks it: Pod/a", "foreground deletion"},
-		{ownertree.Hold{Finalizers: []string{"x/y"}, Releases: []ownertree.Release{foreground}, Dependents: dependents}, "", ": held by the finalizer x/y, which its controller must remove; waits for dependents that block it: Pod/a, Pod/b", "both"},
+		{ownertree.DeletionBlockers{Removals: []ownertree.FinalizerRemoval{foreground}, Dependents: dependents[:1]}, "", ": waits for a dependent that blocks it: Pod/a", "foreground deletion"},
+		{ownertree.DeletionBlockers{Finalizers: []string{"x/y"}, Removals: []ownertree.FinalizerRemoval{foreground}, Dependents: dependents}, "", ": held by the finalizer x/y, which its controller must remove; waits for dependents that block it: Pod/a, Pod/b", "both"},
 	} {
 		if tt.hold.Node == nil {
 			tt.hold.Node = g.object("ConfigMap/a").Node

@@ -105,17 +105,17 @@ func (p *preview) lines(palette render.Palette) []string {
 	}
 	p.claimLines(add)
 	for _, n := range first(p.Stuck) {
-		add(render.ToneChange, "would leave "+p.name(n), ": "+p.Fate(n).Why)
+		add(render.ToneChange, "would leave "+p.name(n), ": "+p.GCOutcome(n).Why)
 	}
 	for _, n := range first(p.Unknown) {
-		add(render.ToneChange, "not known of "+p.name(n), ": "+p.Fate(n).Why)
+		add(render.ToneChange, "not known of "+p.name(n), ": "+p.GCOutcome(n).Why)
 	}
-	for i := range first(p.Held) {
+	for i := range first(p.Blocked) {
 		head := "would hang: "
-		if p.Held[i].Perhaps {
+		if p.Blocked[i].Perhaps {
 			head = "may hang: "
 		}
-		add(render.ToneTrouble, head+p.name(p.Held[i].Node), p.holdText(p.Held[i]))
+		add(render.ToneTrouble, head+p.name(p.Blocked[i].Node), p.holdText(p.Blocked[i]))
 	}
 	if len(p.Late) > 0 {
 		add(render.ToneChange, "would stay until what holds their owners has gone", ": "+p.counts(p.Late))
@@ -128,7 +128,7 @@ func (p *preview) lines(palette render.Palette) []string {
 		n    int
 		what string
 	}{
-		{len(p.Kept), "would keep"}, {len(p.Stuck), "would leave"}, {len(p.Unknown), "not known of"}, {len(p.Held), "would hang"},
+		{len(p.Kept), "would keep"}, {len(p.Stuck), "would leave"}, {len(p.Unknown), "not known of"}, {len(p.Blocked), "would hang"},
 		{len(waits), "would wait"},
 	} {
 		if more.n > mostOfASort {
@@ -199,15 +199,15 @@ func (p *preview) keepers(n *ownertree.Node) []*ownertree.Node {
 }
 
 // openWaits are those that wait for something which the deletion itself may not bring about.
-func (p *preview) openWaits() []ownertree.Hold {
-	return slices.DeleteFunc(slices.Clone(p.Waits), func(h ownertree.Hold) bool {
-		return !slices.ContainsFunc(h.Releases, func(r ownertree.Release) bool { return !r.Certain })
+func (p *preview) openWaits() []ownertree.DeletionBlockers {
+	return slices.DeleteFunc(slices.Clone(p.Waits), func(h ownertree.DeletionBlockers) bool {
+		return !slices.ContainsFunc(h.Removals, func(r ownertree.FinalizerRemoval) bool { return !r.Certain })
 	})
 }
 
-func (p *preview) holdText(hold ownertree.Hold) string {
+func (p *preview) holdText(hold ownertree.DeletionBlockers) string {
 	parts := openParts(hold)
-	for _, r := range hold.Releases {
+	for _, r := range hold.Removals {
 		if len(r.Users) > 0 {
 			parts = append(parts, p.counts(r.Users)+" would stay, and may use it")
 			break

@@ -85,7 +85,7 @@ func (p *preview) document() *previewDocument {
 	for _, c := range p.claims {
 		d.Claims = append(d.Claims, newPreviewClaim(c))
 	}
-	for _, h := range p.Held {
+	for _, h := range p.Blocked {
 		d.HeldUp = append(d.HeldUp, previewHeld{refOf(h.Node), *newTreeHold(h)})
 	}
 	for _, h := range p.Waits {
@@ -97,7 +97,7 @@ func (p *preview) document() *previewDocument {
 func (p *preview) reasons(nodes []*ownertree.Node) []previewReason {
 	var out []previewReason
 	for _, n := range nodes {
-		out = append(out, previewReason{refOf(n), p.Fate(n).Why})
+		out = append(out, previewReason{refOf(n), p.GCOutcome(n).Why})
 	}
 	return out
 }

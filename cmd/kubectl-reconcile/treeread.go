@@ -213,7 +213,7 @@ func (t *tree) relate(ctx context.Context) ([]cluster.Incomplete, error) {
 	return missing, nil
 }
 
-// forest says whether all there is was asked for, so that nothing in particular was.
+// forest reports whether all there is was asked for, so that nothing in particular was.
 func (r *treeReader) forest() bool { return len(r.sought) == 0 && r.selector().Empty() }
 
 // unmarked takes back the marks: in a forest, nothing was asked for by itself. Kinds that are not to be shown go.
@@ -235,7 +235,7 @@ func (t *tree) hides(n *ownertree.Node) bool {
 	return t.only != nil && !t.only(*n.Kind) || t.without != nil && t.without(*n.Kind)
 }
 
-// whole says whether managedFields are wanted.
+// whole reports whether managedFields are wanted.
 func (o *treeOptions) whole() bool {
 	return o.output == "wide" || o.output == "json" || o.output == "yaml"
 }

@@ -56,7 +56,7 @@ var verdictWords = map[ownertree.Verdict]string{
 func shortUID(uid string) string { return render.Cut(uid, 9) }
 
 // fateText says what the garbage collector will do about an object.
-func fateText(f ownertree.Fate) string {
+func fateText(f ownertree.GCOutcome) string {
 	switch f.Action {
 	case ownertree.Deleted:
 		text := "the garbage collector will delete it"
@@ -77,7 +77,7 @@ func fateText(f ownertree.Fate) string {
 		return "it is being deleted"
 	case ownertree.Kept:
 		return "the garbage collector keeps it"
-	case ownertree.FateUnknown:
+	case ownertree.GCUnknown:
 	}
 	return "what the garbage collector will do is not known"
 }

@@ -82,7 +82,7 @@ func (w *written) Record(e *trace.Event) {
 	}
 }
 
-// countsAsWrite says whether a request changes something that a user may look for, or would if it were taken.
+// countsAsWrite reports whether a request changes something that a user may look for, or would if it were taken.
 func countsAsWrite(r *trace.Request) bool {
 	return r.IsWrite() && r.Recorded == nil && r.Resource != "events" && !isReview(r)
 }

@@ -158,7 +158,7 @@ func areMaps(a, b any) bool {
 // by which the endpoints of an EndpointSlice differ.
 var mergeKeys = []string{"type", "name", "uid", "containerPort", "port", "ip", "key", "addresses"}
 
-// compareLists compares lists whose entries are told apart by a merge key, and says whether they are.
+// compareLists compares lists whose entries are told apart by a merge key, and reports whether they are.
 func compareLists(out *[]Change, path string, old, updated []any) bool {
 	for _, key := range mergeKeys {
 		before, ok := byKey(old, key)
@@ -182,7 +182,7 @@ func compareLists(out *[]Change, path string, old, updated []any) bool {
 	return false
 }
 
-// byKey maps a list's entries by that key, and says whether each has one that no other has.
+// byKey maps a list's entries by that key, and reports whether each has one that no other has.
 func byKey(list []any, key string) (map[string]any, bool) {
 	out := make(map[string]any, len(list))
 	for _, entry := range list {

@@ -246,7 +246,7 @@ func (c Condition) isBad() bool {
 	return false
 }
 
-// endsWithPod says whether the condition becomes False when a pod ends, well or not: nothing runs any more, and so nothing is
+// endsWithPod reports whether the condition becomes False when a pod ends, well or not: nothing runs any more, and so nothing is
 // ready. The phase tells how it ended.
 func (c Condition) endsWithPod() bool {
 	return c.Type == "ContainersReady" || c.Type == "PodReadyToStartContainers" || c.Type == "Ready"

@@ -68,7 +68,7 @@ func (o subject) node() Status {
 	return s
 }
 
-// neverReady says whether the kubelet reports, and has reported since the node was made, that the node is not ready: its
+// neverReady reports whether the kubelet reports, and has reported since the node was made, that the node is not ready: its
 // network comes later, for one. The kubelet sets the time of the condition when it registers the node, or soon after.
 func (o subject) neverReady(ready Condition) bool {
 	const soon = time.Minute

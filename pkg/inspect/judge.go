@@ -131,7 +131,7 @@ func (o subject) convention(name string) Condition {
 	return Condition{}
 }
 
-// contrary says whether the condition has a polarity that is not the one of kstatus's conventions.
+// contrary reports whether the condition has a polarity that is not the one of kstatus's conventions.
 func (c Condition) contrary() bool {
 	switch c.Type {
 	case "Ready":

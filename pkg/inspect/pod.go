@@ -34,7 +34,7 @@ func (o subject) pod() Status {
 	return o.because(o.podWaits(containers))
 }
 
-// podEnded says whether the pod's phase is final.
+// podEnded reports whether the pod's phase is final.
 func podEnded(pod values) bool {
 	phase := pod.text("status", "phase")
 	return phase == "Succeeded" || phase == "Failed"

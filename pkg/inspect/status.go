@@ -39,10 +39,10 @@ const (
 	Generic = "Generic" // what is usual for all kinds, kstatus among it
 )
 
-// Current says whether the object has got where its spec wants it: one that is Suspended has.
+// Current reports whether the object has got where its spec wants it: one that is Suspended has.
 func (s Status) Current() bool { return s.Status == Current || s.Status == Suspended }
 
-// NotReady says whether the object has not got where its spec wants it, or does not say that it has.
+// NotReady reports whether the object has not got where its spec wants it, or does not say that it has.
 func (s Status) NotReady() bool { return !s.Current() }
 
 // Severity orders objects by how much they ask for attention: 0 is Current, higher is worse.
@@ -67,7 +67,7 @@ func (s Status) Severity() int {
 // noStatus is the reason of an object of a custom kind whose status nobody has written.
 const noStatus = "no status reported"
 
-// Unreported says whether the object is Unknown only because it has no status at all: its controller does not run, or
+// Unreported reports whether the object is Unknown only because it has no status at all: its controller does not run, or
 // its kind has none.
 func (s Status) Unreported() bool { return s.Status == Unknown && s.Reason == noStatus }
 

@@ -189,7 +189,7 @@ func BenchmarkTree(b *testing.B) {
 		start := time.Now()
 		for b.Loop() {
 			for _, n := range g.Nodes() {
-				g.Fate(n)
+				g.GCOutcome(n)
 			}
 		}
 		b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*len(g.Nodes())), "ns/node")

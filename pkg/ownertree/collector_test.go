@@ -16,7 +16,7 @@ import (
 // foretold is an object and what is to become of it.
 type foretold struct {
 	obj    *unstructured.Unstructured
-	action ownertree.FateAction
+	action ownertree.GCAction
 	policy metav1.DeletionPropagation
 	reason string
 	// stripped are the names of the references that go.
@@ -40,7 +40,7 @@ func TestFateComesTrue(t *testing.T) {
 		if n == nil {
 			t.Fatalf("%s is not in the graph", c.obj.GetName())
 		}
-		fate := g.Fate(n)
+		fate := g.GCOutcome(n)
 		var stripped []string
 		for _, ref := range fate.Stripped {
 			stripped = append(stripped, ref.Name)
@@ -244,7 +244,7 @@ func TestDependentsOfHeldComeTrue(t *testing.T) {
 	s.delete(waits, foreground)
 	g := s.collect(ownertree.Scope{})
 	for i, stripped := range []int{0, 1, 1} {
-		fate := g.Fate(g.ByUID(dependents[i].GetUID()))
+		fate := g.GCOutcome(g.ByUID(dependents[i].GetUID()))
 		if fate.Action != ownertree.DeletedWithOwner || len(fate.Stripped) != stripped || len(fate.After) != 1 || fate.After[0].Name != "held" {
 			t.Errorf("%s: %+v, want it deleted after held, %d references taken away", dependents[i].GetName(), fate, stripped)
 		}

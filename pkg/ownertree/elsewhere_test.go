@@ -29,7 +29,7 @@ func TestFindElsewhere(t *testing.T) {
 	if err := g.Confirm(t.Context(), reader, g.Nodes()); err != nil {
 		t.Fatal(err)
 	}
-	before := g.Fate(g.ByUID(lost.GetUID())).Action
+	before := g.GCOutcome(g.ByUID(lost.GetUID())).Action
 	g.FindElsewhere(t.Context(), reader, g.Nodes())
 	for _, tt := range []struct {
 		uid    string
@@ -46,7 +46,7 @@ func TestFindElsewhere(t *testing.T) {
 			}
 		}
 	}
-	if after := g.Fate(g.ByUID(lost.GetUID())).Action; after != before || after != ownertree.Deleted {
+	if after := g.GCOutcome(g.ByUID(lost.GetUID())).Action; after != before || after != ownertree.Deleted {
 		t.Errorf("for the garbage collector it is the same: %s, then %s", before, after)
 	}
 }

@@ -7,32 +7,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FateAction is what the garbage collector will do about an object.
-type FateAction string
+// GCAction is what the garbage collector will do about an object.
+type GCAction string
 
 // The actions.
 const (
 	// Kept means nothing.
-	Kept FateAction = "Kept"
+	Kept GCAction = "Kept"
 	// ReferencesStripped means that the object stays and loses some owner references.
-	ReferencesStripped FateAction = "ReferencesStripped"
-	// Deleted means that the object is deleted as it is, by Fate.Policy; finalizers may hold that up: see Fate.Finalizers.
-	Deleted FateAction = "Deleted"
-	// DeletedWithOwner means that the object is deleted when the owners that are there now, and go, have gone: Fate.After. As
+	ReferencesStripped GCAction = "ReferencesStripped"
+	// Deleted means that the object is deleted as it is, by GCOutcome.Policy; finalizers may hold that up: see GCOutcome.Finalizers.
+	Deleted GCAction = "Deleted"
+	// DeletedWithOwner means that the object is deleted when the owners that are there now, and go, have gone: GCOutcome.After. As
 	// long as something holds them up it stays.
-	DeletedWithOwner FateAction = "DeletedWithOwner"
+	DeletedWithOwner GCAction = "DeletedWithOwner"
 	// BeingDeleted means that somebody has deleted the object already; the garbage collector does not judge it any more.
-	BeingDeleted FateAction = "BeingDeleted"
+	BeingDeleted GCAction = "BeingDeleted"
 	// NeverCollected means that the garbage collector cannot judge the object, as long as nothing else changes, and so
 	// leaves it alone whether its owners are there or not.
-	NeverCollected FateAction = "NeverCollected"
-	// FateUnknown means that it depends on what could not be read.
-	FateUnknown FateAction = "Unknown"
+	NeverCollected GCAction = "NeverCollected"
+	// GCUnknown means that it depends on what could not be read.
+	GCUnknown GCAction = "Unknown"
 )
 
-// Fate is what the garbage collector will do about an object if nobody else does anything.
-type Fate struct {
-	Action FateAction
+// GCOutcome is what the garbage collector will do about an object if nobody else does anything.
+type GCOutcome struct {
+	Action GCAction
 	// Policy is that of the deletion; empty unless the action is Deleted or DeletedWithOwner.
 	Policy metav1.DeletionPropagation
 	// Stripped are the references that the object loses while it stays; nil unless the action is ReferencesStripped, or
@@ -48,53 +48,53 @@ type Fate struct {
 	Why string
 }
 
-// Fate foretells what the garbage collector does about the object, by attemptToDeleteItem and classifyReferences of its
+// GCOutcome foretells what the garbage collector does about the object, by attemptToDeleteItem and classifyReferences of its
 // garbagecollector.go: first about the object's owners, then, when those have gone, about the object. Only confirmed
-// verdicts count; with others it is FateUnknown, so Confirm and Ascend belong before it.
-func (g *Graph) Fate(n *Node) Fate {
-	f := g.future()
-	return f.fate(n)
+// verdicts count; with others it is GCUnknown, so Confirm and Ascend belong before it.
+func (g *Graph) GCOutcome(n *Node) GCOutcome {
+	f := g.simulateGC()
+	return f.outcome(n)
 }
 
-// fate judges a node by the prospects of its owners.
-func (f *futures) fate(n *Node) Fate {
+// outcome judges a node by the prospects of its owners.
+func (f *gcSimulation) outcome(n *Node) GCOutcome {
 	switch {
 	case n.Deleting != nil:
-		return Fate{Action: BeingDeleted}
+		return GCOutcome{Action: BeingDeleted}
 	case len(n.Owners) == 0:
-		return Fate{Action: Kept}
+		return GCOutcome{Action: Kept}
 	case !n.Kind.Collected():
-		return Fate{Action: NeverCollected, Why: fmt.Sprintf("the garbage collector does not watch %s", n.Kind)}
+		return GCOutcome{Action: NeverCollected, Why: fmt.Sprintf("the garbage collector does not watch %s", n.Kind)}
 	}
-	p := f.prospects(n)
+	p := f.summarize(n)
 	switch {
 	case p.solid == nil && p.unknown != nil:
-		return Fate{Action: FateUnknown, Why: unknownWhy(n, p.unknown)}
+		return GCOutcome{Action: GCUnknown, Why: unknownWhy(n, p.unknown)}
 	case p.stuck != nil && p.solid == nil:
-		return Fate{Action: NeverCollected, Why: stuckWhy(n, p.stuck)}
+		return GCOutcome{Action: NeverCollected, Why: stuckWhy(n, p.stuck)}
 	case p.stuck != nil:
-		return Fate{Action: Kept, Why: stuckWhy(n, p.stuck)}
+		return GCOutcome{Action: Kept, Why: stuckWhy(n, p.stuck)}
 	case p.unknown != nil:
-		return Fate{Action: Kept, Why: unknownWhy(n, p.unknown)}
+		return GCOutcome{Action: Kept, Why: unknownWhy(n, p.unknown)}
 	case p.solid != nil && len(p.lost)+len(p.orphaned) == 0:
-		return Fate{Action: Kept}
+		return GCOutcome{Action: Kept}
 	case p.solid != nil, len(p.lost) == 0:
 		gone := slices.Concat(p.lost, p.orphaned)
-		fate := Fate{Action: ReferencesStripped, Stripped: stripped(n, gone), Why: f.whyLost(n, p.first())}
+		fate := GCOutcome{Action: ReferencesStripped, Stripped: stripped(n, gone), Why: f.whyLost(n, p.first())}
 		if later := f.later(p.lost); len(later) == len(p.lost) && len(p.orphaned) == 0 {
 			fate.After = nodesOf(later)
 		}
 		return fate
 	case len(p.orphaned) > 0:
-		return Fate{Action: FateUnknown, Why: "it loses one owner by orphaning and another for good, and which comes first decides"}
+		return GCOutcome{Action: GCUnknown, Why: "it loses one owner by orphaning and another for good, and which comes first decides"}
 	}
 	return f.deleted(n, p)
 }
 
 // deleted is the fate of a node all of whose owners go. Those that are there are solid until they have gone, unless they wait
 // for the node; meanwhile the references to others are taken away.
-func (f *futures) deleted(n *Node, p prospects) Fate {
-	fate := Fate{Action: Deleted, Policy: f.policy(n, p), Why: f.whyLost(n, p.first()), Finalizers: n.foreignFinalizers()}
+func (f *gcSimulation) deleted(n *Node, p ownerSummary) GCOutcome {
+	fate := GCOutcome{Action: Deleted, Policy: f.policy(n, p), Why: f.whyLost(n, p.first()), Finalizers: n.foreignFinalizers()}
 	later := f.later(p.lost)
 	if len(later) == 0 {
 		return fate
@@ -109,7 +109,7 @@ func (f *futures) deleted(n *Node, p prospects) Fate {
 }
 
 // later are those of the references whose owner is there and does not wait for its dependents.
-func (f *futures) later(lost []*Owner) []*Owner {
+func (f *gcSimulation) later(lost []*Owner) []*Owner {
 	var out []*Owner
 	for _, o := range lost {
 		if o.Node != nil && !o.Node.waits() && f.assumed[o.Node] != waiting {
@@ -120,7 +120,7 @@ func (f *futures) later(lost []*Owner) []*Owner {
 }
 
 // whyLater names the owner to wait for: one that is being deleted, if there is one.
-func (f *futures) whyLater(n *Node, later []*Owner) string {
+func (f *gcSimulation) whyLater(n *Node, later []*Owner) string {
 	o := later[0]
 	if i := slices.IndexFunc(later, func(o *Owner) bool { return o.Node.Deleting != nil }); i >= 0 {
 		o = later[i]
@@ -141,11 +141,11 @@ func nodesOf(owners []*Owner) []*Node {
 	return out
 }
 
-// goes says whether the object is deleted sooner or later.
-func (a FateAction) goes() bool { return a == Deleted || a == DeletedWithOwner }
+// goes reports whether the object is deleted sooner or later.
+func (a GCAction) goes() bool { return a == Deleted || a == DeletedWithOwner }
 
 // policy is the choice at the end of attemptToDeleteItem.
-func (f *futures) policy(n *Node, p prospects) metav1.DeletionPropagation {
+func (f *gcSimulation) policy(n *Node, p ownerSummary) metav1.DeletionPropagation {
 	switch {
 	case p.waited && len(n.Dependents)+len(f.graph.misfits[n]) > 0:
 		return metav1.DeletePropagationForeground
@@ -174,7 +174,7 @@ func stuckWhy(n *Node, o *Owner) string {
 }
 
 // whyLost says why a reference is to nothing, or will be.
-func (f *futures) whyLost(n *Node, o *Owner) string {
+func (f *gcSimulation) whyLost(n *Node, o *Owner) string {
 	name := fmt.Sprintf("its owner %s %s", n.OwnerKind(o), o.Name)
 	switch {
 	case o.Node == nil && o.Verdict == OtherUID:

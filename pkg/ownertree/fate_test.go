@@ -14,20 +14,20 @@ import (
 func TestFate(t *testing.T) {
 	for _, tt := range []struct {
 		lines  []string
-		want   FateAction
+		want   GCAction
 		why    string
 		reason string
 	}{
 		{[]string{"B n/o"}, Kept, "", "no owner"},
-		{[]string{"B n/o <- A/gone"}, FateUnknown, "not known whether its owner A gone exists", "no live read has confirmed it"},
-		{[]string{"B n/o <- Lost/x"}, FateUnknown, "discovery failed", "the owner's kind is not known"},
+		{[]string{"B n/o <- A/gone"}, GCUnknown, "not known whether its owner A gone exists", "no live read has confirmed it"},
+		{[]string{"B n/o <- Lost/x"}, GCUnknown, "discovery failed", "the owner's kind is not known"},
 		{[]string{"B n/o <- Lost/x A/a", "A n/a"}, Kept, "Lost x exists", "another owner is there, whatever becomes of the first"},
 		{[]string{"B n/o <- Nothing/x"}, NeverCollected, "does not find the kind Nothing of v1", "no such kind"},
 		{[]string{"C o <- A/a", "A n/a"}, NeverCollected, "so the garbage collector never deletes it", "upside down"},
 		{[]string{"E n/o <- A/gone"}, NeverCollected, "does not watch e", "a kind that cannot be deleted or watched"},
 		{[]string{"B n/o <- A/a", "A n/a deleting finalizer=x"}, DeletedWithOwner, "it goes when its owner A a has gone", "its owner goes when its finalizer does"},
 		{
-			[]string{"B n/o <- A/a! A/gone:gone", "A n/a deleting finalizer=x", "A n/gone:other"}, FateUnknown, "whether its owner A gone exists",
+			[]string{"B n/o <- A/a! A/gone:gone", "A n/a deleting finalizer=x", "A n/gone:other"}, GCUnknown, "whether its owner A gone exists",
 			"of a second owner nothing is confirmed",
 		},
 		{
@@ -43,11 +43,11 @@ func TestFate(t *testing.T) {
 			"another owner keeps it",
 		},
 		{[]string{"B n/o <- A/a", "A n/a deleting finalizer=orphan"}, ReferencesStripped, "is being deleted and orphans", "its owner orphans it"},
-		{[]string{"B n/o <- A/a A/b", "A n/a deleting finalizer=orphan", "A n/b deleting"}, FateUnknown, "which comes first", "one orphans it, the other does not"},
+		{[]string{"B n/o <- A/a A/b", "A n/a deleting finalizer=orphan", "A n/b deleting"}, GCUnknown, "which comes first", "one orphans it, the other does not"},
 		{[]string{"B n/o deleting <- A/gone"}, BeingDeleted, "", "somebody was faster"},
 	} {
 		g := sketch(t, Scope{}, tt.lines...)
-		fate := g.Fate(named(t, g, "o")[0])
+		fate := g.GCOutcome(named(t, g, "o")[0])
 		if fate.Action != tt.want || !strings.Contains(fate.Why, tt.why) || tt.why == "" && fate.Why != "" {
 			t.Errorf("%s: %s, %q; want %s, %q", tt.reason, fate.Action, fate.Why, tt.want, tt.why)
 		}
@@ -57,18 +57,18 @@ func TestFate(t *testing.T) {
 func TestHeld(t *testing.T) {
 	g := sketch(t, Scope{}, "A n/own deleting finalizer=foregroundDeletion finalizer=x", "B n/p2 <- A/own!", "B n/p1 <- A/own! A/own!", "B n/p3 <- A/own",
 		"B m/stray <- A/own!", "A n/quick deleting", "B n/p4 <- A/quick!")
-	hold, ok := g.Held(named(t, g, "own")[0])
+	hold, ok := g.Blockers(named(t, g, "own")[0])
 	if got := namesOf(hold.Dependents); !ok || got != "stray p1 p2" {
 		t.Errorf("held by %q; want those that block, found by uid in any namespace", got)
 	}
-	if len(hold.Releases) != 1 || hold.Releases[0].Finalizer != "foregroundDeletion" || strings.Join(hold.Finalizers, " ") != "x" {
-		t.Errorf("finalizers %v, released %v: want the collector's own apart", hold.Finalizers, hold.Releases)
+	if len(hold.Removals) != 1 || hold.Removals[0].Finalizer != "foregroundDeletion" || strings.Join(hold.Finalizers, " ") != "x" {
+		t.Errorf("finalizers %v, released %v: want the collector's own apart", hold.Finalizers, hold.Removals)
 	}
-	hold, ok = g.Held(named(t, g, "quick")[0])
+	hold, ok = g.Blockers(named(t, g, "quick")[0])
 	if !ok || len(hold.Dependents)+len(hold.Finalizers) > 0 {
 		t.Errorf("nothing holds what is not deleted in the foreground: %v", hold)
 	}
-	if _, ok := g.Held(named(t, g, "p1")[0]); ok {
+	if _, ok := g.Blockers(named(t, g, "p1")[0]); ok {
 		t.Error("what is not deleted is not held")
 	}
 }
@@ -92,7 +92,7 @@ func TestHeldUnblocked(t *testing.T) {
 	} {
 		g := sketch(t, tt.scope, tt.lines...)
 		g.missing(tt.incomplete)
-		if hold, _ := g.Held(named(t, g, "o")[0]); hold.Unblocked != tt.want {
+		if hold, _ := g.Blockers(named(t, g, "o")[0]); hold.Unblocked != tt.want {
 			t.Errorf("%s: unblocked is %t, want %t", tt.reason, hold.Unblocked, tt.want)
 		}
 	}
@@ -116,7 +116,7 @@ func TestFateAfter(t *testing.T) {
 		{"and at once, if the owner waits", []string{"B n/o <- A/w A/stays", "A n/w deleting finalizer=foregroundDeletion", "A n/stays"}, "", "", "w", ""},
 	} {
 		g := sketch(t, Scope{}, tt.lines...)
-		fate := g.Fate(named(t, g, "o")[0])
+		fate := g.GCOutcome(named(t, g, "o")[0])
 		var stripped []string
 		for _, ref := range fate.Stripped {
 			stripped = append(stripped, ref.Name)

@@ -7,27 +7,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// leaving is how an owner goes.
-type leaving int
+// deletionMode is how an owner goes.
+type deletionMode int
 
 const (
-	staying   leaving = iota
-	vanishing         // and its dependents then refer to nothing
-	waiting           // for its dependents to go first
-	orphaning         // after its dependents have lost their references to it
+	staying   deletionMode = iota
+	vanishing              // and its dependents then refer to nothing
+	waiting                // for its dependents to go first
+	orphaning              // after its dependents have lost their references to it
 )
 
-// futures says which nodes of a graph will go.
-type futures struct {
+// gcSimulation says which nodes of a graph will go.
+type gcSimulation struct {
 	graph *Graph
-	going map[*Node]leaving
+	going map[*Node]deletionMode
 	// assumed are nodes of which it is given how they go, or that they stay: see Graph.DeletePreview.
-	assumed map[*Node]leaving
+	assumed map[*Node]deletionMode
 }
 
-// prospects are the references of a node as classifyReferences of the garbage collector sorts them, when all is over that
+// ownerSummary are the references of a node as classifyReferences of the garbage collector sorts them, when all is over that
 // happens to the owners.
-type prospects struct {
+type ownerSummary struct {
 	// solid, unknown and stuck are the first reference of the sort; nil if there is none.
 	solid, unknown, stuck *Owner
 	lost, orphaned        []*Owner
@@ -35,8 +35,8 @@ type prospects struct {
 	waited bool
 }
 
-// future works out who goes.
-func (g *Graph) future() *futures {
+// simulateGC works out who goes.
+func (g *Graph) simulateGC() *gcSimulation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.futures == nil {
@@ -47,8 +47,8 @@ func (g *Graph) future() *futures {
 
 // assume works out who goes if these do, or stay. It begins with who is being deleted, or whose owners are not there, and
 // follows the dependents; each is looked at again only when one of its owners has turned out to go.
-func (g *Graph) assume(assumed map[*Node]leaving) *futures {
-	f := &futures{graph: g, going: map[*Node]leaving{}, assumed: assumed}
+func (g *Graph) assume(assumed map[*Node]deletionMode) *gcSimulation {
+	f := &gcSimulation{graph: g, going: map[*Node]deletionMode{}, assumed: assumed}
 	var next []*Node
 	for _, n := range slices.Backward(g.nodes) {
 		if _, known := assumed[n]; known || n.Deleting != nil || len(n.Owners) > 0 {
@@ -70,7 +70,7 @@ func (g *Graph) assume(assumed map[*Node]leaving) *futures {
 }
 
 // way is how the node goes, if it does.
-func (f *futures) way(n *Node) leaving {
+func (f *gcSimulation) way(n *Node) deletionMode {
 	if way, given := f.assumed[n]; given {
 		return way
 	}
@@ -82,7 +82,7 @@ func (f *futures) way(n *Node) leaving {
 	case n.Deleting != nil:
 		return vanishing
 	}
-	fate := f.fate(n)
+	fate := f.outcome(n)
 	if !fate.Action.goes() {
 		return staying
 	}
@@ -96,8 +96,8 @@ func (f *futures) way(n *Node) leaving {
 	}
 }
 
-func (f *futures) prospects(n *Node) prospects {
-	var p prospects
+func (f *gcSimulation) summarize(n *Node) ownerSummary {
+	var p ownerSummary
 	for i := range n.Owners {
 		o := &n.Owners[i]
 		switch {
@@ -131,7 +131,7 @@ func firstOf(known, o *Owner) *Owner {
 }
 
 // first is the reference to tell people about.
-func (p *prospects) first() *Owner { return slices.Concat(p.lost, p.orphaned)[0] }
+func (p *ownerSummary) first() *Owner { return slices.Concat(p.lost, p.orphaned)[0] }
 
 // stripped are the references that go. They are taken away by uid, and so others with the same uid go with them.
 func stripped(n *Node, lost []*Owner) []metav1.OwnerReference {

@@ -34,8 +34,8 @@ func FuzzGraph(f *testing.F) {
 		checkTree(t, g.Tree(asked, o), asked)
 		checkTree(t, g.Tree(g.Roots(), TreeOptions{Up: true, Down: true}), g.Nodes()) // the forest has all
 		for _, n := range g.Nodes() {
-			g.Fate(n)
-			g.Held(n)
+			g.GCOutcome(n)
+			g.Blockers(n)
 		}
 	})
 }

@@ -33,8 +33,8 @@ type Graph struct {
 	misfits    map[*Node][]*Node
 	incomplete []cluster.Incomplete
 
-	mu      sync.Mutex // guards futures
-	futures *futures   // nil until somebody asks, and after every change
+	mu      sync.Mutex    // guards futures
+	futures *gcSimulation // nil until somebody asks, and after every change
 }
 
 // place is where an object is, whatever its uid.
@@ -90,7 +90,7 @@ func (g *Graph) Incomplete() []cluster.Incomplete {
 	return cluster.SortIncomplete(append(g.kinds.Incomplete(), g.incomplete...))
 }
 
-// Covers says whether the lists that the graph was made of hold all dependents of the node: those of a namespaced object are
+// Covers reports whether the lists that the graph was made of hold all dependents of the node: those of a namespaced object are
 // in its namespace, those of others anywhere. Kinds in Incomplete are missing all the same.
 func (g *Graph) Covers(n *Node) bool {
 	if n.Kind.Namespaced {

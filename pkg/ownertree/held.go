@@ -8,13 +8,13 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// Hold says what holds up the deletion of an object.
-type Hold struct {
+// DeletionBlockers says what holds up the deletion of an object.
+type DeletionBlockers struct {
 	Node *Node
 	// Finalizers are those that only their own controllers remove, which may not even run.
 	Finalizers []string
-	// Releases are the others: Kubernetes itself removes them, each under a condition.
-	Releases []Release
+	// Removals are the others: Kubernetes itself removes them, each under a condition.
+	Removals []FinalizerRemoval
 	// Dependents are those that the object's foreground deletion waits for, sorted; nil unless it is deleted so. An
 	// object that owns itself by a reference that blocks is among its own, and waits for ever.
 	Dependents []*Node
@@ -31,15 +31,15 @@ type Hold struct {
 	Undiscovered []cluster.Incomplete
 }
 
-// Held returns what holds up an object that is being deleted; false if it is not being deleted. Nothing of all this may
+// Blocked returns what holds up an object that is being deleted; false if it is not being deleted. Nothing of all this may
 // hold it, as with a pod whose containers are given time to end. What is still in a namespace, or of a kind whose
 // definition is being deleted, is left out: the object's own conditions count it. The finalizers of a namespace's spec
 // count only once ReadNamespaces has read them.
-func (g *Graph) Held(n *Node) (Hold, bool) {
+func (g *Graph) Blockers(n *Node) (DeletionBlockers, bool) {
 	if n.Deleting == nil {
-		return Hold{}, false
+		return DeletionBlockers{}, false
 	}
-	hold := Hold{Node: n, Finalizers: n.foreignFinalizers(), Releases: n.releases(), Undiscovered: g.undiscovered(n)}
+	hold := DeletionBlockers{Node: n, Finalizers: n.foreignFinalizers(), Removals: n.removals(), Undiscovered: g.undiscovered(n)}
 	if n.waits() {
 		hold.Dependents = g.Blocking(n)
 		hold.Unblocked = len(hold.Dependents) == 0 && g.Covers(n) && len(g.unread)+len(g.kinds.Incomplete()) == 0
@@ -71,12 +71,12 @@ func (g *Graph) Blocking(n *Node) []*Node {
 	return slices.Compact(out)
 }
 
-// waits says whether the object is being deleted and waits for its dependents.
+// waits reports whether the object is being deleted and waits for its dependents.
 func (n *Node) waits() bool {
 	return n.Deleting != nil && n.Finalized(metav1.FinalizerDeleteDependents)
 }
 
-// orphans says whether the object is being deleted and its dependents are to lose their references to it.
+// orphans reports whether the object is being deleted and its dependents are to lose their references to it.
 func (n *Node) orphans() bool {
 	return n.Deleting != nil && n.Finalized(metav1.FinalizerOrphanDependents)
 }

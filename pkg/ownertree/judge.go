@@ -112,7 +112,7 @@ func (g *Graph) missed(n *Node, o *Owner, at place) {
 	}
 }
 
-// wasRead says whether the graph holds every object that there was beside the one missing at the place.
+// wasRead reports whether the graph holds every object that there was beside the one missing at the place.
 func (g *Graph) wasRead(at place) bool {
 	if !at.kind.Collected() || g.scope.Kinds != nil && !g.scope.Kinds(*at.kind) || !g.scope.includes(at.namespace) {
 		return false

@@ -33,9 +33,9 @@ func TestNamespaceFinalizers(t *testing.T) {
 	if _, err := g.ReadNamespaces(t.Context(), s.reader, nodes); err != nil {
 		t.Fatal(err)
 	}
-	hold, _ := g.Held(nodes[1])
-	if len(hold.Releases) != 1 || hold.Releases[0].Finalizer != "kubernetes" || !slices.Equal(hold.Finalizers, []string{"example.com/backup"}) {
-		t.Errorf("held by %v, released %v: want the namespace controller's finalizer apart from the other", hold.Finalizers, hold.Releases)
+	hold, _ := g.Blockers(nodes[1])
+	if len(hold.Removals) != 1 || hold.Removals[0].Finalizer != "kubernetes" || !slices.Equal(hold.Finalizers, []string{"example.com/backup"}) {
+		t.Errorf("held by %v, released %v: want the namespace controller's finalizer apart from the other", hold.Finalizers, hold.Removals)
 	}
 	s.control("namespace")
 	s.eventually("the plain namespace is gone", func() bool { return s.get(plain) == nil })

@@ -57,7 +57,7 @@ const (
 	Unknown Verdict = "Unknown"
 )
 
-// Dangling says whether the garbage collector treats such a reference as one to nothing. A reference of a cluster-scoped
+// Dangling reports whether the garbage collector treats such a reference as one to nothing. A reference of a cluster-scoped
 // object to a namespaced owner is not dangling for it, although it is OtherNamespace: see Owner.Dangling.
 func (v Verdict) Dangling() bool { return v == OwnerMissing || v == OtherUID || v == OtherNamespace }
 
@@ -77,18 +77,18 @@ type Owner struct {
 	Detail string
 }
 
-// Dangling says whether it is certain that the garbage collector takes the reference for one to nothing.
+// Dangling reports whether it is certain that the garbage collector takes the reference for one to nothing.
 func (o *Owner) Dangling() bool { return o.Confirmed && !o.Impossible && o.Verdict.Dangling() }
 
-// Blocks says whether the dependent holds up the foreground deletion of the owner.
+// Blocks reports whether the dependent holds up the foreground deletion of the owner.
 func (o *Owner) Blocks() bool { return o.BlockOwnerDeletion != nil && *o.BlockOwnerDeletion }
 
-// Dangling says whether it is certain that a reference of the object is to nothing, whatever else it refers to.
+// Dangling reports whether it is certain that a reference of the object is to nothing, whatever else it refers to.
 func (n *Node) Dangling() bool {
 	return slices.ContainsFunc(n.Owners, func(o Owner) bool { return o.Dangling() })
 }
 
-// Finalized says whether the object has the finalizer.
+// Finalized reports whether the object has the finalizer.
 func (n *Node) Finalized(finalizer string) bool { return slices.Contains(n.Finalizers, finalizer) }
 
 // Compare orders nodes by kind, namespace, name and uid.

@@ -69,13 +69,13 @@ func (p *plan) down() {
 	}
 }
 
-// visible says whether the object's kind is shown.
+// visible reports whether the object's kind is shown.
 func (p *plan) visible(n *Node) bool {
 	o := &p.options
 	return p.asked[n] || (o.Kinds == nil || o.Kinds(*n.Kind)) && (o.Exclude == nil || !o.Exclude(*n.Kind))
 }
 
-// shows says whether the node is on the way, or below it, rather than only beside it.
+// shows reports whether the node is on the way, or below it, rather than only beside it.
 func (p *plan) shows(n *Node) bool {
 	_, below := p.level[n]
 	return below || p.way[n]
@@ -143,7 +143,7 @@ func (p *plan) children(n *Node) ([]link, int) {
 	return out, truncated
 }
 
-// draws says whether a dependent is drawn below its owner, and if not, whether only the depth forbids it.
+// draws reports whether a dependent is drawn below its owner, and if not, whether only the depth forbids it.
 func (p *plan) draws(owner, d *Node) (drawn, deep bool) {
 	if p.shows(d) {
 		return true, false

@@ -23,26 +23,26 @@ type Preview struct {
 	Stuck []*Node
 	// Unknown depend on owners that could not be read.
 	Unknown []*Node
-	// Held are those of Deleted that could not go by themselves: with the finalizers that somebody else must remove, the
+	// Blocked are those of Deleted that could not go by themselves: with the finalizers that somebody else must remove, the
 	// dependents and contents that they would wait for and that would not go, or the API versions that do not answer.
-	Held []Hold
-	// Waits are those of Deleted, beside Held, that have finalizers which Kubernetes itself removes: they would go sooner or
+	Blocked []DeletionBlockers
+	// Waits are those of Deleted, beside Blocked, that have finalizers which Kubernetes itself removes: they would go sooner or
 	// later if the conditions of these come about.
-	Waits []Hold
+	Waits []DeletionBlockers
 	// Late are those of Deleted that nobody would be sure to delete before what holds an owner of theirs is gone.
 	Late []*Node
 	// Incomplete is what could not be read: objects of these kinds may go, too.
 	Incomplete []cluster.Incomplete
 
-	after *futures
+	after *gcSimulation
 }
 
-// Fate says more about an object of one of the lists: why, and which references it would lose.
-func (p *Preview) Fate(n *Node) Fate {
+// GCOutcome says more about an object of one of the lists: why, and which references it would lose.
+func (p *Preview) GCOutcome(n *Node) GCOutcome {
 	if _, asked := p.after.assumed[n]; asked {
-		return Fate{Action: Deleted, Policy: p.after.going[n].policy(), Why: "it would be deleted"}
+		return GCOutcome{Action: Deleted, Policy: p.after.going[n].policy(), Why: "it would be deleted"}
 	}
-	return p.after.fate(n)
+	return p.after.outcome(n)
 }
 
 // DefaultPropagation is what the API server does about the dependents of an object that is deleted without a policy
@@ -66,7 +66,7 @@ func DefaultPropagation(n *Node) metav1.DeletionPropagation {
 // graph must cover the objects: see ScopeOf. What else controllers would do is left out, as that a ReplicaSet makes a
 // new pod; but see PreviewClaims for volumes.
 func (g *Graph) DeletePreview(asked []*Node, policy metav1.DeletionPropagation) Preview {
-	undone, done := map[*Node]leaving{}, map[*Node]leaving{}
+	undone, done := map[*Node]deletionMode{}, map[*Node]deletionMode{}
 	contents := map[*Node][]*Node{}
 	for _, n := range asked {
 		contents[n] = g.contents(n)
@@ -89,7 +89,7 @@ func (g *Graph) DeletePreview(asked []*Node, policy metav1.DeletionPropagation) 
 	return p
 }
 
-// AtLeast says whether more may be deleted than what is listed, for not everything could be read.
+// AtLeast reports whether more may be deleted than what is listed, for not everything could be read.
 func (p *Preview) AtLeast() bool { return len(p.Incomplete) > 0 }
 
 // contents are what goes with a namespace, or with the definition of a custom kind: their controllers delete it, and
@@ -114,7 +114,7 @@ func (g *Graph) contents(n *Node) []*Node {
 }
 
 // sort puts a node into the list that it belongs to. What becomes of it without the deletion is not of interest.
-func (p *Preview) sort(n *Node, before *futures) {
+func (p *Preview) sort(n *Node, before *gcSimulation) {
 	switch {
 	case p.after.going[n] != staying && before.going[n] == staying:
 		p.Deleted = append(p.Deleted, n)
@@ -122,9 +122,9 @@ func (p *Preview) sort(n *Node, before *futures) {
 	case p.after.going[n] != staying || !p.touches(n, before):
 		return
 	}
-	prospects := p.after.prospects(n)
-	switch fate := p.after.fate(n); fate.Action {
-	case FateUnknown:
+	prospects := p.after.summarize(n)
+	switch fate := p.after.outcome(n); fate.Action {
+	case GCUnknown:
 		p.Unknown = append(p.Unknown, n)
 	case ReferencesStripped:
 		if prospects.solid == nil {
@@ -138,15 +138,15 @@ func (p *Preview) sort(n *Node, before *futures) {
 	}
 }
 
-// touches says whether an owner of the node goes that would stay without the deletion.
-func (p *Preview) touches(n *Node, before *futures) bool {
+// touches reports whether an owner of the node goes that would stay without the deletion.
+func (p *Preview) touches(n *Node, before *gcSimulation) bool {
 	return slices.ContainsFunc(n.Owners, func(o Owner) bool {
 		return o.Node != nil && p.after.going[o.Node] != staying && before.going[o.Node] == staying
 	})
 }
 
 // leavingBy is how an object goes that is deleted with a policy.
-func leavingBy(policy metav1.DeletionPropagation, n *Node) leaving {
+func leavingBy(policy metav1.DeletionPropagation, n *Node) deletionMode {
 	if policy == "" {
 		policy = DefaultPropagation(n)
 	}
@@ -162,14 +162,14 @@ func leavingBy(policy metav1.DeletionPropagation, n *Node) leaving {
 
 // leavingWith is how what is in a namespace goes (deletion of k8s.io/kubernetes/pkg/controller/namespace names a policy), or
 // an object of a kind whose definition does (crd_finalizer.go of k8s.io/apiextensions-apiserver names none).
-func leavingWith(container, n *Node) leaving {
+func leavingWith(container, n *Node) deletionMode {
 	if container.Kind.Kind == "Namespace" {
 		return vanishing
 	}
 	return leavingBy("", n)
 }
 
-func (l leaving) policy() metav1.DeletionPropagation {
+func (l deletionMode) policy() metav1.DeletionPropagation {
 	switch l {
 	case orphaning:
 		return metav1.DeletePropagationOrphan

@@ -188,7 +188,7 @@ func TestPreviewOfCircle(t *testing.T) {
 	if diff := cmp.Diff(want, outcomeOf(p)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, h := range p.Held {
+	for _, h := range p.Blocked {
 		if !h.Perhaps {
 			t.Errorf("%s would be held for certain, and that depends on what comes first", h.Node)
 		}
@@ -297,7 +297,7 @@ func first(objects []string) string { return strings.Fields(objects[0])[0] }
 
 func outcomeOf(p ownertree.Preview) outcome {
 	var held []string
-	for _, h := range p.Held {
+	for _, h := range p.Blocked {
 		held = append(held, h.Node.Name+": "+strings.Join(append(slices.Clone(h.Finalizers), names(h.Dependents)...), " "))
 	}
 	return outcome{names(p.Deleted), names(p.Orphaned), names(p.Kept), names(p.Stuck), names(p.Unknown), held, names(p.Late)}
@@ -338,7 +338,7 @@ func TestPreviewTellsWhy(t *testing.T) {
 	p := g.DeletePreview([]*ownertree.Node{node("top")}, orphan)
 	tests := []struct {
 		name   string
-		action ownertree.FateAction
+		action ownertree.GCAction
 		why    string
 	}{
 		{"top", ownertree.Deleted, "it would be deleted"},
@@ -347,15 +347,15 @@ func TestPreviewTellsWhy(t *testing.T) {
 		{"other", ownertree.Kept, ""},
 	}
 	for _, tt := range tests {
-		if fate := p.Fate(node(tt.name)); fate.Action != tt.action || fate.Why != tt.why {
+		if fate := p.GCOutcome(node(tt.name)); fate.Action != tt.action || fate.Why != tt.why {
 			t.Errorf("%s: %s (%s), want %s (%s)", tt.name, fate.Action, fate.Why, tt.action, tt.why)
 		}
 	}
 	background := g.DeletePreview([]*ownertree.Node{node("top")}, background)
-	if why := background.Fate(node("below")).Why; why != "its owner ConfigMap top would be deleted" {
+	if why := background.GCOutcome(node("below")).Why; why != "its owner ConfigMap top would be deleted" {
 		t.Errorf("below: %s", why)
 	}
-	if fate := g.Fate(node("below")); fate.Action != ownertree.Kept {
+	if fate := g.GCOutcome(node("below")); fate.Action != ownertree.Kept {
 		t.Errorf("without the deletion below is %s: a preview must leave nothing behind", fate.Action)
 	}
 }

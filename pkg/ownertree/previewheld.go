@@ -8,7 +8,7 @@ import (
 // holding finds out which deletions of a preview would not come to an end.
 type holding struct {
 	graph    *Graph
-	after    *futures
+	after    *gcSimulation
 	contents map[*Node][]*Node // of namespaces and definitions that would be deleted
 	// stuck are the nodes that would not go by themselves, late those that are not deleted before a stuck one has gone.
 	stuck, late map[*Node]bool
@@ -24,14 +24,14 @@ func (h *holding) tell(p *Preview) {
 	h.findLate(p.Deleted)
 	h.findUsers()
 	for _, n := range p.Deleted {
-		hold := Hold{
-			Node: n, Finalizers: n.foreignFinalizers(), Releases: h.releases(n, p), Dependents: h.awaited(n),
+		hold := DeletionBlockers{
+			Node: n, Finalizers: n.foreignFinalizers(), Removals: h.releases(n, p), Dependents: h.awaited(n),
 			Undiscovered: h.graph.undiscovered(n), Perhaps: h.circular[n],
 		}
 		switch {
 		case len(hold.Finalizers)+len(hold.Dependents)+len(hold.Undiscovered) > 0:
-			p.Held = append(p.Held, hold)
-		case len(hold.Releases) > 0:
+			p.Blocked = append(p.Blocked, hold)
+		case len(hold.Removals) > 0:
 			p.Waits = append(p.Waits, hold)
 		}
 		if h.late[n] {
@@ -139,7 +139,7 @@ func (h *holding) findLate(deleted []*Node) {
 	}
 }
 
-// hurries says whether an owner that is to wait for its dependents has none that block it, so that it stops waiting at once,
+// hurries reports whether an owner that is to wait for its dependents has none that block it, so that it stops waiting at once,
 // whether the garbage collector has come to its dependents or not.
 func (h *holding) hurries(n *Node) bool {
 	return h.after.going[n] == waiting && len(h.graph.Blocking(n)) == 0
@@ -155,11 +155,11 @@ func (h *holding) findUsers() {
 	}
 }
 
-// releases are the finalizers of a node that Kubernetes itself removes, and whether the deletion lets it do so. The garbage
+// removals are the finalizers of a node that Kubernetes itself removes, and whether the deletion lets it do so. The garbage
 // collector's own are left out: what they wait for is told as dependents.
-func (h *holding) releases(n *Node, p *Preview) []Release {
-	var out []Release
-	for _, r := range n.releases() {
+func (h *holding) releases(n *Node, p *Preview) []FinalizerRemoval {
+	var out []FinalizerRemoval
+	for _, r := range n.removals() {
 		if isCollectors(r.Finalizer) {
 			continue
 		}
@@ -172,7 +172,7 @@ func (h *holding) releases(n *Node, p *Preview) []Release {
 	return out
 }
 
-// lacksPods says whether pods of the namespace could not be read.
+// lacksPods reports whether pods of the namespace could not be read.
 func (p *Preview) lacksPods(namespace string) bool {
 	for _, i := range p.Incomplete {
 		if i.Group == "" && (i.Resource == "pods" || i.Resource == "") && (i.Namespace == "" || i.Namespace == namespace) {
@@ -214,12 +214,12 @@ func (h *holding) awaited(n *Node) []*Node {
 	return slices.Compact(out)
 }
 
-// stays says whether a dependent would keep its reference to an owner that waits for it: one that loses it, or goes, holds
+// stays reports whether a dependent would keep its reference to an owner that waits for it: one that loses it, or goes, holds
 // up nothing.
 func (h *holding) stays(n *Node) bool {
 	if h.after.going[n] != staying {
 		return n.Deleting != nil && len(n.foreignFinalizers()) > 0
 	}
-	action := h.after.fate(n).Action
-	return action == NeverCollected || action == FateUnknown || action == Kept
+	action := h.after.outcome(n).Action
+	return action == NeverCollected || action == GCUnknown || action == Kept
 }

@@ -228,7 +228,7 @@ func TestIncomplete(t *testing.T) {
 	kind, _ := s.kindNamed("cm")
 	for name, verdict := range want {
 		n := g.Find(kind, "default", name)
-		fate := g.Fate(n).Action
+		fate := g.GCOutcome(n).Action
 		if o := n.Owners[0]; o.Verdict != verdict || (fate == ownertree.Deleted) != (verdict == ownertree.OwnerMissing) {
 			t.Errorf("%s: %s, %q, to be %s; want %s", name, o.Verdict, o.Detail, fate, verdict)
 		}

@@ -26,7 +26,7 @@ func (l list) compare(other list) int {
 	return cmp.Or(l.kind.Compare(*other.kind), cmp.Compare(l.namespace, other.namespace), cmp.Compare(l.fields, other.fields))
 }
 
-// covered says whether what the list would hold has been read.
+// covered reports whether what the list would hold has been read.
 func (s *source) covered(l list) bool { return s.listed[l] || s.listed[list{kind: l.kind}] }
 
 // userLists are the lists that hold all that may use the nodes.
@@ -144,12 +144,12 @@ func userList(kind *cluster.Kind, n *Node) list {
 	return l
 }
 
-// mayUse says whether objects of a kind may refer to objects of the other.
+// mayUse reports whether objects of a kind may refer to objects of the other.
 func mayUse(user referring, used schema.GroupKind) bool {
 	return slices.Contains(user.to, used.String()) || slices.Contains(user.to, anyScaled) && mayScale(used)
 }
 
-// mayScale says whether objects of a kind may have a scale: kinds of the API server are known, others may.
+// mayScale reports whether objects of a kind may have a scale: kinds of the API server are known, others may.
 func mayScale(kind schema.GroupKind) bool {
 	switch kind.String() {
 	case "Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "ReplicationController":
@@ -243,7 +243,7 @@ func within(kind *cluster.Kind, lists []list, nodes []*Node) []list {
 // fewLists is up to how many lists of a kind are read one by one.
 const fewLists = 4
 
-// worthJoining says whether to read all objects of a kind rather than these lists: if they are many, and the graph has most
+// worthJoining reports whether to read all objects of a kind rather than these lists: if they are many, and the graph has most
 // objects of its kind there, or they are of single nodes.
 func (s *source) worthJoining(kind *cluster.Kind, lists []list) bool {
 	if len(lists) <= fewLists || !kind.Namespaced {

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Release is a finalizer that a part of Kubernetes itself removes, and when it does.
-type Release struct {
+// FinalizerRemoval is a finalizer that a part of Kubernetes itself removes, and when it does.
+type FinalizerRemoval struct {
 	Finalizer string `json:"finalizer"`
 	// By is who removes it: "kube-controller-manager".
 	By string `json:"by"`
@@ -26,10 +26,10 @@ const (
 	aCloud            = "the cloud-controller-manager of a cloud"
 )
 
-// releaseOf finds out whether Kubernetes itself removes a finalizer from an object of the kind. Unless said otherwise the
+// removalOf finds out whether Kubernetes itself removes a finalizer from an object of the kind. Unless said otherwise the
 // sources are in k8s.io/kubernetes/pkg/controller.
-func releaseOf(kind, finalizer string) (Release, bool) {
-	r := Release{Finalizer: finalizer, By: controllerManager}
+func removalOf(kind, finalizer string) (FinalizerRemoval, bool) {
+	r := FinalizerRemoval{Finalizer: finalizer, By: controllerManager}
 	switch finalizer {
 	case metav1.FinalizerDeleteDependents: // garbagecollector/garbagecollector.go, processDeletingDependentsItem
 		r.Once, r.Certain = "once the dependents that block it have gone", true
@@ -63,13 +63,13 @@ func releaseOf(kind, finalizer string) (Release, bool) {
 	case "service.kubernetes.io/load-balancer-cleanup Service": // k8s.io/cloud-provider/controllers/service/controller.go
 		r.By, r.Once = aCloud, "once the load balancer is removed; where none runs, nobody does"
 	default:
-		return Release{}, false
+		return FinalizerRemoval{}, false
 	}
 	return r, true
 }
 
-// usedByPods says whether the condition is about pods of the object's namespace.
-func (r Release) usedByPods() bool {
+// usedByPods reports whether the condition is about pods of the object's namespace.
+func (r FinalizerRemoval) usedByPods() bool {
 	switch r.Finalizer {
 	case "kubernetes.io/pvc-protection", "resource.kubernetes.io/delete-protection", "scheduling.k8s.io/podgroup-protection":
 		return true
@@ -77,11 +77,11 @@ func (r Release) usedByPods() bool {
 	return false
 }
 
-// releases are the finalizers of the node that Kubernetes itself removes, in its order.
-func (n *Node) releases() []Release {
-	var out []Release
+// removals are the finalizers of the node that Kubernetes itself removes, in its order.
+func (n *Node) removals() []FinalizerRemoval {
+	var out []FinalizerRemoval
 	for _, finalizer := range slices.Concat(n.Finalizers, n.SpecFinalizers) {
-		if r, ok := releaseOf(n.Kind.GroupKind().String(), finalizer); ok {
+		if r, ok := removalOf(n.Kind.GroupKind().String(), finalizer); ok {
 			out = append(out, r)
 		}
 	}
@@ -92,14 +92,14 @@ func (n *Node) releases() []Release {
 func (n *Node) foreignFinalizers() []string {
 	var out []string
 	for _, finalizer := range slices.Concat(n.Finalizers, n.SpecFinalizers) {
-		if _, ok := releaseOf(n.Kind.GroupKind().String(), finalizer); !ok {
+		if _, ok := removalOf(n.Kind.GroupKind().String(), finalizer); !ok {
 			out = append(out, finalizer)
 		}
 	}
 	return out
 }
 
-// isCollectors says whether the finalizer is one of the garbage collector's own.
+// isCollectors reports whether the finalizer is one of the garbage collector's own.
 func isCollectors(finalizer string) bool {
 	return finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
 }

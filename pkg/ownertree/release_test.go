@@ -28,7 +28,7 @@ func TestReleaseOf(t *testing.T) {
 		{"Anything.example.com", "foregroundDeletion", controllerManager, "have gone", "the garbage collector's, of any kind"},
 		{"Anything.example.com", "orphan", controllerManager, "have lost their references", "the other"},
 	} {
-		r, ok := releaseOf(tt.kind, tt.finalizer)
+		r, ok := removalOf(tt.kind, tt.finalizer)
 		if ok != (tt.by != "") || r.By != tt.by || !strings.Contains(r.Once, tt.once) {
 			t.Errorf("%s: %s on %s is released by %q %q, want %q %q", tt.reason, tt.finalizer, tt.kind, r.By, r.Once, tt.by, tt.once)
 		}
@@ -84,7 +84,7 @@ func TestPreviewWaits(t *testing.T) {
 			p := g.DeletePreview(named(t, g, tt.asked...), metav1.DeletePropagationBackground)
 			var waits, held []string
 			for _, h := range p.Waits {
-				for _, r := range h.Releases {
+				for _, r := range h.Removals {
 					text := h.Node.Name + ": " + r.Finalizer + " " + namesOf(r.Users)
 					if r.Certain {
 						text += "certain"
@@ -92,9 +92,9 @@ func TestPreviewWaits(t *testing.T) {
 					waits = append(waits, strings.TrimSpace(text))
 				}
 			}
-			for _, h := range p.Held {
+			for _, h := range p.Blocked {
 				var releases []string
-				for _, r := range h.Releases {
+				for _, r := range h.Removals {
 					releases = append(releases, r.Finalizer)
 				}
 				held = append(held, h.Node.Name+": "+strings.Join(h.Finalizers, " ")+", "+strings.Join(releases, " "))

@@ -64,7 +64,7 @@ func (s Scope) targets(kinds *cluster.Kinds) []cluster.Target {
 	return out
 }
 
-// includes says whether objects of the namespace are listed; the empty one stands for cluster-scoped kinds.
+// includes reports whether objects of the namespace are listed; the empty one stands for cluster-scoped kinds.
 func (s Scope) includes(namespace string) bool {
 	return !s.Nothing && (s.Namespaces == nil || slices.Contains(s.Namespaces, namespace))
 }

@@ -226,7 +226,7 @@ func TestDeep(t *testing.T) {
 		t.Errorf("%d levels, want %d", levels, depth)
 	}
 	last := named(t, g, strings.TrimPrefix(owner, "A/"))
-	if fate := g.Fate(last[0]); fate.Action != DeletedWithOwner {
+	if fate := g.GCOutcome(last[0]); fate.Action != DeletedWithOwner {
 		t.Errorf("the last of the chain: %v", fate)
 	}
 	up := g.Tree(last, TreeOptions{Up: true})

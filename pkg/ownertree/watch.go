@@ -20,7 +20,7 @@ const (
 	overdue = time.Second
 )
 
-// Touched says whether an object is new, has changed or has gone since the graph before; an object of either graph may be
+// Touched reports whether an object is new, has changed or has gone since the graph before; an object of either graph may be
 // asked for.
 type Touched func(*Node) bool
 

@@ -118,7 +118,7 @@ func (s *Session) authority() (controllers.Authority, error) {
 	return a, nil
 }
 
-// runs says whether a controller is among those that are run.
+// runs reports whether a controller is among those that are run.
 func runs(of []controllers.Controller, name string) bool {
 	return slices.ContainsFunc(of, func(c controllers.Controller) bool { return c.Name == name })
 }

@@ -46,8 +46,8 @@ type ClusterOptions struct {
 	Resync time.Duration
 	// Autoscaling are the times of the horizontal pod autoscaler.
 	Autoscaling controllers.Autoscaling
-	// Hosts are the settings of the controllers of nodes.
-	Hosts controllers.Hosts
+	// NodeControllers are the settings of the controllers of nodes.
+	NodeControllers controllers.NodeControllerOptions
 	// Namespaces are those that the controllers see, as if there were no others; nil is all. Those whose view must be whole
 	// must not run then: see controllers.Controller.Danger.
 	Namespaces []string
@@ -114,7 +114,7 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 	s.controllers, err = s.awaitCaches(ctx, o, known, func(ctx context.Context) (*controllers.Running, error) {
 		return controllers.Start(ctx, controllers.Deps{
 			Tap: s.tap, Informers: s.tap.Informers(client, o.Resync), Config: s.config, Workers: o.Workers, Authority: o.Authority,
-			Autoscaling: o.Autoscaling, Hosts: o.Hosts, Collector: s.observeCollector(o.Collector),
+			Autoscaling: o.Autoscaling, NodeControllers: o.NodeControllers, Collector: s.observeCollector(o.Collector),
 		}, o.Controllers)
 	})
 	return err
@@ -124,7 +124,7 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 func clusterConfig(o ClusterOptions) *rest.Config {
 	config := rest.CopyConfig(o.Config)
 	if len(o.Namespaces) > 0 {
-		config = guard.Narrow(config, o.Namespaces)
+		config = guard.LimitNamespaces(config, o.Namespaces)
 	}
 	if !o.Write {
 		config = guard.DryRun(config, guard.Options{Mode: o.DryRun, Aggregated: o.DryRunAggregated, Notice: o.Notice})

@@ -156,7 +156,7 @@ func (s *Session) Unreadable() []Listing {
 	return s.listings.those(func(_ schema.GroupResource, k *listing) bool { return k.err != nil })
 }
 
-// undecided says whether some resource has no answer yet.
+// undecided reports whether some resource has no answer yet.
 func (l *listings) undecided() bool {
 	return len(l.those(func(_ schema.GroupResource, k *listing) bool { return !k.listed && k.err == nil })) > 0
 }

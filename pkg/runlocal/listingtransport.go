@@ -43,7 +43,7 @@ type listingRequest struct {
 	watch bool
 }
 
-// informerRequest reads a request, and says whether it is an informer's: these tell which version they want.
+// informerRequest reads a request, and reports whether it is an informer's: these tell which version they want.
 func informerRequest(req *http.Request, prefix string) (listingRequest, bool) {
 	if req.Method != http.MethodGet {
 		return listingRequest{}, false
@@ -150,7 +150,7 @@ func (b *listingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// marked says whether the mark is in what was read.
+// marked reports whether the mark is in what was read.
 func (b *listingBody) marked(read []byte) bool {
 	seam := slices.Concat(b.tail, read[:min(len(read), len(initialEventsEnd))])
 	if bytes.Contains(seam, initialEventsEnd) || bytes.Contains(read, initialEventsEnd) {

@@ -34,8 +34,8 @@ type Options struct {
 	Workers int
 	// Autoscaling are the times of the horizontal pod autoscaler.
 	Autoscaling controllers.Autoscaling
-	// Hosts are the settings of the controllers of nodes.
-	Hosts controllers.Hosts
+	// NodeControllers are the settings of the controllers of nodes.
+	NodeControllers controllers.NodeControllerOptions
 	// Metrics serves what simulated pods and nodes use, as metrics.k8s.io. It is served anyway if the horizontal pod
 	// autoscaler runs, which asks for it.
 	Metrics bool
@@ -194,8 +194,8 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 		Tap: s.tap, Informers: informers, Config: bounded(s.server.Config(), o), Workers: o.Workers, Authority: authority,
 		Kinds: s.server.Kinds(), Newest: s.server.LastEvent, Collector: s.observeCollector(o.Collector),
 
-		Autoscaling: o.Autoscaling,
-		Hosts:       o.Hosts,
+		Autoscaling:     o.Autoscaling,
+		NodeControllers: o.NodeControllers,
 	}, o.Controllers)
 	s.working.Store(err == nil)
 	return err
@@ -222,7 +222,7 @@ func (s *Session) components(o Options) map[string]func() error {
 	return running
 }
 
-// autoscales says whether one of the controllers asks for metrics.
+// autoscales reports whether one of the controllers asks for metrics.
 func autoscales(cs []controllers.Controller) bool {
 	return slices.ContainsFunc(cs, func(c controllers.Controller) bool {
 		return c.Name == names.HorizontalPodAutoscalerController

@@ -17,7 +17,7 @@ const look = 5 * time.Millisecond
 // soon is how far off the time of a key must be for the session to count as settled. Retries come sooner, mostly.
 const soon = time.Second
 
-// Settled says whether nothing is left to do: every queue is empty, no reconcile and no request of a controller is in
+// Settled reports whether nothing is left to do: every queue is empty, no reconcile and no request of a controller is in
 // flight, every handler has handled every watch event, the garbage collector, if it runs, sees all that can be listed, and no
 // key's time comes soon (within a second, and the time that pods take to be ready). Keys that wait for longer do not count: see
 // Pending.
@@ -38,7 +38,7 @@ func (s *Session) Settled() bool {
 	return true
 }
 
-// handled says whether, in the sandbox, every handler has handled every watch event of the resource; so it is if none watches it.
+// handled reports whether, in the sandbox, every handler has handled every watch event of the resource; so it is if none watches it.
 func (s *Session) handled(state tap.State, resource schema.GroupResource) bool {
 	at, watched := state.Handled[resource]
 	return !watched || at >= s.server.LastEvent(resource)
@@ -80,7 +80,7 @@ func (s *Session) WaitSettled(ctx context.Context) error {
 	return s.poll(ctx, func() (bool, error) { return settled(), nil })
 }
 
-// settledForLong returns a function that says whether Settled was true, on a cluster for so long as it has been asked again
+// settledForLong returns a function that reports whether Settled was true, on a cluster for so long as it has been asked again
 // and again.
 func (s *Session) settledForLong() func() bool {
 	var since time.Time // when it became true; zero while it is not
@@ -139,7 +139,7 @@ func (s *Session) WaitReady(ctx context.Context, applied []Applied) error {
 	})
 }
 
-// comesBefore says whether a key comes back before the deadline of ctx, if that has one.
+// comesBefore reports whether a key comes back before the deadline of ctx, if that has one.
 func (s *Session) comesBefore(ctx context.Context) bool {
 	end, limited := ctx.Deadline()
 	return slices.ContainsFunc(s.Pending(), func(p Pending) bool { return !limited || p.Due.Before(end) })

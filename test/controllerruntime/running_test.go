@@ -93,7 +93,7 @@ func (o *operator) releaseHost(_ context.Context, host string) error {
 	return nil
 }
 
-// refuse says whether releases fail from here on.
+// refuse reports whether releases fail from here on.
 func (o *operator) refuse(refuse bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -22,7 +22,7 @@ var rules = map[string][]string{
 	"pkg/inspect/cluster":                   {},
 	"pkg/ownertree":                         {"pkg/inspect", "pkg/inspect/cluster"},
 	"pkg/replay":                            {"pkg/inspect", "pkg/runlocal/trace"},
-	"pkg/runlocal":                          {"pkg/inspect", "pkg/runlocal/api", "pkg/runlocal/apirequest", "pkg/runlocal/controllers", "pkg/runlocal/guard", "pkg/runlocal/nodes", "pkg/runlocal/engine", "pkg/runlocal/lease", "pkg/runlocal/reach", "pkg/runlocal/serving", "pkg/runlocal/tap", "pkg/runlocal/trace"},
+	"pkg/runlocal":                          {"pkg/inspect", "pkg/runlocal/api", "pkg/runlocal/apirequest", "pkg/runlocal/controllers", "pkg/runlocal/guard", "pkg/runlocal/nodes", "pkg/runlocal/engine", "pkg/runlocal/lease", "pkg/runlocal/apihealth", "pkg/runlocal/serving", "pkg/runlocal/tap", "pkg/runlocal/trace"},
 	"pkg/runlocal/api":                      {"pkg/runlocal/api/memstore", "pkg/runlocal/serving"},
 	"pkg/runlocal/api/memstore":             {},
 	"pkg/runlocal/controllers":              {"pkg/runlocal/tap", "pkg/runlocal/trace"},
@@ -32,14 +32,14 @@ var rules = map[string][]string{
 	"pkg/runlocal/telemetry":                {"pkg/runlocal/serving", "pkg/runlocal/tap", "pkg/runlocal/trace"},
 	"pkg/runlocal/guard":                    {"pkg/runlocal/apirequest"},
 	"pkg/runlocal/apirequest":               {},
-	"pkg/runlocal/reach":                    {},
+	"pkg/runlocal/apihealth":                {},
 	"pkg/runlocal/serving":                  {},
 	"pkg/runlocal/trace":                    {"pkg/inspect"},
 	"pkg/runlocal/lease":                    {},
 	"pkg/runlocal/access":                   {"pkg/inspect/cluster", "pkg/runlocal/controllers"},
 	"cmd/kubectl-reconcile/internal/render": {"pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal/trace"},
 	"cmd/kubectl-reconcile/internal/heap":   {},
-	"cmd/kubectl-reconcile":                 {"pkg/runlocal/access", "pkg/runlocal/lease", "cmd/kubectl-reconcile/internal/heap", "cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/guard", "pkg/runlocal/nodes", "pkg/runlocal/reach", "pkg/runlocal/serving", "pkg/runlocal/telemetry", "pkg/runlocal/trace"},
+	"cmd/kubectl-reconcile":                 {"pkg/runlocal/access", "pkg/runlocal/lease", "cmd/kubectl-reconcile/internal/heap", "cmd/kubectl-reconcile/internal/render", "pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree", "pkg/replay", "pkg/runlocal", "pkg/runlocal/api", "pkg/runlocal/controllers", "pkg/runlocal/guard", "pkg/runlocal/nodes", "pkg/runlocal/apihealth", "pkg/runlocal/serving", "pkg/runlocal/telemetry", "pkg/runlocal/trace"},
 }
 
 // terminal are packages that only cmd may import: data comes out of pkg, text is made in cmd.

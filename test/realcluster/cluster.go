@@ -22,14 +22,14 @@ type Options struct {
 	Controllers []string
 	// LeaderElection has kube-controller-manager hold its Lease, as it does where there are several.
 	LeaderElection bool
-	// Scheduler says whether kube-scheduler runs.
+	// Scheduler reports whether kube-scheduler runs.
 	Scheduler bool
 	// Nodes is how many nodes there are, whose kubelet kwok plays; with 0, kwok does not run.
 	Nodes int
-	// Metrics says whether metrics.k8s.io is served, as metrics-server would: pods use what their annotations say
+	// Metrics reports whether metrics.k8s.io is served, as metrics-server would: pods use what their annotations say
 	// (docs/nodes.md of the plugin).
 	Metrics bool
-	// Volumes says whether claims get volumes: the plugin's simulated provisioner runs, and makes a default StorageClass.
+	// Volumes reports whether claims get volumes: the plugin's simulated provisioner runs, and makes a default StorageClass.
 	Volumes bool
 	// DisableAdmission are admission plugins that kube-apiserver shall not run.
 	DisableAdmission []string

@@ -97,7 +97,7 @@ func gone(t *testing.T, made left) {
 	})
 }
 
-// runs says whether there is such a process. One that has ended and that nobody waits for does not run.
+// runs reports whether there is such a process. One that has ended and that nobody waits for does not run.
 func runs(pid int) bool {
 	state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, os.ErrNotExist) {

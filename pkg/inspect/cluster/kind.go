@@ -29,10 +29,10 @@ func (k Kind) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: k.Group, Resource: k.Resource}
 }
 
-// Can says whether the server allows verb on the kind at all; whether a user may is another matter.
+// Can reports whether the server allows verb on the kind at all; whether a user may is another matter.
 func (k Kind) Can(verb string) bool { return slices.Contains(k.Verbs, verb) }
 
-// Collected says whether the garbage collector watches the kind: it must be able to delete, list and watch it, and it
+// Collected reports whether the garbage collector watches the kind: it must be able to delete, list and watch it, and it
 // leaves Events out (GetDeletableResources and DefaultIgnoredResources of k8s.io/kubernetes/pkg/controller/garbagecollector).
 func (k Kind) Collected() bool {
 	return k.Can("delete") && k.Can("list") && k.Can("watch") && !k.isEvent()

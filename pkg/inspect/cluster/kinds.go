@@ -37,7 +37,7 @@ func (k *Kinds) Collected() []Kind {
 // Incomplete returns the groups whose kinds are unknown, sorted; nil if there are none.
 func (k *Kinds) Incomplete() []Incomplete { return slices.Clone(k.incomplete) }
 
-// Serves says whether the server has the resource in that version; true also if discovery of the version has failed, as it may
+// Serves reports whether the server has the resource in that version; true also if discovery of the version has failed, as it may
 // have it then.
 func (k *Kinds) Serves(r schema.GroupVersionResource) bool {
 	return k.unknown(r.GroupVersion()) != nil || slices.ContainsFunc(k.served, func(s Kind) bool { return s.GVR() == r })

@@ -41,7 +41,7 @@ func (r *Reader) readPage(answer io.Reader, p page) error {
 	return s.read()
 }
 
-// startsProtobuf says whether what follows is in protobuf, and takes the prefix away if it is.
+// startsProtobuf reports whether what follows is in protobuf, and takes the prefix away if it is.
 func startsProtobuf(in *bufio.Reader) bool {
 	prefix, err := in.Peek(len(protobufPrefix))
 	if err != nil || string(prefix) != protobufPrefix {

@@ -22,7 +22,7 @@ import (
 type AdmissionPlugin struct {
 	// Name is what --enable-admission-plugins and --disable-admission-plugins call it.
 	Name string
-	// OnByDefault says whether a server without admission options runs it; it is upstream's default.
+	// OnByDefault reports whether a server without admission options runs it; it is upstream's default.
 	OnByDefault bool
 	// Note says what differs from a real cluster, or what the plugin needs; empty for most.
 	Note string

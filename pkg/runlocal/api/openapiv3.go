@@ -29,7 +29,7 @@ type builtInDocuments struct {
 
 func newBuiltInDocuments(services []*restful.WebService, config *openapicommon.OpenAPIV3Config) *builtInDocuments {
 	d := &builtInDocuments{index: map[string]v3Entry{}, groups: map[string]func() http.Handler{}}
-	var building sync.Mutex // the builder does not say whether one config may be used twice at a time
+	var building sync.Mutex // the builder does not report whether one config may be used twice at a time
 	for _, service := range services {
 		name := strings.TrimPrefix(service.RootPath(), "/")
 		d.index[name] = v3Entry{ServerRelativeURL: documentURL(name)}

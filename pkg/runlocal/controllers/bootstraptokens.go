@@ -13,15 +13,15 @@ import (
 // bootstrapSigner is newBootstrapSignerController of cmd/kube-controller-manager/app/bootstrap.go.
 func bootstrapSigner() Controller {
 	return Controller{
-		Name:         names.BootstrapSignerController,
-		Short:        "bootstrapsigner",
-		Aliases:      []string{"bootstrapsigner"},
-		Reads:        []schema.GroupResource{{Resource: "secrets"}, {Resource: "configmaps"}},
-		Writes:       []schema.GroupResource{{Resource: "configmaps"}},
-		OffByDefault: true,
-		Undivided:    true,
-		workers:      1, // its Run takes no other number
-		build:        buildBootstrapSigner,
+		Name:              names.BootstrapSignerController,
+		Short:             "bootstrapsigner",
+		Aliases:           []string{"bootstrapsigner"},
+		Reads:             []schema.GroupResource{{Resource: "secrets"}, {Resource: "configmaps"}},
+		Writes:            []schema.GroupResource{{Resource: "configmaps"}},
+		OffByDefault:      true,
+		ClusterScopedWork: true,
+		workers:           1, // its Run takes no other number
+		build:             buildBootstrapSigner,
 	}
 }
 

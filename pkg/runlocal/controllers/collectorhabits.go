@@ -8,10 +8,10 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// collectorHabits are how the garbage collector differs from other controllers: it says at level 5 that it does not know
+// collectorTraits are how the garbage collector differs from other controllers: it says at level 5 that it does not know
 // an owner's kind, and looks again at an owner that no watch event has shown so far.
-func collectorHabits(kinds *servedKinds) tap.Habits {
-	return tap.Habits{ErrorLevel: 5, Waits: true, Value: kinds.value, Error: withoutNodes}
+func collectorTraits(kinds *servedKinds) tap.ControllerTraits {
+	return tap.ControllerTraits{ErrorLevel: 5, Waits: true, Value: kinds.value, Error: withoutNodes}
 }
 
 // value spells the objects that the collector logs as its keys are spelt.

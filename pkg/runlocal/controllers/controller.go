@@ -41,12 +41,12 @@ type Controller struct {
 	Danger string
 	// LeavesOut reports that it does without the kinds that it cannot know or list, and destroys nothing because of them.
 	LeavesOut bool
-	// Undivided says that it looks at all namespaces at once, by a timer or for objects in none: of runs that divide the
+	// ClusterScopedWork says that it looks at all namespaces at once, by a timer or for objects in none: of runs that divide the
 	// namespaces between them one runs it, for all.
-	Undivided bool
-	// Routine are the messages that it logs when it looks at a key, up to level 2, and that are no decision; nil if it
+	ClusterScopedWork bool
+	// NoisyLogMessages are the messages that it logs when it looks at a key, up to level 2, and that are no decision; nil if it
 	// logs none.
-	Routine []string
+	NoisyLogMessages []string
 	// OffByDefault says that kube-controller-manager's "*" leaves it out.
 	OffByDefault bool
 	// NotRun is why it does not run here; empty for those that do.
@@ -58,7 +58,7 @@ type Controller struct {
 	lacks func(Authority) string
 }
 
-// Runs says whether Start can run the controller.
+// Runs reports whether Start can run the controller.
 func (c Controller) Runs() bool { return c.build != nil }
 
 // Lacks says what the controller would need of the authority and does not find there, empty if nothing. It does not run
@@ -80,7 +80,7 @@ type environment struct {
 	// autoscaling is Deps.Autoscaling.
 	autoscaling Autoscaling
 	// hosts is Deps.Hosts.
-	hosts Hosts
+	hosts NodeControllerOptions
 	// kinds is Deps.Kinds.
 	kinds Kinds
 	// newest, collector and unlistedAfter are as in Deps.

@@ -84,14 +84,14 @@ func buildCSRSigning(ctx context.Context, e environment) (loop, error) {
 // no queue: it looks at all requests once an hour.
 func csrCleaner() Controller {
 	return Controller{
-		Name:      names.CertificateSigningRequestCleanerController,
-		Short:     "csrcleaner",
-		Aliases:   []string{"csrcleaner"},
-		Reads:     csrs(),
-		Writes:    csrs(),
-		Undivided: true,
-		workers:   1,
-		build:     buildCSRCleaner,
+		Name:              names.CertificateSigningRequestCleanerController,
+		Short:             "csrcleaner",
+		Aliases:           []string{"csrcleaner"},
+		Reads:             csrs(),
+		Writes:            csrs(),
+		ClusterScopedWork: true,
+		workers:           1,
+		build:             buildCSRCleaner,
 	}
 }
 
@@ -113,12 +113,12 @@ const (
 func podCertificateRequestCleaner(now clock.PassiveClock) Controller {
 	requests := []schema.GroupResource{{Group: "certificates.k8s.io", Resource: "podcertificaterequests"}}
 	return Controller{
-		Name:      names.PodCertificateRequestCleanerController,
-		Short:     "podcertificaterequest-cleaner",
-		Reads:     requests,
-		Writes:    requests,
-		Undivided: true,
-		workers:   1,
+		Name:              names.PodCertificateRequestCleanerController,
+		Short:             "podcertificaterequest-cleaner",
+		Reads:             requests,
+		Writes:            requests,
+		ClusterScopedWork: true,
+		workers:           1,
 		build: func(_ context.Context, e environment) (loop, error) {
 			requests := e.informers.Certificates().V1().PodCertificateRequests()
 			return cleaner.NewPCRCleanerController(e.client, requests, now, podCertificateLife, podCertificateLook).Run, nil

@@ -20,7 +20,7 @@ func endpointSliceController() Controller {
 			{Resource: "services"}, {Resource: "pods"}, {Resource: "nodes"}, {Group: "discovery.k8s.io", Resource: "endpointslices"},
 		},
 		Writes: []schema.GroupResource{{Group: "discovery.k8s.io", Resource: "endpointslices"}},
-		Routine: []string{
+		NoisyLogMessages: []string{
 			"Can't get CPU or zone information for node", "Insufficient node info for topology hints", // of Services that ask for none
 		},
 		workers: 5,
@@ -38,7 +38,7 @@ func buildEndpointSlice(ctx context.Context, e environment) (loop, error) {
 		ctx, core.Pods(), core.Services(), core.Nodes(), e.informers.Discovery().V1().EndpointSlices(),
 		maxEndpointsPerSlice, e.client, noBatching,
 	)
-	e.tap.SetHabits(tap.Habits{Bare: tap.ForAll}) // the one key of topologyQueue, by which it learns of nodes
+	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.ForAll}) // the one key of topologyQueue, by which it learns of nodes
 	if err := tap.SwapRelay(e.tap, c, "podQueue"); err != nil {
 		return c.Run, err
 	}

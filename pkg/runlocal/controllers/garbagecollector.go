@@ -18,17 +18,17 @@ import (
 func garbageCollector() Controller {
 	every := []schema.GroupResource{{Group: "*", Resource: "*"}}
 	return Controller{
-		Name:      names.GarbageCollectorController,
-		Short:     "garbagecollector",
-		Aliases:   []string{"garbagecollector"},
-		Reads:     every,
-		Writes:    every,
-		Needs:     []Need{NeedsMetadata, NeedsMapper},
-		Danger:    "deletes objects whose owner it does not see",
-		LeavesOut: true,
-		Routine:   []string{"Processing item", "item doesn't have an owner, continue on next item"},
-		workers:   20,
-		build:     buildGarbageCollector,
+		Name:             names.GarbageCollectorController,
+		Short:            "garbagecollector",
+		Aliases:          []string{"garbagecollector"},
+		Reads:            every,
+		Writes:           every,
+		Needs:            []Need{NeedsMetadata, NeedsMapper},
+		Danger:           "deletes objects whose owner it does not see",
+		LeavesOut:        true,
+		NoisyLogMessages: []string{"Processing item", "item doesn't have an owner, continue on next item"},
+		workers:          20,
+		build:            buildGarbageCollector,
 	}
 }
 
@@ -47,7 +47,7 @@ func buildGarbageCollector(ctx context.Context, e environment) (loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.tap.SetHabits(collectorHabits(graph.kinds))
+	e.tap.SetTraits(collectorTraits(graph.kinds))
 	gate := &collectorGate{tap: e.tap, whole: graph.delivered, kinds: graph.kinds, told: e.collector}
 	if gate.told == nil {
 		gate.told = func(CollectorView) {}

@@ -13,8 +13,8 @@ func hosts() []Controller {
 	}
 }
 
-// Hosts are the settings of the controllers of nodes. The zero value stands for kube-controller-manager's defaults.
-type Hosts struct {
+// NodeControllers are the settings of the controllers of nodes. The zero value stands for kube-controller-manager's defaults.
+type NodeControllerOptions struct {
 	// MonitorPeriod is how often the health of nodes is looked at, as by the flag --node-monitor-period; 0 is 5 s.
 	MonitorPeriod time.Duration
 	// GracePeriod is how long a node may be silent before it is taken for unreachable, as by the flag

@@ -16,7 +16,7 @@ import (
 )
 
 // set is a controller of nodes with settings of its own.
-func (h Hosts) set(c Controller) Controller {
+func (h NodeControllerOptions) set(c Controller) Controller {
 	build := c.build
 	c.build = func(ctx context.Context, e environment) (loop, error) {
 		e.hosts = h
@@ -26,7 +26,7 @@ func (h Hosts) set(c Controller) Controller {
 }
 
 // runWith starts a controller with these settings, until the test ends.
-func (s *session) runWith(t *testing.T, h Hosts, c Controller) {
+func (s *session) runWith(t *testing.T, h NodeControllerOptions, c Controller) {
 	t.Helper()
 	t.Cleanup(s.startThese(t, 0, h.set(c)))
 }
@@ -81,7 +81,7 @@ func (s *session) taint(t *testing.T, node string, taints ...corev1.Taint) {
 	}
 }
 
-// gone says whether the API has marked the pod for deletion, or has no more of it.
+// gone reports whether the API has marked the pod for deletion, or has no more of it.
 func (s *session) gone(t *testing.T, name string) func() bool {
 	return func() bool {
 		pod, err := s.client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
@@ -122,7 +122,7 @@ func TestTaintEvictionAtOnce(t *testing.T) {
 	})
 }
 
-// reconciled says whether a reconcile of the key has ended.
+// reconciled reports whether a reconcile of the key has ended.
 func (s *session) reconciled(controller, key string) func() bool {
 	return func() bool {
 		return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
@@ -184,7 +184,7 @@ func TestPodGCDeletesPodsOfNodesThatAreGone(t *testing.T) {
 	s := recordedSession(t)
 	s.node(t, "node-1")
 	s.pod(t, "web", "10.0.0.1")
-	s.runWith(t, Hosts{collect: 20 * time.Millisecond, quarantine: 10 * time.Millisecond}, podGarbageCollector())
+	s.runWith(t, NodeControllerOptions{collect: 20 * time.Millisecond, quarantine: 10 * time.Millisecond}, podGarbageCollector())
 	if err := s.client.CoreV1().Nodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestPodGCDeletesPodsOfNodesThatAreGone(t *testing.T) {
 
 func TestPodGCLeavesSomePodsThatHaveEnded(t *testing.T) {
 	s := recordedSession(t)
-	s.runWith(t, Hosts{collect: 20 * time.Millisecond, TerminatedPods: 1}, podGarbageCollector())
+	s.runWith(t, NodeControllerOptions{collect: 20 * time.Millisecond, TerminatedPods: 1}, podGarbageCollector())
 	for _, name := range []string{"one", "two", "three"} {
 		pod := s.pod(t, name, "")
 		pod.Status.Phase = corev1.PodSucceeded
@@ -215,7 +215,7 @@ func TestPodGCLeavesSomePodsThatHaveEnded(t *testing.T) {
 	}
 }
 
-// report has a node's kubelet say whether it is ready.
+// report has a node's kubelet report whether it is ready.
 func (s *session) report(t *testing.T, node string, ready corev1.ConditionStatus) {
 	t.Helper()
 	n, err := s.client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
@@ -250,7 +250,7 @@ func TestNodeLifecycleTaintsNodesThatAreNotReady(t *testing.T) {
 		s.report(t, name, corev1.ConditionTrue)
 	}
 	s.pod(t, "web", "10.0.0.1")
-	s.runWith(t, Hosts{MonitorPeriod: 20 * time.Millisecond}, nodeLifecycle())
+	s.runWith(t, NodeControllerOptions{MonitorPeriod: 20 * time.Millisecond}, nodeLifecycle())
 	s.report(t, "node-1", corev1.ConditionFalse)
 	notReady := []string{"node.kubernetes.io/not-ready NoExecute", "node.kubernetes.io/not-ready NoSchedule"}
 	eventually(t, "the taints", func() bool { return slices.Equal(s.taints(t, "node-1"), notReady) })
@@ -267,7 +267,7 @@ func TestNodeLifecycleGivesUpSilentNodes(t *testing.T) {
 	s.node(t, "node-1")
 	s.report(t, "node-1", corev1.ConditionTrue)
 	s.pod(t, "web", "10.0.0.1")
-	s.runWith(t, Hosts{MonitorPeriod: 20 * time.Millisecond, GracePeriod: 100 * time.Millisecond}, nodeLifecycle())
+	s.runWith(t, NodeControllerOptions{MonitorPeriod: 20 * time.Millisecond, GracePeriod: 100 * time.Millisecond}, nodeLifecycle())
 	eventually(t, "nobody to know of the node", func() bool {
 		n, err := s.client.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
 		return err == nil && n.Status.Conditions[0].Status == corev1.ConditionUnknown
@@ -282,7 +282,7 @@ func TestNodeLifecycleGivesUpSilentNodes(t *testing.T) {
 
 func TestQuietTurnsAreNotTold(t *testing.T) {
 	s := recordedSession(t)
-	s.runWith(t, Hosts{MonitorPeriod: time.Millisecond}, nodeLifecycle())
+	s.runWith(t, NodeControllerOptions{MonitorPeriod: time.Millisecond}, nodeLifecycle())
 	eventually(t, "the monitor to have run", func() bool { return s.tap.State().Idle() })
 	for _, e := range s.log.list() {
 		if start, ok := e.Detail.(*trace.Start); ok && e.Controller == "node-lifecycle" {

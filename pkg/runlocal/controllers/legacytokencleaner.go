@@ -17,13 +17,13 @@ const legacyTokenLife = 365 * 24 * time.Hour
 // no queue: it looks at all tokens once a day. now tells their age.
 func legacyTokenCleaner(now clock.Clock) Controller {
 	return Controller{
-		Name:      names.LegacyServiceAccountTokenCleanerController,
-		Short:     "legacy-service-account-token-cleaner",
-		Aliases:   []string{"legacy-service-account-token-cleaner"},
-		Reads:     []schema.GroupResource{{Resource: "serviceaccounts"}, {Resource: "secrets"}, {Resource: "pods"}},
-		Writes:    []schema.GroupResource{{Resource: "secrets"}},
-		Undivided: true,
-		workers:   1, // its Run takes no other number
+		Name:              names.LegacyServiceAccountTokenCleanerController,
+		Short:             "legacy-service-account-token-cleaner",
+		Aliases:           []string{"legacy-service-account-token-cleaner"},
+		Reads:             []schema.GroupResource{{Resource: "serviceaccounts"}, {Resource: "secrets"}, {Resource: "pods"}},
+		Writes:            []schema.GroupResource{{Resource: "secrets"}},
+		ClusterScopedWork: true,
+		workers:           1, // its Run takes no other number
 		build: func(_ context.Context, e environment) (loop, error) {
 			core := e.informers.Core().V1()
 			c, err := serviceaccount.NewLegacySATokenCleaner(core.ServiceAccounts(), core.Secrets(), core.Pods(), e.client, now,

@@ -26,16 +26,16 @@ const namespaceSyncPeriod = 5 * time.Minute
 func namespaceController() Controller {
 	every := []schema.GroupResource{{Group: "*", Resource: "*"}}
 	return Controller{
-		Name:    names.NamespaceController,
-		Short:   "namespace",
-		Aliases: []string{"namespace"},
-		Reads:   every,
-		Writes:  every,
-		Needs:   []Need{NeedsMetadata},
-		Danger:  "takes a namespace for empty whose content it does not see",
-		Routine: []string{"Namespace has been deleted"}, // the last event of a namespace is a key
-		workers: 10,
-		build:   buildNamespace,
+		Name:             names.NamespaceController,
+		Short:            "namespace",
+		Aliases:          []string{"namespace"},
+		Reads:            every,
+		Writes:           every,
+		Needs:            []Need{NeedsMetadata},
+		Danger:           "takes a namespace for empty whose content it does not see",
+		NoisyLogMessages: []string{"Namespace has been deleted"}, // the last event of a namespace is a key
+		workers:          10,
+		build:            buildNamespace,
 	}
 }
 
@@ -58,7 +58,7 @@ func buildNamespace(ctx context.Context, e environment) (loop, error) {
 	c := namespace.NewNamespaceController(
 		ctx, client, contents, kinds, e.informers.Core().V1().Namespaces(), namespaceSyncPeriod, corev1.FinalizerKubernetes,
 	)
-	e.tap.SetHabits(tap.Habits{Bare: tap.Namespaces})
+	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.Namespaces})
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 

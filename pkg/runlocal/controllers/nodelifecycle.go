@@ -24,7 +24,7 @@ func nodeLifecycle() Controller {
 		Writes: podsAndNodes(),
 		Danger: "takes a node for dead whose lease it does not see, and evicts its pods",
 		// Every change of a node and of a pod is a key, and a node that stays silent is looked at again and again.
-		Routine: []string{
+		NoisyLogMessages: []string{
 			"Node hasn't been updated", "Missing timestamp for Node. Assuming now as a timestamp",
 			"Setting initial state for unseen zone", "Initializing eviction metric for zone",
 			"Recording event message for node", "Recording status change event message for node",
@@ -47,7 +47,7 @@ const (
 )
 
 // lifecycle completes the times by kube-controller-manager's defaults.
-func (h Hosts) lifecycle() kcmconfig.NodeLifecycleControllerConfiguration {
+func (h NodeControllerOptions) lifecycle() kcmconfig.NodeLifecycleControllerConfiguration {
 	var c kcmconfig.NodeLifecycleControllerConfiguration
 	c.NodeMonitorPeriod.Duration, c.NodeMonitorGracePeriod.Duration = h.MonitorPeriod, h.GracePeriod
 	lifecycleconfig.RecommendedDefaultNodeLifecycleControllerConfiguration(&c)
@@ -74,6 +74,6 @@ func buildNodeLifecycle(ctx context.Context, e environment) (loop, error) {
 	if err := tap.SwapQueue(e.tap, c, "nodeUpdateQueue", stringKey); err != nil {
 		return nil, err
 	}
-	run := func(ctx context.Context, _ int) { c.Run(e.tap.Turns(ctx)) }
+	run := func(ctx context.Context, _ int) { c.Run(e.tap.TimerLoops(ctx)) }
 	return run, tap.SwapQueue(e.tap, c, "podUpdateQueue", podToUpdate.key)
 }

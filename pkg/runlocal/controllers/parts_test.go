@@ -97,7 +97,7 @@ func TestNodesMakeWorkInEveryPart(t *testing.T) {
 	eventually(t, "endpointslice to learn of the node", func() bool { return s.took("endpointslice", "topologyQueue") })
 }
 
-// took says whether a key of that queue was taken.
+// took reports whether a key of that queue was taken.
 func (s *session) took(controller, queue string) bool {
 	return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
 		start, ok := e.Detail.(*trace.Start)
@@ -147,7 +147,7 @@ func TestUndividedControllersSeeAll(t *testing.T) {
 func TestUndivided(t *testing.T) {
 	var got []string
 	for _, c := range All() {
-		if c.Undivided {
+		if c.ClusterScopedWork {
 			got = append(got, c.Short)
 		}
 	}

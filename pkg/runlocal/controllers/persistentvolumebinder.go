@@ -25,9 +25,9 @@ func volumeBinder() Controller {
 		Writes: []schema.GroupResource{
 			{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}, {Resource: "pods"}, // pods that recycle a volume
 		},
-		Undivided: true,
-		workers:   1, // for each of the two queues; it is upstream's, and no option
-		build:     buildVolumeBinder(binderSyncPeriod),
+		ClusterScopedWork: true,
+		workers:           1, // for each of the two queues; it is upstream's, and no option
+		build:             buildVolumeBinder(binderSyncPeriod),
 	}
 }
 

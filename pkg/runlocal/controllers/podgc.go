@@ -17,15 +17,15 @@ import (
 // podGarbageCollector is newPodGarbageCollectorController of cmd/kube-controller-manager/app/core.go.
 func podGarbageCollector() Controller {
 	return Controller{
-		Name:      names.PodGarbageCollectorController,
-		Short:     "podgc",
-		Aliases:   []string{"podgc"},
-		Reads:     podsAndNodes(),
-		Writes:    []schema.GroupResource{{Resource: "pods"}},
-		Danger:    "deletes pods whose node it does not see",
-		Undivided: true,
-		workers:   1,
-		build:     buildPodGarbageCollector,
+		Name:              names.PodGarbageCollectorController,
+		Short:             "podgc",
+		Aliases:           []string{"podgc"},
+		Reads:             podsAndNodes(),
+		Writes:            []schema.GroupResource{{Resource: "pods"}},
+		Danger:            "deletes pods whose node it does not see",
+		ClusterScopedWork: true,
+		workers:           1,
+		build:             buildPodGarbageCollector,
 	}
 }
 
@@ -36,7 +36,7 @@ const (
 )
 
 // terminatedPods is the threshold as podgc takes it, 0 for none.
-func (h Hosts) terminatedPods() int {
+func (h NodeControllerOptions) terminatedPods() int {
 	if h.TerminatedPods != 0 {
 		return max(h.TerminatedPods, 0)
 	}
@@ -52,6 +52,6 @@ func buildPodGarbageCollector(ctx context.Context, e environment) (loop, error) 
 		ctx, e.client, core.Pods(), core.Nodes(), e.hosts.terminatedPods(),
 		cmp.Or(e.hosts.collect, podgcCollect), cmp.Or(e.hosts.quarantine, podgcQuarantine),
 	)
-	run := func(ctx context.Context, _ int) { c.Run(e.tap.Turns(ctx)) }
+	run := func(ctx context.Context, _ int) { c.Run(e.tap.TimerLoops(ctx)) }
 	return run, tap.SwapQueue(e.tap, c, "nodeQueue", stringKey)
 }

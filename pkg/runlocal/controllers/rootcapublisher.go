@@ -30,6 +30,6 @@ func buildRootCAPublisher(_ context.Context, e environment) (loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.tap.SetHabits(tap.Habits{Bare: tap.Namespaces})
+	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.Namespaces})
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }

@@ -99,7 +99,7 @@ func SelectFor(a Authority, args []string) (chosen []Controller, left []Unable, 
 	return chosen, left, nil
 }
 
-// Named says whether one of args, as Select takes them, is a name or an alias of the controller: "*" is none, and neither
+// Named reports whether one of args, as Select takes them, is a name or an alias of the controller: "*" is none, and neither
 // is "-name".
 func (c Controller) Named(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(c.names(), arg) })

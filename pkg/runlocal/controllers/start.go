@@ -41,8 +41,8 @@ type Deps struct {
 	Collector func(CollectorView)
 	// Autoscaling are the times of the horizontal pod autoscaler.
 	Autoscaling Autoscaling
-	// Hosts are the settings of the controllers of nodes.
-	Hosts Hosts
+	// NodeControllers are the settings of the controllers of nodes.
+	NodeControllers NodeControllerOptions
 	// Workers is how many reconciles of a controller may run at a time; 0 is kube-controller-manager's default.
 	Workers int
 
@@ -109,7 +109,7 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 			return built, &NotRunError{Name: c.Name, Reason: lack}
 		}
 		observer := d.Tap.Controller(c.Short)
-		if c.Undivided {
+		if c.ClusterScopedWork {
 			observer.KeepAll()
 		}
 		config := observer.Config(d.Config)
@@ -122,7 +122,7 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 		err = observer.Build(ctx, func(ctx context.Context) error {
 			run, err := c.build(ctx, environment{
 				tap: observer, config: config, client: client, informers: d.Informers,
-				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, hosts: d.Hosts, collector: d.Collector,
+				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, hosts: d.NodeControllers, collector: d.Collector,
 				shared: together, newest: d.Newest, unlistedAfter: d.unlistedAfter,
 			})
 			if run != nil {

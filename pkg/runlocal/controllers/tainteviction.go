@@ -51,7 +51,7 @@ func buildTaintEviction(ctx context.Context, e environment) (loop, error) {
 		return nil, err
 	}
 	evictions := e.tap.Timed("taintEvictionQueue")
-	e.tap.SetHabits(tap.Habits{ErrorLevel: 4, Begins: func(message string, keysAndValues []any) string {
+	e.tap.SetTraits(tap.ControllerTraits{ErrorLevel: 4, Begins: func(message string, keysAndValues []any) string {
 		tellEvictions(evictions, message, keysAndValues)
 		return beginsTaint(message, keysAndValues)
 	}})

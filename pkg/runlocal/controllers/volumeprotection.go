@@ -17,14 +17,14 @@ import (
 // claimProtection is newPersistentVolumeClaimProtectionController of cmd/kube-controller-manager/app/core.go.
 func claimProtection() Controller {
 	return Controller{
-		Name:    names.PersistentVolumeClaimProtectionController,
-		Short:   "pvc-protection",
-		Aliases: []string{"pvc-protection"},
-		Reads:   []schema.GroupResource{{Resource: "persistentvolumeclaims"}, {Resource: "pods"}},
-		Writes:  []schema.GroupResource{{Resource: "persistentvolumeclaims"}},
-		Routine: []string{"Pod uses PVC"}, // every change of a pod with claims is a key
-		workers: 1,
-		build:   buildClaimProtection,
+		Name:             names.PersistentVolumeClaimProtectionController,
+		Short:            "pvc-protection",
+		Aliases:          []string{"pvc-protection"},
+		Reads:            []schema.GroupResource{{Resource: "persistentvolumeclaims"}, {Resource: "pods"}},
+		Writes:           []schema.GroupResource{{Resource: "persistentvolumeclaims"}},
+		NoisyLogMessages: []string{"Pod uses PVC"}, // every change of a pod with claims is a key
+		workers:          1,
+		build:            buildClaimProtection,
 	}
 }
 
@@ -34,7 +34,7 @@ func buildClaimProtection(ctx context.Context, e environment) (loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.tap.SetHabits(tap.Habits{ErrorLevel: 4, Begins: beginsClaim})
+	e.tap.SetTraits(tap.ControllerTraits{ErrorLevel: 4, Begins: beginsClaim})
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
@@ -73,14 +73,14 @@ func buildVolumeProtection(ctx context.Context, e environment) (loop, error) {
 func attributesClassProtection() Controller {
 	classes := schema.GroupResource{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}
 	return Controller{
-		Name:      names.VolumeAttributesClassProtectionController,
-		Short:     "volumeattributesclass-protection",
-		Reads:     []schema.GroupResource{{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}, classes},
-		Writes:    []schema.GroupResource{classes},
-		Danger:    "lets a volume attributes class go whose claims it does not see",
-		Undivided: true,
-		workers:   1,
-		build:     buildAttributesClassProtection,
+		Name:              names.VolumeAttributesClassProtectionController,
+		Short:             "volumeattributesclass-protection",
+		Reads:             []schema.GroupResource{{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}, classes},
+		Writes:            []schema.GroupResource{classes},
+		Danger:            "lets a volume attributes class go whose claims it does not see",
+		ClusterScopedWork: true,
+		workers:           1,
+		build:             buildAttributesClassProtection,
 	}
 }
 

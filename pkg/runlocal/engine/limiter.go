@@ -29,7 +29,7 @@ func newLimiter(o Options) *limiter {
 	}
 }
 
-// conflict makes the next delay of r that of a conflict, and says whether it did: after maxConflicts it does not.
+// conflict makes the next delay of r that of a conflict, and reports whether it did: after maxConflicts it does not.
 func (l *limiter) conflict(r Request) bool {
 	if l.conflicts.of(r) >= maxConflicts {
 		return false

@@ -60,7 +60,7 @@ func Terminal(err error) error {
 	return &terminalError{err}
 }
 
-// IsTerminal says whether err was made by Terminal, or wraps such an error.
+// IsTerminal reports whether err was made by Terminal, or wraps such an error.
 func IsTerminal(err error) bool {
 	var t *terminalError
 	return errors.As(err, &t)

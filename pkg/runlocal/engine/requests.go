@@ -51,7 +51,7 @@ func (s *set) add(r Request) {
 	s.requests[r] = struct{}{}
 }
 
-// remove says whether r was in the set.
+// remove reports whether r was in the set.
 func (s *set) remove(r Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

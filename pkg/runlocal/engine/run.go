@@ -33,7 +33,7 @@ func (c *Controller) run(ctx context.Context) error {
 	return errors.Join(c.drain(&workers, cancel), err)
 }
 
-// waitForSync waits until all handlers have seen what there was, and says whether that was before a stop.
+// waitForSync waits until all handlers have seen what there was, and reports whether that was before a stop.
 func (c *Controller) waitForSync() bool {
 	for _, done := range c.syncs() {
 		select {
@@ -86,7 +86,7 @@ func (c *Controller) drain(workers *sync.WaitGroup, cancel context.CancelFunc) e
 	return fmt.Errorf("stopping controller %q: reconciles of %v were still running after %v", c.options.Name, late, 2*c.options.Grace)
 }
 
-// within says whether done was closed within the grace.
+// within reports whether done was closed within the grace.
 func (c *Controller) within(done <-chan struct{}) bool {
 	timer := c.options.Clock.NewTimer(c.options.Grace)
 	defer timer.Stop()

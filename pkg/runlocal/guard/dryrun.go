@@ -92,7 +92,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // notSent is a header of answers to writes that the server did not get.
 const notSent = "Kubectl-Reconcile-Not-Sent"
 
-// Answered says whether a guard answered a write in the server's place, or refused it: then the server did not get it.
+// Answered reports whether a guard answered a write in the server's place, or refused it: then the server did not get it.
 func Answered(resp *http.Response) bool { return resp.Header.Get(notSent) != "" }
 
 // answerHere answers a write, and says that the server did not get it.

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
-// Narrow returns a copy of config whose clients see these namespaces only, of which there must be one at least: where they
+// LimitNamespaces returns a copy of config whose clients see these namespaces only, of which there must be one at least: where they
 // list or watch a namespaced resource of all namespaces, they get what is in these. What is in no namespace they see as
 // before. Whoever may read only these can so run what was made to read everything, typed or by metadata alone.
 //
@@ -25,7 +25,7 @@ import (
 // refuses to begin with what there is already (sendInitialEvents), so that clients list.
 //
 // Writes into other namespaces are refused.
-func Narrow(config *rest.Config, namespaces []string) *rest.Config {
+func LimitNamespaces(config *rest.Config, namespaces []string) *rest.Config {
 	sorted := slices.Compact(slices.Sorted(slices.Values(namespaces)))
 	narrowed := rest.CopyConfig(config)
 	shared := &narrowing{namespaces: sorted, prefix: apirequest.Prefix(config), scopes: newScopes(), watched: newHistories()}
@@ -88,7 +88,7 @@ func (n *narrow) read(req *http.Request) *request.RequestInfo {
 	return info
 }
 
-// outside says whether a request changes something in another namespace.
+// outside reports whether a request changes something in another namespace.
 func (n *narrow) outside(req *http.Request, info *request.RequestInfo) bool {
 	if req.Method == http.MethodGet || req.Method == http.MethodHead || info.Namespace == "" {
 		return false
@@ -96,7 +96,7 @@ func (n *narrow) outside(req *http.Request, info *request.RequestInfo) bool {
 	return info.Resource != "namespaces" && !slices.Contains(n.namespaces, info.Namespace)
 }
 
-// ofAll says whether a request lists or watches a whole resource, unless in one namespace.
+// ofAll reports whether a request lists or watches a whole resource, unless in one namespace.
 func ofAll(req *http.Request, info *request.RequestInfo) bool {
 	whole := len(info.Parts) == 1 && info.Namespace == "" // a field selector for one name gives info a Name
 	return req.Method == http.MethodGet && whole && (info.Verb == "list" || info.Verb == "watch" || info.Verb == "get")

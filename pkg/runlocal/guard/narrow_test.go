@@ -63,7 +63,7 @@ func newCluster(server *api.Server, contentType string, namespaces ...string) *c
 	wired := server.Config()
 	wired.QPS, wired.ContentType = -1, contentType
 	wired.Wrap(func(next http.RoundTripper) http.RoundTripper { return noting{c, next} })
-	c.config = Narrow(wired, namespaces)
+	c.config = LimitNamespaces(wired, namespaces)
 	return c
 }
 

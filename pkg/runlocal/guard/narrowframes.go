@@ -134,5 +134,5 @@ func versionOf(object []byte) (string, error) {
 	return version, err
 }
 
-// ended says whether an error is the end of a stream, rather than something wrong with it.
+// ended reports whether an error is the end of a stream, rather than something wrong with it.
 func ended(err error) bool { return errors.Is(err, io.EOF) }

@@ -101,7 +101,7 @@ func (p page) query(client url.Values) url.Values {
 	return query
 }
 
-// next goes on behind what was answered, and says whether there is more.
+// next goes on behind what was answered, and reports whether there is more.
 func (p *page) next(got *metav1.ListMeta, namespaces int) bool {
 	if p.Version == "" {
 		p.Version = got.ResourceVersion

@@ -20,7 +20,7 @@ type scopes struct {
 
 func newScopes() *scopes { return &scopes{known: map[schema.GroupVersionResource]bool{}} }
 
-// namespaced says whether the resource is in namespaces; what the server does not know is not.
+// namespaced reports whether the resource is in namespaces; what the server does not know is not.
 func (s *scopes) namespaced(ask func(path string) (*http.Response, error), info *request.RequestInfo) (bool, error) {
 	gv := groupVersion(info)
 	gvr := gv.WithResource(info.Resource)

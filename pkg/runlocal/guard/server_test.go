@@ -31,7 +31,7 @@ type sent struct {
 	body                     []byte
 }
 
-// changes says whether the request may change something, which a GET does not.
+// changes reports whether the request may change something, which a GET does not.
 func (s sent) changes() bool { return s.method != http.MethodGet && s.method != http.MethodHead }
 
 // wire is a transport that notes what is sent over it.

@@ -51,7 +51,7 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusUnprocessableEntity:  metav1.StatusReasonInvalid,
 }
 
-// refusedByWebhook says whether a dry run failed only because it was one
+// refusedByWebhook reports whether a dry run failed only because it was one
 // (apiserver's pkg/admission/plugin/webhook/errors). The answer can still be read.
 func refusedByWebhook(resp *http.Response) bool {
 	if resp.StatusCode != http.StatusBadRequest {

@@ -68,7 +68,7 @@ func (l *observed) send() time.Time {
 	return l.options.Clock.Now()
 }
 
-// mayBeOurs says whether the server may have us for the holder.
+// mayBeOurs reports whether the server may have us for the holder.
 func (l *observed) mayBeOurs() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -52,7 +52,7 @@ const (
 	reasonReadinessGatesNotReady   = "ReadinessGatesNotReady"
 )
 
-// readyToStart says whether the sandbox is there. One that was made is stopped with the pod.
+// readyToStart reports whether the sandbox is there. One that was made is stopped with the pod.
 func (m *machine) readyToStart(phase corev1.PodPhase) corev1.PodCondition {
 	c := corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue}
 	switch {

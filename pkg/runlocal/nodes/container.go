@@ -64,7 +64,7 @@ type note struct {
 	reason, message string
 }
 
-// ready says whether the container counts as ready, and when that will change by itself; zero if it does not.
+// ready reports whether the container counts as ready, and when that will change by itself; zero if it does not.
 func (c *container) ready(now time.Time) (bool, time.Time) {
 	if c.state != running || c.plan.failure == NeverReady {
 		return false, time.Time{}

@@ -41,7 +41,7 @@ func parseExitCodes(value string) (map[string]int32, error) {
 	return codes, nil
 }
 
-// indexExitCode finds the pod's code among the annotation's, and says whether it is there.
+// indexExitCode finds the pod's code among the annotation's, and reports whether it is there.
 func (p *plan) indexExitCode(pod *corev1.Pod, value string) (bool, error) {
 	codes, err := parseExitCodes(value)
 	if err != nil {

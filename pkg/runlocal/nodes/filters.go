@@ -60,7 +60,7 @@ func toleratesAll(pod *corev1.Pod, node *corev1.Node) bool {
 	return !untolerated
 }
 
-// affine says whether the node matches nodeSelector and required node affinity. Terms that cannot be parsed match nothing, as
+// affine reports whether the node matches nodeSelector and required node affinity. Terms that cannot be parsed match nothing, as
 // upstream has it.
 func affine(pod *corev1.Pod, node *corev1.Node) bool {
 	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)

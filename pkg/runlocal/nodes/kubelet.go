@@ -97,7 +97,7 @@ func (k *kubelet) wrote(m *machine, pod *corev1.Pod) {
 	m.latest = pod
 }
 
-// own says whether the event is that of the kubelet's own last write, which leaves nothing to do. From then on the informer's
+// own reports whether the event is that of the kubelet's own last write, which leaves nothing to do. From then on the informer's
 // copy of that is kept: a second one for every pod would be a sixth of all memory.
 func (k *kubelet) own(pod *corev1.Pod) bool {
 	k.mu.Lock()

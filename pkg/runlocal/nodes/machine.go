@@ -197,7 +197,7 @@ func (m *machine) next(pod *corev1.Pod, now time.Time) time.Time {
 	return next
 }
 
-// sandboxed says whether the pod's network is there: it is made just before the first container.
+// sandboxed reports whether the pod's network is there: it is made just before the first container.
 func (m *machine) sandboxed() bool {
 	return slices.ContainsFunc(m.containers(), func(c *container) bool { return c.state != created })
 }

@@ -121,7 +121,7 @@ func (m *Meter) ready() (*watched, error) {
 	return w, nil
 }
 
-// has says whether there is a simulated node of that name.
+// has reports whether there is a simulated node of that name.
 func (w *watched) has(name string) bool {
 	node, err := w.nodes.Lister().Get(name)
 	return err == nil && simulated(node)

@@ -111,7 +111,7 @@ func ensureNode(ctx context.Context, client corev1client.NodeInterface, node *co
 	return made, nil
 }
 
-// simulated says whether the node's pods are ours to move.
+// simulated reports whether the node's pods are ours to move.
 func simulated(node *corev1.Node) bool { return node.Labels[SimulatedLabel] == "true" }
 
 // internalIP is the node's address, empty if it has none.

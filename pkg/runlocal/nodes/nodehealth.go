@@ -28,7 +28,7 @@ const (
 // failure is what the node is to simulate; empty for a healthy node.
 func failure(node *corev1.Node) NodeFailure { return NodeFailure(node.Annotations[SimulateAnnotation]) }
 
-// attended says whether the node's kubelet is ours to play, and does something.
+// attended reports whether the node's kubelet is ours to play, and does something.
 func attended(node *corev1.Node) bool { return simulated(node) && failure(node) != Silent }
 
 // readiness are the conditions that the node's kubelet has to report.

@@ -74,7 +74,7 @@ func (s *sandbox) simulate(node string, f NodeFailure) {
 	}
 }
 
-// sawNode says whether the informer has shown that version of a node.
+// sawNode reports whether the informer has shown that version of a node.
 func (s *sandbox) sawNode(version string) bool {
 	return slices.ContainsFunc(s.trace.list(), func(e *trace.Event) bool {
 		w, ok := e.Detail.(*trace.Watch)

@@ -91,7 +91,7 @@ func (n *Nodes) background(ctx context.Context, b *builder) {
 	})
 }
 
-// busy says whether pods wait for either of the two.
+// busy reports whether pods wait for either of the two.
 func (n *Nodes) busy() bool { return n.scheduler.Len()+n.kubelet.Len() > 0 }
 
 // run waits for the end and puts everything away.

@@ -43,7 +43,7 @@ func ensureDefaultClass(ctx context.Context, classes storagev1client.StorageClas
 // pkg/volume/util/storageclass.go.
 const isDefaultClass = "storageclass.kubernetes.io/is-default-class"
 
-// asksUs says whether the claim waits for a volume that we are asked to make: the volume binder names the provisioner in an
+// asksUs reports whether the claim waits for a volume that we are asked to make: the volume binder names the provisioner in an
 // annotation when it is its turn.
 func asksUs(claim *corev1.PersistentVolumeClaim) bool {
 	asked, ok := claim.Annotations[volumehelpers.AnnStorageProvisioner]

@@ -14,24 +14,24 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// isOurs says whether we have made the volume.
+// isOurs reports whether we have made the volume.
 func isOurs(volume *corev1.PersistentVolume) bool {
 	return volume.Annotations[volumehelpers.AnnDynamicallyProvisioned] == Provisioner
 }
 
-// isOver says whether the volume is to be deleted with what is on it. One that is being deleted without our finalizer has been.
+// isOver reports whether the volume is to be deleted with what is on it. One that is being deleted without our finalizer has been.
 func isOver(volume *corev1.PersistentVolume) bool {
 	return volume.Status.Phase == corev1.VolumeReleased &&
 		volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete &&
 		(volume.DeletionTimestamp == nil || isHeld(volume))
 }
 
-// isHeld says whether the volume has the finalizer that keeps it until what is on it is deleted.
+// isHeld reports whether the volume has the finalizer that keeps it until what is on it is deleted.
 func isHeld(volume *corev1.PersistentVolume) bool {
 	return slices.Contains(volume.Finalizers, volumehelpers.PVDeletionProtectionFinalizer)
 }
 
-// needsFinalizers says whether the reclaim policy and our finalizer do not fit: the policy may be changed.
+// needsFinalizers reports whether the reclaim policy and our finalizer do not fit: the policy may be changed.
 func needsFinalizers(volume *corev1.PersistentVolume) bool {
 	if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 		return isHeld(volume)

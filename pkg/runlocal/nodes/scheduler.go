@@ -59,7 +59,7 @@ type attempts struct {
 
 var _ engine.Reconciler = (*scheduler)(nil)
 
-// onPod takes in a pod and says whether it is to be scheduled.
+// onPod takes in a pod and reports whether it is to be scheduled.
 func (s *scheduler) onPod(e engine.Event) []engine.Request {
 	pod, ok := e.Object().(*corev1.Pod)
 	if !ok {
@@ -100,7 +100,7 @@ func (s *scheduler) onNode(e engine.Event) []engine.Request {
 	return nil
 }
 
-// needsScheduling says whether the pod is ours to bind. The API server itself sets the condition of gated pods.
+// needsScheduling reports whether the pod is ours to bind. The API server itself sets the condition of gated pods.
 func needsScheduling(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.Spec.SchedulerName == corev1.DefaultSchedulerName &&
 		pod.DeletionTimestamp == nil && !podutil.IsPodPhaseTerminal(pod.Status.Phase) && len(pod.Spec.SchedulingGates) == 0

@@ -38,7 +38,7 @@ type hostPort struct {
 	port     int32
 }
 
-// overlaps says whether the two cannot both be taken: a port of all addresses is one of each.
+// overlaps reports whether the two cannot both be taken: a port of all addresses is one of each.
 func (h hostPort) overlaps(other hostPort) bool {
 	return h.port == other.port && h.protocol == other.protocol && (h.ip == other.ip || h.ip == "" || other.ip == "")
 }
@@ -109,7 +109,7 @@ type cluster struct {
 	changes changes
 }
 
-// changes counts what may let a pod fit: whoever finds that it does not can tell whether it has looked at the latest state.
+// changes counts what may let a pod fit: whoever finds that it does not can report whether it has looked at the latest state.
 type changes struct {
 	nodes   uint64 // that came or changed
 	room    uint64 // made by pods that went
@@ -152,7 +152,7 @@ func (c *cluster) tidy(name string) {
 	}
 }
 
-// setPod takes in a pod, or its changes, and says whether a node has more room than before. A pod without a node is left alone: if it
+// setPod takes in a pod, or its changes, and reports whether a node has more room than before. A pod without a node is left alone: if it
 // is assumed to be on one, it is being bound.
 func (c *cluster) setPod(pod *corev1.Pod) (freed bool) {
 	c.mu.Lock()
@@ -166,14 +166,14 @@ func (c *cluster) setPod(pod *corev1.Pod) (freed bool) {
 	return false
 }
 
-// removePod forgets a pod, and says whether a node has more room than before.
+// removePod forgets a pod, and reports whether a node has more room than before.
 func (c *cluster) removePod(uid types.UID) (freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.remove(uid)
 }
 
-// unassume forgets a pod that could not be bound, and says whether a node has more room than before. A pod that has been seen on a node
+// unassume forgets a pod that could not be bound, and reports whether a node has more room than before. A pod that has been seen on a node
 // stays: somebody has bound it, or the answer got lost.
 func (c *cluster) unassume(uid types.UID) (freed bool) {
 	c.mu.Lock()
@@ -181,7 +181,7 @@ func (c *cluster) unassume(uid types.UID) (freed bool) {
 	return c.pods[uid].assumed && c.remove(uid)
 }
 
-// has says whether the pod is on a node, or being bound to one.
+// has reports whether the pod is on a node, or being bound to one.
 func (c *cluster) has(uid types.UID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,7 +189,7 @@ func (c *cluster) has(uid types.UID) bool {
 	return ok
 }
 
-// mayFit says whether something has happened since that may let the pod fit.
+// mayFit reports whether something has happened since that may let the pod fit.
 func (c *cluster) mayFit(u *unfit) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -178,7 +178,7 @@ func (v *volumes) using(namespace, claim string) []engine.Request {
 // errRetried is why a pod under way has to be scheduled anew; its text is that of kube-scheduler.
 var errRetried = errors.New("provisioning failed")
 
-// bound says whether all that the pod waits for is bound. It mirrors checkBindings in
+// bound reports whether all that the pod waits for is bound. It mirrors checkBindings in
 // pkg/scheduler/framework/plugins/volumebinding/binder.go; an error is why the pod has to be scheduled anew.
 func (v *volumes) bound(ctx context.Context, u *underway, node *corev1.Node) (bool, error) {
 	for _, p := range u.volumes.DynamicProvisions {

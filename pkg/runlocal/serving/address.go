@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// IsLoopback says whether only the own machine can reach a listener on address, a host:port. No host means every
+// IsLoopback reports whether only the own machine can reach a listener on address, a host:port. No host means every
 // interface. The error is that of an address that is none.
 func IsLoopback(address string) (bool, error) {
 	host, _, err := net.SplitHostPort(address)

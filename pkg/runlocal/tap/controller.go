@@ -23,15 +23,15 @@ type Controller struct {
 	preparing atomic.Bool  // as told by Preparing
 	held      atomic.Int64 // reconciles that Hold keeps open
 	handed    handed
-	habits    Habits
+	traits    ControllerTraits
 	history   history
 	undivided bool        // as told by KeepAll
 	open      func() bool // as told by Gate; nil is always
 	accounts  []account   // guarded by tap.mu
 }
 
-// Habits are how a controller differs from most. The zero value is that of most.
-type Habits struct {
+// ControllerTraits are how a controller differs from most. The zero value is that of most.
+type ControllerTraits struct {
 	// ErrorLevel is the highest level of log lines that tell why a reconcile failed; 0 is 2.
 	ErrorLevel int
 	// Waits says that the controller also adds a key again by AddRateLimited, and reports no error, when it has not failed
@@ -63,9 +63,9 @@ const (
 	ForAll
 )
 
-// SetHabits tells the tap how the controller differs from most. It must be called before anything of the controller is
+// SetTraits tells the tap how the controller differs from most. It must be called before anything of the controller is
 // observed: before its queues are and its workers run. Its constructor may call it.
-func (c *Controller) SetHabits(h Habits) { c.habits = h }
+func (c *Controller) SetTraits(h ControllerTraits) { c.traits = h }
 
 // KeepAll has the controller see and work on everything, whatever Options.Keep says: for one whose work on an object cannot be
 // divided by namespaces, and which whoever divides them runs once. It must be called before anything of the controller is
@@ -97,8 +97,8 @@ func (c *Controller) errorText(err error) string {
 		return ""
 	}
 	text := wholeText(err)
-	if c.habits.Error != nil {
-		text = c.habits.Error(text)
+	if c.traits.Error != nil {
+		text = c.traits.Error(text)
 	}
 	return cut(text)
 }
@@ -112,7 +112,7 @@ func (c *Controller) Context(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, logr.New(&sink{c: c}))
 }
 
-// Preparing tells whether the controller, which runs, does not see all yet that it is to act on.
+// Preparing reports whether the controller, which runs, does not see all yet that it is to act on.
 func (c *Controller) Preparing(is bool) { c.preparing.Store(is) }
 
 // Build runs build, a controller's constructor, with the context of Context. Event handlers that it registers with an

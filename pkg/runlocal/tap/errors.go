@@ -32,5 +32,5 @@ func handled(ctx context.Context, err error, message string, keysAndValues ...an
 	if r != nil {
 		r.reported(orElse(text, message), s.controller.tap.stacks.reporter())
 	}
-	s.controller.emit(r, &trace.Log{Message: message, Error: text, Values: values(s.controller.habits.Value, keysAndValues)})
+	s.controller.emit(r, &trace.Log{Message: message, Error: text, Values: values(s.controller.traits.Value, keysAndValues)})
 }

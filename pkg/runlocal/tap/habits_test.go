@@ -14,7 +14,7 @@ import (
 func TestHabits(t *testing.T) {
 	tap, sink := recording()
 	c := tap.Controller("collector")
-	c.SetHabits(Habits{
+	c.SetTraits(ControllerTraits{
 		ErrorLevel: 5, Waits: true,
 		Value: func(v any) string { s, _ := v.(string); return strings.ToUpper(s) },
 		Error: func(text string) string { return strings.TrimPrefix(text, "long ") },

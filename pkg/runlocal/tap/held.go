@@ -47,7 +47,7 @@ func (r *reconcile) release() func(time.Time) {
 	return r.holding.end
 }
 
-// endsLater leaves the end to the last release, and says whether there will be one.
+// endsLater leaves the end to the last release, and reports whether there will be one.
 func (r *reconcile) endsLater(end func(at time.Time)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -97,7 +97,7 @@ func TestHoldOutsideOfItsReconciles(t *testing.T) {
 func TestHandedKeysBeginWithTheirLine(t *testing.T) {
 	tap, sink := recording()
 	c := tap.Controller("protection")
-	c.SetHabits(Habits{ErrorLevel: 4, Begins: func(message string, values []any) string {
+	c.SetTraits(ControllerTraits{ErrorLevel: 4, Begins: func(message string, values []any) string {
 		if message == "Processing" {
 			return values[1].(string)
 		}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// keepsKey says whether the controller has to do with the key, by its text: NAMESPACE/NAME or NAME, and before it, after
+// keepsKey reports whether the controller has to do with the key, by its text: NAMESPACE/NAME or NAME, and before it, after
 // a blank, what sort of object that is ("replicasets.apps default/web") where a queue has several.
 func (c *Controller) keepsKey(text string) bool {
 	if c.tap.keep == nil || c.undivided {
@@ -16,7 +16,7 @@ func (c *Controller) keepsKey(text string) bool {
 	}
 	blank := strings.LastIndexByte(text, ' ')
 	namespace, _, found := strings.Cut(text[blank+1:], "/")
-	bare := c.habits.Bare
+	bare := c.traits.Bare
 	if blank >= 0 {
 		bare = ClusterScoped
 		if text[:blank] == namespaces.Resource {
@@ -35,12 +35,12 @@ func (c *Controller) keepsKey(text string) bool {
 // namespaces are the objects that count as in themselves.
 var namespaces = schema.GroupResource{Resource: "namespaces"}
 
-// keeps says whether the handler's controller has to do with an object; m is as for informer.keeps.
+// keeps reports whether the handler's controller has to do with an object; m is as for informer.keeps.
 func (h *handler) keeps(obj any, m metav1.Object) bool {
 	return h.controller != nil && h.controller.undivided || h.informer.keeps(obj, m)
 }
 
-// keeps says whether a controller has to do with an object. m is its metadata; nil if only its key is known, as for a
+// keeps reports whether a controller has to do with an object. m is its metadata; nil if only its key is known, as for a
 // deletion that the informer has missed.
 func (i *informer) keeps(obj any, m metav1.Object) bool {
 	if i.tap.keep == nil {

@@ -29,26 +29,26 @@ func keeping(namespaces ...string) (*Tap, *eventLog) {
 func TestKeysOfOtherNamespacesAreDropped(t *testing.T) {
 	for _, test := range []struct {
 		reason string
-		habits Habits
+		habits ControllerTraits
 		kept   []string
 		key    string
 		want   bool
 	}{
-		{"its namespace is kept", Habits{}, []string{"a"}, "a/web", true},
-		{"its namespace is not", Habits{}, []string{"a"}, "b/web", false},
-		{"a name that is like a namespace's is not one", Habits{}, []string{"a"}, "a", false},
-		{"an object in no namespace", Habits{}, []string{""}, "node-1", true},
-		{"keys are names of namespaces", Habits{Bare: Namespaces}, []string{"a"}, "a", true},
-		{"keys are names of other namespaces", Habits{Bare: Namespaces}, []string{""}, "b", false},
-		{"a key with a sort", Habits{}, []string{"a"}, "replicasets.apps a/web", true},
-		{"a key with a sort, of another namespace", Habits{}, []string{"", "a"}, "replicasets.apps b/web", false},
-		{"a key with a sort, in no namespace", Habits{}, []string{""}, "nodes node-1", true},
-		{"a namespace is in itself", Habits{}, []string{"a"}, "namespaces a", true},
-		{"another namespace is not in none", Habits{}, []string{""}, "namespaces b", false},
-		{"work for all namespaces", Habits{Bare: ForAll}, []string{"a"}, "node-1", true},
-		{"what is done for one is its own", Habits{Bare: ForAll}, []string{"a"}, "b/web", false},
-		{"a sort is not for all", Habits{Bare: ForAll}, []string{"a"}, "nodes node-1", false},
-		{"the sort tells more than the habit", Habits{Bare: Namespaces}, []string{"a"}, "nodes a", false},
+		{"its namespace is kept", ControllerTraits{}, []string{"a"}, "a/web", true},
+		{"its namespace is not", ControllerTraits{}, []string{"a"}, "b/web", false},
+		{"a name that is like a namespace's is not one", ControllerTraits{}, []string{"a"}, "a", false},
+		{"an object in no namespace", ControllerTraits{}, []string{""}, "node-1", true},
+		{"keys are names of namespaces", ControllerTraits{Bare: Namespaces}, []string{"a"}, "a", true},
+		{"keys are names of other namespaces", ControllerTraits{Bare: Namespaces}, []string{""}, "b", false},
+		{"a key with a sort", ControllerTraits{}, []string{"a"}, "replicasets.apps a/web", true},
+		{"a key with a sort, of another namespace", ControllerTraits{}, []string{"", "a"}, "replicasets.apps b/web", false},
+		{"a key with a sort, in no namespace", ControllerTraits{}, []string{""}, "nodes node-1", true},
+		{"a namespace is in itself", ControllerTraits{}, []string{"a"}, "namespaces a", true},
+		{"another namespace is not in none", ControllerTraits{}, []string{""}, "namespaces b", false},
+		{"work for all namespaces", ControllerTraits{Bare: ForAll}, []string{"a"}, "node-1", true},
+		{"what is done for one is its own", ControllerTraits{Bare: ForAll}, []string{"a"}, "b/web", false},
+		{"a sort is not for all", ControllerTraits{Bare: ForAll}, []string{"a"}, "nodes node-1", false},
+		{"the sort tells more than the habit", ControllerTraits{Bare: Namespaces}, []string{"a"}, "nodes a", false},
 	} {
 		for name, add := range map[string]func(testQueue){
 			"Add":            func(q testQueue) { q.Add(test.key) },
@@ -57,7 +57,7 @@ func TestKeysOfOtherNamespacesAreDropped(t *testing.T) {
 		} {
 			tap, sink := keeping(test.kept...)
 			c := tap.Controller("x")
-			c.SetHabits(test.habits)
+			c.SetTraits(test.habits)
 			q := newQueue(c)
 			add(q)
 			if got := !tap.State().Idle() || hasDelayed(tap); got != test.want {
@@ -112,7 +112,7 @@ func TestWatchEventsOfOtherNamespacesAreDropped(t *testing.T) {
 	}
 }
 
-// known says whether the informer shows the pod of the namespace to listers.
+// known reports whether the informer shows the pod of the namespace to listers.
 func (i *informer) known(namespace string) bool {
 	_, there, _ := i.GetStore().GetByKey(namespace + "/web")
 	return there

@@ -25,12 +25,12 @@ func (*sink) Init(logr.RuntimeInfo) {}
 
 // Enabled implements logr.LogSink.
 func (s *sink) Enabled(level int) bool {
-	return s.c.tap.on() && level <= max(s.c.tap.verbosity, errorLevel, s.c.habits.ErrorLevel)
+	return s.c.tap.on() && level <= max(s.c.tap.verbosity, errorLevel, s.c.traits.ErrorLevel)
 }
 
 // Info implements logr.LogSink. An error among the values is the reason for a failure, should one follow.
 func (s *sink) Info(level int, message string, keysAndValues ...any) {
-	if begins := s.c.habits.Begins; begins != nil {
+	if begins := s.c.traits.Begins; begins != nil {
 		if key := begins(message, keysAndValues); key != "" {
 			s.c.handed.begin(key)
 		}
@@ -76,7 +76,7 @@ func (s *sink) reconcile(told bool) *reconcile {
 }
 
 func (s *sink) record(r *reconcile, l *trace.Log, keysAndValues []any) {
-	l.Values = values(s.c.habits.Value, s.values, keysAndValues)
+	l.Values = values(s.c.traits.Value, s.values, keysAndValues)
 	s.c.emit(r, l)
 }
 

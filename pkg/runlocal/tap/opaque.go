@@ -28,7 +28,7 @@ func opaqueField(target any, field string) (*opaqueQueue, error) {
 	return (*opaqueQueue)(unsafe.Pointer(f.UnsafeAddr())), nil //nolint:gosec // the type was compared just above
 }
 
-// passedAlike says whether arguments of the two types are the same but for what they point to.
+// passedAlike reports whether arguments of the two types are the same but for what they point to.
 func passedAlike(got, want reflect.Type) error {
 	if got == want || got.Kind() == reflect.Pointer && want.Kind() == reflect.Pointer {
 		return nil

@@ -94,7 +94,7 @@ func (q *queue[K]) AddRateLimited(k K) {
 	q.addLater(k, trace.AddRateLimited, d, q.failures(k, q.limiter.NumRequeues(k)))
 }
 
-// keeps says whether the controller has to do with the key.
+// keeps reports whether the controller has to do with the key.
 func (q *queue[K]) keeps(k K) bool { return q.c.tap.keep == nil || q.c.keepsKey(q.keyText(k)) }
 
 // ShutDown implements workqueue.TypedInterface.
@@ -171,7 +171,7 @@ func (q *queue[K]) Get() (K, bool) {
 	v := &run{reconcile: r}
 	q.running.Store(k, v)
 	start := &trace.Start{Queue: q.name, Causes: taken.causes, MoreCauses: taken.more, QueueWait: trace.Duration(taken.wait)}
-	if q.c.habits.Begins != nil {
+	if q.c.traits.Begins != nil {
 		q.c.handed.put(r.key, handover{v, start})
 	} else {
 		v.begin(start)

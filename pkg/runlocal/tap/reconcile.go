@@ -82,10 +82,10 @@ func (r *reconcile) comesBack(at time.Time, retry int) {
 func (r *reconcile) waits() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.c.habits.Waits && r.err == ""
+	return r.c.traits.Waits && r.err == ""
 }
 
-// end sums the reconcile up, and says whether its key was given up.
+// end sums the reconcile up, and reports whether its key was given up.
 func (r *reconcile) end(at time.Time, panicking bool) (*trace.End, *trace.Dropped) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -55,7 +55,7 @@ func secretFields(of runtime.Object) []string {
 	return nil
 }
 
-// isOneOf says whether a path is that of one of the fields, or of something in a field of data.
+// isOneOf reports whether a path is that of one of the fields, or of something in a field of data.
 func isOneOf(path string, fields []string) bool {
 	for _, field := range fields {
 		in, within := strings.CutPrefix(path, field)

@@ -70,7 +70,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	}
 }
 
-// containsSecret says whether a text has the value one or secret of the test's Secrets in it, in base64.
+// containsSecret reports whether a text has the value one or secret of the test's Secrets in it, in base64.
 func containsSecret(text string) bool {
 	return strings.Contains(text, "b25l") || strings.Contains(text, "c2VjcmV0")
 }

@@ -131,7 +131,7 @@ func shortName(function string) string {
 	return name
 }
 
-// panicking says whether the calling method was deferred by a function that panics.
+// panicking reports whether the calling method was deferred by a function that panics.
 func panicking() bool {
 	var pcs [4]uintptr
 	n := runtime.Callers(3, pcs[:])

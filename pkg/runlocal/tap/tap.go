@@ -34,7 +34,7 @@ type Options struct {
 	// Unsent reports whether the server did not get a write, by its answer or the error in its place; nil if it gets all. It may
 	// be called concurrently.
 	Unsent func(resp *http.Response, err error) bool
-	// Keep says whether the controllers have to do with a namespace; nil if with all. What watches show of others is not
+	// Keep reports whether the controllers have to do with a namespace; nil if with all. What watches show of others is not
 	// handled, and keys of others are not queued, both silently; listers show all that there is. It is asked with "" for
 	// keys that are in no namespace, but for Namespaces, which count as in themselves; what watches show of objects in no
 	// namespace is always handled. Of what BareKeys and KeepAll except it is not asked. It may be called concurrently.
@@ -84,7 +84,7 @@ func New(o Options) *Tap {
 	return t
 }
 
-// on says whether anybody is there to see events.
+// on reports whether anybody is there to see events.
 func (t *Tap) on() bool { return t.rec != nil }
 
 // Controller returns the one controller of that short name ("deployment"), which is made if it is not there.

@@ -11,14 +11,14 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// Turns returns a context for the Run of a controller that does work by timer, without a queue: what one turn of a loop of
+// TimerLoops returns a context for the Run of a controller that does work by timer, without a queue: what one turn of a loop of
 // apimachinery's wait.UntilWithContext does becomes a reconcile, with an empty key. It begins with the first request or
 // line that is told, and so a turn without any is not told. A turn in which an error is logged fails; a line at the level
 // of errors, without one, is none.
 //
 // It works by the loop's looking at its context before and after each turn, on the goroutine that does the work. A loop
 // that waits for keys of an observed queue is a worker's, and makes no turns.
-func (c *Controller) Turns(ctx context.Context) context.Context {
+func (c *Controller) TimerLoops(ctx context.Context) context.Context {
 	if !c.tap.on() {
 		return ctx
 	}
@@ -42,7 +42,7 @@ func (t *turning) Done() <-chan struct{} {
 // loop is the function of apimachinery to which all its loops of turns come down.
 const loop = "k8s.io/apimachinery/pkg/util/wait.BackoffUntilWithContext"
 
-// inLoop says whether the loop called the caller.
+// inLoop reports whether the loop called the caller.
 func inLoop() bool {
 	var pcs [1]uintptr
 	if runtime.Callers(3, pcs[:]) == 0 {

@@ -28,7 +28,7 @@ func turningLoop(t *testing.T, works ...func(ctx context.Context, c *Controller)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		n := 0
-		wait.UntilWithContext(c.Turns(c.Context(ctx)), func(ctx context.Context) {
+		wait.UntilWithContext(c.TimerLoops(c.Context(ctx)), func(ctx context.Context) {
 			works[n](ctx, c)
 			if n++; n == len(works) {
 				cancel()
@@ -148,14 +148,14 @@ func TestLoopsOfWorkersAreNoTurns(t *testing.T) {
 func TestTurnsLeaveOthersAlone(t *testing.T) {
 	tap, sink := recording()
 	c := tap.Controller("podgc")
-	ctx, cancel := context.WithCancel(c.Turns(c.Context(t.Context())))
+	ctx, cancel := context.WithCancel(c.TimerLoops(c.Context(t.Context())))
 	cancel()
 	<-ctx.Done()
 	says(ctx, "outside of any loop")
 	if got := sink.list(); len(got) != 1 || got[0].Reconcile != 0 {
 		t.Errorf("told: %+v", got)
 	}
-	if unseen := New(Options{}).Controller("podgc"); unseen.Turns(ctx) != ctx {
+	if unseen := New(Options{}).Controller("podgc"); unseen.TimerLoops(ctx) != ctx {
 		t.Error("a tap that records nothing needs no context of its own")
 	}
 }

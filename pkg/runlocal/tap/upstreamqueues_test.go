@@ -230,7 +230,7 @@ func queueFields(file *ast.File) []string {
 	return out
 }
 
-// isQueue says whether a type is one of the interfaces of client-go's queues.
+// isQueue reports whether a type is one of the interfaces of client-go's queues.
 func isQueue(e ast.Expr) bool {
 	if generic, ok := e.(*ast.IndexExpr); ok {
 		e = generic.X

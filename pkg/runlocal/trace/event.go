@@ -187,7 +187,7 @@ type Start struct {
 // Type implements Detail.
 func (*Start) Type() Type { return TypeStart }
 
-// IsRetry says whether the key was taken because an earlier reconcile of it had failed, among other causes perhaps.
+// IsRetry reports whether the key was taken because an earlier reconcile of it had failed, among other causes perhaps.
 func (s *Start) IsRetry() bool {
 	return slices.ContainsFunc(s.Causes, func(c Cause) bool { return c.Type == CauseRetry })
 }
@@ -245,7 +245,7 @@ type Request struct {
 // Type implements Detail.
 func (*Request) Type() Type { return TypeRequest }
 
-// IsWrite says whether the request may change something.
+// IsWrite reports whether the request may change something.
 func (r *Request) IsWrite() bool {
 	switch r.Verb {
 	case "get", "list", "watch":

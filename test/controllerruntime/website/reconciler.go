@@ -21,7 +21,7 @@ const (
 	Finalizer = "example.kubectl-reconcile.github.io/release-host"
 	// FieldManager owns what the reconciler applies.
 	FieldManager = "website-operator"
-	// Ready is the condition that says whether all web servers are ready.
+	// Ready is the condition that reports whether all web servers are ready.
 	Ready = "Ready"
 )
 

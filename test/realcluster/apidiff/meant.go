@@ -42,7 +42,7 @@ func glob(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 }
 
-// meansAll says whether every difference of the step is meant, and counts the step for each line that was needed.
+// meansAll reports whether every difference of the step is meant, and counts the step for each line that was needed.
 func meansAll(lines []*Meant, step string, differences []Difference) bool {
 	needed := map[*Meant]bool{}
 	all := true

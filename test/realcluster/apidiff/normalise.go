@@ -148,7 +148,7 @@ func (n *normaliser) name(value, word string) {
 	}
 }
 
-// isLiteral says whether the file has text in it.
+// isLiteral reports whether the file has text in it.
 func (n *normaliser) isLiteral(text string) bool { return strings.Contains(n.literal, text) }
 
 func setOnce(words map[string]string, value, word string) {

@@ -127,7 +127,7 @@ func orJSON(contentType string) string {
 	return contentType
 }
 
-// holds says whether the condition is true of a body.
+// holds reports whether the condition is true of a body.
 func (u *Until) holds(body any) bool {
 	wanted, err := decode(u.Value)
 	if err != nil {

@@ -82,7 +82,7 @@ func (s *Step) cutShort(a Answer) string {
 	return end
 }
 
-// expects says whether code is what the step must be answered with.
+// expects reports whether code is what the step must be answered with.
 func (s *Step) expects(code int) bool {
 	if s.Code != 0 {
 		return code == s.Code

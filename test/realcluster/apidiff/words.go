@@ -136,7 +136,7 @@ func (n *normaliser) forgetAges(table map[string]any) {
 	}
 }
 
-// isAge says whether a column shows how long ago something was.
+// isAge reports whether a column shows how long ago something was.
 func isAge(column any) bool {
 	object, _ := column.(map[string]any)
 	name, _ := object["name"].(string)

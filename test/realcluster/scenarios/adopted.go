@@ -59,7 +59,7 @@ func (a adopted) within(namespace string) string {
 	return namespace
 }
 
-// concerns says whether a write is one of those that count for the scenario: its reader finds them by namespace.
+// concerns reports whether a write is one of those that count for the scenario: its reader finds them by namespace.
 func (a adopted) concerns(scenario string, w Write) bool {
 	return a.objects[place{w.Resource, w.Namespace, w.Name}] == scenario || a.within(w.Namespace) == scenario
 }

@@ -164,7 +164,7 @@ func (o *observer) space(namespace string) *space {
 	return s
 }
 
-// isCurrent says whether the status is that of the object's generation.
+// isCurrent reports whether the status is that of the object's generation.
 func isCurrent(u *unstructured.Unstructured) bool {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	return err == nil && found && observed == u.GetGeneration()

@@ -71,7 +71,7 @@ func (r Rule) allows(upstream, embedded int) bool {
 	return upstream == embedded
 }
 
-// matches says whether the text is of the pattern, in which "*" stands for any text.
+// matches reports whether the text is of the pattern, in which "*" stands for any text.
 func matches(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	for i := range parts {

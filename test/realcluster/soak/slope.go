@@ -39,5 +39,5 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// leaks says whether the figure grows: by more than a tenth of itself over the run, and by more than what is noise.
+// leaks reports whether the figure grows: by more than a tenth of itself over the run, and by more than what is noise.
 func (t trend) leaks(noise float64) bool { return t.growth > noise && t.growth > t.middle/10 }

@@ -50,7 +50,7 @@ func read(ctx context.Context, client kubernetes.Interface) (*world, error) {
 	return &w, errors.Join(errs[:]...)
 }
 
-// ours says whether a namespace was made here.
+// ours reports whether a namespace was made here.
 func ours(namespace string) bool { return strings.HasPrefix(namespace, prefix) }
 
 // objects are all that are in our namespaces, with their kinds.

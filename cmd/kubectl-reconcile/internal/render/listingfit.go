@@ -18,7 +18,7 @@ const (
 // left marks a column that is left out.
 const left = -1
 
-// Fits says whether the terminal has room for these rows without anything cut or left out.
+// Fits reports whether the terminal has room for these rows without anything cut or left out.
 func (l *Listing) Fits(rows [][]Cell) bool {
 	if l.o.Width <= 0 {
 		return true
@@ -111,7 +111,7 @@ func (l *Listing) least(limits []int) int {
 	return least
 }
 
-// lastFree says whether the column is the only free one that is there.
+// lastFree reports whether the column is the only free one that is there.
 func (l *Listing) lastFree(limits []int, column int) bool {
 	for i, c := range l.columns {
 		if c.Free && limits[i] != left && i != column {

@@ -39,7 +39,7 @@ func (m *ColorMode) Type() string { return "when" }
 // descriptor is what files have.
 type descriptor interface{ Fd() uintptr }
 
-// IsTerminal says whether w writes to a terminal.
+// IsTerminal reports whether w writes to a terminal.
 func IsTerminal(w any) bool {
 	f, ok := w.(descriptor)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -198,7 +198,7 @@ func (r *StatusRow) conditionDrift() Cell {
 	return toned(fmt.Sprintf("%d conditions behind", len(behind)), ToneChange)
 }
 
-// isBehind says whether the condition itself tells an older generation; the drift of the object has a column.
+// isBehind reports whether the condition itself tells an older generation; the drift of the object has a column.
 func isBehind(c inspect.Condition) bool { return c.Drift == inspect.Behind && c.Generation != nil }
 
 // conditions shows what asks for attention; where nothing does, the condition that sums the object up.

@@ -99,7 +99,7 @@ func (g guides) tie(dotted, last bool) string {
 	return g.branch
 }
 
-// ASCIIOnly says whether the user's terminal may know no other letters, by the environment: getenv is os.Getenv or a
+// ASCIIOnly reports whether the user's terminal may know no other letters, by the environment: getenv is os.Getenv or a
 // stand-in for it. Without a locale there is nothing to go by but ASCII, unless on Windows, which has none.
 func ASCIIOnly(getenv func(string) string) bool { return asciiOnly(getenv, runtime.GOOS) }
 

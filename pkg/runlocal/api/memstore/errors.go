@@ -81,7 +81,7 @@ type corruptList struct {
 	full    bool  // maxCorrupt was reached
 }
 
-// add takes the error of one item, and says whether the list is to end here.
+// add takes the error of one item, and reports whether the list is to end here.
 func (l *corruptList) add(key string, err error) (end bool) {
 	corrupt, ok := errors.AsType[*corruptError](err)
 	if !l.enabled || !ok {

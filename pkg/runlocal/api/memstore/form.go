@@ -39,7 +39,7 @@ type form interface {
 	fill(ctx context.Context, e *entry, revision uint64, out runtime.Object) error
 	// fillWritten is fill for the entry of a draft that was written.
 	fillWritten(ctx context.Context, next draft, out runtime.Object) error
-	// same says whether writing next in the place of e would change nothing.
+	// same reports whether writing next in the place of e would change nothing.
 	same(ctx context.Context, next draft, e *entry) (bool, error)
 }
 

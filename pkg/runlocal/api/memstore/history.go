@@ -29,7 +29,7 @@ func (h *history) append(ev event) {
 	h.events = append(h.events, ev)
 }
 
-// full says whether it is worth trimming: once a quarter of the limit has come on top of what was kept.
+// full reports whether it is worth trimming: once a quarter of the limit has come on top of what was kept.
 func (h *history) full() bool {
 	return len(h.events) > h.limit+h.limit/4+h.slack
 }

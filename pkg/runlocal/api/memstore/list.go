@@ -213,7 +213,7 @@ func (l *itemList) add(obj runtime.Object) error {
 	return nil
 }
 
-// matches says whether pred selects obj. As in etcd3, an object whose attributes cannot be told is not selected.
+// matches reports whether pred selects obj. As in etcd3, an object whose attributes cannot be told is not selected.
 func matches(pred *storage.SelectionPredicate, obj runtime.Object) bool {
 	ok, err := pred.Matches(obj)
 	return err == nil && ok

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// sizes says whether the sizes of objects are asked for.
+// sizes reports whether the sizes of objects are asked for.
 type sizes struct {
 	enabled atomic.Bool
 }

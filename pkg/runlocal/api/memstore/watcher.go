@@ -125,7 +125,7 @@ func (w *watcher) deliver() error {
 	}
 }
 
-// news says whether a bookmark at revision tells the client anything. As in the watch cache, it must be above what the watch began
+// news reports whether a bookmark at revision tells the client anything. As in the watch cache, it must be above what the watch began
 // with; a watch with ProgressNotify is told again.
 func (w *watcher) news(revision uint64) bool {
 	return revision > w.start || w.progressNotify && revision >= w.since
@@ -199,7 +199,7 @@ func (w *watcher) sendCurrent(view runtime.Object, known bool) error {
 	return w.send(watch.Event{Type: typ, Object: w.resource.form.own(view)})
 }
 
-// covers says whether the watch is about key.
+// covers reports whether the watch is about key.
 func (w *watcher) covers(key string) bool {
 	if w.recursive {
 		return strings.HasPrefix(key, w.key)

@@ -1,4 +1,4 @@
-package reach
+package apihealth
 
 import (
 	"context"
@@ -147,13 +147,13 @@ func (m *Monitor) ended(req *http.Request, resp *http.Response, err error) {
 	}
 }
 
-// isUntrusted says whether an error is that the server's certificate is not one to trust.
+// isUntrusted reports whether an error is that the server's certificate is not one to trust.
 func isUntrusted(err error) bool {
 	wrong := (*tls.CertificateVerificationError)(nil)
 	return errors.As(err, &wrong)
 }
 
-// isAway says whether a status means that nobody is there, in front of whom something answers; or that the server is
+// isAway reports whether a status means that nobody is there, in front of whom something answers; or that the server is
 // starting or ending.
 func isAway(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
