@@ -1,11 +1,3 @@
-// Package inspect looks at one object: what differs between two versions of it, and how far it has come. Inspect tells its
-// status, by kstatus's rules corrected where they mislead; whether its controller has seen it as it is; its conditions,
-// with the verdict on each; and what in it is not as its kind promises. Containers and LastWriter read pods and
-// managedFields.
-//
-// It reads no cluster and knows no other object: why a Deployment's pod does not start is told by the pod. Objects are
-// anybody's: nothing in them makes it panic, and they are only read. Reasons are short texts for people; how they are
-// shown is not its business.
 package inspect
 
 import (

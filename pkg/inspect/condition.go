@@ -74,9 +74,9 @@ type conditionReader struct {
 	group, kind string
 	drift       Drift
 	polarities  *Polarities
-	flaws       *flaws
-	// ended says that the object is a pod whose phase is final.
-	ended bool
+	problems    *problems
+	// podEnded says that the object is a pod whose phase is final.
+	podEnded bool
 }
 
 // partLists are the fields of the status that hold a list of parts that have conditions, and what one part is
@@ -92,9 +92,9 @@ func (r conditionReader) readAll(object values) []Condition {
 	if annotated := object.sub("metadata", "annotations")[conditionsOfV1]; r.group == "autoscaling" && found == nil {
 		found, where = r.annotated(annotated), "annotation "+conditionsOfV1
 	}
-	out := withoutHasty(r.read(found, where, ""))
+	out := clearGuessedBad(r.read(found, where, ""))
 	for _, list := range partLists {
-		if builtIn(r.group) {
+		if isBuiltInGroup(r.group) {
 			break
 		}
 		var parts []Condition
@@ -104,7 +104,7 @@ func (r conditionReader) readAll(object values) []Condition {
 			where := fmt.Sprintf("status.%s[%d].conditions", list.field, i)
 			parts = append(parts, r.read(values(part).at("conditions"), where, partName(list.one, part, i))...)
 		}
-		out = append(out, withoutSuperseded(parts)...)
+		out = append(out, markSuperseded(parts)...)
 	}
 	slices.SortStableFunc(out, func(a, b Condition) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Type, b.Type))
@@ -123,7 +123,7 @@ func (r conditionReader) annotated(text any) any {
 	}
 	var list []any
 	if s, _ := text.(string); json.Unmarshal([]byte(s), &list) != nil {
-		r.flaws.lost("annotation %s is %s and no list of conditions", conditionsOfV1, described(text))
+		r.problems.unreadable("annotation %s is %s and no list of conditions", conditionsOfV1, describe(text))
 		return nil
 	}
 	return list
@@ -136,11 +136,11 @@ func partName(one string, part values, i int) string {
 		ref = part.sub("ancestorRef")
 	}
 	name := cmp.Or(part.text("name"), ref.text("name"), part.text("routerName"), strconv.Itoa(i+1))
-	return one + " " + name + after("/", ref.text("sectionName"))
+	return one + " " + name + withSeparator("/", ref.text("sectionName"))
 }
 
-// withoutSuperseded marks what is of an older generation where another part has the same condition of this one.
-func withoutSuperseded(parts []Condition) []Condition {
+// markSuperseded marks what is of an older generation where another part has the same condition of this one.
+func markSuperseded(parts []Condition) []Condition {
 	for i := range parts {
 		parts[i].Superseded = parts[i].Drift == Behind && slices.ContainsFunc(parts, func(c Condition) bool {
 			return c.Type == parts[i].Type && c.Drift == InSync
@@ -154,7 +154,7 @@ func withoutSuperseded(parts []Condition) []Condition {
 func (r conditionReader) read(found any, where, of string) []Condition {
 	list, ok := found.([]any)
 	if !ok && found != nil {
-		r.flaws.lost("%s is %s and no list", where, described(found))
+		r.problems.unreadable("%s is %s and no list", where, describe(found))
 	}
 	var out []Condition
 	for i, entry := range list {
@@ -170,24 +170,24 @@ func (r conditionReader) read(found any, where, of string) []Condition {
 func (r conditionReader) condition(entry any, at string) Condition {
 	m, ok := entry.(map[string]any)
 	if !ok {
-		r.flaws.lost("%s is %s and no condition", at, described(entry))
+		r.problems.unreadable("%s is %s and no condition", at, describe(entry))
 		return Condition{}
 	}
 	v := values(m)
 	c := Condition{Type: v.text("type"), Reason: v.text("reason"), Message: v.text("message"), Severity: v.text("severity")}
 	if c.Type == "" {
 		if v.text("phase") == "" { // else it is of the phases that the object went through, as OLM keeps them
-			r.flaws.lost("%s has no type", at)
+			r.problems.unreadable("%s has no type", at)
 		}
 		return Condition{}
 	}
-	where := "condition " + shortened(c.Type) + ": "
+	where := "condition " + truncate(c.Type) + ": "
 	c.Status = r.status(v, where)
-	c.Since = transition(v, r.flaws, where)
-	c.Generation = generationAt(v, r.flaws, where, "observedGeneration")
+	c.Since = transition(v, r.problems, where)
+	c.Generation = generationAt(v, r.problems, where, "observedGeneration")
 	c.Drift = compareGenerations(r.drift.Generation, cmp.Or(c.Generation, r.drift.Observed))
-	c.Polarity, c.Guessed = r.polarities.of(r.group, r.kind, c.Type)
-	c.Bad = c.isBad() && (!r.ended || !c.endsWithPod())
+	c.Polarity, c.Guessed = r.polarities.lookup(r.group, r.kind, c.Type)
+	c.Bad = c.isBad() && (!r.podEnded || !c.isFalseAfterPodEnd())
 	return c
 }
 
@@ -197,25 +197,25 @@ func (r conditionReader) status(v values, where string) string {
 	case string:
 		return s
 	case bool:
-		r.flaws.odd("%sstatus is %s and no text", where, described(s))
+		r.problems.tolerated("%sstatus is %s and no text", where, describe(s))
 		return map[bool]string{true: "True", false: "False"}[s]
 	case nil:
 		if r.group == "argoproj.io" && r.kind == "Application" {
 			return "True" // its conditions have no status: they are there, or not
 		}
-		r.flaws.lost("%sthere is no status", where)
+		r.problems.unreadable("%sthere is no status", where)
 	default:
-		r.flaws.lost("%sstatus is %s and no text", where, described(s))
+		r.problems.unreadable("%sstatus is %s and no text", where, describe(s))
 	}
 	return ""
 }
 
 // transition is when the status changed: some kinds tell when they last wrote the condition only.
-func transition(v values, f *flaws, where string) *metav1.Time {
+func transition(v values, f *problems, where string) *metav1.Time {
 	for _, field := range []string{"lastTransitionTime", "lastUpdateTime"} {
 		t, ok := v.time(field)
 		if !ok {
-			f.odd("%s%s is %s and no time", where, field, described(v.at(field)))
+			f.tolerated("%s%s is %s and no time", where, field, describe(v.at(field)))
 			return nil
 		}
 		if t != nil && !t.IsZero() {
@@ -225,15 +225,15 @@ func transition(v values, f *flaws, where string) *metav1.Time {
 	return nil
 }
 
-// meantReasons are of conditions that are not as they should be, and are meant to be so: the pod has done its work, the
+// intendedReasons are of conditions that are not as they should be, and are meant to be so: the pod has done its work, the
 // target of an autoscaler has no replicas, a backup of CloudNativePG has begun (LastBackupSucceeded is False until it
 // ends), a machine of KubeVirt is not started, a managed resource of Crossplane is not wanted. Cluster API and Knative
 // have the severity Info for that.
-var meantReasons = wordSet("PodCompleted ScalingDisabled BackupStarted VMINotExists InactiveManagedResource")
+var intendedReasons = wordSet("PodCompleted ScalingDisabled BackupStarted VMINotExists InactiveManagedResource")
 
 // isBad is the verdict of the condition alone. What is Unknown is not bad: it is on its way, mostly.
 func (c Condition) isBad() bool {
-	if c.Severity == "Info" || meantReasons[c.Reason] {
+	if c.Severity == "Info" || intendedReasons[c.Reason] {
 		return false
 	}
 	switch c.Polarity {
@@ -246,27 +246,27 @@ func (c Condition) isBad() bool {
 	return false
 }
 
-// endsWithPod reports whether the condition becomes False when a pod ends, well or not: nothing runs any more, and so nothing is
+// isFalseAfterPodEnd reports whether the condition becomes False when a pod ends, well or not: nothing runs any more, and so nothing is
 // ready. The phase tells how it ended.
-func (c Condition) endsWithPod() bool {
+func (c Condition) isFalseAfterPodEnd() bool {
 	return c.Type == "ContainersReady" || c.Type == "PodReadyToStartContainers" || c.Type == "Ready"
 }
 
-// withoutHasty takes back verdicts on conditions that no table or name tells anything about: that True is good is usual,
+// clearGuessedBad takes back verdicts on conditions that no table or name tells anything about: that True is good is usual,
 // but where the condition that sums up the object is True, one more that is False is not held against it, unless it
 // sums the object up, too.
-func withoutHasty(conditions []Condition) []Condition {
-	fine := slices.ContainsFunc(conditions, func(c Condition) bool { return (c.sumsUp() || c.isResult()) && c.Status == "True" })
+func clearGuessedBad(conditions []Condition) []Condition {
+	fine := slices.ContainsFunc(conditions, func(c Condition) bool { return (c.isSummary() || c.isResult()) && c.Status == "True" })
 	for i := range conditions {
-		if c := &conditions[i]; fine && c.Guessed && c.Polarity == Positive && !c.sumsUp() {
+		if c := &conditions[i]; fine && c.Guessed && c.Polarity == Positive && !c.isSummary() {
 			c.Bad = false
 		}
 	}
 	return conditions
 }
 
-// sumsUp reports whether the condition speaks for the whole object.
-func (c Condition) sumsUp() bool {
+// isSummary reports whether the condition speaks for the whole object.
+func (c Condition) isSummary() bool {
 	return !c.nested() && (c.Type == "Ready" || c.Type == "Available" || c.Type == "Healthy")
 }
 
@@ -275,8 +275,8 @@ func (c Condition) isResult() bool {
 	return c.Type == "Succeeded" || c.Type == "Complete" || c.Type == "Completed" || c.Type == "Finished"
 }
 
-// isChange reports whether by the condition, whose meaning a table has, the object is being changed, though it works.
-func (c Condition) isChange() bool {
+// isProgressing reports whether by the condition, whose meaning a table has, the object is being changed, though it works.
+func (c Condition) isProgressing() bool {
 	switch c.Type {
 	case "Progressing", "RolloutProgressing", "RollingOut", "ScalingDown", "ScalingUp", "Updating":
 		return c.Status == "True" && c.Polarity == Neutral && !c.Guessed
@@ -284,14 +284,14 @@ func (c Condition) isChange() bool {
 	return false
 }
 
-// changes are the first words of conditions that tell, in families that no table has, that the object is being changed.
-var changes = wordSet(`Scaling Resizing Rolling Updating Upgrading Migrating Rebalancing Resharding Restarting
+// progressingWords are the first words of conditions that tell, in families that no table has, that the object is being changed.
+var progressingWords = wordSet(`Scaling Resizing Rolling Updating Upgrading Migrating Rebalancing Resharding Restarting
 	Replacing`)
 
-// isGuessedChange reports whether the object is being changed by the name of a condition. Progressing is also a
+// isGuessedProgressing reports whether the object is being changed by the name of a condition. Progressing is also a
 // word for all being well; it is a change beside the conditions Available and Degraded, as operators of OpenShift have
 // the three.
-func (o subject) isGuessedChange(c Condition) bool {
+func (o subject) isGuessedProgressing(c Condition) bool {
 	words := wordsOf(c.Type)
 	switch {
 	case c.Status != "True" || c.Polarity != Neutral || !c.Guessed || c.nested() || c.Drift == Behind:
@@ -299,7 +299,7 @@ func (o subject) isGuessedChange(c Condition) bool {
 	case c.Type == "Progressing":
 		return o.condition("Available").Type != "" && o.condition("Degraded").Type != ""
 	}
-	return len(words) > 0 && len(words) <= 2 && changes[words[0]]
+	return len(words) > 0 && len(words) <= 2 && progressingWords[words[0]]
 }
 
 // text is the condition as a reason for people: "Available=False MinimumReplicasUnavailable".

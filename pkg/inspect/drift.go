@@ -54,7 +54,7 @@ func compareGenerations(generation int64, observed *int64) DriftState {
 }
 
 // driftOf reads the drift of the object as a whole.
-func driftOf(obj *unstructured.Unstructured, f *flaws) Drift {
+func driftOf(obj *unstructured.Unstructured, f *problems) Drift {
 	var d Drift
 	v := values(obj.Object)
 	if generation := generationAt(v, f, "", "metadata", "generation"); generation != nil {
@@ -66,34 +66,34 @@ func driftOf(obj *unstructured.Unstructured, f *flaws) Drift {
 	if unset {
 		d.Observed = nil
 	}
-	if d.Observed == nil && d.Generation > 0 && (o.alwaysReports() && !o.judgedUnseen() || unset && o.silent()) {
+	if d.Observed == nil && d.Generation > 0 && (o.alwaysReportsGeneration() && !o.hasConditionsOnly() || unset && o.hasEmptyStatus()) {
 		d.State = NeverSeen
 		return d
 	}
 	d.State = compareGenerations(d.Generation, d.Observed)
 	switch d.State {
 	case Ahead:
-		f.odd("status.observedGeneration %d is above metadata.generation %d", *d.Observed, d.Generation)
+		f.tolerated("status.observedGeneration %d is above metadata.generation %d", *d.Observed, d.Generation)
 	case Behind:
-		d.Since = specWritten(obj)
+		d.Since = lastSpecWrite(obj)
 	case InSync, NotReported, NeverSeen:
 	}
 	return d
 }
 
-// judgedUnseen reports whether the object is a HorizontalPodAutoscaler with conditions: of one whose target it does not find its
+// hasConditionsOnly reports whether the object is a HorizontalPodAutoscaler with conditions: of one whose target it does not find its
 // controller sets these, and not which generation it has seen (reconcileAutoscaler of
 // k8s.io/kubernetes/pkg/controller/podautoscaler/horizontal.go).
-func (o subject) judgedUnseen() bool {
+func (o subject) hasConditionsOnly() bool {
 	return o.kind == "HorizontalPodAutoscaler" &&
 		(o.at("status", "conditions") != nil || o.at("metadata", "annotations", conditionsOfV1) != nil)
 }
 
-// alwaysReports reports whether the object is of a kind whose controller, a part of Kubernetes, writes of each object
+// alwaysReportsGeneration reports whether the object is of a kind whose controller, a part of Kubernetes, writes of each object
 // which generation it has seen:
 // k8s.io/kubernetes/pkg/controller/{daemon,deployment,disruption,podautoscaler,replicaset,
 // replication,statefulset,validatingadmissionpolicystatus}.
-func (o subject) alwaysReports() bool {
+func (o subject) alwaysReportsGeneration() bool {
 	switch o.group + "/" + o.kind {
 	case "/ReplicationController", "apps/DaemonSet", "apps/Deployment", "apps/ReplicaSet", "apps/StatefulSet",
 		"autoscaling/HorizontalPodAutoscaler", "policy/PodDisruptionBudget",
@@ -105,19 +105,19 @@ func (o subject) alwaysReports() bool {
 
 // generationAt reads a generation, one that was written as text too; nil if there is none. Where it stands is said with
 // the prefix.
-func generationAt(v values, f *flaws, prefix string, path ...string) *int64 {
+func generationAt(v values, f *problems, prefix string, path ...string) *int64 {
 	found, where := v.at(path...), prefix+strings.Join(path, ".")
 	if found == nil {
 		return nil
 	}
 	n, ok := whole(found)
 	if !ok {
-		if n, ok = numeral(found); ok {
-			f.odd("%s is %s and no number", where, described(found))
+		if n, ok = wholeText(found); ok {
+			f.tolerated("%s is %s and no number", where, describe(found))
 		}
 	}
 	if !ok || n < -1 { // -1 is Flux's default
-		f.lost("%s is %s and no count", where, described(found))
+		f.unreadable("%s is %s and no count", where, describe(found))
 		return nil
 	}
 	return &n

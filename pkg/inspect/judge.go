@@ -3,10 +3,12 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -26,8 +28,8 @@ type subject struct {
 	overridden bool
 }
 
-// is is the base with another word and reason. What kstatus says in full goes with its own word only.
-func (o subject) is(word, reason string) Status {
+// status is the base with another word and reason. What kstatus says in full goes with its own word only.
+func (o subject) status(word, reason string) Status {
 	s := o.base
 	if word != s.Status {
 		s.Message = reason
@@ -36,14 +38,14 @@ func (o subject) is(word, reason string) Status {
 	return s
 }
 
-// as is the status with another word.
-func (s Status) as(word string) Status {
+// withStatus is the status with another word.
+func (s Status) withStatus(word string) Status {
 	s.Status = word
 	return s
 }
 
-// because is the base with a reason.
-func (o subject) because(reason string) Status { return o.is(o.base.Status, reason) }
+// baseStatus is the base with a reason.
+func (o subject) baseStatus(reason string) Status { return o.status(o.base.Status, reason) }
 
 // condition is the condition of the type; its zero value if there is none.
 func (o subject) condition(name string) Condition {
@@ -60,7 +62,7 @@ func judge(obj *unstructured.Unstructured, r Report, p *Polarities, checks *argo
 		drift: r.Drift, conditions: r.Conditions, checks: checks,
 	}
 	o.overridden = slices.ContainsFunc(r.Conditions, func(c Condition) bool {
-		return p.byFile(o.group, o.kind, c.Type) != ""
+		return p.override(o.group, o.kind, c.Type) != ""
 	})
 	o.base = base(obj, r)
 	o.base.Ready = readyOf(o)
@@ -76,14 +78,14 @@ func (o subject) judge() Status {
 	switch {
 	case o.text("metadata", "deletionTimestamp") != "":
 		return o.terminating()
-	case rule == nil && o.held() != "" && !o.stalled():
-		return o.heldStatus()
+	case rule == nil && o.pausedByUser() != "" && !o.stalled():
+		return o.suspendedStatus()
 	case o.drift.State == Behind && !o.finished():
-		return o.is(InProgress, fmt.Sprintf("generation %d not observed yet, %d is", o.drift.Generation, *o.drift.Observed))
+		return o.status(InProgress, fmt.Sprintf("generation %d not observed yet, %d is", o.drift.Generation, *o.drift.Observed))
 	case o.stalled():
-		return o.is(Failed, reasonOf(o.condition("Stalled")))
-	case o.drift.State == NeverSeen && o.alwaysReports():
-		return o.is(InProgress, unseen)
+		return o.status(Failed, reasonOf(o.condition("Stalled")))
+	case o.drift.State == NeverSeen && o.alwaysReportsGeneration():
+		return o.status(InProgress, reasonUnseen)
 	case rule != nil:
 		return rule(o)
 	}
@@ -92,18 +94,18 @@ func (o subject) judge() Status {
 
 // The reasons of an object that its controller has not seen: see unseenFor.
 const (
-	unseen    = "not seen by its controller yet"
-	neverSeen = "never seen by its controller"
+	reasonUnseen    = "not seen by its controller yet"
+	reasonNeverSeen = "never seen by its controller"
 )
 
-// heldStatus is of an object that is to rest. Its controller often does not even observe that, so that the generation
+// suspendedStatus is of an object that is to rest. Its controller often does not even observe that, so that the generation
 // says nothing.
-func (o subject) heldStatus() Status {
-	reason := o.held()
-	if c, bad := o.worst(); bad {
+func (o subject) suspendedStatus() Status {
+	reason := o.pausedByUser()
+	if c, bad := o.worstCondition(); bad {
 		reason += ", " + c.text()
 	}
-	return o.is(Suspended, reason)
+	return o.status(Suspended, reason)
 }
 
 // finished reports whether the object has come to an end that a new generation does not change.
@@ -118,21 +120,21 @@ func (o subject) finished() bool {
 }
 
 func (o subject) stalled() bool {
-	c := o.convention("Stalled")
+	c := o.conventionalCondition("Stalled")
 	return c.Status == "True" && c.Drift != Behind
 }
 
-// convention is the condition of a type that kstatus gives a meaning; its zero value if there is none, or if the user's
+// conventionalCondition is the condition of a type that kstatus gives a meaning; its zero value if there is none, or if the user's
 // polarities say that it means something else.
-func (o subject) convention(name string) Condition {
-	if c := o.condition(name); !c.contrary() {
+func (o subject) conventionalCondition(name string) Condition {
+	if c := o.condition(name); !c.breaksConvention() {
 		return c
 	}
 	return Condition{}
 }
 
-// contrary reports whether the condition has a polarity that is not the one of kstatus's conventions.
-func (c Condition) contrary() bool {
+// breaksConvention reports whether the condition has a polarity that is not the one of kstatus's conventions.
+func (c Condition) breaksConvention() bool {
 	switch c.Type {
 	case "Ready":
 		return c.Polarity != Positive
@@ -150,13 +152,13 @@ func (o subject) terminating() Status {
 	var reason string
 	switch {
 	case o.group == "" && o.kind == "Namespace":
-		reason = o.namespaceWaits()
+		reason = o.namespaceWaitReason()
 	case len(finalizers) > 0:
 		reason = "waiting for finalizer " + strings.Join(finalizers, ", ")
 	case o.group == "" && o.kind == "Pod":
 		reason = "waiting for its containers to stop"
 	}
-	return o.is(Terminating, cmp.Or(reason, "being deleted"))
+	return o.status(Terminating, cmp.Or(reason, "being deleted"))
 }
 
 // reasonOf is a condition as a reason for people: its reason and message where it has them.
@@ -180,7 +182,7 @@ func firstLine(s string) string {
 func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 	v := values(obj.Object)
 	if r.Status.Status == Terminating {
-		return deletionAsked(v)
+		return deletionRequested(v)
 	}
 	switch r.Drift.State {
 	case Behind:
@@ -198,15 +200,15 @@ func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 			if last == nil || c.Since.Before(last) {
 				last = c.Since
 			}
-		case last == nil && (c.sumsUp() || c.isResult() && c.Status == "True"):
+		case last == nil && (c.isSummary() || c.isResult() && c.Status == "True"):
 			last = c.Since
 		}
 	}
 	return last
 }
 
-// deletionAsked is when the deletion was asked for: deletionTimestamp is when its grace period ends.
-func deletionAsked(v values) *metav1.Time {
+// deletionRequested is when the deletion was asked for: deletionTimestamp is when its grace period ends.
+func deletionRequested(v values) *metav1.Time {
 	t, _ := v.time("metadata", "deletionTimestamp")
 	if t == nil {
 		return nil
@@ -214,4 +216,70 @@ func deletionAsked(v values) *metav1.Time {
 	const longest = 100 * 365 * 24 * 60 * 60 // seconds: a longer one is no grace period, and would not fit
 	grace := min(max(v.count(0, "metadata", "deletionGracePeriodSeconds"), 0), longest)
 	return &metav1.Time{Time: t.Add(-time.Duration(grace) * time.Second)}
+}
+
+// base is what kstatus says of the object. Where it gives an error, or takes a generation that was observed too early,
+// or a default, for one that was not, or where a condition means something else by the user's polarities, the word is
+// what it says of a copy with that put right, and Kstatus is still its word on the object.
+func base(obj *unstructured.Unstructured, r Report) Status {
+	result, err := compute(obj)
+	s := Status{}
+	if err == nil {
+		s.Kstatus = string(result.Status)
+	}
+	unused := r.Drift.Observed == nil && values(obj.Object).at("status", "observedGeneration") != nil
+	if err != nil || unused || r.Drift.State == Ahead || slices.ContainsFunc(r.Conditions, Condition.breaksConvention) {
+		result, err = compute(corrected(obj, r))
+	}
+	if err != nil {
+		s.Status, s.Message = Unknown, err.Error()
+		return s
+	}
+	s.Status, s.Message = string(result.Status), result.Message
+	return s
+}
+
+// compute asks kstatus, which panics on containers that are not of the promised shape.
+func compute(obj *unstructured.Unstructured) (result *status.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("computing the status: %v", p)
+		}
+	}()
+	return status.Compute(obj)
+}
+
+// corrected is a copy of the object in which what is wrong with generations and conditions is put right, or left out.
+func corrected(obj *unstructured.Unstructured, r Report) *unstructured.Unstructured {
+	object := maps.Clone(obj.Object)
+	if metadata := maps.Clone(map[string]any(values(object).sub("metadata"))); metadata != nil {
+		metadata["generation"] = r.Drift.Generation
+		if _, ok := metadata["deletionTimestamp"].(string); !ok {
+			delete(metadata, "deletionTimestamp")
+		}
+		object["metadata"] = metadata
+	}
+	mended := maps.Clone(map[string]any(values(object).sub("status")))
+	delete(object, "status")
+	if mended != nil {
+		delete(mended, "observedGeneration")
+		delete(mended, "containerStatuses") // kstatus looks there only for crash loops, which are found without it
+		if r.Drift.Observed != nil {
+			mended["observedGeneration"] = min(*r.Drift.Observed, r.Drift.Generation)
+		}
+		mended["conditions"] = conventionalConditions(r.Conditions)
+		object["status"] = mended
+	}
+	return &unstructured.Unstructured{Object: object}
+}
+
+func conventionalConditions(conditions []Condition) []any {
+	out := make([]any, 0, len(conditions))
+	for _, c := range conditions {
+		if c.breaksConvention() || c.nested() {
+			continue
+		}
+		out = append(out, map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message})
+	}
+	return out
 }

@@ -5,7 +5,133 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+// Container is one container of a pod, as its spec names it and the kubelet reports it.
+type Container struct {
+	// Name is its name in the spec.
+	Name string `json:"name"`
+	// Type is container, init, sidecar (an init container that goes on running) or ephemeral.
+	Type string `json:"type"`
+	// Image is the spec's.
+	Image string `json:"image,omitempty"`
+	// State is running, waiting, terminated, or empty if the kubelet has not reported the container.
+	State string `json:"state,omitempty"`
+	// Reason and Message are those of the state: CrashLoopBackOff, Completed.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// ExitCode is how it ended: now if its State is terminated, else the last time. Nil if it never did.
+	ExitCode *int64 `json:"exitCode,omitempty"`
+	// LastReason is the reason of its last end before it was restarted: OOMKilled, Error.
+	LastReason string `json:"lastReason,omitempty"`
+	// Ready says that it passes its readiness probe.
+	Ready bool `json:"ready"`
+	// Started says that it has passed its startup probe.
+	Started bool `json:"started"`
+	// Restarts counts how often it was restarted.
+	Restarts int64 `json:"restarts"`
+}
+
+// The types of containers.
+const (
+	MainContainer      = "container"
+	InitContainer      = "init"
+	SidecarContainer   = "sidecar"
+	EphemeralContainer = "ephemeral"
+)
+
+// Containers lists the containers of a pod: those that initialise it first, as they run, then the others, in the order
+// of the spec; one that only the kubelet knows comes after those. It is empty for an object that is no pod.
+func Containers(pod *unstructured.Unstructured) []Container {
+	if pod == nil || pod.GetKind() != "Pod" {
+		return nil
+	}
+	return containersOf(pod.Object)
+}
+
+func containersOf(pod values) []Container {
+	var out []Container
+	seen := map[string]bool{}
+	for _, field := range []struct{ spec, status, name string }{
+		{"initContainers", "initContainerStatuses", InitContainer},
+		{"containers", "containerStatuses", MainContainer},
+		{"ephemeralContainers", "ephemeralContainerStatuses", EphemeralContainer},
+	} {
+		reported := map[string]values{}
+		statuses := slices.DeleteFunc(pod.maps("status", field.status), func(s values) bool { return s.text("name") == "" })
+		for _, s := range statuses {
+			reported[s.text("name")] = s
+		}
+		for _, c := range slices.Concat(pod.maps("spec", field.spec), statuses) {
+			kind := field.name
+			if kind == InitContainer && c.text("restartPolicy") == "Always" {
+				kind = SidecarContainer
+			}
+			if known := field.name + " " + c.text("name"); !seen[known] {
+				seen[known] = true
+				out = append(out, containerOf(c, kind, reported[c.text("name")]))
+			}
+		}
+	}
+	return out
+}
+
+// containerFlaws notes container statuses that are none.
+func containerFlaws(pod values, f *problems) {
+	for _, field := range []string{"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"} {
+		found := pod.at("status", field)
+		list, ok := found.([]any)
+		if !ok && found != nil {
+			f.unreadable("status.%s is %s and no list", field, describe(found))
+		}
+		for i, entry := range list {
+			m, ok := entry.(map[string]any)
+			if !ok {
+				f.unreadable("status.%s[%d] is %s and no map", field, i, describe(entry))
+			} else if name := m["name"]; values(m).text("name") == "" {
+				f.unreadable("status.%s[%d].name is %s and no name", field, i, describe(name))
+			}
+		}
+	}
+}
+
+func containerOf(spec values, kind string, status values) Container {
+	c := Container{
+		Name: spec.text("name"), Type: kind, Image: spec.text("image"),
+		Ready: status.flag("ready"), Started: status.flag("started"), Restarts: status.count(0, "restartCount"),
+		LastReason: status.text("lastState", "terminated", "reason"),
+	}
+	if code, ok := status.number("lastState", "terminated", "exitCode"); ok {
+		c.ExitCode = &code
+	}
+	for _, state := range []string{"waiting", "running", "terminated"} {
+		if s := status.sub("state", state); s != nil {
+			c.State, c.Reason, c.Message = state, s.text("reason"), s.text("message")
+			break
+		}
+	}
+	if code, ok := status.number("state", "terminated", "exitCode"); ok {
+		c.ExitCode = &code
+	}
+	return c
+}
+
+// readyContainers counts as kubectl does: containers and sidecars, not those that only initialise the pod.
+func readyContainers(containers []Container) string {
+	var ready, all int64
+	for _, c := range containers {
+		if c.Type != MainContainer && c.Type != SidecarContainer {
+			continue
+		}
+		all++
+		if c.Ready && c.State != "waiting" && c.State != "terminated" {
+			ready++
+		}
+	}
+	return ratio(ready, all)
+}
 
 // pod corrects kstatus, which takes a pod that failed for done, and one whose image cannot be pulled or whose init
 // container crashes for one that is on its way.
@@ -13,25 +139,25 @@ func (o subject) pod() Status {
 	containers := containersOf(o.values)
 	switch o.text("status", "phase") {
 	case "Succeeded":
-		return o.because("completed")
+		return o.baseStatus("completed")
 	case "Failed":
 		return o.failedPod(containers)
 	case "Unknown":
-		return o.is(Unknown, cmp.Or(o.text("status", "reason"), "its node does not answer"))
+		return o.status(Unknown, cmp.Or(o.text("status", "reason"), "its node does not answer"))
 	}
 	if s, held := o.unscheduled(); held {
 		return s
 	}
-	if i := slices.IndexFunc(containers, Container.inTrouble); i >= 0 {
+	if i := slices.IndexFunc(containers, Container.cannotRun); i >= 0 {
 		c := containers[i]
-		s := o.is(Failed, c.trouble(len(containers) > 1))
-		s.Message = "container " + c.Name + ": " + cmp.Or(c.Reason, "Error") + after(": ", c.Message)
+		s := o.status(Failed, c.failureReason(len(containers) > 1))
+		s.Message = "container " + c.Name + ": " + cmp.Or(c.Reason, "Error") + withSeparator(": ", c.Message)
 		return s
 	}
 	if o.base.Status == Current {
 		return o.base
 	}
-	return o.because(o.podWaits(containers))
+	return o.baseStatus(o.podWaitReason(containers))
 }
 
 // podEnded reports whether the pod's phase is final.
@@ -44,9 +170,9 @@ func podEnded(pod values) bool {
 func (o subject) failedPod(containers []Container) Status {
 	reason := withReason(o.text("status", "reason"), firstLine(o.text("status", "message")))
 	if i := slices.IndexFunc(containers, Container.failed); i >= 0 && reason == "" {
-		reason = containers[i].trouble(len(containers) > 1)
+		reason = containers[i].failureReason(len(containers) > 1)
 	}
-	return o.is(Failed, cmp.Or(strings.TrimPrefix(reason, ": "), "failed"))
+	return o.status(Failed, cmp.Or(strings.TrimPrefix(reason, ": "), "failed"))
 }
 
 // unscheduled is of a pod that no node takes, or that is not to be scheduled yet. That no node takes it is normal where
@@ -62,12 +188,12 @@ func (o subject) unscheduled() (Status, bool) {
 		for _, g := range o.maps("spec", "schedulingGates") {
 			gates = append(gates, g.text("name"))
 		}
-		reason = "SchedulingGated" + after(": ", strings.Join(gates, ", "))
+		reason = "SchedulingGated" + withSeparator(": ", strings.Join(gates, ", "))
 	}
 	if c.isUnschedulable() {
-		reason = "Unschedulable so far" + after(": ", firstLine(c.Message))
+		reason = "Unschedulable so far" + withSeparator(": ", firstLine(c.Message))
 	}
-	s := o.is(InProgress, reason)
+	s := o.status(InProgress, reason)
 	s.Message = cmp.Or(c.Message, s.Message)
 	return s, true
 }
@@ -82,9 +208,9 @@ func (c Container) failed() bool {
 	return c.State == "terminated" && c.ExitCode != nil && *c.ExitCode != 0 && c.Type != EphemeralContainer
 }
 
-// inTrouble says that a container cannot start, or does not keep running. The kubelet's other reasons to wait are those
+// cannotRun says that a container cannot start, or does not keep running. The kubelet's other reasons to wait are those
 // of a container on its way.
-func (c Container) inTrouble() bool {
+func (c Container) cannotRun() bool {
 	if c.Type == EphemeralContainer {
 		return false
 	}
@@ -92,8 +218,8 @@ func (c Container) inTrouble() bool {
 	return c.failed() || c.State == "waiting" && !starting
 }
 
-// trouble tells in short why a container does not run, with its name if the pod has others.
-func (c Container) trouble(others bool) string {
+// failureReason tells in short why a container does not run, with its name if the pod has others.
+func (c Container) failureReason(others bool) string {
 	name := ""
 	if others {
 		name = "container " + c.Name
@@ -103,19 +229,19 @@ func (c Container) trouble(others bool) string {
 	}
 	switch {
 	case strings.Contains(c.Reason, "Image") || c.Reason == "RegistryUnavailable":
-		return joined(c.Reason, name, c.Image)
+		return joinReason(c.Reason, name, c.Image)
 	case c.Reason == "CrashLoopBackOff" || c.State == "terminated":
-		return joined(without(c.Reason, "Error"), name, c.ended())
+		return joinReason(unlessEqual(c.Reason, "Error"), name, c.lastExit())
 	}
-	return joined(c.Reason, name, firstLine(c.Message))
+	return joinReason(c.Reason, name, firstLine(c.Message))
 }
 
-// ended tells how the container ended last, and how often it was restarted.
-func (c Container) ended() string {
+// podEnded tells how the container ended last, and how often it was restarted.
+func (c Container) lastExit() string {
 	var parts []string
 	switch last := cmp.Or(c.LastReason, c.Reason); {
 	case last == "OOMKilled":
-		parts = append(parts, without(last, c.Reason))
+		parts = append(parts, unlessEqual(last, c.Reason))
 	case c.ExitCode != nil:
 		parts = append(parts, fmt.Sprintf("exit code %d", *c.ExitCode))
 	}
@@ -125,8 +251,8 @@ func (c Container) ended() string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
 }
 
-// podWaits tells what a pod without trouble waits for.
-func (o subject) podWaits(containers []Container) string {
+// podWaitReason tells what a pod without trouble waits for.
+func (o subject) podWaitReason(containers []Container) string {
 	if o.text("spec", "nodeName") == "" && o.condition("PodScheduled").Status != "True" {
 		return "waiting to be scheduled"
 	}
@@ -139,20 +265,20 @@ func (o subject) podWaits(containers []Container) string {
 				done++
 			}
 		case c.Type == MainContainer && c.State == "running" && !c.Ready, c.Type == SidecarContainer && c.State == "running" && !c.Started:
-			return c.waits(len(containers) > 1)
+			return c.waitReason(len(containers) > 1)
 		}
 	}
 	switch {
 	case done < inits && o.condition("Initialized").Status != "True":
-		return short(done, inits, "init containers done")
+		return shortfall(done, inits, "init containers done")
 	case o.text("status", "phase") == "Running":
 		return cmp.Or(o.missingGate(), "not ready")
 	}
 	return "starting its containers"
 }
 
-// waits tells what a running container has still to pass.
-func (c Container) waits(others bool) string {
+// waitReason tells what a running container has still to pass.
+func (c Container) waitReason(others bool) string {
 	reason := "not ready"
 	if !c.Started {
 		reason = "not started"
@@ -161,7 +287,7 @@ func (c Container) waits(others bool) string {
 	if others {
 		name = c.Name
 	}
-	return joined(reason, name, c.ended())
+	return joinReason(reason, name, c.lastExit())
 }
 
 // missingGate names the first of the pod's readiness gates that is not open.
@@ -174,8 +300,8 @@ func (o subject) missingGate() string {
 	return ""
 }
 
-// joined makes "reason: name, detail" of what there is.
-func joined(reason, name, detail string) string {
+// joinReason makes "reason: name, detail" of what there is.
+func joinReason(reason, name, detail string) string {
 	rest := name
 	if name != "" && detail != "" {
 		rest += ", "
@@ -184,11 +310,11 @@ func joined(reason, name, detail string) string {
 	if reason == "" {
 		return rest
 	}
-	return reason + after(": ", rest)
+	return reason + withSeparator(": ", rest)
 }
 
-// without is the text, or nothing if it is the other.
-func without(text, other string) string {
+// unlessEqual is the text, or nothing if it is the other.
+func unlessEqual(text, other string) string {
 	if text == other {
 		return ""
 	}

@@ -33,8 +33,8 @@ var rules = map[string]func(subject) Status{
 // ruleOf is the rule of a kind, nil if it has none.
 func ruleOf(group, kind string) func(subject) Status { return rules[group+"/"+kind] }
 
-// short says "2 of 3 things", if there are fewer than wanted; else it is empty.
-func short(have, want int64, things string) string {
+// shortfall says "2 of 3 things", if there are fewer than wanted; else it is empty.
+func shortfall(have, want int64, things string) string {
 	if have >= want {
 		return ""
 	}
@@ -88,17 +88,17 @@ func (o subject) readyEndpoints() string {
 	return ratio(int64(ready), int64(len(endpoints)))
 }
 
-// worst is the first of the conditions that is bad; those are sorted first.
-func (o subject) worst() (Condition, bool) {
+// worstCondition is the first of the conditions that is bad; those are sorted first.
+func (o subject) worstCondition() (Condition, bool) {
 	if len(o.conditions) > 0 && o.conditions[0].Bad {
 		return o.conditions[0], true
 	}
 	return Condition{}, false
 }
 
-// unlessBad is the status, or Degraded if it is Current and a condition is bad.
-func (o subject) unlessBad(s Status) Status {
-	if c, bad := o.worst(); bad && s.Status == Current {
+// degradedIfBad is the status, or Degraded if it is Current and a condition is bad.
+func (o subject) degradedIfBad(s Status) Status {
+	if c, bad := o.worstCondition(); bad && s.Status == Current {
 		s.Status, s.Reason, s.Message = Degraded, c.text(), c.Message
 	}
 	return s

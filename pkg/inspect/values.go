@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -93,8 +94,8 @@ func whole(v any) (int64, bool) {
 	return 0, false
 }
 
-// numeral reads a whole number that was written as text, as some controllers do.
-func numeral(v any) (int64, bool) {
+// wholeText reads a whole number that was written as text, as some controllers do.
+func wholeText(v any) (int64, bool) {
 	s, ok := v.(string)
 	if !ok {
 		return 0, false
@@ -134,4 +135,68 @@ func isBlank(v any) bool {
 		return true
 	}
 	return false
+}
+
+// problem is something in an object that is not what its kind promises.
+type problem struct {
+	text string
+	// hides says that something of the object's status could not be read for it.
+	unreadable bool
+}
+
+// problems collects them in the order in which they are met, which is the object's own.
+type problems []problem
+
+// odd notes what could be read all the same.
+func (f *problems) tolerated(format string, args ...any) {
+	*f = append(*f, problem{text: fmt.Sprintf(format, args...)})
+}
+
+// lost notes what could not be read.
+func (f *problems) unreadable(format string, args ...any) {
+	*f = append(*f, problem{text: fmt.Sprintf(format, args...), unreadable: true})
+}
+
+func (f *problems) texts() []string {
+	var out []string
+	for _, one := range *f {
+		out = append(out, one.text)
+	}
+	return out
+}
+
+// unknownIfUnreadable takes back that an object is Current if part of what it says could not be read.
+func (f *problems) unknownIfUnreadable(s Status) Status {
+	for _, one := range *f {
+		if one.unreadable && s.Current() {
+			s.Status, s.Reason, s.JudgedBy = Unknown, one.text, Generic
+		}
+	}
+	return s
+}
+
+// describe names the JSON type of a value that should be of another, and shows short ones.
+func describe(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return fmt.Sprintf("the boolean %t", v)
+	case string:
+		return fmt.Sprintf("the text %q", truncate(v))
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a map"
+	}
+	return fmt.Sprintf("the number %v", v)
+}
+
+// truncate keeps foreign text from filling a line.
+func truncate(s string) string {
+	const most = 40
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
 }

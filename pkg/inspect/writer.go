@@ -27,29 +27,29 @@ func LastWriter(obj metav1.Object) (Writer, bool) {
 	var last Writer
 	found := false
 	for _, w := range writers(obj) {
-		if !found || w.later(last) {
+		if !found || w.isLaterThan(last) {
 			last, found = w, true
 		}
 	}
 	return last, found
 }
 
-// later orders writers by time, and those of one second so that two runs find the same.
-func (w Writer) later(other Writer) bool {
+// isLaterThan orders writers by time, and those of one second so that two runs find the same.
+func (w Writer) isLaterThan(other Writer) bool {
 	mine, others := w.when(), other.when()
 	switch {
 	case !mine.Equal(others):
 		return mine.After(others)
-	case w.answers() != other.answers():
-		return w.answers() > other.answers()
+	case w.subresourceRank() != other.subresourceRank():
+		return w.subresourceRank() > other.subresourceRank()
 	case w.Subresource != other.Subresource:
 		return w.Subresource < other.Subresource
 	}
 	return w.Manager < other.Manager
 }
 
-// answers is how surely what was written comes after the spec that was written in the same second.
-func (w Writer) answers() int {
+// subresourceRank is how surely what was written comes after the spec that was written in the same second.
+func (w Writer) subresourceRank() int {
 	switch w.Subresource {
 	case "status":
 		return 2
@@ -66,8 +66,8 @@ func (w Writer) when() time.Time {
 	return w.Time.Time
 }
 
-// specWritten is when something beside the status was last written.
-func specWritten(obj metav1.Object) *metav1.Time {
+// lastSpecWrite is when something beside the status was last written.
+func lastSpecWrite(obj metav1.Object) *metav1.Time {
 	var last *metav1.Time
 	for _, w := range writers(obj) {
 		if w.Subresource == "" && w.Time != nil && (last == nil || last.Before(w.Time)) {

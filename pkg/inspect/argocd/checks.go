@@ -88,8 +88,8 @@ func (c *Checks) list() index {
 	return all
 }
 
-// of returns the check of a kind, nil if there is none.
-func (i index) of(group, kind string) *check {
+// lookup returns the check of a kind, nil if there is none.
+func (i index) lookup(group, kind string) *check {
 	key := group + "/" + kind
 	if found := i.exact[key]; found != nil {
 		return found
@@ -128,7 +128,7 @@ func compile(name string, source []byte) (*lua.FunctionProto, error) {
 // there is no check for the kind; others say that the check could not judge the object: it is not as the check expects,
 // or too large, or the check went on for too long.
 func (c *Checks) Health(group, kind string, object map[string]any) (Health, error) {
-	found := c.index().of(group, kind)
+	found := c.index().lookup(group, kind)
 	if found == nil {
 		return Health{}, ErrNoCheck
 	}
@@ -136,7 +136,7 @@ func (c *Checks) Health(group, kind string, object map[string]any) (Health, erro
 	if err != nil {
 		return Health{}, err
 	}
-	health, err := run(compiled, object, usual)
+	health, err := run(compiled, object, defaultLimits)
 	if err != nil {
 		return Health{}, fmt.Errorf("running the health check %q: %w", found.name, err)
 	}

@@ -2,8 +2,11 @@ package argocd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,51 +22,51 @@ type limits struct {
 	time   time.Duration // for what the others do not foresee
 }
 
-// usual are the limits of Health. The checks that Argo CD ships need less than a thousandth of the steps on the objects
-// that it tests them with. The number of steps ends a run at the same point on each machine; the time is so long that
-// it is not met before, unless the machine stands still.
-var usual = limits{values: 100_000, depth: 100, steps: 1_000_000, bytes: 1 << 20, time: 5 * time.Second}
+// defaultLimits are the limits of Health. The checks that Argo CD ships need less than a thousandth of the steps on the objects
+// that it tests them with. The number of steps ends a run at the same point on each virtual machine; the time is so long that
+// it is not met before, unless the virtual machine stands still.
+var defaultLimits = limits{values: 100_000, depth: 100, steps: 1_000_000, bytes: 1 << 20, time: 5 * time.Second}
 
 // Sizes of the virtual machine: frames of functions, and values on its stack.
 const (
-	mostFrames   = 100
-	firstStack   = 256
-	mostStack    = 16 << 10
-	growsStackBy = 256
+	maxFrames    = 100
+	initialStack = 256
+	maxStack     = 16 << 10
+	stackGrowth  = 256
 )
 
 var (
-	errTooLarge = errors.New("the object is too large for it")
-	errTooLong  = errors.New("it went on for too long")
-	errTooMuch  = errors.New("it made too much text")
+	errTooLarge    = errors.New("the object is too large for it")
+	errTooLong     = errors.New("it went on for too long")
+	errTooMuchText = errors.New("it made too much text")
 )
 
-// run runs a compiled check on the object, in a machine that is made for it and left to the garbage collector: that
+// run runs a compiled check on the object, in a virtual machine that is made for it and left to the garbage collector: that
 // takes a few microseconds, and nothing of one object can stay for the next. No goroutine is started.
 func run(check *lua.FunctionProto, object map[string]any, l limits) (health Health, err error) {
-	machine := lua.NewState(lua.Options{
-		SkipOpenLibs: true, MinimizeStackMemory: true, CallStackSize: mostFrames,
-		RegistrySize: firstStack, RegistryMaxSize: mostStack, RegistryGrowStep: growsStackBy,
+	vm := lua.NewState(lua.Options{
+		SkipOpenLibs: true, MinimizeStackMemory: true, CallStackSize: maxFrames,
+		RegistrySize: initialStack, RegistryMaxSize: maxStack, RegistryGrowStep: stackGrowth,
 	})
-	spent := newBudget(l)
+	b := newBudget(l)
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("it panicked: %v", p)
 		}
 	}()
-	given := converter{machine: machine, limits: l}
+	given := converter{state: vm, limits: l}
 	value, err := given.table(object, 0)
 	if err != nil {
 		return Health{}, err
 	}
-	library(machine, spent)
-	machine.SetGlobal("obj", value)
-	machine.SetContext(spent)
-	machine.Push(machine.NewFunctionFromProto(check))
-	if err := machine.PCall(0, 1, nil); err != nil {
-		return Health{}, spent.explain(err)
+	library(vm, b)
+	vm.SetGlobal("obj", value)
+	vm.SetContext(b)
+	vm.Push(vm.NewFunctionFromProto(check))
+	if err := vm.PCall(0, 1, nil); err != nil {
+		return Health{}, b.explain(err)
 	}
-	return healthOf(machine.Get(-1))
+	return healthOf(vm.Get(-1))
 }
 
 // healthOf reads what a check returned.
@@ -72,7 +75,7 @@ func healthOf(returned lua.LValue) (Health, error) {
 	if !ok {
 		return Health{}, fmt.Errorf("it returned a %s, not a table", returned.Type())
 	}
-	h := Health{Status: textOf(table.RawGetString("status")), Message: textOf(table.RawGetString("message"))}
+	h := Health{Status: stringOf(table.RawGetString("status")), Message: stringOf(table.RawGetString("message"))}
 	switch h.Status {
 	case Healthy, Progressing, Degraded, Suspended, Missing, Unknown:
 		return h, nil
@@ -80,15 +83,15 @@ func healthOf(returned lua.LValue) (Health, error) {
 	return Health{}, fmt.Errorf("it returned the status %q", h.Status)
 }
 
-// textOf is a text, or a number as text; what else a check returns, nil included, is an empty one.
-func textOf(v lua.LValue) string {
+// stringOf is a text, or a number as text; what else a check returns, nil included, is an empty one.
+func stringOf(v lua.LValue) string {
 	if !lua.LVCanConvToString(v) {
 		return ""
 	}
 	return strings.ToValidUTF8(lua.LVAsString(v), "�")
 }
 
-// budget is what a run may still spend. It is the context of the machine, which asks Done before each instruction. It
+// budget is what a run may still spend. It is the context of the virtual machine, which asks Done before each instruction. It
 // is used by one goroutine.
 type budget struct {
 	steps, bytes int
@@ -108,7 +111,7 @@ func (b *budget) Done() <-chan struct{} {
 	const often = 1024 // steps between two looks at the clock
 	b.steps--
 	if b.steps < 0 || b.steps%often == 0 && time.Now().After(b.deadline) {
-		b.end(errTooLong)
+		b.exhaust(errTooLong)
 	}
 	return b.done
 }
@@ -122,26 +125,26 @@ func (b *budget) Deadline() (time.Time, bool) { return b.deadline, true }
 // Value implements context.Context: there are none.
 func (b *budget) Value(any) any { return nil }
 
-func (b *budget) end(err error) {
+func (b *budget) exhaust(err error) {
 	if b.err == nil {
 		b.err = err
 		close(b.done)
 	}
 }
 
-// walk spends the steps of a function that goes over so many values. The function must not go on if it raises an error.
-func (b *budget) walk(machine *lua.LState, values int) {
+// spendSteps spends the steps of a function that goes over so many values. The function must not go on if it raises an error.
+func (b *budget) spendSteps(vm *lua.LState, values int) {
 	if b.steps -= values; b.steps < 0 {
-		b.end(errTooLong)
-		machine.RaiseError("%s", errTooLong)
+		b.exhaust(errTooLong)
+		vm.RaiseError("%s", errTooLong)
 	}
 }
 
-// make spends the bytes of a text before it is made.
-func (b *budget) make(machine *lua.LState, bytes int) {
+// spendBytes spends the bytes of a text before it is made.
+func (b *budget) spendBytes(vm *lua.LState, bytes int) {
 	if b.bytes -= bytes; b.bytes < 0 {
-		b.end(errTooMuch)
-		machine.RaiseError("%s", errTooMuch)
+		b.exhaust(errTooMuchText)
+		vm.RaiseError("%s", errTooMuchText)
 	}
 }
 
@@ -155,4 +158,70 @@ func (b *budget) explain(err error) error {
 		return errors.New(raised.Object.String())
 	}
 	return err
+}
+
+// converter makes tables of Lua of an object, as decodeValue of Argo CD's util/lua/lua.go does. The fields of a map
+// come in the order of their names, in which pairs goes over them, so that a check finds the same each time.
+type converter struct {
+	state  *lua.LState
+	limits limits
+	values int
+}
+
+func (c *converter) table(m map[string]any, depth int) (*lua.LTable, error) {
+	t := c.state.CreateTable(0, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if depth == 1 && name == "managedFields" {
+			continue // of metadata: most of what an object has, and nothing that tells its health
+		}
+		v, err := c.value(m[name], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		t.RawSetString(name, v)
+	}
+	return t, nil
+}
+
+func (c *converter) list(l []any, depth int) (*lua.LTable, error) {
+	if c.values+len(l) > c.limits.values {
+		return nil, errTooLarge
+	}
+	t := c.state.CreateTable(len(l), 0)
+	for _, entry := range l {
+		v, err := c.value(entry, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		t.Append(v)
+	}
+	return t, nil
+}
+
+// value converts what JSON decoders leave, typed converters included. Any other value is nil.
+func (c *converter) value(v any, depth int) (lua.LValue, error) {
+	if c.values++; c.values > c.limits.values || depth > c.limits.depth {
+		return nil, errTooLarge
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return c.table(v, depth)
+	case []any:
+		return c.list(v, depth)
+	case string:
+		return lua.LString(v), nil
+	case json.Number:
+		return lua.LString(v), nil
+	case bool:
+		return lua.LBool(v), nil
+	case int64:
+		return lua.LNumber(v), nil
+	case int32:
+		return lua.LNumber(v), nil
+	case int:
+		return lua.LNumber(v), nil
+	case float64:
+		return lua.LNumber(v), nil
+	}
+	return lua.LNil, nil
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// found is what discovery says, in the form of client-go.
-type found struct {
+// discovered is what discovery says, in the form of client-go.
+type discovered struct {
 	groups    []metav1.APIGroup
 	resources map[schema.GroupVersion]*metav1.APIResourceList
 	failed    map[schema.GroupVersion]error
@@ -43,7 +43,7 @@ func Discover(ctx context.Context, config *rest.Config) (*Kinds, error) {
 }
 
 // discoverAggregated returns false if the server answers in the old form.
-func discoverAggregated(ctx context.Context, client rest.Interface) (found, bool, error) {
+func discoverAggregated(ctx context.Context, client rest.Interface) (discovered, bool, error) {
 	paths := []string{"/api", "/apis"}
 	answers := make([]*apidiscovery.APIGroupDiscoveryList, len(paths))
 	group, ctx := errgroup.WithContext(ctx)
@@ -54,12 +54,12 @@ func discoverAggregated(ctx context.Context, client rest.Interface) (found, bool
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return found{}, false, err
+		return discovered{}, false, err
 	}
-	all := found{resources: map[schema.GroupVersion]*metav1.APIResourceList{}, failed: map[schema.GroupVersion]error{}}
+	all := discovered{resources: map[schema.GroupVersion]*metav1.APIResourceList{}, failed: map[schema.GroupVersion]error{}}
 	for _, answer := range answers {
 		if answer == nil {
-			return found{}, false, nil
+			return discovered{}, false, nil
 		}
 		groups, resources, failed := discovery.SplitGroupsAndResources(*answer)
 		all.groups = append(all.groups, groups.Groups...)
@@ -94,10 +94,10 @@ func discoveryList(ctx context.Context, client rest.Interface, path string) (*ap
 }
 
 // discoverLegacy asks each version of each group.
-func discoverLegacy(ctx context.Context, client *discovery.DiscoveryClient) (found, error) {
+func discoverLegacy(ctx context.Context, client *discovery.DiscoveryClient) (discovered, error) {
 	groups, err := client.WithLegacyWithContext(ctx).ServerGroupsWithContext(ctx)
 	if err != nil {
-		return found{}, err
+		return discovered{}, err
 	}
 	var versions []schema.GroupVersion
 	for _, g := range groups.Groups {
@@ -107,7 +107,7 @@ func discoverLegacy(ctx context.Context, client *discovery.DiscoveryClient) (fou
 	}
 	lists, failures := make([]*metav1.APIResourceList, len(versions)), make([]error, len(versions))
 	var each errgroup.Group
-	each.SetLimit(parallel)
+	each.SetLimit(maxInFlight)
 	for i, gv := range versions {
 		each.Go(func() error {
 			lists[i], failures[i] = client.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
@@ -115,7 +115,7 @@ func discoverLegacy(ctx context.Context, client *discovery.DiscoveryClient) (fou
 		})
 	}
 	_ = each.Wait() // failures are kept one by one
-	all := found{groups.Groups, map[schema.GroupVersion]*metav1.APIResourceList{}, map[schema.GroupVersion]error{}}
+	all := discovered{groups.Groups, map[schema.GroupVersion]*metav1.APIResourceList{}, map[schema.GroupVersion]error{}}
 	for i, gv := range versions {
 		if failures[i] != nil {
 			all.failed[gv] = failures[i]

@@ -24,40 +24,40 @@ type Follower interface {
 }
 
 const (
-	// firstPause and longestPause bound the time between two tries to read what cannot be read.
-	firstPause   = time.Second
-	longestPause = 30 * time.Second
+	// minRetryBackoff and longestPause bound the time between two tries to read what cannot be read.
+	minRetryBackoff = time.Second
+	maxRetryBackoff = 30 * time.Second
 )
 
 // Follow lists the metadata of a target, then watches it, and tells f, until ctx ends. A watch that ends, as they all do after
 // some time, goes on where it was, or if the server has forgotten that, with a list.
 func (r *Reader) Follow(ctx context.Context, target Target, f Follower) {
-	at, pause := "", r.pause
+	at, pause := "", r.retryBackoff
 	for {
 		next, err := r.followOnce(ctx, target, at, f)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil && next != at:
-			at, pause = next, r.pause
+			at, pause = next, r.retryBackoff
 			continue
 		case err == nil: // a watch that says nothing and ends: not too often
-			pause = r.pause
+			pause = r.retryBackoff
 		case next != "" && expired(err):
-			at, pause = "", r.pause
+			at, pause = "", r.retryBackoff
 		default:
 			at = next
 			f.Failed(target, target.Incomplete(err))
 		}
-		if !wait(ctx, pause) {
+		if !sleep(ctx, pause) {
 			return
 		}
-		pause = min(2*pause, longestPause)
+		pause = min(2*pause, maxRetryBackoff)
 	}
 }
 
-// wait returns false if ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
+// sleep returns false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -113,13 +113,13 @@ func (r *Reader) events(ctx context.Context, target Target, at string, w watch.I
 				return at, errUnreadable
 			}
 			at = object.ResourceVersion
-			strip(object)
-			tell(f, target, event.Type, object)
+			dropLargeMetadata(object)
+			notify(f, target, event.Type, object)
 		}
 	}
 }
 
-func tell(f Follower, target Target, what watch.EventType, object *metav1.PartialObjectMetadata) {
+func notify(f Follower, target Target, what watch.EventType, object *metav1.PartialObjectMetadata) {
 	switch what {
 	case watch.Added, watch.Modified:
 		f.Changed(target, object)

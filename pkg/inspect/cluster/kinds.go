@@ -13,6 +13,71 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
+// Kind is a kind of objects as a server serves it, in one version. It is only read once it is made; copies share slices.
+type Kind struct {
+	schema.GroupVersionKind
+	// Resource is the plural name in the kind's URL; Singular is empty if the server does not say it.
+	Resource, Singular string
+	// Namespaced is false for kinds whose objects live in no namespace.
+	Namespaced bool
+	// HasStatus says that the kind has the subresource status.
+	HasStatus bool
+	// ShortNames, Categories and Verbs are as the server lists them; each may be nil.
+	ShortNames, Categories, Verbs []string
+}
+
+// GVR is what names the kind in URLs.
+func (k Kind) GVR() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.Resource) }
+
+// GroupResource names the kind whatever the version.
+func (k Kind) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: k.Group, Resource: k.Resource}
+}
+
+// Can reports whether the server allows verb on the kind at all; whether a user may is another matter.
+func (k Kind) Can(verb string) bool { return slices.Contains(k.Verbs, verb) }
+
+// Collected reports whether the garbage collector watches the kind: it must be able to delete, list and watch it, and it
+// leaves Events out (GetDeletableResources and DefaultIgnoredResources of k8s.io/kubernetes/pkg/controller/garbagecollector).
+func (k Kind) Collected() bool {
+	return k.Can("delete") && k.Can("list") && k.Can("watch") && !k.isEvent()
+}
+
+func (k Kind) isEvent() bool {
+	return k.Resource == "events" && (k.Group == "" || k.Group == "events.k8s.io")
+}
+
+// String is the kind as `kubectl get -o name` writes it: deployment.apps, pod.
+func (k Kind) String() string {
+	kind := strings.ToLower(k.Kind)
+	if k.Group == "" {
+		return kind
+	}
+	return kind + "." + k.Group
+}
+
+// Compare orders kinds by kind, group, resource and version, as trees and tables list them.
+func (k Kind) Compare(other Kind) int {
+	return cmp.Or(
+		cmp.Compare(k.Kind, other.Kind),
+		cmp.Compare(k.Group, other.Group),
+		cmp.Compare(k.Resource, other.Resource),
+		cmp.Compare(k.Version, other.Version),
+	)
+}
+
+// Target is a kind to list.
+type Target struct {
+	Kind Kind
+	// Namespace is the only one to read; empty reads all. It does not matter for kinds that are not namespaced.
+	Namespace string
+}
+
+// Compare orders targets by kind, then namespace.
+func (t Target) Compare(other Target) int {
+	return cmp.Or(t.Kind.Compare(other.Kind), cmp.Compare(t.Namespace, other.Namespace))
+}
+
 // Kinds are the kinds that a server served when it was asked. Nothing changes them, so they may be used concurrently.
 type Kinds struct {
 	// served holds every version of every kind in the order in which names are resolved: groups as the server orders them,
@@ -40,7 +105,7 @@ func (k *Kinds) Incomplete() []Incomplete { return slices.Clone(k.incomplete) }
 // Serves reports whether the server has the resource in that version; true also if discovery of the version has failed, as it may
 // have it then.
 func (k *Kinds) Serves(r schema.GroupVersionResource) bool {
-	return k.unknown(r.GroupVersion()) != nil || slices.ContainsFunc(k.served, func(s Kind) bool { return s.GVR() == r })
+	return k.discoveryError(r.GroupVersion()) != nil || slices.ContainsFunc(k.served, func(s Kind) bool { return s.GVR() == r })
 }
 
 // GroupUnknownError says that it is not known whether a kind is served, for discovery of its group failed.
@@ -74,15 +139,15 @@ func (k *Kinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool, error) {
 	if found != nil {
 		return *found, true, nil
 	}
-	if list, ok := k.list(gvk); ok {
+	if list, ok := k.listKind(gvk); ok {
 		return list, true, nil
 	}
-	return Kind{}, false, k.unknown(gvk.GroupVersion())
+	return Kind{}, false, k.discoveryError(gvk.GroupVersion())
 }
 
-// list makes up a kind for a list of a kind, at a path that the server answers with 404: so does the mapper, and to the garbage
+// listKind makes up a kind for a list of a kind, at a path that the server answers with 404: so does the mapper, and to the garbage
 // collector an owner of kind ConfigMapList is therefore missing, rather than of an unknown kind.
-func (k *Kinds) list(gvk schema.GroupVersionKind) (Kind, bool) {
+func (k *Kinds) listKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	item, isList := strings.CutSuffix(gvk.Kind, "List")
 	if !isList {
 		return Kind{}, false
@@ -99,8 +164,8 @@ func (k *Kinds) list(gvk schema.GroupVersionKind) (Kind, bool) {
 	return Kind{}, false
 }
 
-// unknown returns an error if discovery of the version, or without a version of any version of the group, failed.
-func (k *Kinds) unknown(gv schema.GroupVersion) error {
+// discoveryError returns an error if discovery of the version, or without a version of any version of the group, failed.
+func (k *Kinds) discoveryError(gv schema.GroupVersion) error {
 	for _, i := range k.incomplete {
 		if i.Group == gv.Group && (gv.Version == "" || i.Version == gv.Version) {
 			return &GroupUnknownError{GroupVersion: schema.GroupVersion{Group: i.Group, Version: i.Version}, Message: i.Message}
@@ -196,4 +261,100 @@ func discoveryFailure(err error) string {
 		return "its API server does not answer"
 	}
 	return err.Error()
+}
+
+// UnknownKindError says that no kind has the name.
+type UnknownKindError struct {
+	// Name is what was asked for.
+	Name string
+	// Known are names that would have done: plural, singular and short ones and categories, sorted. It is for suggestions.
+	Known []string
+	// Incomplete are the groups whose kinds are unknown: the kind may be in one of them.
+	Incomplete []Incomplete
+}
+
+func (e *UnknownKindError) Error() string { return fmt.Sprintf("no kind %q is served", e.Name) }
+
+// Resolve finds the kind that a user means as kubectl does (mappingFor of k8s.io/cli-runtime/pkg/resource): by plural,
+// singular or short name, or by kind, alone or as NAME.GROUP or NAME.VERSION.GROUP; the group may be the beginning of one. Of
+// several the first in the server's order counts. Case does not matter. The error is an *UnknownKindError.
+func (k *Kinds) Resolve(arg string) (Kind, error) {
+	full, partial := schema.ParseResourceArg(strings.ToLower(arg))
+	wanted := []schema.GroupVersionResource{partial.WithVersion("")}
+	if full != nil {
+		wanted = slices.Insert(wanted, 0, *full)
+	}
+	for _, names := range []func(*Kind) []string{fullNames, shortNames, kindNames} {
+		for _, sameGroup := range []func(group, want string) bool{isGroup, strings.HasPrefix} {
+			for _, w := range wanted {
+				if kind, ok := k.first(w, names, sameGroup); ok {
+					return kind, nil
+				}
+			}
+		}
+	}
+	return Kind{}, &UnknownKindError{Name: arg, Known: k.names(), Incomplete: k.Incomplete()}
+}
+
+// ResolveAll is Resolve for names that may also be a category such as all, which stands for many kinds. Those are in the
+// server's order, each in its preferred version.
+func (k *Kinds) ResolveAll(arg string) ([]Kind, error) {
+	var out []Kind
+	for i := range k.preferred {
+		if slices.Contains(k.preferred[i].Categories, strings.ToLower(arg)) {
+			out = append(out, k.preferred[i])
+		}
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	kind, err := k.Resolve(arg)
+	if err != nil {
+		return nil, err
+	}
+	return []Kind{kind}, nil
+}
+
+// first returns the first kind served that has the wanted name.
+func (k *Kinds) first(
+	want schema.GroupVersionResource, names func(*Kind) []string, sameGroup func(group, want string) bool,
+) (Kind, bool) {
+	for i := range k.served {
+		s := &k.served[i]
+		if want.Version != "" && s.Version != want.Version || want.Group != "" && !sameGroup(s.Group, want.Group) {
+			continue
+		}
+		if want.Resource != "" && slices.Contains(names(s), want.Resource) {
+			return *s, true
+		}
+	}
+	return Kind{}, false
+}
+
+func isGroup(group, want string) bool { return group == want }
+
+func fullNames(k *Kind) []string { return []string{k.Resource, k.singular()} }
+
+// singular is the server's word, or a guess for old servers and aggregated ones that have none.
+func (k *Kind) singular() string {
+	if k.Singular != "" {
+		return k.Singular
+	}
+	_, guess := meta.UnsafeGuessKindToResource(k.GroupVersionKind)
+	return guess.Resource
+}
+
+func shortNames(k *Kind) []string { return k.ShortNames }
+
+func kindNames(k *Kind) []string { return []string{strings.ToLower(k.Kind)} }
+
+// names lists what may be asked for.
+func (k *Kinds) names() []string {
+	var out []string
+	for i := range k.preferred {
+		kind := &k.preferred[i]
+		out = append(append(append(out, fullNames(kind)...), kind.ShortNames...), kind.Categories...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -19,10 +19,10 @@ type Progress struct {
 // progress adds up the lists of a reader. It may be used concurrently; its zero value is that of a reader that has
 // listed nothing.
 type progress struct {
-	mu      sync.Mutex
-	lists   map[schema.GroupResource]int // under way, by kind
-	objects int
-	left    int // that are known to come
+	mu        sync.Mutex
+	lists     map[schema.GroupResource]int // under way, by kind
+	objects   int
+	remaining int // that are known to come
 }
 
 // Progress returns how far the reader's lists are, all of them that it has ever begun. It may be called at any time.
@@ -30,7 +30,7 @@ func (r *Reader) Progress() Progress {
 	p := &r.progress
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := Progress{Kinds: len(p.lists), Objects: p.objects, Expected: p.objects + p.left}
+	out := Progress{Kinds: len(p.lists), Objects: p.objects, Expected: p.objects + p.remaining}
 	for _, n := range p.lists {
 		if n == 0 {
 			out.Done++
@@ -41,15 +41,15 @@ func (r *Reader) Progress() Progress {
 
 // listProgress is one list's part in it.
 type listProgress struct {
-	of   *progress
-	kind schema.GroupResource
-	left int // as the last page said
+	parent    *progress
+	kind      schema.GroupResource
+	remaining int // as the last page said
 }
 
 func (p *progress) begin(kind *Kind) *listProgress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := &listProgress{of: p, kind: kind.GroupResource()}
+	l := &listProgress{parent: p, kind: kind.GroupResource()}
 	if p.lists == nil {
 		p.lists = map[schema.GroupResource]int{}
 	}
@@ -57,35 +57,35 @@ func (p *progress) begin(kind *Kind) *listProgress {
 	return l
 }
 
-// read counts objects that came.
-func (l *listProgress) read(n int) {
-	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
-	l.of.objects += n
-	l.expect(l.left - n)
+// addObjects counts objects that came.
+func (l *listProgress) addObjects(n int) {
+	l.parent.mu.Lock()
+	defer l.parent.mu.Unlock()
+	l.parent.objects += n
+	l.setRemaining(l.remaining - n)
 }
 
-// page takes what a page says of those that come after it.
-func (l *listProgress) page(list metav1.ListMeta) {
-	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
+// pageDecoder takes what a page says of those that come after it.
+func (l *listProgress) endPage(list metav1.ListMeta) {
+	l.parent.mu.Lock()
+	defer l.parent.mu.Unlock()
 	left := 0
 	if list.RemainingItemCount != nil {
 		left = int(*list.RemainingItemCount)
 	}
-	l.expect(left)
+	l.setRemaining(left)
 }
 
-// expect sets how many are left. of.mu must be held.
-func (l *listProgress) expect(left int) {
+// setRemaining sets how many are left. of.mu must be held.
+func (l *listProgress) setRemaining(left int) {
 	left = max(left, 0)
-	l.of.left += left - l.left
-	l.left = left
+	l.parent.remaining += left - l.remaining
+	l.remaining = left
 }
 
 func (l *listProgress) end() {
-	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
-	l.expect(0)
-	l.of.lists[l.kind]--
+	l.parent.mu.Lock()
+	defer l.parent.mu.Unlock()
+	l.setRemaining(0)
+	l.parent.lists[l.kind]--
 }

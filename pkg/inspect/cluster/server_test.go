@@ -83,7 +83,7 @@ func (s *fakeServer) reader(t testing.TB) *Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.pause, r.largePage = time.Millisecond, pageSize
+	r.retryBackoff, r.largePage = time.Millisecond, pageSize
 	t.Cleanup(r.client.Client.CloseIdleConnections)
 	return r
 }

@@ -1,3 +1,17 @@
+// Package inspect reads one object: its status, the drift between its spec and what its controller has observed, its
+// conditions, and the fields that differ between two versions of it. Inspect is the entry point; Containers and
+// LastWriter read pods and managedFields.
+//
+// It does not read a cluster and knows no other object: a Deployment's status does not say why its pod does not start,
+// the pod's does. Objects may come from any controller: whatever their content, nothing here panics or changes them.
+// Reasons are short texts for people; how to print them is up to the caller.
+//
+// How the files divide the work: inspect.go builds the Report; judge.go finds the status, from kstatus, from the rules
+// for built-in kinds (rules.go, workloads.go, pod.go, infrastructure.go) and from the generic rules for custom resources
+// (custom.go, with what is particular to some families of them in customfamilies.go and the words for states in
+// statewords.go). condition.go decodes conditions; polarity.go and polaritytables.go know which of their statuses is
+// the good one. drift.go compares generations, change.go two versions, writer.go reads managedFields. values.go reads
+// fields of which nothing can be trusted to have the documented type, and collects what has another.
 package inspect
 
 import (
@@ -39,8 +53,8 @@ type Later struct {
 // to be elected again, within fifteen seconds and a few (the default lease of kube-controller-manager). A cluster
 // autoscaler makes a node for a pod within a few minutes.
 const (
-	unseenFor        = 30 * time.Second
-	unschedulableFor = 5 * time.Minute
+	neverSeenAfter          = 30 * time.Second
+	unschedulableFailsAfter = 5 * time.Minute
 )
 
 // At is the report as of a time: Inspect does not ask the clock. It is to be asked again until Later is nil.
@@ -60,11 +74,13 @@ func (r Report) Drifted() bool {
 
 // Inspect reads one object. Without polarities the defaults hold. The object, which may be anything that some
 // controller made of it, is only read; a nil one is Unknown. It may be called concurrently.
-func Inspect(obj *unstructured.Unstructured, p *Polarities) Report { return inspect(obj, p, shipped) }
+func Inspect(obj *unstructured.Unstructured, p *Polarities) Report {
+	return inspect(obj, p, shippedChecks)
+}
 
-// shipped are the checks that Argo CD ships. They are what the program was built with, and do not change: each is
+// shippedChecks are the checks that Argo CD ships. They are what the program was built with, and do not change: each is
 // compiled when the first object of its kind comes, and nothing of them is read before.
-var shipped = argocd.Shipped()
+var shippedChecks = argocd.Shipped()
 
 // inspect is Inspect with the health checks given; nil for none.
 func inspect(obj *unstructured.Unstructured, p *Polarities, checks *argocd.Checks) Report {
@@ -74,33 +90,33 @@ func inspect(obj *unstructured.Unstructured, p *Polarities, checks *argocd.Check
 		r.Drift.State = NotReported
 		return r
 	}
-	var f flaws
+	var f problems
 	r.Drift = driftOf(obj, &f)
 	v := values(obj.Object)
 	if status := v.at("status"); status != nil && v.sub("status") == nil {
-		f.lost("status is %s and no map", described(status))
+		f.unreadable("status is %s and no map", describe(status))
 	}
-	conditions := conditionReader{group: obj.GroupVersionKind().Group, kind: obj.GetKind(), drift: r.Drift, polarities: p, flaws: &f}
+	conditions := conditionReader{group: obj.GroupVersionKind().Group, kind: obj.GetKind(), drift: r.Drift, polarities: p, problems: &f}
 	pod := conditions.kind == "Pod" && conditions.group == ""
-	conditions.ended = pod && podEnded(v)
+	conditions.podEnded = pod && podEnded(v)
 	r.Conditions = conditions.readAll(v)
 	if pod {
 		containerFlaws(v, &f)
 	}
-	r.Status = f.doubted(judge(obj, r, p, checks)).bounded()
+	r.Status = f.unknownIfUnreadable(judge(obj, r, p, checks)).truncated()
 	r.Problems = f.texts()
 	r.Since = since(obj, r)
-	r.foresee(v, pod)
+	r.addLater(v, pod)
 	return r
 }
 
-// foresee finds what becomes of the object by time alone, and takes back what it is too early for.
-func (r *Report) foresee(v values, pod bool) {
+// addLater finds what becomes of the object by time alone, and takes back what it is too early for.
+func (r *Report) addLater(v values, pod bool) {
 	created, _ := v.time("metadata", "creationTimestamp")
 	if r.Drift.State == NeverSeen && created != nil {
-		r.Later = &Later{created.Add(unseenFor), r.Status, NeverSeen}
-		if r.Reason == unseen {
-			r.Later.Status.Reason, r.Later.Status.Message = neverSeen, neverSeen
+		r.Later = &Later{created.Add(neverSeenAfter), r.Status, NeverSeen}
+		if r.Reason == reasonUnseen {
+			r.Later.Status.Reason, r.Later.Status.Message = reasonNeverSeen, reasonNeverSeen
 		}
 		r.Drift.State = NotReported
 	}
@@ -108,8 +124,8 @@ func (r *Report) foresee(v values, pod bool) {
 		if since := cmp.Or(r.Conditions[i].Since, created); since != nil {
 			late := r.Status
 			late.Status = Failed
-			late.Reason = "Unschedulable for over 5m" + after(": ", firstLine(r.Conditions[i].Message))
-			r.Later = &Later{since.Add(unschedulableFor), late.bounded(), r.Drift.State}
+			late.Reason = "Unschedulable for over 5m" + withSeparator(": ", firstLine(r.Conditions[i].Message))
+			r.Later = &Later{since.Add(unschedulableFailsAfter), late.truncated(), r.Drift.State}
 		}
 	}
 }

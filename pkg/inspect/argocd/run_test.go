@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // oddValues stand where a check expects something else.
 func oddValues() []any {
 	deep := any("end")
-	for range usual.depth / 2 {
+	for range defaultLimits.depth / 2 {
 		deep = map[string]any{"conditions": []any{deep}}
 	}
 	many := make([]any, 500)
@@ -45,7 +45,7 @@ func TestEveryCheckIsBounded(t *testing.T) {
 			}
 			try := func(object map[string]any) {
 				t.Helper()
-				_, err := run(compiled, object, usual)
+				_, err := run(compiled, object, defaultLimits)
 				if err != nil && (strings.Contains(err.Error(), "runtime error") || errors.Is(err, errTooLong)) {
 					t.Errorf("%v on %.300v", err, object)
 				}
@@ -101,7 +101,7 @@ func TestObjectsTooLarge(t *testing.T) {
 	for range 100_000 {
 		nested = []any{nested}
 	}
-	long := make([]any, usual.values+1)
+	long := make([]any, defaultLimits.values+1)
 	tests := []struct {
 		reason string
 		object map[string]any
@@ -129,13 +129,13 @@ func TestHostilePrograms(t *testing.T) {
 		{"a goto without end", `::again:: goto again`, errTooLong.Error()},
 		{"a recursion without end", `function f() return 1 + f() end f()`, "stack overflow"},
 		{"a tail call without end", `function f() return f() end f()`, errTooLong.Error()},
-		{"a text that doubles", `s = "xxxxxxxx" while true do s = s .. s end`, errTooMuch.Error()},
-		{"one that doubles by parts", `t = {"x"} while true do s = table.concat(t, "xxxx") t = {s, s} end`, errTooMuch.Error()},
+		{"a text that doubles", `s = "xxxxxxxx" while true do s = s .. s end`, errTooMuchText.Error()},
+		{"one that doubles by parts", `t = {"x"} while true do s = table.concat(t, "xxxx") t = {s, s} end`, errTooMuchText.Error()},
 		{"one that doubles by a replacement", `s = "xx" while true do s = string.gsub(s, "x", "xx") end`, "too often"},
-		{"one that doubles by long replacements", `s = obj.long while true do s = string.gsub(s, "^x", s) end`, errTooMuch.Error()},
-		{"upper case again and again", `s = obj.long while true do string.upper(s) end`, errTooMuch.Error()},
+		{"one that doubles by long replacements", `s = obj.long while true do s = string.gsub(s, "^x", s) end`, errTooMuchText.Error()},
+		{"upper case again and again", `s = obj.long while true do string.upper(s) end`, errTooMuchText.Error()},
 		{"a wide format", `string.format("%1000000000d", 1)`, "invalid format"},
-		{"a format that grows", `s = "x" while true do s = string.format("%s%s", s, s) end`, errTooMuch.Error()},
+		{"a format that grows", `s = "x" while true do s = string.format("%s%s", s, s) end`, errTooMuchText.Error()},
 		{"texts are not repeated", `string.rep("x", 1000000000)`, "non-function"},
 		{"a table filled up to an index", `t = {} t[60000000] = 1`, "too large"},
 		{"by its constructor", `t = {[60000000] = 1}`, "too large"},
@@ -147,7 +147,7 @@ func TestHostilePrograms(t *testing.T) {
 		{"a sort again and again", `while true do table.sort(obj.list) end`, errTooLong.Error()},
 		{"a sort that never ends", `table.sort(obj.list, function(a, b) while true do end end)`, errTooLong.Error()},
 		{"a sort of itself", `f = function(a, b) table.sort({2, 1}, f) end table.sort({2, 1}, f)`, "stack overflow"},
-		{"many values on the stack, of which the machine panics", `function f(...) return f(1, ...) end f()`, "it "},
+		{"many values on the stack, of which the vm panics", `function f(...) return f(1, ...) end f()`, "it "},
 		{"a pattern that tries again and again", `while true do string.match(obj.long, "(x*)(x*)(x*)(x*)y") end`, errTooLong.Error()},
 		{"a long pattern", `string.match("x", obj.long)`, "too long"},
 		{"a malformed pattern", `string.match("x", "[")`, "malformed"},
@@ -180,7 +180,7 @@ func TestHostilePrograms(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			began := time.Now()
-			_, err = run(compiled, object, usual)
+			_, err = run(compiled, object, defaultLimits)
 			took := time.Since(began)
 			runtime.ReadMemStats(&after)
 			if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
@@ -202,7 +202,7 @@ func TestDeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := usual
+	l := defaultLimits
 	l.steps, l.time = math.MaxInt, time.Millisecond
 	if _, err := run(compiled, nil, l); !errors.Is(err, errTooLong) {
 		t.Errorf("error %v, want %v", err, errTooLong)
@@ -212,7 +212,7 @@ func TestDeadline(t *testing.T) {
 // TestStepsThatChecksNeed: the limits leave a thousandfold room.
 func TestStepsThatChecksNeed(t *testing.T) {
 	checks := Shipped()
-	l := usual
+	l := defaultLimits
 	l.steps, l.values, l.bytes = l.steps/100, l.values/10, l.bytes/10
 	for _, name := range shippedChecks(t) {
 		compiled, err := compileFile(checks.files, path.Join(name, scriptName))

@@ -17,7 +17,7 @@ func textLength(m *lua.LState) int {
 func (b *budget) mapped(of func(string) string) lua.LGFunction {
 	return func(m *lua.LState) int {
 		text := m.CheckString(1)
-		b.make(m, len(text))
+		b.spendBytes(m, len(text))
 		m.Push(lua.LString(of(text)))
 		return 1
 	}
@@ -46,7 +46,7 @@ func (b *budget) format(m *lua.LState) int {
 	var out strings.Builder
 	for argument := 1; ; {
 		plain, rest, found := strings.Cut(layout, "%")
-		b.make(m, len(plain))
+		b.spendBytes(m, len(plain))
 		out.WriteString(plain)
 		if !found {
 			break
@@ -71,7 +71,7 @@ func (b *budget) format(m *lua.LState) int {
 		default:
 			m.RaiseError("invalid format %%%s", verb)
 		}
-		b.make(m, len(text))
+		b.spendBytes(m, len(text))
 		out.WriteString(text)
 	}
 	m.Push(lua.LString(out.String()))
@@ -99,7 +99,7 @@ func (b *budget) find(m *lua.LState) int {
 	rest := text[skipped:]
 	var found []int
 	if m.OptBool(4, false) {
-		b.walk(m, len(rest))
+		b.spendSteps(m, len(rest))
 		if i := strings.Index(rest, pattern); i >= 0 {
 			found = []int{i, i + len(pattern)}
 		}
@@ -126,7 +126,7 @@ func (b *budget) gsub(m *lua.LState) int {
 	if len(found) > most {
 		m.RaiseError("the pattern matches too often")
 	}
-	b.make(m, len(text)+len(found)*len(by))
+	b.spendBytes(m, len(text)+len(found)*len(by))
 	var out strings.Builder
 	end := 0
 	for _, at := range found {
@@ -154,17 +154,17 @@ func (b *budget) expression(m *lua.LState, text, pattern string) *regexp.Regexp 
 	if len(pattern) > mostPattern {
 		m.RaiseError("the pattern is too long")
 	}
-	expression, err := regexp.Compile(regular(pattern))
+	expression, err := regexp.Compile(toRegexp(pattern))
 	if err != nil {
 		m.RaiseError("malformed pattern %q", pattern)
 	}
-	b.walk(m, len(text))
+	b.spendSteps(m, len(text))
 	return expression
 }
 
-// regular is the regular expression of a pattern of Lua; one that cannot be compiled where the pattern has what regular
+// toRegexp is the regular expression of a pattern of Lua; one that cannot be compiled where the pattern has what regular
 // expressions have not: %b, %f, references to captures.
-func regular(pattern string) string {
+func toRegexp(pattern string) string {
 	var out strings.Builder
 	out.WriteString("(?s)")
 	repeatable := false // what is before is one character: only that may be repeated
@@ -174,9 +174,9 @@ func regular(pattern string) string {
 		switch {
 		case next == "%" && i+1 < len(pattern):
 			i++
-			next = class(pattern[i], false)
+			next = characterClass(pattern[i], false)
 		case next == "[":
-			next, i = setOf(pattern, i)
+			next, i = characterSet(pattern, i)
 		case next == "^" && i == 0:
 			next, repeatable = `\A`, false
 		case next == "$" && i == len(pattern)-1:
@@ -193,8 +193,8 @@ func regular(pattern string) string {
 	return out.String()
 }
 
-// setOf is the set that begins at an index of the pattern, and the index of its end.
-func setOf(pattern string, begin int) (set string, end int) {
+// characterSet is the set that begins at an index of the pattern, and the index of its end.
+func characterSet(pattern string, begin int) (set string, end int) {
 	set, i := "[", begin+1
 	if i < len(pattern) && pattern[i] == '^' {
 		set += "^"
@@ -204,7 +204,7 @@ func setOf(pattern string, begin int) (set string, end int) {
 		switch c := pattern[i]; {
 		case c == '%' && i+1 < len(pattern):
 			i++
-			set += class(pattern[i], true)
+			set += characterClass(pattern[i], true)
 		case c == '-':
 			set += "-"
 		default:
@@ -214,8 +214,8 @@ func setOf(pattern string, begin int) (set string, end int) {
 	return set + "]", i
 }
 
-// class is what follows a % in a pattern: a class of characters, or a character that stands for itself.
-func class(c byte, inSet bool) string {
+// characterClass is what follows a % in a pattern: a class of characters, or a character that stands for itself.
+func characterClass(c byte, inSet bool) string {
 	classes := map[byte]string{
 		'a': "[:alpha:]", 'c': "[:cntrl:]", 'd': "[:digit:]", 'l': "[:lower:]", 'p': "[:punct:]", 's': "[:space:]",
 		'u': "[:upper:]", 'w': "[:alnum:]", 'x': "[:xdigit:]",

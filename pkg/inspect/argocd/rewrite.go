@@ -4,7 +4,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// Names of the functions that stand for operators of the machine which take memory without a bound. No program can use
+// Names of the functions that stand for operators of the virtual machine which take memory without a bound. No program can use
 // them: they are not identifiers.
 const (
 	concatName = "concat ()"
@@ -12,7 +12,7 @@ const (
 )
 
 // guardStatements replaces, in a program, a..b by a call of concatName, and keys that are computed where a table is
-// written by what keyName returns of them: the machine makes as long a text as it is asked for in one instruction, and
+// written by what keyName returns of them: the virtual machine makes as long a text as it is asked for in one instruction, and
 // fills a table with nil up to an index of many millions.
 func guardStatements(statements []ast.Stmt) {
 	for _, s := range statements {

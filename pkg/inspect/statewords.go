@@ -58,7 +58,7 @@ func (o subject) stateWord(field string) stateWord {
 	case map[string]any:
 		v := values(value)
 		switch {
-		case hasPrefix(field, otherTimes...):
+		case hasPrefix(field, otherStatePrefixes...):
 		case v.at("healthy") == false && isStateField(field):
 			found.word = "unhealthy"
 		default:
@@ -74,11 +74,11 @@ func (o subject) stateWord(field string) stateWord {
 	return found
 }
 
-// stateEnds are the ends of the names of fields for a state, otherTimes the first words of those for another state than
+// stateSuffixes are the ends of the names of fields for a state, otherTimes the first words of those for another state than
 // that of now. Robustness is Longhorn's.
 var (
-	stateEnds  = []string{"state", "status", "phase", "health", "robustness"}
-	otherTimes = []string{
+	stateSuffixes      = []string{"state", "status", "phase", "health", "robustness"}
+	otherStatePrefixes = []string{
 		"previous", "prev", "old", "desired", "desire", "target", "expected", "requested", "wanted", "next", "initial",
 	}
 )
@@ -86,7 +86,7 @@ var (
 // isStateField reports whether the field is for a state, and not one that was or that is wanted.
 func isStateField(field string) bool {
 	name := strings.ToLower(field)
-	return !hasPrefix(field, otherTimes...) && slices.ContainsFunc(stateEnds, func(end string) bool {
+	return !hasPrefix(field, otherStatePrefixes...) && slices.ContainsFunc(stateSuffixes, func(end string) bool {
 		return strings.HasSuffix(name, end)
 	})
 }
@@ -105,8 +105,8 @@ func (w stateWord) reason() string {
 	return withReason(text, firstLine(w.message))
 }
 
-// stateOf are the words that mean the same wherever they are used. Letters are small, and what joins them is left out.
-var stateOf = wordTable(map[string]string{
+// statusOfState are the words that mean the same wherever they are used. Letters are small, and what joins them is left out.
+var statusOfState = wordTable(map[string]string{
 	Current: `active alive attached available bound complete completed created deployed enabled established failedover
 		finished green healthok healthy initialized installed ok online open operational provisioned ready running
 		succeeded success successful synced valid up uptodate`,
@@ -135,8 +135,8 @@ var failingWords = wordSet(`Abort Aborted Bad Broken Cannot Conflict Corrupt Cor
 // failingPairs are pairs of words that mean one.
 var failingPairs = wordSet("BackOff NoQuorum NodeDown NotAllowed NotExist NotFound NotReachable NotSupported TimedOut")
 
-// mendingWords mean, in a reason, that a failure is being overcome.
-var mendingWords = wordSet("Retry Retrying Recovering Recovered Remediating Waiting")
+// recoveringWords mean, in a reason, that a failure is being overcome.
+var recoveringWords = wordSet("Retry Retrying Recovering Recovered Remediating Waiting")
 
 // waitingWords begin, or end, a reason of something that is on its way.
 var waitingWords = wordSet(`Awaiting Bootstrapping Building Configuring Creating Deploying Initializing
@@ -146,7 +146,7 @@ var waitingWords = wordSet(`Awaiting Bootstrapping Building Configuring Creating
 
 // statusOfWord is what a word, or a few of them, stand for; empty if that is not known.
 func statusOfWord(text string) string {
-	if status := stateOf[joinedLetters(text)]; status != "" {
+	if status := statusOfState[normalized(text)]; status != "" {
 		return status
 	}
 	words := wordsOf(text)
@@ -179,7 +179,7 @@ func isFailing(text string) bool {
 	for _, word := range wordsOf(text) {
 		capital := capitalized(word)
 		switch {
-		case mendingWords[capital]:
+		case recoveringWords[capital]:
 			return false
 		case failingWords[capital] && previous != "No" && previous != "Without", failingPairs[previous+capital]:
 			failing = true
@@ -194,7 +194,7 @@ func isWaiting(reason string) bool {
 	words := wordsOf(reason)
 	return len(words) > 0 && !isFailing(reason) &&
 		(waitingWords[capitalized(words[0])] || waitingWords[capitalized(words[len(words)-1])] ||
-			strings.HasSuffix(joinedLetters(reason), "inprogress"))
+			strings.HasSuffix(normalized(reason), "inprogress"))
 }
 
 // capitalized is the word with its first letter alone in capitals: FAILED and failed are Failed.
@@ -206,8 +206,8 @@ func capitalized(word string) string {
 	return string(letters)
 }
 
-// joinedLetters are the letters and digits of a text, in small letters: IN_PROGRESS and In progress are inprogress.
-func joinedLetters(text string) string {
+// normalized are the letters and digits of a text, in small letters: IN_PROGRESS and In progress are inprogress.
+func normalized(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return unicode.ToLower(r)

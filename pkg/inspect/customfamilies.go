@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// silent reports whether no controller has written a status to an object that asks for something: there is none, or it
+// hasEmptyStatus reports whether no controller has written a status to an object that asks for something: there is none, or it
 // has only empty fields, or conditions without an entry and a generation. A negative generation is the default of a
 // definition, as Flux has it. The kinds that the API server itself serves are not meant: they have rules, or nothing to
 // report.
-func (o subject) silent() bool {
-	if builtIn(o.group) || reportsNothing(o.group, o.kind) || o.sub("spec") == nil {
+func (o subject) hasEmptyStatus() bool {
+	if isBuiltInGroup(o.group) || kindHasNoStatus(o.group, o.kind) || o.sub("spec") == nil {
 		return false
 	}
 	status, isMap := o.at("status").(map[string]any)
@@ -32,9 +32,9 @@ func (o subject) silent() bool {
 	return true
 }
 
-// reportsNothing knows kinds that are often met and for which nothing writes a status, or only what uses the object:
+// kindHasNoStatus knows kinds that are often met and for which nothing writes a status, or only what uses the object:
 // they are read by a controller that watches over something else.
-func reportsNothing(group, kind string) bool {
+func kindHasNoStatus(group, kind string) bool {
 	switch group {
 	case "networking.istio.io", "security.istio.io", "telemetry.istio.io", "traefik.io", "monitoring.coreos.com":
 		return kind != "Prometheus" && kind != "Alertmanager" && kind != "ThanosRuler" && kind != "PrometheusAgent"
@@ -53,10 +53,10 @@ func reportsNothing(group, kind string) bool {
 	return false
 }
 
-// held returns how the user has put the object to rest, by a field or an annotation that is usual in several families;
+// pausedByUser returns how the user has put the object to rest, by a field or an annotation that is usual in several families;
 // it is empty if the object is not to rest.
-func (o subject) held() string {
-	if builtIn(o.group) {
+func (o subject) pausedByUser() string {
+	if isBuiltInGroup(o.group) {
 		return ""
 	}
 	for _, field := range []struct{ name, word string }{
@@ -75,7 +75,7 @@ func (o subject) held() string {
 	case o.group == "kueue.x-k8s.io" && o.kind == "Workload" && o.at("spec", "active") == false:
 		return "not active"
 	}
-	return heldByMark(o.sub("metadata", "annotations"), o.sub("metadata", "labels"))
+	return pausedByMetadata(o.sub("metadata", "annotations"), o.sub("metadata", "labels"))
 }
 
 // isToRun reports whether a machine of KubeVirt is to run at any time.
@@ -83,8 +83,8 @@ func (o subject) isToRun() bool {
 	return o.text("spec", "runStrategy") == "Always" || o.flag("spec", "running")
 }
 
-// marks are the annotations by which users have controllers leave an object alone.
-var marks = []struct{ name, value, word string }{ // a value that begins with ! is the one that does not
+// pauseMarkers are the annotations by which users have controllers leave an object alone.
+var pauseMarkers = []struct{ name, value, word string }{ // a value that begins with ! is the one that does not
 	{"crossplane.io/paused", "!false", "paused"},
 	{"cluster.x-k8s.io/paused", "!false", "paused"},
 	{"cnpg.io/hibernation", "on", "hibernated"},
@@ -96,9 +96,9 @@ var marks = []struct{ name, value, word string }{ // a value that begins with ! 
 	{"rabbitmq.com/pauseReconciliation", "true", "paused"}, // a label
 }
 
-// heldByMark returns the word of the first of the marks that is there.
-func heldByMark(annotations, labels values) string {
-	for _, mark := range marks {
+// pausedByMetadata returns the word of the first of the marks that is there.
+func pausedByMetadata(annotations, labels values) string {
+	for _, mark := range pauseMarkers {
 		value, there := annotations[mark.name].(string)
 		if !there {
 			value, there = labels[mark.name].(string)
@@ -111,15 +111,15 @@ func heldByMark(annotations, labels values) string {
 	return ""
 }
 
-// resting is the condition by which the object rests, as a reason; it is empty if there is none.
-func (o subject) resting() string {
+// suspendedReason is the condition by which the object rests, as a reason; it is empty if there is none.
+func (o subject) suspendedReason() string {
 	for _, c := range o.conditions {
 		words := wordsOf(c.Reason)
 		switch {
 		case c.nested() || c.Drift == Behind || c.Polarity == Negative:
-		case c.Status == "True" && restingConditions[c.Type]:
+		case c.Status == "True" && suspendedConditions[c.Type]:
 			return reasonOf(c)
-		case c.Status != "True" && !c.Bad && len(words) > 0 && restingWords[words[len(words)-1]] && words[0] != "Not",
+		case c.Status != "True" && !c.Bad && len(words) > 0 && suspendedReasonWords[words[len(words)-1]] && words[0] != "Not",
 			c.Type == "Ready" && c.Reason == "Stopped":
 			return reasonOf(c)
 		}
@@ -127,16 +127,16 @@ func (o subject) resting() string {
 	return ""
 }
 
-// restingConditions are conditions that are True of an object that rests, restingWords the last words of the reasons of
+// suspendedConditions are conditions that are True of an object that rests, restingWords the last words of the reasons of
 // others that are not True for that: RolloutPaused.
 var (
-	restingConditions = wordSet("Paused Suspended Hibernated ReconciliationPaused Stopped cnpg.io/hibernation")
-	restingWords      = wordSet("Hibernated Paused Suspended")
+	suspendedConditions  = wordSet("Paused Suspended Hibernated ReconciliationPaused Stopped cnpg.io/hibernation")
+	suspendedReasonWords = wordSet("Hibernated Paused Suspended")
 )
 
-// awaits reports whether the condition is one that is False until the object has got somewhere, and means no failure:
+// isFalseWhileWaiting reports whether the condition is one that is False until the object has got somewhere, and means no failure:
 // by aws-controllers-k8s/runtime pkg/condition, kubernetes-sigs/kueue apis/kueue/v1beta2/workload_types.go.
-func (o subject) awaits(c Condition) bool {
+func (o subject) isFalseWhileWaiting(c Condition) bool {
 	switch c.Type {
 	case "ACK.ResourceSynced":
 		return strings.HasSuffix(o.group, "services.k8s.aws")
@@ -146,9 +146,9 @@ func (o subject) awaits(c Condition) bool {
 	return false
 }
 
-// endsSometime reports whether objects of a kind of this name run to an end, so that Running is not where they are to
+// runsToCompletion reports whether objects of a kind of this name run to an end, so that Running is not where they are to
 // be.
-func endsSometime(kind string) bool {
+func runsToCompletion(kind string) bool {
 	for _, always := range []string{"Cron", "Scaled", "Scheduled"} { // CronJob, ScaledJob, ScheduledBackup
 		if strings.Contains(kind, always) {
 			return false
@@ -159,17 +159,17 @@ func endsSometime(kind string) bool {
 	}, func(end string) bool { return strings.HasSuffix(kind, end) })
 }
 
-// runs reports whether the object is one that runs to an end, of a family that has a condition for each end, and has
+// isUnfinishedRun reports whether the object is one that runs to an end, of a family that has a condition for each end, and has
 // none of them yet.
-func (o subject) runs() bool {
-	return (o.group == "jobset.x-k8s.io" || o.group == "kubeflow.org") && endsSometime(o.kind) &&
+func (o subject) isUnfinishedRun() bool {
+	return (o.group == "jobset.x-k8s.io" || o.group == "kubeflow.org") && runsToCompletion(o.kind) &&
 		!slices.ContainsFunc(o.conditions, func(c Condition) bool {
 			return c.Status == "True" && (c.isResult() || c.Type == "Failed" || c.Type == "Suspended")
 		})
 }
 
-// builtIn reports whether a group is one that the API server itself serves.
-func builtIn(group string) bool {
+// isBuiltInGroup reports whether a group is one that the API server itself serves.
+func isBuiltInGroup(group string) bool {
 	switch group {
 	case "", "apps", "autoscaling", "batch", "extensions", "policy":
 		return true
