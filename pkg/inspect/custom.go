@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/argocd"
 )
 
-// custom judges a kind without a rule here, a custom resource mostly: by the health check that Argo CD has for it, and
-// by what is usual for such objects. Each corrects the other: see checked.
+// custom returns the status of an object of a kind without a rule of this package, mostly a custom resource: from the
+// health check that Argo CD ships for it, and from the generic rules. Each corrects the other: see combine.
 func (o subject) custom() Status {
 	own := o.generic()
 	if o.checks == nil || isBuiltInGroup(o.group) || o.overridden {
@@ -24,32 +24,32 @@ func (o subject) custom() Status {
 	return o.combine(own, health)
 }
 
-// statusOfHealth are the words of Argo CD's checks. What is missing is still to be made.
+// statusOfHealth maps the results of Argo CD's checks. Missing means that something is still to be created.
 var statusOfHealth = map[string]string{
 	argocd.Healthy: Current, argocd.Progressing: InProgress, argocd.Degraded: Degraded, argocd.Suspended: Suspended,
 	argocd.Missing: InProgress, argocd.Unknown: Unknown,
 }
 
-// combine is what the generic rules and a health check together say of the object. The check knows the kind, and so it
-// is right where the generic rules go by a word or a name. But it looks at what it was written for: where the object
-// itself states that it is not as its spec asks, the check's better word does not stand. It often says Progressing of
-// all that it does not know, and Suspended of what waits.
+// combine returns the status by the generic rules and by a health check together. The check knows the kind, so it
+// wins where the generic rules go by a word or a name. But it considers only the fields that it was written for:
+// where the object states that it is not as its spec requests, a better result of the check does not count. Many
+// checks return Progressing for every state that they do not know, and Suspended for what waits.
 func (o subject) combine(own judgement, health argocd.Health) Status {
 	word := statusOfHealth[health.Status]
-	stands := true
+	agrees := true
 	switch word {
 	case Current:
-		stands = !own.certain || own.status.Current()
+		agrees = !own.certain || own.status.Current()
 	case Suspended:
-		stands = own.status.Current() || own.status.Unreported() || !own.certain && !own.failed
+		agrees = own.status.Current() || own.status.Unreported() || !own.certain && !own.failed
 	case InProgress:
-		stands = !own.failed && !own.status.Unreported()
+		agrees = !own.failed && !own.status.Unreported()
 	case Degraded:
-		stands = own.status.Status != Failed && o.reconcilingReason() == "" && !own.status.Unreported() && !own.stale
+		agrees = own.status.Status != Failed && o.reconcilingReason() == "" && !own.status.Unreported() && !own.stale
 	case Unknown:
-		stands = own.status.Status == Current && !own.certain
+		agrees = own.status.Status == Current && !own.certain
 	}
-	if !stands {
+	if !agrees {
 		return own.status
 	}
 	s := o.status(word, cmp.Or(firstLine(health.Message), own.status.Reason, health.Status))
@@ -65,15 +65,15 @@ func (o subject) combine(own judgement, health argocd.Health) Status {
 	return s
 }
 
-// judgement is a status, and how far it can be relied on.
+// judgement is a status by the generic rules, and how reliable it is.
 type judgement struct {
 	status Status
-	// certain says that it follows from what the object states: from a generation, or from a condition whose meaning is a
-	// convention of all kinds or is in a table. Else it follows from a word or a name, which may mean something else.
+	// certain reports that it follows from a generation, or from a condition whose meaning is a convention of all kinds
+	// or is in a table. Otherwise it follows from a word or a name, which may mean something else in this kind.
 	certain bool
-	// failed says that the object states a failure, and not only that it is not there yet.
+	// failed reports that the object states a failure, and not only that it is not ready yet.
 	failed bool
-	// stale says that what the object states is of an older generation.
+	// stale reports that the object's status is of an older generation.
 	stale bool
 }
 
@@ -85,7 +85,8 @@ func failure(s Status, certain bool) judgement {
 	return judgement{status: s, certain: certain, failed: true}
 }
 
-// generic judges by what is usual for custom resources.
+// generic returns the status by conventions that most custom resources follow. The order of the rules matters: what
+// an object states explicitly comes before what is derived from words.
 func (o subject) generic() judgement {
 	if len(o.conditions) == 0 && o.hasEmptyStatus() {
 		return guessed(o.status(Unknown, noStatus))
@@ -119,8 +120,8 @@ func (o subject) generic() judgement {
 	return judgement{status: o.baseStatus(o.outOfSync()), certain: ready.Status == "True"}
 }
 
-// readiness is the condition Ready, whatever the case of its letters; or NotReady turned round. Its Type is empty if
-// there is none.
+// readiness returns the condition Ready, whatever the case of its letters, or NotReady with its status inverted. Its
+// Type is empty if there is none.
 func (o subject) readiness() Condition {
 	if ready := o.conventionalCondition("Ready"); ready.Type != "" {
 		return ready
@@ -139,7 +140,8 @@ func (o subject) readiness() Condition {
 	return Condition{}
 }
 
-// notReady is of an object that says that it is not ready, or not whether it is: it failed, or rests, or is on its way.
+// notReady returns the status of an object whose condition Ready is False or Unknown: it has failed, is suspended, or
+// is in progress.
 func (o subject) notReady(ready Condition, main []stateWord) judgement {
 	failing := slices.IndexFunc(main, func(w stateWord) bool { return w.status == Failed || w.status == Degraded })
 	rests := slices.IndexFunc(main, func(w stateWord) bool { return w.status == Suspended })
@@ -161,21 +163,20 @@ func (o subject) notReady(ready Condition, main []stateWord) judgement {
 	}
 	s := o.status(InProgress, reasonOf(ready))
 	if ready.Type == "NotReady" && ready.Reason == "" && ready.Message == "" {
-		s.Reason = "NotReady=True" // its status was turned round
+		s.Reason = "NotReady=True" // its status was inverted
 	}
 	s.Message = cmp.Or(ready.Message, s.Message)
 	return judgement{status: s, certain: ready.Bad || ready.Status != "False" || o.isToRun()}
 }
 
-// isIssuing reports whether the object says that something is under way of which not to be ready is part: a certificate
-// that is being issued for the first time.
+// isIssuing reports whether the object is a certificate that is being issued: then it is normal that it is not ready.
 func (o subject) isIssuing() bool {
 	c := o.condition("Issuing")
 	return c.Status == "True" && c.Polarity == Neutral && c.Drift != Behind
 }
 
-// byGeneration finds that what a condition says is said of an older generation. Where the condition that sums the
-// object up is True and of this one, others are what its controller has not written again.
+// byGeneration returns InProgress if a condition is of an older generation. If the condition that summarizes the
+// object is True and of this generation, the controller only has not rewritten the others.
 func (o subject) byGeneration() (Status, bool) {
 	stale := Condition{}
 	for _, c := range o.conditions {
@@ -197,7 +198,7 @@ func (o subject) byGeneration() (Status, bool) {
 	return o.status(InProgress, text), true
 }
 
-// byResult judges an object without Ready by the condition for how it ended.
+// byResult returns the status of an object without Ready by the condition that is its result.
 func (o subject) byResult() (judgement, bool) {
 	for _, name := range []string{"Succeeded", "Finished", "Complete", "Completed"} {
 		c := o.condition(name)
@@ -215,11 +216,11 @@ func (o subject) byResult() (judgement, bool) {
 	return judgement{}, false
 }
 
-// byFailure finds what the object says to be wrong.
+// byFailure returns the status of an object that reports a failure.
 func (o subject) byFailure(ready Condition, main, others []stateWord) (judgement, bool) {
 	word := Failed
 	if ready.Status == "True" || slices.ContainsFunc(main, func(w stateWord) bool { return w.status == Current }) {
-		word = Degraded // it works, and something of it does not
+		word = Degraded // it works, but a part of it does not
 	}
 	for _, w := range slices.Concat(main, others) {
 		if w.status == Failed || w.status == Degraded {
@@ -251,7 +252,7 @@ func (o subject) byFailure(ready Condition, main, others []stateWord) (judgement
 	return judgement{}, false
 }
 
-// byWord judges by the words that are not about failures.
+// byWord returns the status by the words for states that are not failures.
 func (o subject) byWord(ready Condition, main, _ []stateWord) (judgement, bool) {
 	if resting := o.suspendedReason(); resting != "" {
 		return guessed(o.status(Suspended, resting)), true
@@ -262,14 +263,15 @@ func (o subject) byWord(ready Condition, main, _ []stateWord) (judgement, bool) 
 			return guessed(o.status(w.status, w.reason())), true
 		case w.status == Unknown && ready.Status != "True" && slices.Contains(mainFields, strings.ToLower(w.field)):
 			return guessed(o.status(Unknown, w.reason())), true
-		case w.status == Current && strings.EqualFold(w.word, "running") && ready.Status != "True" && runsToCompletion(o.kind):
+		case w.status == Current && strings.EqualFold(w.word, "running") && ready.Status != "True" &&
+			runsToCompletion(o.kind):
 			return guessed(o.status(InProgress, w.reason())), true
 		}
 	}
 	return judgement{}, false
 }
 
-// byProgress finds a condition by which the object is being changed, though it works.
+// byProgress returns InProgress if a condition shows that the object is being changed while it works.
 func (o subject) byProgress(_ Condition, main, _ []stateWord) (judgement, bool) {
 	works := slices.ContainsFunc(main, func(w stateWord) bool { return w.status == Current })
 	for _, c := range o.conditions {
@@ -282,7 +284,7 @@ func (o subject) byProgress(_ Condition, main, _ []stateWord) (judgement, bool) 
 	return judgement{}, false
 }
 
-// byWaiting finds what is neither good nor bad yet: conditions that are Unknown, and replicas that are not ready.
+// byWaiting returns InProgress if a condition is Unknown or waits, or if replicas are not ready.
 func (o subject) byWaiting(ready Condition, main, _ []stateWord) (judgement, bool) {
 	if ready.Status == "True" || slices.ContainsFunc(o.conditions, func(c Condition) bool {
 		return (c.isSummary() || c.isResult()) && c.Status == "True"
@@ -309,7 +311,7 @@ func (o subject) byWaiting(ready Condition, main, _ []stateWord) (judgement, boo
 	return judgement{}, false
 }
 
-// lessSevere is Degraded if one of two words of failure is.
+// lessSevere returns Degraded if a or b is, else Failed.
 func lessSevere(a, b string) string {
 	if a == Degraded || b == Degraded {
 		return Degraded
@@ -317,8 +319,8 @@ func lessSevere(a, b string) string {
 	return Failed
 }
 
-// reportedError is an error that the object reports in a field of its status, or in one of a list of its parts; it is
-// empty if there is none.
+// reportedError returns an error that the object reports in a field of its status, or of a part listed there; empty
+// if there is none.
 func (o subject) reportedError() string {
 	for _, field := range []string{"error", "errorMessage", "failureMessage", "failureReason"} {
 		if text := o.text("status", field); text != "" {
@@ -346,13 +348,13 @@ func (o subject) reportedError() string {
 	return ""
 }
 
-// isScaledDown reports whether the condition is of replicas of which there are to be none.
+// isScaledDown reports whether the condition is Available of an object that is scaled to 0.
 func (o subject) isScaledDown(c Condition) bool {
 	want, found := o.number("spec", "replicas")
 	return found && want == 0 && o.count(0, "status", "replicas") == 0 && c.Type == "Available"
 }
 
-// reconcilingReason is what the condition Reconciling says if it is True; else it is empty.
+// reconcilingReason returns the reason of the condition Reconciling if it is True, else "".
 func (o subject) reconcilingReason() string {
 	if c := o.conventionalCondition("Reconciling"); c.Status == "True" {
 		return reasonOf(c)
@@ -360,7 +362,7 @@ func (o subject) reconcilingReason() string {
 	return ""
 }
 
-// outOfSync is OutOfSync for an application of Argo CD whose source is not applied, or not all of it; else it is empty.
+// outOfSync returns "OutOfSync" for an Argo CD Application whose source is not fully applied, else "".
 func (o subject) outOfSync() string {
 	if word := o.text("status", "sync", "status"); word == "OutOfSync" {
 		return word

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// namespace is Terminating by its phase too; a namespace's finalizers are in its spec.
+// namespace is Terminating also by its phase; a namespace's finalizers are in its spec.
 func (o subject) namespace() Status {
 	if o.text("status", "phase") == "Terminating" {
 		return o.status(Terminating, o.namespaceWaitReason())
@@ -14,7 +14,7 @@ func (o subject) namespace() Status {
 	return o.degradedIfBad(o.base)
 }
 
-// namespaceWaitReason tells why a namespace is not gone yet: its conditions, the ones that are errors first.
+// namespaceWaitReason returns why a namespace still exists, by its conditions; those that report errors come first.
 func (o subject) namespaceWaitReason() string {
 	for _, name := range []string{
 		"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure",
@@ -30,9 +30,10 @@ func (o subject) namespaceWaitReason() string {
 	return "being deleted"
 }
 
-// shortDiscoveryFailure shortens what the namespace controller says of groups whose discovery failed (status_condition_utils.go of
-// k8s.io/kubernetes/pkg/controller/namespace/deletion, ErrGroupDiscoveryFailed and StaleGroupVersionError of client-go's
-// discovery), so that the first words name the groups, each once. Other messages stay as they are.
+// shortDiscoveryFailure shortens the message of the namespace controller about groups whose discovery failed
+// (status_condition_utils.go of k8s.io/kubernetes/pkg/controller/namespace/deletion, ErrGroupDiscoveryFailed and
+// StaleGroupVersionError of client-go's discovery), so that it begins with the names of the groups, each once. Other
+// messages are returned unchanged.
 func shortDiscoveryFailure(message string) string {
 	_, groups, ok := strings.Cut(message, "unable to retrieve the complete list of server APIs: ")
 	if !ok {
@@ -46,14 +47,15 @@ func shortDiscoveryFailure(message string) string {
 	return "discovery failed: " + strings.Join(out, ", ")
 }
 
-// node corrects kstatus, which takes one that is lost for one on its way, and overlooks pressure and cordons.
+// node corrects kstatus, for which an unreachable node is InProgress, and which ignores pressure and cordons.
 func (o subject) node() Status {
 	ready := o.condition("Ready")
 	switch {
 	case ready.Status == "":
 		return o.status(Unknown, "its kubelet has not reported")
 	case o.neverReady(ready):
-		s := o.status(InProgress, "not ready since it joined"+withSeparator(": ", cmp.Or(firstLine(ready.Message), ready.Reason)))
+		s := o.status(InProgress,
+			"not ready since it joined"+withSeparator(": ", cmp.Or(firstLine(ready.Message), ready.Reason)))
 		s.Message = cmp.Or(ready.Message, s.Message)
 		return s
 	case ready.Status != "True":
@@ -68,15 +70,18 @@ func (o subject) node() Status {
 	return s
 }
 
-// neverReady reports whether the kubelet reports, and has reported since the node was made, that the node is not ready: its
-// network comes later, for one. The kubelet sets the time of the condition when it registers the node, or soon after.
+// neverReady reports whether the kubelet has reported since the node was created that it is not ready, for example
+// because its network plugin does not run yet. The kubelet sets the time of the condition when it registers the node,
+// or soon after.
 func (o subject) neverReady(ready Condition) bool {
-	const soon = time.Minute
-	made, _ := o.time("metadata", "creationTimestamp")
-	return ready.Status == "False" && ready.Since != nil && made != nil && ready.Since.Sub(made.Time) < soon
+	const atRegistration = time.Minute
+	created, _ := o.time("metadata", "creationTimestamp")
+	return ready.Status == "False" && ready.Since != nil && created != nil &&
+		ready.Since.Sub(created.Time) < atRegistration
 }
 
-// customResourceDefinition tells what of a definition does not work though it is established.
+// customResourceDefinition corrects kstatus, for which an established definition is Current whatever its other
+// conditions.
 func (o subject) customResourceDefinition() Status {
 	switch names, established := o.condition("NamesAccepted"), o.condition("Established"); {
 	case names.Status == "False":
@@ -89,21 +94,21 @@ func (o subject) customResourceDefinition() Status {
 	return o.status(InProgress, "not established yet")
 }
 
-// apiService corrects kstatus, which does not know the kind: discovery of a group that does not answer breaks clients.
+// apiService corrects kstatus, which does not know the kind. An unavailable one breaks discovery for all clients.
 func (o subject) apiService() Status {
 	available := o.condition("Available")
 	switch available.Status {
 	case "True":
 		return o.base
 	case "":
-		return o.status(InProgress, "not judged yet")
+		return o.status(InProgress, "not checked yet")
 	}
 	s := o.status(Failed, reasonOf(available))
 	s.Message = cmp.Or(available.Message, s.Message)
 	return s
 }
 
-// service corrects kstatus, which does not wait for the address of a load balancer.
+// service corrects kstatus, for which a load balancer without an address is Current.
 func (o subject) service() Status {
 	if o.text("spec", "type") == "LoadBalancer" && len(o.maps("status", "loadBalancer", "ingress")) == 0 {
 		return o.status(InProgress, "waiting for a load balancer address")
@@ -114,8 +119,7 @@ func (o subject) service() Status {
 	return o.degradedIfBad(o.base)
 }
 
-// ingress is as a Service of a load balancer if it has a class, whose controller gives it an address; kstatus does not
-// know the kind.
+// ingress waits for an address if it has a class, whose controller sets the address; kstatus does not know the kind.
 func (o subject) ingress() Status {
 	class, _ := o.sub("metadata", "annotations")["kubernetes.io/ingress.class"].(string)
 	class = cmp.Or(o.text("spec", "ingressClassName"), class)
@@ -125,7 +129,7 @@ func (o subject) ingress() Status {
 	return o.base
 }
 
-// certificateSigningRequest waits for somebody to approve it, and then for its certificate.
+// certificateSigningRequest waits for approval, and then for its certificate.
 func (o subject) certificateSigningRequest() Status {
 	for _, name := range []string{"Denied", "Failed"} {
 		if c := o.condition(name); c.Status == "True" {
@@ -141,7 +145,8 @@ func (o subject) certificateSigningRequest() Status {
 	return o.status(InProgress, "waiting for approval")
 }
 
-// persistentVolumeClaim tells a claim that lost its volume from one that waits for it.
+// persistentVolumeClaim corrects kstatus, for which a claim that lost its volume is InProgress like one that waits
+// for it.
 func (o subject) persistentVolumeClaim() Status {
 	switch phase := o.text("status", "phase"); phase {
 	case "Bound":
@@ -155,7 +160,7 @@ func (o subject) persistentVolumeClaim() Status {
 	}
 }
 
-// boundClaim looks at what is done to the volume of a claim: resizing it, changing its attributes.
+// boundClaim returns the status of a bound claim, whose volume may be being resized or changing its attributes.
 func (o subject) boundClaim() Status {
 	for _, name := range []string{"ControllerResizeError", "NodeResizeError", "ModifyVolumeError"} {
 		if c := o.condition(name); c.Status == "True" {
@@ -170,7 +175,7 @@ func (o subject) boundClaim() Status {
 	return o.base
 }
 
-// persistentVolume judges by the phase; kstatus does not know the kind.
+// persistentVolume goes by the phase; kstatus does not know the kind.
 func (o subject) persistentVolume() Status {
 	claim := o.text("spec", "claimRef", "namespace") + "/" + o.text("spec", "claimRef", "name")
 	switch phase := o.text("status", "phase"); phase {
@@ -192,7 +197,7 @@ func (o subject) persistentVolume() Status {
 	}
 }
 
-// volumeAttachment is done when the volume is attached; kstatus does not know the kind.
+// volumeAttachment is Current when the volume is attached; kstatus does not know the kind.
 func (o subject) volumeAttachment() Status {
 	switch problem := firstLine(o.text("status", "attachError", "message")); {
 	case o.flag("status", "attached"):
@@ -203,8 +208,9 @@ func (o subject) volumeAttachment() Status {
 	return o.status(InProgress, "not attached yet")
 }
 
-// volumeSnapshot is of VolumeSnapshots and their contents, as kubernetes-csi/external-snapshotter writes their status;
-// kstatus does not know them. An error is told until the next try succeeds.
+// volumeSnapshot is the rule of VolumeSnapshots and VolumeSnapshotContents, by the status that
+// kubernetes-csi/external-snapshotter writes; kstatus does not know them. An error stays in the status until the next
+// attempt succeeds.
 func (o subject) volumeSnapshot() Status {
 	switch problem := firstLine(o.text("status", "error", "message")); {
 	case o.flag("status", "readyToUse"):

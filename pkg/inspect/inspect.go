@@ -6,12 +6,12 @@
 // the pod's does. Objects may come from any controller: whatever their content, nothing here panics or changes them.
 // Reasons are short texts for people; how to print them is up to the caller.
 //
-// How the files divide the work: inspect.go builds the Report; judge.go finds the status, from kstatus, from the rules
-// for built-in kinds (rules.go, workloads.go, pod.go, infrastructure.go) and from the generic rules for custom resources
-// (custom.go, with what is particular to some families of them in customfamilies.go and the words for states in
-// statewords.go). condition.go decodes conditions; polarity.go and polaritytables.go know which of their statuses is
-// the good one. drift.go compares generations, change.go two versions, writer.go reads managedFields. values.go reads
-// fields of which nothing can be trusted to have the documented type, and collects what has another.
+// How the files divide the work: inspect.go builds the Report; judge.go finds the status, from kstatus, from the
+// rules for built-in kinds (rules.go, workloads.go, pod.go, infrastructure.go) and from the generic rules for custom
+// resources (custom.go, with what is particular to some families of them in customfamilies.go and the words for
+// states in statewords.go). condition.go decodes conditions; polarity.go and polaritytables.go know which of their
+// statuses is the good one. drift.go compares generations, change.go two versions, writer.go reads managedFields.
+// values.go reads fields of which nothing can be trusted to have the documented type, and collects what has another.
 package inspect
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/argocd"
 )
 
-// Report is all that an object tells of itself.
+// Report is what Inspect reads from one object.
 type Report struct {
 	Status
 	// Drift is of the object as a whole.
@@ -33,31 +33,33 @@ type Report struct {
 	// Conditions are those of status.conditions, and of the listeners, parents and ancestors of kinds of the Gateway API
 	// and the like: bad ones first, then by type.
 	Conditions []Condition `json:"conditions,omitempty"`
-	// Since is when what Reason tells began; nil if the object does not say.
+	// Since is when the state that Reason describes began; nil if the object does not report it.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Problems tell what in the object is not what its kind promises: a generation that is text, conditions that are no
-	// list. What is wrong is left out of the judgement, so a status of such an object is not Current without a doubt.
+	// Problems lists the fields of the object that do not have the type that the API documents: a generation that is
+	// text, conditions that are not a list. Such fields are ignored when the status is determined; an object with an
+	// unreadable field is Unknown where it would otherwise be Current.
 	Problems []string `json:"problems,omitempty"`
-	// Later is what becomes of the object by time alone; nil if nothing does. At applies it.
+	// Later is how the report changes with time although the object does not; nil if it does not change. At applies it.
 	Later *Later `json:"-"`
 }
 
-// Later is what a report says from a time on if the object does not change until then.
+// Later is what replaces parts of a report from a point in time on, if the object does not change until then.
 type Later struct {
 	From   time.Time
 	Status Status
 	Drift  DriftState
 }
 
-// Times that an object is given. A controller sees a new object within a moment; if its part of the control plane has
-// to be elected again, within fifteen seconds and a few (the default lease of kube-controller-manager). A cluster
-// autoscaler makes a node for a pod within a few minutes.
+// neverSeenAfter is how long a controller may take to observe a new object: usually it takes milliseconds, and after
+// a failover of kube-controller-manager about 17 seconds (its default lease lasts 15). unschedulableFailsAfter is how
+// long a cluster autoscaler may take to add a node for a pod.
 const (
 	neverSeenAfter          = 30 * time.Second
 	unschedulableFailsAfter = 5 * time.Minute
 )
 
-// At is the report as of a time: Inspect does not ask the clock. It is to be asked again until Later is nil.
+// At returns the report as of a time: Inspect itself does not read the clock. While the Later of the result is not
+// nil, the report may change again without a change of the object.
 func (r Report) At(now time.Time) Report {
 	if r.Later != nil && !now.Before(r.Later.From) {
 		r.Status, r.Drift.State, r.Later = r.Later.Status, r.Later.Drift, nil
@@ -65,24 +67,24 @@ func (r Report) At(now time.Time) Report {
 	return r
 }
 
-// Drifted reports whether the object, or any of its conditions, is of an older generation, or was never seen. Where one
-// of several parents of a route has a condition of this generation, the others' do not count.
+// Drifted reports whether the object, or any of its conditions, is of an older generation, or was never observed.
+// Where one of several parents of a route has a condition of this generation, the others' do not count.
 func (r Report) Drifted() bool {
 	return r.Drift.State == Behind || r.Drift.State == NeverSeen ||
 		slices.ContainsFunc(r.Conditions, func(c Condition) bool { return c.Drift == Behind && !c.Superseded })
 }
 
-// Inspect reads one object. Without polarities the defaults hold. The object, which may be anything that some
-// controller made of it, is only read; a nil one is Unknown. It may be called concurrently.
+// Inspect reads one object and does not change it. A nil p means DefaultPolarities. The status of a nil object is
+// Unknown. It may be called concurrently.
 func Inspect(obj *unstructured.Unstructured, p *Polarities) Report {
 	return inspect(obj, p, shippedChecks)
 }
 
-// shippedChecks are the checks that Argo CD ships. They are what the program was built with, and do not change: each is
-// compiled when the first object of its kind comes, and nothing of them is read before.
+// shippedChecks are the health checks that Argo CD ships. They are embedded in the program and never change. Each is
+// compiled for the first object of its kind; until then nothing of it is read.
 var shippedChecks = argocd.Shipped()
 
-// inspect is Inspect with the health checks given; nil for none.
+// inspect is Inspect with the given health checks; nil for none.
 func inspect(obj *unstructured.Unstructured, p *Polarities, checks *argocd.Checks) Report {
 	var r Report
 	if obj == nil {
@@ -94,14 +96,16 @@ func inspect(obj *unstructured.Unstructured, p *Polarities, checks *argocd.Check
 	r.Drift = driftOf(obj, &f)
 	v := values(obj.Object)
 	if status := v.at("status"); status != nil && v.sub("status") == nil {
-		f.unreadable("status is %s and no map", describe(status))
+		f.unreadable("status is %s, not a map", describe(status))
 	}
-	conditions := conditionReader{group: obj.GroupVersionKind().Group, kind: obj.GetKind(), drift: r.Drift, polarities: p, problems: &f}
+	conditions := conditionReader{
+		group: obj.GroupVersionKind().Group, kind: obj.GetKind(), drift: r.Drift, polarities: p, problems: &f,
+	}
 	pod := conditions.kind == "Pod" && conditions.group == ""
 	conditions.podEnded = pod && podEnded(v)
 	r.Conditions = conditions.readAll(v)
 	if pod {
-		containerFlaws(v, &f)
+		addContainerProblems(v, &f)
 	}
 	r.Status = f.unknownIfUnreadable(judge(obj, r, p, checks)).truncated()
 	r.Problems = f.texts()
@@ -110,7 +114,7 @@ func inspect(obj *unstructured.Unstructured, p *Polarities, checks *argocd.Check
 	return r
 }
 
-// addLater finds what becomes of the object by time alone, and takes back what it is too early for.
+// addLater sets Later, and reverts the parts of the report that are premature until then: NeverSeen and Failed.
 func (r *Report) addLater(v values, pod bool) {
 	created, _ := v.time("metadata", "creationTimestamp")
 	if r.Drift.State == NeverSeen && created != nil {

@@ -15,20 +15,22 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/argocd"
 )
 
-// subject is an object that is judged, with what is already known of it.
+// subject is the object whose status is being determined, with what has already been read from it.
 type subject struct {
 	values
 	group, kind string
 	drift       Drift
 	conditions  []Condition
-	base        Status // what kstatus makes of it, its Ready filled in
+	base        Status // what kstatus computes, with Ready filled in
 
 	checks *argocd.Checks // nil for none
-	// overridden says that the user's file gives a condition of the object another meaning, which a check would not know.
+	// overridden reports that the user's file changes the polarity of one of the conditions, which a health check would
+	// ignore.
 	overridden bool
 }
 
-// status is the base with another word and reason. What kstatus says in full goes with its own word only.
+// status returns the base with another status and reason. The message of kstatus is kept only with kstatus's own
+// status.
 func (o subject) status(word, reason string) Status {
 	s := o.base
 	if word != s.Status {
@@ -38,16 +40,16 @@ func (o subject) status(word, reason string) Status {
 	return s
 }
 
-// withStatus is the status with another word.
+// withStatus returns s with another value of Status.
 func (s Status) withStatus(word string) Status {
 	s.Status = word
 	return s
 }
 
-// baseStatus is the base with a reason.
+// baseStatus returns the base with a reason.
 func (o subject) baseStatus(reason string) Status { return o.status(o.base.Status, reason) }
 
-// condition is the condition of the type; its zero value if there is none.
+// condition returns the condition of that type of the object as a whole; its zero value if there is none.
 func (o subject) condition(name string) Condition {
 	if i := slices.IndexFunc(o.conditions, func(c Condition) bool { return c.Type == name && !c.nested() }); i >= 0 {
 		return o.conditions[i]
@@ -55,7 +57,7 @@ func (o subject) condition(name string) Condition {
 	return Condition{}
 }
 
-// judge finds the status of the object whose drift and conditions the report holds.
+// judge returns the status of the object, of which r already holds drift and conditions.
 func judge(obj *unstructured.Unstructured, r Report, p *Polarities, checks *argocd.Checks) Status {
 	o := subject{
 		values: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind(),
@@ -81,7 +83,8 @@ func (o subject) judge() Status {
 	case rule == nil && o.pausedByUser() != "" && !o.stalled():
 		return o.suspendedStatus()
 	case o.drift.State == Behind && !o.finished():
-		return o.status(InProgress, fmt.Sprintf("generation %d not observed yet, %d is", o.drift.Generation, *o.drift.Observed))
+		return o.status(InProgress,
+			fmt.Sprintf("observed generation is %d, not yet %d", *o.drift.Observed, o.drift.Generation))
 	case o.stalled():
 		return o.status(Failed, reasonOf(o.condition("Stalled")))
 	case o.drift.State == NeverSeen && o.alwaysReportsGeneration():
@@ -98,8 +101,8 @@ const (
 	reasonNeverSeen = "never seen by its controller"
 )
 
-// suspendedStatus is of an object that is to rest. Its controller often does not even observe that, so that the generation
-// says nothing.
+// suspendedStatus returns the status of an object that its user has paused. Controllers often do not observe such
+// objects, so the generation is not considered.
 func (o subject) suspendedStatus() Status {
 	reason := o.pausedByUser()
 	if c, bad := o.worstCondition(); bad {
@@ -108,7 +111,7 @@ func (o subject) suspendedStatus() Status {
 	return o.status(Suspended, reason)
 }
 
-// finished reports whether the object has come to an end that a new generation does not change.
+// finished reports whether the object has reached a final state, which a new generation does not change.
 func (o subject) finished() bool {
 	switch o.group + "/" + o.kind {
 	case "/Pod":
@@ -124,8 +127,8 @@ func (o subject) stalled() bool {
 	return c.Status == "True" && c.Drift != Behind
 }
 
-// conventionalCondition is the condition of a type that kstatus gives a meaning; its zero value if there is none, or if the user's
-// polarities say that it means something else.
+// conventionalCondition returns the condition of one of the types to which kstatus gives a meaning; its zero value if
+// there is none, or if the user's polarities give it another meaning.
 func (o subject) conventionalCondition(name string) Condition {
 	if c := o.condition(name); !c.breaksConvention() {
 		return c
@@ -133,7 +136,7 @@ func (o subject) conventionalCondition(name string) Condition {
 	return Condition{}
 }
 
-// breaksConvention reports whether the condition has a polarity that is not the one of kstatus's conventions.
+// breaksConvention reports whether the condition has a polarity other than the one that kstatus assumes for its type.
 func (c Condition) breaksConvention() bool {
 	switch c.Type {
 	case "Ready":
@@ -146,7 +149,7 @@ func (c Condition) breaksConvention() bool {
 	return false
 }
 
-// terminating tells what a deletion waits for.
+// terminating returns the status of an object that is being deleted; its reason is what the deletion waits for.
 func (o subject) terminating() Status {
 	finalizers := o.strings("metadata", "finalizers")
 	var reason string
@@ -161,7 +164,7 @@ func (o subject) terminating() Status {
 	return o.status(Terminating, cmp.Or(reason, "being deleted"))
 }
 
-// reasonOf is a condition as a reason for people: its reason and message where it has them.
+// reasonOf returns the reason and the first line of the message of a condition; without both, its type and status.
 func reasonOf(c Condition) string {
 	message := firstLine(c.Message)
 	switch {
@@ -178,7 +181,7 @@ func firstLine(s string) string {
 	return strings.TrimSpace(line)
 }
 
-// since is when what the status tells began.
+// since returns when the state that the status describes began; nil if the object does not report it.
 func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 	v := values(obj.Object)
 	if r.Status.Status == Terminating {
@@ -196,7 +199,7 @@ func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 	for _, c := range r.Conditions {
 		switch {
 		case c.Since == nil:
-		case c.Bad: // bad ones come first; the oldest of them is when the trouble began
+		case c.Bad: // bad ones come first; the state began with the oldest of them
 			if last == nil || c.Since.Before(last) {
 				last = c.Since
 			}
@@ -207,20 +210,20 @@ func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 	return last
 }
 
-// deletionRequested is when the deletion was asked for: deletionTimestamp is when its grace period ends.
+// deletionRequested returns when the deletion was requested: deletionTimestamp is when its grace period ends.
 func deletionRequested(v values) *metav1.Time {
 	t, _ := v.time("metadata", "deletionTimestamp")
 	if t == nil {
 		return nil
 	}
-	const longest = 100 * 365 * 24 * 60 * 60 // seconds: a longer one is no grace period, and would not fit
+	const longest = 100 * 365 * 24 * 60 * 60 // seconds; a longer period would overflow a Duration
 	grace := min(max(v.count(0, "metadata", "deletionGracePeriodSeconds"), 0), longest)
 	return &metav1.Time{Time: t.Add(-time.Duration(grace) * time.Second)}
 }
 
-// base is what kstatus says of the object. Where it gives an error, or takes a generation that was observed too early,
-// or a default, for one that was not, or where a condition means something else by the user's polarities, the word is
-// what it says of a copy with that put right, and Kstatus is still its word on the object.
+// base returns the status that kstatus computes. If kstatus returns an error, if observedGeneration is a default or
+// higher than the generation, or if the user's polarities change a condition that kstatus interprets, Status is
+// computed from a corrected copy, while Kstatus remains the result for the object as it is.
 func base(obj *unstructured.Unstructured, r Report) Status {
 	result, err := compute(obj)
 	s := Status{}
@@ -239,7 +242,7 @@ func base(obj *unstructured.Unstructured, r Report) Status {
 	return s
 }
 
-// compute asks kstatus, which panics on containers that are not of the promised shape.
+// compute calls kstatus, and turns its panics into errors: it panics on container statuses of unexpected types.
 func compute(obj *unstructured.Unstructured) (result *status.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -249,7 +252,8 @@ func compute(obj *unstructured.Unstructured) (result *status.Result, err error) 
 	return status.Compute(obj)
 }
 
-// corrected is a copy of the object in which what is wrong with generations and conditions is put right, or left out.
+// corrected returns a copy of the object with generations and conditions as they were read, and without what could
+// not be read.
 func corrected(obj *unstructured.Unstructured, r Report) *unstructured.Unstructured {
 	object := maps.Clone(obj.Object)
 	if metadata := maps.Clone(map[string]any(values(object).sub("metadata"))); metadata != nil {
@@ -263,7 +267,7 @@ func corrected(obj *unstructured.Unstructured, r Report) *unstructured.Unstructu
 	delete(object, "status")
 	if mended != nil {
 		delete(mended, "observedGeneration")
-		delete(mended, "containerStatuses") // kstatus looks there only for crash loops, which are found without it
+		delete(mended, "containerStatuses") // kstatus reads them only for crash loops, which pod finds itself
 		if r.Drift.Observed != nil {
 			mended["observedGeneration"] = min(*r.Drift.Observed, r.Drift.Generation)
 		}

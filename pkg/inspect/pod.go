@@ -13,22 +13,22 @@ import (
 type Container struct {
 	// Name is its name in the spec.
 	Name string `json:"name"`
-	// Type is container, init, sidecar (an init container that goes on running) or ephemeral.
+	// Type is container, init, sidecar (an init container that keeps running) or ephemeral.
 	Type string `json:"type"`
-	// Image is the spec's.
+	// Image is the image in the spec.
 	Image string `json:"image,omitempty"`
 	// State is running, waiting, terminated, or empty if the kubelet has not reported the container.
 	State string `json:"state,omitempty"`
 	// Reason and Message are those of the state: CrashLoopBackOff, Completed.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// ExitCode is how it ended: now if its State is terminated, else the last time. Nil if it never did.
+	// ExitCode is the exit code of this run if State is terminated, else of the previous run; nil if there is neither.
 	ExitCode *int64 `json:"exitCode,omitempty"`
-	// LastReason is the reason of its last end before it was restarted: OOMKilled, Error.
+	// LastReason is why its previous run ended: OOMKilled, Error.
 	LastReason string `json:"lastReason,omitempty"`
-	// Ready says that it passes its readiness probe.
+	// Ready reports whether it passes its readiness probe.
 	Ready bool `json:"ready"`
-	// Started says that it has passed its startup probe.
+	// Started reports whether it has passed its startup probe.
 	Started bool `json:"started"`
 	// Restarts counts how often it was restarted.
 	Restarts int64 `json:"restarts"`
@@ -42,8 +42,8 @@ const (
 	EphemeralContainer = "ephemeral"
 )
 
-// Containers lists the containers of a pod: those that initialise it first, as they run, then the others, in the order
-// of the spec; one that only the kubelet knows comes after those. It is empty for an object that is no pod.
+// Containers returns the containers of a pod in the order of the spec: init containers first, then containers, then
+// ephemeral ones; within each, those that only the status has come last. It is nil for an object that is not a pod.
 func Containers(pod *unstructured.Unstructured) []Container {
 	if pod == nil || pod.GetKind() != "Pod" {
 		return nil
@@ -78,20 +78,20 @@ func containersOf(pod values) []Container {
 	return out
 }
 
-// containerFlaws notes container statuses that are none.
-func containerFlaws(pod values, f *problems) {
+// addContainerProblems adds the problems of container statuses to f.
+func addContainerProblems(pod values, f *problems) {
 	for _, field := range []string{"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"} {
 		found := pod.at("status", field)
 		list, ok := found.([]any)
 		if !ok && found != nil {
-			f.unreadable("status.%s is %s and no list", field, describe(found))
+			f.unreadable("status.%s is %s, not a list", field, describe(found))
 		}
 		for i, entry := range list {
 			m, ok := entry.(map[string]any)
 			if !ok {
-				f.unreadable("status.%s[%d] is %s and no map", field, i, describe(entry))
+				f.unreadable("status.%s[%d] is %s, not a map", field, i, describe(entry))
 			} else if name := m["name"]; values(m).text("name") == "" {
-				f.unreadable("status.%s[%d].name is %s and no name", field, i, describe(name))
+				f.unreadable("status.%s[%d].name is %s, not a name", field, i, describe(name))
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func containerOf(spec values, kind string, status values) Container {
 	return c
 }
 
-// readyContainers counts as kubectl does: containers and sidecars, not those that only initialise the pod.
+// readyContainers counts as kubectl does: containers and sidecars, but not init containers that end.
 func readyContainers(containers []Container) string {
 	var ready, all int64
 	for _, c := range containers {
@@ -133,8 +133,8 @@ func readyContainers(containers []Container) string {
 	return ratio(ready, all)
 }
 
-// pod corrects kstatus, which takes a pod that failed for done, and one whose image cannot be pulled or whose init
-// container crashes for one that is on its way.
+// pod corrects kstatus, which reports a failed pod as Current, and one whose image cannot be pulled or whose init
+// container crashes as InProgress.
 func (o subject) pod() Status {
 	containers := containersOf(o.values)
 	switch o.text("status", "phase") {
@@ -166,7 +166,8 @@ func podEnded(pod values) bool {
 	return phase == "Succeeded" || phase == "Failed"
 }
 
-// failedPod tells why: the pod was evicted or ran out of time, or its container failed.
+// failedPod returns the status of a pod whose phase is Failed: it was evicted, exceeded its deadline, or a container
+// failed.
 func (o subject) failedPod(containers []Container) Status {
 	reason := withReason(o.text("status", "reason"), firstLine(o.text("status", "message")))
 	if i := slices.IndexFunc(containers, Container.failed); i >= 0 && reason == "" {
@@ -175,8 +176,8 @@ func (o subject) failedPod(containers []Container) Status {
 	return o.status(Failed, cmp.Or(strings.TrimPrefix(reason, ": "), "failed"))
 }
 
-// unscheduled is of a pod that no node takes, or that is not to be scheduled yet. That no node takes it is normal where
-// an autoscaler makes one: it has failed when that has lasted: see Report.At.
+// unscheduled returns the status of a pod that is not scheduled, and whether it is one. That no node fits is normal
+// where an autoscaler adds nodes; the pod has Failed only when it has lasted: see Report.At.
 func (o subject) unscheduled() (Status, bool) {
 	c := o.condition("PodScheduled")
 	if c.Status != "False" {
@@ -198,18 +199,18 @@ func (o subject) unscheduled() (Status, bool) {
 	return s, true
 }
 
-// isUnschedulable reports whether the condition says that no node takes the pod.
+// isUnschedulable reports whether the condition is that no node fits the pod.
 func (c Condition) isUnschedulable() bool {
 	return c.Type == "PodScheduled" && c.Status == "False" && c.Reason == "Unschedulable"
 }
 
-// failed says that the container has ended, and not well.
+// failed reports whether the container has ended with an error.
 func (c Container) failed() bool {
 	return c.State == "terminated" && c.ExitCode != nil && *c.ExitCode != 0 && c.Type != EphemeralContainer
 }
 
-// cannotRun says that a container cannot start, or does not keep running. The kubelet's other reasons to wait are those
-// of a container on its way.
+// cannotRun reports whether the container cannot start, or does not keep running. Waiting with one of the kubelet's
+// other reasons is normal.
 func (c Container) cannotRun() bool {
 	if c.Type == EphemeralContainer {
 		return false
@@ -218,7 +219,7 @@ func (c Container) cannotRun() bool {
 	return c.failed() || c.State == "waiting" && !starting
 }
 
-// failureReason tells in short why a container does not run, with its name if the pod has others.
+// failureReason returns in short why a container does not run, with its name if the pod has others.
 func (c Container) failureReason(others bool) string {
 	name := ""
 	if others {
@@ -236,7 +237,7 @@ func (c Container) failureReason(others bool) string {
 	return joinReason(c.Reason, name, firstLine(c.Message))
 }
 
-// podEnded tells how the container ended last, and how often it was restarted.
+// lastExit returns how the container last ended, and how often it was restarted.
 func (c Container) lastExit() string {
 	var parts []string
 	switch last := cmp.Or(c.LastReason, c.Reason); {
@@ -251,7 +252,7 @@ func (c Container) lastExit() string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
 }
 
-// podWaitReason tells what a pod without trouble waits for.
+// podWaitReason returns what a pod whose containers can run waits for.
 func (o subject) podWaitReason(containers []Container) string {
 	if o.text("spec", "nodeName") == "" && o.condition("PodScheduled").Status != "True" {
 		return "waiting to be scheduled"
@@ -264,7 +265,8 @@ func (o subject) podWaitReason(containers []Container) string {
 			if c.State == "terminated" {
 				done++
 			}
-		case c.Type == MainContainer && c.State == "running" && !c.Ready, c.Type == SidecarContainer && c.State == "running" && !c.Started:
+		case c.Type == MainContainer && c.State == "running" && !c.Ready,
+			c.Type == SidecarContainer && c.State == "running" && !c.Started:
 			return c.waitReason(len(containers) > 1)
 		}
 	}
@@ -277,7 +279,7 @@ func (o subject) podWaitReason(containers []Container) string {
 	return "starting its containers"
 }
 
-// waitReason tells what a running container has still to pass.
+// waitReason returns which probe a running container has not passed yet.
 func (c Container) waitReason(others bool) string {
 	reason := "not ready"
 	if !c.Started {
@@ -290,7 +292,7 @@ func (c Container) waitReason(others bool) string {
 	return joinReason(reason, name, c.lastExit())
 }
 
-// missingGate names the first of the pod's readiness gates that is not open.
+// missingGate names the first of the pod's readiness gates whose condition is not True.
 func (o subject) missingGate() string {
 	for _, g := range o.maps("spec", "readinessGates") {
 		if name := g.text("conditionType"); o.condition(name).Status != "True" {
@@ -300,7 +302,7 @@ func (o subject) missingGate() string {
 	return ""
 }
 
-// joinReason makes "reason: name, detail" of what there is.
+// joinReason returns "reason: name, detail" without the parts that are empty.
 func joinReason(reason, name, detail string) string {
 	rest := name
 	if name != "" && detail != "" {
@@ -313,7 +315,7 @@ func joinReason(reason, name, detail string) string {
 	return reason + withSeparator(": ", rest)
 }
 
-// unlessEqual is the text, or nothing if it is the other.
+// unlessEqual returns text, or "" if it equals other.
 func unlessEqual(text, other string) string {
 	if text == other {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Polarity says which status of a condition is the good one.
+// Polarity is which status of a condition is the good one.
 type Polarity string
 
 // The polarities.
@@ -21,17 +21,17 @@ const (
 	Neutral  Polarity = "Neutral"  // neither is bad: Reconciling
 )
 
-// Polarities know which status of a condition is the good one. A file's rules come first, then the tables of built-in
-// kinds and of common families of custom resources, then the words of the condition's name, then what is usual: True is
-// good. They do not change after they were made, and may be used concurrently. Nil is DefaultPolarities.
+// Polarities maps conditions to their polarity. The rules of a user's file come first, then the tables of built-in
+// kinds and of common families of custom resources, then the words of the condition's name, then the default: True is
+// good. Polarities are immutable and may be used concurrently. Nil is DefaultPolarities.
 type Polarities struct {
 	rules []polarityRule // of the user's file
 }
 
-// DefaultPolarities are those without a file.
+// DefaultPolarities returns the polarities without a user's file.
 func DefaultPolarities() *Polarities { return &Polarities{} }
 
-// override is the polarity that the user's file gives a condition of a kind; empty if it gives none.
+// override returns the polarity that the user's file gives a condition of a kind; empty if it gives none.
 func (p *Polarities) override(group, kind, condition string) Polarity {
 	if p != nil {
 		for _, r := range slices.Backward(p.rules) {
@@ -43,7 +43,7 @@ func (p *Polarities) override(group, kind, condition string) Polarity {
 	return ""
 }
 
-// lookup is the polarity of a condition of a kind, and whether it was only guessed.
+// lookup returns the polarity of a condition of a kind, and whether it is only guessed.
 func (p *Polarities) lookup(group, kind, condition string) (polarity Polarity, guessed bool) {
 	if given := p.override(group, kind, condition); given != "" {
 		return given, false
@@ -59,11 +59,11 @@ func (p *Polarities) lookup(group, kind, condition string) (polarity Polarity, g
 	return polarityOfName(condition), true
 }
 
-// conditionTable is of the conditions of a kind, or of a family of kinds.
+// conditionTable holds the conditions of a kind, or of a family of kinds.
 type conditionTable map[string]Polarity
 
-// newConditionTable makes one of names with blanks between them, each of which is there once.
-func newConditionTable(positive, negative, neutral string) conditionTable {
+// newTable returns a table of names that are separated by blanks. No name may occur twice.
+func newTable(positive, negative, neutral string) conditionTable {
 	t := conditionTable{}
 	for _, list := range []struct {
 		polarity Polarity
@@ -76,7 +76,7 @@ func newConditionTable(positive, negative, neutral string) conditionTable {
 	return t
 }
 
-// polarityFamily is of projects whose kinds share their conditions.
+// polarityFamily holds the conditions that the kinds of one or several projects share.
 type polarityFamily struct {
 	kind       string   // empty for all
 	groups     []string // of the family, or the domains that these end in
@@ -90,7 +90,7 @@ func (f polarityFamily) includes(group, kind string) bool {
 	})
 }
 
-// polarityRule is an entry of a file.
+// polarityRule is an entry of a user's file.
 type polarityRule struct {
 	group, kind, condition string // names, or patterns with one *
 	polarity               Polarity
@@ -100,7 +100,7 @@ func (r polarityRule) matches(group, kind, condition string) bool {
 	return matches(r.group, group) && matches(r.kind, kind) && matches(r.condition, condition)
 }
 
-// matches compares a name with a pattern, in which one * stands for any letters, none too.
+// matches reports whether a name matches a pattern, in which one * matches any text, also an empty one.
 func matches(pattern, name string) bool {
 	before, after, open := strings.Cut(pattern, "*")
 	if !open {
@@ -129,9 +129,9 @@ type polarityEntry struct {
 //	  type: Throttled         # of the condition; must be given
 //	  polarity: negative      # positive: True is good; negative: False is good; neutral: neither is bad
 //
-// In group, kind and type one * stands for any letters: "*.example.com". Of several entries that match a condition, the
-// last counts. An empty file overrides nothing. A key that is not among these, or is there twice, is an error, as is an
-// entry without a type or polarity; the error names the entry, counted from 1.
+// In group, kind and type one * matches any text: "*.example.com". Of several entries that match a condition, the
+// last one wins. An empty file overrides nothing. An unknown or duplicate key is an error, as is an entry without a
+// type or polarity; the error names the entry, counted from 1.
 func ReadPolarities(r io.Reader) (*Polarities, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -192,19 +192,20 @@ var negativeWords = wordSet(`Abnormal Abort Aborted Blocked Blocking Broken Conf
 	Throttling Timeout Unauthorized Unavailable Unbound Unhealthy Unknown Unreachable Unready Unrecoverable
 	Unresolvable Unresponsive Unschedulable Unsupported Violated Violation Violations`)
 
-// neutralWords are words in the name of a condition that tells what is going on, good or not. They are matched whole.
+// neutralWords are words in the name of a condition that is neither good nor bad when it is True. They are matched
+// whole.
 var neutralWords = wordSet("Deleted Disabled Drained Limited Paused Progress Progressive Suspended Warning Warnings")
 
-// positiveLastWords are the last words of the name of a condition that is good when it is True, whatever is before:
-// ErrorsResolved.
-var positiveLastWords = wordSet("Accepted Available Configured Established Healthy Programmed Ready Reconciled Resolved " +
+// positiveLastWords are last words of the name of a condition that is good when it is True, whatever the words
+// before: ErrorsResolved.
+var positiveLastWords = wordSet("Accepted Available Configured Established Healthy Programmed Ready Reconciled " +
+	"Resolved " +
 	"Succeeded Synced Valid")
 
-// positiveIngWords are words that end as those of something going on do, and of which True is good all the same.
+// positiveIngWords are words in "ing" that do not name an ongoing change: True is good.
 var positiveIngWords = []string{"Running", "Serving", "Listening", "Working", "Binding", "Routing", "Networking"}
 
-// polarityOfName reads the polarity from the words of a condition's name. That True is good is usual, and so what
-// remains.
+// polarityOfName derives the polarity from the words of a condition's name. The default is that True is good.
 func polarityOfName(condition string) Polarity {
 	words := wordsOf(condition)
 	negated := false
@@ -229,15 +230,15 @@ func polarityOfName(condition string) Polarity {
 	return Positive
 }
 
-// isOngoing finds Reconciling, Updating, Scaling.
+// isOngoing reports whether a word names an ongoing change: Reconciling, Updating, Scaling.
 func isOngoing(word string) bool {
 	return strings.HasSuffix(word, "ing") && !slices.Contains(positiveIngWords, word)
 }
 
-// wordsOf splits CamelCase, and what is joined by other characters, into words that begin with a capital: TLSReady is TLS
+// wordsOf splits a name in CamelCase, or with separators, into words that begin with a capital: TLSReady becomes TLS
 // and Ready.
 func wordsOf(name string) []string {
-	name = name[strings.LastIndexByte(name, '/')+1:] // a domain in front, of a readiness gate, tells nothing
+	name = name[strings.LastIndexByte(name, '/')+1:] // without the domain, which readiness gates have
 	letters := []rune(name)
 	var words []string
 	begin := 0
@@ -256,7 +257,7 @@ func wordsOf(name string) []string {
 	return append(words, capitalizedWord(letters[begin:])...)
 }
 
-// capitalizedWord is of the letters, if there are any.
+// capitalizedWord returns the letters as a word with a capital, if there are any.
 func capitalizedWord(letters []rune) []string {
 	if len(letters) == 0 {
 		return nil

@@ -38,7 +38,7 @@ func TestForKind(t *testing.T) {
 	}{
 		{"its controller does not run", silent, true, Unknown},
 		{"its kind has no status", silent, false, Current},
-		{"something else is unknown", Status{Status: Unknown, Reason: "status is a list and no map"}, false, Unknown},
+		{"something else is unknown", Status{Status: Unknown, Reason: "status is a list, not a map"}, false, Unknown},
 		{"a word that was found stays", Status{Status: Failed}, false, Failed},
 	}
 	for _, tt := range tests {

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// deployment corrects kstatus, which waits for ever for one that is paused, and overlooks pods that may not be made.
+// deployment corrects kstatus, for which a paused Deployment is InProgress for ever, and which ignores pods that
+// cannot be created.
 func (o subject) deployment() Status {
 	want := o.count(1, "spec", "replicas")
 	counts := o.deploymentCounts(want)
@@ -27,7 +28,7 @@ func (o subject) deployment() Status {
 	return o.baseStatus(cmp.Or(counts, o.base.Message))
 }
 
-// deploymentCounts tells what of the pods is still to come, in the order in which a rollout goes.
+// deploymentCounts returns which pods are still missing or to be removed, in the order in which a rollout proceeds.
 func (o subject) deploymentCounts(want int64) string {
 	updated, available := o.count(0, "status", "updatedReplicas"), o.count(0, "status", "availableReplicas")
 	old := o.count(0, "status", "replicas") - updated
@@ -46,7 +47,8 @@ func (o subject) deploymentCounts(want int64) string {
 	return shortfall(o.count(0, "status", "readyReplicas"), want, "pods ready")
 }
 
-// paused is where a Deployment's spec wants it to be, if the pods that there are run; its rollout may be half way.
+// paused returns the status of a paused Deployment: Suspended if enough pods are available, even in the middle of a
+// rollout.
 func (o subject) paused(want int64) Status {
 	updated, available := o.count(0, "status", "updatedReplicas"), o.count(0, "status", "availableReplicas")
 	switch {
@@ -58,7 +60,8 @@ func (o subject) paused(want int64) Status {
 	return o.status(Suspended, "paused")
 }
 
-// replicaFailure is of pods that the API server does not let the controller make or delete, by quota or admission.
+// replicaFailure returns the status of an object whose pods the API server refuses to create or delete, by quota or
+// admission.
 func (o subject) replicaFailure() Status {
 	failure := o.condition("ReplicaFailure")
 	word := Degraded
@@ -70,7 +73,8 @@ func (o subject) replicaFailure() Status {
 	return s
 }
 
-// replicaSet is of ReplicaSets and ReplicationControllers; kstatus knows the former only, and not that they fail.
+// replicaSet is the rule of ReplicaSets and ReplicationControllers; kstatus knows only the former, and ignores their
+// failures.
 func (o subject) replicaSet() Status {
 	want, have := o.count(1, "spec", "replicas"), o.count(0, "status", "replicas")
 	counts := cmp.Or(
@@ -93,7 +97,7 @@ func (o subject) replicaSet() Status {
 	return o.baseStatus(o.base.Message)
 }
 
-// statefulSet corrects kstatus, which takes one that is updated by hand (OnDelete) for done whatever its pods do.
+// statefulSet corrects kstatus, for which one with the strategy OnDelete is Current whatever its pods do.
 func (o subject) statefulSet() Status {
 	want, have := o.count(1, "spec", "replicas"), o.count(0, "status", "replicas")
 	updated := o.count(0, "status", "updatedReplicas")
@@ -118,10 +122,11 @@ func (o subject) statefulSet() Status {
 	return o.base
 }
 
-// notAvailable counts pods that are ready and not yet for minReadySeconds; kstatus does not.
+// notAvailable returns how many pods are available, if fewer than wanted: ready for minReadySeconds, which kstatus
+// ignores.
 func (o subject) notAvailable(want int64) string {
-	available, told := o.number("status", "availableReplicas")
-	if !told && o.count(0, "spec", "minReadySeconds") == 0 {
+	available, reported := o.number("status", "availableReplicas")
+	if !reported && o.count(0, "spec", "minReadySeconds") == 0 {
 		return ""
 	}
 	return shortfall(available, want, "ready pods available")
@@ -131,9 +136,9 @@ func (o subject) revisionsDiffer() bool {
 	return o.text("status", "currentRevision") != o.text("status", "updateRevision")
 }
 
-// daemonSet corrects kstatus, which waits for ever for pods that are updated by hand (OnDelete).
+// daemonSet corrects kstatus, for which one with the strategy OnDelete and old pods is InProgress for ever.
 func (o subject) daemonSet() Status {
-	want, told := o.number("status", "desiredNumberScheduled")
+	want, reported := o.number("status", "desiredNumberScheduled")
 	updated := o.count(0, "status", "updatedNumberScheduled")
 	updates := shortfall(updated, want, "pods updated")
 	byHand := o.text("spec", "updateStrategy", "type") == "OnDelete"
@@ -143,7 +148,7 @@ func (o subject) daemonSet() Status {
 		shortfall(o.count(0, "status", "numberAvailable"), want, "ready pods available"),
 	)
 	switch {
-	case !told || o.drift.State == NotReported:
+	case !reported || o.drift.State == NotReported:
 		return o.status(InProgress, reasonUnseen)
 	case !byHand && counts != "" && updates != "" && updated > 0:
 		return o.status(InProgress, updates)
@@ -159,7 +164,7 @@ func (o subject) daemonSet() Status {
 	return o.baseStatus("")
 }
 
-// withSeparator joins two parts of a sentence, if there is a second.
+// withSeparator returns text after separator, or "" if text is empty.
 func withSeparator(separator, text string) string {
 	if text == "" {
 		return ""
@@ -167,7 +172,7 @@ func withSeparator(separator, text string) string {
 	return separator + text
 }
 
-// job corrects kstatus, which takes one that runs for done.
+// job corrects kstatus, for which a running Job is Current.
 func (o subject) job() Status {
 	completed := fmt.Sprintf("%d of %d completed", o.count(0, "status", "succeeded"), o.count(1, "spec", "completions"))
 	active, failed := o.count(0, "status", "active"), o.count(0, "status", "failed")
@@ -198,7 +203,7 @@ func (o subject) job() Status {
 	return o.status(InProgress, progress)
 }
 
-// cronJob is as its spec asks at any time, whatever its jobs do; kstatus does not tell one that is suspended.
+// cronJob is Current whatever its Jobs do; kstatus does not know the suspended state.
 func (o subject) cronJob() Status {
 	active := int64(len(o.maps("status", "active")))
 	running := ""
@@ -211,8 +216,8 @@ func (o subject) cronJob() Status {
 	return o.baseStatus(running)
 }
 
-// horizontalPodAutoscaler corrects kstatus, which does not know the kind: one that cannot read its metrics, or scale its
-// target, is not current.
+// horizontalPodAutoscaler corrects kstatus, which does not know the kind: one that cannot read its metrics or scale
+// its target is not Current.
 func (o subject) horizontalPodAutoscaler() Status {
 	able, active := o.condition("AbleToScale"), o.condition("ScalingActive")
 	current, desired := o.count(0, "status", "currentReplicas"), o.count(0, "status", "desiredReplicas")
@@ -224,7 +229,7 @@ func (o subject) horizontalPodAutoscaler() Status {
 	case active.Status == "False":
 		return o.degradedBy(active)
 	case able.Status == "" && o.drift.Observed == nil:
-		return o.status(InProgress, "not judged yet")
+		return o.status(InProgress, "not evaluated yet")
 	case current != desired:
 		return o.status(InProgress, fmt.Sprintf("scaling from %d to %d", current, desired))
 	case o.condition("ScalingLimited").Status == "True":
@@ -233,14 +238,15 @@ func (o subject) horizontalPodAutoscaler() Status {
 	return o.base
 }
 
-// degradedBy is Degraded by a condition: what the object looks after runs on, but it is not looked after.
+// degradedBy returns Degraded with the reason and message of a condition. For an autoscaler or budget: the pods keep
+// running, but are not managed.
 func (o subject) degradedBy(c Condition) Status {
 	s := o.status(Degraded, reasonOf(c))
 	s.Message = cmp.Or(c.Message, s.Message)
 	return s
 }
 
-// podDisruptionBudget corrects kstatus, which takes one for current as soon as it was observed.
+// podDisruptionBudget corrects kstatus, for which one is Current as soon as it was observed.
 func (o subject) podDisruptionBudget() Status {
 	healthy, want := o.count(0, "status", "currentHealthy"), o.count(0, "status", "desiredHealthy")
 	allowed := o.condition("DisruptionAllowed")

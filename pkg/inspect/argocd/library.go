@@ -10,12 +10,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxKey is the highest index at which a check may write to a table: the virtual machine fills it with nil up to there.
+// maxKey is the highest index at which a check may write to a table: the virtual machine fills the table with nil up
+// to there.
 const maxKey = 1 << 14
 
-// library gives the virtual machine what checks use of Lua's library. Functions that load code, read files or the clock, start
-// coroutines, change how tables behave or catch errors are not there. What goes over many values spends the budget for
-// them.
+// library registers the functions of Lua's library that checks use. Functions that load code, read files or the
+// clock, start coroutines, change how tables behave or catch errors are not registered. Functions whose work depends
+// on the size of a value spend the budget for it.
 func library(vm *lua.LState, b *budget) {
 	globals := map[string]lua.LGFunction{
 		concatName: b.concat, keyName: key, "tostring": toString, "tonumber": toNumber, "type": typeName,
@@ -54,7 +55,7 @@ func library(vm *lua.LState, b *budget) {
 	}
 }
 
-// concat is the operator a..b.
+// concat implements the operator a..b.
 func (b *budget) concat(m *lua.LState) int {
 	left, right := m.Get(1), m.Get(2)
 	if !lua.LVCanConvToString(left) || !lua.LVCanConvToString(right) {
@@ -66,7 +67,7 @@ func (b *budget) concat(m *lua.LState) int {
 	return 1
 }
 
-// key is the key that a check writes to, if the table need not be filled far up to there.
+// key returns the key that a check writes to, or raises an error if it is above maxKey.
 func key(m *lua.LState) int {
 	k := m.Get(1)
 	if n, ok := k.(lua.LNumber); ok && n > maxKey {
@@ -76,7 +77,7 @@ func key(m *lua.LState) int {
 	return 1
 }
 
-// iterates is pairs or ipairs, of which the function given is the step.
+// iterates returns pairs or ipairs, whose iterator is the function step.
 func iterates(vm *lua.LState, step *lua.LFunction, first lua.LValue) *lua.LFunction {
 	return vm.NewFunction(func(m *lua.LState) int {
 		t := m.CheckTable(1)
@@ -87,7 +88,7 @@ func iterates(vm *lua.LState, step *lua.LFunction, first lua.LValue) *lua.LFunct
 	})
 }
 
-// nextIndex is the step of ipairs.
+// nextIndex is the iterator of ipairs.
 func nextIndex(m *lua.LState) int {
 	i := m.CheckInt(2) + 1
 	v := m.CheckTable(1).RawGetInt(i)
@@ -100,7 +101,7 @@ func nextIndex(m *lua.LState) int {
 	return 2
 }
 
-// nextField is Lua's next, and the step of pairs.
+// nextField is Lua's next, and the iterator of pairs.
 func nextField(m *lua.LState) int {
 	k, v := m.CheckTable(1).Next(m.Get(2))
 	m.Push(k)
@@ -108,7 +109,7 @@ func nextField(m *lua.LState) int {
 	return 2
 }
 
-// toString is Lua's tostring, but that a table or function has no address, which would be another each time.
+// toString is Lua's tostring, but without the address of a table or function, which would differ in every run.
 func toString(m *lua.LState) int {
 	v := m.CheckAny(1)
 	text := v.Type().String()
@@ -140,8 +141,8 @@ func typeName(m *lua.LState) int {
 	return 1
 }
 
-// unixTime is os.time of a table, in UTC. Without one it is an error: a check is not to ask the clock, so that the
-// health of an object changes only if the object does.
+// unixTime is os.time of a table, in UTC. Without a table it raises an error: a check must not read the clock, so
+// that the health of an object changes only if the object does.
 func unixTime(m *lua.LState) int {
 	t := m.CheckTable(1)
 	field := func(name string, otherwise int) int {
@@ -197,7 +198,7 @@ func (b *budget) tableInsert(m *lua.LState) int {
 	return 0
 }
 
-// tableSort orders a list by the function given, or by Lua's <. What compares alike stays in its order.
+// tableSort sorts a list by the given function, or by Lua's <. The sort is stable.
 func (b *budget) tableSort(m *lua.LState) int {
 	t := m.CheckTable(1)
 	less := m.LessThan

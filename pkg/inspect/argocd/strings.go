@@ -13,7 +13,7 @@ func textLength(m *lua.LState) int {
 	return 1
 }
 
-// mapped is string.lower or string.upper.
+// mapped returns string.lower or string.upper.
 func (b *budget) mapped(of func(string) string) lua.LGFunction {
 	return func(m *lua.LState) int {
 		text := m.CheckString(1)
@@ -78,7 +78,8 @@ func (b *budget) format(m *lua.LState) int {
 	return 1
 }
 
-// match is Lua's string.match without a start: what the pattern's captures match, or the pattern if it has none.
+// match is Lua's string.match without a start index: it returns the captures, or the whole match if the pattern has
+// none.
 func (b *budget) match(m *lua.LState) int {
 	text := m.CheckString(1)
 	found := b.expression(m, text, m.CheckString(2)).FindStringSubmatchIndex(text)
@@ -92,7 +93,7 @@ func (b *budget) match(m *lua.LState) int {
 	return pushCaptures(m, text, found)
 }
 
-// find is Lua's string.find: where the pattern, or a plain text, begins and ends, and what its captures match.
+// find is Lua's string.find: it returns where the pattern, or a plain text, begins and ends, and the captures.
 func (b *budget) find(m *lua.LState) int {
 	text, pattern := m.CheckString(1), m.CheckString(2)
 	skipped := min(max(m.OptInt(3, 1), 1)-1, len(text))
@@ -115,7 +116,7 @@ func (b *budget) find(m *lua.LState) int {
 	return 2 + pushCaptures(m, rest, found[2:])
 }
 
-// gsub is Lua's string.gsub by a plain text: what the pattern matches is replaced by it.
+// gsub is Lua's string.gsub with a replacement of plain text.
 func (b *budget) gsub(m *lua.LState) int {
 	text, by := m.CheckString(1), m.CheckString(3)
 	if strings.Contains(by, "%") {
@@ -147,10 +148,10 @@ func pushCaptures(m *lua.LState, text string, at []int) int {
 	return len(at) / 2
 }
 
-// expression is a pattern of Lua as a regular expression, which goes over the text once: Lua's own matcher tries again
-// and again. The budget is spent for that.
+// expression returns a Lua pattern as a regular expression, which takes linear time: Lua's own matcher backtracks. It
+// spends the steps for one pass over the text.
 func (b *budget) expression(m *lua.LState, text, pattern string) *regexp.Regexp {
-	const mostPattern = 100 // bytes; a pattern of a check is part of the check
+	const mostPattern = 100 // bytes; checks have short constant patterns
 	if len(pattern) > mostPattern {
 		m.RaiseError("the pattern is too long")
 	}
@@ -162,12 +163,12 @@ func (b *budget) expression(m *lua.LState, text, pattern string) *regexp.Regexp 
 	return expression
 }
 
-// toRegexp is the regular expression of a pattern of Lua; one that cannot be compiled where the pattern has what regular
-// expressions have not: %b, %f, references to captures.
+// toRegexp returns the regular expression for a Lua pattern. It cannot be compiled if the pattern uses what regular
+// expressions do not have: %b, %f, references to captures.
 func toRegexp(pattern string) string {
 	var out strings.Builder
 	out.WriteString("(?s)")
-	repeatable := false // what is before is one character: only that may be repeated
+	repeatable := false // the previous item is one character: only that may be repeated
 	for i := 0; i < len(pattern); i++ {
 		next, was := pattern[i:i+1], repeatable
 		repeatable = true
@@ -193,7 +194,7 @@ func toRegexp(pattern string) string {
 	return out.String()
 }
 
-// characterSet is the set that begins at an index of the pattern, and the index of its end.
+// characterSet returns the character set that begins at an index of the pattern, and the index of its end.
 func characterSet(pattern string, begin int) (set string, end int) {
 	set, i := "[", begin+1
 	if i < len(pattern) && pattern[i] == '^' {
@@ -214,7 +215,8 @@ func characterSet(pattern string, begin int) (set string, end int) {
 	return set + "]", i
 }
 
-// characterClass is what follows a % in a pattern: a class of characters, or a character that stands for itself.
+// characterClass returns the regular expression for what follows a % in a pattern: a class of characters, or a
+// literal character.
 func characterClass(c byte, inSet bool) string {
 	classes := map[byte]string{
 		'a': "[:alpha:]", 'c': "[:cntrl:]", 'd': "[:digit:]", 'l': "[:lower:]", 'p': "[:punct:]", 's': "[:space:]",

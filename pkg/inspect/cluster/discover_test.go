@@ -130,7 +130,7 @@ func TestDiscoverFails(t *testing.T) {
 		s.HandleFunc("/api", tt.answer)
 		s.HandleFunc("/apis", tt.answer)
 		_, err := Discover(t.Context(), s.config())
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "asking for the kinds") {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "discovering the kinds") {
 			t.Errorf("%s: %v, want %q", tt.reason, err, tt.want)
 		}
 	}

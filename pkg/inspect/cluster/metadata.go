@@ -20,9 +20,11 @@ const (
 	acceptPartialList = "application/vnd.kubernetes.protobuf" + asPartialList + ",application/json" + asPartialList
 )
 
-// Metadata reads the metadata of one object, without managedFields and annotations. The error is the server's: apierrors
-// tells what it is, Reason names it.
-func (r *Reader) Metadata(ctx context.Context, kind Kind, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+// Metadata reads the metadata of one object, without managedFields and annotations. The error is the server's, for
+// the functions of apierrors and for Reason.
+func (r *Reader) Metadata(
+	ctx context.Context, kind Kind, namespace, name string,
+) (*metav1.PartialObjectMetadata, error) {
 	path, err := objectPath(&kind, namespace, name)
 	if err != nil {
 		return nil, err
@@ -34,7 +36,7 @@ func (r *Reader) Metadata(ctx context.Context, kind Kind, namespace, name string
 	return out, nil
 }
 
-// Annotations reads the annotations of one object; nil if it has none. The error is as that of Metadata.
+// Annotations reads the annotations of one object; nil if it has none. The error is as for Metadata.
 func (r *Reader) Annotations(ctx context.Context, kind Kind, namespace, name string) (map[string]string, error) {
 	path, err := objectPath(&kind, namespace, name)
 	if err != nil {
@@ -48,7 +50,8 @@ func (r *Reader) Annotations(ctx context.Context, kind Kind, namespace, name str
 	return out.Annotations, nil
 }
 
-// objectPath refuses what would be the path of a list.
+// objectPath returns the path of an object. An empty name or namespace is an error: the result would be the path of a
+// list.
 func objectPath(kind *Kind, namespace, name string) ([]string, error) {
 	if name == "" || kind.Namespaced && namespace == "" {
 		return nil, fmt.Errorf("reading %s %q: a name, and for a namespaced kind a namespace, is needed", kind, name)
@@ -56,13 +59,13 @@ func objectPath(kind *Kind, namespace, name string) ([]string, error) {
 	return pathSegments(kind, namespace, name)
 }
 
-// ListMetadata lists many kinds at once, in pages, and hands each object to each, which is called from one goroutine at a
-// time, in no particular order. An object comes once, even if the list had to be begun again because it took too long for
-// the server to go on with; then one that was deleted meanwhile may be among them. Objects come without managedFields and
-// annotations and may be kept.
+// ListMetadata lists many targets in parallel, in pages, and calls each for every object, from one goroutine at a
+// time, in no particular order. It calls each once for an object, even if a list had to be restarted because its
+// continue token expired; then an object that was deleted meanwhile may be among them. Objects have no managedFields
+// and annotations, and belong to the caller.
 //
-// What could not be listed is returned, sorted; some pages of it may have been handed over. The error is not nil only if ctx
-// has ended.
+// It returns what could not be listed, sorted; each may have been called for some of its pages. The error is not nil
+// only if ctx has ended.
 func (r *Reader) ListMetadata(
 	ctx context.Context, targets []Target, each func(Target, *metav1.PartialObjectMetadata),
 ) ([]Incomplete, error) {
@@ -92,7 +95,9 @@ func (r *Reader) ListMetadata(
 }
 
 // listMetadata lists one target and returns the resource version of the list.
-func (r *Reader) listMetadata(ctx context.Context, target Target, each func([]metav1.PartialObjectMetadata)) (string, error) {
+func (r *Reader) listMetadata(
+	ctx context.Context, target Target, each func([]metav1.PartialObjectMetadata),
+) (string, error) {
 	path, err := pathSegments(&target.Kind, target.Namespace, "")
 	if err != nil {
 		return "", err
@@ -115,7 +120,7 @@ func (r *Reader) listMetadata(ctx context.Context, target Target, each func([]me
 	})
 }
 
-// seenUIDs holds the uids of a list of several pages, because a list that is begun again comes from the start.
+// seenUIDs holds the uids of a list of several pages, because a list that is restarted has the first objects again.
 type seenUIDs map[types.UID]struct{}
 
 func (o seenUIDs) first(uid types.UID) bool {
@@ -126,7 +131,7 @@ func (o seenUIDs) first(uid types.UID) bool {
 	return true
 }
 
-// filter drops, in place, those that have come before.
+// filter removes, in place, the items that were seen before.
 func (o seenUIDs) filter(items []metav1.PartialObjectMetadata) []metav1.PartialObjectMetadata {
 	kept := items[:0]
 	for i := range items {
@@ -137,11 +142,11 @@ func (o seenUIDs) filter(items []metav1.PartialObjectMetadata) []metav1.PartialO
 	return kept
 }
 
-// batchSize is how many objects of a list are handed over at a time.
+// batchSize is how many objects of a list are passed on at a time.
 const batchSize = 256
 
-// metadataPage makes batches, which may be kept, of a page of metadata. If there are several pages, an object that is known comes
-// no second time.
+// metadataPage implements pageDecoder. It calls each with batches of the page's objects, which belong to the callee.
+// If the list has several pages, objects that were seen before are left out.
 type metadataPage struct {
 	several bool // pages than this one
 	seen    seenUIDs
@@ -194,7 +199,7 @@ func (p *metadataPage) flush() {
 	}
 }
 
-// isProtobuf tells by how the answer begins, which JSON cannot.
+// isProtobuf reports whether the answer begins with the prefix of protobuf, with which JSON cannot begin.
 func (a answer) isProtobuf() bool {
 	return bytes.HasPrefix(a, []byte(protobufPrefix))
 }
@@ -208,7 +213,7 @@ func (a answer) decodeMetadata(out *metav1.PartialObjectMetadata) error {
 	return nil
 }
 
-// decodeMetadataList decodes a page in JSON and drops what nobody asks for.
+// decodeMetadataList decodes a page in JSON, without managedFields and annotations.
 func (a answer) decodeMetadataList(out *metav1.PartialObjectMetadataList) error {
 	if err := a.decode(out, nil); err != nil {
 		return err
@@ -219,26 +224,26 @@ func (a answer) decodeMetadataList(out *metav1.PartialObjectMetadataList) error 
 	return nil
 }
 
-// dropLargeMetadata drops what is big and what no graph needs.
+// dropLargeMetadata removes managedFields and annotations, which are most of an object's metadata.
 func dropLargeMetadata(o *metav1.PartialObjectMetadata) {
 	o.ManagedFields, o.Annotations = nil, nil
 }
 
-// decode decodes JSON into out, and protobuf by the function, unless that is nil. JSON may be of the whole object, from servers that do not know
-// partial ones. Whatever is neither is no JSON.
+// decode decodes JSON into out, and protobuf with the function, which may be nil if the request did not accept
+// protobuf. JSON may be the whole object, from servers that do not support PartialObjectMetadata.
 func (a answer) decode(out any, protobuf func([]byte) error) error {
 	var err error
 	var message []byte
 	decoder, decodes := out.(json.Unmarshaler)
 	switch {
 	case a.isProtobuf() && protobuf == nil:
-		err = errors.New("protobuf, which was not asked for")
+		err = errors.New("protobuf, which was not requested")
 	case a.isProtobuf():
 		if message, err = unwrapUnknown(a); err == nil {
 			err = protobuf(message)
 		}
 	case decodes:
-		err = decoder.UnmarshalJSON(a) // json would read all of it twice
+		err = decoder.UnmarshalJSON(a) // json.Unmarshal would scan all of it first
 	default:
 		err = json.Unmarshal(a, out)
 	}

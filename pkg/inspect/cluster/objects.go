@@ -15,7 +15,7 @@ import (
 
 const (
 	acceptJSON = "application/json"
-	// acceptTyped asks for protobuf, which is several times cheaper to read, of kinds whose Go type is known.
+	// acceptTyped requests protobuf, which is several times cheaper to decode, for kinds whose Go type is known.
 	acceptTyped = "application/vnd.kubernetes.protobuf,application/json"
 )
 
@@ -33,21 +33,24 @@ func (r *Reader) Object(ctx context.Context, kind Kind, namespace, name string) 
 	return out, nil
 }
 
-// ListOptions say which objects of a kind to list, and how much of them.
+// ListOptions selects which objects of a kind to list, and which of their fields.
 type ListOptions struct {
 	// Labels and Fields are selectors as kubectl takes them; empty selects all.
 	Labels, Fields string
-	// Whole keeps every field. Without it, objects come without the big fields that no status depends on (see trim).
+	// Whole keeps every field. Without it, objects do not have the large fields that do not affect a status (see
+	// trimUnstructured and trimTyped).
 	Whole bool
 }
 
-// ListObjects lists the objects of a kind in full, in pages, and hands each to each, in the server's order and once. An error
-// of each ends the list and is returned; other errors are the server's. The answer is read meanwhile, so each must not wait
-// for other requests of the reader.
+// ListObjects lists the objects of a kind in full, in pages, and calls each once for every object, in the server's
+// order. An error of each ends the list and is returned; other errors are the server's. As each is called while the
+// answer is being read, it must not wait for other requests of the reader.
 //
-// It is for judging status, not for showing objects: built-in kinds come by protobuf, through the Go types of client-go, and
-// so without the fields of servers newer than these. Reader.Object has them.
-func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, each func(*unstructured.Unstructured) error) error {
+// The objects are meant for Inspect, not for printing: built-in kinds are decoded from protobuf into the Go types of
+// client-go, and so lack fields that only newer servers have. Object returns these too.
+func (r *Reader) ListObjects(
+	ctx context.Context, target Target, o ListOptions, each func(*unstructured.Unstructured) error,
+) error {
 	accept := acceptJSON
 	if scheme.Scheme.Recognizes(target.Kind.GroupVersionKind) {
 		accept = acceptTyped
@@ -55,13 +58,14 @@ func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, 
 	seen := seenUIDs{}
 	progress := r.progress.begin(&target.Kind)
 	defer progress.end()
-	p := objectPage{kind: target.Kind, whole: o.Whole, omit: omittedForStatus(target.Kind.GroupVersionKind), each: func(obj *unstructured.Unstructured) error {
+	p := objectPage{kind: target.Kind, whole: o.Whole, omit: omittedForStatus(target.Kind.GroupVersionKind)}
+	p.each = func(obj *unstructured.Unstructured) error {
 		if !seen.first(obj.GetUID()) {
 			return nil
 		}
 		progress.addObjects(1)
 		return each(obj)
-	}}
+	}
 	return r.listPages(ctx, target, accept, o, progress, func(in io.Reader) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
 		err := r.readPage(in, &p)
@@ -69,7 +73,8 @@ func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, 
 	})
 }
 
-// listPages asks for all pages of a list of full objects. Those in protobuf are large, as they are decoded while they arrive.
+// listPages reads all pages of a list of full objects. Pages in protobuf are large, as they are decoded while they
+// arrive.
 func (r *Reader) listPages(
 	ctx context.Context, target Target, accept string, o ListOptions, progress *listProgress,
 	read func(io.Reader) (metav1.ListMeta, error),
@@ -93,15 +98,15 @@ func (r *Reader) listPages(
 	return err
 }
 
-// objectPage hands over the objects of a page one after the other, so that one at a time is there in the form that takes most
-// memory.
+// objectPage implements pageDecoder. It calls each for one object after the other, so that only one at a time is in
+// memory in its largest form.
 type objectPage struct {
 	kind   Kind
 	whole  bool
 	each   func(*unstructured.Unstructured) error
 	list   metav1.ListMeta
 	omit   omitted
-	pruned []byte // of an object
+	pruned []byte // buffer for the current object
 }
 
 func (p *objectPage) begin(list metav1.ListMeta) { p.list = list }
@@ -152,7 +157,7 @@ func (p *objectPage) item(data []byte) error {
 	return p.each(obj)
 }
 
-// toUnstructured turns an object of a Go type into the form that JSON would have had.
+// toUnstructured converts an object of a Go type to what decoding its JSON would have returned.
 func toUnstructured(kind Kind, whole bool, item runtime.Object) (*unstructured.Unstructured, error) {
 	if !whole {
 		trimTyped(item)
@@ -173,16 +178,20 @@ type Typed interface {
 	Unmarshal(message []byte) error
 }
 
-// ListTyped lists the objects of a kind, in pages, in the Go type of what newObject returns, which is an empty object each time,
-// and hands each to each, in the server's order and once. An error of each ends the list and is returned; other errors are
-// the server's. The answer is read meanwhile, so each must not wait for other requests of the reader.
+// ListTyped lists the objects of a kind, in pages, in the Go type that newObject returns, which must be a new empty
+// object each time, and calls each once for every object, in the server's order. An error of each ends the list and
+// is returned; other errors are the server's. As each is called while the answer is being read, it must not wait for
+// other requests of the reader.
 //
-// It is for finding out what objects say about others: status, annotations and managedFields are mostly left out, and so is
-// what containers do beside taking variables from somewhere. A version of the kind that has another Go type is read by the
-// names of its fields.
-func (r *Reader) ListTyped(ctx context.Context, target Target, o ListOptions, newObject func() Typed, each func(Typed) error) error {
+// It is meant for finding references to other objects: status, annotations and managedFields are mostly left out, and
+// so are most fields of containers, except the sources of their environment. If the kind's version has another Go
+// type, the objects are read as JSON.
+func (r *Reader) ListTyped(
+	ctx context.Context, target Target, o ListOptions, newObject func() Typed, each func(Typed) error,
+) error {
 	accept := acceptJSON
-	if known, err := scheme.Scheme.New(target.Kind.GroupVersionKind); err == nil && reflect.TypeOf(known) == reflect.TypeOf(newObject()) {
+	registered, err := scheme.Scheme.New(target.Kind.GroupVersionKind)
+	if err == nil && reflect.TypeOf(registered) == reflect.TypeOf(newObject()) {
 		accept = acceptTyped
 	}
 	progress := r.progress.begin(&target.Kind)
@@ -191,7 +200,9 @@ func (r *Reader) ListTyped(ctx context.Context, target Target, o ListOptions, ne
 		progress.addObjects(1)
 		return each(object)
 	}
-	p := typedPage{newObject: newObject, each: counted, seen: seenUIDs{}, omit: omittedForReferences(target.Kind.GroupVersionKind)}
+	p := typedPage{
+		newObject: newObject, each: counted, seen: seenUIDs{}, omit: omittedForReferences(target.Kind.GroupVersionKind),
+	}
 	return r.listPages(ctx, target, accept, o, progress, func(in io.Reader) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
 		err := r.readPage(in, &p)
@@ -199,14 +210,14 @@ func (r *Reader) ListTyped(ctx context.Context, target Target, o ListOptions, ne
 	})
 }
 
-// typedPage hands over the objects of a page one after the other.
+// typedPage implements pageDecoder. It calls each for one object after the other.
 type typedPage struct {
 	newObject func() Typed
 	each      func(Typed) error
 	seen      seenUIDs
 	list      metav1.ListMeta
 	omit      omitted
-	pruned    []byte // of an object
+	pruned    []byte // buffer for the current object
 }
 
 func (p *typedPage) begin(list metav1.ListMeta) { p.list = list }

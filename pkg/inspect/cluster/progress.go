@@ -7,25 +7,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Progress is how far the lists of a Reader are.
+// Progress is the progress of the lists of a Reader.
 type Progress struct {
-	// Kinds counts those that were begun to be listed, and Done those of which no list is under way.
+	// Kinds is the number of kinds of which a list was started, and Done of those of which no list is running.
 	Kinds, Done int
-	// Objects counts the objects that they have brought, and Expected those that they will bring at least, as far as
-	// the server says how many are left.
+	// Objects is the number of objects read, and Expected the least number that will be read, as far as the server
+	// reports how many remain.
 	Objects, Expected int
 }
 
-// progress adds up the lists of a reader. It may be used concurrently; its zero value is that of a reader that has
-// listed nothing.
+// progress sums up the lists of a reader. It may be used concurrently; the zero value is that of a reader without
+// lists. mu guards its fields and those of its listProgress values.
 type progress struct {
 	mu        sync.Mutex
-	lists     map[schema.GroupResource]int // under way, by kind
+	lists     map[schema.GroupResource]int // running, by kind
 	objects   int
-	remaining int // that are known to come
+	remaining int // objects, as reported by the servers
 }
 
-// Progress returns how far the reader's lists are, all of them that it has ever begun. It may be called at any time.
+// Progress returns the progress of all lists that the reader has ever started. It may be called at any time.
 func (r *Reader) Progress() Progress {
 	p := &r.progress
 	p.mu.Lock()
@@ -39,11 +39,11 @@ func (r *Reader) Progress() Progress {
 	return out
 }
 
-// listProgress is one list's part in it.
+// listProgress is the progress of one list.
 type listProgress struct {
 	parent    *progress
 	kind      schema.GroupResource
-	remaining int // as the last page said
+	remaining int // as the last page reported
 }
 
 func (p *progress) begin(kind *Kind) *listProgress {
@@ -57,7 +57,7 @@ func (p *progress) begin(kind *Kind) *listProgress {
 	return l
 }
 
-// addObjects counts objects that came.
+// addObjects counts n objects that were read.
 func (l *listProgress) addObjects(n int) {
 	l.parent.mu.Lock()
 	defer l.parent.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *listProgress) addObjects(n int) {
 	l.setRemaining(l.remaining - n)
 }
 
-// pageDecoder takes what a page says of those that come after it.
+// endPage sets how many objects remain, by the metadata of a page.
 func (l *listProgress) endPage(list metav1.ListMeta) {
 	l.parent.mu.Lock()
 	defer l.parent.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *listProgress) endPage(list metav1.ListMeta) {
 	l.setRemaining(left)
 }
 
-// setRemaining sets how many are left. of.mu must be held.
+// setRemaining sets how many objects remain. parent.mu must be held.
 func (l *listProgress) setRemaining(left int) {
 	left = max(left, 0)
 	l.parent.remaining += left - l.remaining

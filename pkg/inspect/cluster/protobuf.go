@@ -12,26 +12,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// listStream reads a list in protobuf from a stream. It holds the bytes of one object at a time, so pages may be large: a
-// server answers the first from memory, and may have to read the others from etcd, which takes it several times longer.
+// listStream reads a list in protobuf from a stream. It holds the bytes of one object at a time, so pages may be
+// large: a server answers the first from memory, and may have to read the others from etcd, which takes it several
+// times longer.
 type listStream struct {
 	in      *bufio.Reader
-	offset  uint64 // bytes that were read
+	offset  uint64 // bytes read so far
 	data    bytes.Buffer
 	decoder pageDecoder
 }
 
-// pageDecoder takes what a page holds, in whichever form it comes. An error of item or readJSON ends the reading.
+// pageDecoder receives the content of a page, in protobuf or JSON. An error of item or readJSON ends the reading and
+// is returned.
 type pageDecoder interface {
-	// begin takes the metadata of the list, which comes before the objects.
+	// begin is called with the metadata of the list, before the objects.
 	begin(metav1.ListMeta)
-	// item takes an object in protobuf, whose bytes are good until the next.
+	// item is called with an object in protobuf, whose bytes are valid only during the call.
 	item([]byte) error
-	// readJSON takes all of it.
+	// readJSON is called with the whole page instead, if it is not in protobuf.
 	readJSON(answer) error
 }
 
-// readPage reads an answer.
+// readPage reads an answer and passes its content to p.
 func (r *Reader) readPage(answer io.Reader, p pageDecoder) error {
 	in := bufio.NewReader(answer)
 	if !startsProtobuf(in) {
@@ -41,7 +43,7 @@ func (r *Reader) readPage(answer io.Reader, p pageDecoder) error {
 	return s.read()
 }
 
-// startsProtobuf reports whether what follows is in protobuf, and takes the prefix away if it is.
+// startsProtobuf reports whether the answer is in protobuf, and if so skips the prefix.
 func startsProtobuf(in *bufio.Reader) bool {
 	prefix, err := in.Peek(len(protobufPrefix))
 	if err != nil || string(prefix) != protobufPrefix {
@@ -51,7 +53,7 @@ func startsProtobuf(in *bufio.Reader) bool {
 	return err == nil
 }
 
-// untilEOF is the end of what ends with the stream.
+// untilEOF is the end of a message that ends with the stream.
 const untilEOF = math.MaxUint64
 
 func (s *listStream) read() error {
@@ -89,7 +91,7 @@ func (s *listStream) field(number, length uint64) error {
 	return nil
 }
 
-// message reads the fields of a message up to end, and skips of each what the function does not read.
+// message reads the fields of a message up to end, and skips what the function does not read of a field.
 func (s *listStream) message(end uint64, field func(number, length uint64) error) error {
 	for s.offset < end {
 		if _, err := s.in.Peek(1); errors.Is(err, io.EOF) && end == untilEOF {
@@ -119,7 +121,7 @@ func (s *listStream) message(end uint64, field func(number, length uint64) error
 	return nil
 }
 
-// length is how many bytes of a field are still to come. A varint is read.
+// length returns how many bytes of a field remain to be read. A varint is read, and 0 returned.
 func (s *listStream) length(kind uint64) (uint64, error) {
 	switch kind {
 	case wireFixed64:
@@ -136,7 +138,7 @@ func (s *listStream) length(kind uint64) (uint64, error) {
 }
 
 func (s *listStream) copy(to io.Writer, length uint64) error {
-	n, err := io.CopyN(to, s.in, int64(length)) //nolint:gosec // G115: message sees to it
+	n, err := io.CopyN(to, s.in, int64(length)) //nolint:gosec // G115: message checks it
 	s.offset += uint64(n)                       //nolint:gosec // G115: it is not negative
 	return truncated(err)
 }
@@ -156,7 +158,8 @@ func (s *listStream) varint() (uint64, error) {
 	return n, truncated(err)
 }
 
-// truncated says of the end of a stream that it came too early. Other errors are of the connection.
+// truncated turns the end of the stream into an unreadable answer. Other errors, which are the connection's, are
+// returned as they are.
 func truncated(err error) error {
 	if errors.Is(err, io.EOF) {
 		return unreadable(io.ErrUnexpectedEOF)
@@ -196,8 +199,8 @@ type field struct {
 	whole, value []byte
 }
 
-// fields hands over each field of a message. It is here so that most of what servers send, which are annotations and managed
-// fields, is never decoded.
+// fields calls each for every field of a message. With it most of what servers send, which are annotations and
+// managed fields, is never decoded.
 func fields(message []byte, each func(field) error) error {
 	for len(message) > 0 {
 		f, err := firstField(message)
@@ -231,7 +234,8 @@ func firstField(message []byte) (field, error) {
 	default:
 		return field{}, fmt.Errorf("protobuf with a field of type %d", kind)
 	}
-	if size < 0 || size == 0 && (kind == wireVarint || kind == wireBytes) || length > uint64(len(message)-at-size) { //nolint:gosec // G115: what was read is in message
+	noVarint := size < 0 || size == 0 && (kind == wireVarint || kind == wireBytes)
+	if noVarint || length > uint64(len(message)-at-size) { //nolint:gosec // G115: at+size is at most len(message)
 		return field{}, errors.New("protobuf that ends within a field")
 	}
 	at += size
@@ -242,7 +246,7 @@ func firstField(message []byte) (field, error) {
 	return f, nil
 }
 
-// unwrapUnknown returns what the envelope of an answer holds, not copied.
+// unwrapUnknown returns the content of the envelope of an answer, not copied.
 func unwrapUnknown(body []byte) ([]byte, error) {
 	var raw []byte
 	err := fields(body[len(protobufPrefix):], func(f field) error {
@@ -264,7 +268,8 @@ func decodePartial(message []byte, object *metav1.PartialObjectMetadata) error {
 	})
 }
 
-// decodeMeta decodes what is between the fields left out, one stretch after the other: a message may be decoded in parts.
+// decodeMeta decodes the fields between those left out, one range after the other: Unmarshal merges, so a message may
+// be decoded in parts.
 func decodeMeta(message []byte, meta *metav1.ObjectMeta) error {
 	start, at := 0, 0
 	err := fields(message, func(f field) error {

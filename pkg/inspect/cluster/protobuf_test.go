@@ -67,7 +67,8 @@ func enveloped(message []byte) []byte {
 	return append(envelope, message...)
 }
 
-// TestBrokenStream: an answer that ends too early, or whose lengths lie, is an error, and what came before is handed over.
+// TestBrokenStream: an answer that ends too early, or whose lengths lie, is an error, and what came before is handed
+// over.
 func TestBrokenStream(t *testing.T) {
 	list := metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: objects("a", batchSize+2)}
 	message, err := list.Marshal()
@@ -158,7 +159,8 @@ func FuzzDecodeList(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: whatever a server sends as an object, a page of metadata or a page of objects ends in an error or in objects.
+// FuzzAnswer: whatever a server sends as an object, a page of metadata or a page of objects ends in an error or in
+// objects.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"x","uid":3}}]}`))
 	f.Add([]byte(`{"kind":"PodList","apiVersion":"v1","items":{}}`))

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// omit says which fields of a message to leave out before it is decoded, by their numbers: with nil all of the field, else what
-// the bulk says of the message that it holds.
+// omitted is which fields of a protobuf message to remove before it is decoded, by their numbers: nil removes the
+// whole field, other values remove fields of the message in the field.
 type omitted map[uint64]omitted
 
-// prune appends to kept what bulk leaves of the message.
+// prune appends the message without the omitted fields to kept.
 func prune(kept, message []byte, b omitted) ([]byte, error) {
 	err := fields(message, func(f field) error {
 		inner, known := b[f.number]
@@ -37,8 +37,8 @@ func prune(kept, message []byte, b omitted) ([]byte, error) {
 	return kept, err
 }
 
-// omittedForStatus is what trimTyped would drop of an object of the kind once it is decoded, or most of it: decoding it is most of the
-// work. Numbers are from the generated.proto files of k8s.io/api.
+// omittedForStatus returns most of the fields that trimTyped removes from an object of the kind: not decoding them at
+// all saves most of the work. Numbers are from the generated.proto files of k8s.io/api.
 func omittedForStatus(kind schema.GroupVersionKind) omitted {
 	const metadata, spec = 1, 2
 	whole := omitted{metadata: {fieldOfManagedFields: nil}}
@@ -61,9 +61,10 @@ func omittedForStatus(kind schema.GroupVersionKind) omitted {
 	return whole
 }
 
-// omittedOfPodSpec is of a PodSpec.
+// omittedOfPodSpec returns the fields to omit of a PodSpec.
 func omittedOfPodSpec() omitted {
-	const volumes, containers, initContainers, affinity, tolerations, spread, ephemeralContainers = 1, 2, 20, 18, 22, 33, 34
+	const volumes, affinity, tolerations, spread = 1, 18, 22, 33
+	const containers, initContainers, ephemeralContainers = 2, 20, 34
 	container := omitted{}
 	for number := uint64(3); number <= 25; number++ { // all but name and image
 		if number != 24 { // restartPolicy
@@ -76,8 +77,8 @@ func omittedOfPodSpec() omitted {
 	}
 }
 
-// omittedForReferences is what objects of the kind say about nothing but themselves, or most of it: what is left tells the names of
-// others, and the labels by which they are selected.
+// omittedForReferences returns most of the fields of the kind that do not refer to other objects. What remains are
+// names of other objects, and the selectors for them.
 func omittedForReferences(kind schema.GroupVersionKind) omitted {
 	const metadata, spec, status = 1, 2, 3
 	out := omitted{metadata: {fieldOfAnnotations: nil, fieldOfManagedFields: nil}}
@@ -92,14 +93,16 @@ func omittedForReferences(kind schema.GroupVersionKind) omitted {
 		out[2] = nil // rules
 	case "networking.k8s.io/v1 NetworkPolicy":
 		out[spec] = omitted{2: nil, 3: nil} // ingress, egress
-	case "v1 Service", "v1 PersistentVolumeClaim", "v1 PersistentVolume", "networking.k8s.io/v1 Ingress", "policy/v1 PodDisruptionBudget",
+	case "v1 Service", "v1 PersistentVolumeClaim", "v1 PersistentVolume", "networking.k8s.io/v1 Ingress",
+		"policy/v1 PodDisruptionBudget",
 		"autoscaling/v2 HorizontalPodAutoscaler":
 		out[status] = nil
 	}
 	return out
 }
 
-// omittedOfPodSpecForReferences is of a PodSpec: of containers, what they take variables from is left.
+// omittedOfPodSpecForReferences returns the fields to omit of a PodSpec: of containers, the sources of their
+// environment remain.
 func omittedOfPodSpecForReferences() omitted {
 	const containers, initContainers, ephemeralContainers, env, envFrom = 2, 20, 34, 7, 19
 	const affinity, tolerations, hostAliases, spread = 18, 22, 23, 33
@@ -115,15 +118,16 @@ func omittedOfPodSpecForReferences() omitted {
 	}
 }
 
-// trimUnstructured drops what is big in objects of any kind and says nothing about their state: who wrote which field, and the copy of
-// the manifest that kubectl apply leaves.
+// trimUnstructured removes what is large in objects of any kind and does not affect their status: managedFields, and
+// the copy of the manifest that kubectl apply adds.
 func trimUnstructured(obj *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(obj.Object, "metadata", "managedFields")
 	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 }
 
-// trimTyped is trim before an object is turned into maps, which costs in proportion to its size. Of built-in kinds it also
-// drops pod templates, of pods what their containers are given, and the data of ConfigMaps and Secrets.
+// trimTyped is trimUnstructured for an object that is to be converted to maps, which takes time in proportion to its
+// size. Of built-in kinds it also removes pod templates, most fields of containers, and the data of ConfigMaps and
+// Secrets.
 func trimTyped(obj runtime.Object) {
 	if m, err := meta.Accessor(obj); err == nil {
 		m.SetManagedFields(nil)
@@ -155,7 +159,7 @@ func trimTyped(obj runtime.Object) {
 	}
 }
 
-// trimPod keeps of each container what tells it apart: name, image, and whether it is a sidecar.
+// trimPod keeps of each container its name, its image, and whether it is a sidecar.
 func trimPod(spec *corev1.PodSpec) {
 	spec.Volumes, spec.Affinity, spec.Tolerations, spec.TopologySpreadConstraints = nil, nil, nil, nil
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// leftOut names the fields of a Go type that bulk leaves out, as upstream's tags number them.
+// leftOut returns the names of the fields of a Go type that are omitted, by the numbers in upstream's tags.
 func leftOut(t *testing.T, of reflect.Type, b omitted, prefix string) []string {
 	t.Helper()
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {

@@ -19,44 +19,47 @@ import (
 )
 
 const (
-	// maxInFlight bounds the requests of a reader, and of discovery, that are under way at a time.
+	// maxInFlight limits the requests of a reader, and of discovery, that are in flight at a time.
 	maxInFlight = 16
-	// pageSize is how many objects a list asks for at a time, as kubectl does. largePageSize is for lists that are decoded while
-	// they arrive: as many as a server reads from etcd at once (maxLimit of k8s.io/apiserver/pkg/storage/etcd3).
+	// pageSize is how many objects a list requests at a time, as in kubectl. largePageSize is for lists that are decoded
+	// while they arrive: as many as a server reads from etcd at once (maxLimit of k8s.io/apiserver/pkg/storage/etcd3).
 	pageSize, largePageSize = 500, 10_000
-	// retries is how often a request is sent again, a second later, that an overloaded server has turned away or whose
-	// connection broke. Client-go's ten would keep people waiting for what is not there.
+	// retries is how often a request is sent again, after a second, if an overloaded server rejected it or its
+	// connection broke. Client-go's default of ten would let users wait too long for a server that is down.
 	retries = 3
-	// defaultTimeout is how long one answer may take if the configuration does not say it. A server waits a minute for an
-	// aggregated API that does not answer; one such kind must not hold up all others for that long.
+	// defaultTimeout is how long a request may go without data if the configuration has no timeout. An API server waits
+	// a minute for an aggregated API that does not answer; one such kind must not delay all others for that long.
 	defaultTimeout = 20 * time.Second
 )
 
-// Reader reads objects from one API server. It is safe for concurrent use: all its users together have at most 16 requests
-// under way. Lists and gets are consistent, that is, without a resource version: what a cache of the server holds may be
-// older than what the user has just done, and verdicts about missing owners must not come from the past.
+// Reader reads objects from one API server. It is safe for concurrent use: all its users together have at most 16
+// requests in flight. Lists and gets are consistent, that is, without a resource version: a cache of the server may
+// be older than what the user has just done, and an owner must not be reported as missing because of outdated data.
 type Reader struct {
 	client *rest.RESTClient
 	slots  chan struct{}
-	// largePage is largePageSize.
+	// largePage is largePageSize; tests set a smaller one.
 	largePage int64
-	// buffers are for answers; most are of much the same size.
+	// buffers holds *bytes.Buffer for answers.
 	buffers sync.Pool
-	// defaultTimeout bounds one request; watches are not bounded.
+	// timeout is how long a request may go without data; watches have no timeout.
 	timeout time.Duration
 	// metadata is for watches.
 	metadata     metadata.Interface
-	retryBackoff time.Duration // between the first two tries to follow a kind
+	retryBackoff time.Duration // before the first retry of Follow
 	progress     progress
 }
 
-// NewReader makes a reader. A rate limit, user agent and time limit of config hold for it; without a time limit each request
-// has 20 seconds.
+// NewReader returns a Reader with the rate limit, user agent and timeout of config. Without a timeout, a request
+// fails if no data arrives for 20 seconds.
 func NewReader(config *rest.Config) (*Reader, error) {
 	config = rest.CopyConfig(config)
 	config.APIPath, config.GroupVersion = "/", &schema.GroupVersion{}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	r := &Reader{slots: make(chan struct{}, maxInFlight), largePage: largePageSize, timeout: defaultTimeout, retryBackoff: minRetryBackoff}
+	r := &Reader{
+		slots:     make(chan struct{}, maxInFlight),
+		largePage: largePageSize, timeout: defaultTimeout, retryBackoff: minRetryBackoff,
+	}
 	if config.Timeout > 0 {
 		r.timeout, config.Timeout = config.Timeout, 0
 	}
@@ -73,7 +76,7 @@ func NewReader(config *rest.Config) (*Reader, error) {
 	return r, nil
 }
 
-// acquire takes one of the reader's slots; the function returned gives it back.
+// acquire waits for one of the reader's slots; the returned function releases it.
 func (r *Reader) acquire(ctx context.Context) (func(), error) {
 	select {
 	case r.slots <- struct{}{}:
@@ -83,16 +86,15 @@ func (r *Reader) acquire(ctx context.Context) (func(), error) {
 	}
 }
 
-// answer is the body of a successful answer. It is only good until it has been decoded.
+// answer is the body of a successful answer. It must not be used after decoding: its buffer is reused.
 type answer []byte
 
-// get asks for one object and decodes it before it lets another request begin: so the answers that are in
-// memory at a time are few.
+// get requests one object and decodes it before it releases its slot: so only few answers are in memory at a time.
 func (r *Reader) get(ctx context.Context, segments []string, accept string, decode func(answer) error) error {
 	return r.stream(ctx, segments, accept, nil, func(in io.Reader) error { return r.readAll(in, decode) })
 }
 
-// readAll decodes an answer that is not read piece by piece.
+// readAll reads a whole answer into memory and decodes it.
 func (r *Reader) readAll(in io.Reader, decode func(answer) error) error {
 	body := r.getBuffer()
 	defer r.putBuffer(body)
@@ -102,10 +104,10 @@ func (r *Reader) readAll(in io.Reader, decode func(answer) error) error {
 	return decode(body.Bytes())
 }
 
-// maxPooledBuffer bounds, in bytes, the buffers that are used again.
+// maxPooledBuffer is the size, in bytes, of the largest buffers that are reused.
 const maxPooledBuffer = 4 << 20
 
-// getBuffer returns an empty buffer, to be given back by done.
+// getBuffer returns an empty buffer, to be returned with putBuffer.
 func (r *Reader) getBuffer() *bytes.Buffer {
 	if b, ok := r.buffers.Get().(*bytes.Buffer); ok {
 		return b
@@ -120,7 +122,7 @@ func (r *Reader) putBuffer(b *bytes.Buffer) {
 	}
 }
 
-// pathSegments is the path of a kind, or of an object if name is not empty.
+// pathSegments returns the path of a kind, or of an object if name is not empty.
 func pathSegments(kind *Kind, namespace, name string) ([]string, error) {
 	out := []string{"apis", kind.Group, kind.Version}
 	if kind.Group == "" {
@@ -141,9 +143,11 @@ func pathSegments(kind *Kind, namespace, name string) ([]string, error) {
 	return out, nil
 }
 
-// stream asks for one object or one page and hands the answer over as it arrives. If nothing more arrives for as long as the
-// reader is patient, that is an error.
-func (r *Reader) stream(ctx context.Context, segments []string, accept string, options *metav1.ListOptions, read func(io.Reader) error) error {
+// stream requests one object or one page and calls read with the answer as it arrives. It fails with errNoAnswer if
+// no data arrives for the reader's timeout.
+func (r *Reader) stream(
+	ctx context.Context, segments []string, accept string, options *metav1.ListOptions, read func(io.Reader) error,
+) error {
 	release, err := r.acquire(ctx)
 	if err != nil {
 		return err
@@ -170,7 +174,7 @@ func (r *Reader) stream(ctx context.Context, segments []string, accept string, o
 	return err
 }
 
-// idleTimeoutReader starts the timer anew whenever something arrives.
+// idleTimeoutReader resets the timer whenever data arrives.
 type idleTimeoutReader struct {
 	body    io.Reader
 	timer   *time.Timer
@@ -188,13 +192,15 @@ func (a *idleTimeoutReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pages asks for page after page and returns the resource version of the list.
+// pages requests page after page and returns the resource version of the list.
 //
-// A continue token lives as long as the server keeps the past, five minutes by default. When it has expired, the answer
-// holds another with which the list goes on behind the last object, at the time of now (handleCompactedErrorForPaging of
-// k8s.io/apiserver/pkg/storage/etcd3). An answer without one, as other servers give it, means to begin again, in one page
-// that cannot expire.
-func pages(ctx context.Context, options metav1.ListOptions, page func(*metav1.ListOptions) (metav1.ListMeta, error)) (string, error) {
+// A continue token is valid as long as the server keeps old revisions, five minutes by default. When it has expired,
+// the error has another token, with which the list continues after the last object at the current resource version
+// (handleCompactedErrorForPaging of k8s.io/apiserver/pkg/storage/etcd3). If the error has no token, as with other
+// servers, the list is restarted, in a single page, which cannot expire.
+func pages(
+	ctx context.Context, options metav1.ListOptions, page func(*metav1.ListOptions) (metav1.ListMeta, error),
+) (string, error) {
 	restarted := false
 	for {
 		list, err := page(&options)
@@ -215,7 +221,7 @@ func pages(ctx context.Context, options metav1.ListOptions, page func(*metav1.Li
 
 func expired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
-// continueExpired changes options so that they go on after a token expired. It returns true if that means to begin again.
+// continueExpired changes options to continue after a token has expired. It returns true if the list starts again.
 func continueExpired(options *metav1.ListOptions, err error) bool {
 	next := ""
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fakeServer answers as an API server does, and misbehaves as the embedded one cannot be made to. It says 404 to what nobody
-// handles.
+// fakeServer answers as an API server does, and misbehaves as the embedded one cannot be made to. It says 404 to what
+// nobody handles.
 type fakeServer struct {
 	*httptest.Server
 	*http.ServeMux
