@@ -115,6 +115,7 @@ func TestDiscoverWithoutCore(t *testing.T) {
 }
 
 func TestDiscoverFails(t *testing.T) {
+	t.Parallel() // it waits for the retries of client-go
 	for _, tt := range []struct {
 		answer http.HandlerFunc
 		want   string

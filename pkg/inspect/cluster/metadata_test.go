@@ -155,7 +155,7 @@ func TestBrokenPage(t *testing.T) {
 		t.Errorf("%d objects of %d, after half of the last page", len(got), 2*pageSize)
 	}
 	if len(missing) != 1 || missing[0].Reason != ReasonUnavailable {
-		t.Errorf("missing: %v, want the pods, for the connection broke", missing)
+		t.Errorf("missing: %v, want the pods, as the connection broke", missing)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestListFails(t *testing.T) {
 		{plain(http.StatusGatewayTimeout), ReasonTimeout, "504 of a proxy"},
 		{status(apierrors.NewServiceUnavailable("down")), ReasonUnavailable, "503"},
 		{plain(http.StatusBadGateway), ReasonUnavailable, "502 of a proxy"},
-		{status(apierrors.NewInternalError(errors.New("conversion webhook for example.com/v1, Kind=Widget failed: x"))), ReasonConversion, "a webhook that converts fails"},
+		{status(apierrors.NewInternalError(errors.New("conversion webhook for example.com/v1, Kind=Widget failed: x"))), ReasonConversion, "a conversion webhook fails"},
 		{status(apierrors.NewInternalError(errors.New("etcd"))), ReasonInternal, "500"},
 		{plain(http.StatusInternalServerError), ReasonInternal, "500 of a plain server"},
 		{status(apierrors.NewResourceExpired("old")), "Expired", "a list, rather than a page, that expires"},

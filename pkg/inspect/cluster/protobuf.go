@@ -195,7 +195,7 @@ const protobufPrefix = "k8s\x00"
 // field is one field of a protobuf message.
 type field struct {
 	number uint64
-	// readAll is the field with its tag; value is the content of one that has a length, nil for others.
+	// whole is the field with its tag; value is the content of one that has a length, nil for others.
 	whole, value []byte
 }
 
