@@ -133,8 +133,8 @@ func broken(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestBrokenPage: a connection that breaks within a page is not an unreadable page; the objects read before are passed on
-// once, and the rest is said to be missing.
+// TestBrokenPage: a connection that breaks within a page is not an unreadable page; the objects read before are
+// passed on once, and the rest is said to be missing.
 func TestBrokenPage(t *testing.T) {
 	s := newServer(t)
 	s.Handle("/api/v1/pods", listing{TB: t, objects: objects("a", 2*pageSize), protobuf: true, broken: func(w http.ResponseWriter, r *http.Request, from int) bool {
