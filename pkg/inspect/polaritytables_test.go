@@ -1,6 +1,8 @@
 package inspect
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestPolaritiesOfFamilies has a row for what the name alone would tell wrongly, or not for sure: none may be guessed.
 func TestPolaritiesOfFamilies(t *testing.T) {
@@ -8,11 +10,11 @@ func TestPolaritiesOfFamilies(t *testing.T) {
 		reason, group, kind, condition string
 		want                           Polarity
 	}{
-		{"False is how it says that all pods were recreated", "apps", "StatefulSet", "Progressing", Neutral},
+		{"False means that all pods were recreated", "apps", "StatefulSet", "Progressing", Neutral},
 		{"node-problem-detector: without a word that is bad", "", "Node", "FrequentKubeletRestart", Negative},
 		{"node-problem-detector: a file system that was shut down", "", "Node", "XfsShutdown", Negative},
-		{"an eviction that nobody goes on with", "lifecycle.k8s.io", "EvictionRequest", "Failed", Negative},
-		{"an eviction that is asked for and not done", "lifecycle.k8s.io", "EvictionRequest", "TargetEvicted", Neutral},
+		{"an eviction that failed", "lifecycle.k8s.io", "EvictionRequest", "Failed", Negative},
+		{"an eviction that is not done yet", "lifecycle.k8s.io", "EvictionRequest", "TargetEvicted", Neutral},
 		{"a request under way", "resource.k8s.io", "ResourcePoolStatusRequest", "Complete", Neutral},
 		{"pods that are scheduled together", "scheduling.k8s.io", "PodGroup", "PodGroupInitiallyScheduled", Positive},
 		{"and are about to go", "scheduling.k8s.io", "PodGroup", "DisruptionTarget", Negative},
@@ -39,9 +41,9 @@ func TestPolaritiesOfFamilies(t *testing.T) {
 		{"Cluster API: a budget for remediation that is spent", "cluster.x-k8s.io", "MachineHealthCheck", "RemediationAllowed", Positive},
 		{"Cluster API: a pod of the control plane", "controlplane.cluster.x-k8s.io", "KubeadmControlPlane", "ControlPlaneComponentsHealthy", Positive},
 		{"Cluster API: resources of an add-on", "addons.cluster.x-k8s.io", "ClusterResourceSetBinding", "ResourcesApplied", Positive},
-		{"OpenShift: what is not up to date is told by Updating", "machineconfiguration.openshift.io", "MachineConfigPool", "Updated", Neutral},
+		{"OpenShift: Updating shows what is not up to date", "machineconfiguration.openshift.io", "MachineConfigPool", "Updated", Neutral},
 		{"OpenShift: a pool that does not get on", "machineconfiguration.openshift.io", "MachineConfigPool", "RenderDegraded", Negative},
-		{"OpenShift: somebody else looks after its records", "operator.openshift.io", "IngressController", "DNSManaged", Neutral},
+		{"OpenShift: another controller manages its records", "operator.openshift.io", "IngressController", "DNSManaged", Neutral},
 		{"OpenShift: its records", "operator.openshift.io", "IngressController", "DNSReady", Positive},
 		{"OpenShift: an upgrade that waits for an administrator", "config.openshift.io", "ClusterVersion", "UpgradeableAdminAckRequired", Neutral},
 		{"Crossplane: at rest until it is used", "pkg.crossplane.io", "ProviderRevision", "RuntimeActive", Neutral},
@@ -51,8 +53,8 @@ func TestPolaritiesOfFamilies(t *testing.T) {
 		{"Crossplane: False is under way", "s3.aws.upbound.io", "Bucket", "AsyncOperation", Neutral},
 		{"Crossplane: signatures", "pkg.crossplane.io", "ConfigurationRevision", "Verified", Positive},
 		{"Crossplane: a lock of packages", "pkg.crossplane.io", "Lock", "Resolved", Positive},
-		{"Flux: a release that somebody changed by hand", "helm.toolkit.fluxcd.io", "HelmRelease", "Drifted", Negative},
-		{"Gateway API: a warning of what somebody wants", "gateway.networking.k8s.io", "Gateway", "InsecureFrontendValidationMode", Neutral},
+		{"Flux: a release that was changed by hand", "helm.toolkit.fluxcd.io", "HelmRelease", "Drifted", Negative},
+		{"Gateway API: a warning about an explicit choice", "gateway.networking.k8s.io", "Gateway", "InsecureFrontendValidationMode", Neutral},
 		{"Gateway API: definitions of this version", "gateway.networking.k8s.io", "GatewayClass", "SupportedVersion", Positive},
 		{"Gateway API: a listener left out", "gateway.networking.k8s.io", "Gateway", "Detached", Negative},
 		{"Karpenter: nodes that never join", "karpenter.sh", "NodePool", "NodeRegistrationHealthy", Positive},
@@ -60,7 +62,7 @@ func TestPolaritiesOfFamilies(t *testing.T) {
 		{"Karpenter: images of a class", "karpenter.k8s.aws", "EC2NodeClass", "AMIsReady", Positive},
 		{"Karpenter: a node that will be replaced", "karpenter.sh", "NodeClaim", "Drifted", Neutral},
 		{"KEDA: the autoscaler that it made", "keda.sh", "ScaledObject", "HPAActive", Positive},
-		{"Knative: a name that somebody else has", "serving.knative.dev", "DomainMapping", "DomainClaimed", Positive},
+		{"Knative: a name that another object has", "serving.knative.dev", "DomainMapping", "DomainClaimed", Positive},
 		{"Knative: a revision scaled to nothing", "autoscaling.internal.knative.dev", "PodAutoscaler", "Active", Neutral},
 		{"Knative: rights of a source", "sources.knative.dev", "ApiServerSource", "SufficientPermissions", Positive},
 		{"Kubeflow: a job that is over is not running", "kubeflow.org", "PyTorchJob", "Running", Neutral},
@@ -87,7 +89,7 @@ func TestPolaritiesOfFamilies(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, guessed := DefaultPolarities().of(tt.group, tt.kind, tt.condition)
+			got, guessed := DefaultPolarities().lookup(tt.group, tt.kind, tt.condition)
 			if got != tt.want || guessed {
 				t.Errorf("%s of %s.%s is %s (guessed: %t), want %s", tt.condition, tt.kind, tt.group, got, guessed, tt.want)
 			}
@@ -103,7 +105,7 @@ func TestPolaritiesThatNobodyHas(t *testing.T) {
 		{"Kueue has it as a reason only", "kueue.x-k8s.io", "Workload", "Deactivated"},
 		{"the API server does not write it", "flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", "ConcurrencyShared"},
 	} {
-		if _, guessed := DefaultPolarities().of(tt.group, tt.kind, tt.condition); !guessed {
+		if _, guessed := DefaultPolarities().lookup(tt.group, tt.kind, tt.condition); !guessed {
 			t.Errorf("%s: %s of %s is in a table", tt.reason, tt.condition, tt.kind)
 		}
 	}
