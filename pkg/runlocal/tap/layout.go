@@ -3,6 +3,7 @@ package tap
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"unsafe"
 
 	"k8s.io/client-go/util/workqueue"
@@ -17,54 +18,46 @@ const (
 	limiting
 )
 
-// sortOf finds which interface of queues of K, or of keys of the layout of K, a field's type is. Interfaces of two
-// queues whose keys are laid out alike have the same methods in the same order, and their arguments are passed in the
-// same way: so the one can stand in the other's place, as with opaqueQueue. The error names what K should have been
-// like.
+// sortOf finds which interface of queues of K, or of keys of the layout of K, a field's type is. The error names what K
+// should have been like.
 func sortOf[K comparable](field reflect.Type) (sort, error) {
 	interfaces := [...]reflect.Type{
 		plain:    reflect.TypeFor[workqueue.TypedInterface[K]](),
 		delaying: reflect.TypeFor[workqueue.TypedDelayingInterface[K]](),
 		limiting: reflect.TypeFor[workqueue.TypedRateLimitingInterface[K]](),
 	}
-	var differs error
 	for n, want := range interfaces {
-		err := sameMethods(field, want, sameKeys)
-		if err == nil {
-			return sort(n), nil
+		if !sameGeneric(field, want) {
+			continue
 		}
-		if field.Kind() == reflect.Interface && field.NumMethod() == want.NumMethod() {
-			differs = err
+		if err := sameKeys(keyOf(field), keyOf(want)); err != nil {
+			return 0, fmt.Errorf("queue of %v: %w", reflect.TypeFor[K](), err)
 		}
+		return sort(n), nil
 	}
-	if want := interfaces[limiting]; differs == nil {
-		return 0, fmt.Errorf("%v or a lesser queue", want)
-	}
-	return 0, fmt.Errorf("queue of %v: %w", reflect.TypeFor[K](), differs)
+	return 0, fmt.Errorf("%v or a lesser queue", interfaces[limiting])
 }
 
-// sameMethods says how an interface differs from want, but for arguments and results that passed finds alike.
-func sameMethods(got, want reflect.Type, passed func(got, want reflect.Type) error) error {
-	if got.Kind() != reflect.Interface || got.PkgPath() != want.PkgPath() || got.NumMethod() != want.NumMethod() {
-		return fmt.Errorf("it is no interface like %v", want)
+// sameGeneric reports whether two types are instances of one generic interface of a package. Such interfaces have the
+// same methods in the same order, and differ in the types of arguments and results that are of the type parameter. If
+// these are laid out alike, they are passed in the same way: the one interface can then stand in the other's place.
+func sameGeneric(got, want reflect.Type) bool {
+	generic := func(t reflect.Type) string {
+		name, _, _ := strings.Cut(t.Name(), "[")
+		return t.PkgPath() + "." + name
 	}
-	for n := range want.NumMethod() {
-		g, w := got.Method(n), want.Method(n)
-		if g.Name != w.Name || g.Type.NumIn() != w.Type.NumIn() || g.Type.NumOut() != w.Type.NumOut() {
-			return fmt.Errorf("its method %s is not %v of %v", g.Name, w.Type, want)
-		}
-		for n := range w.Type.NumIn() {
-			if err := passed(g.Type.In(n), w.Type.In(n)); err != nil {
-				return err
-			}
-		}
-		for n := range w.Type.NumOut() {
-			if err := passed(g.Type.Out(n), w.Type.Out(n)); err != nil {
-				return err
-			}
-		}
+	return got.Kind() == reflect.Interface && want.Kind() == reflect.Interface && generic(got) == generic(want)
+}
+
+// keyOf returns the type parameter of one of client-go's queue or rate limiter interfaces, from a method that takes a
+// key. The names of methods must be constants here: by a call of Type.Method, or of Type.MethodByName with another
+// argument, the linker keeps every exported method of every type of the program, which makes it a quarter larger.
+func keyOf(t reflect.Type) reflect.Type {
+	m, ok := t.MethodByName("Done") // of a queue
+	if !ok {
+		m, _ = t.MethodByName("NumRequeues") // of a rate limiter
 	}
-	return nil
+	return m.Type.In(0)
 }
 
 // sameKeys says how two types differ in their layout; nil if values of the one are values of the other by another name.
@@ -114,7 +107,11 @@ func sameFields(got, want reflect.Type) error {
 // nil if q is another sort of queue or keeps it elsewhere. Its keys may be of the layout of K, as the queue's may.
 func rateLimiterOf[K comparable](q workqueue.TypedRateLimitingInterface[K]) workqueue.TypedRateLimiter[K] {
 	f, err := fieldOf(q, "rateLimiter")
-	if err != nil || sameMethods(f.Type(), reflect.TypeFor[workqueue.TypedRateLimiter[K]](), sameKeys) != nil {
+	if err != nil {
+		return nil
+	}
+	want := reflect.TypeFor[workqueue.TypedRateLimiter[K]]()
+	if !sameGeneric(f.Type(), want) || sameKeys(keyOf(f.Type()), keyOf(want)) != nil {
 		return nil
 	}
 	return *(*workqueue.TypedRateLimiter[K])(unsafe.Pointer(f.UnsafeAddr())) //nolint:gosec // the type was compared just above

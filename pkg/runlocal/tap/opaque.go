@@ -22,16 +22,13 @@ func opaqueField(target any, field string) (*opaqueQueue, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sameMethods(f.Type(), reflect.TypeFor[opaqueQueue](), passedAlike) != nil {
+	if !isQueueOfPointers(f.Type()) {
 		return nil, fmt.Errorf("field %q of %T is a %v, not a queue of pointers", field, target, f.Type())
 	}
 	return (*opaqueQueue)(unsafe.Pointer(f.UnsafeAddr())), nil //nolint:gosec // the type was compared just above
 }
 
-// passedAlike reports whether arguments of the two types are the same but for what they point to.
-func passedAlike(got, want reflect.Type) error {
-	if got == want || got.Kind() == reflect.Pointer && want.Kind() == reflect.Pointer {
-		return nil
-	}
-	return fmt.Errorf("%v is not passed as %v", got, want)
+// isQueueOfPointers reports whether a type is that of rate limiting queues of pointers.
+func isQueueOfPointers(t reflect.Type) bool {
+	return sameGeneric(t, reflect.TypeFor[opaqueQueue]()) && keyOf(t).Kind() == reflect.Pointer
 }

@@ -97,7 +97,10 @@ func queueOfPointers[C any](field string) fits {
 		if err != nil {
 			return err
 		}
-		return sameMethods(t, reflect.TypeFor[opaqueQueue](), passedAlike)
+		if !isQueueOfPointers(t) {
+			return fmt.Errorf("field %q is a %v, not a queue of pointers", field, t)
+		}
+		return nil
 	}
 }
 
