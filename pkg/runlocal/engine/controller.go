@@ -1,3 +1,9 @@
+// Package engine runs reconcilers: watch events are mapped to keys, keys wait in a deduplicating, rate-limited queue, and
+// workers hand them to a Reconciler, with retries, backoff and an orderly stop.
+//
+// It is a small loop for controllers of one's own that shall be traced like upstream's: its queue can be wrapped, and its
+// context replaced, by whoever observes it (see Observer). It is not a manager: it makes no informers and no clients, elects no
+// leader and serves nothing. Time comes from a clock that is handed in.
 package engine
 
 import (
@@ -10,6 +16,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // ErrNotSynced is returned by Wait when a stop came before the informers had delivered what there was.
@@ -143,3 +152,84 @@ func (c *Controller) stopping() bool {
 		return false
 	}
 }
+
+// Options configure a Controller. Name and Reconciler are needed.
+type Options struct {
+	// Name appears in logs and errors.
+	Name       string
+	Reconciler Reconciler
+	// Workers is how many reconciles may run at once; 0 means 1, less than 0 is an error.
+	Workers int
+	// BaseDelay is the delay after the first failure, and doubles with each one in a row; 0 means 5 milliseconds.
+	BaseDelay time.Duration
+	// MaxDelay bounds it; 0 means 1,000 seconds.
+	MaxDelay time.Duration
+	// MaxRetries is how often a request that fails is tried again before it is given up; 0 means 15, less than 0 means
+	// without end.
+	MaxRetries int
+	// ConflictDelay is the delay after a conflict; 0 means 10 milliseconds. After five of them in a row, a conflict counts as
+	// any other error; before, it is a retry that does not count against MaxRetries.
+	ConflictDelay time.Duration
+	// Grace is how long running reconciles may go on after a stop before their context ends, and then how long they may take
+	// to notice; 0 means one second.
+	Grace time.Duration
+	// Clock is the time of the queue's delays and of Grace; nil means the real one.
+	Clock clock.WithTicker
+	// Observer may be nil.
+	Observer Observer
+}
+
+// complete returns o with its defaults filled in.
+func (o Options) complete() (Options, error) {
+	if o.Name == "" || o.Reconciler == nil {
+		return o, errors.New("a controller needs a name and a reconciler")
+	}
+	if o.Workers < 0 {
+		return o, fmt.Errorf("%d workers cannot be", o.Workers)
+	}
+	o.Workers = defaultTo(o.Workers, 1)
+	o.BaseDelay = defaultTo(o.BaseDelay, 5*time.Millisecond)
+	o.MaxDelay = defaultTo(o.MaxDelay, 1000*time.Second)
+	o.MaxRetries = defaultTo(o.MaxRetries, 15)
+	o.ConflictDelay = defaultTo(o.ConflictDelay, 10*time.Millisecond)
+	o.Grace = defaultTo(o.Grace, time.Second)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Observer == nil {
+		o.Observer = unobserved{}
+	}
+	return o, nil
+}
+
+func defaultTo[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+// Queue is the queue of a Controller.
+type Queue = workqueue.TypedRateLimitingInterface[Request]
+
+// Observer sees what a Controller does. Its methods may be called concurrently.
+type Observer interface {
+	// Context returns the context that reconciles get, derived from ctx; its logger may be another one.
+	Context(ctx context.Context) context.Context
+	// Queue returns what the Controller uses in place of q, whose rate limiter must go on to be asked: it gives the delays, and
+	// counts the failures. It is called once, by New.
+	Queue(q Queue) Queue
+	// Outcome tells how the reconcile ended that the calling goroutine works on, before its key is added again or marked
+	// done. err is nil for trace.Done only.
+	Outcome(outcome trace.Outcome, err error)
+}
+
+// unobserved is the Observer of a Controller that has none.
+type unobserved struct{}
+
+var _ Observer = unobserved{}
+
+func (unobserved) Context(ctx context.Context) context.Context { return ctx }
+func (unobserved) Queue(q Queue) Queue                         { return q }
+func (unobserved) Outcome(trace.Outcome, error)                {}

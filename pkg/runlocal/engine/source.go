@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -128,3 +129,5 @@ func (h *handler) object(obj any) metav1.Object {
 	}
 	return o
 }
+
+func contains(requests []Request, r Request) bool { return slices.Contains(requests, r) }

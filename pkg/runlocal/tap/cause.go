@@ -1,45 +1,11 @@
 package tap
 
 import (
-	"time"
+	"cmp"
+	"slices"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
-
-// addNow records an addition to be taken at once, and hands it on by add, which is the wrapped queue's. retry is 0 if it is
-// none.
-func (q *queue[K]) addNow(k K, op trace.Operation, retry int, add func(K)) {
-	if q.ShuttingDown() {
-		return
-	}
-	now := q.c.tap.clock.Now()
-	cause := q.record(k, &trace.Enqueue{Operation: op, Queue: q.name, Retry: retry})
-	if r := q.within(k, op); r != nil {
-		r.comesBack(now, retry)
-	}
-	q.order.Lock()
-	defer q.order.Unlock()
-	q.account.add(k, now, cause)
-	add(k)
-	q.ready.Signal()
-}
-
-// addLater records an addition with a delay, and has the delaying queue wait for it. retry is 0 for a timer.
-func (q *queue[K]) addLater(k K, op trace.Operation, d time.Duration, retry int) {
-	now := q.c.tap.clock.Now()
-	due := now.Add(d)
-	down := q.ShuttingDown()
-	if r := q.within(k, op); r != nil {
-		r.comesBack(due, retry)
-	}
-	if down {
-		return
-	}
-	cause := q.record(k, &trace.Enqueue{Operation: op, Queue: q.name, Delay: trace.Duration(d), Retry: retry})
-	if later := q.account.addAt(k, now, due, cause, retry); later != nil {
-		q.delays.AddAfter(later, d)
-	}
-}
 
 // record emits the addition and returns it as a cause; nil when nothing is recorded.
 func (q *queue[K]) record(k K, e *trace.Enqueue) *trace.Cause {
@@ -108,4 +74,38 @@ func (q *queue[K]) within(k K, op trace.Operation) *reconcile {
 		return own
 	}
 	return nil
+}
+
+// causes is a bounded list.
+type causes struct {
+	list []trace.Cause
+	more int
+}
+
+func (c *causes) add(cause *trace.Cause) {
+	switch {
+	case cause == nil || len(c.list) > 0 && same(&c.list[len(c.list)-1], cause):
+	case len(c.list) < maxCauses:
+		c.list = append(c.list, *cause)
+	default:
+		c.more++
+	}
+}
+
+// same finds that two handlers or a loop added a key for one reason.
+func same(a, b *trace.Cause) bool {
+	return a.Watch != nil && a.Type == b.Type && a.Watch == b.Watch && a.Handler == b.Handler && a.Delay == b.Delay
+}
+
+func (c *causes) addAll(more causes) {
+	for i := range more.list {
+		c.add(&more.list[i])
+	}
+	c.more += more.more
+}
+
+// sorted orders causes by the time at which they came up.
+func sorted(list []trace.Cause) []trace.Cause {
+	slices.SortStableFunc(list, func(a, b trace.Cause) int { return cmp.Compare(a.Seq, b.Seq) })
+	return list
 }

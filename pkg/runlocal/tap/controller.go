@@ -50,19 +50,6 @@ type ControllerTraits struct {
 	Error func(string) string
 }
 
-// BareKeys are keys without a slash, and without the sort of object before them.
-type BareKeys int
-
-const (
-	// ClusterScoped are names of objects in no namespace, as with most controllers.
-	ClusterScoped BareKeys = iota
-	// Namespaces are names of namespaces. Each is in itself.
-	Namespaces
-	// ForAll stand for work on objects in all namespaces, such as that a node has changed. It is done whatever Options.Keep
-	// says, and what it adds is kept or not as all is.
-	ForAll
-)
-
 // SetTraits tells the tap how the controller differs from most. It must be called before anything of the controller is
 // observed: before its queues are and its workers run. Its constructor may call it.
 func (c *Controller) SetTraits(h ControllerTraits) { c.traits = h }

@@ -1,17 +1,43 @@
 package tap
 
 import (
+	"fmt"
 	"reflect"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/informers/admissionregistration"
+	"k8s.io/client-go/informers/apiserverinternal"
+	"k8s.io/client-go/informers/apps"
+	"k8s.io/client-go/informers/autoscaling"
+	"k8s.io/client-go/informers/batch"
+	"k8s.io/client-go/informers/certificates"
+	"k8s.io/client-go/informers/coordination"
+	"k8s.io/client-go/informers/core"
+	"k8s.io/client-go/informers/discovery"
+	"k8s.io/client-go/informers/events"
+	"k8s.io/client-go/informers/extensions"
+	"k8s.io/client-go/informers/flowcontrol"
 	"k8s.io/client-go/informers/internalinterfaces"
+	"k8s.io/client-go/informers/lifecycle"
+	"k8s.io/client-go/informers/networking"
+	"k8s.io/client-go/informers/node"
+	"k8s.io/client-go/informers/policy"
+	"k8s.io/client-go/informers/rbac"
+	"k8s.io/client-go/informers/resource"
+	"k8s.io/client-go/informers/scheduling"
+	"k8s.io/client-go/informers/storage"
+	"k8s.io/client-go/informers/storagemigration"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // factory is an informer factory that hands out observed informers. Starting, waiting and shutting down are the wrapped
@@ -83,3 +109,139 @@ func (g *genericInformer) Informer() cache.SharedIndexInformer { return g.inform
 
 // allNamespaces is the namespace of every informer here.
 const allNamespaces = metav1.NamespaceAll
+
+// The accessors of the API groups, as client-go's informers/factory.go has them, but with the observing factory: an
+// embedded factory would hand out informers of its own.
+
+// Admissionregistration implements informers.SharedInformerFactory.
+func (f *factory) Admissionregistration() admissionregistration.Interface {
+	return admissionregistration.New(f, allNamespaces, nil)
+}
+
+// Internal implements informers.SharedInformerFactory.
+func (f *factory) Internal() apiserverinternal.Interface {
+	return apiserverinternal.New(f, allNamespaces, nil)
+}
+
+// Apps implements informers.SharedInformerFactory.
+func (f *factory) Apps() apps.Interface { return apps.New(f, allNamespaces, nil) }
+
+// Autoscaling implements informers.SharedInformerFactory.
+func (f *factory) Autoscaling() autoscaling.Interface { return autoscaling.New(f, allNamespaces, nil) }
+
+// Batch implements informers.SharedInformerFactory.
+func (f *factory) Batch() batch.Interface { return batch.New(f, allNamespaces, nil) }
+
+// Certificates implements informers.SharedInformerFactory.
+func (f *factory) Certificates() certificates.Interface {
+	return certificates.New(f, allNamespaces, nil)
+}
+
+// Coordination implements informers.SharedInformerFactory.
+func (f *factory) Coordination() coordination.Interface {
+	return coordination.New(f, allNamespaces, nil)
+}
+
+// Core implements informers.SharedInformerFactory.
+func (f *factory) Core() core.Interface { return core.New(f, allNamespaces, nil) }
+
+// Discovery implements informers.SharedInformerFactory.
+func (f *factory) Discovery() discovery.Interface { return discovery.New(f, allNamespaces, nil) }
+
+// Events implements informers.SharedInformerFactory.
+func (f *factory) Events() events.Interface { return events.New(f, allNamespaces, nil) }
+
+// Extensions implements informers.SharedInformerFactory.
+func (f *factory) Extensions() extensions.Interface { return extensions.New(f, allNamespaces, nil) }
+
+// Flowcontrol implements informers.SharedInformerFactory.
+func (f *factory) Flowcontrol() flowcontrol.Interface { return flowcontrol.New(f, allNamespaces, nil) }
+
+// Lifecycle implements informers.SharedInformerFactory.
+func (f *factory) Lifecycle() lifecycle.Interface { return lifecycle.New(f, allNamespaces, nil) }
+
+// Networking implements informers.SharedInformerFactory.
+func (f *factory) Networking() networking.Interface { return networking.New(f, allNamespaces, nil) }
+
+// Node implements informers.SharedInformerFactory.
+func (f *factory) Node() node.Interface { return node.New(f, allNamespaces, nil) }
+
+// Policy implements informers.SharedInformerFactory.
+func (f *factory) Policy() policy.Interface { return policy.New(f, allNamespaces, nil) }
+
+// Rbac implements informers.SharedInformerFactory.
+func (f *factory) Rbac() rbac.Interface { return rbac.New(f, allNamespaces, nil) }
+
+// Resource implements informers.SharedInformerFactory.
+func (f *factory) Resource() resource.Interface { return resource.New(f, allNamespaces, nil) }
+
+// Scheduling implements informers.SharedInformerFactory.
+func (f *factory) Scheduling() scheduling.Interface { return scheduling.New(f, allNamespaces, nil) }
+
+// Storage implements informers.SharedInformerFactory.
+func (f *factory) Storage() storage.Interface { return storage.New(f, allNamespaces, nil) }
+
+// Storagemigration implements informers.SharedInformerFactory.
+func (f *factory) Storagemigration() storagemigration.Interface {
+	return storagemigration.New(f, allNamespaces, nil)
+}
+
+// kinds tells resources from kinds and types, for all types that client-go knows. Typed objects carry neither.
+type kinds struct {
+	byResource map[schema.GroupVersionResource]schema.GroupVersionKind
+	byType     map[reflect.Type]schema.GroupVersionKind
+}
+
+// newKinds derives resource names from kinds as the API's own authors do. TestEveryInformerIsKnown compares them with
+// the resources that client-go has informers for.
+func newKinds() kinds {
+	k := kinds{
+		byResource: map[schema.GroupVersionResource]schema.GroupVersionKind{},
+		byType:     map[reflect.Type]schema.GroupVersionKind{},
+	}
+	for gvk, t := range scheme.Scheme.AllKnownTypes() {
+		if gvk.Version == runtime.APIVersionInternal {
+			continue
+		}
+		plural, _ := meta.UnsafeGuessKindToResource(gvk)
+		k.byResource[plural] = gvk
+		if before, twice := k.byType[t]; !twice || gvk.String() < before.String() {
+			k.byType[t] = gvk // options types are there in every group; objects are not
+		}
+	}
+	return k
+}
+
+// kinds returns the table, which is made when it is first asked for.
+func (t *Tap) kinds() kinds { return t.kindTable() }
+
+// lazyKinds is how a Tap gets its table.
+func lazyKinds() func() kinds { return sync.OnceValue(newKinds) }
+
+// object returns an empty object of the resource's type.
+func (k kinds) object(resource schema.GroupVersionResource) (runtime.Object, error) {
+	gvk, ok := k.byResource[resource]
+	if !ok {
+		return nil, fmt.Errorf("finding the type of resource %q: it is not in client-go's scheme", resource)
+	}
+	return scheme.Scheme.New(gvk)
+}
+
+// of tells kind and resource of a typed object, zero values for a type that client-go does not know.
+func (k kinds) of(obj runtime.Object) (schema.GroupVersionKind, schema.GroupVersionResource) {
+	t := reflect.TypeOf(obj)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	gvk, ok := k.byType[t]
+	if !ok {
+		return gvk, schema.GroupVersionResource{}
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return gvk, plural
+}
+
+// kind is that of a resource, empty if client-go does not know it.
+func (k kinds) kind(o *trace.Object) string {
+	return k.byResource[schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.Resource}].Kind
+}

@@ -1,13 +1,23 @@
 package tap
 
 import (
+	"reflect"
+	"runtime/pprof"
 	"slices"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // informer is an informer whose handlers are observed. Everything else is the wrapped one's own.
@@ -132,4 +142,228 @@ func (i *informer) RemoveEventHandler(registration cache.ResourceEventHandlerReg
 	delete(i.handlers, registration)
 	i.tap.mu.Unlock()
 	return i.SharedIndexInformer.RemoveEventHandler(registration)
+}
+
+// handler labels its goroutine with the watch event while the wrapped handler runs, so that what that queues knows why.
+// An informer calls the methods of a handler one at a time.
+type handler struct {
+	informer   *informer
+	controller *Controller // that was being built when the handler was registered; may be nil
+	next       cache.ResourceEventHandler
+	resynced   bool          // it is handed all objects again from time to time
+	progress   atomic.Uint64 // the latest resourceVersion that was handled
+	base       uint64        // see informer.since
+}
+
+// handled is the resourceVersion up to which the handler has handled everything. An object that was deleted before the
+// handler could see it leaves no trace but that: what the handler was first given is not older than base.
+func (h *handler) handled(registration cache.ResourceEventHandlerRegistration) uint64 {
+	progress := h.progress.Load()
+	if progress < h.base && registration.HasSynced() {
+		return h.base
+	}
+	return progress
+}
+
+var _ cache.ResourceEventHandler = (*handler)(nil)
+
+// OnAdd implements cache.ResourceEventHandler.
+func (h *handler) OnAdd(obj any, initial bool) {
+	if d := h.begin(trace.Added, nil, obj, initial); d.kept {
+		defer d.end()
+		h.next.OnAdd(obj, initial)
+	}
+}
+
+// OnUpdate implements cache.ResourceEventHandler. An update to the version that was there is a resync.
+func (h *handler) OnUpdate(old, updated any) {
+	event := trace.Modified
+	if version(old) == version(updated) {
+		event = trace.Resync
+	}
+	if d := h.begin(event, old, updated, false); d.kept {
+		defer d.end()
+		h.next.OnUpdate(old, updated)
+	}
+}
+
+// OnDelete implements cache.ResourceEventHandler. Of an object whose deletion the informer has missed, the last known
+// state is told, under its old resourceVersion.
+func (h *handler) OnDelete(obj any) {
+	if d := h.begin(trace.Deleted, nil, obj, false); d.kept {
+		defer d.end()
+		h.next.OnDelete(obj)
+	}
+}
+
+// delivery is one call of a handler.
+type delivery struct {
+	h      *handler
+	rv     uint64
+	labels labelled
+	kept   bool // the controllers have to do with the object; if not, the delivery has ended
+}
+
+func (h *handler) begin(event trace.WatchType, old, obj any, initial bool) delivery {
+	m := metadata(obj)
+	d := delivery{h: h, kept: h.keeps(obj, m)}
+	if m != nil {
+		d.rv = number(m.GetResourceVersion())
+	}
+	switch {
+	case !d.kept:
+		d.end()
+	case m != nil && h.informer.tap.on():
+		s := &scope{controller: h.controller, event: h.informer.seen(h, event, old, obj, m, initial)}
+		d.labels = s.enter(handlerLabels)
+	}
+	return d
+}
+
+// handlerLabels tell handlers apart from other goroutines in a profile.
+var handlerLabels = pprof.Labels("kubectl-reconcile", "handler")
+
+func (d delivery) end() {
+	if d.labels.own != nil {
+		d.labels.leave()
+	}
+	if d.rv > d.h.progress.Load() {
+		d.h.progress.Store(d.rv)
+	}
+	if done := d.h.informer.tap.handledOne.Load(); done != nil {
+		(*done)()
+	}
+}
+
+// metadata is that of an object or of the last known state of one; nil if there is none.
+func metadata(obj any) metav1.Object {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+func version(obj any) string {
+	if m := metadata(obj); m != nil {
+		return m.GetResourceVersion()
+	}
+	return ""
+}
+
+// number reads a resourceVersion; 0 if a server uses something else than numbers.
+func number(resourceVersion string) uint64 {
+	n, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// watchEvent is a watch event that was or can be emitted.
+type watchEvent struct {
+	watch *trace.Watch
+	seq   uint64        // its number, if it was emitted at once
+	tell  func() uint64 // emits it when it is first called, and returns its number; nil if it was emitted at once
+	by    []*handler    // that have seen it
+	of    int           // that will, as far as is known
+}
+
+// number is that of the event, which is emitted if it was not. It may be called concurrently.
+func (e *watchEvent) number() uint64 {
+	if e.tell != nil {
+		return e.tell()
+	}
+	return e.seq
+}
+
+// eventID tells watch events of an informer apart.
+type eventID struct {
+	uid     types.UID
+	version string
+	event   trace.WatchType
+}
+
+// seen returns the watch event that h is about to handle, and emits it for the first handler that is. What the last of them
+// has seen is forgotten; the bound on the memory is for handlers that come and go meanwhile. What a handler sees again is
+// another event: the next round of a resync.
+func (i *informer) seen(h *handler, event trace.WatchType, old, obj any, m metav1.Object, initial bool) *watchEvent {
+	id := eventID{uid: m.GetUID(), version: m.GetResourceVersion(), event: event}
+	if id.uid == "" {
+		id.uid = types.UID(m.GetNamespace() + "/" + m.GetName())
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if e, ok := i.events.get(id); ok && !slices.Contains(e.by, h) {
+		if e.by = append(e.by, h); len(e.by) >= e.of {
+			i.events.drop(id)
+		}
+		return e
+	}
+	w := &trace.Watch{Event: event, Object: i.object(m), ResourceVersion: m.GetResourceVersion(), Initial: initial}
+	if event != trace.Resync {
+		by := i.tap.writers.of(number(w.ResourceVersion))
+		w.WrittenBy, w.Writer = by.id, by.controller
+	}
+	if event == trace.Modified {
+		w.Change = changeOf(asObject(old), asObject(obj))
+	}
+	if w.WrittenBy == 0 && !initial {
+		w.Manager = i.tap.manager(w, m)
+	}
+	e := &watchEvent{watch: w, by: []*handler{h}, of: i.handle(event, obj, m)}
+	if i.sparing {
+		e.tell = sync.OnceValue(func() uint64 { return i.tap.rec.Emit("", 0, "", w) })
+	} else {
+		e.seq = i.tap.rec.Emit("", 0, "", w)
+	}
+	if e.of > 1 {
+		i.events.put(id, e)
+	} else {
+		i.events.drop(id)
+	}
+	return e
+}
+
+// handle counts the handlers that handle an event of the object.
+func (i *informer) handle(event trace.WatchType, obj any, m metav1.Object) int {
+	i.tap.mu.Lock()
+	defer i.tap.mu.Unlock()
+	n := 0
+	for _, h := range i.handlers {
+		if (event != trace.Resync || h.resynced) && h.keeps(obj, m) {
+			n++
+		}
+	}
+	return n
+}
+
+func (i *informer) object(m metav1.Object) trace.Object {
+	return trace.Object{
+		Group: i.gvk.Group, Version: i.gvk.Version, Kind: i.gvk.Kind, Resource: i.gvr.Resource,
+		Namespace: m.GetNamespace(), Name: m.GetName(), UID: string(m.GetUID()),
+	}
+}
+
+func asObject(obj any) runtime.Object {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	o, _ := obj.(runtime.Object)
+	return o
+}
+
+// compare tells in place of a change that it could not be found, which only an object of no API does.
+func compare(old, updated runtime.Object) []inspect.Change {
+	changes, err := inspect.Changes(old, updated)
+	if err != nil {
+		return []inspect.Change{{New: err.Error()}}
+	}
+	if updated == nil || reflect.ValueOf(updated).IsNil() {
+		return discreet(old, changes)
+	}
+	return discreet(updated, changes)
 }

@@ -32,12 +32,6 @@ type queue[K comparable] struct {
 	running sync.Map // K -> *run
 }
 
-// run is a key that a worker has taken.
-type run struct {
-	reconcile *reconcile
-	labels    labelled
-}
-
 // WrapQueue returns a queue that does what q does and is observed. name is as in trace.Enqueue: empty for the
 // controller's main queue. key spells a key as the trace shall have it. The caller uses q no more.
 func WrapQueue[K comparable](c *Controller, name string, q workqueue.TypedRateLimitingInterface[K], key func(K) string) workqueue.TypedRateLimitingInterface[K] {
@@ -229,4 +223,59 @@ func (q *queue[K]) own(k K) *reconcile {
 		return v.(*run).reconcile
 	}
 	return nil
+}
+
+// addNow records an addition to be taken at once, and hands it on by add, which is the wrapped queue's. retry is 0 if it is
+// none.
+func (q *queue[K]) addNow(k K, op trace.Operation, retry int, add func(K)) {
+	if q.ShuttingDown() {
+		return
+	}
+	now := q.c.tap.clock.Now()
+	cause := q.record(k, &trace.Enqueue{Operation: op, Queue: q.name, Retry: retry})
+	if r := q.within(k, op); r != nil {
+		r.comesBack(now, retry)
+	}
+	q.order.Lock()
+	defer q.order.Unlock()
+	q.account.add(k, now, cause)
+	add(k)
+	q.ready.Signal()
+}
+
+// addLater records an addition with a delay, and has the delaying queue wait for it. retry is 0 for a timer.
+func (q *queue[K]) addLater(k K, op trace.Operation, d time.Duration, retry int) {
+	now := q.c.tap.clock.Now()
+	due := now.Add(d)
+	down := q.ShuttingDown()
+	if r := q.within(k, op); r != nil {
+		r.comesBack(due, retry)
+	}
+	if down {
+		return
+	}
+	cause := q.record(k, &trace.Enqueue{Operation: op, Queue: q.name, Delay: trace.Duration(d), Retry: retry})
+	if later := q.account.addAt(k, now, due, cause, retry); later != nil {
+		q.delays.AddAfter(later, d)
+	}
+}
+
+// state asks the wrapped queue too: of the keys that it adds by itself the account does not know, and the larger figure is
+// right.
+func (q *queue[K]) state(now time.Time) QueueState {
+	ready := q.Len()
+	if q.ShuttingDown() {
+		return QueueState{Queue: q.name, Queued: ready, Running: q.account.running()}
+	}
+	s := q.account.state(now)
+	s.Queue = q.name
+	s.Queued = max(s.Queued, ready) + int(q.adding.Load())
+	return s
+}
+
+// countRetry counts as client-go does: every addition that goes by way of a delay, however short.
+func (q *queue[K]) countRetry() {
+	if q.retries != nil && !q.ShuttingDown() {
+		q.retries.Inc()
+	}
 }

@@ -1,6 +1,8 @@
 package tap
 
 import (
+	"errors"
+	"runtime/pprof"
 	"slices"
 	"sync"
 	"time"
@@ -122,4 +124,104 @@ func (r *reconcile) verdict(panicking bool) (trace.Outcome, string) {
 		return trace.GaveUp, r.err
 	}
 	return trace.Done, ""
+}
+
+// run is a key that a worker has taken.
+type run struct {
+	reconcile *reconcile
+	labels    labelled
+}
+
+// begin puts the calling goroutine into the reconcile, and tells why there is one.
+func (v *run) begin(start *trace.Start) {
+	r := v.reconcile
+	v.labels = (&scope{controller: r.c, reconcile: r}).enter(keyLabels(r))
+	r.c.tap.rec.Emit(r.c.name, r.id, r.key, start)
+}
+
+// keyLabels tell the goroutines of a reconcile apart in a profile.
+func keyLabels(r *reconcile) pprof.LabelSet {
+	return pprof.Labels("controller", r.c.name, "key", r.key)
+}
+
+// finish ends the reconcile of a key that is done, now or when nothing holds it any more.
+func (v *run) finish(now time.Time, panicking bool) {
+	r := v.reconcile
+	tell := func(at time.Time) {
+		end, dropped := r.end(at, panicking)
+		v.labels.leave()
+		r.c.tap.rec.Emit(r.c.name, r.id, r.key, end)
+		if dropped != nil {
+			r.c.tap.rec.Emit(r.c.name, r.id, r.key, dropped)
+		}
+	}
+	if r.endsLater(tell) {
+		v.labels.depart()
+		return
+	}
+	tell(now)
+}
+
+// failIfReported makes a reconcile fail that has no queue to come back to, if it has reported an error.
+func (r *reconcile) failIfReported() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != "" {
+		r.outcome, r.outcomeErr = trace.Failed, errors.New(r.err)
+	}
+}
+
+// historySize bounds the reconciles of a controller that are remembered after their end. API Events are sent within
+// milliseconds of being recorded, a burst of them later.
+const historySize = 1024
+
+// past is a reconcile that is remembered for the API Events it recorded.
+type past struct {
+	id    trace.ReconcileID
+	key   string
+	start time.Time
+}
+
+// history remembers a controller's latest reconciles. Its zero value is empty; it may be used concurrently.
+type history struct {
+	mu   sync.Mutex
+	ring []past
+	last int // the index that was written last
+}
+
+func (h *history) began(r *reconcile) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := past{id: r.id, key: r.key, start: r.start}
+	if len(h.ring) < historySize {
+		h.ring = append(h.ring, p)
+		h.last = len(h.ring) - 1
+		return
+	}
+	h.last = (h.last + 1) % historySize
+	h.ring[h.last] = p
+}
+
+// at returns the latest reconcile of the key that had begun then: the reconciles of a key do not overlap. A zero time,
+// because it is not known, is that of the latest. It returns 0 if none is remembered.
+func (h *history) at(key string, then time.Time) trace.ReconcileID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.latest() {
+		if p := h.ring[i]; p.key == key && (then.IsZero() || !p.start.After(then)) {
+			return p.id
+		}
+	}
+	return 0
+}
+
+// latest yields the indexes of the ring, the last begun first.
+func (h *history) latest() func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for n := range h.ring {
+			if !yield((h.last - n + len(h.ring)) % len(h.ring)) {
+				return
+			}
+		}
+	}
 }

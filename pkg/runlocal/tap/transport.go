@@ -1,8 +1,18 @@
 package tap
 
 import (
+	"io"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -40,4 +50,207 @@ func (t *transport) send(s *scope, r *reconcile, req *http.Request) (*http.Respo
 		defer inner.enter(keyLabels(r)).leave()
 	}
 	return t.next.RoundTrip(req)
+}
+
+// call is a request under way and, later, its answer.
+type call struct {
+	t       *transport
+	req     *http.Request
+	request *trace.Request
+	before  known // the object as it was, for a change or the deletion of one
+}
+
+// begin reads what the request is. One that is for no resource has the path for its resource's name.
+func (t *transport) begin(req *http.Request) *call {
+	c := &call{t: t, req: req}
+	info, err := apirequest.Read(req, t.prefix)
+	if err != nil || !info.IsResourceRequest {
+		c.request = &trace.Request{Verb: strings.ToLower(req.Method), Object: trace.Object{Resource: apirequest.Path(req, t.prefix)}}
+		return c
+	}
+	c.request = &trace.Request{
+		Verb: info.Verb, Subresource: info.Subresource, DryRun: req.URL.Query().Has("dryRun"),
+		Object: trace.Object{
+			Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource,
+			Namespace: info.Namespace, Name: info.Name,
+		},
+	}
+	c.request.DryRun = c.request.DryRun || t.c.tap.dryRun && c.request.IsWrite()
+	c.request.Kind = t.c.tap.kinds().kind(&c.request.Object)
+	switch c.request.Verb {
+	case "update", "patch", "delete":
+		c.before = t.c.tap.known(&c.request.Object)
+	}
+	return c
+}
+
+// streams says that the answer has no end to wait for, or is not an object.
+func (c *call) streams(resp *http.Response) bool {
+	switch c.request.Verb {
+	case "list", "watch":
+		return resp.StatusCode < http.StatusBadRequest
+	}
+	switch c.request.Subresource {
+	case "log", "exec", "attach", "portforward", "proxy":
+		return true
+	}
+	return resp.StatusCode == http.StatusSwitchingProtocols
+}
+
+// answered reads the answer.
+func (c *call) answered(resp *http.Response, err error) {
+	defer c.nameUnmade()
+	if unsent := c.t.c.tap.unsent; unsent != nil && c.request.IsWrite() {
+		c.request.NotSent = unsent(resp, err)
+	}
+	if err != nil {
+		c.request.Message = err.Error()
+		return
+	}
+	c.request.Code = resp.StatusCode
+	if c.streams(resp) {
+		return
+	}
+	a := readAnswer(resp)
+	if a == nil {
+		c.recorded(nil)
+		return
+	}
+	if c.request.Failed() {
+		c.request.Reason, c.request.Message = a.status()
+	} else {
+		c.succeeded(a)
+	}
+	c.recorded(a)
+}
+
+// nameUnmade names what was not created as the request does: the answer has no object.
+func (c *call) nameUnmade() {
+	r := c.request
+	if r.Verb != "create" || r.Name != "" || !r.Failed() {
+		return
+	}
+	sent := c.sent()
+	switch {
+	case sent == nil:
+	case sent.meta.Name != "":
+		r.Name = sent.meta.Name
+	default:
+		r.GenerateName = sent.meta.GenerateName
+	}
+}
+
+// succeeded takes from the answer what the request's path does not tell.
+func (c *call) succeeded(a *answer) {
+	r := c.request
+	r.ResourceVersion = a.meta.ResourceVersion
+	if a.meta.Name == "" || r.Subresource != "" && r.Subresource != "status" {
+		return
+	}
+	r.UID = string(a.meta.UID)
+	if a.kind != partial {
+		r.Kind = a.kind
+	}
+	r.Name, r.Namespace = a.meta.Name, a.meta.Namespace
+	switch {
+	case r.Verb == "create":
+		r.Change = trace.ChangeFrom(func() []inspect.Change { return a.created() })
+	case c.before != nil && r.Verb != "delete":
+		before := c.before
+		r.Change = trace.ChangeFrom(func() []inspect.Change { return compareKnown(before, a) })
+	}
+	if !r.DryRun && (a.kind != partial || r.Verb == "delete") { // what follows is to be compared with all of the object
+		c.t.c.tap.answers.put(&r.Object, a, r.Verb == "delete")
+	}
+}
+
+// emit records the request for the reconcile that made it; nil is none.
+func (c *call) emit(r *reconcile) {
+	tap, q := c.t.c.tap, c.request
+	if q.Recorded != nil && r == nil {
+		key := objectKey(q.Recorded.Regarding.Namespace, q.Recorded.Regarding.Name)
+		var at time.Time // a patch counts a repetition: the name then tells of the first time
+		if q.Verb == "create" {
+			at = recordedAt(q.Name)
+		}
+		if id := c.t.c.history.at(key, at); id != 0 {
+			tap.rec.Emit(c.t.c.name, id, key, q)
+			return
+		}
+	}
+	if r != nil && q.IsWrite() && q.Recorded == nil {
+		r.wrote(q.Failed())
+		if rv := number(q.ResourceVersion); !q.Failed() && !q.DryRun && (c.before == nil || c.before.version() != rv) {
+			tap.writers.offer(rv, r)
+		}
+	}
+	c.t.c.emit(r, q)
+}
+
+// recorded fills in the API Event that the request records, if it does. The answer has it whole, a patch included; a
+// refused creation has it in the request, and of a refused patch nothing is known but that it records one. a may be nil.
+func (c *call) recorded(a *answer) {
+	r := c.request
+	if r.Resource != "events" || r.Group != "" && r.Group != eventsv1.GroupName || !r.IsWrite() {
+		return
+	}
+	if r.Failed() || a == nil || a.kind != "Event" {
+		a = c.sent()
+	}
+	if r.Verb == "patch" && r.Failed() {
+		r.Recorded = &trace.RecordedEvent{}
+	}
+	if a == nil {
+		return
+	}
+	obj, err := a.object()
+	if err != nil {
+		return // the patch says what changes, and not what the Event is about
+	}
+	r.Recorded, r.Change = recordedEvent(obj), nil // what is recorded says it all
+}
+
+// sent is the object in the request's body; nil if there is none that can be read again.
+func (c *call) sent() *answer {
+	if c.req.GetBody == nil {
+		return nil
+	}
+	body, err := c.req.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = body.Close() }() // a buffer
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return nil
+	}
+	return newAnswer(b)
+}
+
+func recordedEvent(obj runtime.Object) *trace.RecordedEvent {
+	switch e := obj.(type) {
+	case *corev1.Event:
+		return &trace.RecordedEvent{Type: e.Type, Reason: e.Reason, Message: e.Message, Regarding: regarding(&e.InvolvedObject)}
+	case *eventsv1.Event:
+		return &trace.RecordedEvent{Type: e.Type, Reason: e.Reason, Message: e.Note, Regarding: regarding(&e.Regarding)}
+	}
+	return nil
+}
+
+func regarding(r *corev1.ObjectReference) trace.Object {
+	gvk := r.GroupVersionKind()
+	return trace.Object{
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind,
+		Namespace: r.Namespace, Name: r.Name, UID: string(r.UID),
+	}
+}
+
+// recordedAt reads when an Event was first recorded, to the nanosecond, from its name: client-go's recorders end it with
+// that (tools/record/util.GenerateEventName). It is zero for other names.
+func recordedAt(name string) time.Time {
+	n, err := strconv.ParseInt(name[strings.LastIndexByte(name, '.')+1:], 16, 64)
+	if err != nil || n < int64(time.Hour) {
+		return time.Time{}
+	}
+	return time.Unix(0, n)
 }

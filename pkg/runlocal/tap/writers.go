@@ -1,8 +1,18 @@
 package tap
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -41,4 +51,183 @@ func (w *writers) of(rv uint64) writer {
 	defer w.mu.Unlock()
 	by, _ := w.byRV.get(rv)
 	return by
+}
+
+// managers keeps the managedFields of the latest versions of objects that no reconcile of the session wrote, from when
+// an informer gets them, which drops them, until its handlers do. It may be used concurrently; its zero value is empty.
+type managers struct {
+	mu        sync.Mutex
+	byVersion memory[objectVersion, []metav1.ManagedFieldsEntry]
+}
+
+type objectVersion struct {
+	uid     types.UID
+	version string
+}
+
+// managersKept bounds the versions of a generation: managedFields are some kilobytes each.
+const managersKept = 512
+
+func (m *managers) put(obj metav1.Object) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.byVersion.room = managersKept
+	m.byVersion.put(objectVersion{obj.GetUID(), obj.GetResourceVersion()}, obj.GetManagedFields())
+}
+
+func (m *managers) of(obj metav1.Object) []metav1.ManagedFieldsEntry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	fields, _ := m.byVersion.get(objectVersion{obj.GetUID(), obj.GetResourceVersion()})
+	return fields
+}
+
+// trim drops what no controller looks at, and what is much of an object, before it is kept: as
+// kube-controller-manager's informers do (cmd/kube-controller-manager/app/controllermanager.go).
+func (t *Tap) trim(obj any) (any, error) {
+	if m, err := meta.Accessor(obj); err == nil && m.GetManagedFields() != nil {
+		if t.on() && t.writers.of(number(m.GetResourceVersion())) == (writer{}) {
+			t.managers.put(m)
+		}
+		m.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// manager returns the manager of an event of an object that no reconcile of the session wrote: of an addition the first
+// that wrote to it, of a modification the owner of a field that has another value. It is not known of one that only
+// removed a field, or deleted the object.
+func (t *Tap) manager(w *trace.Watch, obj metav1.Object) *trace.Manager {
+	fields := t.managers.of(obj)
+	if len(fields) == 0 {
+		return nil
+	}
+	switch w.Event {
+	case trace.Added:
+		return trace.ManagerFrom(func() string { return t.outside(creator(fields)) })
+	case trace.Modified:
+		return trace.ManagerFrom(func() string { return t.outside(changer(fields, w.Change.Fields())) })
+	case trace.Deleted, trace.Resync:
+	}
+	return nil
+}
+
+// outside returns the manager unless it may be a controller of the session.
+func (t *Tap) outside(manager string) string {
+	if manager == t.ownManager { // also "", which is not known
+		return ""
+	}
+	return manager
+}
+
+// creator is the manager that wrote first; in one second, the one that wrote no subresource.
+func creator(fields []metav1.ManagedFieldsEntry) string {
+	return slices.MinFunc(fields, func(a, b metav1.ManagedFieldsEntry) int {
+		if n := written(a).Compare(written(b)); n != 0 {
+			return n
+		}
+		return strings.Compare(a.Subresource, b.Subresource)
+	}).Manager
+}
+
+// changer is the manager that owns a field which has changed: of several the one that wrote last, in one second the one
+// that owns most.
+func changer(fields []metav1.ManagedFieldsEntry, changes []inspect.Change) string {
+	var best metav1.ManagedFieldsEntry
+	most := 0
+	for _, f := range fields {
+		owned := owned(f.FieldsV1, changes)
+		if owned == 0 {
+			continue
+		}
+		later := written(f).Compare(written(best))
+		if most == 0 || later > 0 || later == 0 && owned > most {
+			best, most = f, owned
+		}
+	}
+	return best.Manager
+}
+
+// written is when the manager last changed a field that it owns; zero if that is not known.
+func written(f metav1.ManagedFieldsEntry) time.Time {
+	if f.Time == nil {
+		return time.Time{}
+	}
+	return f.Time.Time
+}
+
+// owned counts the changes to a value that are of the fields.
+func owned(fields *metav1.FieldsV1, changes []inspect.Change) int {
+	var tree fieldTree
+	if json.Unmarshal(fields.GetRawBytes(), &tree) != nil {
+		return 0
+	}
+	n := 0
+	for _, c := range changes {
+		if c.New != nil && c.Path != "" && tree.has(pathOf(c.Path)) {
+			n++
+		}
+	}
+	return n
+}
+
+// fieldTree is the form of FieldsV1: a field is "f:" and its name, an entry of a list "k:" and its keys as JSON. What
+// is empty is owned with all that is in it.
+type fieldTree map[string]fieldTree
+
+// has reports whether a path is owned. It must not be empty.
+func (t fieldTree) has(path []step) bool {
+	for _, s := range path {
+		if len(t) == 0 {
+			return true
+		}
+		next, ok := s.in(t)
+		if !ok {
+			return false
+		}
+		t = next
+	}
+	return true
+}
+
+// step is one of a path: into a field, or into the entry of a list whose key has a value.
+type step struct{ field, key, value string }
+
+func (s step) in(t fieldTree) (fieldTree, bool) {
+	if s.key == "" {
+		next, ok := t["f:"+s.field]
+		return next, ok
+	}
+	for name, next := range maps.All(t) {
+		keys, ok := strings.CutPrefix(name, "k:")
+		var of map[string]any
+		if ok && json.Unmarshal([]byte(keys), &of) == nil && of[s.key] != nil && valueText(of[s.key]) == s.value {
+			return next, true
+		}
+	}
+	return nil, false
+}
+
+// pathOf takes the path of an inspect.Change apart: "spec.containers[name=web].image", "metadata.annotations[a.b/c]".
+func pathOf(path string) []step {
+	var out []step
+	for path != "" {
+		path = strings.TrimPrefix(path, ".")
+		if inner, ok := strings.CutPrefix(path, "["); ok {
+			inner, path, _ = strings.Cut(inner, "]")
+			if key, value, keyed := strings.Cut(inner, "="); keyed {
+				out = append(out, step{key: key, value: value})
+			} else {
+				out = append(out, step{field: inner})
+			}
+			continue
+		}
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			end = len(path)
+		}
+		out = append(out, step{field: path[:end]})
+		path = path[end:]
+	}
+	return out
 }

@@ -7,9 +7,8 @@ package trace
 
 import (
 	"slices"
+	"strings"
 	"time"
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
 // APIVersion and Kind mark every event in its JSON form.
@@ -321,7 +320,17 @@ type Dropped struct {
 // Type implements Detail.
 func (*Dropped) Type() Type { return TypeDropped }
 
-// Change is the difference of two versions of an object, found when it is asked for.
-type Change struct {
-	fields func() []inspect.Change
+// StaleCache reads the error by which a controller waits until its cache shows its own last write, and returns the
+// resource of that write: "pods", "deployments.apps". It is false for every other error (ConsistencyError of
+// kubernetes' pkg/controller/util/consistency, StaleInformerCache of pkg/controller/util/endpointslice).
+func StaleCache(text string) (resource string, is bool) {
+	if strings.Contains(text, "EndpointSlice informer cache is out of date") {
+		return "endpointslices", true
+	}
+	_, versions, is := strings.Cut(text, "read version: ")
+	if !is || !strings.Contains(versions, " is not as new as written version: ") {
+		return "", false
+	}
+	_, resource, is = strings.Cut(versions, " for group resource ")
+	return resource, is
 }

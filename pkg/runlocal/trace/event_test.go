@@ -1,6 +1,8 @@
 package trace
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestStaleCache(t *testing.T) {
 	const stale = "read version: 275 is not as new as written version: 279 for group resource "

@@ -2,7 +2,6 @@ package tap
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -88,19 +87,6 @@ func (w *Timed) state(now time.Time) QueueState {
 // drain implements account: what is planned is the controller's to end.
 func (*Timed) drain() {}
 
-// due notes that the delays of the key have ended, if it had any.
-func (l *ledger[K]) due(k K, now time.Time) {
-	l.mu.Lock()
-	var over []*delay[K]
-	if e := l.keys[k]; e != nil {
-		over = slices.Clone(e.delays)
-	}
-	l.mu.Unlock()
-	for _, d := range over {
-		l.fire(d, now)
-	}
-}
-
 // cancel notes that the delays of the key have come to nothing.
 func (l *ledger[K]) cancel(k K) {
 	l.mu.Lock()
@@ -117,3 +103,6 @@ func (l *ledger[K]) forget(k K, e *entry[K]) {
 		delete(l.keys, k)
 	}
 }
+
+// opened implements account: work that no queue hands out waits for no gate.
+func (*Timed) opened() {}

@@ -1,12 +1,15 @@
 package tap
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -138,5 +141,114 @@ func TestWaitingWorkersLearnOfAShutDown(t *testing.T) {
 		if _, down := q.Get(); !down {
 			t.Errorf("%s: a key is left", reason)
 		}
+	}
+}
+
+// TestEveryDelayHasItsCause adds keys with a delay at the very moment at which another delay of theirs ends: whichever comes
+// first, each reconcile has a cause that names what asked for the delay.
+func TestEveryDelayHasItsCause(t *testing.T) {
+	const keys = 200
+	inBubble(t, func(t *testing.T, _ *Tap, q testQueue, sink *eventLog) {
+		var adding sync.WaitGroup
+		for n := range keys {
+			key := "default/" + strconv.Itoa(n)
+			q.AddAfter(key, 5*time.Millisecond)
+			adding.Go(func() {
+				pass(5 * time.Millisecond)
+				q.AddAfter(key, time.Second)
+			})
+		}
+		adding.Wait()
+		for range 2 {
+			pass(2 * time.Second)
+			for q.Len() > 0 {
+				reconcileOnce(q, sink, nothing)
+			}
+		}
+		for _, start := range details[*trace.Start](sink) {
+			for _, c := range start.Causes {
+				if c.Seq == 0 || c.Delay == 0 {
+					t.Fatalf("a reconcile has the cause %+v, which says nothing of what asked for the delay", c)
+				}
+			}
+		}
+	})
+}
+
+// TestManyWorkers adds keys from many goroutines in every way while many workers take them, start goroutines of their
+// own and ask for more; State is looked at all the while.
+func TestManyWorkers(t *testing.T) {
+	const adders, workers, keys, additions = 4, 8, 10, 300
+	tap, sink := recording()
+	c := tap.Controller("replicaset")
+	quick := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Microsecond, time.Millisecond)
+	q := WrapQueue(c, "", workqueue.NewTypedRateLimitingQueue(quick), text)
+
+	var working sync.WaitGroup
+	for range workers {
+		working.Go(func() {
+			for {
+				k, down := q.Get()
+				if down {
+					return
+				}
+				work(t, q, k)
+				q.Done(k)
+			}
+		})
+	}
+	var adding sync.WaitGroup
+	for a := range adders {
+		adding.Go(func() {
+			for n := range additions {
+				k := fmt.Sprint("key-", (n+a)%keys)
+				switch n % 3 {
+				case 0:
+					q.Add(k)
+				case 1:
+					q.AddAfter(k, time.Duration(n%5)*time.Microsecond)
+				default:
+					q.AddRateLimited(k)
+					q.Forget(k)
+				}
+				tap.State()
+			}
+		})
+	}
+	adding.Wait()
+	eventually(t, "the queue to run dry", func() bool {
+		s := tap.State()
+		return s.Idle() && len(s.Controllers[0].Queues[0].Delayed) == 0
+	})
+	q.ShutDown()
+	working.Wait()
+
+	if len(details[*trace.Start](sink)) != len(details[*trace.End](sink)) {
+		t.Error("not every reconcile has ended")
+	}
+	for _, e := range sink.list() {
+		if s, ok := e.Detail.(*trace.Start); ok && len(s.Causes) == 0 {
+			t.Errorf("reconcile %d of %s has no cause", e.Reconcile, e.Key)
+		}
+	}
+	scopes.Range(func(_, s any) bool {
+		t.Errorf("a scope is left: %+v", s)
+		return true
+	})
+}
+
+// work checks that goroutines of a reconcile know it.
+func work(t *testing.T, q testQueue, key string) {
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			if r := current().reconcile; r == nil || r.key != key {
+				t.Errorf("a goroutine of %s finds %+v", key, r)
+			}
+		})
+	}
+	wg.Wait()
+	if len(key)%2 == 0 {
+		q.Forget(key)
 	}
 }

@@ -153,3 +153,15 @@ func TestManagersOfOwnWritesAreNotKept(t *testing.T) {
 		t.Errorf("%d versions are kept", n)
 	}
 }
+
+func TestAnsweredDeletionTakesNoOtherWriterOver(t *testing.T) {
+	tap, _ := recording()
+	kubelet := &reconcile{id: 1, c: tap.Controller("kubelet")}
+	collector := &reconcile{id: 2, c: tap.Controller("collector")}
+	tap.writers.put(7, kubelet)
+	tap.writers.offer(7, collector)
+	tap.writers.offer(8, collector)
+	if tap.writers.of(7).id != 1 || tap.writers.of(8).id != 2 {
+		t.Errorf("the writers are %+v and %+v", tap.writers.of(7), tap.writers.of(8))
+	}
+}

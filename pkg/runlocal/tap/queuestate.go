@@ -1,7 +1,6 @@
 package tap
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -74,34 +73,6 @@ func (d *delay[K]) over(now time.Time) causes {
 		}
 	}
 	return out
-}
-
-// causes is a bounded list.
-type causes struct {
-	list []trace.Cause
-	more int
-}
-
-func (c *causes) add(cause *trace.Cause) {
-	switch {
-	case cause == nil || len(c.list) > 0 && same(&c.list[len(c.list)-1], cause):
-	case len(c.list) < maxCauses:
-		c.list = append(c.list, *cause)
-	default:
-		c.more++
-	}
-}
-
-// same finds that two handlers or a loop added a key for one reason.
-func same(a, b *trace.Cause) bool {
-	return a.Watch != nil && a.Type == b.Type && a.Watch == b.Watch && a.Handler == b.Handler && a.Delay == b.Delay
-}
-
-func (c *causes) addAll(more causes) {
-	for i := range more.list {
-		c.add(&more.list[i])
-	}
-	c.more += more.more
 }
 
 // taking is what is known of a key when it is taken.
@@ -202,12 +173,6 @@ func (l *ledger[K]) take(k K, now time.Time) taking {
 	return taking{causes: sorted(got.list), more: got.more, wait: max(now.Sub(ready), 0)}
 }
 
-// sorted orders causes by the time at which they came up.
-func sorted(list []trace.Cause) []trace.Cause {
-	slices.SortStableFunc(list, func(a, b trace.Cause) int { return cmp.Compare(a.Seq, b.Seq) })
-	return list
-}
-
 // done tells that a worker has finished with the key.
 func (l *ledger[K]) done(k K, now time.Time) {
 	l.mu.Lock()
@@ -216,4 +181,17 @@ func (l *ledger[K]) done(k K, now time.Time) {
 	e.running = max(e.running-1, 0)
 	e.free = now
 	l.forget(k, e)
+}
+
+// due notes that the delays of the key have ended, if it had any.
+func (l *ledger[K]) due(k K, now time.Time) {
+	l.mu.Lock()
+	var over []*delay[K]
+	if e := l.keys[k]; e != nil {
+		over = slices.Clone(e.delays)
+	}
+	l.mu.Unlock()
+	for _, d := range over {
+		l.fire(d, now)
+	}
 }

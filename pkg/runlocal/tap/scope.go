@@ -8,6 +8,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// BareKeys are keys without a slash, and without the sort of object before them.
+type BareKeys int
+
+const (
+	// ClusterScoped are names of objects in no namespace, as with most controllers.
+	ClusterScoped BareKeys = iota
+	// Namespaces are names of namespaces. Each is in itself.
+	Namespaces
+	// ForAll stand for work on objects in all namespaces, such as that a node has changed. It is done whatever Options.Keep
+	// says, and what it adds is kept or not as all is.
+	ForAll
+)
+
 // keepsKey reports whether the controller has to do with the key, by its text: NAMESPACE/NAME or NAME, and before it, after
 // a blank, what sort of object that is ("replicasets.apps default/web") where a queue has several.
 func (c *Controller) keepsKey(text string) bool {

@@ -3,12 +3,9 @@ package tap
 import (
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -61,32 +58,6 @@ func (t *Tap) informersOf(gr schema.GroupResource) []*informer {
 	return out
 }
 
-// compareKnown finds what changed between two versions.
-func compareKnown(before, after known) []inspect.Change {
-	var objects [2]runtime.Object
-	for n, k := range []known{before, after} {
-		obj, err := k.object()
-		if err != nil {
-			return []inspect.Change{{New: err.Error()}}
-		}
-		objects[n] = obj
-	}
-	return compare(alike(objects[0], objects[1]))
-}
-
-// alike cuts both objects down to their metadata if one of them is nothing else.
-func alike(a, b runtime.Object) (runtime.Object, runtime.Object) {
-	_, ok := a.(*metav1.PartialObjectMetadata)
-	if _, other := b.(*metav1.PartialObjectMetadata); !ok && !other {
-		return a, b
-	}
-	x, y := metadata(a), metadata(b)
-	if x == nil || y == nil {
-		return a, b
-	}
-	return meta.AsPartialObjectMetadata(x), meta.AsPartialObjectMetadata(y)
-}
-
 // answers remembers the latest answers, for the time until informers show what they showed. The zero value is empty; it
 // may be used concurrently.
 type answers struct {
@@ -119,4 +90,41 @@ func (a *answers) put(o *trace.Object, latest *answer, deleted bool) {
 		return
 	}
 	a.byObject.put(identity(o), latest)
+}
+
+// remembered is how many entries a generation of memory has at most.
+const remembered = 1 << 14
+
+// memory is a map that forgets: it keeps the latest entries, at least remembered of them and at most twice as many. Its
+// zero value is empty. It is not safe for concurrent use.
+type memory[K comparable, V any] struct {
+	young, old map[K]V
+	room       int // of a generation; 0 means remembered
+}
+
+func (m *memory[K, V]) get(k K) (V, bool) {
+	if v, ok := m.young[k]; ok {
+		return v, true
+	}
+	v, ok := m.old[k]
+	return v, ok
+}
+
+func (m *memory[K, V]) put(k K, v V) {
+	room := m.room
+	if room == 0 {
+		room = remembered
+	}
+	if len(m.young) >= room {
+		m.old, m.young = m.young, nil
+	}
+	if m.young == nil {
+		m.young = map[K]V{}
+	}
+	m.young[k] = v
+}
+
+func (m *memory[K, V]) drop(k K) {
+	delete(m.young, k)
+	delete(m.old, k)
 }

@@ -3,6 +3,8 @@ package tap
 import (
 	"sync"
 	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // Hold keeps the reconcile open that the calling goroutine works on, beyond its queue's Done: for work that the
@@ -58,20 +60,35 @@ func (r *reconcile) endsLater(end func(at time.Time)) bool {
 	return true
 }
 
-// finish ends the reconcile of a key that is done, now or when nothing holds it any more.
-func (v *run) finish(now time.Time, panicking bool) {
-	r := v.reconcile
-	tell := func(at time.Time) {
-		end, dropped := r.end(at, panicking)
-		v.labels.leave()
-		r.c.tap.rec.Emit(r.c.name, r.id, r.key, end)
-		if dropped != nil {
-			r.c.tap.rec.Emit(r.c.name, r.id, r.key, dropped)
-		}
+// handed are the keys of a controller that one goroutine has taken for another, by their text. Its zero value is empty;
+// it may be used concurrently.
+type handed struct {
+	mu   sync.Mutex
+	keys map[string]handover
+}
+
+// handover is a reconcile that is yet to begin.
+type handover struct {
+	run   *run
+	start *trace.Start
+}
+
+func (h *handed) put(key string, o handover) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.keys == nil {
+		h.keys = map[string]handover{}
 	}
-	if r.endsLater(tell) {
-		v.labels.depart()
-		return
+	h.keys[key] = o
+}
+
+// begin begins the reconcile of the key on the calling goroutine, if it is yet to begin.
+func (h *handed) begin(key string) {
+	h.mu.Lock()
+	o, ok := h.keys[key]
+	delete(h.keys, key)
+	h.mu.Unlock()
+	if ok {
+		o.run.begin(o.start)
 	}
-	tell(now)
 }

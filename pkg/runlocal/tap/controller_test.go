@@ -2,8 +2,12 @@ package tap
 
 import (
 	"errors"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
@@ -64,14 +68,67 @@ func TestHabits(t *testing.T) {
 	}
 }
 
-func TestAnsweredDeletionTakesNoOtherWriterOver(t *testing.T) {
-	tap, _ := recording()
-	kubelet := &reconcile{id: 1, c: tap.Controller("kubelet")}
-	collector := &reconcile{id: 2, c: tap.Controller("collector")}
-	tap.writers.put(7, kubelet)
-	tap.writers.offer(7, collector)
-	tap.writers.offer(8, collector)
-	if tap.writers.of(7).id != 1 || tap.writers.of(8).id != 2 {
-		t.Errorf("the writers are %+v and %+v", tap.writers.of(7), tap.writers.of(8))
-	}
+// gated is a queue of a controller whose gate the test opens.
+func gated(t *testing.T, test func(t *testing.T, c *Controller, q testQueue, open *atomic.Bool)) {
+	synctest.Test(t, func(t *testing.T) {
+		tap, _ := recording()
+		c, open := tap.Controller("garbagecollector"), &atomic.Bool{}
+		c.Gate(open.Load)
+		q := newQueue(c)
+		defer q.ShutDown()
+		test(t, c, q, open)
+	})
+}
+
+func TestGateKeepsKeysFromWorkers(t *testing.T) {
+	gated(t, func(t *testing.T, c *Controller, q testQueue, open *atomic.Bool) {
+		var mu sync.Mutex
+		var got []string
+		taken := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(got)
+		}
+		q.Add("default/before")
+		var workers sync.WaitGroup
+		for range 2 {
+			workers.Go(func() {
+				for {
+					k, down := q.Get()
+					if down {
+						return
+					}
+					mu.Lock()
+					got = append(got, k)
+					mu.Unlock()
+					q.Done(k)
+				}
+			})
+		}
+		q.Add("default/while")
+		synctest.Wait()
+		if len(taken()) > 0 {
+			t.Errorf("workers have got %v before the gate was open", taken())
+		}
+		if s := c.tap.State(); s.Idle() {
+			t.Error("nothing is left to do, although keys wait for the gate")
+		}
+		open.Store(true)
+		c.Opened()
+		synctest.Wait()
+		if len(taken()) != 2 {
+			t.Errorf("workers have got %v", taken())
+		}
+		open.Store(false)
+		q.Add("default/after")
+		synctest.Wait()
+		if len(taken()) != 2 {
+			t.Errorf("workers have got %v after the gate was shut", taken())
+		}
+		q.ShutDown()
+		workers.Wait()
+		if len(taken()) != 2 {
+			t.Errorf("workers have got %v from a queue that was shut down behind a gate", taken())
+		}
+	})
 }

@@ -5,12 +5,45 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
+
+// changeOf compares two versions of an object when it is asked to. Objects in an informer are never changed.
+func changeOf(old, updated runtime.Object) *trace.Change {
+	return trace.ChangeFrom(func() []inspect.Change { return compare(old, updated) })
+}
+
+// compareKnown finds what changed between two versions.
+func compareKnown(before, after known) []inspect.Change {
+	var objects [2]runtime.Object
+	for n, k := range []known{before, after} {
+		obj, err := k.object()
+		if err != nil {
+			return []inspect.Change{{New: err.Error()}}
+		}
+		objects[n] = obj
+	}
+	return compare(alike(objects[0], objects[1]))
+}
+
+// alike cuts both objects down to their metadata if one of them is nothing else.
+func alike(a, b runtime.Object) (runtime.Object, runtime.Object) {
+	_, ok := a.(*metav1.PartialObjectMetadata)
+	if _, other := b.(*metav1.PartialObjectMetadata); !ok && !other {
+		return a, b
+	}
+	x, y := metadata(a), metadata(b)
+	if x == nil || y == nil {
+		return a, b
+	}
+	return meta.AsPartialObjectMetadata(x), meta.AsPartialObjectMetadata(y)
+}
 
 // untold stands for a value that a trace must not tell: it goes to terminals, files and whoever is shown them.
 const untold = "(hidden)"

@@ -2,7 +2,6 @@ package tap
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"runtime/pprof"
 	"sync"
@@ -110,15 +109,6 @@ func (t *turn) end() {
 		t.c.held.Add(-1)
 	}
 	t.reconcile, t.over = nil, true
-}
-
-// failIfReported makes a reconcile fail that has no queue to come back to, if it has reported an error.
-func (r *reconcile) failIfReported() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err != "" {
-		r.outcome, r.outcomeErr = trace.Failed, errors.New(r.err)
-	}
 }
 
 // working is the reconcile that what the goroutine does is told of; nil if there is none. That of a turn begins with it.
