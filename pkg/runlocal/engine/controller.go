@@ -32,9 +32,9 @@ type Controller struct {
 	queue   Queue
 	running set
 
-	mu      sync.Mutex // guards the fields below
-	sources []source
-	started bool
+	mu       sync.Mutex // guards the fields below
+	handlers []registeredHandler
+	started  bool
 
 	stop     chan struct{} // closed when a stop begins
 	stopOnce sync.Once
@@ -78,7 +78,7 @@ func (c *Controller) Watch(ctx context.Context, informer Informer, m Map, resync
 	if err != nil {
 		return fmt.Errorf("watching for controller %q: %w", c.options.Name, err)
 	}
-	c.sources = append(c.sources, source{informer, registration})
+	c.handlers = append(c.handlers, registeredHandler{informer, registration})
 	return nil
 }
 

@@ -54,7 +54,7 @@ func (c *Controller) syncs() []cache.DoneChecker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []cache.DoneChecker
-	for _, s := range c.sources {
+	for _, s := range c.handlers {
 		all = append(all, s.registration.HasSyncedChecker())
 	}
 	return all
@@ -64,12 +64,12 @@ func (c *Controller) syncs() []cache.DoneChecker {
 // The caller holds c.mu.
 func (c *Controller) release() error {
 	var errs []error
-	for _, s := range c.sources {
+	for _, s := range c.handlers {
 		if err := s.informer.RemoveEventHandler(s.registration); err != nil {
 			errs = append(errs, fmt.Errorf("removing a handler of controller %q: %w", c.options.Name, err))
 		}
 	}
-	c.sources = nil
+	c.handlers = nil
 	return errors.Join(errs...)
 }
 

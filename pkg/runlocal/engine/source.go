@@ -81,8 +81,8 @@ type Informer interface {
 	RemoveEventHandler(cache.ResourceEventHandlerRegistration) error
 }
 
-// source is an informer with the handler that was registered with it.
-type source struct {
+// registeredHandler is an informer with the handler that was registered with it.
+type registeredHandler struct {
 	informer     Informer
 	registration cache.ResourceEventHandlerRegistration
 }

@@ -29,7 +29,7 @@ type answer struct {
 	meta metav1.ObjectMeta // only what JSON and protobuf are cheaply read for: names, uid and versions
 }
 
-var _ known = (*answer)(nil)
+var _ seenObject = (*answer)(nil)
 
 // readAnswer takes the body of the answer and puts it back for the caller, a read error included. It returns nil if the
 // body was cut off or is compressed.
@@ -38,7 +38,7 @@ func readAnswer(resp *http.Response) *answer {
 	closed := resp.Body.Close()
 	var rest io.Reader = bytes.NewReader(body)
 	if err := errors.Join(err, closed); err != nil {
-		rest = io.MultiReader(rest, failing{err})
+		rest = io.MultiReader(rest, errReader{err})
 	}
 	resp.Body = io.NopCloser(rest)
 	if err != nil || resp.Header.Get("Content-Encoding") != "" {
@@ -47,11 +47,11 @@ func readAnswer(resp *http.Response) *answer {
 	return newAnswer(body)
 }
 
-// failing is a reader that fails.
-type failing struct{ err error }
+// errReader is a reader that fails.
+type errReader struct{ err error }
 
 // Read implements io.Reader.
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (f errReader) Read([]byte) (int, error) { return 0, f.err }
 
 // newAnswer reads kind and metadata of an object; both are empty if the body is none.
 func newAnswer(body []byte) *answer {
@@ -90,15 +90,15 @@ func (a *answer) status() (reason, message string) {
 			}
 		}
 	}
-	return "", cut(string(a.body))
+	return "", truncate(string(a.body))
 }
 
-// partial is the kind of an answer to who has asked for the metadata alone.
-const partial = "PartialObjectMetadata"
+// partialMetadataKind is the kind of an answer to who has asked for the metadata alone.
+const partialMetadataKind = "PartialObjectMetadata"
 
 // object decodes the whole answer: typed if client-go knows the type, else unstructured.
 func (a *answer) object() (runtime.Object, error) {
-	if a.kind == partial {
+	if a.kind == partialMetadataKind {
 		return a.metadata()
 	}
 	obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(a.body, nil, nil)
@@ -129,7 +129,7 @@ func (a *answer) metadata() (*metav1.PartialObjectMetadata, error) {
 	return obj, nil
 }
 
-func (a *answer) version() uint64 { return number(a.meta.ResourceVersion) }
+func (a *answer) version() uint64 { return parseVersion(a.meta.ResourceVersion) }
 
 // created lists what was created, without the metadata and the status that the server gives every object.
 func (a *answer) created() []inspect.Change {

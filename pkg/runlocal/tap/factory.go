@@ -227,7 +227,7 @@ func (k kinds) object(resource schema.GroupVersionResource) (runtime.Object, err
 	return scheme.Scheme.New(gvk)
 }
 
-// of tells kind and resource of a typed object, zero values for a type that client-go does not know.
+// get tells kind and resource of a typed object, zero values for a type that client-go does not know.
 func (k kinds) of(obj runtime.Object) (schema.GroupVersionKind, schema.GroupVersionResource) {
 	t := reflect.TypeOf(obj)
 	if t.Kind() == reflect.Pointer {

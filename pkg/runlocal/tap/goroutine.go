@@ -21,69 +21,69 @@ func getProfLabel() unsafe.Pointer
 //go:linkname setProfLabel runtime/pprof.runtime_setProfLabel
 func setProfLabel(labels unsafe.Pointer)
 
-// scope is what the goroutines that bear its label are doing. It is immutable.
-type scope struct {
+// activity is what the goroutines that bear its label are doing. It is immutable.
+type activity struct {
 	// controller is the one that is being built, or that the reconcile belongs to; nil if there is none.
 	controller *Controller
 	// reconcile is nil outside of a reconcile.
 	reconcile *reconcile
 	// event is the watch event that a handler is handling; nil outside of handlers.
 	event *watchEvent
-	// turn is that of a loop; nil outside of turns, and where reconcile is set.
-	turn *turn
-	// behind is the reconcile that left this work to another goroutine, and may have ended; 0 if none did.
-	behind trace.ReconcileID
-	// inCall says that a request is under way: what is logged there is the API server's, if it runs in this process.
-	inCall bool
+	// nextIteration is that of a loop; nil outside of turns, and where reconcile is set.
+	iteration *iteration
+	// startedBy is the reconcile that left this work to another goroutine, and may have ended; 0 if none did.
+	startedBy trace.ReconcileID
+	// inRequest says that a request is under way: what is logged there is the API server's, if it runs in this process.
+	inRequest bool
 }
 
-// scopes finds the scope of a goroutine by the identity of its label set. Goroutines are the process's, and so is this;
+// activities finds the scope of a goroutine by the identity of its label set. Goroutines are the process's, and so is this;
 // a label set that is registered or borne by a goroutine is not collected, so that its address stands for nothing else.
-var scopes sync.Map // unsafe.Pointer -> *scope
+var activities sync.Map // unsafe.Pointer -> *scope
 
-// labelled is a goroutine's stay in a scope.
-type labelled struct{ own, before unsafe.Pointer }
+// labelChange is a goroutine's stay in a scope.
+type labelChange struct{ to, from unsafe.Pointer }
 
-// carrier is the least context that pprof.WithLabels takes. It carries labels to a goroutine and is never waited for.
-type carrier struct{ context.Context }
+// labelContext is the least context that pprof.WithLabels takes. It carries labels to a goroutine and is never waited for.
+type labelContext struct{ context.Context }
 
-// Value implements context.Context: a carrier holds no labels of its own.
-func (carrier) Value(any) any { return nil }
+// FormatValue implements context.Context: a carrier holds no labels of its own.
+func (labelContext) Value(any) any { return nil }
 
 // enter puts the calling goroutine, and those it starts from here on, into s.
-func (s *scope) enter(labels pprof.LabelSet) labelled {
-	l := labelled{before: getProfLabel()}
-	pprof.SetGoroutineLabels(pprof.WithLabels(carrier{}, labels))
-	l.own = getProfLabel()
-	scopes.Store(l.own, s)
+func (s *activity) enter(labels pprof.LabelSet) labelChange {
+	l := labelChange{from: getProfLabel()}
+	pprof.SetGoroutineLabels(pprof.WithLabels(labelContext{}, labels))
+	l.to = getProfLabel()
+	activities.Store(l.to, s)
 	return l
 }
 
-// leave ends the scope for every goroutine in it, those that outlive it included, and gives the calling one the labels
+// end ends the scope for every goroutine in it, those that outlive it included, and gives the calling one the labels
 // that it had before. A goroutine that does not bear the scope's label keeps its own.
-func (l labelled) leave() {
-	scopes.Delete(l.own)
-	if getProfLabel() == l.own {
-		setProfLabel(l.before)
+func (l labelChange) end() {
+	activities.Delete(l.to)
+	if getProfLabel() == l.to {
+		setProfLabel(l.from)
 	}
 }
 
-// depart gives the calling goroutine the labels that it had before, and leaves the scope to the others that are in it.
-func (l labelled) depart() {
-	if getProfLabel() == l.own {
-		setProfLabel(l.before)
+// restore gives the calling goroutine the labels that it had before, and leaves the scope to the others that are in it.
+func (l labelChange) restore() {
+	if getProfLabel() == l.to {
+		setProfLabel(l.from)
 	}
 }
 
-// noScope spares callers the nil check.
-var noScope = &scope{}
+// noActivity spares callers the nil check.
+var noActivity = &activity{}
 
-// current is the scope of the calling goroutine, an empty one if it is in none.
-func current() *scope {
+// currentActivity is the scope of the calling goroutine, an empty one if it is in none.
+func currentActivity() *activity {
 	if p := getProfLabel(); p != nil {
-		if s, ok := scopes.Load(p); ok {
-			return s.(*scope)
+		if s, ok := activities.Load(p); ok {
+			return s.(*activity)
 		}
 	}
-	return noScope
+	return noActivity
 }

@@ -34,14 +34,14 @@ func (*sink) Init(logr.RuntimeInfo) {}
 
 // Enabled implements logr.LogSink.
 func (s *sink) Enabled(level int) bool {
-	return s.c.tap.on() && level <= max(s.c.tap.verbosity, errorLevel, s.c.traits.ErrorLevel)
+	return s.c.tap.recording() && level <= max(s.c.tap.verbosity, errorLevel, s.c.traits.ErrorLevel)
 }
 
 // Info implements logr.LogSink. An error among the values is the reason for a failure, should one follow.
 func (s *sink) Info(level int, message string, keysAndValues ...any) {
-	if begins := s.c.traits.Begins; begins != nil {
+	if begins := s.c.traits.BegunKey; begins != nil {
 		if key := begins(message, keysAndValues); key != "" {
-			s.c.handed.begin(key)
+			s.c.handoffs.begin(key)
 		}
 	}
 	r := s.reconcile(level <= s.c.tap.verbosity)
@@ -57,14 +57,14 @@ func (s *sink) Info(level int, message string, keysAndValues ...any) {
 	}
 }
 
-// Error implements logr.LogSink. The level of an error is 0.
+// FormatError implements logr.LogSink. The level of an error is 0.
 func (s *sink) Error(err error, message string, keysAndValues ...any) {
-	if !s.c.tap.on() {
+	if !s.c.tap.recording() {
 		return
 	}
 	text := s.c.errorText(err)
 	r := s.reconcile(true)
-	if r != nil && (text != "" || !r.turn) {
+	if r != nil && (text != "" || !r.timerLoop) {
 		r.reported(orElse(text, message), s.c.tap.stacks.reporter())
 	}
 	s.record(r, &trace.Log{Message: message, Error: text}, keysAndValues)
@@ -73,10 +73,10 @@ func (s *sink) Error(err error, message string, keysAndValues ...any) {
 // reconcile is the one of this controller that the calling goroutine works on, nil if it works on none. That of a turn
 // begins if a line is told of it.
 func (s *sink) reconcile(told bool) *reconcile {
-	scope := current()
+	scope := currentActivity()
 	r := scope.reconcile
 	if told {
-		r = scope.working()
+		r = scope.workingReconcile()
 	}
 	if r == nil || r.c != s.c {
 		return nil
@@ -85,7 +85,7 @@ func (s *sink) reconcile(told bool) *reconcile {
 }
 
 func (s *sink) record(r *reconcile, l *trace.Log, keysAndValues []any) {
-	l.Values = values(s.c.traits.Value, s.values, keysAndValues)
+	l.Values = values(s.c.traits.FormatValue, s.values, keysAndValues)
 	s.c.emit(r, l)
 }
 
@@ -116,26 +116,26 @@ func orElse(text, otherwise string) string {
 // hookErrorHandlers makes handled the last of utilruntime.ErrorHandlers, once in a process. The list is the process's
 // and upstream has no other way to learn of errors that controllers report without their logger.
 var hookErrorHandlers = sync.OnceFunc(func() {
-	utilruntime.ErrorHandlers = append(utilruntime.ErrorHandlers, handled)
+	utilruntime.ErrorHandlers = append(utilruntime.ErrorHandlers, handleError)
 })
 
-// handled records an error that was passed to utilruntime.HandleError, HandleErrorWithContext or HandleErrorWithLogger
+// handleError records an error that was passed to utilruntime.HandleError, HandleErrorWithContext or HandleErrorWithLogger
 // in a goroutine that works for an observed controller. The first of the handlers logs it: to the tap, if the context
 // holds a logger of the tap, which has then recorded it.
-func handled(ctx context.Context, err error, message string, keysAndValues ...any) {
+func handleError(ctx context.Context, err error, message string, keysAndValues ...any) {
 	if _, seen := klog.FromContext(ctx).GetSink().(*sink); seen {
 		return
 	}
-	s := current()
-	if s.controller == nil || s.inCall || !s.controller.tap.on() {
+	s := currentActivity()
+	if s.controller == nil || s.inRequest || !s.controller.tap.recording() {
 		return
 	}
 	text := s.controller.errorText(err)
-	r := s.working()
+	r := s.workingReconcile()
 	if r != nil {
 		r.reported(orElse(text, message), s.controller.tap.stacks.reporter())
 	}
-	s.controller.emit(r, &trace.Log{Message: message, Error: text, Values: values(s.controller.traits.Value, keysAndValues)})
+	s.controller.emit(r, &trace.Log{Message: message, Error: text, Values: values(s.controller.traits.FormatValue, keysAndValues)})
 }
 
 // maxValue bounds a logged value in bytes: some controllers log whole objects, or a diff of two.
@@ -160,7 +160,7 @@ func values(own func(any) string, lists ...[]any) trace.Values {
 func ownText(own func(any) string, v any) string {
 	if own != nil {
 		if text := own(v); text != "" {
-			return cut(text)
+			return truncate(text)
 		}
 	}
 	return valueText(v)
@@ -179,7 +179,7 @@ func put(list trace.Values, v trace.Value) trace.Values {
 // valueText makes a value text by the rules of klog's text output (internal/serialize/keyvalues.go), without its quotes.
 // A whole API object is cut down to its name: upstream logs some at level 4, and to spell out every pod that ReplicaSet
 // sees would cost more than all the rest of the trace. A value whose own method panics says so.
-func valueText(v any) string { return cut(wholeText(v)) }
+func valueText(v any) string { return truncate(wholeText(v)) }
 
 // wholeText is valueText of any length.
 func wholeText(v any) (text string) {
@@ -218,8 +218,8 @@ func formatted(v any) string {
 	return string(b)
 }
 
-// cut shortens a text to maxValue bytes, at a character's end, and says how much is missing.
-func cut(s string) string {
+// truncate shortens a text to maxValue bytes, at a character's end, and says how much is missing.
+func truncate(s string) string {
 	if len(s) <= maxValue {
 		return s
 	}

@@ -26,24 +26,24 @@ type MetadataInformers struct {
 
 	running sync.WaitGroup
 	mu      sync.Mutex // guards what follows
-	own     map[schema.GroupVersionResource]*ownInformer
+	own     map[schema.GroupVersionResource]*metadataInformer
 }
 
-// ownInformer is one of the metadata alone.
-type ownInformer struct {
+// metadataInformer is one of the metadata alone.
+type metadataInformer struct {
 	informers.GenericInformer
 	observed *informer
 	stop     context.CancelFunc // nil before it is started
 }
 
 // Informer implements informers.GenericInformer.
-func (o *ownInformer) Informer() cache.SharedIndexInformer { return o.observed }
+func (o *metadataInformer) Informer() cache.SharedIndexInformer { return o.observed }
 
 // MetadataInformers returns informers that share those of shared, which must be its Tap's, and make others by client.
 // mapper names the kinds of resources.
 func (c *Controller) MetadataInformers(shared informers.SharedInformerFactory, client metadataclient.Interface, mapper meta.RESTMapper) *MetadataInformers {
 	return &MetadataInformers{
-		tap: c.tap, shared: shared, client: client, mapper: mapper, own: map[schema.GroupVersionResource]*ownInformer{},
+		tap: c.tap, shared: shared, client: client, mapper: mapper, own: map[schema.GroupVersionResource]*metadataInformer{},
 	}
 }
 
@@ -56,7 +56,7 @@ func (m *MetadataInformers) ForResource(resource schema.GroupVersionResource) (i
 		return o, nil
 	}
 	for _, i := range m.tap.informersOf(resource.GroupResource()) {
-		if i.gvr == resource && !i.sparing { // one of the metadata alone is another MetadataInformers' own
+		if i.gvr == resource && !i.lazy { // one of the metadata alone is another MetadataInformers' own
 			return m.shared.ForResource(resource)
 		}
 	}
@@ -73,8 +73,8 @@ func (m *MetadataInformers) ForResource(resource schema.GroupVersionResource) (i
 	if err := generic.Informer().SetTransform(m.tap.trim); err != nil {
 		return nil, fmt.Errorf("making the informer of %s: %w", resource.GroupResource(), err)
 	}
-	o = &ownInformer{GenericInformer: generic, observed: m.tap.watching(kind, resource, generic.Informer())}
-	o.observed.sparing = true
+	o = &metadataInformer{GenericInformer: generic, observed: m.tap.wrapInformer(kind, resource, generic.Informer())}
+	o.observed.lazy = true
 	m.own[resource] = o
 	return o, nil
 }
@@ -88,7 +88,7 @@ func (m *MetadataInformers) Synced(resource schema.GroupVersionResource) bool {
 		return o.observed.HasSynced()
 	}
 	for _, i := range m.tap.informersOf(resource.GroupResource()) {
-		if i.gvr == resource && !i.sparing {
+		if i.gvr == resource && !i.lazy {
 			return i.HasSynced()
 		}
 	}
@@ -123,8 +123,8 @@ func (m *MetadataInformers) Start(stop <-chan struct{}) {
 	}
 }
 
-// Keep stops and forgets the informers of resources that are not served any more. It is not for shared ones.
-func (m *MetadataInformers) Keep(served func(schema.GroupVersionResource) bool) {
+// InScope stops and forgets the informers of resources that are not served any more. It is not for shared ones.
+func (m *MetadataInformers) StopUnserved(served func(schema.GroupVersionResource) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for resource, o := range m.own {
@@ -134,7 +134,7 @@ func (m *MetadataInformers) Keep(served func(schema.GroupVersionResource) bool) 
 		if o.stop != nil {
 			o.stop()
 		}
-		m.tap.dropped(o.observed)
+		m.tap.dropInformer(o.observed)
 		delete(m.own, resource)
 	}
 }

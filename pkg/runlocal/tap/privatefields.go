@@ -69,22 +69,22 @@ func privateField[F any](target any, field string) (*F, error) {
 	return (*F)(unsafe.Pointer(f.UnsafeAddr())), nil //nolint:gosec // the type was compared just above
 }
 
-// sort is one of client-go's interfaces of typed queues.
-type sort int
+// queueKind is one of client-go's interfaces of typed queues.
+type queueKind int
 
 const (
-	plain sort = iota
-	delaying
-	limiting
+	kindPlain queueKind = iota
+	kindDelaying
+	kindRateLimiting
 )
 
-// sortOf finds which interface of queues of K, or of keys of the layout of K, a field's type is. The error names what K
+// queueKindOf finds which interface of queues of K, or of keys of the layout of K, a field's type is. The error names what K
 // should have been like.
-func sortOf[K comparable](field reflect.Type) (sort, error) {
+func queueKindOf[K comparable](field reflect.Type) (queueKind, error) {
 	interfaces := [...]reflect.Type{
-		plain:    reflect.TypeFor[workqueue.TypedInterface[K]](),
-		delaying: reflect.TypeFor[workqueue.TypedDelayingInterface[K]](),
-		limiting: reflect.TypeFor[workqueue.TypedRateLimitingInterface[K]](),
+		kindPlain:        reflect.TypeFor[workqueue.TypedInterface[K]](),
+		kindDelaying:     reflect.TypeFor[workqueue.TypedDelayingInterface[K]](),
+		kindRateLimiting: reflect.TypeFor[workqueue.TypedRateLimitingInterface[K]](),
 	}
 	for n, want := range interfaces {
 		if !sameGeneric(field, want) {
@@ -93,9 +93,9 @@ func sortOf[K comparable](field reflect.Type) (sort, error) {
 		if err := sameKeys(keyOf(field), keyOf(want)); err != nil {
 			return 0, fmt.Errorf("queue of %v: %w", reflect.TypeFor[K](), err)
 		}
-		return sort(n), nil
+		return queueKind(n), nil
 	}
-	return 0, fmt.Errorf("%v or a lesser queue", interfaces[limiting])
+	return 0, fmt.Errorf("%v or a lesser queue", interfaces[kindRateLimiting])
 }
 
 // sameGeneric reports whether two types are instances of one generic interface of a package. Such interfaces have the

@@ -24,7 +24,7 @@ type queue[K comparable] struct {
 	limiter workqueue.TypedRateLimiter[K] // nil if the wrapped queue hides it: then retries are left to it, and seem to be at once
 	delays  workqueue.TypedDelayingInterface[*delay[K]]
 	retries workqueue.CounterMetric // the wrapped queue's, which knows nothing of delays; nil if it counts none
-	account *ledger[K]
+	tracker *queueTracker[K]
 	adding  atomic.Int64 // additions on their way to the wrapped queue
 	order   sync.Mutex   // held while the account and the wrapped queue learn of the same thing; nobody waits under it
 	ready   *sync.Cond   // of order: a key can be taken, or no more will come
@@ -36,19 +36,19 @@ type queue[K comparable] struct {
 // controller's main queue. key spells a key as the trace shall have it. The caller uses q no more.
 func WrapQueue[K comparable](c *Controller, name string, q workqueue.TypedRateLimitingInterface[K], key func(K) string) workqueue.TypedRateLimitingInterface[K] {
 	w := &queue[K]{TypedRateLimitingInterface: q, c: c, name: name, keyText: key, limiter: rateLimiterOf(q), retries: retriesOf(q)}
-	w.account, w.ready = newLedger(&c.tap.mu, key), sync.NewCond(&w.order)
+	w.tracker, w.ready = newQueueTracker(&c.tap.mu, key), sync.NewCond(&w.order)
 	w.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[*delay[K]]{
-		Clock: c.tap.clock, Queue: &delayed[K]{w: q, q: w},
+		Clock: c.tap.clock, Queue: &expiredDelays[K]{w: q, q: w},
 	})
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	c.accounts = append(c.accounts, w)
+	c.queues = append(c.queues, w)
 	return w
 }
 
 // Add implements workqueue.TypedInterface.
 func (q *queue[K]) Add(k K) {
-	if !q.keeps(k) {
+	if !q.inScope(k) {
 		return
 	}
 	q.adding.Add(1)
@@ -58,7 +58,7 @@ func (q *queue[K]) Add(k K) {
 
 // AddAfter implements workqueue.TypedDelayingInterface.
 func (q *queue[K]) AddAfter(k K, d time.Duration) {
-	if !q.keeps(k) {
+	if !q.inScope(k) {
 		return
 	}
 	q.adding.Add(1)
@@ -74,7 +74,7 @@ func (q *queue[K]) AddAfter(k K, d time.Duration) {
 // AddRateLimited implements workqueue.TypedRateLimitingInterface. It does what client-go's own does, in two steps, to
 // learn the delay in between.
 func (q *queue[K]) AddRateLimited(k K) {
-	if !q.keeps(k) {
+	if !q.inScope(k) {
 		return
 	}
 	q.adding.Add(1)
@@ -88,8 +88,8 @@ func (q *queue[K]) AddRateLimited(k K) {
 	q.addLater(k, trace.AddRateLimited, d, q.failures(k, q.limiter.NumRequeues(k)))
 }
 
-// keeps reports whether the controller has to do with the key.
-func (q *queue[K]) keeps(k K) bool { return q.c.tap.keep == nil || q.c.keepsKey(q.keyText(k)) }
+// inScope reports whether the controller has to do with the key.
+func (q *queue[K]) inScope(k K) bool { return q.c.tap.inScope == nil || q.c.keyInScope(q.keyText(k)) }
 
 // ShutDown implements workqueue.TypedInterface.
 func (q *queue[K]) ShutDown() {
@@ -106,31 +106,31 @@ func (q *queue[K]) ShutDownWithDrain() {
 	q.ShutDown() // ends its goroutine at once
 }
 
-// delayed is the wrapped queue as the delaying queue in front of it sees it: what is added here has waited.
-type delayed[K comparable] struct {
+// expiredDelays is the wrapped queue as the delaying queue in front of it sees it: what is added here has waited.
+type expiredDelays[K comparable] struct {
 	workqueue.TypedInterface[*delay[K]] // nil: the delaying queue hands nothing out
 	w                                   workqueue.TypedRateLimitingInterface[K]
 	q                                   *queue[K]
 }
 
 // Add implements workqueue.TypedInterface.
-func (d *delayed[K]) Add(over *delay[K]) {
+func (d *expiredDelays[K]) Add(over *delay[K]) {
 	d.q.adding.Add(1)
 	defer d.q.adding.Add(-1)
 	now := d.q.c.tap.clock.Now()
 	d.q.order.Lock()
 	defer d.q.order.Unlock()
-	if d.q.account.fire(over, now) {
+	if d.q.tracker.expire(over, now) {
 		d.w.Add(over.key)
 		d.q.ready.Signal()
 	}
 }
 
 // ShutDown implements workqueue.TypedInterface.
-func (d *delayed[K]) ShutDown() { d.w.ShutDown() }
+func (d *expiredDelays[K]) ShutDown() { d.w.ShutDown() }
 
 // ShuttingDown implements workqueue.TypedInterface.
-func (d *delayed[K]) ShuttingDown() bool { return d.w.ShuttingDown() }
+func (d *expiredDelays[K]) ShuttingDown() bool { return d.w.ShuttingDown() }
 
 // Forget implements workqueue.TypedRateLimitingInterface.
 func (q *queue[K]) Forget(k K) {
@@ -144,7 +144,7 @@ func (q *queue[K]) Forget(k K) {
 
 // Get implements workqueue.TypedInterface. It begins a reconcile.
 func (q *queue[K]) Get() (K, bool) {
-	if t := current().turn; t != nil && q.Len() == 0 {
+	if t := currentActivity().iteration; t != nil && q.Len() == 0 {
 		t.end() // a worker's
 	}
 	k, now, taken, down := q.next()
@@ -157,16 +157,16 @@ func (q *queue[K]) Get() (K, bool) {
 		var none K
 		return none, true // and the worker goes
 	}
-	if !t.on() {
+	if !t.recording() {
 		return k, down
 	}
 	r := &reconcile{c: q.c, queue: q.name, id: t.rec.NextReconcile(), key: q.keyText(k), start: now}
-	q.c.history.began(r)
-	v := &run{reconcile: r}
+	q.c.history.add(r)
+	v := &takenReconcile{reconcile: r}
 	q.running.Store(k, v)
 	start := &trace.Start{Queue: q.name, Causes: taken.causes, MoreCauses: taken.more, QueueWait: trace.Duration(taken.wait)}
-	if q.c.traits.Begins != nil {
-		q.c.handed.put(r.key, handover{v, start})
+	if q.c.traits.BegunKey != nil {
+		q.c.handoffs.put(r.key, handoff{v, start})
 	} else {
 		v.begin(start)
 	}
@@ -174,35 +174,35 @@ func (q *queue[K]) Get() (K, bool) {
 }
 
 // next waits for a key and takes it, as Get of client-go's queue does (util/workqueue/queue.go), and for the controller's gate.
-func (q *queue[K]) next() (k K, now time.Time, taken taking, down bool) {
+func (q *queue[K]) next() (k K, now time.Time, taken takenKey, down bool) {
 	if q.limiter == nil { // the wrapped queue adds keys by itself, of which the account does not know
 		if k, down = q.TypedRateLimitingInterface.Get(); down {
 			return k, now, taken, down
 		}
 		now = q.c.tap.clock.Now()
-		return k, now, q.account.take(k, now), false
+		return k, now, q.tracker.take(k, now), false
 	}
 	q.order.Lock()
 	defer q.order.Unlock()
-	for !q.ShuttingDown() && (q.Len() == 0 || q.c.shut()) {
+	for !q.ShuttingDown() && (q.Len() == 0 || q.c.gateClosed()) {
 		q.ready.Wait()
 	}
-	if q.ShuttingDown() && q.c.shut() {
+	if q.ShuttingDown() && q.c.gateClosed() {
 		return k, now, taken, true
 	}
 	if k, down = q.TypedRateLimitingInterface.Get(); down { // at once
 		return k, now, taken, down
 	}
 	now = q.c.tap.clock.Now()
-	return k, now, q.account.take(k, now), false
+	return k, now, q.tracker.take(k, now), false
 }
 
 // Done implements workqueue.TypedInterface. It ends the reconcile, and its goroutines belong to none from here on.
 func (q *queue[K]) Done(k K) {
 	now := q.c.tap.clock.Now()
 	if v, ok := q.running.LoadAndDelete(k); ok {
-		v := v.(*run)
-		q.c.handed.begin(v.reconcile.key)
+		v := v.(*takenReconcile)
+		q.c.handoffs.begin(v.reconcile.key)
 		v.finish(now, panicking())
 	}
 	q.giveBack(k, now)
@@ -212,15 +212,15 @@ func (q *queue[K]) Done(k K) {
 func (q *queue[K]) giveBack(k K, now time.Time) {
 	q.order.Lock()
 	defer q.order.Unlock()
-	q.account.done(k, now)
+	q.tracker.done(k, now)
 	q.TypedRateLimitingInterface.Done(k)
 	q.ready.Signal()
 }
 
-// own is the reconcile of the key if it is under way and recorded, nil otherwise.
+// to is the reconcile of the key if it is under way and recorded, nil otherwise.
 func (q *queue[K]) own(k K) *reconcile {
 	if v, ok := q.running.Load(k); ok {
-		return v.(*run).reconcile
+		return v.(*takenReconcile).reconcile
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func (q *queue[K]) addNow(k K, op trace.Operation, retry int, add func(K)) {
 	}
 	q.order.Lock()
 	defer q.order.Unlock()
-	q.account.add(k, now, cause)
+	q.tracker.add(k, now, cause)
 	add(k)
 	q.ready.Signal()
 }
@@ -255,7 +255,7 @@ func (q *queue[K]) addLater(k K, op trace.Operation, d time.Duration, retry int)
 		return
 	}
 	cause := q.record(k, &trace.Enqueue{Operation: op, Queue: q.name, Delay: trace.Duration(d), Retry: retry})
-	if later := q.account.addAt(k, now, due, cause, retry); later != nil {
+	if later := q.tracker.addAt(k, now, due, cause, retry); later != nil {
 		q.delays.AddAfter(later, d)
 	}
 }
@@ -265,9 +265,9 @@ func (q *queue[K]) addLater(k K, op trace.Operation, d time.Duration, retry int)
 func (q *queue[K]) state(now time.Time) QueueState {
 	ready := q.Len()
 	if q.ShuttingDown() {
-		return QueueState{Queue: q.name, Queued: ready, Running: q.account.running()}
+		return QueueState{Queue: q.name, Queued: ready, Running: q.tracker.running()}
 	}
-	s := q.account.state(now)
+	s := q.tracker.state(now)
 	s.Queue = q.name
 	s.Queued = max(s.Queued, ready) + int(q.adding.Load())
 	return s
@@ -278,4 +278,14 @@ func (q *queue[K]) countRetry() {
 	if q.retries != nil && !q.ShuttingDown() {
 		q.retries.Inc()
 	}
+}
+
+// drain implements account: workers that wait for a key are told that none comes, and the others when they ask next.
+func (q *queue[K]) drain() { q.ShutDown() }
+
+// gateOpened implements account.
+func (q *queue[K]) gateOpened() {
+	q.order.Lock()
+	defer q.order.Unlock()
+	q.ready.Broadcast()
 }

@@ -231,7 +231,7 @@ func TestManyWorkers(t *testing.T) {
 			t.Errorf("reconcile %d of %s has no cause", e.Reconcile, e.Key)
 		}
 	}
-	scopes.Range(func(_, s any) bool {
+	activities.Range(func(_, s any) bool {
 		t.Errorf("a scope is left: %+v", s)
 		return true
 	})
@@ -242,7 +242,7 @@ func work(t *testing.T, q testQueue, key string) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			if r := current().reconcile; r == nil || r.key != key {
+			if r := currentActivity().reconcile; r == nil || r.key != key {
 				t.Errorf("a goroutine of %s finds %+v", key, r)
 			}
 		})

@@ -12,12 +12,12 @@ import (
 
 // reconcile is one that is under way, or was. Whichever goroutines work for it add to what is known of it.
 type reconcile struct {
-	c     *Controller
-	queue string
-	id    trace.ReconcileID
-	key   string
-	start time.Time
-	turn  bool // of a loop: no queue brings it back
+	c         *Controller
+	queue     string
+	id        trace.ReconcileID
+	key       string
+	start     time.Time
+	timerLoop bool // of a loop: no queue brings it back
 
 	mu         sync.Mutex // guards the rest
 	err        string     // the last error that was logged or handled
@@ -31,7 +31,7 @@ type reconcile struct {
 	refused    int
 	outcome    trace.Outcome // as told by the controller's loop; empty if it does not tell
 	outcomeErr error
-	holding    holding
+	async      asyncWork
 }
 
 func (r *reconcile) conclude(outcome trace.Outcome, err error) {
@@ -80,11 +80,11 @@ func (r *reconcile) comesBack(at time.Time, retry int) {
 	}
 }
 
-// waits says that the reconcile, should its key be added again, has not failed: so far.
-func (r *reconcile) waits() bool {
+// requeuesWithoutError says that the reconcile, should its key be added again, has not failed: so far.
+func (r *reconcile) requeuesWithoutError() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.c.traits.Waits && r.err == ""
+	return r.c.traits.RequeuesWithoutError && r.err == ""
 }
 
 // end sums the reconcile up, and reports whether its key was given up.
@@ -126,16 +126,16 @@ func (r *reconcile) verdict(panicking bool) (trace.Outcome, string) {
 	return trace.Done, ""
 }
 
-// run is a key that a worker has taken.
-type run struct {
+// takenReconcile is a key that a worker has taken.
+type takenReconcile struct {
 	reconcile *reconcile
-	labels    labelled
+	labels    labelChange
 }
 
 // begin puts the calling goroutine into the reconcile, and tells why there is one.
-func (v *run) begin(start *trace.Start) {
+func (v *takenReconcile) begin(start *trace.Start) {
 	r := v.reconcile
-	v.labels = (&scope{controller: r.c, reconcile: r}).enter(keyLabels(r))
+	v.labels = (&activity{controller: r.c, reconcile: r}).enter(keyLabels(r))
 	r.c.tap.rec.Emit(r.c.name, r.id, r.key, start)
 }
 
@@ -145,18 +145,18 @@ func keyLabels(r *reconcile) pprof.LabelSet {
 }
 
 // finish ends the reconcile of a key that is done, now or when nothing holds it any more.
-func (v *run) finish(now time.Time, panicking bool) {
+func (v *takenReconcile) finish(now time.Time, panicking bool) {
 	r := v.reconcile
 	tell := func(at time.Time) {
 		end, dropped := r.end(at, panicking)
-		v.labels.leave()
+		v.labels.end()
 		r.c.tap.rec.Emit(r.c.name, r.id, r.key, end)
 		if dropped != nil {
 			r.c.tap.rec.Emit(r.c.name, r.id, r.key, dropped)
 		}
 	}
 	if r.endsLater(tell) {
-		v.labels.depart()
+		v.labels.restore()
 		return
 	}
 	tell(now)
@@ -175,8 +175,8 @@ func (r *reconcile) failIfReported() {
 // milliseconds of being recorded, a burst of them later.
 const historySize = 1024
 
-// past is a reconcile that is remembered for the API Events it recorded.
-type past struct {
+// pastReconcile is a reconcile that is remembered for the API Events it recorded.
+type pastReconcile struct {
 	id    trace.ReconcileID
 	key   string
 	start time.Time
@@ -185,14 +185,14 @@ type past struct {
 // history remembers a controller's latest reconciles. Its zero value is empty; it may be used concurrently.
 type history struct {
 	mu   sync.Mutex
-	ring []past
+	ring []pastReconcile
 	last int // the index that was written last
 }
 
-func (h *history) began(r *reconcile) {
+func (h *history) add(r *reconcile) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p := past{id: r.id, key: r.key, start: r.start}
+	p := pastReconcile{id: r.id, key: r.key, start: r.start}
 	if len(h.ring) < historySize {
 		h.ring = append(h.ring, p)
 		h.last = len(h.ring) - 1
@@ -202,9 +202,9 @@ func (h *history) began(r *reconcile) {
 	h.ring[h.last] = p
 }
 
-// at returns the latest reconcile of the key that had begun then: the reconciles of a key do not overlap. A zero time,
+// find returns the latest reconcile of the key that had begun then: the reconciles of a key do not overlap. A zero time,
 // because it is not known, is that of the latest. It returns 0 if none is remembered.
-func (h *history) at(key string, then time.Time) trace.ReconcileID {
+func (h *history) find(key string, then time.Time) trace.ReconcileID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range h.latest() {

@@ -16,15 +16,15 @@ const (
 	ClusterScoped BareKeys = iota
 	// Namespaces are names of namespaces. Each is in itself.
 	Namespaces
-	// ForAll stand for work on objects in all namespaces, such as that a node has changed. It is done whatever Options.Keep
+	// AllNamespaces stand for work on objects in all namespaces, such as that a node has changed. It is done whatever Options.Keep
 	// says, and what it adds is kept or not as all is.
-	ForAll
+	AllNamespaces
 )
 
-// keepsKey reports whether the controller has to do with the key, by its text: NAMESPACE/NAME or NAME, and before it, after
+// keyInScope reports whether the controller has to do with the key, by its text: NAMESPACE/NAME or NAME, and before it, after
 // a blank, what sort of object that is ("replicasets.apps default/web") where a queue has several.
-func (c *Controller) keepsKey(text string) bool {
-	if c.tap.keep == nil || c.undivided {
+func (c *Controller) keyInScope(text string) bool {
+	if c.tap.inScope == nil || c.ignoresScope {
 		return true
 	}
 	blank := strings.LastIndexByte(text, ' ')
@@ -38,42 +38,42 @@ func (c *Controller) keepsKey(text string) bool {
 	}
 	switch {
 	case found || bare == Namespaces:
-		return c.tap.keep(namespace)
-	case bare == ForAll:
+		return c.tap.inScope(namespace)
+	case bare == AllNamespaces:
 		return true
 	}
-	return c.tap.keep("")
+	return c.tap.inScope("")
 }
 
 // namespaces are the objects that count as in themselves.
 var namespaces = schema.GroupResource{Resource: "namespaces"}
 
-// keeps reports whether the handler's controller has to do with an object; m is as for informer.keeps.
-func (h *handler) keeps(obj any, m metav1.Object) bool {
-	return h.controller != nil && h.controller.undivided || h.informer.keeps(obj, m)
+// inScope reports whether the handler's controller has to do with an object; m is as for informer.keeps.
+func (h *handler) inScope(obj any, m metav1.Object) bool {
+	return h.controller != nil && h.controller.ignoresScope || h.informer.inScope(obj, m)
 }
 
-// keeps reports whether a controller has to do with an object. m is its metadata; nil if only its key is known, as for a
+// inScope reports whether a controller has to do with an object. m is its metadata; nil if only its key is known, as for a
 // deletion that the informer has missed.
-func (i *informer) keeps(obj any, m metav1.Object) bool {
-	if i.tap.keep == nil {
+func (i *informer) inScope(obj any, m metav1.Object) bool {
+	if i.tap.inScope == nil {
 		return true
 	}
 	if m != nil {
-		return i.keepsNamed(m.GetNamespace(), m.GetName())
+		return i.nameInScope(m.GetNamespace(), m.GetName())
 	}
 	tombstone, ok := obj.(cache.DeletedFinalStateUnknown)
 	if !ok {
 		return true
 	}
 	namespace, name, err := cache.SplitMetaNamespaceKey(tombstone.Key)
-	return err != nil || i.keepsNamed(namespace, name)
+	return err != nil || i.nameInScope(namespace, name)
 }
 
-// keepsNamed is true of what is in no namespace: a change of a node makes work in all namespaces.
-func (i *informer) keepsNamed(namespace, name string) bool {
+// nameInScope is true of what is in no namespace: a change of a node makes work in all namespaces.
+func (i *informer) nameInScope(namespace, name string) bool {
 	if i.gvr.GroupResource() == namespaces {
 		namespace = name
 	}
-	return namespace == "" || i.tap.keep(namespace)
+	return namespace == "" || i.tap.inScope(namespace)
 }

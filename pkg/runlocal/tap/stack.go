@@ -47,17 +47,17 @@ func (s *stacks) name(cache *map[stack]string, find func(*runtime.Frames) string
 	return name
 }
 
-// rooms is where this package and its neighbours are.
-const rooms = "github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/"
+// runlocalPath is where this package and its neighbours are.
+const runlocalPath = "github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/"
 
-// machinery are the packages whose functions say nothing of a controller, by prefix of the qualified name.
-var machinery = [...]string{
+// frameworkPackages are the packages whose functions say nothing of a controller, by prefix of the qualified name.
+var frameworkPackages = [...]string{
 	"runtime.", "runtime/", "testing.", "reflect.", "sync.",
-	"k8s.io/client-go/", "k8s.io/apimachinery/", "k8s.io/klog/", "github.com/go-logr/", rooms + "engine.", rooms + "controllers.",
+	"k8s.io/client-go/", "k8s.io/apimachinery/", "k8s.io/klog/", "github.com/go-logr/", runlocalPath + "engine.", runlocalPath + "controllers.",
 }
 
-func isMachinery(function string) bool {
-	for _, prefix := range machinery {
+func isFramework(function string) bool {
+	for _, prefix := range frameworkPackages {
 		if strings.HasPrefix(function, prefix) {
 			return true
 		}
@@ -65,17 +65,17 @@ func isMachinery(function string) bool {
 	return isTap(function)
 }
 
-// hooks are what upstream calls of this package, after the package's name.
-var hooks = [...]string{"(*queue[...]).", "(*handler).", "(*sink).", "handled", "(*Timed)."}
+// tapEntryPoints are what upstream calls of this package, after the package's name.
+var tapEntryPoints = [...]string{"(*queue[...]).", "(*handler).", "(*sink).", "handleError", "(*TimedWork)."}
 
 // isTap tells this package's part of a stack.
 func isTap(function string) bool {
-	rest, ok := strings.CutPrefix(function, rooms+"tap.")
-	return ok && slices.ContainsFunc(hooks[:], func(hook string) bool { return strings.HasPrefix(rest, hook) })
+	rest, ok := strings.CutPrefix(function, runlocalPath+"tap.")
+	return ok && slices.ContainsFunc(tapEntryPoints[:], func(hook string) bool { return strings.HasPrefix(rest, hook) })
 }
 
-// loops are the functions that every controller has between its goroutines and its work.
-var loops = [...]string{
+// workerLoops are the functions that every controller has between its goroutines and its work.
+var workerLoops = [...]string{
 	"Run", "worker", "runWorker", "processNextWorkItem", "processNextItem",
 	"runProcessGraphChanges", "processAttemptToDeleteWorker", "processAttemptToOrphanWorker", // the garbage collector's
 	"runNodeUpdateWorker", "processNextNodeUpdate", // daemonset's
@@ -92,11 +92,11 @@ func handlerOf(frames *runtime.Frames) string {
 	for {
 		f, more := frames.Next()
 		switch name := shortName(f.Function); {
-		case f.Function == "" || isMachinery(f.Function):
+		case f.Function == "" || isFramework(f.Function):
 			if isTap(f.Function) && len(names) > 0 { // the wrapped handler: what is above it is the informer
 				more = false
 			}
-		case slices.Contains(loops[:], name):
+		case slices.Contains(workerLoops[:], name):
 			more = false
 		case name != "":
 			names = append(names, name)
@@ -112,7 +112,7 @@ func handlerOf(frames *runtime.Frames) string {
 func reporterOf(frames *runtime.Frames) string {
 	for {
 		f, more := frames.Next()
-		if !isMachinery(f.Function) {
+		if !isFramework(f.Function) {
 			return f.Function
 		}
 		if !more {

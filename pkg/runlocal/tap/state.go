@@ -1,10 +1,8 @@
 package tap
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,10 +26,10 @@ type ControllerState struct {
 	Queues []QueueState
 	// Requests counts the requests that have no answer yet; a watch is answered when it is opened.
 	Requests int
-	// Preparing says that it does not see all yet that it is to act on, although it runs.
+	// SetPreparing says that it does not see all yet that it is to act on, although it runs.
 	Preparing bool
-	// Held counts the reconciles whose keys are done and whose work is not: see Hold.
-	Held int
+	// AsyncWork counts the reconciles whose keys are done and whose work is not: see Hold.
+	AsyncWork int
 }
 
 // QueueState is what one queue holds.
@@ -59,7 +57,7 @@ type DelayedKey struct {
 // Idle says that nothing is queued, running or in flight, and that no controller is still preparing. Delayed keys may be left.
 func (s State) Idle() bool {
 	for _, c := range s.Controllers {
-		if c.Requests > 0 || c.Preparing || c.Held > 0 {
+		if c.Requests > 0 || c.Preparing || c.AsyncWork > 0 {
 			return false
 		}
 		for _, q := range c.Queues {
@@ -75,7 +73,7 @@ func (s State) Idle() bool {
 func (s State) Busy() []string {
 	var out []string
 	for _, c := range s.Controllers {
-		running := c.Requests + c.Held
+		running := c.Requests + c.AsyncWork
 		for _, q := range c.Queues {
 			running += q.Running
 		}
@@ -89,7 +87,7 @@ func (s State) Busy() []string {
 // Load counts the keys that can be taken, or are about to, and what is worked on, for keys or for none.
 func (s State) Load() (queued, running int) {
 	for _, c := range s.Controllers {
-		running += c.Held
+		running += c.AsyncWork
 		for _, q := range c.Queues {
 			queued, running = queued+q.Queued, running+q.Running
 		}
@@ -97,14 +95,14 @@ func (s State) Load() (queued, running int) {
 	return queued, running
 }
 
-// account is a queue's side of State.
-type account interface {
+// observedQueue is a queue's side of State.
+type observedQueue interface {
 	// state is called with the Tap's lock held.
 	state(now time.Time) QueueState
 	// drain is called without it, when Tap.draining is set.
 	drain()
-	// opened is called without it, when the controller's gate may be open.
-	opened()
+	// gateOpened is called without it, when the controller's gate may be open.
+	gateOpened()
 }
 
 // State looks at all controllers at one moment. It takes time in proportion to what is queued and delayed.
@@ -114,8 +112,8 @@ func (t *Tap) State() State {
 	now := t.clock.Now()
 	s := State{Handled: map[schema.GroupResource]uint64{}, Unsynced: map[schema.GroupResource]bool{}}
 	for _, c := range t.byName() {
-		cs := ControllerState{Name: c.name, Requests: int(c.calls.Load()), Preparing: c.preparing.Load(), Held: int(c.held.Load())}
-		for _, a := range c.accounts {
+		cs := ControllerState{Name: c.name, Requests: int(c.calls.Load()), Preparing: c.preparing.Load(), AsyncWork: int(c.asyncWork.Load())}
+		for _, a := range c.queues {
 			cs.Queues = append(cs.Queues, a.state(now))
 		}
 		s.Controllers = append(s.Controllers, cs)
@@ -137,7 +135,7 @@ func (t *Tap) State() State {
 func (c *Controller) Delivered() bool {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	for _, a := range c.accounts {
+	for _, a := range c.queues {
 		if r, ok := a.(interface{ empty() bool }); ok && !r.empty() {
 			return false
 		}
@@ -155,49 +153,18 @@ func (c *Controller) Delivered() bool {
 	return true
 }
 
-// state sums up the account. A delay that is over is about to be noticed by the delaying queue. l.mu must be held.
-func (l *ledger[K]) state(now time.Time) QueueState {
-	s := QueueState{Running: l.running()}
-	for k, e := range l.keys {
-		ready := e.queued
-		for _, d := range e.delays {
-			if !d.due.After(now) {
-				ready = true
-				continue
-			}
-			s.Delayed = append(s.Delayed, DelayedKey{Key: l.keyText(k), Due: d.due, Retry: d.retry, Handler: d.handler})
-		}
-		if ready {
-			s.Queued++
-		}
-	}
-	slices.SortFunc(s.Delayed, func(a, b DelayedKey) int {
-		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key))
-	})
-	return s
-}
-
-// running counts the keys that are being worked on. l.mu must be held.
-func (l *ledger[K]) running() int {
-	n := 0
-	for _, e := range l.keys {
-		n += e.running
-	}
-	return n
-}
-
-// drainLook is how often Drain looks whether all is done.
-const drainLook = 2 * time.Millisecond
+// drainPollInterval is how often Drain looks whether all is done.
+const drainPollInterval = 2 * time.Millisecond
 
 // Drain lets no controller take another key, and returns when those that were taken are finished and no request is without
 // an answer, or with the error of ctx, which says who was not done. Keys that are queued are left. Controllers whose work
 // is not done by keys go on until their own context ends. It may be called again.
 func (t *Tap) Drain(ctx context.Context) error {
 	t.draining.Store(true)
-	for _, a := range t.accounts() {
+	for _, a := range t.queues() {
 		a.drain()
 	}
-	ticker := t.clock.NewTicker(drainLook)
+	ticker := t.clock.NewTicker(drainPollInterval)
 	defer ticker.Stop()
 	for {
 		busy := t.State().Busy()
@@ -212,29 +179,13 @@ func (t *Tap) Drain(ctx context.Context) error {
 	}
 }
 
-// accounts are those of all queues.
-func (t *Tap) accounts() []account {
+// queues are those of all queues.
+func (t *Tap) queues() []observedQueue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []account
+	var out []observedQueue
 	for _, c := range t.byName() {
-		out = append(out, c.accounts...)
+		out = append(out, c.queues...)
 	}
 	return out
 }
-
-// drain implements account: workers that wait for a key are told that none comes, and the others when they ask next.
-func (q *queue[K]) drain() { q.ShutDown() }
-
-// drain implements account. What is handed on within a controller still is: whoever gets it adds keys that nobody takes.
-func (r *relay[K]) drain() {}
-
-// opened implements account.
-func (q *queue[K]) opened() {
-	q.order.Lock()
-	defer q.order.Unlock()
-	q.ready.Broadcast()
-}
-
-// opened implements account: what is handed on within a controller is not worked on.
-func (*relay[K]) opened() {}

@@ -35,8 +35,8 @@ func TestUnsynced(t *testing.T) {
 func TestLoad(t *testing.T) {
 	s := State{Controllers: []ControllerState{
 		{Name: "a", Queues: []QueueState{{Queued: 3, Running: 1}, {Queued: 4}}},
-		{Name: "b", Held: 1, Requests: 2, Queues: []QueueState{{Running: 2}}}, {Name: "c", Queues: []QueueState{{Queued: 1}}},
-		{Name: "d", Requests: 1}, {Name: "e", Held: 1},
+		{Name: "b", AsyncWork: 1, Requests: 2, Queues: []QueueState{{Running: 2}}}, {Name: "c", Queues: []QueueState{{Queued: 1}}},
+		{Name: "d", Requests: 1}, {Name: "e", AsyncWork: 1},
 	}}
 	if queued, running := s.Load(); queued != 8 || running != 5 {
 		t.Errorf("%d queued, %d running, want 8 and 5", queued, running)

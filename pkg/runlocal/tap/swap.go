@@ -19,21 +19,21 @@ import (
 // name, type and place. So may K be a pointer to such a type. The error names the type and the field when upstream has
 // moved it or given it another type.
 func SwapQueue[K comparable](c *Controller, target any, field string, key func(K) string) error {
-	return SwapNamed(c, target, field, queueName(field), key)
+	return SwapNamedQueue(c, target, field, queueName(field), key)
 }
 
-// SwapNamed is SwapQueue for one of several controllers in one, whose queues are in fields of the same name: name tells
+// SwapNamedQueue is SwapQueue for one of several controllers in one, whose queues are in fields of the same name: name tells
 // them apart in the trace.
-func SwapNamed[K comparable](c *Controller, target any, field, name string, key func(K) string) error {
+func SwapNamedQueue[K comparable](c *Controller, target any, field, name string, key func(K) string) error {
 	f, err := fieldOf(target, field)
 	if err != nil {
 		return fmt.Errorf("observing the queue of controller %q: %w", c.name, err)
 	}
-	if c.open != nil && hidesLimiter[K](f) {
+	if c.gate != nil && hidesLimiter[K](f) {
 		return fmt.Errorf("observing the queue of controller %q: field %q of %T hides its rate limiter, without which its gate is not kept",
 			c.name, field, target)
 	}
-	if err := swapIn(c, f, name, key); err != nil {
+	if err := swapQueueIn(c, f, name, key); err != nil {
 		return fmt.Errorf("observing the queue of controller %q: field %q of %T is a %v, not a %w", c.name, field, target, f.Type(), err)
 	}
 	return nil
@@ -42,41 +42,41 @@ func SwapNamed[K comparable](c *Controller, target any, field, name string, key 
 // hidesLimiter reports whether the field holds a rate limiting queue whose rate limiter is not found: keys of such a queue
 // are not kept from workers.
 func hidesLimiter[K comparable](f reflect.Value) bool {
-	if sort, err := sortOf[K](f.Type()); err != nil || sort != limiting {
+	if sort, err := queueKindOf[K](f.Type()); err != nil || sort != kindRateLimiting {
 		return false // the others get one
 	}
 	at := unsafe.Pointer(f.UnsafeAddr()) //nolint:gosec // sortOf has compared the types
 	return rateLimiterOf(*(*workqueue.TypedRateLimitingInterface[K])(at)) == nil
 }
 
-// swapIn puts an observed queue into the field f, which holds one.
-func swapIn[K comparable](c *Controller, f reflect.Value, name string, key func(K) string) error {
-	sort, err := sortOf[K](f.Type())
+// swapQueueIn puts an observed queue into the field f, which holds one.
+func swapQueueIn[K comparable](c *Controller, f reflect.Value, name string, key func(K) string) error {
+	sort, err := queueKindOf[K](f.Type())
 	if err != nil {
 		return err
 	}
 	switch at := unsafe.Pointer(f.UnsafeAddr()); sort { //nolint:gosec // sortOf has compared the types
-	case limiting:
+	case kindRateLimiting:
 		q := (*workqueue.TypedRateLimitingInterface[K])(at)
 		*q = WrapQueue(c, name, *q, key)
-	case delaying:
+	case kindDelaying:
 		q := (*workqueue.TypedDelayingInterface[K])(at)
 		*q = WrapQueue(c, name, withLimiter(*q), key)
-	case plain:
+	case kindPlain:
 		q := (*workqueue.TypedInterface[K])(at)
 		*q = WrapQueue(c, name, withLimiter(withDelays(c, *q)), key)
 	}
 	return nil
 }
 
-// Fits says why SwapQueue could not replace the field of a controller of that type, which is a struct's; nil if it could.
+// CheckQueueField says why SwapQueue could not replace the field of a controller of that type, which is a struct's; nil if it could.
 // It needs no controller.
-func Fits[K comparable](controller reflect.Type, field string) error {
+func CheckQueueField[K comparable](controller reflect.Type, field string) error {
 	t, err := fieldType(controller, field)
 	if err != nil {
 		return err
 	}
-	if _, err := sortOf[K](t); err != nil {
+	if _, err := queueKindOf[K](t); err != nil {
 		return fmt.Errorf("field %q of %v is a %v, not a %w", field, controller, t, err)
 	}
 	return nil
@@ -111,9 +111,9 @@ func SwapOrderedRelay(c *Controller, target any, field string, newest func(schem
 	}
 	r := newRelay(c, queueName(field), *q)
 	if newest != nil {
-		r.order = &ordering[*opaque]{tap: c.tap, newest: newest, pass: r.TypedRateLimitingInterface.Add}
-		release := r.order.release
-		c.tap.handledOne.Store(&release)
+		r.order = &changeOrder[*opaque]{tap: c.tap, newest: newest, pass: r.TypedRateLimitingInterface.Add}
+		release := r.order.passReady
+		c.tap.onHandled.Store(&release)
 	}
 	*q = r
 	return nil
@@ -152,10 +152,10 @@ func swapShared[K comparable](c *Controller, q *workqueue.TypedRateLimitingInter
 	return nil
 }
 
-// Swap replaces a private field of target, of exactly type F, by what wrap makes of it. Between target's constructor and
+// SwapField replaces a private field of target, of exactly type F, by what wrap makes of it. Between target's constructor and
 // its Run, nothing else may use the field. The error names the type and the field when upstream has moved it or given it
 // another type.
-func Swap[F any](c *Controller, target any, field string, wrap func(F) F) error {
+func SwapField[F any](c *Controller, target any, field string, wrap func(F) F) error {
 	f, err := privateField[F](target, field)
 	if err != nil {
 		return fmt.Errorf("observing field %q of controller %q: %w", field, c.name, err)

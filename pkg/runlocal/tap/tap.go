@@ -36,17 +36,17 @@ type Options struct {
 	Verbosity int
 	// DryRun says that the API server is not to keep any write: all are told with trace.Request.DryRun.
 	DryRun bool
-	// Manager is the field manager of the controllers' own writes, if watches may show these before they are answered; empty if
+	// FieldManager is the field manager of the controllers' own writes, if watches may show these before they are answered; empty if
 	// not. An event of that manager names none then: it may be of such a write.
-	Manager string
+	FieldManager string
 	// Unsent reports whether the server did not get a write, by its answer or the error in its place; nil if it gets all. It may
 	// be called concurrently.
 	Unsent func(resp *http.Response, err error) bool
-	// Keep reports whether the controllers have to do with a namespace; nil if with all. What watches show of others is not
+	// InScope reports whether the controllers have to do with a namespace; nil if with all. What watches show of others is not
 	// handled, and keys of others are not queued, both silently; listers show all that there is. It is asked with "" for
 	// keys that are in no namespace, but for Namespaces, which count as in themselves; what watches show of objects in no
 	// namespace is always handled. Of what BareKeys and KeepAll except it is not asked. It may be called concurrently.
-	Keep func(namespace string) bool
+	InScope func(namespace string) bool
 }
 
 // Tap observes the controllers of one session. All its methods may be called concurrently.
@@ -55,19 +55,19 @@ type Tap struct {
 	clock     clock.WithTicker
 	verbosity int
 	dryRun    bool
-	// ownManager is Options.Manager.
-	ownManager string
-	unsent     func(*http.Response, error) bool // nil if all are sent
-	keep       func(namespace string) bool      // nil keeps all
-	writers    writers
-	managers   managers
-	stacks     stacks
-	answers    answers
-	kindTable  func() kinds
-	newest     atomic.Uint64 // resourceVersion that was committed
-	draining   atomic.Bool   // no key is handed out any more
-	// handledOne is called when a handler is done with a watch event; nil is not.
-	handledOne atomic.Pointer[func()]
+	// fieldManager is Options.Manager.
+	fieldManager string
+	unsent       func(*http.Response, error) bool // nil if all are sent
+	inScope      func(namespace string) bool      // nil keeps all
+	writers      writers
+	managers     managers
+	stacks       stacks
+	answers      answers
+	kindTable    func() kinds
+	newest       atomic.Uint64 // resourceVersion that was committed
+	draining     atomic.Bool   // no key is handed out any more
+	// onHandled is called when a handler is done with a watch event; nil is not.
+	onHandled atomic.Pointer[func()]
 
 	mu          sync.Mutex // guards the maps here and every account that State reads; no event is emitted under it
 	controllers map[string]*Controller
@@ -79,7 +79,7 @@ type Tap struct {
 func New(o Options) *Tap {
 	t := &Tap{
 		rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), dryRun: o.DryRun,
-		unsent: o.Unsent, keep: o.Keep, ownManager: o.Manager,
+		unsent: o.Unsent, inScope: o.InScope, fieldManager: o.FieldManager,
 		controllers: map[string]*Controller{}, kindTable: lazyKinds(),
 	}
 	if t.clock == nil {
@@ -92,8 +92,8 @@ func New(o Options) *Tap {
 	return t
 }
 
-// on reports whether anybody is there to see events.
-func (t *Tap) on() bool { return t.rec != nil }
+// recording reports whether anybody is there to see events.
+func (t *Tap) recording() bool { return t.rec != nil }
 
 // Controller returns the one controller of that short name ("deployment"), which is made if it is not there.
 func (t *Tap) Controller(name string) *Controller {
@@ -119,7 +119,7 @@ func (t *Tap) Committed(_ context.Context, resourceVersion uint64) {
 	for newest := t.newest.Load(); resourceVersion > newest && !t.newest.CompareAndSwap(newest, resourceVersion); {
 		newest = t.newest.Load()
 	}
-	if r := current().reconcile; r != nil {
+	if r := currentActivity().reconcile; r != nil {
 		t.writers.put(resourceVersion, r)
 	}
 }

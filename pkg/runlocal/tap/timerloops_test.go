@@ -34,7 +34,7 @@ func turningLoop(t *testing.T, works ...func(ctx context.Context, c *Controller)
 				cancel()
 			}
 		}, time.Second)
-		if s := current(); s != noScope {
+		if s := currentActivity(); s != noActivity {
 			t.Errorf("afterwards the goroutine is in scope %+v", s)
 		}
 		if !tap.State().Idle() {

@@ -29,10 +29,10 @@ var _ http.RoundTripper = (*transport)(nil)
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.c.calls.Add(1)
 	defer t.c.calls.Add(-1)
-	if !t.c.tap.on() {
+	if !t.c.tap.recording() {
 		return t.next.RoundTrip(req)
 	}
-	s, r := current(), current().working()
+	s, r := currentActivity(), currentActivity().workingReconcile()
 	call := t.begin(req)
 	start := t.c.tap.clock.Now()
 	resp, err := t.send(s, r, req)
@@ -44,10 +44,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // send makes the request in a scope of its own: what happens in it is the reconcile's doing, what is logged in it is not
 // the controller's.
-func (t *transport) send(s *scope, r *reconcile, req *http.Request) (*http.Response, error) {
+func (t *transport) send(s *activity, r *reconcile, req *http.Request) (*http.Response, error) {
 	if r != nil {
-		inner := &scope{controller: t.c, reconcile: r, event: s.event, inCall: true}
-		defer inner.enter(keyLabels(r)).leave()
+		inner := &activity{controller: t.c, reconcile: r, event: s.event, inRequest: true}
+		defer inner.enter(keyLabels(r)).end()
 	}
 	return t.next.RoundTrip(req)
 }
@@ -57,7 +57,7 @@ type call struct {
 	t       *transport
 	req     *http.Request
 	request *trace.Request
-	before  known // the object as it was, for a change or the deletion of one
+	before  seenObject // the object as it was, for a change or the deletion of one
 }
 
 // begin reads what the request is. One that is for no resource has the path for its resource's name.
@@ -79,7 +79,7 @@ func (t *transport) begin(req *http.Request) *call {
 	c.request.Kind = t.c.tap.kinds().kind(&c.request.Object)
 	switch c.request.Verb {
 	case "update", "patch", "delete":
-		c.before = t.c.tap.known(&c.request.Object)
+		c.before = t.c.tap.lastSeen(&c.request.Object)
 	}
 	return c
 }
@@ -99,7 +99,7 @@ func (c *call) streams(resp *http.Response) bool {
 
 // answered reads the answer.
 func (c *call) answered(resp *http.Response, err error) {
-	defer c.nameUnmade()
+	defer c.nameUncreated()
 	if unsent := c.t.c.tap.unsent; unsent != nil && c.request.IsWrite() {
 		c.request.NotSent = unsent(resp, err)
 	}
@@ -124,8 +124,8 @@ func (c *call) answered(resp *http.Response, err error) {
 	c.recorded(a)
 }
 
-// nameUnmade names what was not created as the request does: the answer has no object.
-func (c *call) nameUnmade() {
+// nameUncreated names what was not created as the request does: the answer has no object.
+func (c *call) nameUncreated() {
 	r := c.request
 	if r.Verb != "create" || r.Name != "" || !r.Failed() {
 		return
@@ -148,7 +148,7 @@ func (c *call) succeeded(a *answer) {
 		return
 	}
 	r.UID = string(a.meta.UID)
-	if a.kind != partial {
+	if a.kind != partialMetadataKind {
 		r.Kind = a.kind
 	}
 	r.Name, r.Namespace = a.meta.Name, a.meta.Namespace
@@ -157,9 +157,9 @@ func (c *call) succeeded(a *answer) {
 		r.Change = trace.ChangeFrom(func() []inspect.Change { return a.created() })
 	case c.before != nil && r.Verb != "delete":
 		before := c.before
-		r.Change = trace.ChangeFrom(func() []inspect.Change { return compareKnown(before, a) })
+		r.Change = trace.ChangeFrom(func() []inspect.Change { return compareSeen(before, a) })
 	}
-	if !r.DryRun && (a.kind != partial || r.Verb == "delete") { // what follows is to be compared with all of the object
+	if !r.DryRun && (a.kind != partialMetadataKind || r.Verb == "delete") { // what follows is to be compared with all of the object
 		c.t.c.tap.answers.put(&r.Object, a, r.Verb == "delete")
 	}
 }
@@ -173,15 +173,15 @@ func (c *call) emit(r *reconcile) {
 		if q.Verb == "create" {
 			at = recordedAt(q.Name)
 		}
-		if id := c.t.c.history.at(key, at); id != 0 {
+		if id := c.t.c.history.find(key, at); id != 0 {
 			tap.rec.Emit(c.t.c.name, id, key, q)
 			return
 		}
 	}
 	if r != nil && q.IsWrite() && q.Recorded == nil {
 		r.wrote(q.Failed())
-		if rv := number(q.ResourceVersion); !q.Failed() && !q.DryRun && (c.before == nil || c.before.version() != rv) {
-			tap.writers.offer(rv, r)
+		if rv := parseVersion(q.ResourceVersion); !q.Failed() && !q.DryRun && (c.before == nil || c.before.version() != rv) {
+			tap.writers.putIfAbsent(rv, r)
 		}
 	}
 	c.t.c.emit(r, q)

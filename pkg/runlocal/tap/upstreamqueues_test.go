@@ -84,7 +84,7 @@ type fits func() error
 
 // queueOfKeys is for a field of type C.
 func queueOfKeys[C any, K comparable](field string) fits {
-	return func() error { return Fits[K](reflect.TypeFor[C](), field) }
+	return func() error { return CheckQueueField[K](reflect.TypeFor[C](), field) }
 }
 
 // queueOfStrings is for a field of type C.

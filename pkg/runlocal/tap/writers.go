@@ -19,7 +19,7 @@ import (
 // writers remembers which reconcile wrote a resource version. It may be used concurrently.
 type writers struct {
 	mu   sync.Mutex
-	byRV memory[uint64, writer]
+	byRV recentMap[uint64, writer]
 }
 
 // writer is a reconcile and its controller.
@@ -37,16 +37,16 @@ func (w *writers) put(rv uint64, r *reconcile) {
 	w.byRV.put(rv, writer{r.id, r.c.name})
 }
 
-// offer is put for one who is told the version by an answer: a deletion of what is being deleted is answered with the
+// putIfAbsent is put for one who is told the version by an answer: a deletion of what is being deleted is answered with the
 // version that another has written.
-func (w *writers) offer(rv uint64, r *reconcile) {
-	if w.of(rv) == (writer{}) {
+func (w *writers) putIfAbsent(rv uint64, r *reconcile) {
+	if w.get(rv) == (writer{}) {
 		w.put(rv, r)
 	}
 }
 
-// of returns the zero value for what was not written by a reconcile that is remembered.
-func (w *writers) of(rv uint64) writer {
+// get returns the zero value for what was not written by a reconcile that is remembered.
+func (w *writers) get(rv uint64) writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	by, _ := w.byRV.get(rv)
@@ -57,7 +57,7 @@ func (w *writers) of(rv uint64) writer {
 // an informer gets them, which drops them, until its handlers do. It may be used concurrently; its zero value is empty.
 type managers struct {
 	mu        sync.Mutex
-	byVersion memory[objectVersion, []metav1.ManagedFieldsEntry]
+	byVersion recentMap[objectVersion, []metav1.ManagedFieldsEntry]
 }
 
 type objectVersion struct {
@@ -71,11 +71,11 @@ const managersKept = 512
 func (m *managers) put(obj metav1.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.byVersion.room = managersKept
+	m.byVersion.size = managersKept
 	m.byVersion.put(objectVersion{obj.GetUID(), obj.GetResourceVersion()}, obj.GetManagedFields())
 }
 
-func (m *managers) of(obj metav1.Object) []metav1.ManagedFieldsEntry {
+func (m *managers) get(obj metav1.Object) []metav1.ManagedFieldsEntry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	fields, _ := m.byVersion.get(objectVersion{obj.GetUID(), obj.GetResourceVersion()})
@@ -86,7 +86,7 @@ func (m *managers) of(obj metav1.Object) []metav1.ManagedFieldsEntry {
 // kube-controller-manager's informers do (cmd/kube-controller-manager/app/controllermanager.go).
 func (t *Tap) trim(obj any) (any, error) {
 	if m, err := meta.Accessor(obj); err == nil && m.GetManagedFields() != nil {
-		if t.on() && t.writers.of(number(m.GetResourceVersion())) == (writer{}) {
+		if t.recording() && t.writers.get(parseVersion(m.GetResourceVersion())) == (writer{}) {
 			t.managers.put(m)
 		}
 		m.SetManagedFields(nil)
@@ -98,23 +98,23 @@ func (t *Tap) trim(obj any) (any, error) {
 // that wrote to it, of a modification the owner of a field that has another value. It is not known of one that only
 // removed a field, or deleted the object.
 func (t *Tap) manager(w *trace.Watch, obj metav1.Object) *trace.Manager {
-	fields := t.managers.of(obj)
+	fields := t.managers.get(obj)
 	if len(fields) == 0 {
 		return nil
 	}
 	switch w.Event {
 	case trace.Added:
-		return trace.ManagerFrom(func() string { return t.outside(creator(fields)) })
+		return trace.ManagerFrom(func() string { return t.externalManager(creator(fields)) })
 	case trace.Modified:
-		return trace.ManagerFrom(func() string { return t.outside(changer(fields, w.Change.Fields())) })
+		return trace.ManagerFrom(func() string { return t.externalManager(changer(fields, w.Change.Fields())) })
 	case trace.Deleted, trace.Resync:
 	}
 	return nil
 }
 
-// outside returns the manager unless it may be a controller of the session.
-func (t *Tap) outside(manager string) string {
-	if manager == t.ownManager { // also "", which is not known
+// externalManager returns the manager unless it may be a controller of the session.
+func (t *Tap) externalManager(manager string) string {
+	if manager == t.fieldManager { // also "", which is not known
 		return ""
 	}
 	return manager
