@@ -7,15 +7,16 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// TimedWork observes work that a controller leaves to timers of its own, without a queue: each piece becomes a reconcile, whose
-// cause is what planned it. Whoever makes it tells it of all that happens. Its methods may be called concurrently.
+// TimedWork observes work that a controller does by its own timers, without a queue: each piece of work becomes a
+// reconcile, caused by what scheduled it. The caller, which knows how the controller schedules, must call its methods.
+// They may be called concurrently.
 type TimedWork struct {
 	c       *Controller
 	name    string
 	tracker *queueTracker[string]
 }
 
-// TimedWork returns one of that name, which stands in the trace in a queue's place.
+// TimedWork returns a TimedWork whose name takes the place of a queue's in the trace.
 func (c *Controller) TimedWork(name string) *TimedWork {
 	w := &TimedWork{c: c, name: name, tracker: newQueueTracker(&c.tap.mu, func(key string) string { return key })}
 	c.tap.mu.Lock()
@@ -24,7 +25,8 @@ func (c *Controller) TimedWork(name string) *TimedWork {
 	return w
 }
 
-// Scheduled tells that the calling goroutine plans work on the key, to be done after that time; at once if it is not positive.
+// Scheduled records that the calling goroutine schedules work on the key, to be done after that time, at once if it is
+// not positive.
 func (w *TimedWork) Scheduled(key string, after time.Duration) {
 	if !w.c.keyInScope(key) {
 		return
@@ -38,7 +40,7 @@ func (w *TimedWork) Scheduled(key string, after time.Duration) {
 	w.tracker.addAt(key, now, now.Add(after), cause, 0)
 }
 
-// record emits what was planned and returns it as a cause; nil when nothing is recorded.
+// record emits the scheduling and returns it as a cause; nil if nothing is recorded.
 func (w *TimedWork) record(key string, e *trace.Enqueue) *trace.Cause {
 	t := w.c.tap
 	if !t.recording() {
@@ -48,11 +50,11 @@ func (w *TimedWork) record(key string, e *trace.Enqueue) *trace.Cause {
 	return t.enqueued(w.c, key, e, currentActivity().cause(e))
 }
 
-// Cancelled tells that what was planned for later is not done.
+// Cancelled records that work which was scheduled for later will not be done.
 func (w *TimedWork) Cancelled(key string) { w.tracker.cancel(key) }
 
-// Do does the planned work on the key, as a reconcile that fails with its error. Work on what the controllers have nothing
-// to do with is not done.
+// Do calls work as a reconcile of the key, which fails if work returns an error, and returns that error. If the key is
+// out of scope it does not call work.
 func (w *TimedWork) Do(key string, work func() error) error {
 	if !w.c.keyInScope(key) {
 		return nil
@@ -77,15 +79,15 @@ func (w *TimedWork) Do(key string, work func() error) error {
 	return err
 }
 
-// state implements account.
+// state implements observedQueue.
 func (w *TimedWork) state(now time.Time) QueueState {
 	s := w.tracker.state(now)
 	s.Queue = w.name
 	return s
 }
 
-// drain implements account: what is planned is the controller's to end.
+// drain implements observedQueue: scheduled work is the controller's to cancel.
 func (*TimedWork) drain() {}
 
-// gateOpened implements account: work that no queue hands out waits for no gate.
+// gateOpened implements observedQueue: timed work is not gated.
 func (*TimedWork) gateOpened() {}
