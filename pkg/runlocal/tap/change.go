@@ -24,7 +24,7 @@ func asObject(obj any) runtime.Object {
 	return o
 }
 
-// compare tells in place of a change that it could not be found, which only an object of no API does.
+// compare returns the differences, redacted. An error is a difference without a path; only objects of no API have it.
 func compare(old, updated runtime.Object) []inspect.Change {
 	changes, err := inspect.Changes(old, updated)
 	if err != nil {
@@ -36,12 +36,13 @@ func compare(old, updated runtime.Object) []inspect.Change {
 	return redact(updated, changes)
 }
 
-// changeOf compares two versions of an object when it is asked to. Objects in an informer are never changed.
+// changeOf returns the difference of two versions of an object, which is computed on first use. Objects in an informer
+// are never changed.
 func changeOf(old, updated runtime.Object) *trace.Change {
 	return trace.ChangeFrom(func() []inspect.Change { return compare(old, updated) })
 }
 
-// compareSeen finds what changed between two versions.
+// compareSeen returns the differences of two versions of an object that the session has seen.
 func compareSeen(before, after seenObject) []inspect.Change {
 	var objects [2]runtime.Object
 	for n, k := range []seenObject{before, after} {
@@ -54,7 +55,7 @@ func compareSeen(before, after seenObject) []inspect.Change {
 	return compare(sameForm(objects[0], objects[1]))
 }
 
-// sameForm cuts both objects down to their metadata if one of them is nothing else.
+// sameForm reduces both objects to their metadata if one of them is only that.
 func sameForm(a, b runtime.Object) (runtime.Object, runtime.Object) {
 	_, ok := a.(*metav1.PartialObjectMetadata)
 	if _, other := b.(*metav1.PartialObjectMetadata); !ok && !other {
@@ -67,11 +68,11 @@ func sameForm(a, b runtime.Object) (runtime.Object, runtime.Object) {
 	return meta.AsPartialObjectMetadata(x), meta.AsPartialObjectMetadata(y)
 }
 
-// redacted stands for a value that a trace must not tell: it goes to terminals, files and whoever is shown them.
+// redacted replaces values that a trace must not show, since it goes to terminals, files and other people.
 const redacted = "(hidden)"
 
-// redact hides the values of what is secret in an object of that kind: that they have changed, and where, is told. It changes
-// the list.
+// redact replaces the values of secret fields in the differences of an object of that kind: the trace shows only that
+// they changed. It modifies the list.
 func redact(of runtime.Object, changes []inspect.Change) []inspect.Change {
 	secret := secretFields(of)
 	for i := range changes {
@@ -88,8 +89,8 @@ func redact(of runtime.Object, changes []inspect.Change) []inspect.Change {
 	return changes
 }
 
-// secretFields are the paths of the fields of which no value is told; nil for most kinds. The annotation is kubectl's copy of
-// all fields; an object's metadata alone, which does not tell the kind, may be that of a Secret.
+// secretFields returns the paths of the fields whose values are not shown; nil for most kinds. The annotation is
+// kubectl's copy of all fields. Metadata alone does not have the kind of the object, which may be a Secret.
 func secretFields(of runtime.Object) []string {
 	copied := []string{"metadata.annotations", "metadata.annotations[" + corev1.LastAppliedConfigAnnotation + "]"}
 	switch of := of.(type) {
@@ -110,7 +111,7 @@ func secretFields(of runtime.Object) []string {
 	return nil
 }
 
-// isBelow reports whether a path is that of one of the fields, or of something in a field of data.
+// isBelow reports whether a path is one of the fields, or is in one of the fields of data.
 func isBelow(path string, fields []string) bool {
 	for _, field := range fields {
 		in, within := strings.CutPrefix(path, field)

@@ -18,7 +18,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// informer is an informer whose handlers are observed. Everything else is the wrapped one's own.
+// informer is an informer whose handlers are observed. Methods that it does not declare are those of the wrapped
+// informer.
 type informer struct {
 	cache.SharedIndexInformer
 	tap *Tap
@@ -26,21 +27,22 @@ type informer struct {
 	gvr schema.GroupVersionResource
 	// base is the latest write when the informer was made: what it lists when it starts is not older.
 	base uint64
-	// lazy says that a watch event is told only when it turns out to be a cause.
+	// lazy means that a watch event is recorded only if it turns out to be a cause.
 	lazy bool
 
-	mu     sync.Mutex // held while an event is emitted, so that handlers of one event wait for its number
+	mu     sync.Mutex // held while an event is emitted, so that all handlers of an event get its number; guards events
 	events recentMap[eventID, *watchEvent]
 
 	handlers map[cache.ResourceEventHandlerRegistration]*handler // guarded by tap.mu
-	// resync is how often handlers that do not ask for another period are handed all objects again; 0 is never, for all.
+	// resync is how often handlers that do not ask for another period get all objects again; 0 means never, for all
+	// handlers.
 	resync time.Duration
 }
 
 var _ cache.SharedIndexInformer = (*informer)(nil)
 
-// observe wraps an informer of obj's type, which hands all objects to handlers again after each resync. It adds a handler of the tap's own, so that the events of an informer that
-// only serves a lister are seen too.
+// observe wraps an informer of obj's type with that resync period. It adds a handler that does nothing, so that events
+// of an informer that only serves a lister are recorded too.
 func (t *Tap) observe(obj runtime.Object, next cache.SharedIndexInformer, resync time.Duration) *informer {
 	gvk, gvr := t.kinds().of(obj)
 	i := t.wrapInformer(gvk, gvr, next)
@@ -50,8 +52,10 @@ func (t *Tap) observe(obj runtime.Object, next cache.SharedIndexInformer, resync
 	return i
 }
 
-// wrapInformer wraps an informer that was not started, and accounts for it until dropped.
-func (t *Tap) wrapInformer(gvk schema.GroupVersionKind, gvr schema.GroupVersionResource, next cache.SharedIndexInformer) *informer {
+// wrapInformer wraps an informer that was not started, and includes it in State until dropInformer.
+func (t *Tap) wrapInformer(
+	gvk schema.GroupVersionKind, gvr schema.GroupVersionResource, next cache.SharedIndexInformer,
+) *informer {
 	i := &informer{
 		SharedIndexInformer: next, tap: t, gvk: gvk, gvr: gvr, base: t.newest.Load(),
 		handlers: map[cache.ResourceEventHandlerRegistration]*handler{},
@@ -62,14 +66,14 @@ func (t *Tap) wrapInformer(gvk schema.GroupVersionKind, gvr schema.GroupVersionR
 	return i
 }
 
-// dropInformer ends the account of an informer that was stopped, or is about to be.
+// dropInformer excludes an informer that was stopped, or is about to be, from State.
 func (t *Tap) dropInformer(i *informer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.informers = slices.DeleteFunc(t.informers, func(other *informer) bool { return other == i })
 }
 
-// handleError is the least of what the handlers have handled. tap.mu must be held.
+// handled returns the least of what the handlers have handled. tap.mu must be held.
 func (i *informer) handled() uint64 {
 	var least uint64
 	first := true
@@ -81,8 +85,8 @@ func (i *informer) handled() uint64 {
 	return least
 }
 
-// since is the version up to which a handler that is registered at this moment has handled everything once it has got
-// what the informer holds. tap.mu must be held.
+// since returns the version up to which a handler that is registered at this moment will have handled everything when
+// it has got all that the informer stores. tap.mu must be held.
 func (i *informer) since() uint64 {
 	if !i.HasSynced() || len(i.handlers) == 0 {
 		return i.base
@@ -98,14 +102,18 @@ func (i *informer) AddEventHandler(next cache.ResourceEventHandler) (cache.Resou
 }
 
 // AddEventHandlerWithResyncPeriod implements cache.SharedInformer.
-func (i *informer) AddEventHandlerWithResyncPeriod(next cache.ResourceEventHandler, resync time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+func (i *informer) AddEventHandlerWithResyncPeriod(
+	next cache.ResourceEventHandler, resync time.Duration,
+) (cache.ResourceEventHandlerRegistration, error) {
 	return i.added(next, resync, func(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 		return i.SharedIndexInformer.AddEventHandlerWithResyncPeriod(h, resync)
 	})
 }
 
 // AddEventHandlerWithOptions implements cache.SharedInformer.
-func (i *informer) AddEventHandlerWithOptions(next cache.ResourceEventHandler, o cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+func (i *informer) AddEventHandlerWithOptions(
+	next cache.ResourceEventHandler, o cache.HandlerOptions,
+) (cache.ResourceEventHandlerRegistration, error) {
 	resync := i.resync
 	if o.ResyncPeriod != nil {
 		resync = *o.ResyncPeriod
@@ -115,12 +123,15 @@ func (i *informer) AddEventHandlerWithOptions(next cache.ResourceEventHandler, o
 	})
 }
 
-// added registers a wrapped handler by register.
+// added wraps a handler and registers it by register. It belongs to the controller that the calling goroutine builds.
 func (i *informer) added(
 	next cache.ResourceEventHandler, resync time.Duration,
 	register func(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error),
 ) (cache.ResourceEventHandlerRegistration, error) {
-	h := &handler{informer: i, controller: currentActivity().controller, next: next, resynced: resync > 0 && i.resync > 0}
+	h := &handler{
+		informer: i, controller: currentActivity().controller, next: next,
+		resynced: resync > 0 && i.resync > 0,
+	}
 	i.tap.mu.Lock()
 	h.base = i.since()
 	i.tap.mu.Unlock()
@@ -142,19 +153,19 @@ func (i *informer) RemoveEventHandler(registration cache.ResourceEventHandlerReg
 	return i.SharedIndexInformer.RemoveEventHandler(registration)
 }
 
-// handler labels its goroutine with the watch event while the wrapped handler runs, so that what that queues knows why.
-// An informer calls the methods of a handler one at a time.
+// handler labels its goroutine with the watch event while the wrapped handler runs, so that keys which that adds have a
+// cause. An informer calls the methods of a handler one at a time.
 type handler struct {
 	informer   *informer
-	controller *Controller // that was being built when the handler was registered; may be nil
+	controller *Controller // the one being built when the handler was registered; may be nil
 	next       cache.ResourceEventHandler
-	resynced   bool          // it is handed all objects again from time to time
-	progress   atomic.Uint64 // the latest resourceVersion that was handled
+	resynced   bool          // it gets all objects again from time to time
+	progress   atomic.Uint64 // the latest resourceVersion that it has handled
 	base       uint64        // see informer.since
 }
 
-// handleError is the resourceVersion up to which the handler has handled everything. An object that was deleted before the
-// handler could see it leaves no trace but that: what the handler was first given is not older than base.
+// handled returns the resourceVersion up to which the handler has handled everything. An object that was deleted before
+// the handler could see it has no event; but what the handler got first is not older than base.
 func (h *handler) handled(registration cache.ResourceEventHandlerRegistration) uint64 {
 	progress := h.progress.Load()
 	if progress < h.base && registration.HasSynced() {
@@ -173,7 +184,7 @@ func (h *handler) OnAdd(obj any, initial bool) {
 	}
 }
 
-// OnUpdate implements cache.ResourceEventHandler. An update to the version that was there is a resync.
+// OnUpdate implements cache.ResourceEventHandler. An update to the same version is a resync.
 func (h *handler) OnUpdate(old, updated any) {
 	event := trace.Modified
 	if version(old) == version(updated) {
@@ -185,8 +196,8 @@ func (h *handler) OnUpdate(old, updated any) {
 	}
 }
 
-// OnDelete implements cache.ResourceEventHandler. Of an object whose deletion the informer has missed, the last known
-// state is told, under its old resourceVersion.
+// OnDelete implements cache.ResourceEventHandler. If the informer has missed the deletion, the last known state is
+// recorded, with its old resourceVersion.
 func (h *handler) OnDelete(obj any) {
 	if d := h.begin(trace.Deleted, nil, obj, false); d.inScope {
 		defer d.end()
@@ -199,7 +210,7 @@ type delivery struct {
 	h       *handler
 	rv      uint64
 	labels  labelChange
-	inScope bool // the controllers have to do with the object; if not, the delivery has ended
+	inScope bool // if not, the delivery has ended
 }
 
 func (h *handler) begin(event trace.WatchType, old, obj any, initial bool) delivery {
@@ -218,7 +229,7 @@ func (h *handler) begin(event trace.WatchType, old, obj any, initial bool) deliv
 	return d
 }
 
-// handlerLabels tell handlers apart from other goroutines in a profile.
+// handlerLabels show the goroutines of handlers in a profile.
 var handlerLabels = pprof.Labels("kubectl-reconcile", "handler")
 
 func (d delivery) end() {
@@ -233,7 +244,7 @@ func (d delivery) end() {
 	}
 }
 
-// metadata is that of an object or of the last known state of one; nil if there is none.
+// metadata returns the metadata of an object, or of the last known state of a deleted one; nil if there is none.
 func metadata(obj any) metav1.Object {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
@@ -252,7 +263,7 @@ func version(obj any) string {
 	return ""
 }
 
-// seqNumber reads a resourceVersion; 0 if a server uses something else than numbers.
+// parseVersion returns a resourceVersion as a number; 0 if the server uses something else.
 func parseVersion(resourceVersion string) uint64 {
 	n, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
@@ -261,16 +272,16 @@ func parseVersion(resourceVersion string) uint64 {
 	return n
 }
 
-// watchEvent is a watch event that was or can be emitted.
+// watchEvent is a watch event that was recorded, or will be when it turns out to be a cause.
 type watchEvent struct {
 	watch    *trace.Watch
-	seq      uint64        // its number, if it was emitted at once
-	emit     func() uint64 // emits it when it is first called, and returns its number; nil if it was emitted at once
-	seenBy   []*handler    // that have seen it
-	handlers int           // that will, as far as is known
+	seq      uint64        // if it was recorded at once
+	emit     func() uint64 // records it on the first call, and returns its Seq; nil if it was recorded at once
+	seenBy   []*handler    // guarded by the informer's mu
+	handlers int           // how many will see it, as far as is known
 }
 
-// seqNumber is that of the event, which is emitted if it was not. It may be called concurrently.
+// seqNumber returns the Seq of the event, which it records if necessary. It may be called concurrently.
 func (e *watchEvent) seqNumber() uint64 {
 	if e.emit != nil {
 		return e.emit()
@@ -278,16 +289,16 @@ func (e *watchEvent) seqNumber() uint64 {
 	return e.seq
 }
 
-// eventID tells watch events of an informer apart.
+// eventID identifies a watch event of an informer.
 type eventID struct {
 	uid     types.UID
 	version string
 	event   trace.WatchType
 }
 
-// event returns the watch event that h is about to handle, and emits it for the first handler that is. What the last of them
-// has seen is forgotten; the bound on the memory is for handlers that come and go meanwhile. What a handler sees again is
-// another event: the next round of a resync.
+// event returns the watch event that h is about to handle, and records it for the first handler. When the last handler
+// has seen it, it is dropped; that events is bounded matters if handlers are removed before. If a handler sees it
+// again, it is another event: the next round of a resync.
 func (i *informer) event(h *handler, event trace.WatchType, old, obj any, m metav1.Object, initial bool) *watchEvent {
 	id := eventID{uid: m.GetUID(), version: m.GetResourceVersion(), event: event}
 	if id.uid == "" {
@@ -326,7 +337,7 @@ func (i *informer) event(h *handler, event trace.WatchType, old, obj any, m meta
 	return e
 }
 
-// countHandlers counts the handlers that handle an event of the object.
+// countHandlers returns how many handlers handle an event of the object.
 func (i *informer) countHandlers(event trace.WatchType, obj any, m metav1.Object) int {
 	i.tap.mu.Lock()
 	defer i.tap.mu.Unlock()

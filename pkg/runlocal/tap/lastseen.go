@@ -9,19 +9,19 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// seenObject is a version of an object that the session has seen. It never changes.
+// seenObject is a version of an object that the session has seen. It is immutable.
 type seenObject interface {
 	version() uint64
 	object() (runtime.Object, error)
 }
 
-// cachedObject is a known object from an informer's store.
+// cachedObject is an object in an informer's store.
 type cachedObject struct{ obj runtime.Object }
 
 func (s cachedObject) version() uint64                 { return parseVersion(version(s.obj)) }
 func (s cachedObject) object() (runtime.Object, error) { return s.obj, nil }
 
-// seenObject returns the latest version of the object that an informer or an answer has shown; nil if there is none.
+// lastSeen returns the latest version of the object that an informer or an answer has shown; nil if there is none.
 func (t *Tap) lastSeen(o *trace.Object) seenObject {
 	var latest seenObject
 	if a := t.answers.get(o); a != nil {
@@ -38,7 +38,7 @@ func (t *Tap) lastSeen(o *trace.Object) seenObject {
 	return latest
 }
 
-// objectKey is the key of an object in informers' stores and in most queues.
+// objectKey returns the key of an object in informers' stores and in most queues.
 func objectKey(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -58,17 +58,17 @@ func (t *Tap) informersOf(gr schema.GroupResource) []*informer {
 	return out
 }
 
-// answers remembers the latest answers, for the time until informers show what they showed. The zero value is empty; it
-// may be used concurrently.
+// answers keeps the latest answers until informers show the same versions. The zero value is empty. Its methods may be
+// called concurrently.
 type answers struct {
-	mu       sync.Mutex
+	mu       sync.Mutex // guards byObject
 	byObject recentMap[trace.Object, *answer]
 }
 
-// answersKept bounds the answers of a generation: bodies are some kilobytes each.
+// answersKept bounds the answers in a generation: bodies are some kilobytes each.
 const answersKept = 256
 
-// identity is what names an object in all its versions.
+// identity returns what identifies an object in all its versions.
 func identity(o *trace.Object) trace.Object {
 	return trace.Object{Group: o.Group, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name}
 }
@@ -80,7 +80,7 @@ func (a *answers) get(o *trace.Object) *answer {
 	return found
 }
 
-// put remembers the answer, or forgets the object that was deleted.
+// put keeps the answer, or drops that of an object which was deleted.
 func (a *answers) put(o *trace.Object, latest *answer, deleted bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,14 +92,14 @@ func (a *answers) put(o *trace.Object, latest *answer, deleted bool) {
 	a.byObject.put(identity(o), latest)
 }
 
-// recentMapSize is how many entries a generation of memory has at most.
+// recentMapSize is how many entries a generation of a recentMap has at most.
 const recentMapSize = 1 << 14
 
-// recentMap is a map that forgets: it keeps the latest entries, at least remembered of them and at most twice as many. Its
-// zero value is empty. It is not safe for concurrent use.
+// recentMap is a map of the latest entries: of at least size and at most twice as many. The zero value is empty. Its
+// methods must not be called concurrently.
 type recentMap[K comparable, V any] struct {
 	young, old map[K]V
-	size       int // of a generation; 0 means remembered
+	size       int // of a generation; 0 means recentMapSize
 }
 
 func (m *recentMap[K, V]) get(k K) (V, bool) {

@@ -10,32 +10,43 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// queue is a workqueue that is observed. Every method that it does not have is the wrapped queue's own. Delays are not
-// left to the wrapped queue but to another delaying queue of client-go in front of it, so that their ends are seen. That one
-// holds each delay by itself; the account decides which of a key's delays count.
+// queue is a workqueue that is observed. Methods that it does not declare are those of the wrapped queue. Delays are
+// not passed to the wrapped queue but to another delaying queue of client-go in front of it, so that their ends are
+// seen. That queue waits for each delay separately; the tracker decides which of a key's delays count.
 //
-// The account learns of what is added and of what is handed out in the order in which the wrapped queue does: each addition
-// is a cause of the one reconcile that follows it.
+// The tracker and the wrapped queue are told of additions and of taken keys in the same order, under order: so each
+// addition is a cause of exactly the reconcile that follows it.
 type queue[K comparable] struct {
 	workqueue.TypedRateLimitingInterface[K]
 	c       *Controller
 	name    string
 	keyText func(K) string
-	limiter workqueue.TypedRateLimiter[K] // nil if the wrapped queue hides it: then retries are left to it, and seem to be at once
+	// limiter is the rate limiter of the wrapped queue; nil if it is not found. Then AddRateLimited is left to the
+	// wrapped queue, and recorded as if it had no delay.
+	limiter workqueue.TypedRateLimiter[K]
 	delays  workqueue.TypedDelayingInterface[*delay[K]]
-	retries workqueue.CounterMetric // the wrapped queue's, which knows nothing of delays; nil if it counts none
+	// retries is the metric of the wrapped queue, which does not see delays; nil if it has none.
+	retries workqueue.CounterMetric
 	tracker *queueTracker[K]
-	adding  atomic.Int64 // additions on their way to the wrapped queue
-	order   sync.Mutex   // held while the account and the wrapped queue learn of the same thing; nobody waits under it
-	ready   *sync.Cond   // of order: a key can be taken, or no more will come
+	adding  atomic.Int64 // additions that have not reached the wrapped queue
+	// order is held while the tracker and the wrapped queue are told of the same thing. Tap.mu may be taken under it.
+	// ready, whose lock it is, is signalled when a key can be taken, and broadcast when the gate or the queue's end may
+	// let workers go on.
+	order sync.Mutex
+	ready *sync.Cond
 
-	running sync.Map // K -> *run
+	running sync.Map // K -> *takenReconcile, of keys that are recorded
 }
 
 // WrapQueue returns a queue that does what q does and is observed. name is as in trace.Enqueue: empty for the
-// controller's main queue. key spells a key as the trace shall have it. The caller uses q no more.
-func WrapQueue[K comparable](c *Controller, name string, q workqueue.TypedRateLimitingInterface[K], key func(K) string) workqueue.TypedRateLimitingInterface[K] {
-	w := &queue[K]{TypedRateLimitingInterface: q, c: c, name: name, keyText: key, limiter: rateLimiterOf(q), retries: retriesOf(q)}
+// controller's main queue. key returns the text of a key for the trace. The caller must not use q after that.
+func WrapQueue[K comparable](
+	c *Controller, name string, q workqueue.TypedRateLimitingInterface[K], key func(K) string,
+) workqueue.TypedRateLimitingInterface[K] {
+	w := &queue[K]{
+		TypedRateLimitingInterface: q, c: c, name: name, keyText: key,
+		limiter: rateLimiterOf(q), retries: retriesOf(q),
+	}
 	w.tracker, w.ready = newQueueTracker(&c.tap.mu, key), sync.NewCond(&w.order)
 	w.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[*delay[K]]{
 		Clock: c.tap.clock, Queue: &expiredDelays[K]{w: q, q: w},
@@ -71,8 +82,8 @@ func (q *queue[K]) AddAfter(k K, d time.Duration) {
 	q.addLater(k, trace.AddAfter, d, 0)
 }
 
-// AddRateLimited implements workqueue.TypedRateLimitingInterface. It does what client-go's own does, in two steps, to
-// learn the delay in between.
+// AddRateLimited implements workqueue.TypedRateLimitingInterface. It does what client-go's does, in two steps, to learn
+// the delay.
 func (q *queue[K]) AddRateLimited(k K) {
 	if !q.inScope(k) {
 		return
@@ -80,7 +91,8 @@ func (q *queue[K]) AddRateLimited(k K) {
 	q.adding.Add(1)
 	defer q.adding.Add(-1)
 	if q.limiter == nil {
-		q.addNow(k, trace.AddRateLimited, q.failures(k, q.NumRequeues(k)+1), q.TypedRateLimitingInterface.AddRateLimited)
+		failures := q.failures(k, q.NumRequeues(k)+1)
+		q.addNow(k, trace.AddRateLimited, failures, q.TypedRateLimitingInterface.AddRateLimited)
 		return
 	}
 	q.countRetry()
@@ -88,7 +100,7 @@ func (q *queue[K]) AddRateLimited(k K) {
 	q.addLater(k, trace.AddRateLimited, d, q.failures(k, q.limiter.NumRequeues(k)))
 }
 
-// inScope reports whether the controller has to do with the key.
+// inScope reports whether the controller works on the key.
 func (q *queue[K]) inScope(k K) bool { return q.c.tap.inScope == nil || q.c.keyInScope(q.keyText(k)) }
 
 // ShutDown implements workqueue.TypedInterface.
@@ -99,14 +111,14 @@ func (q *queue[K]) ShutDown() {
 	q.ready.Broadcast()
 }
 
-// ShutDownWithDrain implements workqueue.TypedInterface. Workers that wait for a key learn of it when those that have one
-// are done.
+// ShutDownWithDrain implements workqueue.TypedInterface. Workers that wait for a key are woken when all taken keys are
+// done.
 func (q *queue[K]) ShutDownWithDrain() {
 	q.TypedRateLimitingInterface.ShutDownWithDrain()
 	q.ShutDown() // ends its goroutine at once
 }
 
-// expiredDelays is the wrapped queue as the delaying queue in front of it sees it: what is added here has waited.
+// expiredDelays is the queue behind the delaying queue: what is added to it has waited, and goes to the wrapped queue.
 type expiredDelays[K comparable] struct {
 	workqueue.TypedInterface[*delay[K]] // nil: the delaying queue hands nothing out
 	w                                   workqueue.TypedRateLimitingInterface[K]
@@ -142,10 +154,11 @@ func (q *queue[K]) Forget(k K) {
 	q.TypedRateLimitingInterface.Forget(k)
 }
 
-// Get implements workqueue.TypedInterface. It begins a reconcile.
+// Get implements workqueue.TypedInterface. It starts a reconcile, and labels the calling goroutine with it until Done.
+// With ControllerTraits.BegunKey both are left to the goroutine that begins to work on the key.
 func (q *queue[K]) Get() (K, bool) {
 	if t := currentActivity().iteration; t != nil && q.Len() == 0 {
-		t.end() // a worker's
+		t.end() // the loop is a worker's
 	}
 	k, now, taken, down := q.next()
 	if down {
@@ -155,7 +168,7 @@ func (q *queue[K]) Get() (K, bool) {
 	if t.draining.Load() {
 		q.giveBack(k, now)
 		var none K
-		return none, true // and the worker goes
+		return none, true // which ends the worker
 	}
 	if !t.recording() {
 		return k, down
@@ -164,7 +177,7 @@ func (q *queue[K]) Get() (K, bool) {
 	q.c.history.add(r)
 	v := &takenReconcile{reconcile: r}
 	q.running.Store(k, v)
-	start := &trace.Start{Queue: q.name, Causes: taken.causes, MoreCauses: taken.more, QueueWait: trace.Duration(taken.wait)}
+	start := taken.start(q.name)
 	if q.c.traits.BegunKey != nil {
 		q.c.handoffs.put(r.key, handoff{v, start})
 	} else {
@@ -173,9 +186,10 @@ func (q *queue[K]) Get() (K, bool) {
 	return k, down
 }
 
-// next waits for a key and takes it, as Get of client-go's queue does (util/workqueue/queue.go), and for the controller's gate.
+// next waits for a key and for the controller's gate, and takes the key. It waits on ready as Get of client-go's queue
+// does on its own condition (util/workqueue/queue.go): only so are the key and the tracker in one order.
 func (q *queue[K]) next() (k K, now time.Time, taken takenKey, down bool) {
-	if q.limiter == nil { // the wrapped queue adds keys by itself, of which the account does not know
+	if q.limiter == nil { // the wrapped queue adds keys after delays without the tracker
 		if k, down = q.TypedRateLimitingInterface.Get(); down {
 			return k, now, taken, down
 		}
@@ -190,14 +204,15 @@ func (q *queue[K]) next() (k K, now time.Time, taken takenKey, down bool) {
 	if q.ShuttingDown() && q.c.gateClosed() {
 		return k, now, taken, true
 	}
-	if k, down = q.TypedRateLimitingInterface.Get(); down { // at once
+	if k, down = q.TypedRateLimitingInterface.Get(); down { // does not wait: there is a key, or the queue is shut down
 		return k, now, taken, down
 	}
 	now = q.c.tap.clock.Now()
 	return k, now, q.tracker.take(k, now), false
 }
 
-// Done implements workqueue.TypedInterface. It ends the reconcile, and its goroutines belong to none from here on.
+// Done implements workqueue.TypedInterface. It ends the reconcile, and what its goroutines do after that belongs to
+// none.
 func (q *queue[K]) Done(k K) {
 	now := q.c.tap.clock.Now()
 	if v, ok := q.running.LoadAndDelete(k); ok {
@@ -208,7 +223,7 @@ func (q *queue[K]) Done(k K) {
 	q.giveBack(k, now)
 }
 
-// giveBack lets others take the key, if it has been added again.
+// giveBack marks the key done, after which workers can take it if it was added again.
 func (q *queue[K]) giveBack(k K, now time.Time) {
 	q.order.Lock()
 	defer q.order.Unlock()
@@ -217,7 +232,7 @@ func (q *queue[K]) giveBack(k K, now time.Time) {
 	q.ready.Signal()
 }
 
-// to is the reconcile of the key if it is under way and recorded, nil otherwise.
+// own returns the reconcile of the key if it is running and recorded, nil otherwise.
 func (q *queue[K]) own(k K) *reconcile {
 	if v, ok := q.running.Load(k); ok {
 		return v.(*takenReconcile).reconcile
@@ -225,8 +240,8 @@ func (q *queue[K]) own(k K) *reconcile {
 	return nil
 }
 
-// addNow records an addition to be taken at once, and hands it on by add, which is the wrapped queue's. retry is 0 if it is
-// none.
+// addNow records an addition without a delay, and passes the key to add, a method of the wrapped queue. retry counts
+// the failures in a row; 0 if the addition follows none.
 func (q *queue[K]) addNow(k K, op trace.Operation, retry int, add func(K)) {
 	if q.ShuttingDown() {
 		return
@@ -243,7 +258,7 @@ func (q *queue[K]) addNow(k K, op trace.Operation, retry int, add func(K)) {
 	q.ready.Signal()
 }
 
-// addLater records an addition with a delay, and has the delaying queue wait for it. retry is 0 for a timer.
+// addLater records an addition with a delay, and has the delaying queue wait for it. retry is as for addNow.
 func (q *queue[K]) addLater(k K, op trace.Operation, d time.Duration, retry int) {
 	now := q.c.tap.clock.Now()
 	due := now.Add(d)
@@ -260,8 +275,8 @@ func (q *queue[K]) addLater(k K, op trace.Operation, d time.Duration, retry int)
 	}
 }
 
-// state asks the wrapped queue too: of the keys that it adds by itself the account does not know, and the larger figure is
-// right.
+// state implements observedQueue. The wrapped queue may have keys that the tracker does not know, if it adds keys after
+// delays by itself; the larger count is right.
 func (q *queue[K]) state(now time.Time) QueueState {
 	ready := q.Len()
 	if q.ShuttingDown() {
@@ -273,17 +288,18 @@ func (q *queue[K]) state(now time.Time) QueueState {
 	return s
 }
 
-// countRetry counts as client-go does: every addition that goes by way of a delay, however short.
+// countRetry counts as client-go's delaying queue does: every addition with a delay, however short.
 func (q *queue[K]) countRetry() {
 	if q.retries != nil && !q.ShuttingDown() {
 		q.retries.Inc()
 	}
 }
 
-// drain implements account: workers that wait for a key are told that none comes, and the others when they ask next.
+// drain implements observedQueue: Get returns, to workers that wait and to those that call it later, that the queue is
+// shut down.
 func (q *queue[K]) drain() { q.ShutDown() }
 
-// gateOpened implements account.
+// gateOpened implements observedQueue.
 func (q *queue[K]) gateOpened() {
 	q.order.Lock()
 	defer q.order.Unlock()

@@ -9,48 +9,49 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// maxCauses bounds the causes that are kept for a key; more are counted.
+// maxCauses bounds the causes that are kept for a key; those beyond are counted.
 const maxCauses = 16
 
-// queueTracker is the account of one queue: what is queued, running and delayed, and why. It is told of additions and takings in
-// the queue's own order. Its lock is the Tap's, so that State sees all queues at one moment.
+// queueTracker tracks one queue: which keys are queued, running and delayed, and why. It must be told of additions and
+// taken keys in the queue's own order. Its methods may be called concurrently.
 type queueTracker[K comparable] struct {
-	mu      *sync.Mutex
+	mu      *sync.Mutex // Tap.mu, so that Tap.State is of one moment for all queues
 	keyText func(K) string
 	keys    map[K]*keyState[K]
 }
 
-// keyState is the account of one key.
+// keyState is what is tracked of one key. The tracker's mu guards it.
 type keyState[K comparable] struct {
 	queued  bool        // added, and not taken since
-	since   time.Time   // when it was added first
-	causes  causes      // all that were added since the key was last taken
-	running int         // workers that have taken it and are not done
-	free    time.Time   // when the last of them was done
-	delays  []*delay[K] // that the delaying queue holds for the key, at most one of them not over
+	since   time.Time   // when it was queued
+	causes  causes      // of all additions since the key was last taken
+	running int         // workers that have taken it and not finished
+	free    time.Time   // when the last of them finished
+	delays  []*delay[K] // those that the delaying queue waits for; at most one of them is not over
 }
 
-// delay is a delayed addition of a key: the earliest of all that were asked for before it is over, as an entry of client-go's
-// delaying queue is (util/workqueue/delaying_queue.go: insert), which merges the others into it.
+// delay is a delayed addition of a key: the earliest of all that were requested before it is over, into which later
+// ones are merged, as client-go's delaying queue does it with its entries (insert in util/workqueue/delaying_queue.go).
 type delay[K comparable] struct {
 	key       K
 	due       time.Time
 	retry     int
 	handler   string
 	requested []requestedDelay
-	more      int // events that waits has no room for
+	more      int // watch events left out of requested
 }
 
-// requestedDelay is one delay that was asked for.
+// requestedDelay is the delay of one call of AddAfter or AddRateLimited.
 type requestedDelay struct {
 	due   time.Time
 	cause *trace.Cause
 }
 
-// fromWatch says that a watch event led to the wait.
+// fromWatch reports whether a watch event led to the request.
 func (a requestedDelay) fromWatch() bool { return a.cause != nil && a.cause.Watch != nil }
 
-// merge keeps a wait, of which d knows already when it is over. The one that ends first is always among those that are kept.
+// merge adds a request. When there are more than maxCauses, the request that is due first is always among those that
+// are kept.
 func (d *delay[K]) merge(a requestedDelay) {
 	if len(d.requested) < maxCauses {
 		d.requested = append(d.requested, a)
@@ -64,8 +65,8 @@ func (d *delay[K]) merge(a requestedDelay) {
 	}
 }
 
-// causesAt are the causes of those waits whose time has come, and of those that a watch event led to: the reconcile answers to
-// all events up to now. The other waits came to nothing when the queue merged them.
+// causesAt returns the causes of the requests that are due, and of those that a watch event led to, since the reconcile
+// sees the state after all events up to then. Other requests were dropped when the delaying queue merged them.
 func (d *delay[K]) causesAt(now time.Time) causes {
 	out := causes{more: d.more}
 	for _, w := range d.requested {
@@ -79,41 +80,46 @@ func (d *delay[K]) causesAt(now time.Time) causes {
 // takenKey is what is known of a key when it is taken.
 type takenKey struct {
 	causes []trace.Cause
-	more   int
-	wait   time.Duration
+	more   int           // causes that were left out
+	wait   time.Duration // how long it could have been taken and was not
+}
+
+// start returns the start of the reconcile of the key.
+func (k takenKey) start(queue string) *trace.Start {
+	return &trace.Start{Queue: queue, Causes: k.causes, MoreCauses: k.more, QueueWait: trace.Duration(k.wait)}
 }
 
 func newQueueTracker[K comparable](mu *sync.Mutex, keyText func(K) string) *queueTracker[K] {
 	return &queueTracker[K]{mu: mu, keyText: keyText, keys: map[K]*keyState[K]{}}
 }
 
-// keyState returns the account of the key. l.mu must be held.
-func (l *queueTracker[K]) key(k K) *keyState[K] {
-	e := l.keys[k]
+// key returns the state of the key, an empty one if there is none. t.mu must be held.
+func (t *queueTracker[K]) key(k K) *keyState[K] {
+	e := t.keys[k]
 	if e == nil {
 		e = &keyState[K]{}
-		l.keys[k] = e
+		t.keys[k] = e
 	}
 	return e
 }
 
-// add tells that the key is about to be added. A nil cause is none.
-func (l *queueTracker[K]) add(k K, now time.Time, cause *trace.Cause) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.key(k)
+// add records that the key is about to be added. cause may be nil.
+func (t *queueTracker[K]) add(k K, now time.Time, cause *trace.Cause) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.key(k)
 	if !e.queued {
 		e.queued, e.since = true, now
 	}
 	e.causes.add(cause)
 }
 
-// addAt notes that the key is to be added at due, after now. retry is 0 for a timer. It returns the delay that the delaying
-// queue is to hold from now on; nil if the one that it holds for the key ends sooner.
-func (l *queueTracker[K]) addAt(k K, now, due time.Time, cause *trace.Cause, retry int) *delay[K] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.key(k)
+// addAt records that the key is to be added at due; now is the present time. retry is 0 for a timer. It returns the
+// delay that the delaying queue must wait for; nil if the one that it waits for already ends sooner.
+func (t *queueTracker[K]) addAt(k K, now, due time.Time, cause *trace.Cause, retry int) *delay[K] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.key(k)
 	last := len(e.delays) - 1
 	var merged []requestedDelay
 	var more int
@@ -139,12 +145,12 @@ func handlerOfCause(cause *trace.Cause) string {
 	return cause.Handler
 }
 
-// expire notes that a delay has ended and its key is about to be added, and reports whether it is: not if another delay has
-// taken its place.
-func (l *queueTracker[K]) expire(d *delay[K], now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.keys[d.key]
+// expire records that a delay is over and its key about to be added. It reports false if the key must not be added,
+// because another delay has replaced this one.
+func (t *queueTracker[K]) expire(d *delay[K], now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.keys[d.key]
 	if e == nil || !slices.Contains(e.delays, d) {
 		return false
 	}
@@ -156,12 +162,12 @@ func (l *queueTracker[K]) expire(d *delay[K], now time.Time) bool {
 	return true
 }
 
-// take tells that a worker has got the key, and returns why and how long that took. There is no cause for a key that was
-// added past the account.
-func (l *queueTracker[K]) take(k K, now time.Time) takenKey {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.key(k)
+// take records that a worker has taken the key, and returns why it was queued. There is no cause for a key that was
+// added without the tracker.
+func (t *queueTracker[K]) take(k K, now time.Time) takenKey {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.key(k)
 	got, ready := e.causes, e.since
 	if !e.queued {
 		ready = now
@@ -174,57 +180,58 @@ func (l *queueTracker[K]) take(k K, now time.Time) takenKey {
 	return takenKey{causes: sortedBySeq(got.list), more: got.more, wait: max(now.Sub(ready), 0)}
 }
 
-// done tells that a worker has finished with the key.
-func (l *queueTracker[K]) done(k K, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.key(k)
+// done records that a worker has finished with the key.
+func (t *queueTracker[K]) done(k K, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.key(k)
 	e.running = max(e.running-1, 0)
 	e.free = now
-	l.dropIfUnused(k, e)
+	t.dropIfUnused(k, e)
 }
 
-// expireAll notes that the delays of the key have ended, if it had any.
-func (l *queueTracker[K]) expireAll(k K, now time.Time) {
-	l.mu.Lock()
+// expireAll records that the delays of the key are over, if it has any.
+func (t *queueTracker[K]) expireAll(k K, now time.Time) {
+	t.mu.Lock()
 	var over []*delay[K]
-	if e := l.keys[k]; e != nil {
+	if e := t.keys[k]; e != nil {
 		over = slices.Clone(e.delays)
 	}
-	l.mu.Unlock()
+	t.mu.Unlock()
 	for _, d := range over {
-		l.expire(d, now)
+		t.expire(d, now)
 	}
 }
 
-// cancel notes that the delays of the key have come to nothing.
-func (l *queueTracker[K]) cancel(k K) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e := l.keys[k]; e != nil {
+// cancel drops the delays of the key.
+func (t *queueTracker[K]) cancel(k K) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.keys[k]; e != nil {
 		e.delays = nil
-		l.dropIfUnused(k, e)
+		t.dropIfUnused(k, e)
 	}
 }
 
-// dropIfUnused drops an account in which there is nothing. l.mu must be held.
-func (l *queueTracker[K]) dropIfUnused(k K, e *keyState[K]) {
+// dropIfUnused drops the state of a key that is neither queued nor running nor delayed. t.mu must be held.
+func (t *queueTracker[K]) dropIfUnused(k K, e *keyState[K]) {
 	if !e.queued && e.running == 0 && len(e.delays) == 0 {
-		delete(l.keys, k)
+		delete(t.keys, k)
 	}
 }
 
-// state sums up the account. A delay that is over is about to be noticed by the delaying queue. l.mu must be held.
-func (l *queueTracker[K]) state(now time.Time) QueueState {
-	s := QueueState{Running: l.running()}
-	for k, e := range l.keys {
+// state returns what is queued, running and delayed. A key whose delay is over counts as queued, though the delaying
+// queue may not have added it yet. t.mu must be held.
+func (t *queueTracker[K]) state(now time.Time) QueueState {
+	s := QueueState{Running: t.running()}
+	for k, e := range t.keys {
 		ready := e.queued
 		for _, d := range e.delays {
 			if !d.due.After(now) {
 				ready = true
 				continue
 			}
-			s.Delayed = append(s.Delayed, DelayedKey{Key: l.keyText(k), Due: d.due, Retry: d.retry, Handler: d.handler})
+			s.Delayed = append(s.Delayed, DelayedKey{Key: t.keyText(k), Due: d.due, Retry: d.retry, Handler: d.handler})
 		}
 		if ready {
 			s.Queued++
@@ -236,10 +243,10 @@ func (l *queueTracker[K]) state(now time.Time) QueueState {
 	return s
 }
 
-// running counts the keys that are being worked on. l.mu must be held.
-func (l *queueTracker[K]) running() int {
+// running counts the keys that workers have taken, once for each worker. t.mu must be held.
+func (t *queueTracker[K]) running() int {
 	n := 0
-	for _, e := range l.keys {
+	for _, e := range t.keys {
 		n += e.running
 	}
 	return n

@@ -85,7 +85,8 @@ func TestLedgerExplainsEveryTaking(t *testing.T) {
 	}
 }
 
-// TestLedgerBoundsDelays: what is merged into one delay may be any number, and the cause of the reconcile is not lost in it.
+// TestLedgerBoundsDelays: what is merged into one delay may be any number, and the cause of the reconcile is not lost
+// in it.
 func TestLedgerBoundsDelays(t *testing.T) {
 	l := newQueueTracker(&sync.Mutex{}, text)
 	for n := range maxCauses + 5 {

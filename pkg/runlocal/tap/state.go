@@ -116,7 +116,8 @@ func (t *Tap) State() State {
 	s := State{Handled: map[schema.GroupResource]uint64{}, Unsynced: map[schema.GroupResource]bool{}}
 	for _, c := range t.byName() {
 		cs := ControllerState{
-			Name: c.name, Requests: int(c.calls.Load()), Preparing: c.preparing.Load(), AsyncWork: int(c.asyncWork.Load()),
+			Name: c.name, Requests: int(c.calls.Load()),
+			Preparing: c.preparing.Load(), AsyncWork: int(c.asyncWork.Load()),
 		}
 		for _, q := range c.queues {
 			cs.Queues = append(cs.Queues, q.state(now))

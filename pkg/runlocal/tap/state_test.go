@@ -181,7 +181,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestDelivered: what an informer has listed has reached its handlers, and what these hand on within a controller is done.
+// TestDelivered: what an informer has listed has reached its handlers, and what these hand on within a controller is
+// done.
 func TestDelivered(t *testing.T) {
 	tap, _ := recording()
 	c := tap.Controller("garbagecollector")

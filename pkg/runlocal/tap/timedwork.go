@@ -70,7 +70,7 @@ func (w *TimedWork) Do(key string, work func() error) error {
 	r := &reconcile{c: w.c, queue: w.name, id: t.rec.NextReconcile(), key: key, start: now}
 	w.c.history.add(r)
 	v := &takenReconcile{reconcile: r}
-	v.begin(&trace.Start{Queue: w.name, Causes: taken.causes, MoreCauses: taken.more, QueueWait: trace.Duration(taken.wait)})
+	v.begin(taken.start(w.name))
 	defer func() { v.finish(t.clock.Now(), panicking()) }()
 	err := work()
 	if err != nil {

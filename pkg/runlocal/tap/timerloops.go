@@ -62,7 +62,8 @@ type iteration struct {
 	over      bool       // nothing more is recorded
 }
 
-var timerLoopLabels = pprof.Labels("kubectl-reconcile", "turn")
+// timerLoopLabels show the goroutines of timer loops in a profile.
+var timerLoopLabels = pprof.Labels("kubectl-reconcile", "timer loop")
 
 // nextIteration ends the iteration of the calling goroutine; if there is none it begins one, unless the loop's context
 // has ended.
@@ -114,9 +115,9 @@ func (t *iteration) end() {
 
 // workingReconcile returns the reconcile that the goroutine works for; nil if there is none. In a timer loop it begins
 // it.
-func (s *activity) workingReconcile() *reconcile {
-	if s.reconcile == nil && s.iteration != nil {
-		return s.iteration.beginReconcile()
+func (a *activity) workingReconcile() *reconcile {
+	if a.reconcile == nil && a.iteration != nil {
+		return a.iteration.beginReconcile()
 	}
-	return s.reconcile
+	return a.reconcile
 }

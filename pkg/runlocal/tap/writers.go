@@ -16,9 +16,10 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// writers remembers which reconcile wrote a resource version. It may be used concurrently.
+// writers keeps which reconcile wrote a resourceVersion. The zero value is empty. Its methods may be called
+// concurrently.
 type writers struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards byRV
 	byRV recentMap[uint64, writer]
 }
 
@@ -37,15 +38,15 @@ func (w *writers) put(rv uint64, r *reconcile) {
 	w.byRV.put(rv, writer{r.id, r.c.name})
 }
 
-// putIfAbsent is put for one who is told the version by an answer: a deletion of what is being deleted is answered with the
-// version that another has written.
+// putIfAbsent is put for a version that an answer contained, which another may have written: the answer to the deletion
+// of an object that is being deleted has the version of the first deletion.
 func (w *writers) putIfAbsent(rv uint64, r *reconcile) {
 	if w.get(rv) == (writer{}) {
 		w.put(rv, r)
 	}
 }
 
-// get returns the zero value for what was not written by a reconcile that is remembered.
+// get returns the zero value for a version that no reconcile has written, or not recently.
 func (w *writers) get(rv uint64) writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,10 +54,10 @@ func (w *writers) get(rv uint64) writer {
 	return by
 }
 
-// managers keeps the managedFields of the latest versions of objects that no reconcile of the session wrote, from when
-// an informer gets them, which drops them, until its handlers do. It may be used concurrently; its zero value is empty.
+// managers keeps the managedFields of recent versions of objects that no reconcile of the session wrote, from the time
+// an informer drops them until its handlers run. The zero value is empty. Its methods may be called concurrently.
 type managers struct {
-	mu        sync.Mutex
+	mu        sync.Mutex // guards byVersion
 	byVersion recentMap[objectVersion, []metav1.ManagedFieldsEntry]
 }
 
@@ -65,7 +66,7 @@ type objectVersion struct {
 	version string
 }
 
-// managersKept bounds the versions of a generation: managedFields are some kilobytes each.
+// managersKept bounds the versions in a generation: managedFields are some kilobytes each.
 const managersKept = 512
 
 func (m *managers) put(obj metav1.Object) {
@@ -82,8 +83,8 @@ func (m *managers) get(obj metav1.Object) []metav1.ManagedFieldsEntry {
 	return fields
 }
 
-// trim drops what no controller looks at, and what is much of an object, before it is kept: as
-// kube-controller-manager's informers do (cmd/kube-controller-manager/app/controllermanager.go).
+// trim removes managedFields, which are a large part of an object and which no controller uses, before an informer
+// stores it, as kube-controller-manager's informers do (cmd/kube-controller-manager/app/controllermanager.go).
 func (t *Tap) trim(obj any) (any, error) {
 	if m, err := meta.Accessor(obj); err == nil && m.GetManagedFields() != nil {
 		if t.recording() && t.writers.get(parseVersion(m.GetResourceVersion())) == (writer{}) {
@@ -94,9 +95,9 @@ func (t *Tap) trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// manager returns the manager of an event of an object that no reconcile of the session wrote: of an addition the first
-// that wrote to it, of a modification the owner of a field that has another value. It is not known of one that only
-// removed a field, or deleted the object.
+// manager returns the field manager behind an event that no reconcile of the session wrote: of an addition the first
+// manager, of a modification the owner of a field that has a new value. It is not known if fields were only removed, or
+// if the object was deleted.
 func (t *Tap) manager(w *trace.Watch, obj metav1.Object) *trace.Manager {
 	fields := t.managers.get(obj)
 	if len(fields) == 0 {
@@ -112,7 +113,7 @@ func (t *Tap) manager(w *trace.Watch, obj metav1.Object) *trace.Manager {
 	return nil
 }
 
-// externalManager returns the manager unless it may be a controller of the session.
+// externalManager returns the manager, or "" if it may be a controller of the session.
 func (t *Tap) externalManager(manager string) string {
 	if manager == t.fieldManager { // also "", which is not known
 		return ""
@@ -120,7 +121,7 @@ func (t *Tap) externalManager(manager string) string {
 	return manager
 }
 
-// creator is the manager that wrote first; in one second, the one that wrote no subresource.
+// creator returns the manager that wrote first; of several in one second, one that did not write a subresource.
 func creator(fields []metav1.ManagedFieldsEntry) string {
 	return slices.MinFunc(fields, func(a, b metav1.ManagedFieldsEntry) int {
 		if n := written(a).Compare(written(b)); n != 0 {
@@ -130,8 +131,8 @@ func creator(fields []metav1.ManagedFieldsEntry) string {
 	}).Manager
 }
 
-// changer is the manager that owns a field which has changed: of several the one that wrote last, in one second the one
-// that owns most.
+// changer returns the manager that owns a field that has changed: of several the one that wrote last; of several in one
+// second, the one that owns most of the changes.
 func changer(fields []metav1.ManagedFieldsEntry, changes []inspect.Change) string {
 	var best metav1.ManagedFieldsEntry
 	most := 0
@@ -148,7 +149,7 @@ func changer(fields []metav1.ManagedFieldsEntry, changes []inspect.Change) strin
 	return best.Manager
 }
 
-// written is when the manager last changed a field that it owns; zero if that is not known.
+// written returns when the manager last changed a field that it owns; zero if that is not known.
 func written(f metav1.ManagedFieldsEntry) time.Time {
 	if f.Time == nil {
 		return time.Time{}
@@ -156,7 +157,7 @@ func written(f metav1.ManagedFieldsEntry) time.Time {
 	return f.Time.Time
 }
 
-// owned counts the changes to a value that are of the fields.
+// owned counts the changes to a value whose field is owned.
 func owned(fields *metav1.FieldsV1, changes []inspect.Change) int {
 	var tree fieldTree
 	if json.Unmarshal(fields.GetRawBytes(), &tree) != nil {
@@ -171,11 +172,11 @@ func owned(fields *metav1.FieldsV1, changes []inspect.Change) int {
 	return n
 }
 
-// fieldTree is the form of FieldsV1: a field is "f:" and its name, an entry of a list "k:" and its keys as JSON. What
-// is empty is owned with all that is in it.
+// fieldTree is the form of FieldsV1: a field is "f:" and its name, an entry of a list "k:" and its keys as JSON. If a
+// tree is empty, all below it is owned.
 type fieldTree map[string]fieldTree
 
-// has reports whether a path is owned. It must not be empty.
+// has reports whether a path is owned. The path must not be empty.
 func (t fieldTree) has(path []step) bool {
 	for _, s := range path {
 		if len(t) == 0 {
@@ -190,7 +191,7 @@ func (t fieldTree) has(path []step) bool {
 	return true
 }
 
-// step is one of a path: into a field, or into the entry of a list whose key has a value.
+// step is a step of a path: to a field, or to the entry of a list whose key has that value.
 type step struct{ field, key, value string }
 
 func (s step) in(t fieldTree) (fieldTree, bool) {
@@ -208,7 +209,7 @@ func (s step) in(t fieldTree) (fieldTree, bool) {
 	return nil, false
 }
 
-// pathOf takes the path of an inspect.Change apart: "spec.containers[name=web].image", "metadata.annotations[a.b/c]".
+// pathOf parses the path of an inspect.Change: "spec.containers[name=web].image", "metadata.annotations[a.b/c]".
 func pathOf(path string) []step {
 	var out []step
 	for path != "" {

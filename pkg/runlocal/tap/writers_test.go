@@ -116,8 +116,8 @@ func TestWatchEventsNameTheirManager(t *testing.T) {
 	}
 }
 
-// TestOwnManagerIsNotNamed: a watch may show a write of the session's before its answer has come. That it came from outside must
-// not be claimed then.
+// TestOwnManagerIsNotNamed: a watch may show a write of the session's before its answer has come. That it came from
+// outside must not be claimed then.
 func TestOwnManagerIsNotNamed(t *testing.T) {
 	tap := New(Options{FieldManager: "kube-controller-manager"})
 	for _, test := range []struct{ manager, want string }{{"kube-controller-manager", ""}, {"flux", "flux"}, {"", ""}} {
