@@ -114,7 +114,7 @@ func (g *genericInformer) Informer() cache.SharedIndexInformer { return g.inform
 const allNamespaces = metav1.NamespaceAll
 
 // The accessors of the API groups, as client-go's informers/factory.go has them, but with the observing factory: an
-// embedded factory would hand out informers of its own.
+// embedded factory would return informers that are not observed.
 
 // Admissionregistration implements informers.SharedInformerFactory.
 func (f *factory) Admissionregistration() admissionregistration.Interface {

@@ -73,10 +73,10 @@ func (s *sink) Error(err error, message string, keysAndValues ...any) {
 // reconcile returns the reconcile of this controller that the calling goroutine works for; nil if there is none. That
 // of a timer loop begins if the line is recorded.
 func (s *sink) reconcile(recorded bool) *reconcile {
-	scope := currentActivity()
-	r := scope.reconcile
+	a := currentActivity()
+	r := a.reconcile
 	if recorded {
-		r = scope.workingReconcile()
+		r = a.workingReconcile()
 	}
 	if r == nil || r.c != s.c {
 		return nil

@@ -120,7 +120,7 @@ func (q *queue[K]) ShutDownWithDrain() {
 
 // expiredDelays is the queue behind the delaying queue: what is added to it has waited, and goes to the wrapped queue.
 type expiredDelays[K comparable] struct {
-	workqueue.TypedInterface[*delay[K]] // nil: the delaying queue hands nothing out
+	workqueue.TypedInterface[*delay[K]] // nil: no one takes keys from the delaying queue
 	w                                   workqueue.TypedRateLimitingInterface[K]
 	q                                   *queue[K]
 }
