@@ -5,15 +5,27 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
+	"slices"
+	"time"
 
 	oteltrace "go.opentelemetry.io/otel/trace"
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/endpoints/filterlatency"
+	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
+	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/features"
+	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverfilters "k8s.io/apiserver/pkg/server/filters"
+	"k8s.io/apiserver/pkg/server/healthz"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	utilopenapi "k8s.io/apiserver/pkg/util/openapi"
 	"k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
@@ -22,6 +34,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	basecompatibility "k8s.io/component-base/compatibility"
 	registrationinstall "k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
+	openapicommon "k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/capabilities"
 	generatedopenapi "k8s.io/kubernetes/pkg/generated/openapi"
@@ -198,4 +211,86 @@ func dropManagedFields(obj any) (any, error) {
 		object.SetManagedFields(nil)
 	}
 	return obj, nil
+}
+
+// storageTimeout is kube-apiserver's default --storage-initialization-timeout.
+const storageTimeout = time.Minute
+
+// part is what differs between the server of the built-in groups and that of custom resources.
+type part struct {
+	definitions openapicommon.GetOpenAPIDefinitions
+	schemes     []*runtime.Scheme
+	served      *serverstorage.ResourceConfig
+	storage     generic.RESTOptionsGetter
+	discovery   aggregated.ResourceManager
+}
+
+// genericConfig mirrors BuildGenericConfig of pkg/controlplane/apiserver/config.go.
+func (a *assembly) genericConfig(p part) *genericapiserver.Config {
+	c := genericapiserver.NewConfig(legacyscheme.Codecs)
+	c.EffectiveVersion = a.version
+	c.ExternalAddress = a.address
+	c.LoopbackClientConfig = a.loopback
+	c.MergedResourceConfig = p.served
+	c.RESTOptionsGetter = p.storage
+	c.AggregatedDiscoveryGroupManager = p.discovery
+	c.AdmissionControl = a.gate
+	c.Authentication.Authenticator = a.identity.authenticator
+	c.Authentication.APIAudiences = audiences()
+	c.Authorization.Authorizer = a.identity.authorizer
+	c.RuleResolver = a.identity.rules
+	c.BuildHandlerChainFunc = handlerChain
+	c.LongRunningFunc = serverfilters.BasicLongRunningRequestCheck(
+		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
+	c.EnableProfiling = false
+	c.FlowControl = a.flows
+	c.DisabledPostStartHooks.Insert("priority-and-fairness-config-consumer") // Start runs it
+	c.StorageObjectCountTracker = a.backend.counts
+	c.StorageInitializationTimeout = storageTimeout
+	basic := []healthz.HealthChecker{healthz.PingHealthz, a.logs}
+	c.HealthzChecks, c.LivezChecks, c.ReadyzChecks = slices.Clone(basic), slices.Clone(basic), slices.Clone(basic)
+	addStorageChecks(c, a.backend.store)
+
+	definitions := utilopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(p.definitions)
+	namer := openapinamer.NewDefinitionNamer(p.schemes...)
+	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, namer)
+	c.OpenAPIConfig.Info.Title = "Kubernetes"
+	c.OpenAPIConfig.SecurityDefinitions = a.identity.security
+	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
+	c.OpenAPIV3Config.Info.Title = "Kubernetes"
+	c.OpenAPIV3Config.SecuritySchemes = a.identity.schemes
+	return c
+}
+
+// handlerChain is what every request passes before it reaches the API. It mirrors DefaultBuildHandlerChain of
+// k8s.io/apiserver/pkg/server/config.go and leaves out what has nothing to do here: audit logs (audit identifiers stay), tracing,
+// CORS, HSTS, and the wait for other servers' discovery.
+func handlerChain(api http.Handler, c *genericapiserver.Config) http.Handler {
+	timed := func(h http.Handler, filter string) http.Handler {
+		return filterlatency.TrackStarted(h, c.TracerProvider, filter)
+	}
+	h := genericfilters.WithAuthorization(filterlatency.TrackCompleted(api), c.Authorization.Authorizer, c.Serializer)
+	h = timed(h, "authorization")
+	h = timed(withFlowControl(filterlatency.TrackCompleted(h), c), "priorityandfairness")
+	h = filterlatency.TrackCompleted(h)
+	if c.FeatureGate.Enabled(features.ConstrainedImpersonation) {
+		h = impersonation.WithConstrainedImpersonation(h, c.Authorization.Authorizer, c.Serializer)
+		h = timed(h, "constrainedimpersonation")
+	} else {
+		h = impersonation.WithImpersonation(h, c.Authorization.Authorizer, c.Serializer)
+		h = timed(h, "impersonation")
+	}
+	unauthorized := filterlatency.TrackCompleted(genericfilters.Unauthorized(c.Serializer))
+	h = genericfilters.WithAuthentication(
+		filterlatency.TrackCompleted(h), c.Authentication.Authenticator, unauthorized, c.Authentication.APIAudiences, nil)
+	h = timed(h, "authentication")
+	h = genericfilters.WithWarningRecorder(h)
+	h = serverfilters.WithTimeoutForNonLongRunningRequests(h, c.LongRunningFunc)
+	h = genericfilters.WithRequestDeadline(h, c.AuditBackend, c.AuditPolicyRuleEvaluator, c.LongRunningFunc, c.Serializer, c.RequestTimeout)
+	h = genericfilters.WithCacheControl(h)
+	h = genericfilters.WithLatencyTrackers(h)
+	h = genericfilters.WithRequestInfo(h, c.RequestInfoResolver)
+	h = genericfilters.WithRequestReceivedTimestamp(h)
+	h = serverfilters.WithPanicRecovery(h, c.RequestInfoResolver)
+	return genericfilters.WithAuditInit(h)
 }

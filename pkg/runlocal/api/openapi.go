@@ -5,11 +5,22 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
+	"sync"
+	"time"
 
 	restful "github.com/emicklei/go-restful/v3"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/apiserver/pkg/server/routes"
+	"k8s.io/kube-openapi/pkg/aggregator"
+	"k8s.io/kube-openapi/pkg/builder"
+	"k8s.io/kube-openapi/pkg/cached"
+	openapicommon "k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/common/restfuladapter"
 	"k8s.io/kube-openapi/pkg/handler"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 const (
@@ -113,4 +124,134 @@ func readV3Index(h http.Handler, r *http.Request) (map[string]v3Entry, error) {
 		return nil, fmt.Errorf("decoding the OpenAPI index: %w", err)
 	}
 	return index.Paths, nil
+}
+
+// mergedV2 is the OpenAPI v2 document of server with that which custom serves. Nothing is built before it is asked for:
+// server's part takes a quarter of a second, and most sessions never read it.
+func mergedV2(server *genericapiserver.GenericAPIServer, custom http.Handler, config *genericapiserver.Config) cached.Value[*spec.Swagger] {
+	builtIn := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
+		document, err := builder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(services(server)), config.OpenAPIConfig)
+		if err != nil {
+			return nil, "", fmt.Errorf("building the OpenAPI document of the built-in groups: %w", err)
+		}
+		document.Definitions = handler.PruneDefaults(document.Definitions)
+		return document, "built-in", nil
+	}))
+	return cached.MergeList(mergeV2, []cached.Value[*spec.Swagger]{builtIn, newCustomV2(custom)})
+}
+
+// mergeV2 adds the second document to the first, as the aggregation layer does. Neither is changed.
+func mergeV2(parts []cached.Result[*spec.Swagger]) (*spec.Swagger, string, error) {
+	var etag strings.Builder
+	for _, p := range parts {
+		if p.Err != nil {
+			return nil, "", p.Err
+		}
+		etag.WriteString(p.Etag)
+	}
+	merged := *parts[0].Value
+	merged.Paths = &spec.Paths{VendorExtensible: merged.Paths.VendorExtensible, Paths: maps.Clone(merged.Paths.Paths)}
+	merged.Definitions = maps.Clone(merged.Definitions)
+	merged.Parameters = maps.Clone(merged.Parameters)
+	if err := aggregator.MergeSpecsIgnorePathConflictRenamingDefinitionsAndParameters(&merged, parts[1].Value); err != nil {
+		return nil, "", fmt.Errorf("merging the OpenAPI documents: %w", err)
+	}
+	return &merged, etag.String(), nil
+}
+
+// newCustomV2 reads the document of custom resources from h, and decodes it only when it has changed.
+func newCustomV2(h http.Handler) cached.Value[*spec.Swagger] {
+	var (
+		mu   sync.Mutex
+		etag string
+		last *spec.Swagger
+	)
+	return cached.Func(func() (*spec.Swagger, string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		r, err := http.NewRequest(http.MethodGet, openAPIV2Path, http.NoBody)
+		if err != nil {
+			return nil, "", fmt.Errorf("asking for the OpenAPI document of custom resources: %w", err)
+		}
+		r.Header.Set("Accept", "application/json")
+		if last != nil {
+			r.Header.Set("If-None-Match", etag)
+		}
+		answer := newResponse()
+		answer.run(h, r)
+		switch {
+		case answer.failure != nil:
+			return nil, "", fmt.Errorf("reading the OpenAPI document of custom resources: %w", answer.failure)
+		case answer.code == http.StatusNotModified:
+			return last, etag, nil
+		}
+		document := &spec.Swagger{}
+		if err := document.UnmarshalJSON(answer.buf.Bytes()); err != nil {
+			return nil, "", fmt.Errorf("decoding the OpenAPI document of custom resources: %w", err)
+		}
+		last, etag = document, answer.header.Get("Etag")
+		return last, etag, nil
+	})
+}
+
+// documentLifetime is how long a client may keep a document that it asked for by hash; it is upstream's.
+const documentLifetime = 365 * 24 * time.Hour
+
+// builtInDocuments are the OpenAPI v3 documents of the built-in groups. All of them take a third of a second to build and
+// most sessions read none, so each is built by the first request for it. Upstream's index names every document by a hash
+// of its content, and the MutatingAdmissionPolicy plugin reads the index every five seconds; here the hash is the version
+// of the code that the documents are made from, which identifies them as well.
+type builtInDocuments struct {
+	index map[string]v3Entry
+	// groups has a handler for each group and version, such as "apis/apps/v1". A call builds the document if nobody has
+	// yet, and waits for whoever is building one.
+	groups map[string]func() http.Handler
+}
+
+func newBuiltInDocuments(services []*restful.WebService, config *openapicommon.OpenAPIV3Config) *builtInDocuments {
+	d := &builtInDocuments{index: map[string]v3Entry{}, groups: map[string]func() http.Handler{}}
+	var building sync.Mutex // the builder does not report whether one config may be used twice at a time
+	for _, service := range services {
+		name := strings.TrimPrefix(service.RootPath(), "/")
+		d.index[name] = v3Entry{ServerRelativeURL: documentURL(name)}
+		d.groups[name] = sync.OnceValue(func() http.Handler {
+			building.Lock()
+			defer building.Unlock()
+			return buildV3(service, config)
+		})
+	}
+	return d
+}
+
+// documentURL is where the index says that the document of a group and version is.
+func documentURL(name string) string {
+	at := url.URL{Path: openAPIV3Path + "/" + name, RawQuery: url.Values{"hash": {KubernetesVersion()}}.Encode()}
+	return at.String()
+}
+
+// buildV3 has upstream build the document of one group, by way of a container that has no other.
+func buildV3(service *restful.WebService, config *openapicommon.OpenAPIV3Config) http.Handler {
+	alone, own := restful.NewContainer(), mux.NewPathRecorderMux("openapi")
+	alone.Add(service)
+	routes.OpenAPI{V3Config: config}.InstallV3(alone, own)
+	return own
+}
+
+// serveBuiltIn serves a document. A client that asks for the hash of this version may keep it, and one that asks for another is
+// sent there; the handler below has hashes of its own and must not see it.
+func serveBuiltIn(document http.Handler, w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	switch query.Get("hash") {
+	case "":
+	case KubernetesVersion():
+		w.Header().Set("Cache-Control", "public, immutable")
+		w.Header().Set("Expires", time.Now().Add(documentLifetime).UTC().Format(http.TimeFormat))
+	default:
+		http.Redirect(w, r, documentURL(strings.TrimPrefix(r.URL.Path, openAPIV3Path+"/")), http.StatusMovedPermanently) //nolint:gosec // G710: documentURL begins with a path of this server
+		return
+	}
+	query.Del("hash")
+	inner := r.Clone(r.Context())
+	inner.URL.RawQuery = query.Encode()
+	document.ServeHTTP(w, inner)
 }

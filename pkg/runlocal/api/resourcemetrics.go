@@ -4,16 +4,43 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/metrics/pkg/apis/metrics"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
+
+// Metrics tells what pods and nodes use, for the API group metrics.k8s.io. Its methods may be called concurrently. What
+// they return is sorted, and the server's own. An error makes the server say that it is unavailable.
+type Metrics interface {
+	// Pods returns what the pods that run use, of a namespace, or of all if it is empty.
+	Pods(namespace string, selector labels.Selector) ([]metrics.PodMetrics, error)
+	// Nodes returns what nodes use.
+	Nodes(selector labels.Selector) ([]metrics.NodeMetrics, error)
+}
+
+// metricsGroup is the API group metrics.k8s.io, as metrics-server serves it: one version, to be read only.
+func (a *assembly) metricsGroup() genericapiserver.APIGroupInfo {
+	codecs := serializer.NewCodecFactory(a.metrics)
+	info := genericapiserver.NewDefaultAPIGroupInfo(metrics.GroupName, a.metrics, metav1.ParameterCodec, codecs)
+	info.PrioritizedVersions = []schema.GroupVersion{metricsv1beta1.SchemeGroupVersion} // the scheme has v1 too, and before it
+	info.VersionedResourcesStorageMap[metricsv1beta1.SchemeGroupVersion.Version] = map[string]rest.Storage{
+		"pods":  &podMetrics{source: a.options.Metrics},
+		"nodes": &nodeMetrics{source: a.options.Metrics},
+	}
+	return info
+}
 
 // podMetrics serves what pods use.
 type podMetrics struct {
@@ -155,4 +182,50 @@ func selectors(o *internalversion.ListOptions) (labels.Selector, fields.Selector
 
 func unmeasured(what string, err error) error {
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("measuring %s: %v", what, err))
+}
+
+// metricsTable prints usage as metrics-server does.
+type metricsTable struct{}
+
+var _ rest.TableConvertor = metricsTable{}
+
+// ConvertToTable implements rest.TableConvertor.
+func (metricsTable) ConvertToTable(_ context.Context, object, _ runtime.Object) (*metav1.Table, error) {
+	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name", Description: "Name of the resource"},
+		{Name: "cpu", Type: "string", Format: "quantity"},
+		{Name: "memory", Type: "string", Format: "quantity"},
+		{Name: "Window", Type: "string", Format: "duration"},
+	}}
+	row := func(object runtime.Object, name string, usage corev1.ResourceList, window metav1.Duration) {
+		table.Rows = append(table.Rows, metav1.TableRow{
+			Cells:  []any{name, usage.Cpu().String(), usage.Memory().String(), window.Duration.String()},
+			Object: runtime.RawExtension{Object: object},
+		})
+	}
+	switch o := object.(type) {
+	case *metrics.PodMetrics:
+		row(o, o.Name, ofAllContainers(o), o.Window)
+	case *metrics.PodMetricsList:
+		for i := range o.Items {
+			row(&o.Items[i], o.Items[i].Name, ofAllContainers(&o.Items[i]), o.Items[i].Window)
+		}
+	case *metrics.NodeMetrics:
+		row(o, o.Name, o.Usage, o.Window)
+	case *metrics.NodeMetricsList:
+		for i := range o.Items {
+			row(&o.Items[i], o.Items[i].Name, o.Items[i].Usage, o.Items[i].Window)
+		}
+	}
+	return table, nil
+}
+
+// ofAllContainers is what a pod uses.
+func ofAllContainers(pod *metrics.PodMetrics) corev1.ResourceList {
+	var cpu, memory resource.Quantity
+	for _, c := range pod.Containers {
+		cpu.Add(*c.Usage.Cpu())
+		memory.Add(*c.Usage.Memory())
+	}
+	return corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
 }
