@@ -26,9 +26,9 @@ func (r registry) RoundTrip(req *http.Request) (*http.Response, error) {
 	case answer == nil || !strings.HasSuffix(req.URL.Path, "/apiservices/v1.example.com"):
 		return r.next.RoundTrip(req)
 	case *answer == "":
-		return refuse(req, http.StatusForbidden, "apiservices are forbidden"), nil
+		return refusal(req, http.StatusForbidden, "apiservices are forbidden"), nil
 	}
-	return respond(req, http.StatusOK, runtime.ContentTypeJSON, []byte(*answer)), nil
+	return newResponse(req, http.StatusOK, runtime.ContentTypeJSON, []byte(*answer)), nil
 }
 
 // TestAggregatedAPIsAreNotTrusted: what another server promises of dry runs is asked for by its own option only, and who answers

@@ -15,13 +15,13 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
-// class says what may become of a request.
-type class int
+// requestClass says what may become of a request.
+type requestClass int
 
 const (
 	// refused is what must not be sent, and what is not known to be anything else.
-	refused class = iota
-	// read changes nothing.
+	refused requestClass = iota
+	// requestInfo changes nothing.
 	read
 	// review is answered by the server, which keeps nothing of it.
 	review
@@ -33,7 +33,7 @@ const (
 type call struct {
 	req   *http.Request
 	info  *request.RequestInfo
-	class class
+	class requestClass
 	why   string // of refused
 	path  string // without the prefix
 	body  []byte // of write and review, read by readBody
@@ -52,23 +52,23 @@ func readCall(req *http.Request, prefix string) *call {
 	return c
 }
 
-// streams are subresources that lead to a node, a pod or a service: what happens there nobody can take back.
-var streams = sets.New("exec", "attach", "portforward", "proxy")
+// streamingSubresources are subresources that lead to a node, a pod or a service: what happens there nobody can take back.
+var streamingSubresources = sets.New("exec", "attach", "portforward", "proxy")
 
 // classify decides by what is known to be harmless.
-func classify(req *http.Request, clean string, info *request.RequestInfo) (class, string) {
+func classify(req *http.Request, clean string, info *request.RequestInfo) (requestClass, string) {
 	switch {
 	case path.Clean("/"+clean) != strings.TrimSuffix(clean, "/") && clean != "/" && clean != "":
 		return refused, "a path that servers may read in several ways"
 	case req.Header.Get("Upgrade") != "":
 		return refused, "a connection that is used for something else than requests"
-	case info.IsResourceRequest && (streams.Has(info.Subresource) || info.Verb == "proxy"):
+	case info.IsResourceRequest && (streamingSubresources.Has(info.Subresource) || info.Verb == "proxy"):
 		return refused, "a way into a pod, a service or a node"
 	case req.Method == http.MethodGet || req.Method == http.MethodHead:
 		return read, ""
 	case !info.IsResourceRequest:
 		return refused, "a request that is for no object of the API"
-	case len(info.Parts) > partsKnown:
+	case len(info.Parts) > maxPathParts:
 		return refused, "a path that is not one of an object or a subresource"
 	case info.Resource == "serviceaccounts" && info.Subresource == "token":
 		return refused, "a token would be issued: a server does that in a dry run, too"
@@ -80,8 +80,8 @@ func classify(req *http.Request, clean string, info *request.RequestInfo) (class
 	return refused, "a request of an unknown sort"
 }
 
-// partsKnown are resource, name and subresource.
-const partsKnown = 3
+// maxPathParts are resource, name and subresource.
+const maxPathParts = 3
 
 var writes = sets.New(http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete)
 
@@ -109,8 +109,8 @@ func (c *call) resource() string {
 	return text
 }
 
-// mostBody is what an API server takes (--max-request-body of its storage: 3 MiB).
-const mostBody = 3 << 20
+// maxBodySize is what an API server takes (--max-request-body of its storage: 3 MiB).
+const maxBodySize = 3 << 20
 
 // readBody takes the body from the request, and closes it.
 func (c *call) readBody() error {
@@ -118,19 +118,19 @@ func (c *call) readBody() error {
 		return nil
 	}
 	defer closeBody(c.req)
-	body, err := io.ReadAll(io.LimitReader(c.req.Body, mostBody+1))
+	body, err := io.ReadAll(io.LimitReader(c.req.Body, maxBodySize+1))
 	if err != nil {
 		return fmt.Errorf("reading the body of %s %s: %w", c.req.Method, c.path, err)
 	}
-	if len(body) > mostBody {
-		return fmt.Errorf("reading the body of %s %s: it is longer than %d bytes", c.req.Method, c.path, mostBody)
+	if len(body) > maxBodySize {
+		return fmt.Errorf("reading the body of %s %s: it is longer than %d bytes", c.req.Method, c.path, maxBodySize)
 	}
 	c.body = body
 	return nil
 }
 
-// dry is the request as it may be sent: marked as a dry run wherever a server may look for that.
-func (c *call) dry() (*http.Request, error) {
+// dryRunRequest is the request as it may be sent: marked as a dry run wherever a server may look for that.
+func (c *call) dryRunRequest() (*http.Request, error) {
 	body := c.body
 	if encoding := c.req.Header.Get("Content-Encoding"); encoding != "" && len(body) > 0 {
 		return nil, fmt.Errorf("a body of encoding %q cannot be marked as a dry run", encoding)
@@ -147,7 +147,7 @@ func (c *call) dry() (*http.Request, error) {
 	}
 	dry := c.req.Clone(c.req.Context())
 	query := dry.URL.Query()
-	query.Set("dryRun", all)
+	query.Set("dryRun", dryRunAll)
 	dry.URL.RawQuery = query.Encode()
 	setBody(dry, body)
 	return dry, nil

@@ -31,7 +31,7 @@ func (t *transport) answer(c *call) (*http.Response, error) {
 		if c.info.Subresource != "" {
 			return t.answerAction(c)
 		}
-		return t.answerObject(c, http.StatusCreated, created)
+		return t.answerObject(c, http.StatusCreated, setCreationFields)
 	case "update":
 		return t.answerObject(c, http.StatusOK, func(metav1.Object) {})
 	case "patch":
@@ -39,20 +39,20 @@ func (t *transport) answer(c *call) (*http.Response, error) {
 	case "delete":
 		return t.answerDelete(c)
 	case "deletecollection":
-		return respondStatus(c.req, metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusOK}), nil
+		return statusResponse(c.req, metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusOK}), nil
 	}
-	return refuse(c.req, http.StatusForbidden, "nothing is known of the verb "+c.info.Verb), nil
+	return refusal(c.req, http.StatusForbidden, "nothing is known of the verb "+c.info.Verb), nil
 }
 
 // answerObject answers with the object in the body.
 func (t *transport) answerObject(c *call, code int, change func(metav1.Object)) (*http.Response, error) {
 	o, err := decodeObject(c.req.Header.Get("Content-Type"), c.body)
 	if err != nil {
-		return refuse(c.req, http.StatusBadRequest, err.Error()), nil
+		return refusal(c.req, http.StatusBadRequest, err.Error()), nil
 	}
 	m, err := meta.Accessor(o.object)
 	if err != nil {
-		return refuse(c.req, http.StatusBadRequest, err.Error()), nil
+		return refusal(c.req, http.StatusBadRequest, err.Error()), nil
 	}
 	if m.GetNamespace() == "" && c.info.Resource != "namespaces" { // whose own name counts as their namespace
 		m.SetNamespace(c.info.Namespace)
@@ -60,13 +60,13 @@ func (t *transport) answerObject(c *call, code int, change func(metav1.Object)) 
 	change(m)
 	body, err := o.encode()
 	if err != nil {
-		return refuse(c.req, http.StatusBadRequest, err.Error()), nil
+		return refusal(c.req, http.StatusBadRequest, err.Error()), nil
 	}
-	return respond(c.req, code, o.contentType, body), nil
+	return newResponse(c.req, code, o.contentType, body), nil
 }
 
-// created gives an object what a server gives it. It has no resourceVersion in a dry run there, either.
-func created(m metav1.Object) {
+// setCreationFields gives an object what a server gives it. It has no resourceVersion in a dry run there, either.
+func setCreationFields(m metav1.Object) {
 	if m.GetName() == "" && m.GetGenerateName() != "" {
 		m.SetName(names.SimpleNameGenerator.GenerateName(m.GetGenerateName()))
 	}
@@ -86,14 +86,14 @@ func (t *transport) answerAction(c *call) (*http.Response, error) {
 		return resp, nil
 	}
 	_ = resp.Body.Close()
-	return respondStatus(c.req, metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}), nil
+	return statusResponse(c.req, metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}), nil
 }
 
 // answerDelete answers with the object as it is, if the preconditions hold.
 func (t *transport) answerDelete(c *call) (*http.Response, error) {
 	options, err := decodeOptions(c)
 	if err != nil {
-		return refuse(c.req, http.StatusBadRequest, err.Error()), nil
+		return refusal(c.req, http.StatusBadRequest, err.Error()), nil
 	}
 	at := *c.req.URL
 	at.RawQuery = ""
@@ -105,14 +105,14 @@ func (t *transport) answerDelete(c *call) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if why := unmet(options.Preconditions, body); why != "" {
-		return refuse(c.req, http.StatusConflict, why), nil
+	if why := unmetPrecondition(options.Preconditions, body); why != "" {
+		return refusal(c.req, http.StatusConflict, why), nil
 	}
-	return respond(c.req, http.StatusOK, resp.Header.Get("Content-Type"), body), nil
+	return newResponse(c.req, http.StatusOK, resp.Header.Get("Content-Type"), body), nil
 }
 
-// unmet says which precondition the object, in JSON, does not meet; empty if it meets all.
-func unmet(p *metav1.Preconditions, body []byte) string {
+// unmetPrecondition says which precondition the object, in JSON, does not meet; empty if it meets all.
+func unmetPrecondition(p *metav1.Preconditions, body []byte) string {
 	o, err := decodeObject("", body)
 	if err != nil {
 		return err.Error()
@@ -228,7 +228,7 @@ func readAll(resp *http.Response) ([]byte, error) {
 func (t *transport) answerPatch(c *call) (*http.Response, error) {
 	media, _, _ := mime.ParseMediaType(c.req.Header.Get("Content-Type")) // without one it is not patchable
 	if !patchable[types.PatchType(media)] {
-		return refuse(c.req, http.StatusUnsupportedMediaType, fmt.Sprintf("only a server can apply a patch of type %q", media)), nil
+		return refusal(c.req, http.StatusUnsupportedMediaType, fmt.Sprintf("only a server can apply a patch of type %q", media)), nil
 	}
 	resp, err := t.current(c)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -238,19 +238,19 @@ func (t *transport) answerPatch(c *call) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, code, err := patched(types.PatchType(media), before, c.body)
+	after, code, err := applyPatch(types.PatchType(media), before, c.body)
 	if err != nil {
-		return refuse(c.req, code, err.Error()), nil
+		return refusal(c.req, code, err.Error()), nil
 	}
-	if code, why := conflicts(before, after); why != "" {
-		return refuse(c.req, code, why), nil
+	if code, why := patchConflict(before, after); why != "" {
+		return refusal(c.req, code, why), nil
 	}
 	if c.info.Subresource == "status" {
-		if after, err = onlyStatus(before, after); err != nil {
-			return refuse(c.req, http.StatusBadRequest, err.Error()), nil
+		if after, err = withStatusOf(before, after); err != nil {
+			return refusal(c.req, http.StatusBadRequest, err.Error()), nil
 		}
 	}
-	return respond(c.req, http.StatusOK, resp.Header.Get("Content-Type"), after), nil
+	return newResponse(c.req, http.StatusOK, resp.Header.Get("Content-Type"), after), nil
 }
 
 var patchable = map[types.PatchType]bool{types.JSONPatchType: true, types.MergePatchType: true, types.StrategicMergePatchType: true}
@@ -267,8 +267,8 @@ func (t *transport) current(c *call) (*http.Response, error) {
 	return t.getObject(c, c.objectURL())
 }
 
-// patched applies a patch to an object, both in JSON. The code is that of an error.
-func patched(by types.PatchType, object, patch []byte) (after []byte, code int, err error) {
+// applyPatch applies a patch to an object, both in JSON. The code is that of an error.
+func applyPatch(by types.PatchType, object, patch []byte) (after []byte, code int, err error) {
 	switch by {
 	case types.JSONPatchType:
 		var operations jsonpatch.Patch
@@ -283,14 +283,14 @@ func patched(by types.PatchType, object, patch []byte) (after []byte, code int, 
 			return nil, http.StatusBadRequest, fmt.Errorf("applying a patch: %w", err)
 		}
 	default:
-		return strategic(object, patch)
+		return applyStrategicPatch(object, patch)
 	}
 	return after, 0, nil
 }
 
-// strategic applies a patch that needs the object's Go type; of kinds that Kubernetes does not have there is none, and a
+// applyStrategicPatch applies a patch that needs the object's Go type; of kinds that Kubernetes does not have there is none, and a
 // server refuses such patches too.
-func strategic(object, patch []byte) (after []byte, code int, err error) {
+func applyStrategicPatch(object, patch []byte) (after []byte, code int, err error) {
 	var head metav1.TypeMeta
 	if err := json.Unmarshal(object, &head); err != nil {
 		return nil, http.StatusBadRequest, fmt.Errorf("reading an object: %w", err)
@@ -307,13 +307,13 @@ func strategic(object, patch []byte) (after []byte, code int, err error) {
 	return after, 0, nil
 }
 
-// onlyStatus is the object as it was, with the status of the patched one.
-func onlyStatus(before, after []byte) ([]byte, error) {
-	object, err := fields(before)
+// withStatusOf is the object as it was, with the status of the patched one.
+func withStatusOf(before, after []byte) ([]byte, error) {
+	object, err := decodeFields(before)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := fields(after)
+	changed, err := decodeFields(after)
 	if err != nil {
 		return nil, err
 	}
@@ -325,8 +325,8 @@ func onlyStatus(before, after []byte) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// conflicts says how a patch was not meant for the object that there is, and the code of a server's answer; empty if it was.
-func conflicts(before, after []byte) (code int, why string) {
+// patchConflict says how a patch was not meant for the object that there is, and the code of a server's answer; empty if it was.
+func patchConflict(before, after []byte) (code int, why string) {
 	var was, is metav1.PartialObjectMetadata
 	if json.Unmarshal(before, &was) != nil || json.Unmarshal(after, &is) != nil {
 		return http.StatusUnprocessableEntity, "the patch makes something else than an object of it"

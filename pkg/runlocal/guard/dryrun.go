@@ -46,7 +46,7 @@ type Notice struct {
 // do reviews of permissions and tokens, of which a server keeps nothing.
 func DryRun(config *rest.Config, o Options) *rest.Config {
 	guarded := rest.CopyConfig(config)
-	shared := &shared{mode: o.Mode, aggregated: o.Aggregated, prefix: apirequest.Prefix(config), notices: notices{tell: o.Notice}}
+	shared := &shared{mode: o.Mode, aggregated: o.Aggregated, prefix: apirequest.Prefix(config), notices: noticeDeduper{notify: o.Notice}}
 	guarded.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{shared, next} })
 	return guarded
 }
@@ -57,7 +57,7 @@ type shared struct {
 	aggregated bool   // writes to aggregated APIs may be sent
 	prefix     string // of every path, for servers that are not at the root of their host
 	operations operations
-	notices    notices
+	notices    noticeDeduper
 }
 
 type transport struct {
@@ -82,7 +82,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	default:
 		closeBody(req)
-		return refuse(req, http.StatusForbidden, c.why), nil
+		return refusal(req, http.StatusForbidden, c.why), nil
 	}
 	if c.class == review {
 		return t.sendDry(c)
@@ -90,17 +90,17 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.write(c)
 }
 
-// notSent is a header of answers to writes that the server did not get.
-const notSent = "Kubectl-Reconcile-Not-Sent"
+// notSentHeader is a header of answers to writes that the server did not get.
+const notSentHeader = "Kubectl-Reconcile-Not-Sent"
 
 // Answered reports whether a guard answered a write in the server's place, or refused it: then the server did not get it.
-func Answered(resp *http.Response) bool { return resp.Header.Get(notSent) != "" }
+func Answered(resp *http.Response) bool { return resp.Header.Get(notSentHeader) != "" }
 
 // answerHere answers a write, and says that the server did not get it.
 func (t *transport) answerHere(c *call) (*http.Response, error) {
 	resp, err := t.answer(c)
 	if err == nil {
-		resp.Header.Set(notSent, "true") // a read may have answered it
+		resp.Header.Set(notSentHeader, "true") // a read may have answered it
 	}
 	return resp, err
 }
@@ -111,12 +111,12 @@ func (t *transport) write(c *call) (*http.Response, error) {
 		return t.answerHere(c)
 	}
 	if takes, reason := t.takesDryRun(c); !takes {
-		t.notices.of(c, reason)
+		t.notices.record(c, reason)
 		return t.answerHere(c)
 	}
 	resp, err := t.sendDry(c)
 	if err == nil && refusedByWebhook(resp) {
-		t.notices.of(c, "an admission webhook does not support dry run")
+		t.notices.record(c, "an admission webhook does not support dry run")
 		_ = resp.Body.Close()
 		return t.answerHere(c)
 	}
@@ -125,9 +125,9 @@ func (t *transport) write(c *call) (*http.Response, error) {
 
 // sendDry sends the call marked as a dry run.
 func (t *transport) sendDry(c *call) (*http.Response, error) {
-	dry, err := c.dry()
+	dry, err := c.dryRunRequest()
 	if err != nil {
-		return refuse(c.req, http.StatusUnsupportedMediaType, err.Error()), nil
+		return refusal(c.req, http.StatusUnsupportedMediaType, err.Error()), nil
 	}
 	return t.next.RoundTrip(dry)
 }
@@ -139,24 +139,24 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// notices tells of each sort of write once.
-type notices struct {
-	tell func(Notice) // may be nil
+// noticeDeduper tells of each sort of write once.
+type noticeDeduper struct {
+	notify func(Notice) // may be nil
 
 	mu   sync.Mutex
-	told map[Notice]bool
+	seen map[Notice]bool
 }
 
-func (n *notices) of(c *call, reason string) {
+func (n *noticeDeduper) record(c *call, reason string) {
 	notice := Notice{Verb: c.info.Verb, Resource: c.resource(), Reason: reason}
 	n.mu.Lock()
-	told := n.told[notice]
-	if n.told == nil {
-		n.told = map[Notice]bool{}
+	told := n.seen[notice]
+	if n.seen == nil {
+		n.seen = map[Notice]bool{}
 	}
-	n.told[notice] = true
+	n.seen[notice] = true
 	n.mu.Unlock()
-	if !told && n.tell != nil {
-		n.tell(notice)
+	if !told && n.notify != nil {
+		n.notify(notice)
 	}
 }

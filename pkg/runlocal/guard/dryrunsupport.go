@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// unknown is the begin of a reason.
-const unknown = "it is not known whether the server can try this without keeping it: "
+// supportUnknown is the begin of a reason.
+const supportUnknown = "it is not known whether the server can try this without keeping it: "
 
 // takesDryRun reports whether the server can try the write without keeping it, else why it is not asked to.
 func (t *transport) takesDryRun(c *call) (takes bool, reason string) {
@@ -25,7 +25,7 @@ func (t *transport) takesDryRun(c *call) (takes bool, reason string) {
 		service, err := t.registration(c)
 		switch {
 		case err != nil:
-			return false, unknown + err.Error()
+			return false, supportUnknown + err.Error()
 		case service.aggregated && !t.aggregated:
 			return false, "another server answers for this group, and whether it keeps what it is to try only is not known"
 		}
@@ -34,7 +34,7 @@ func (t *transport) takesDryRun(c *call) (takes bool, reason string) {
 	takes, err := t.operations.takesDryRun(c.req.Context(), t.fetcher(c.req), registered, c.document(), c.operation())
 	switch {
 	case err != nil:
-		return false, unknown + err.Error()
+		return false, supportUnknown + err.Error()
 	case !takes:
 		return false, "the server does not say that it can try this without keeping it"
 	}
@@ -53,8 +53,8 @@ func builtIn(group string) bool {
 // apiregistration is the group of APIServices, which client-go has no types of.
 const apiregistration = "apiregistration.k8s.io"
 
-// registered is what a server says of who answers for a group and version.
-type registered struct {
+// apiServiceInfo is what a server says of who answers for a group and version.
+type apiServiceInfo struct {
 	// spec is that of the APIService, as it was sent; empty if there is none.
 	spec string
 	// aggregated is that another server does, which need not do as the objects of kube-apiserver's do.
@@ -62,25 +62,25 @@ type registered struct {
 }
 
 // registration reads who answers for the group and version of the call. It is read for each write: it may change.
-func (t *transport) registration(c *call) (registered, error) {
+func (t *transport) registration(c *call) (apiServiceInfo, error) {
 	name := c.info.APIVersion + "." + c.info.APIGroup
 	at := *c.req.URL
 	at.Path, at.RawPath, at.RawQuery = t.prefix+"/apis/"+apiregistration+"/v1/apiservices/"+name, "", ""
 	resp, err := t.get(c.req.Context(), c.req, &at, "application/json")
 	if err != nil {
-		return registered{}, fmt.Errorf("reading APIService %q: %w", name, err)
+		return apiServiceInfo{}, fmt.Errorf("reading APIService %q: %w", name, err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // all that is wanted has been read
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound: // as of custom resources where there is no aggregation layer
-		return registered{}, nil
+		return apiServiceInfo{}, nil
 	default:
-		return registered{}, fmt.Errorf("reading APIService %q: the server answers %d", name, resp.StatusCode)
+		return apiServiceInfo{}, fmt.Errorf("reading APIService %q: the server answers %d", name, resp.StatusCode)
 	}
 	var service struct{ Spec json.RawMessage }
 	var spec struct{ Service *json.RawMessage }
-	body, err := io.ReadAll(io.LimitReader(resp.Body, mostDocument))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocumentSize))
 	if err == nil {
 		err = json.Unmarshal(body, &service)
 	}
@@ -88,12 +88,12 @@ func (t *transport) registration(c *call) (registered, error) {
 		err = json.Unmarshal(service.Spec, &spec)
 	}
 	if err != nil {
-		return registered{}, fmt.Errorf("reading APIService %q: %w", name, err)
+		return apiServiceInfo{}, fmt.Errorf("reading APIService %q: %w", name, err)
 	}
-	return registered{spec: string(service.Spec), aggregated: spec.Service != nil}, nil
+	return apiServiceInfo{spec: string(service.Spec), aggregated: spec.Service != nil}, nil
 }
 
-// document names the OpenAPI document of the call's group and version.
+// openAPIDocument names the OpenAPI document of the call's group and version.
 func (c *call) document() string {
 	return strings.TrimPrefix(c.groupVersion(), "/")
 }
@@ -134,8 +134,8 @@ func (t *transport) get(ctx context.Context, like *http.Request, at *url.URL, ac
 	return t.next.RoundTrip(req)
 }
 
-// mostDocument bounds an OpenAPI document: that of the core group has 2 MB.
-const mostDocument = 64 << 20
+// maxDocumentSize bounds an OpenAPI document: that of the core group has 2 MB.
+const maxDocumentSize = 64 << 20
 
 // fetcher asks as the user of the request does.
 func (t *transport) fetcher(like *http.Request) fetcher {
@@ -157,7 +157,7 @@ func (t *transport) fetcher(like *http.Request) fetcher {
 		if resp.StatusCode != http.StatusOK {
 			return nil, fmt.Errorf("the server answers %d", resp.StatusCode)
 		}
-		return io.ReadAll(io.LimitReader(resp.Body, mostDocument))
+		return io.ReadAll(io.LimitReader(resp.Body, maxDocumentSize))
 	}
 }
 
@@ -165,19 +165,19 @@ func (t *transport) fetcher(like *http.Request) fetcher {
 // read when it is first needed. It may be used concurrently.
 type operations struct {
 	mu        sync.Mutex
-	documents map[source]*document
+	documents map[documentKey]*openAPIDocument
 }
 
-// source is where a document comes from.
-type source struct {
-	// registered is the spec of the APIService of the group and version, empty if that does not matter: with another one,
+// documentKey is where a document comes from.
+type documentKey struct {
+	// apiServiceInfo is the spec of the APIService of the group and version, empty if that does not matter: with another one,
 	// the document may be another server's.
 	registered string
 	name       string // such as "apis/apps/v1"
 }
 
-// document is what is known of a group and version.
-type document struct {
+// openAPIDocument is what is known of a group and version.
+type openAPIDocument struct {
 	mu    sync.Mutex // held while it is read, so that it is read once
 	dry   map[string]bool
 	known map[string]bool // operations that there are, dry or not
@@ -185,28 +185,28 @@ type document struct {
 	err   error // of the latest read
 }
 
-// stale is how old a document must be to be read again for an operation that it does not have: that of a new CRD.
-const stale = 5 * time.Second
+// rereadAfter is how old a document must be to be read again for an operation that it does not have: that of a new CRD.
+const rereadAfter = 5 * time.Second
 
 // fetcher gets what a server has at a path, which may have a query.
 type fetcher func(ctx context.Context, path string) ([]byte, error)
 
 // takesDryRun reports whether the operation, such as "POST /api/v1/namespaces/{namespace}/pods", of the document takes it.
 func (o *operations) takesDryRun(ctx context.Context, fetch fetcher, registered, name, operation string) (bool, error) {
-	from := source{registered, name}
+	from := documentKey{registered, name}
 	o.mu.Lock()
 	d := o.documents[from]
 	if d == nil {
-		d = &document{}
+		d = &openAPIDocument{}
 		if o.documents == nil {
-			o.documents = map[source]*document{}
+			o.documents = map[documentKey]*openAPIDocument{}
 		}
 		o.documents[from] = d
 	}
 	o.mu.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.known[operation] && time.Since(d.read) > stale {
+	if !d.known[operation] && time.Since(d.read) > rereadAfter {
 		if err := d.readAgain(ctx, fetch, name); err != nil {
 			return false, err
 		}
@@ -219,7 +219,7 @@ func (o *operations) takesDryRun(ctx context.Context, fetch fetcher, registered,
 
 // readAgain reads the document; what was known before stays where that fails. The error is that of a caller who does not wait
 // for it any more, which tells others nothing. d.mu is held.
-func (d *document) readAgain(ctx context.Context, fetch fetcher, name string) error {
+func (d *openAPIDocument) readAgain(ctx context.Context, fetch fetcher, name string) error {
 	known, dry, err := readDocument(ctx, fetch, name)
 	if err != nil && ctx.Err() != nil {
 		return err

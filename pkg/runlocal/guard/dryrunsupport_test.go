@@ -63,10 +63,10 @@ func TestDocumentsAreReadWhenNeeded(t *testing.T) {
 		takes(gadgets, true, 2)
 		takes(gadgets, true, 0)
 		takes(toys, false, 0)
-		time.Sleep(2 * stale) //nolint:forbidigo // of a synctest bubble
+		time.Sleep(2 * rereadAfter) //nolint:forbidigo // of a synctest bubble
 		served = `{"paths":{"/apis/example.com/v1/toys":{"post":{"parameters":[{"name":"dryRun","in":"query"}]}}}}`
 		takes(toys, true, 2)
-		time.Sleep(2 * stale) //nolint:forbidigo // of a synctest bubble
+		time.Sleep(2 * rereadAfter) //nolint:forbidigo // of a synctest bubble
 		fail = errors.New("gone")
 		takes(gadgets, false, 2)
 		takes(gadgets, false, 0)
@@ -74,7 +74,7 @@ func TestDocumentsAreReadWhenNeeded(t *testing.T) {
 			t.Errorf("what was known is not, after a read that failed for something else: %t, %v", got, err)
 		}
 		fail = nil
-		time.Sleep(2 * stale) //nolint:forbidigo // of a synctest bubble
+		time.Sleep(2 * rereadAfter) //nolint:forbidigo // of a synctest bubble
 		served = openAPI
 		takes(gadgets, true, 2)
 	})

@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// page is where a list of several namespaces goes on. It is the continue token of such a list.
-type page struct {
-	// Of tells it from other tokens: it is pageOf.
-	Of string `json:"of"`
+// listPosition is where a list of several namespaces goes on. It is the continue token of such a list.
+type listPosition struct {
+	// Type tells it from other tokens: it is pageOf.
+	Type string `json:"of"`
 	// Namespace is an index.
 	Namespace int `json:"n"`
 	// Version is that of the first namespace's list, of which all others must be; empty at the very begin.
@@ -29,11 +29,11 @@ type page struct {
 	Continue string `json:"c,omitempty"`
 }
 
-// pageOf is what our tokens are of.
-const pageOf = "namespaces"
+// positionType is what our tokens are of.
+const positionType = "namespaces"
 
-func (p page) token() string {
-	p.Of = pageOf
+func (p listPosition) token() string {
+	p.Type = positionType
 	text, err := json.Marshal(p)
 	if err != nil {
 		return "" // two strings and a number can be encoded
@@ -41,54 +41,54 @@ func (p page) token() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// readPage reads a token that was made for so many namespaces.
-func readPage(token string, namespaces int) (page, error) {
-	p := page{}
+// decodePosition reads a token that was made for so many namespaces.
+func decodePosition(token string, namespaces int) (listPosition, error) {
+	p := listPosition{}
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	if err == nil {
 		err = json.Unmarshal(text, &p)
 	}
-	if err == nil && (p.Of != pageOf || p.Namespace < 0 || p.Namespace >= namespaces || p.Version == "") {
+	if err == nil && (p.Type != positionType || p.Namespace < 0 || p.Namespace >= namespaces || p.Version == "") {
 		err = errors.New("it is of another list")
 	}
 	if err != nil {
-		return page{}, fmt.Errorf("reading the continue token of a list of several namespaces: %w", err)
+		return listPosition{}, fmt.Errorf("reading the continue token of a list of several namespaces: %w", err)
 	}
 	return p, nil
 }
 
 // list answers with a page of one namespace, or if no limit is asked for with all of all.
-func (n *narrow) list(req *http.Request) (*http.Response, error) {
-	query, at := req.URL.Query(), page{}
+func (n *namespaceLimiter) list(req *http.Request) (*http.Response, error) {
+	query, at := req.URL.Query(), listPosition{}
 	if token := query.Get("continue"); token != "" {
 		var err error
-		if at, err = readPage(token, len(n.namespaces)); err != nil {
-			return expired(req, err.Error()), nil
+		if at, err = decodePosition(token, len(n.namespaces)); err != nil {
+			return expiredResponse(req, err.Error()), nil
 		}
 	}
 	limited := query.Get("limit") != "" && query.Get("limit") != "0"
-	var all *objects
+	var all *rawList
 	for {
-		resp, err := n.next.RoundTrip(n.into(req, n.namespaces[at.Namespace], at.query(query)))
+		resp, err := n.next.RoundTrip(n.inNamespace(req, n.namespaces[at.Namespace], at.query(query)))
 		if err != nil || resp.StatusCode != http.StatusOK {
 			return resp, err
 		}
-		one, err := readObjects(resp)
+		one, err := readList(resp)
 		if err == nil {
-			all, err = all.with(one)
+			all, err = all.append(one)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("listing %s in %q: %w", req.URL.Path, n.namespaces[at.Namespace], err)
 		}
-		more := at.next(&one.meta, len(n.namespaces))
+		more := at.advance(&one.meta, len(n.namespaces))
 		if !more || limited {
-			return n.listed(req, resp, all, at, more)
+			return n.listResponse(req, resp, all, at, more)
 		}
 	}
 }
 
 // query asks for the page: the first as the client does, the others of the same version as that.
-func (p page) query(client url.Values) url.Values {
+func (p listPosition) query(client url.Values) url.Values {
 	query := maps.Clone(client)
 	query.Del("continue")
 	if p.Version == "" {
@@ -105,8 +105,8 @@ func (p page) query(client url.Values) url.Values {
 	return query
 }
 
-// next goes on behind what was answered, and reports whether there is more.
-func (p *page) next(got *metav1.ListMeta, namespaces int) bool {
+// advance goes on behind what was answered, and reports whether there is more.
+func (p *listPosition) advance(got *metav1.ListMeta, namespaces int) bool {
 	if p.Version == "" {
 		p.Version = got.ResourceVersion
 	}
@@ -117,19 +117,19 @@ func (p *page) next(got *metav1.ListMeta, namespaces int) bool {
 	return p.Namespace < namespaces
 }
 
-// listed is the answer to the client.
-func (n *narrow) listed(req *http.Request, last *http.Response, all *objects, at page, more bool) (*http.Response, error) {
+// recordList is the answer to the client.
+func (n *namespaceLimiter) listResponse(req *http.Request, last *http.Response, all *rawList, at listPosition, more bool) (*http.Response, error) {
 	all.meta.ResourceVersion, all.meta.Continue, all.meta.RemainingItemCount = at.Version, "", nil
 	if more {
 		all.meta.Continue = at.token()
 	} else {
-		n.watched.listed(watchKey(req), at.Version)
+		n.histories.recordList(watchKey(req), at.Version)
 	}
 	body, err := all.encode()
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", req.URL.Path, err)
 	}
-	answer := respond(req, http.StatusOK, last.Header.Get("Content-Type"), body)
+	answer := newResponse(req, http.StatusOK, last.Header.Get("Content-Type"), body)
 	for name, values := range last.Header {
 		if name != "Content-Length" && name != "Content-Encoding" {
 			answer.Header[name] = values
@@ -138,35 +138,35 @@ func (n *narrow) listed(req *http.Request, last *http.Response, all *objects, at
 	return answer, nil
 }
 
-// readObjects reads an answer, and closes it.
-func readObjects(resp *http.Response) (*objects, error) {
+// readList reads an answer, and closes it.
+func readList(resp *http.Response) (*rawList, error) {
 	defer resp.Body.Close() //nolint:errcheck // it was read
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, err
 	}
-	return decodeObjects(resp.Header.Get("Content-Type"), body)
+	return decodeList(resp.Header.Get("Content-Type"), body)
 }
 
-// objects is a list of objects of any kind, whose objects are not decoded.
-type objects struct {
+// rawList is a list of objects of any kind, whose objects are not decoded.
+type rawList struct {
 	meta  metav1.ListMeta
 	kind  metav1.TypeMeta
 	items [][]byte // each as it is in the list
 	proto bool     // encoded as protobuf, else as JSON
 }
 
-// decodeObjects reads a list by its media type.
-func decodeObjects(contentType string, body []byte) (*objects, error) {
+// decodeList reads a list by its media type.
+func decodeList(contentType string, body []byte) (*rawList, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
 		return nil, fmt.Errorf("reading the type %q of an answer: %w", contentType, err)
 	}
 	switch media {
 	case runtime.ContentTypeProtobuf:
-		return decodeProtobuf(body)
+		return decodeProtobufList(body)
 	case runtime.ContentTypeJSON:
-		return decodeJSON(body)
+		return decodeJSONList(body)
 	}
 	return nil, fmt.Errorf("an answer is of the type %q, neither JSON nor protobuf", media)
 }
@@ -178,12 +178,12 @@ type jsonList struct {
 	Items           []json.RawMessage `json:"items"`
 }
 
-func decodeJSON(body []byte) (*objects, error) {
+func decodeJSONList(body []byte) (*rawList, error) {
 	list := jsonList{}
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, fmt.Errorf("decoding a list: %w", err)
 	}
-	o := &objects{meta: list.Metadata, kind: list.TypeMeta}
+	o := &rawList{meta: list.Metadata, kind: list.TypeMeta}
 	for _, item := range list.Items {
 		o.items = append(o.items, item)
 	}
@@ -233,12 +233,12 @@ func eachField(message []byte, each func(number protowire.Number, value []byte) 
 	return nil
 }
 
-func decodeProtobuf(body []byte) (*objects, error) {
+func decodeProtobufList(body []byte) (*rawList, error) {
 	envelope, err := unwrap(body)
 	if err != nil {
 		return nil, fmt.Errorf("decoding a list: %w", err)
 	}
-	o := &objects{kind: metav1.TypeMeta{APIVersion: envelope.APIVersion, Kind: envelope.Kind}, proto: true}
+	o := &rawList{kind: metav1.TypeMeta{APIVersion: envelope.APIVersion, Kind: envelope.Kind}, proto: true}
 	err = eachField(envelope.Raw, func(number protowire.Number, value []byte) error {
 		switch number {
 		case metaField:
@@ -254,8 +254,8 @@ func decodeProtobuf(body []byte) (*objects, error) {
 	return o, nil
 }
 
-// with adds another list to o, which may be nil.
-func (o *objects) with(more *objects) (*objects, error) {
+// append adds another list to o, which may be nil.
+func (o *rawList) append(more *rawList) (*rawList, error) {
 	if o == nil {
 		return more, nil
 	}
@@ -266,7 +266,7 @@ func (o *objects) with(more *objects) (*objects, error) {
 	return o, nil
 }
 
-func (o *objects) encode() ([]byte, error) {
+func (o *rawList) encode() ([]byte, error) {
 	if !o.proto {
 		list := jsonList{TypeMeta: o.kind, Metadata: o.meta, Items: []json.RawMessage{}}
 		for _, item := range o.items {

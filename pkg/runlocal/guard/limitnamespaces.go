@@ -31,59 +31,59 @@ import (
 func LimitNamespaces(config *rest.Config, namespaces []string) *rest.Config {
 	sorted := slices.Compact(slices.Sorted(slices.Values(namespaces)))
 	narrowed := rest.CopyConfig(config)
-	shared := &narrowing{namespaces: sorted, prefix: apirequest.Prefix(config), scopes: newScopes(), watched: newHistories()}
-	narrowed.Wrap(func(next http.RoundTripper) http.RoundTripper { return &narrow{shared, next} })
+	shared := &namespaceLimit{namespaces: sorted, prefix: apirequest.Prefix(config), scopes: newResourceScopes(), histories: newWatchHistories()}
+	narrowed.Wrap(func(next http.RoundTripper) http.RoundTripper { return &namespaceLimiter{shared, next} })
 	return narrowed
 }
 
-// narrowing is what all transports of one Narrow have in common.
-type narrowing struct {
+// namespaceLimit is what all transports of one Narrow have in common.
+type namespaceLimit struct {
 	namespaces []string // sorted
 	prefix     string   // of every path
-	scopes     *scopes
-	watched    *histories
+	scopes     *resourceScopes
+	histories  *watchHistories
 }
 
-// narrow is a transport.
-type narrow struct {
-	*narrowing
+// namespaceLimiter is a transport.
+type namespaceLimiter struct {
+	*namespaceLimit
 	next http.RoundTripper
 }
 
-var _ http.RoundTripper = (*narrow)(nil)
+var _ http.RoundTripper = (*namespaceLimiter)(nil)
 
 // WrappedRoundTripper lets apimachinery find the transport below.
-func (n *narrow) WrappedRoundTripper() http.RoundTripper { return n.next }
+func (n *namespaceLimiter) WrappedRoundTripper() http.RoundTripper { return n.next }
 
 // RoundTrip implements http.RoundTripper.
-func (n *narrow) RoundTrip(req *http.Request) (*http.Response, error) {
-	info := n.read(req)
+func (n *namespaceLimiter) RoundTrip(req *http.Request) (*http.Response, error) {
+	info := n.requestInfo(req)
 	switch {
 	case info == nil || !info.IsResourceRequest:
 		return n.next.RoundTrip(req)
-	case n.outside(req, info):
+	case n.writesOutside(req, info):
 		closeBody(req)
-		return failed(req, http.StatusForbidden, metav1.StatusReasonForbidden,
+		return failureResponse(req, http.StatusForbidden, metav1.StatusReasonForbidden,
 			"namespace "+info.Namespace+" is not one of those that this program was narrowed to"), nil
-	case !ofAll(req, info):
+	case !ofAllNamespaces(req, info):
 		return n.next.RoundTrip(req)
 	}
-	is, err := n.scopes.namespaced(n.sibling(req), info)
+	is, err := n.scopes.namespaced(n.getter(req), info)
 	switch {
 	case err != nil:
 		return nil, err
 	case !is:
 		return n.next.RoundTrip(req)
 	case len(n.namespaces) == 1:
-		return n.next.RoundTrip(n.into(req, n.namespaces[0], req.URL.Query()))
+		return n.next.RoundTrip(n.inNamespace(req, n.namespaces[0], req.URL.Query()))
 	case info.Verb == "watch":
 		return n.watch(req)
 	}
 	return n.list(req)
 }
 
-// read is nil for a request that cannot be read; the server says what is wrong with it.
-func (n *narrow) read(req *http.Request) *request.RequestInfo {
+// requestInfo is nil for a request that cannot be read; the server says what is wrong with it.
+func (n *namespaceLimiter) requestInfo(req *http.Request) *request.RequestInfo {
 	info, err := apirequest.Read(req, n.prefix)
 	if err != nil {
 		return nil
@@ -91,22 +91,22 @@ func (n *narrow) read(req *http.Request) *request.RequestInfo {
 	return info
 }
 
-// outside reports whether a request changes something in another namespace.
-func (n *narrow) outside(req *http.Request, info *request.RequestInfo) bool {
+// writesOutside reports whether a request changes something in another namespace.
+func (n *namespaceLimiter) writesOutside(req *http.Request, info *request.RequestInfo) bool {
 	if req.Method == http.MethodGet || req.Method == http.MethodHead || info.Namespace == "" {
 		return false
 	}
 	return info.Resource != "namespaces" && !slices.Contains(n.namespaces, info.Namespace)
 }
 
-// ofAll reports whether a request lists or watches a whole resource, unless in one namespace.
-func ofAll(req *http.Request, info *request.RequestInfo) bool {
+// ofAllNamespaces reports whether a request lists or watches a whole resource, unless in one namespace.
+func ofAllNamespaces(req *http.Request, info *request.RequestInfo) bool {
 	whole := len(info.Parts) == 1 && info.Namespace == "" // a field selector for one name gives info a Name
 	return req.Method == http.MethodGet && whole && (info.Verb == "list" || info.Verb == "watch" || info.Verb == "get")
 }
 
-// into is the request for one namespace, with other parameters.
-func (n *narrow) into(req *http.Request, namespace string, query url.Values) *http.Request {
+// inNamespace is the request for one namespace, with other parameters.
+func (n *namespaceLimiter) inNamespace(req *http.Request, namespace string, query url.Values) *http.Request {
 	one := req.Clone(req.Context())
 	dir, resource := path.Split(req.URL.Path)
 	one.URL.Path = dir + "namespaces/" + namespace + "/" + resource
@@ -115,8 +115,8 @@ func (n *narrow) into(req *http.Request, namespace string, query url.Values) *ht
 	return one
 }
 
-// sibling asks the server something else in the name of whoever asks.
-func (n *narrow) sibling(req *http.Request) func(path string) (*http.Response, error) {
+// getter asks the server something else in the name of whoever asks.
+func (n *namespaceLimiter) getter(req *http.Request) func(path string) (*http.Response, error) {
 	return func(path string) (*http.Response, error) {
 		other := req.Clone(req.Context())
 		other.URL.Path, other.URL.RawPath, other.URL.RawQuery = n.prefix+path, "", ""
@@ -125,16 +125,16 @@ func (n *narrow) sibling(req *http.Request) func(path string) (*http.Response, e
 	}
 }
 
-// failed answers with an error.
-func failed(req *http.Request, code int, reason metav1.StatusReason, message string) *http.Response {
-	return respondStatus(req, metav1.Status{
+// failureResponse answers with an error.
+func failureResponse(req *http.Request, code int, reason metav1.StatusReason, message string) *http.Response {
+	return statusResponse(req, metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message, //nolint:gosec // an HTTP status
 	})
 }
 
-// expired makes a client list again.
-func expired(req *http.Request, why string) *http.Response {
-	return failed(req, http.StatusGone, metav1.StatusReasonExpired, why)
+// expiredResponse makes a client list again.
+func expiredResponse(req *http.Request, why string) *http.Response {
+	return failureResponse(req, http.StatusGone, metav1.StatusReasonExpired, why)
 }
 
 // groupVersion is that of a request for a resource.
@@ -147,21 +147,23 @@ func compareVersions(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// scopes knows which resources are in namespaces. It asks the server once for each version of a group, and again for a
+// resourceScopes knows which resources are in namespaces. It asks the server once for each version of a group, and again for a
 // resource that it does not know: of a definition that has come since.
-type scopes struct {
-	mu    sync.Mutex
-	known map[schema.GroupVersionResource]bool
+type resourceScopes struct {
+	mu                  sync.Mutex
+	namespacedResources map[schema.GroupVersionResource]bool
 }
 
-func newScopes() *scopes { return &scopes{known: map[schema.GroupVersionResource]bool{}} }
+func newResourceScopes() *resourceScopes {
+	return &resourceScopes{namespacedResources: map[schema.GroupVersionResource]bool{}}
+}
 
 // namespaced reports whether the resource is in namespaces; what the server does not know is not.
-func (s *scopes) namespaced(ask func(path string) (*http.Response, error), info *request.RequestInfo) (bool, error) {
+func (s *resourceScopes) namespaced(ask func(path string) (*http.Response, error), info *request.RequestInfo) (bool, error) {
 	gv := groupVersion(info)
 	gvr := gv.WithResource(info.Resource)
 	s.mu.Lock()
-	is, ok := s.known[gvr]
+	is, ok := s.namespacedResources[gvr]
 	s.mu.Unlock()
 	if ok {
 		return is, nil
@@ -184,7 +186,7 @@ func (s *scopes) namespaced(ask func(path string) (*http.Response, error), info 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range list.APIResources {
-		s.known[gv.WithResource(list.APIResources[i].Name)] = list.APIResources[i].Namespaced
+		s.namespacedResources[gv.WithResource(list.APIResources[i].Name)] = list.APIResources[i].Namespaced
 	}
-	return s.known[gvr], nil
+	return s.namespacedResources[gvr], nil
 }

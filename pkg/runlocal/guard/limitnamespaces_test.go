@@ -228,7 +228,7 @@ func TestNarrowedListFails(t *testing.T) {
 		{"one namespace's version is gone", "", http.StatusGone, apierrors.IsResourceExpired},
 		{"a token of the server's own", "eyJ2IjoibWV0YS5rOHMuaW8vdjEifQ", 0, apierrors.IsResourceExpired},
 		{"a token that is none", "%%%", 0, apierrors.IsResourceExpired},
-		{"a token for more namespaces than there are", page{Namespace: 7, Version: "1"}.token(), 0, apierrors.IsResourceExpired},
+		{"a token for more namespaces than there are", listPosition{Namespace: 7, Version: "1"}.token(), 0, apierrors.IsResourceExpired},
 	} {
 		c := newCluster(server, runtime.ContentTypeProtobuf, "a", "b")
 		if row.spoil != 0 {
@@ -237,7 +237,7 @@ func TestNarrowedListFails(t *testing.T) {
 					return nil
 				}
 				reason := map[int]metav1.StatusReason{http.StatusGone: metav1.StatusReasonExpired, http.StatusForbidden: metav1.StatusReasonForbidden}
-				return failed(req, row.spoil, reason[row.spoil], "spoiled")
+				return failureResponse(req, row.spoil, reason[row.spoil], "spoiled")
 			})
 		}
 		if _, err := c.client().CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{Continue: row.token}); !row.is(err) {
@@ -377,7 +377,7 @@ func TestNarrowedWatchFails(t *testing.T) {
 		if row.spoil {
 			c.spoiled(func(req *http.Request) *http.Response {
 				if strings.Contains(req.URL.Path, "/namespaces/b/") {
-					return failed(req, http.StatusForbidden, metav1.StatusReasonForbidden, "spoiled")
+					return failureResponse(req, http.StatusForbidden, metav1.StatusReasonForbidden, "spoiled")
 				}
 				return nil
 			})

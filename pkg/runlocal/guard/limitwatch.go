@@ -16,41 +16,41 @@ import (
 )
 
 // watch answers with the events of all namespaces. It ends when the watch of one does.
-func (n *narrow) watch(req *http.Request) (*http.Response, error) {
+func (n *namespaceLimiter) watch(req *http.Request) (*http.Response, error) {
 	query := req.URL.Query()
 	if begin := query.Get("sendInitialEvents"); begin != "" && begin != "false" {
-		return failed(req, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+		return failureResponse(req, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 			"sendInitialEvents: Forbidden: a watch of several namespaces does not begin with what there is"), nil
 	}
-	told := n.watched.begin(watchKey(req), query.Get("resourceVersion"), len(n.namespaces))
+	told := n.histories.beginWatch(watchKey(req), query.Get("resourceVersion"), len(n.namespaces))
 	if told == nil {
-		return expired(req, "how far each of several namespaces was watched is not known any more"), nil
+		return expiredResponse(req, "how far each of several namespaces was watched is not known any more"), nil
 	}
-	parts, other := n.open(req, told.start)
+	parts, other := n.openWatches(req, told.base)
 	if other != nil {
 		return other.resp, other.err
 	}
-	return merge(req, parts, told)
+	return newMergedWatch(req, parts, told)
 }
 
-// part is the watch of one namespace.
-type part struct {
+// namespaceWatch is the watch of one namespace.
+type namespaceWatch struct {
 	resp   *http.Response
 	err    error
 	cancel context.CancelFunc
 }
 
-func (p *part) close() {
+func (p *namespaceWatch) close() {
 	p.cancel()
 	if p.resp != nil {
 		_ = p.resp.Body.Close() // its end is not waited for
 	}
 }
 
-// open begins the watch of each namespace, from the version that is its own. If one of them does not begin, the others
+// openWatches begins the watch of each namespace, from the version that is its own. If one of them does not begin, the others
 // are ended, and other is what became of it.
-func (n *narrow) open(req *http.Request, from []string) (parts []*part, other *part) {
-	parts = make([]*part, len(n.namespaces))
+func (n *namespaceLimiter) openWatches(req *http.Request, from []string) (parts []*namespaceWatch, other *namespaceWatch) {
+	parts = make([]*namespaceWatch, len(n.namespaces))
 	var opening sync.WaitGroup
 	for i, namespace := range n.namespaces {
 		query := req.URL.Query()
@@ -58,10 +58,10 @@ func (n *narrow) open(req *http.Request, from []string) (parts []*part, other *p
 			query.Set("resourceVersion", from[i])
 		}
 		ctx, cancel := context.WithCancel(req.Context())
-		one := &part{cancel: cancel}
+		one := &namespaceWatch{cancel: cancel}
 		parts[i] = one
 		opening.Go(func() {
-			one.resp, one.err = n.next.RoundTrip(n.into(req.WithContext(ctx), namespace, query)) //nolint:bodyclose // part.close does
+			one.resp, one.err = n.next.RoundTrip(n.inNamespace(req.WithContext(ctx), namespace, query)) //nolint:bodyclose // part.close does
 		})
 	}
 	opening.Wait()
@@ -73,15 +73,15 @@ func (n *narrow) open(req *http.Request, from []string) (parts []*part, other *p
 	if other == nil {
 		return parts, nil
 	}
-	other.keep()
+	other.detach()
 	for _, one := range parts {
 		one.close()
 	}
 	return nil, other
 }
 
-// keep reads an answer, of which a Status is all, so that it can be read when its request has ended.
-func (p *part) keep() {
+// detach reads an answer, of which a Status is all, so that it can be read when its request has ended.
+func (p *namespaceWatch) detach() {
 	if p.err != nil {
 		return
 	}
@@ -96,33 +96,33 @@ func (p *part) keep() {
 	p.resp = &kept
 }
 
-// merged is the body of a watch of several namespaces. Its goroutines end when it is closed, or with any of the parts.
-type merged struct {
+// mergedWatch is the body of a watch of several namespaces. Its goroutines end when it is closed, or with any of the parts.
+type mergedWatch struct {
 	*io.PipeReader
-	writer *io.PipeWriter
-	parts  []*part
-	told   *told
-	wait   sync.WaitGroup
+	writer  *io.PipeWriter
+	watches []*namespaceWatch
+	log     *deliveryLog
+	wait    sync.WaitGroup
 
-	mu        sync.Mutex // held while a frame is written, so that frames stay whole
-	progress  []string   // of each namespace
-	bookmarks []frame    // the latest of each, if nothing has come after it
-	marked    string     // version of the last bookmark that was handed on
+	mu           sync.Mutex   // held while a frame is written, so that frames stay whole
+	progress     []string     // of each namespace
+	bookmarks    []watchFrame // the latest of each, if nothing has come after it
+	lastBookmark string       // version of the last bookmark that was handed on
 }
 
-// merge makes one answer of several.
-func merge(req *http.Request, parts []*part, log *told) (*http.Response, error) {
+// newMergedWatch makes one answer of several.
+func newMergedWatch(req *http.Request, parts []*namespaceWatch, log *deliveryLog) (*http.Response, error) {
 	reader, writer := io.Pipe()
-	m := &merged{
-		PipeReader: reader, writer: writer, parts: parts, told: log,
-		progress: slices.Clone(log.start), bookmarks: make([]frame, len(parts)),
+	m := &mergedWatch{
+		PipeReader: reader, writer: writer, watches: parts, log: log,
+		progress: slices.Clone(log.base), bookmarks: make([]watchFrame, len(parts)),
 	}
-	sources := make([]frames, len(parts))
+	sources := make([]frameReader, len(parts))
 	contentType := parts[0].resp.Header.Get("Content-Type")
 	for i, p := range parts {
 		var err error
 		own := p.resp.Header.Get("Content-Type")
-		if sources[i], err = newFrames(own, p.resp.Body); err == nil && own != contentType {
+		if sources[i], err = newFrameReader(own, p.resp.Body); err == nil && own != contentType {
 			err = fmt.Errorf("the server answers with %q here, and with %q there", contentType, own)
 		}
 		if err != nil {
@@ -131,7 +131,7 @@ func merge(req *http.Request, parts []*part, log *told) (*http.Response, error) 
 		}
 	}
 	for i, source := range sources {
-		m.wait.Go(func() { m.follow(i, source) })
+		m.wait.Go(func() { m.forward(i, source) })
 	}
 	answer := *parts[0].resp
 	answer.Header = answer.Header.Clone()
@@ -140,8 +140,8 @@ func merge(req *http.Request, parts []*part, log *told) (*http.Response, error) 
 	return &answer, nil
 }
 
-// follow hands on what comes of one namespace until it ends, and ends the others then.
-func (m *merged) follow(namespace int, source frames) {
+// forward hands on what comes of one namespace until it ends, and ends the others then.
+func (m *mergedWatch) forward(namespace int, source frameReader) {
 	for {
 		f, err := source.next()
 		if err == nil {
@@ -150,7 +150,7 @@ func (m *merged) follow(namespace int, source frames) {
 		if err == nil {
 			continue
 		}
-		if ended(err) {
+		if isEOF(err) {
 			err = nil
 		}
 		_ = m.writer.CloseWithError(err) // it has no error
@@ -159,14 +159,14 @@ func (m *merged) follow(namespace int, source frames) {
 	}
 }
 
-func (m *merged) close() {
-	for _, p := range m.parts {
+func (m *mergedWatch) close() {
+	for _, p := range m.watches {
 		p.close()
 	}
 }
 
 // Close implements io.Closer. It returns when all parts have ended.
-func (m *merged) Close() error {
+func (m *mergedWatch) Close() error {
 	err := m.PipeReader.Close()
 	m.close()
 	m.wait.Wait()
@@ -174,17 +174,17 @@ func (m *merged) Close() error {
 }
 
 // deliver hands a frame on. It returns io.EOF behind an error, which is the last one.
-func (m *merged) deliver(namespace int, f frame) error {
+func (m *mergedWatch) deliver(namespace int, f watchFrame) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if f.version != "" {
 		m.progress[namespace] = f.version
-		m.told.add(namespace, f.version, f.kind != watch.Bookmark)
+		m.log.add(namespace, f.version, f.kind != watch.Bookmark)
 	}
-	m.bookmarks[namespace] = frame{}
+	m.bookmarks[namespace] = watchFrame{}
 	if f.kind == watch.Bookmark {
 		m.bookmarks[namespace] = f
-		return m.bookmark()
+		return m.sendBookmark()
 	}
 	if _, err := m.writer.Write(f.data); err != nil {
 		return err
@@ -195,8 +195,8 @@ func (m *merged) deliver(namespace int, f frame) error {
 	return nil
 }
 
-// bookmark hands on the bookmark of the namespace that is behind all others: all are told up to there.
-func (m *merged) bookmark() error {
+// sendBookmark hands on the bookmark of the namespace that is behind all others: all are told up to there.
+func (m *mergedWatch) sendBookmark() error {
 	least := 0
 	for i := range m.progress {
 		if compareVersions(m.progress[i], m.progress[least]) < 0 {
@@ -204,11 +204,11 @@ func (m *merged) bookmark() error {
 		}
 	}
 	f := m.bookmarks[least]
-	if f.data == nil || compareVersions(f.version, m.marked) <= 0 {
+	if f.data == nil || compareVersions(f.version, m.lastBookmark) <= 0 {
 		return nil
 	}
-	m.marked = f.version
-	m.told.add(least, f.version, true)
+	m.lastBookmark = f.version
+	m.log.add(least, f.version, true)
 	_, err := m.writer.Write(f.data)
 	return err
 }

@@ -24,16 +24,16 @@ type pipes struct {
 // RoundTrip answers what Narrow asks of a server: which resources there are, lists, and watches.
 func (p *pipes) RoundTrip(req *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(req.URL.Path, "/v1") {
-		return respond(req, http.StatusOK, "application/json", []byte(`{"resources":[{"name":"configmaps","namespaced":true}]}`)), nil
+		return newResponse(req, http.StatusOK, "application/json", []byte(`{"resources":[{"name":"configmaps","namespaced":true}]}`)), nil
 	}
 	i := int(req.URL.Path[len("/api/v1/namespaces/")] - 'a')
 	if !req.URL.Query().Has("watch") {
 		body := fmt.Sprintf(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[]}`, 10)
-		return respond(req, http.StatusOK, "application/json", []byte(body)), nil
+		return newResponse(req, http.StatusOK, "application/json", []byte(body)), nil
 	}
 	reader, writer := io.Pipe()
 	p.writers[i], p.asked[i] = writer, req.URL.Query().Get("resourceVersion")
-	resp := respond(req, http.StatusOK, streamed[runtime.ContentTypeJSON], nil)
+	resp := newResponse(req, http.StatusOK, streamed[runtime.ContentTypeJSON], nil)
 	resp.Body = reader
 	return resp, nil
 }
@@ -45,18 +45,18 @@ func (p *pipes) sends(t *testing.T, namespace int, event []byte) {
 	}
 }
 
-// watched is a narrowed client's side of pipes.
+// histories is a narrowed client's side of pipes.
 type watched struct {
 	*pipes
-	transport *narrow
-	source    frames
+	transport *namespaceLimiter
+	source    frameReader
 	body      io.Closer
 }
 
 func newWatched(namespaces ...string) *watched {
 	p := &pipes{writers: make([]*io.PipeWriter, len(namespaces)), asked: make([]string, len(namespaces))}
-	shared := &narrowing{namespaces: namespaces, scopes: newScopes(), watched: newHistories()}
-	return &watched{pipes: p, transport: &narrow{shared, p}}
+	shared := &namespaceLimit{namespaces: namespaces, scopes: newResourceScopes(), histories: newWatchHistories()}
+	return &watched{pipes: p, transport: &namespaceLimiter{shared, p}}
 }
 
 func (w *watched) get(t *testing.T, query string) *http.Response {
@@ -72,13 +72,13 @@ func (w *watched) get(t *testing.T, query string) *http.Response {
 	return resp
 }
 
-// begin watches from a version; it returns the code of the answer.
+// beginWatch watches from a version; it returns the code of the answer.
 func (w *watched) begin(t *testing.T, version string) int {
 	t.Helper()
 	resp := w.get(t, "watch=true&resourceVersion="+version)
 	if resp.StatusCode == http.StatusOK {
 		var err error
-		if w.source, err = newFrames(resp.Header.Get("Content-Type"), resp.Body); err != nil {
+		if w.source, err = newFrameReader(resp.Header.Get("Content-Type"), resp.Body); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,31 +187,31 @@ func TestMergedGoesOnFromTheLeast(t *testing.T) {
 	const handed, silent = true, false
 	for _, row := range []struct {
 		reason string
-		told   []event
+		told   []delivery
 		want   []string
 	}{
 		{
 			"a bookmark of 100 came behind an event 110, which the client has not seen if it saw the event 100 last",
-			[]event{{0, "100", handed}, {0, "110", handed}, {1, "100", handed}}, []string{"100", "10"},
+			[]delivery{{0, "100", handed}, {0, "110", handed}, {1, "100", handed}}, []string{"100", "10"},
 		},
 		{
 			"nor has it where the bookmark was kept back",
-			[]event{{0, "100", handed}, {0, "110", handed}, {1, "100", silent}}, []string{"100", "10"},
+			[]delivery{{0, "100", handed}, {0, "110", handed}, {1, "100", silent}}, []string{"100", "10"},
 		},
 		{
 			"bookmarks behind the last event: b has nothing up to there either",
-			[]event{{0, "100", handed}, {0, "100", silent}, {1, "100", silent}, {0, "100", handed}}, []string{"100", "100"},
+			[]delivery{{0, "100", handed}, {0, "100", silent}, {1, "100", silent}, {0, "100", handed}}, []string{"100", "100"},
 		},
-		{"a bookmark that was kept back until all were so far", []event{{1, "100", silent}, {0, "105", silent}, {1, "100", handed}}, []string{"105", "100"}},
-		{"a bookmark that no client has seen", []event{{1, "100", silent}}, nil},
+		{"a bookmark that was kept back until all were so far", []delivery{{1, "100", silent}, {0, "105", silent}, {1, "100", handed}}, []string{"105", "100"}},
+		{"a bookmark that no client has seen", []delivery{{1, "100", silent}}, nil},
 	} {
-		h := newHistories()
-		h.listed("key", "10")
-		stream := h.begin("key", "10", 2)
+		h := newWatchHistories()
+		h.recordList("key", "10")
+		stream := h.beginWatch("key", "10", 2)
 		for _, e := range row.told {
-			stream.add(e.namespace, e.version, e.handed)
+			stream.add(e.namespace, e.version, e.sent)
 		}
-		if diff := cmp.Diff(row.want, stream.at("100")); diff != "" {
+		if diff := cmp.Diff(row.want, stream.positionsAt("100")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 	}
@@ -225,7 +225,7 @@ func TestMergedTrustsNoOthersList(t *testing.T) {
 	w.begin(t, "10")
 	w.sendAndRead(t, 0, "100")
 	w.body.Close()
-	w.transport.watched.listed(watchKey(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/api/v1/configmaps", http.NoBody)), "100")
+	w.transport.histories.recordList(watchKey(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/api/v1/configmaps", http.NoBody)), "100")
 	if code := w.begin(t, "100"); code != http.StatusOK || w.asked[1] != "10" {
 		t.Errorf("b, of which the client was told nothing, is watched from %q (%d), want 10", w.asked[1], code)
 	}
@@ -237,7 +237,7 @@ func TestMergedForgets(t *testing.T) {
 	w := newWatched("a", "b")
 	w.get(t, "")
 	w.begin(t, "10")
-	const events = 3 * keptEvents
+	const events = 3 * maxDeliveries
 	for i := range events {
 		w.sendAndRead(t, i%2, fmt.Sprint(100+i))
 	}
@@ -249,10 +249,10 @@ func TestMergedForgets(t *testing.T) {
 	if code := w.begin(t, "101"); code != http.StatusGone {
 		t.Errorf("an event of long ago: %d", code)
 	}
-	for i := range 3 * keptLists {
-		w.transport.watched.listed("other", fmt.Sprint(i))
+	for i := range 3 * maxLists {
+		w.transport.histories.recordList("other", fmt.Sprint(i))
 	}
-	if got := len(w.transport.watched.all["other"].lists); got != keptLists {
+	if got := len(w.transport.histories.byKey["other"].lists); got != maxLists {
 		t.Errorf("%d lists are kept", got)
 	}
 }

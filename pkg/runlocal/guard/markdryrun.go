@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// all is the one value that dryRun has.
-const all = metav1.DryRunAll
+// dryRunAll is the one value that dryRun has.
+const dryRunAll = metav1.DryRunAll
 
 // protobufMagic begins every object in the API's protobuf encoding, before a runtime.Unknown
 // (apimachinery's pkg/runtime/serializer/protobuf/doc.go).
@@ -59,8 +59,8 @@ func mediaType(contentType string) (string, error) {
 	return media, nil
 }
 
-// fields decodes a JSON object, and nothing after it.
-func fields(body []byte) (map[string]json.RawMessage, error) {
+// decodeFields decodes a JSON object, and nothing after it.
+func decodeFields(body []byte) (map[string]json.RawMessage, error) {
 	var object map[string]json.RawMessage
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	if err := decoder.Decode(&object); err != nil {
@@ -76,16 +76,16 @@ func fields(body []byte) (map[string]json.RawMessage, error) {
 }
 
 func markJSON(body []byte) ([]byte, error) {
-	object, err := fields(body)
+	object, err := decodeFields(body)
 	if err != nil {
 		return nil, err
 	}
-	object["dryRun"] = json.RawMessage(`["` + all + `"]`)
+	object["dryRun"] = json.RawMessage(`["` + dryRunAll + `"]`)
 	return json.Marshal(object)
 }
 
 func markEvictionJSON(body []byte) ([]byte, error) {
-	object, err := fields(body)
+	object, err := decodeFields(body)
 	if err != nil {
 		return nil, err
 	}
@@ -123,17 +123,17 @@ func markProtobuf(body []byte, mark func(raw []byte) ([]byte, error)) ([]byte, e
 
 // dryRunField is DeleteOptions.dryRun = 5 with one value. It is appended to what was sent, so that fields of newer versions
 // stay: a decoder joins what it finds twice.
-var dryRunField = append([]byte{5<<3 | 2, byte(len(all))}, all...)
+var dryRunField = append([]byte{5<<3 | 2, byte(len(dryRunAll))}, dryRunAll...)
 
 func markDeleteRaw(raw []byte) ([]byte, error) {
 	options := &metav1.DeleteOptions{}
 	if err := options.Unmarshal(raw); err != nil {
 		return nil, fmt.Errorf("reading options: %w", err)
 	}
-	if slices.Equal(options.DryRun, []string{all}) {
+	if slices.Equal(options.DryRun, []string{dryRunAll}) {
 		return raw, nil
 	}
-	return checked(slices.Concat(raw, dryRunField), &metav1.DeleteOptions{}, func(o *metav1.DeleteOptions) []string { return o.DryRun })
+	return verified(slices.Concat(raw, dryRunField), &metav1.DeleteOptions{}, func(o *metav1.DeleteOptions) []string { return o.DryRun })
 }
 
 func markEvictionRaw(raw []byte) ([]byte, error) {
@@ -141,19 +141,19 @@ func markEvictionRaw(raw []byte) ([]byte, error) {
 	if err := eviction.Unmarshal(raw); err != nil {
 		return nil, fmt.Errorf("reading an eviction: %w", err)
 	}
-	if eviction.DeleteOptions == nil || slices.Equal(eviction.DeleteOptions.DryRun, []string{all}) {
+	if eviction.DeleteOptions == nil || slices.Equal(eviction.DeleteOptions.DryRun, []string{dryRunAll}) {
 		return raw, nil
 	}
-	options := slices.Concat([]byte{2<<3 | 2, 2 + byte(len(all))}, dryRunField) // Eviction.deleteOptions = 2
-	return checked(slices.Concat(raw, options), &policyv1.Eviction{}, func(e *policyv1.Eviction) []string { return e.DeleteOptions.DryRun })
+	options := slices.Concat([]byte{2<<3 | 2, 2 + byte(len(dryRunAll))}, dryRunField) // Eviction.deleteOptions = 2
+	return verified(slices.Concat(raw, options), &policyv1.Eviction{}, func(e *policyv1.Eviction) []string { return e.DeleteOptions.DryRun })
 }
 
-// checked decodes what was marked, as the server will: it must say what it is meant to.
-func checked[T interface{ Unmarshal([]byte) error }](raw []byte, into T, dryRun func(T) []string) ([]byte, error) {
+// verified decodes what was marked, as the server will: it must say what it is meant to.
+func verified[T interface{ Unmarshal([]byte) error }](raw []byte, into T, dryRun func(T) []string) ([]byte, error) {
 	if err := into.Unmarshal(raw); err != nil {
 		return nil, fmt.Errorf("marking options as a dry run: %w", err)
 	}
-	if values := dryRun(into); !slices.Equal(values, []string{all}) {
+	if values := dryRun(into); !slices.Equal(values, []string{dryRunAll}) {
 		return nil, fmt.Errorf("marking options as a dry run: they say %q", values)
 	}
 	return raw, nil

@@ -14,30 +14,30 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
-// respond is an answer in the server's place.
-func respond(req *http.Request, code int, contentType string, body []byte) *http.Response {
+// newResponse is an answer in the server's place.
+func newResponse(req *http.Request, code int, contentType string, body []byte) *http.Response {
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {contentType}, notSent: {"true"}},
+		Header: http.Header{"Content-Type": {contentType}, notSentHeader: {"true"}},
 		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 		Request: req,
 	}
 }
 
-// respondStatus answers with a Status.
-func respondStatus(req *http.Request, s metav1.Status) *http.Response {
+// statusResponse answers with a Status.
+func statusResponse(req *http.Request, s metav1.Status) *http.Response {
 	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	body, err := json.Marshal(s)
 	if err != nil { // a Status has nothing that cannot be encoded
 		body = []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure"}`)
 	}
-	return respond(req, int(s.Code), runtime.ContentTypeJSON, body)
+	return newResponse(req, int(s.Code), runtime.ContentTypeJSON, body)
 }
 
-// refuse answers a request that must not be sent.
-func refuse(req *http.Request, code int, why string) *http.Response {
-	return respondStatus(req, metav1.Status{
+// refusal answers a request that must not be sent.
+func refusal(req *http.Request, code int, why string) *http.Response {
+	return statusResponse(req, metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(code), //nolint:gosec // an HTTP status
 		Reason: reasons[code], Message: "dry run: not sent: " + why,
 	})

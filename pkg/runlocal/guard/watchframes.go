@@ -15,44 +15,44 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// frame is one event of a watch, as it is sent.
-type frame struct {
+// watchFrame is one event of a watch, as it is sent.
+type watchFrame struct {
 	data    []byte // all of it, with what tells where it ends
 	kind    watch.EventType
 	version string // of the object; empty if it has none, as an error
 }
 
-// mostFrame bounds a frame: client-go takes 16 MiB (streaming.NewDecoder).
-const mostFrame = 16 << 20
+// maxFrameSize bounds a frame: client-go takes 16 MiB (streaming.NewDecoder).
+const maxFrameSize = 16 << 20
 
-// frames reads the frames of a watch.
-type frames interface {
-	// next returns io.EOF at the end, if that is where a frame ends.
-	next() (frame, error)
+// frameReader reads the frames of a watch.
+type frameReader interface {
+	// advance returns io.EOF at the end, if that is where a frame ends.
+	next() (watchFrame, error)
 }
 
-// newFrames reads frames by the media type of the answer.
-func newFrames(contentType string, body io.Reader) (frames, error) {
+// newFrameReader reads frames by the media type of the answer.
+func newFrameReader(contentType string, body io.Reader) (frameReader, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
 		return nil, fmt.Errorf("reading the type %q of a watch: %w", contentType, err)
 	}
 	switch media {
 	case runtime.ContentTypeProtobuf:
-		return &protobufFrames{bufio.NewReader(body)}, nil
+		return &protobufFrameReader{bufio.NewReader(body)}, nil
 	case runtime.ContentTypeJSON:
-		return &jsonFrames{json.NewDecoder(body)}, nil
+		return &jsonFrameReader{json.NewDecoder(body)}, nil
 	}
 	return nil, fmt.Errorf("a watch is of the type %q, neither JSON nor protobuf", media)
 }
 
-// jsonFrames are objects after each other.
-type jsonFrames struct{ decoder *json.Decoder }
+// jsonFrameReader are objects after each other.
+type jsonFrameReader struct{ decoder *json.Decoder }
 
-func (f *jsonFrames) next() (frame, error) {
+func (f *jsonFrameReader) next() (watchFrame, error) {
 	var data json.RawMessage
 	if err := f.decoder.Decode(&data); err != nil {
-		return frame{}, err
+		return watchFrame{}, err
 	}
 	var event struct {
 		Type   watch.EventType
@@ -61,42 +61,42 @@ func (f *jsonFrames) next() (frame, error) {
 		}
 	}
 	if err := json.Unmarshal(data, &event); err != nil {
-		return frame{}, fmt.Errorf("decoding an event of a watch: %w", err)
+		return watchFrame{}, fmt.Errorf("decoding an event of a watch: %w", err)
 	}
-	return frame{append(data, '\n'), event.Type, event.Object.Metadata.ResourceVersion}, nil
+	return watchFrame{append(data, '\n'), event.Type, event.Object.Metadata.ResourceVersion}, nil
 }
 
-// protobufFrames each have their length in front.
-type protobufFrames struct{ body *bufio.Reader }
+// protobufFrameReader each have their length in front.
+type protobufFrameReader struct{ body *bufio.Reader }
 
 const lengthSize = 4
 
-func (f *protobufFrames) next() (frame, error) {
+func (f *protobufFrameReader) next() (watchFrame, error) {
 	head := make([]byte, lengthSize)
 	if _, err := io.ReadFull(f.body, head); err != nil {
-		return frame{}, err
+		return watchFrame{}, err
 	}
 	length := binary.BigEndian.Uint32(head)
-	if length > mostFrame {
-		return frame{}, fmt.Errorf("decoding an event of a watch: it is %d bytes long", length)
+	if length > maxFrameSize {
+		return watchFrame{}, fmt.Errorf("decoding an event of a watch: it is %d bytes long", length)
 	}
 	data, err := f.rest(head, int64(length))
 	if err != nil {
-		return frame{}, err
+		return watchFrame{}, err
 	}
 	event := metav1.WatchEvent{}
 	if err := event.Unmarshal(data[lengthSize:]); err != nil {
-		return frame{}, fmt.Errorf("decoding an event of a watch: %w", err)
+		return watchFrame{}, fmt.Errorf("decoding an event of a watch: %w", err)
 	}
 	version, err := versionOf(event.Object.Raw)
 	if err != nil {
-		return frame{}, fmt.Errorf("decoding an event of a watch: %w", err)
+		return watchFrame{}, fmt.Errorf("decoding an event of a watch: %w", err)
 	}
-	return frame{data, watch.EventType(event.Type), version}, nil
+	return watchFrame{data, watch.EventType(event.Type), version}, nil
 }
 
 // rest reads no more memory than there is to read, whatever the length says.
-func (f *protobufFrames) rest(head []byte, length int64) ([]byte, error) {
+func (f *protobufFrameReader) rest(head []byte, length int64) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(f.body, length))
 	if err == nil && int64(len(body)) < length {
 		err = io.ErrUnexpectedEOF
@@ -134,5 +134,5 @@ func versionOf(object []byte) (string, error) {
 	return version, err
 }
 
-// ended reports whether an error is the end of a stream, rather than something wrong with it.
-func ended(err error) bool { return errors.Is(err, io.EOF) }
+// isEOF reports whether an error is the end of a stream, rather than something wrong with it.
+func isEOF(err error) bool { return errors.Is(err, io.EOF) }

@@ -82,7 +82,7 @@ func TestFrames(t *testing.T) {
 		for reason, body := range map[string]io.Reader{
 			"at once": bytes.NewReader(all), "byte by byte": iotest.OneByteReader(bytes.NewReader(all)), "with the end": iotest.DataErrReader(bytes.NewReader(all)),
 		} {
-			source, err := newFrames(media, body)
+			source, err := newFrameReader(media, body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestFrames(t *testing.T) {
 			for {
 				f, err := source.next()
 				if err != nil {
-					if !ended(err) {
+					if !isEOF(err) {
 						t.Errorf("%s, %s: %v", encoding, reason, err)
 					}
 					break
@@ -123,7 +123,7 @@ func TestBrokenFrames(t *testing.T) {
 		{"cut off in JSON", streamed[runtime.ContentTypeJSON], []byte(`{"type":"ADDED","obj`)},
 		{"not an event", streamed[runtime.ContentTypeJSON], []byte(`"ADDED"`)},
 	} {
-		source, err := newFrames(row.media, bytes.NewReader(row.body))
+		source, err := newFrameReader(row.media, bytes.NewReader(row.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestBrokenFrames(t *testing.T) {
 		}
 	}
 	for _, media := range []string{"application/cbor-seq", "text/html", ";;"} {
-		if _, err := newFrames(media, strings.NewReader("")); err == nil {
+		if _, err := newFrameReader(media, strings.NewReader("")); err == nil {
 			t.Errorf("frames of %q", media)
 		}
 	}
@@ -152,7 +152,7 @@ func FuzzFrames(f *testing.F) {
 		if isProtobuf {
 			media = streamed[runtime.ContentTypeProtobuf]
 		}
-		source, err := newFrames(media, bytes.NewReader(body))
+		source, err := newFrameReader(media, bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func FuzzObjects(f *testing.F) {
 		if isProtobuf {
 			media = runtime.ContentTypeProtobuf
 		}
-		once, err := decodeObjects(media, body)
+		once, err := decodeList(media, body)
 		if err != nil {
 			return
 		}
@@ -203,7 +203,7 @@ func FuzzObjects(f *testing.F) {
 		if err != nil {
 			return // a number that JSON cannot have
 		}
-		twice, err := decodeObjects(media, again)
+		twice, err := decodeList(media, again)
 		if err != nil || len(once.items) != len(twice.items) || once.meta.ResourceVersion != twice.meta.ResourceVersion {
 			t.Errorf("%q became %q: %v", body, again, err)
 		}
@@ -213,7 +213,7 @@ func FuzzObjects(f *testing.F) {
 // TestObjectsAsUpstream: a list that was put together is one for upstream's decoder.
 func TestObjectsAsUpstream(t *testing.T) {
 	serializer := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
-	var all *objects
+	var all *rawList
 	for i := range 3 {
 		list := &corev1.ConfigMapList{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"},
@@ -223,9 +223,9 @@ func TestObjectsAsUpstream(t *testing.T) {
 		if err := serializer.Encode(list, &body); err != nil {
 			t.Fatal(err)
 		}
-		one, err := decodeObjects(runtime.ContentTypeProtobuf, body.Bytes())
+		one, err := decodeList(runtime.ContentTypeProtobuf, body.Bytes())
 		if err == nil {
-			all, err = all.with(one)
+			all, err = all.append(one)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -243,7 +243,7 @@ func TestObjectsAsUpstream(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/0", "a/1", "a/2"}, namesOf(got.Items)); diff != "" || got.ResourceVersion != "7" || got.Continue != "" {
 		t.Errorf("version %q, continue %q (-want +got):\n%s", got.ResourceVersion, got.Continue, diff)
 	}
-	if _, err := all.with(&objects{}); err == nil {
+	if _, err := all.append(&rawList{}); err == nil {
 		t.Error("lists of two encodings were put together")
 	}
 }

@@ -7,44 +7,44 @@ import (
 	"sync"
 )
 
-// histories remember what lists and watches of several namespaces have told, so that a watch can go on where another has
+// watchHistories remember what lists and watches of several namespaces have told, so that a watch can go on where another has
 // ended. One version does not tell that: of two namespaces, the one may have been told up to a later version than the
 // other.
-type histories struct {
-	mu  sync.Mutex
-	all map[string]*history // by watchKey
+type watchHistories struct {
+	mu    sync.Mutex
+	byKey map[string]*watchHistory // by watchKey
 }
 
-func newHistories() *histories { return &histories{all: map[string]*history{}} }
+func newWatchHistories() *watchHistories { return &watchHistories{byKey: map[string]*watchHistory{}} }
 
-// history is that of one resource, with one selector, whole objects or metadata: mostly of one client.
-type history struct {
-	lists   []string // versions of the latest lists that no watch was begun from
-	streams []*told  // the latest watches
+// watchHistory is that of one resource, with one selector, whole objects or metadata: mostly of one client.
+type watchHistory struct {
+	lists   []string       // versions of the latest lists that no watch was begun from
+	watches []*deliveryLog // the latest watches
 }
 
 const (
-	keptLists   = 16
-	keptStreams = 4
-	// keptEvents is how many events a client may be behind of what it was sent.
-	keptEvents = 512
+	maxLists   = 16
+	maxWatches = 4
+	// maxDeliveries is how many events a client may be behind of what it was sent.
+	maxDeliveries = 512
 )
 
-// told is what a watch has told, in order.
-type told struct {
-	from  string   // version that the client has begun from
-	begin []string // and that of each namespace
+// log is what a watch has told, in order.
+type deliveryLog struct {
+	startVersion string   // version that the client has begun from
+	initial      []string // and that of each namespace
 
-	mu     sync.Mutex
-	start  []string // version of each namespace before the log
-	events []event
+	mu         sync.Mutex
+	base       []string // version of each namespace before the log
+	deliveries []delivery
 }
 
-// event is that a namespace was told up to a version.
-type event struct {
+// delivery is that a namespace was told up to a version.
+type delivery struct {
 	namespace int
 	version   string
-	handed    bool // the client was sent something of that version; else it is only known that there is no more up to it
+	sent      bool // the client was sent something of that version; else it is only known that there is no more up to it
 }
 
 // watchKey names what is listed or watched. Clients that want the metadata alone are told from the others.
@@ -56,50 +56,50 @@ func watchKey(req *http.Request) string {
 	return strings.Join([]string{req.URL.Path, query.Get("fieldSelector"), query.Get("labelSelector"), form}, "\x00")
 }
 
-func (h *histories) of(key string) *history {
-	one := h.all[key]
+func (h *watchHistories) of(key string) *watchHistory {
+	one := h.byKey[key]
 	if one == nil {
-		one = &history{}
-		h.all[key] = one
+		one = &watchHistory{}
+		h.byKey[key] = one
 	}
 	return one
 }
 
-// listed remembers that a list was of this version.
-func (h *histories) listed(key, version string) {
+// recordList remembers that a list was of this version.
+func (h *watchHistories) recordList(key, version string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.of(key)
 	one.lists = append(one.lists, version)
-	one.lists = one.lists[max(0, len(one.lists)-keptLists):]
+	one.lists = one.lists[max(0, len(one.lists)-maxLists):]
 }
 
-// begin finds where each of so many namespaces is to be watched from by a client that has seen this version, and notes
+// beginWatch finds where each of so many namespaces is to be watched from by a client that has seen this version, and notes
 // a new watch. It returns nil if nobody knows; the client must list again.
-func (h *histories) begin(key, version string, namespaces int) *told {
+func (h *watchHistories) beginWatch(key, version string, namespaces int) *deliveryLog {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.of(key)
-	start := one.start(version, namespaces)
+	start := one.startVersions(version, namespaces)
 	if start == nil {
 		return nil
 	}
-	stream := &told{from: version, begin: start, start: slices.Clone(start)}
-	one.streams = append(one.streams, stream)
-	one.streams = one.streams[max(0, len(one.streams)-keptStreams):]
+	stream := &deliveryLog{startVersion: version, initial: start, base: slices.Clone(start)}
+	one.watches = append(one.watches, stream)
+	one.watches = one.watches[max(0, len(one.watches)-maxWatches):]
 	return stream
 }
 
-// start finds where each namespace is to be watched from by a client that has seen this version; nil if that is not known. A
+// base finds where each namespace is to be watched from by a client that has seen this version; nil if that is not known. A
 // list of this version may be another client's than one that has been told it by a watch, and then that client has not seen
 // the other namespaces up to it: the watch counts. From each list one watch is begun.
-func (h *history) start(version string, namespaces int) []string {
+func (h *watchHistory) startVersions(version string, namespaces int) []string {
 	if version == "" || version == "0" {
 		return slices.Repeat([]string{version}, namespaces)
 	}
 	var least []string
-	for _, stream := range h.streams {
-		at := stream.at(version)
+	for _, stream := range h.watches {
+		at := stream.positionsAt(version)
 		if least == nil {
 			least = at
 			continue
@@ -117,22 +117,22 @@ func (h *history) start(version string, namespaces int) []string {
 	return least
 }
 
-// at is how far each namespace was told, at the least, when a client had seen this version; nil if it was not handed on, or too
+// positionsAt is how far each namespace was told, at the least, when a client had seen this version; nil if it was not handed on, or too
 // long ago. A version may be handed on twice, by an event and by a bookmark: the client may have seen no more than the first,
 // and nothing that was handed on in between.
-func (t *told) at(version string) []string {
+func (t *deliveryLog) positionsAt(version string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if version == t.from {
-		return slices.Clone(t.begin)
+	if version == t.startVersion {
+		return slices.Clone(t.initial)
 	}
-	first := slices.IndexFunc(t.events, func(e event) bool { return e.handed && e.version == version })
+	first := slices.IndexFunc(t.deliveries, func(e delivery) bool { return e.sent && e.version == version })
 	if first < 0 {
 		return nil
 	}
-	out := slices.Clone(t.start)
-	for i, e := range t.events {
-		if i > first && e.handed && e.version != version {
+	out := slices.Clone(t.base)
+	for i, e := range t.deliveries {
+		if i > first && e.sent && e.version != version {
 			break
 		}
 		out[e.namespace] = e.version
@@ -141,15 +141,15 @@ func (t *told) at(version string) []string {
 }
 
 // add notes that a namespace is told up to a version, and whether something of that version is handed on.
-func (t *told) add(namespace int, version string, handed bool) {
+func (t *deliveryLog) add(namespace int, version string, handed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.events = append(t.events, event{namespace, version, handed})
-	if len(t.events) < 2*keptEvents {
+	t.deliveries = append(t.deliveries, delivery{namespace, version, handed})
+	if len(t.deliveries) < 2*maxDeliveries {
 		return
 	}
-	for _, e := range t.events[:keptEvents] {
-		t.start[e.namespace] = e.version
+	for _, e := range t.deliveries[:maxDeliveries] {
+		t.base[e.namespace] = e.version
 	}
-	t.events = slices.Clone(t.events[keptEvents:])
+	t.deliveries = slices.Clone(t.deliveries[maxDeliveries:])
 }
