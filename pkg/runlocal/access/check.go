@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// parallel is how many questions are under way at a time.
-const parallel = 16
+// maxConcurrent is how many questions are under way at a time.
+const maxConcurrent = 16
 
 // Checker asks an API server what its user may do. It may be used concurrently.
 type Checker struct {
@@ -39,30 +39,30 @@ type Checker struct {
 func (c *Checker) Missing(ctx context.Context, all []Need) ([]Need, error) {
 	whole, parts := needs{}, needs{}
 	for _, n := range all {
-		if n.wild() {
-			whole.add(n.Right, n.Optional, n.Controllers...)
+		if n.isWildcard() {
+			whole.add(n.Permission, n.Optional, n.Controllers...)
 			continue
 		}
-		c.spread(parts, n)
+		c.addForNamespaces(parts, n)
 	}
 	denied, err := c.denied(ctx, whole)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range denied {
-		c.expand(parts, n)
+		c.addForKinds(parts, n)
 	}
 	return c.denied(ctx, parts)
 }
 
-// spread adds a need for each place where it is one.
-func (c *Checker) spread(to needs, n Need) {
+// addForNamespaces adds a need for each place where it is one.
+func (c *Checker) addForNamespaces(to needs, n Need) {
 	places := c.Namespaces
 	if len(places) == 0 || n.Namespace != "" || c.scope(n.GroupResource()) == clusterScoped {
 		places = []string{n.Namespace}
 	}
 	for _, place := range places {
-		right := n.Right
+		right := n.Permission
 		right.Namespace = place
 		to.add(right, n.Optional, n.Controllers...)
 	}
@@ -89,11 +89,11 @@ func (c *Checker) scope(of schema.GroupResource) scope {
 	return unknownScope
 }
 
-// expand adds a need of many kinds for each kind that is served, and on which the server knows the verb.
-func (c *Checker) expand(to needs, n Need) {
+// addForKinds adds a need of many kinds for each kind that is served, and on which the server knows the verb.
+func (c *Checker) addForKinds(to needs, n Need) {
 	for _, group := range c.Kinds.Incomplete() {
 		if group.Group == n.Group {
-			to.add(n.Right, n.Optional, n.Controllers...) // nobody knows its kinds
+			to.add(n.Permission, n.Optional, n.Controllers...) // nobody knows its kinds
 			return
 		}
 	}
@@ -104,7 +104,7 @@ func (c *Checker) expand(to needs, n Need) {
 		}
 		one := n
 		one.Group, one.Resource = k.Group, strings.Replace(n.Resource, "*", k.Resource, 1)
-		c.spread(to, one)
+		c.addForNamespaces(to, one)
 	}
 }
 
@@ -120,17 +120,17 @@ func scalable(r schema.GroupResource) bool {
 
 // denied returns those that the user does not have, sorted.
 func (c *Checker) denied(ctx context.Context, of needs) ([]Need, error) {
-	known, err := c.reviews(ctx, of)
+	known, err := c.reviewRules(ctx, of)
 	if err != nil {
 		return nil, err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
+	group.SetLimit(maxConcurrent)
 	var mu sync.Mutex
 	missing := needs{}
-	for _, right := range slices.SortedFunc(maps.Keys(of), Right.Compare) {
+	for _, right := range slices.SortedFunc(maps.Keys(of), Permission.Compare) {
 		group.Go(func() error {
-			allowed, err := c.may(ctx, known[right.Namespace], right)
+			allowed, err := c.allowed(ctx, known[right.Namespace], right)
 			if err != nil || allowed {
 				return err
 			}
@@ -146,8 +146,8 @@ func (c *Checker) denied(ctx context.Context, of needs) ([]Need, error) {
 	return missing.sorted(), nil
 }
 
-// may answers by what is known, or else by the server.
-func (c *Checker) may(ctx context.Context, known *review, right Right) (bool, error) {
+// allowed answers by what is known, or else by the server.
+func (c *Checker) allowed(ctx context.Context, known *namespaceRules, right Permission) (bool, error) {
 	if known != nil {
 		return known.allows(right), nil
 	}
@@ -163,14 +163,14 @@ func (c *Checker) may(ctx context.Context, known *review, right Right) (bool, er
 	return answer.Status.Allowed, nil
 }
 
-// noNamespace is the name of a namespace that there cannot be: no role is bound in it, so what a user may do there is what
+// impossibleNamespace is the name of a namespace that there cannot be: no role is bound in it, so what a user may do there is what
 // they may do everywhere.
-const noNamespace = "no:namespace"
+const impossibleNamespace = "no:namespace"
 
-// review is all that a user may do in a namespace.
-type review struct{ rules []rbacv1.PolicyRule }
+// reviewNamespace is all that a user may do in a namespace.
+type namespaceRules struct{ rules []rbacv1.PolicyRule }
 
-func (r *review) allows(right Right) bool {
+func (r *namespaceRules) allows(right Permission) bool {
 	_, sub, _ := strings.Cut(right.Resource, "/")
 	for i := range r.rules {
 		rule := &r.rules[i]
@@ -182,10 +182,10 @@ func (r *review) allows(right Right) bool {
 	return false
 }
 
-// reviews asks once for each place what the user may do there. Places of which the server does not know all are left out,
+// reviewRules asks once for each place what the user may do there. Places of which the server does not know all are left out,
 // and so are all if the server does not answer such questions.
-func (c *Checker) reviews(ctx context.Context, of needs) (map[string]*review, error) {
-	known := map[string]*review{}
+func (c *Checker) reviewRules(ctx context.Context, of needs) (map[string]*namespaceRules, error) {
+	known := map[string]*namespaceRules{}
 	if c.Rules == nil {
 		return known, nil
 	}
@@ -193,11 +193,11 @@ func (c *Checker) reviews(ctx context.Context, of needs) (map[string]*review, er
 		known[right.Namespace] = nil
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
+	group.SetLimit(maxConcurrent)
 	var mu sync.Mutex
 	for _, place := range slices.Collect(maps.Keys(known)) { // the answers are put into it meanwhile
 		group.Go(func() error {
-			answer := c.review(ctx, place)
+			answer := c.reviewNamespace(ctx, place)
 			mu.Lock()
 			defer mu.Unlock()
 			known[place] = answer
@@ -207,10 +207,10 @@ func (c *Checker) reviews(ctx context.Context, of needs) (map[string]*review, er
 	return known, group.Wait()
 }
 
-// review is nil if not all is known.
-func (c *Checker) review(ctx context.Context, place string) *review {
+// reviewNamespace is nil if not all is known.
+func (c *Checker) reviewNamespace(ctx context.Context, place string) *namespaceRules {
 	if place == "" {
-		place = noNamespace
+		place = impossibleNamespace
 	}
 	answer, err := c.Rules.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
 		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: place},
@@ -218,7 +218,7 @@ func (c *Checker) review(ctx context.Context, place string) *review {
 	if err != nil || answer.Status.Incomplete {
 		return nil // each right is asked for, and that tells what is wrong
 	}
-	r := &review{}
+	r := &namespaceRules{}
 	for _, rule := range answer.Status.ResourceRules {
 		r.rules = append(r.rules, rbacv1.PolicyRule{
 			Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames,

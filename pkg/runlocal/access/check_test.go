@@ -22,9 +22,9 @@ func rule(verbs, group, resources string) rbacv1.PolicyRule {
 // grant binds rules to a user, in a namespace or everywhere, and waits until the server knows: it sees roles by a watch.
 func (f *fixture) grant(t *testing.T, name, namespace string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
-	f.apply(t, bound(namespace, name, rules, subject(user(name))))
+	f.apply(t, roleAndBinding(namespace, name, rules, subject(user(name))))
 	checker, probe := f.checker(name, true), needs{}
-	for r := range rights(namespace, rules[0]) {
+	for r := range permissionsOf(namespace, rules[0]) {
 		probe.add(r, false)
 	}
 	eventually(t, name+" has rights", func() bool {
@@ -97,7 +97,7 @@ func TestNothingElseIsMissing(t *testing.T) {
 		}
 		for _, n := range missing {
 			if !row.needed(n) {
-				t.Errorf("%s: %s is missing too", row.reason, n.Right)
+				t.Errorf("%s: %s is missing too", row.reason, n.Permission)
 			}
 		}
 	}
@@ -178,10 +178,10 @@ func TestAskingFails(t *testing.T) {
 // TestNoNamespaceCannotBe: what is asked of it must be what holds everywhere.
 func TestNoNamespaceCannotBe(t *testing.T) {
 	f := start(t)
-	_, err := f.admin.RbacV1().RoleBindings(noNamespace).Create(t.Context(), &rbacv1.RoleBinding{
+	_, err := f.admin.RbacV1().RoleBindings(impossibleNamespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "b"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
 	}, metav1.CreateOptions{})
 	if err == nil {
-		t.Errorf("a role was bound in %q", noNamespace)
+		t.Errorf("a role was bound in %q", impossibleNamespace)
 	}
 }

@@ -14,9 +14,9 @@ import (
 // rolePrefix is of the names of controllers' roles.
 const rolePrefix = "system:controller:"
 
-// accounts are the names of the credentials under which kube-controller-manager runs a controller, where they are not the
+// credentialNames are the names of the credentials under which kube-controller-manager runs a controller, where they are not the
 // controller's own name: see the calls of NewClient in cmd/kube-controller-manager/app.
-func accounts() map[string]string {
+func credentialNames() map[string]string {
 	return map[string]string{
 		names.ReplicationControllerController:                    "replication-controller",
 		names.DaemonSetController:                                "daemon-set-controller",
@@ -57,8 +57,8 @@ func tokenRules() []rbacv1.PolicyRule {
 	}
 }
 
-// spareVerbs are those of the role of all controllers of certificates that each of them does without.
-func spareVerbs() map[string][]string {
+// unneededVerbs are those of the role of all controllers of certificates that each of them does without.
+func unneededVerbs() map[string][]string {
 	return map[string][]string{
 		names.CertificateSigningRequestApprovingController: {"sign", "delete"},
 		names.CertificateSigningRequestSigningController:   {"approve", "delete"},
@@ -66,13 +66,13 @@ func spareVerbs() map[string][]string {
 	}
 }
 
-// withoutUpstream are the resources whose group has long ceased to be served; roles still name it.
-const withoutUpstream = "extensions"
+// obsoleteGroup are the resources whose group has long ceased to be served; roles still name it.
+const obsoleteGroup = "extensions"
 
 // Needs is what the controllers need, sorted, each right once: everywhere, but for what upstream gives in one namespace only.
 func Needs(of []controllers.Controller) []Need {
 	all := needs{}
-	account := accounts()
+	account := credentialNames()
 	for _, c := range of {
 		name := c.Name
 		if other, ok := account[name]; ok {
@@ -83,7 +83,7 @@ func Needs(of []controllers.Controller) []Need {
 		}
 		for _, r := range c.Reads {
 			for _, verb := range []string{"list", "watch"} {
-				all.add(Right{Group: r.Group, Resource: r.Resource, Verb: verb}, false, c.Short)
+				all.add(Permission{Group: r.Group, Resource: r.Resource, Verb: verb}, false, c.Short)
 			}
 		}
 	}
@@ -112,28 +112,28 @@ func rulesOf(account string) map[string][]rbacv1.PolicyRule {
 }
 
 func (n needs) addRules(c controllers.Controller, namespace string, rules []rbacv1.PolicyRule) {
-	spare := spareVerbs()[c.Name]
+	spare := unneededVerbs()[c.Name]
 	for _, rule := range rules {
-		for r := range rights(namespace, rule) {
-			if r.Group != withoutUpstream && !slices.Contains(spare, r.Verb) {
+		for r := range permissionsOf(namespace, rule) {
+			if r.Group != obsoleteGroup && !slices.Contains(spare, r.Verb) {
 				n.add(r, strings.HasPrefix(r.Resource, "events") && !r.IsRead(), c.Short)
 			}
 		}
 	}
 }
 
-// rights are all that a rule allows.
-func rights(namespace string, rule rbacv1.PolicyRule) func(yield func(Right) bool) {
+// permissionsOf are all that a rule allows.
+func permissionsOf(namespace string, rule rbacv1.PolicyRule) func(yield func(Permission) bool) {
 	objects := rule.ResourceNames
 	if len(objects) == 0 {
 		objects = []string{""}
 	}
-	return func(yield func(Right) bool) {
+	return func(yield func(Permission) bool) {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, object := range objects {
 					for _, verb := range rule.Verbs {
-						if !yield(Right{namespace, group, resource, object, verb}) {
+						if !yield(Permission{namespace, group, resource, object, verb}) {
 							return
 						}
 					}

@@ -18,7 +18,7 @@ func TestEveryControllerHasRules(t *testing.T) {
 		}
 		ran++
 		name := c.Name
-		if other, ok := accounts()[name]; ok {
+		if other, ok := credentialNames()[name]; ok {
 			name = other
 		}
 		if len(rulesOf(name)) == 0 {
@@ -36,7 +36,7 @@ func TestAccountsAreOthers(t *testing.T) {
 	for _, c := range controllers.All() {
 		known[c.Name] = true
 	}
-	for name, account := range accounts() {
+	for name, account := range credentialNames() {
 		if name == account || !known[name] {
 			t.Errorf("the row %s: %s is of no use", name, account)
 		}
@@ -47,32 +47,32 @@ func TestNeeds(t *testing.T) {
 	needs := Needs(selected(t, "deployment", "replicaset"))
 	for _, row := range []struct {
 		reason string
-		right  Right
+		right  Permission
 		want   *Need
 	}{
-		{"both read pods", Right{Resource: "pods", Verb: "list"}, &Need{Controllers: []string{"deployment", "replicaset"}}},
-		{"one makes pods", Right{Resource: "pods", Verb: "create"}, &Need{Controllers: []string{"replicaset"}}},
-		{"a subresource", Right{Group: "apps", Resource: "deployments/status", Verb: "update"}, &Need{Controllers: []string{"deployment"}}},
+		{"both read pods", Permission{Resource: "pods", Verb: "list"}, &Need{Controllers: []string{"deployment", "replicaset"}}},
+		{"one makes pods", Permission{Resource: "pods", Verb: "create"}, &Need{Controllers: []string{"replicaset"}}},
+		{"a subresource", Permission{Group: "apps", Resource: "deployments/status", Verb: "update"}, &Need{Controllers: []string{"deployment"}}},
 		{
-			"Events may be missing", Right{Resource: "events", Verb: "create"},
+			"Events may be missing", Permission{Resource: "events", Verb: "create"},
 			&Need{Controllers: []string{"deployment", "replicaset"}, Optional: true},
 		},
-		{"a group that is not served any more", Right{Group: "extensions", Resource: "deployments", Verb: "get"}, nil},
-		{"nobody needs it", Right{Resource: "secrets", Verb: "get"}, nil},
+		{"a group that is not served any more", Permission{Group: "extensions", Resource: "deployments", Verb: "get"}, nil},
+		{"nobody needs it", Permission{Resource: "secrets", Verb: "get"}, nil},
 	} {
-		i := slices.IndexFunc(needs, func(n Need) bool { return n.Right == row.right })
+		i := slices.IndexFunc(needs, func(n Need) bool { return n.Permission == row.right })
 		if i < 0 || row.want == nil {
 			if i >= 0 || row.want != nil {
 				t.Errorf("%s: %s is at %d of the needs, want %+v", row.reason, row.right, i, row.want)
 			}
 			continue
 		}
-		row.want.Right = row.right
+		row.want.Permission = row.right
 		if diff := cmp.Diff(*row.want, needs[i]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 	}
-	if !slices.IsSortedFunc(needs, func(a, b Need) int { return a.Compare(b.Right) }) {
+	if !slices.IsSortedFunc(needs, func(a, b Need) int { return a.Compare(b.Permission) }) {
 		t.Error("the needs are not sorted")
 	}
 }
@@ -80,12 +80,12 @@ func TestNeeds(t *testing.T) {
 func TestRightText(t *testing.T) {
 	for _, row := range []struct {
 		reason string
-		right  Right
+		right  Permission
 		want   string
 	}{
-		{"the core group has no name", Right{Resource: "pods", Verb: "list"}, "list pods"},
-		{"as kubectl writes a resource", Right{Group: "apps", Resource: "deployments/status", Verb: "update"}, "update deployments.apps/status"},
-		{"of one object in one namespace", Right{"kube-public", "", "configmaps", "cluster-info", "update"}, "update configmaps cluster-info in kube-public"},
+		{"the core group has no name", Permission{Resource: "pods", Verb: "list"}, "list pods"},
+		{"as kubectl writes a resource", Permission{Group: "apps", Resource: "deployments/status", Verb: "update"}, "update deployments.apps/status"},
+		{"of one object in one namespace", Permission{"kube-public", "", "configmaps", "cluster-info", "update"}, "update configmaps cluster-info in kube-public"},
 	} {
 		if got := row.right.String(); got != row.want {
 			t.Errorf("%s: %q, want %q", row.reason, got, row.want)

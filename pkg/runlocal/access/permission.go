@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Right is one thing that RBAC allows or does not. It is a value, fit for keys of maps.
-type Right struct {
+// Permission is one thing that RBAC allows or does not. It is a value, fit for keys of maps.
+type Permission struct {
 	// Namespace is where; empty is everywhere, and for kinds that are in no namespace.
 	Namespace string
 	// Group and Resource are of what, such as "apps" and "deployments/status". "*" is every one, "*/scale" that subresource
@@ -22,19 +22,19 @@ type Right struct {
 }
 
 // IsRead says that nothing is changed by it.
-func (r Right) IsRead() bool { return r.Verb == "get" || r.Verb == "list" || r.Verb == "watch" }
+func (r Permission) IsRead() bool { return r.Verb == "get" || r.Verb == "list" || r.Verb == "watch" }
 
 // GroupResource is what it is for, without a subresource.
-func (r Right) GroupResource() schema.GroupResource {
+func (r Permission) GroupResource() schema.GroupResource {
 	resource, _, _ := strings.Cut(r.Resource, "/")
 	return schema.GroupResource{Group: r.Group, Resource: resource}
 }
 
-// wild says that it is for more than one resource.
-func (r Right) wild() bool { return r.Group == "*" || strings.HasPrefix(r.Resource, "*") }
+// isWildcard says that it is for more than one resource.
+func (r Permission) isWildcard() bool { return r.Group == "*" || strings.HasPrefix(r.Resource, "*") }
 
-// of is the resource as users write it: "deployments.apps", "pods/status".
-func (r Right) of() string {
+// resourceText is the resource as users write it: "deployments.apps", "pods/status".
+func (r Permission) resourceText() string {
 	resource, sub, _ := strings.Cut(r.Resource, "/")
 	text := resource
 	if r.Group != "" {
@@ -50,8 +50,8 @@ func (r Right) of() string {
 }
 
 // String is "list pods", "update deployments.apps/status in shop".
-func (r Right) String() string {
-	text := r.Verb + " " + r.of()
+func (r Permission) String() string {
+	text := r.Verb + " " + r.resourceText()
 	if r.Namespace != "" {
 		text += " in " + r.Namespace
 	}
@@ -59,7 +59,7 @@ func (r Right) String() string {
 }
 
 // Compare orders by namespace, group, resource, name and verb.
-func (r Right) Compare(other Right) int {
+func (r Permission) Compare(other Permission) int {
 	return cmp.Or(
 		cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Group, other.Group), cmp.Compare(r.Resource, other.Resource),
 		cmp.Compare(r.Name, other.Name), cmp.Compare(r.Verb, other.Verb),
@@ -68,7 +68,7 @@ func (r Right) Compare(other Right) int {
 
 // Need is a right that controllers need.
 type Need struct {
-	Right
+	Permission
 	// Controllers are who needs it, by Controller.Short, sorted.
 	Controllers []string
 	// Optional says that controllers do their work without it: it is for recording Events.
@@ -76,12 +76,12 @@ type Need struct {
 }
 
 // needs collects needs, each right once.
-type needs map[Right]*Need
+type needs map[Permission]*Need
 
-func (n needs) add(r Right, optional bool, controllers ...string) {
+func (n needs) add(r Permission, optional bool, controllers ...string) {
 	old := n[r]
 	if old == nil {
-		n[r] = &Need{Right: r, Controllers: slices.Clone(controllers), Optional: optional}
+		n[r] = &Need{Permission: r, Controllers: slices.Clone(controllers), Optional: optional}
 		return
 	}
 	old.Controllers = append(old.Controllers, controllers...)
@@ -95,6 +95,6 @@ func (n needs) sorted() []Need {
 		one.Controllers = slices.Compact(one.Controllers)
 		out = append(out, *one)
 	}
-	slices.SortFunc(out, func(a, b Need) int { return a.Compare(b.Right) })
+	slices.SortFunc(out, func(a, b Need) int { return a.Compare(b.Permission) })
 	return out
 }

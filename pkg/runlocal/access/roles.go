@@ -25,12 +25,12 @@ func Roles(missing []Need, user authenticationv1.UserInfo) []runtime.Object {
 	var out []runtime.Object
 	for _, place := range slices.Sorted(maps.Keys(places)) {
 		rules := rulesFor(places[place])
-		out = append(out, bound(place, "kubectl-reconcile-"+hashed(rules), rules, subject(user))...)
+		out = append(out, roleAndBinding(place, "kubectl-reconcile-"+rulesHash(rules), rules, subject(user))...)
 	}
 	return out
 }
 
-func bound(namespace, name string, rules []rbacv1.PolicyRule, to rbacv1.Subject) []runtime.Object {
+func roleAndBinding(namespace, name string, rules []rbacv1.PolicyRule, to rbacv1.Subject) []runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	kind := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
@@ -84,22 +84,22 @@ func rulesFor(needs []Need) []rbacv1.PolicyRule {
 		}
 		out = append(out, rule)
 	}
-	slices.SortFunc(out, func(a, b rbacv1.PolicyRule) int { return strings.Compare(spelt(a), spelt(b)) })
+	slices.SortFunc(out, func(a, b rbacv1.PolicyRule) int { return strings.Compare(ruleKey(a), ruleKey(b)) })
 	return out
 }
 
-// spelt tells a rule from another.
-func spelt(r rbacv1.PolicyRule) string {
+// ruleKey tells a rule from another.
+func ruleKey(r rbacv1.PolicyRule) string {
 	return strings.Join([]string{
 		r.APIGroups[0], strings.Join(r.Resources, ","), strings.Join(r.ResourceNames, ","), strings.Join(r.Verbs, ","),
 	}, "\x00")
 }
 
-// hashed is short, and another one for other rules.
-func hashed(rules []rbacv1.PolicyRule) string {
+// rulesHash is short, and another one for other rules.
+func rulesHash(rules []rbacv1.PolicyRule) string {
 	h := fnv.New32a()
 	for _, r := range rules {
-		_, _ = h.Write([]byte(spelt(r) + "\x01")) // it cannot fail
+		_, _ = h.Write([]byte(ruleKey(r) + "\x01")) // it cannot fail
 	}
 	return fmt.Sprintf("%08x", h.Sum32())
 }

@@ -10,10 +10,10 @@ import (
 )
 
 func TestRoles(t *testing.T) {
-	needs := func(rights ...Right) []Need {
+	needs := func(rights ...Permission) []Need {
 		var out []Need
 		for _, r := range rights {
-			out = append(out, Need{Right: r})
+			out = append(out, Need{Permission: r})
 		}
 		return out
 	}
@@ -26,9 +26,9 @@ func TestRoles(t *testing.T) {
 		{
 			"rules are put together, by kinds of the same verbs", "jane",
 			needs(
-				Right{Resource: "pods", Verb: "list"}, Right{Resource: "pods", Verb: "create"}, Right{Resource: "nodes", Verb: "list"},
-				Right{Resource: "services", Verb: "list"}, Right{Group: "apps", Resource: "deployments/status", Verb: "update"},
-				Right{Resource: "configmaps", Name: "cluster-info", Verb: "update"},
+				Permission{Resource: "pods", Verb: "list"}, Permission{Resource: "pods", Verb: "create"}, Permission{Resource: "nodes", Verb: "list"},
+				Permission{Resource: "services", Verb: "list"}, Permission{Group: "apps", Resource: "deployments/status", Verb: "update"},
+				Permission{Resource: "configmaps", Name: "cluster-info", Verb: "update"},
 			),
 			`apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -81,7 +81,7 @@ subjects:
 		},
 		{
 			"a service account is bound by its own name", "system:serviceaccount:ops:runner",
-			needs(Right{Namespace: "shop", Resource: "pods", Verb: "list"}),
+			needs(Permission{Namespace: "shop", Resource: "pods", Verb: "list"}),
 			`apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
@@ -135,10 +135,10 @@ func TestNamesTellRules(t *testing.T) {
 	rules := func(verb string) []rbacv1.PolicyRule {
 		return []rbacv1.PolicyRule{{Verbs: []string{verb}, APIGroups: []string{""}, Resources: []string{"pods"}}}
 	}
-	if hashed(rules("get")) == hashed(rules("list")) {
+	if rulesHash(rules("get")) == rulesHash(rules("list")) {
 		t.Error("applying the roles of one run would take away those of another")
 	}
-	if first, second := hashed(rules("get")), hashed(rules("get")); first != second {
+	if first, second := rulesHash(rules("get")), rulesHash(rules("get")); first != second {
 		t.Error("the same roles have two names")
 	}
 }

@@ -118,15 +118,15 @@ func (a *assembly) admissionChain() (admission.Interface, error) {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(a.client.Discovery()))
 	initializers := admission.PluginInitializers{
 		initializer.NewAPIServerIDInitializer(a.serverID),
-		initializer.New(a.client, a.dynamic, a.informers, a.identity.authorizer, utilfeature.DefaultFeatureGate,
-			a.version, a.plugins.Done(), mapper),
+		initializer.New(a.client, a.dynamic, a.informers, a.auth.authorizer, utilfeature.DefaultFeatureGate,
+			a.version, a.admissionCtx.Done(), mapper),
 	}
 	controlplane := controlplaneadmission.Config{
 		ExternalInformers:    a.informers,
 		LoopbackClientConfig: a.loopback,
 		APIResourceConfig:    a.served,
 	}
-	more, err := controlplane.New(noNetwork(), nil, noServices{a.life, a.client}, a.tracer)
+	more, err := controlplane.New(noNetwork(), nil, noServices{a.ctx, a.client}, a.tracer)
 	if err != nil {
 		return nil, fmt.Errorf("building the admission initializers: %w", err)
 	}

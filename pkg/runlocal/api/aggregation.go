@@ -33,29 +33,29 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
 )
 
-// apiServices is the RESTOptionsGetter of APIServices. It mirrors the storage of pkg/controlplane/apiserver/aggregator.go.
-type apiServices struct {
+// apiServiceStorage is the RESTOptionsGetter of APIServices. It mirrors the storage of pkg/controlplane/apiserver/aggregator.go.
+type apiServiceStorage struct {
 	*backend
 	codecs serializer.CodecFactory
 }
 
-var _ generic.RESTOptionsGetter = apiServices{}
+var _ generic.RESTOptionsGetter = apiServiceStorage{}
 
 // GetRESTOptions is called once, for apiservices.
-func (g apiServices) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+func (g apiServiceStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	version := apiregistrationv1.SchemeGroupVersion
 	config := storagebackend.NewDefaultConfig(registryPrefix, g.codecs.LegacyCodec(version))
 	config.EncodeVersioner = version
 	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
 }
 
-// registrationGroup is the API group apiregistration.k8s.io. It mirrors k8s.io/kube-aggregator/pkg/registry/apiservice/rest.
-func (a *assembly) registrationGroup() genericapiserver.APIGroupInfo {
-	codecs := serializer.NewCodecFactory(a.registration)
-	info := genericapiserver.NewDefaultAPIGroupInfo(apiregistration.GroupName, a.registration, metav1.ParameterCodec, codecs)
-	services := apiservicestorage.NewREST(a.registration, apiServices{a.backend, codecs})
+// apiServiceGroup is the API group apiregistration.k8s.io. It mirrors k8s.io/kube-aggregator/pkg/registry/apiservice/rest.
+func (a *assembly) apiServiceGroup() genericapiserver.APIGroupInfo {
+	codecs := serializer.NewCodecFactory(a.apiServiceScheme)
+	info := genericapiserver.NewDefaultAPIGroupInfo(apiregistration.GroupName, a.apiServiceScheme, metav1.ParameterCodec, codecs)
+	services := apiservicestorage.NewREST(a.apiServiceScheme, apiServiceStorage{a.backend, codecs})
 	info.VersionedResourcesStorageMap[apiregistrationv1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-		"apiservices": services, "apiservices/status": apiservicestorage.NewStatusREST(a.registration, services),
+		"apiservices": services, "apiservices/status": apiservicestorage.NewStatusREST(a.apiServiceScheme, services),
 	}
 	return info
 }
@@ -71,14 +71,14 @@ func newScheme(install func(*runtime.Scheme)) *runtime.Scheme {
 	return scheme
 }
 
-// keepRegistrations keeps an APIService for every version that is served, with its priority, custom resources included, with upstream's
+// runAPIServiceControllers keeps an APIService for every version that is served, with its priority, custom resources included, with upstream's
 // controllers, until ctx ends. That is what the aggregation layer does for the API server that it is part of; requests for other API
 // servers are not forwarded. It calls finish with the steps of the start that are done. The controllers are made here, for only
 // running them ends the goroutines of their queues.
-func keepRegistrations(ctx context.Context, loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
+func runAPIServiceControllers(ctx context.Context, loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
 	served map[schema.GroupVersion]priority, finish func(steps ...string),
 ) {
-	r, err := newRegistrations(loopback, custom, served, func() { finish(stepRegistered) })
+	r, err := newAPIServiceControllers(loopback, custom, served, func() { finish(stepRegistered) })
 	if err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Registering the API versions")
 		return
@@ -86,24 +86,24 @@ func keepRegistrations(ctx context.Context, loopback *restclient.Config, custom 
 	r.run(ctx, finish)
 }
 
-// registrations are the controllers, with the informers that they need.
-type registrations struct {
+// apiServiceControllers are the controllers, with the informers that they need.
+type apiServiceControllers struct {
 	informers   externalversions.SharedInformerFactory
 	controllers []interface {
 		Run(workers int, stop <-chan struct{})
 	}
 }
 
-// newRegistrations mirrors CreateAggregatorServer of pkg/controlplane/apiserver/aggregator.go. It calls available once, when the
+// newAPIServiceControllers mirrors CreateAggregatorServer of pkg/controlplane/apiserver/aggregator.go. It calls available once, when the
 // versions that are served have been found available.
-func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
+func newAPIServiceControllers(loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
 	served map[schema.GroupVersion]priority, available func(),
-) (*registrations, error) {
+) (*apiServiceControllers, error) {
 	client, err := clientset.NewForConfig(loopback)
 	if err != nil {
 		return nil, fmt.Errorf("building the client of API services: %w", err)
 	}
-	r := &registrations{informers: externalversions.NewSharedInformerFactory(client, 0)}
+	r := &apiServiceControllers{informers: externalversions.NewSharedInformerFactory(client, 0)}
 	services := r.informers.Apiregistration().V1().APIServices()
 	builtIn := autoregister.NewAutoRegisterController(services, client.ApiregistrationV1())
 	pending := sets.New[string]()
@@ -112,7 +112,7 @@ func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.C
 		builtIn.AddAPIServiceToSyncOnStart(service)
 		pending.Insert(service.Name)
 	}
-	if err := whenAvailable(services.Informer(), pending, available); err != nil {
+	if err := onAllAvailable(services.Informer(), pending, available); err != nil {
 		return nil, err
 	}
 	metrics, err := availabilityMetrics()
@@ -128,9 +128,9 @@ func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.C
 	return r, nil
 }
 
-// whenAvailable calls available when each of the services has been available at least once, as the health check
+// onAllAvailable calls available when each of the services has been available at least once, as the health check
 // autoregister-completion of upstream has it. It takes pending over.
-func whenAvailable(services cache.SharedIndexInformer, pending sets.Set[string], available func()) error {
+func onAllAvailable(services cache.SharedIndexInformer, pending sets.Set[string], available func()) error {
 	see := func(obj any) {
 		service, ok := obj.(*apiregistrationv1.APIService)
 		if !ok || !pending.Has(service.Name) || !apiregistrationhelper.IsAPIServiceConditionTrue(service, apiregistrationv1.Available) {
@@ -166,7 +166,7 @@ func apiService(gv schema.GroupVersion, p priority) *apiregistrationv1.APIServic
 }
 
 // run works until ctx ends. The store starts empty, so there are no definitions that the other controllers would have to wait for.
-func (r *registrations) run(ctx context.Context, finish func(steps ...string)) {
+func (r *apiServiceControllers) run(ctx context.Context, finish func(steps ...string)) {
 	r.informers.StartWithContext(ctx)
 	defer r.informers.Shutdown()
 	r.informers.WaitForCacheSyncWithContext(ctx) // the controllers would look every 100 ms whether they have synced

@@ -49,48 +49,48 @@ const serverAgent = "kube-apiserver/embedded"
 // assembly holds the parts of a server while it is put together. It mirrors the server chain of
 // cmd/kube-apiserver/app/server.go without the aggregator in front: aggregation.go has its API group.
 type assembly struct {
-	options Options
-	life    context.Context // ends when the server does
-	plugins context.Context // ends when no write is inside the admission plugins any more
-	version basecompatibility.EffectiveVersion
-	served  *serverstorage.ResourceConfig
-	backend *backend
-	address string // host:port for discovery and for the Service kubernetes
+	options      Options
+	ctx          context.Context // ends when the server does
+	admissionCtx context.Context // ends when no write is inside the admission plugins any more
+	version      basecompatibility.EffectiveVersion
+	served       *serverstorage.ResourceConfig
+	backend      *backend
+	address      string // host:port for discovery and for the Service kubernetes
 
-	loopback  *rest.Config // the server's own privileged identity, as kube-apiserver has one
-	client    kubernetes.Interface
-	dynamic   dynamic.Interface
-	informers informers.SharedInformerFactory
-	identity  *identity
-	flows     *flowControl
-	logs      *logCheck
-	slices    proxy.EndpointSliceGetter
-	tracer    oteltrace.TracerProvider
-	gate      *admissionGate
-	serverID  string
-	accounts  *defaultAccounts // nil without Options.DefaultServiceAccounts
+	loopback       *rest.Config // the server's own privileged identity, as kube-apiserver has one
+	client         kubernetes.Interface
+	dynamic        dynamic.Interface
+	informers      informers.SharedInformerFactory
+	auth           *auth
+	flows          *flowControl
+	logs           *logCheck
+	endpointSlices proxy.EndpointSliceGetter
+	tracer         oteltrace.TracerProvider
+	gate           *admissionGate
+	serverID       string
+	accounts       *defaultAccounts // nil without Options.DefaultServiceAccounts
 
-	registration *runtime.Scheme // of apiregistration.k8s.io
-	metrics      *runtime.Scheme // of metrics.k8s.io
+	apiServiceScheme *runtime.Scheme // of apiregistration.k8s.io
+	metricsScheme    *runtime.Scheme // of metrics.k8s.io
 }
 
 // newAssembly prepares the clients, informers and identities that the groups are built from.
 func newAssembly(o Options, s *Server) (*assembly, error) {
 	registerMetrics()
 	a := &assembly{
-		options: o,
-		life:    s.life,
-		plugins: s.plugins,
-		version: newEffectiveVersion(),
-		served:  servedVersions(),
-		backend: s.backend,
-		address: "127.0.0.1:443",
-		tracer:  nooptrace.NewTracerProvider(),
-		gate:    &s.gate,
-		logs:    s.logs,
+		options:      o,
+		ctx:          s.ctx,
+		admissionCtx: s.admissionCtx,
+		version:      newEffectiveVersion(),
+		served:       servedVersions(),
+		backend:      s.backend,
+		address:      "127.0.0.1:443",
+		tracer:       nooptrace.NewTracerProvider(),
+		gate:         &s.gate,
+		logs:         s.logs,
 
-		registration: newScheme(registrationinstall.Install),
-		metrics:      newScheme(metricsinstall.Install),
+		apiServiceScheme: newScheme(registrationinstall.Install),
+		metricsScheme:    newScheme(metricsinstall.Install),
 	}
 	if s.listener != nil {
 		a.address = s.listener.Address
@@ -114,19 +114,19 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0,
 		informers.WithTransform(dropManagedFields), informers.WithInformerName(s.informerName))
 	s.informers = a.informers
-	if a.slices, err = proxy.NewEndpointSliceIndexerGetter(a.informers.Discovery().V1().EndpointSlices()); err != nil {
+	if a.endpointSlices, err = proxy.NewEndpointSliceIndexerGetter(a.informers.Discovery().V1().EndpointSlices()); err != nil {
 		return nil, fmt.Errorf("building the getter of endpoint slices: %w", err)
 	}
-	if a.identity, err = newIdentity(a.life, a.client, a.informers, o.ClientCA); err != nil {
+	if a.auth, err = newAuth(a.ctx, a.client, a.informers, o.ClientCA); err != nil {
 		return nil, err
 	}
 	a.flows = newFlowControl(a.client)
 	s.tasks.Go(func() {
 		s.steps.finish(stepFlowControl)
-		a.flows.run(s.life, func(ctx context.Context) error { return s.steps.wait(ctx, stepFlowSchemas) })
+		a.flows.run(s.ctx, func(ctx context.Context) error { return s.steps.wait(ctx, stepFlowSchemas) })
 	})
-	s.key = a.identity.key
-	s.admin = inProcessConfig(s.transport, a.identity.token)
+	s.key = a.auth.key
+	s.admin = inProcessConfig(s.transport, a.auth.token)
 	if o.DefaultServiceAccounts {
 		a.accounts, err = newDefaultAccounts(a.client, a.informers)
 	}
@@ -137,15 +137,15 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 func (a *assembly) build(s *Server) error {
 	groups := aggregated.NewResourceManager("apis")
 	setPriorities(groups, a.priorities())
-	storage, err := newBuiltIn(a.backend, a.version, a.served)
+	storage, err := newBuiltInStorage(a.backend, a.version, a.served)
 	if err != nil {
 		return err
 	}
-	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.registration}
+	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.apiServiceScheme}
 	if a.options.Metrics != nil {
-		schemes = append(schemes, a.metrics)
+		schemes = append(schemes, a.metricsScheme)
 	}
-	config := a.genericConfig(part{
+	config := a.genericConfig(genericOptions{
 		definitions: generatedopenapi.GetOpenAPIDefinitions,
 		schemes:     schemes,
 		served:      a.served,
@@ -183,7 +183,7 @@ func (a *assembly) build(s *Server) error {
 
 // installOpenID publishes the issuer of service account tokens.
 func (a *assembly) installOpenID(server *genericapiserver.GenericAPIServer) error {
-	provider, err := serviceaccount.NewOpenIDMetadataProvider(issuerURL, "", a.address, a.identity.keys)
+	provider, err := serviceaccount.NewOpenIDMetadataProvider(issuerURL, "", a.address, a.auth.keys)
 	if err != nil {
 		return fmt.Errorf("publishing the issuer of service account tokens: %w", err)
 	}
@@ -216,8 +216,8 @@ func dropManagedFields(obj any) (any, error) {
 // storageTimeout is kube-apiserver's default --storage-initialization-timeout.
 const storageTimeout = time.Minute
 
-// part is what differs between the server of the built-in groups and that of custom resources.
-type part struct {
+// genericOptions is what differs between the server of the built-in groups and that of custom resources.
+type genericOptions struct {
 	definitions openapicommon.GetOpenAPIDefinitions
 	schemes     []*runtime.Scheme
 	served      *serverstorage.ResourceConfig
@@ -226,7 +226,7 @@ type part struct {
 }
 
 // genericConfig mirrors BuildGenericConfig of pkg/controlplane/apiserver/config.go.
-func (a *assembly) genericConfig(p part) *genericapiserver.Config {
+func (a *assembly) genericConfig(p genericOptions) *genericapiserver.Config {
 	c := genericapiserver.NewConfig(legacyscheme.Codecs)
 	c.EffectiveVersion = a.version
 	c.ExternalAddress = a.address
@@ -235,10 +235,10 @@ func (a *assembly) genericConfig(p part) *genericapiserver.Config {
 	c.RESTOptionsGetter = p.storage
 	c.AggregatedDiscoveryGroupManager = p.discovery
 	c.AdmissionControl = a.gate
-	c.Authentication.Authenticator = a.identity.authenticator
+	c.Authentication.Authenticator = a.auth.authenticator
 	c.Authentication.APIAudiences = audiences()
-	c.Authorization.Authorizer = a.identity.authorizer
-	c.RuleResolver = a.identity.rules
+	c.Authorization.Authorizer = a.auth.authorizer
+	c.RuleResolver = a.auth.rules
 	c.BuildHandlerChainFunc = handlerChain
 	c.LongRunningFunc = serverfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
@@ -255,10 +255,10 @@ func (a *assembly) genericConfig(p part) *genericapiserver.Config {
 	namer := openapinamer.NewDefinitionNamer(p.schemes...)
 	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, namer)
 	c.OpenAPIConfig.Info.Title = "Kubernetes"
-	c.OpenAPIConfig.SecurityDefinitions = a.identity.security
+	c.OpenAPIConfig.SecurityDefinitions = a.auth.security
 	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
 	c.OpenAPIV3Config.Info.Title = "Kubernetes"
-	c.OpenAPIV3Config.SecuritySchemes = a.identity.schemes
+	c.OpenAPIV3Config.SecuritySchemes = a.auth.schemes
 	return c
 }
 

@@ -45,8 +45,8 @@ const (
 // audiences is whom tokens are meant for: the issuer, as kube-apiserver has it by default.
 func audiences() authenticator.Audiences { return authenticator.Audiences{issuerURL} }
 
-// identity is how the server knows who asks and decides what they may do.
-type identity struct {
+// auth is how the server knows who asks and decides what they may do.
+type auth struct {
 	token         string // the administrator's bearer token
 	authenticator authenticator.Request
 	authorizer    authorizer.Authorizer
@@ -60,13 +60,13 @@ type identity struct {
 	clientCA dynamiccertificates.CAContentProvider
 }
 
-// newIdentity makes a signing key and a token of its own. Requests are authenticated by the administrator's token, by
+// newAuth makes a signing key and a token of its own. Requests are authenticated by the administrator's token, by
 // service account tokens, by certificates that clientCA (PEM; nil for none) has signed, or as anonymous; a token that is
 // none of those is refused. Members of system:masters may do everything, all others what RBAC allows.
-func newIdentity(
+func newAuth(
 	ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory, clientCA []byte,
-) (*identity, error) {
-	id := &identity{token: rand.Text()}
+) (*auth, error) {
+	id := &auth{token: rand.Text()}
 	if err := id.makeIssuer(); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func newIdentity(
 	return id, id.makeAuthorizer(factory)
 }
 
-func (id *identity) makeIssuer() error {
+func (id *auth) makeIssuer() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return fmt.Errorf("making the key for service account tokens: %w", err)
@@ -93,7 +93,7 @@ func (id *identity) makeIssuer() error {
 
 // makeAuthenticator puts the administrator's token in front of upstream's authenticator, so that most requests cost one
 // look in a map.
-func (id *identity) makeAuthenticator(ctx context.Context, client kubernetes.Interface, clientCA []byte) error {
+func (id *auth) makeAuthenticator(ctx context.Context, client kubernetes.Interface, clientCA []byte) error {
 	admin := tokenfile.New(map[string]*user.DefaultInfo{id.token: {
 		Name:   adminUser,
 		Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated},
@@ -104,7 +104,7 @@ func (id *identity) makeAuthenticator(ctx context.Context, client kubernetes.Int
 		ServiceAccountIssuers:          []string{issuerURL},
 		ServiceAccountLookup:           true,
 		ServiceAccountPublicKeysGetter: id.keys,
-		ServiceAccountTokenGetter:      boundObjects{client},
+		ServiceAccountTokenGetter:      tokenObjectGetter{client},
 		SecretsWriter:                  client.CoreV1(),
 		TokenSuccessCacheTTL:           tokenCacheTTL,
 	}
@@ -129,7 +129,7 @@ func (id *identity) makeAuthenticator(ctx context.Context, client kubernetes.Int
 
 // makeAuthorizer mirrors pkg/kubeapiserver/authorizer/reload.go for --authorization-mode=RBAC. The node authorizer is for
 // kubelets' credentials, which nobody has here.
-func (id *identity) makeAuthorizer(factory informers.SharedInformerFactory) error {
+func (id *auth) makeAuthorizer(factory informers.SharedInformerFactory) error {
 	objects := factory.Rbac().V1()
 	byRole := rbac.New(
 		&rbac.RoleGetter{Lister: objects.Roles().Lister()},
@@ -148,38 +148,38 @@ func (id *identity) makeAuthorizer(factory informers.SharedInformerFactory) erro
 	return nil
 }
 
-// boundObjects reads the objects that a service account's token is bound to. Upstream's getter asks informers first,
+// tokenObjectGetter reads the objects that a service account's token is bound to. Upstream's getter asks informers first,
 // which would keep a second copy of every pod, secret and node in memory; here a read costs less than that.
-type boundObjects struct{ client kubernetes.Interface }
+type tokenObjectGetter struct{ client kubernetes.Interface }
 
-var _ serviceaccount.ServiceAccountTokenGetter = boundObjects{}
+var _ serviceaccount.ServiceAccountTokenGetter = tokenObjectGetter{}
 
 // GetServiceAccount reads the account that the token speaks for.
-func (b boundObjects) GetServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
+func (b tokenObjectGetter) GetServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
 	return b.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // GetPod reads the pod that the token lives as long as.
-func (b boundObjects) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+func (b tokenObjectGetter) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 	return b.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // GetSecret reads the secret that the token lives as long as.
-func (b boundObjects) GetSecret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+func (b tokenObjectGetter) GetSecret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	return b.client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // GetNode reads the node that the token lives as long as.
-func (b boundObjects) GetNode(ctx context.Context, name string) (*corev1.Node, error) {
+func (b tokenObjectGetter) GetNode(ctx context.Context, name string) (*corev1.Node, error) {
 	return b.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 }
 
 // GetValidatingWebhookConfiguration reads the configuration that the token was made for.
-func (b boundObjects) GetValidatingWebhookConfiguration(ctx context.Context, name string) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+func (b tokenObjectGetter) GetValidatingWebhookConfiguration(ctx context.Context, name string) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	return b.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
 }
 
 // GetMutatingWebhookConfiguration reads the configuration that the token was made for.
-func (b boundObjects) GetMutatingWebhookConfiguration(ctx context.Context, name string) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
+func (b tokenObjectGetter) GetMutatingWebhookConfiguration(ctx context.Context, name string) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 	return b.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
 }

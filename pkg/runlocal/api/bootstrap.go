@@ -47,7 +47,7 @@ func createSystemObjects(ctx context.Context, client kubernetes.Interface, addre
 			return err
 		}
 	}
-	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, tokenTracking(), metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, tokenTrackingConfigMap(), metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the config map of token tracking: %w", err)
 	}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
@@ -61,7 +61,7 @@ func createSystemObjects(ctx context.Context, client kubernetes.Interface, addre
 // publishAuthorities keeps the ConfigMap extension-apiserver-authentication, by which other API servers know whose client
 // certificates to accept, by upstream's controller, until ctx ends. It calls started when the controller runs.
 func (a *assembly) publishAuthorities(ctx context.Context, started func()) {
-	info := clusterauthenticationtrust.ClusterAuthenticationInfo{ClientCA: a.identity.clientCA}
+	info := clusterauthenticationtrust.ClusterAuthenticationInfo{ClientCA: a.auth.clientCA}
 	publisher := clusterauthenticationtrust.NewClusterAuthenticationTrustController(info, a.client)
 	started()
 	publisher.Run(ctx, 1)
@@ -84,11 +84,11 @@ func createKubernetesService(ctx context.Context, client kubernetes.Interface, a
 	if err != nil {
 		return err
 	}
-	service, err := serviceObject(port)
+	service, err := kubernetesServiceObject(port)
 	if err != nil {
 		return err
 	}
-	err = whenAddressable(ctx, func(ctx context.Context) error {
+	err = retryUntilAddressable(ctx, func(ctx context.Context) error {
 		_, err := client.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{})
 		return err
 	})
@@ -122,7 +122,7 @@ func createKubernetesService(ctx context.Context, client kubernetes.Interface, a
 	return nil
 }
 
-func serviceObject(port int32) (*corev1.Service, error) {
+func kubernetesServiceObject(port int32) (*corev1.Service, error) {
 	addresses, err := serviceNetwork()
 	if err != nil {
 		return nil, err
@@ -164,9 +164,9 @@ func endpointOf(address string) (host string, port int32, err error) {
 	return host, int32(number), nil
 }
 
-// tokenTracking says since when the use of tokens in secrets is recorded, which upstream's authenticator does here too. It is what
+// tokenTrackingConfigMap says since when the use of tokens in secrets is recorded, which upstream's authenticator does here too. It is what
 // pkg/controlplane/controller/legacytokentracking makes.
-func tokenTracking() *corev1.ConfigMap {
+func tokenTrackingConfigMap() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-legacy-service-account-token-tracking"},
 		Data:       map[string]string{"since": time.Now().UTC().Format(time.DateOnly)},

@@ -20,7 +20,7 @@ import (
 // flowManager owns the fields of flow schemas and priority levels, as fieldManager of pkg/registry/flowcontrol/ensurer.
 const flowManager = "api-priority-and-fairness-config-producer-v1"
 
-// createPolicy makes the default roles and bindings, then the default priority levels and flow schemas, with upstream's data, and
+// createBootstrapPolicy makes the default roles and bindings, then the default priority levels and flow schemas, with upstream's data, and
 // calls created with the step of the start that each part is. It stands for two post-start hooks of a kube-apiserver,
 // rbac/bootstrap-roles of pkg/registry/rbac/rest and priority-and-fairness-config-producer of pkg/registry/flowcontrol/rest, which
 // poll and cannot be stopped. The administrator needs none of these objects; who comes with another identity is refused until the
@@ -28,13 +28,13 @@ const flowManager = "api-priority-and-fairness-config-producer-v1"
 //
 // What an aggregated role such as `view` allows is filled in at once; changes of the roles that it aggregates are left to
 // the clusterrole-aggregation controller.
-func createPolicy(ctx context.Context, client kubernetes.Interface, created func(steps ...string)) {
+func createBootstrapPolicy(ctx context.Context, client kubernetes.Interface, created func(steps ...string)) {
 	for _, part := range []struct {
 		step    string
 		objects []func(context.Context) error
 	}{
-		{stepRoles, roleObjects(client.RbacV1())},
-		{stepFlowSchemas, flowObjects(client.FlowcontrolV1())},
+		{stepRoles, roleCreations(client.RbacV1())},
+		{stepFlowSchemas, flowControlCreations(client.FlowcontrolV1())},
 	} {
 		for _, create := range part.objects {
 			if ctx.Err() != nil {
@@ -48,31 +48,31 @@ func createPolicy(ctx context.Context, client kubernetes.Interface, created func
 	}
 }
 
-// roleObjects are the creations in upstream's order: roles before the bindings that name them.
-func roleObjects(roles rbacclient.RbacV1Interface) []func(context.Context) error {
+// roleCreations are the creations in upstream's order: roles before the bindings that name them.
+func roleCreations(roles rbacclient.RbacV1Interface) []func(context.Context) error {
 	var creations []func(context.Context) error
 	for _, list := range [][]rbacv1.ClusterRole{withAggregated(bootstrappolicy.ClusterRoles()), bootstrappolicy.ControllerRoles()} {
-		creations = append(creations, creationsOf(list, roles.ClusterRoles().Create)...)
+		creations = append(creations, createFuncs(list, roles.ClusterRoles().Create)...)
 	}
 	for _, list := range [][]rbacv1.ClusterRoleBinding{bootstrappolicy.ClusterRoleBindings(), bootstrappolicy.ControllerRoleBindings()} {
-		creations = append(creations, creationsOf(list, roles.ClusterRoleBindings().Create)...)
+		creations = append(creations, createFuncs(list, roles.ClusterRoleBindings().Create)...)
 	}
 	for _, namespace := range systemNamespaces() {
-		creations = append(creations, creationsOf(bootstrappolicy.NamespaceRoles()[namespace], roles.Roles(namespace).Create)...)
-		creations = append(creations, creationsOf(bootstrappolicy.NamespaceRoleBindings()[namespace], roles.RoleBindings(namespace).Create)...)
+		creations = append(creations, createFuncs(bootstrappolicy.NamespaceRoles()[namespace], roles.Roles(namespace).Create)...)
+		creations = append(creations, createFuncs(bootstrappolicy.NamespaceRoleBindings()[namespace], roles.RoleBindings(namespace).Create)...)
 	}
 	return creations
 }
 
-// flowObjects are the creations in upstream's order: levels before the schemas that name them. What upstream keeps in package
+// flowControlCreations are the creations in upstream's order: levels before the schemas that name them. What upstream keeps in package
 // variables is copied, because encoding an object for a request writes to it.
-func flowObjects(flows flowcontrolclient.FlowcontrolV1Interface) []func(context.Context) error {
+func flowControlCreations(flows flowcontrolclient.FlowcontrolV1Interface) []func(context.Context) error {
 	var creations []func(context.Context) error
 	for _, level := range slices.Concat(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations) {
-		creations = append(creations, creation(level.DeepCopy(), flowManager, flows.PriorityLevelConfigurations().Create))
+		creations = append(creations, createFunc(level.DeepCopy(), flowManager, flows.PriorityLevelConfigurations().Create))
 	}
 	for _, schema := range slices.Concat(bootstrap.MandatoryFlowSchemas, bootstrap.SuggestedFlowSchemas) {
-		creations = append(creations, creation(schema.DeepCopy(), flowManager, flows.FlowSchemas().Create))
+		creations = append(creations, createFunc(schema.DeepCopy(), flowManager, flows.FlowSchemas().Create))
 	}
 	return creations
 }
@@ -85,26 +85,26 @@ func withAggregated(roles []rbacv1.ClusterRole) []rbacv1.ClusterRole {
 	for changed := true; changed; {
 		changed = false
 		for i := range roles {
-			if rules := aggregate(roles, &roles[i]); len(rules) > len(roles[i].Rules) {
+			if rules := aggregatedRules(roles, &roles[i]); len(rules) > len(roles[i].Rules) {
 				roles[i].Rules, changed = rules, true
 			}
 		}
 	}
-	slices.SortStableFunc(roles, func(a, b rbacv1.ClusterRole) int { return cmp.Compare(partsOf(a), partsOf(b)) })
+	slices.SortStableFunc(roles, func(a, b rbacv1.ClusterRole) int { return cmp.Compare(aggregationRank(a), aggregationRank(b)) })
 	return roles
 }
 
-// partsOf is 0 for a role that aggregates nothing, and more for a role than for any that is part of it.
-func partsOf(role rbacv1.ClusterRole) int {
+// aggregationRank is 0 for a role that aggregates nothing, and more for a role than for any that is part of it.
+func aggregationRank(role rbacv1.ClusterRole) int {
 	if role.AggregationRule == nil {
 		return 0
 	}
 	return 1 + len(role.Rules)
 }
 
-// aggregate is what syncClusterRole of pkg/controller/clusterroleaggregation finds for one role, none for a role that
+// aggregatedRules is what syncClusterRole of pkg/controller/clusterroleaggregation finds for one role, none for a role that
 // aggregates nothing.
-func aggregate(roles []rbacv1.ClusterRole, into *rbacv1.ClusterRole) []rbacv1.PolicyRule {
+func aggregatedRules(roles []rbacv1.ClusterRole, into *rbacv1.ClusterRole) []rbacv1.PolicyRule {
 	if into.AggregationRule == nil {
 		return nil
 	}
@@ -128,17 +128,17 @@ func aggregate(roles []rbacv1.ClusterRole, into *rbacv1.ClusterRole) []rbacv1.Po
 	return rules
 }
 
-// creationsOf is one creation an item.
-func creationsOf[T any](items []T, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) []func(context.Context) error {
+// createFuncs is one creation an item.
+func createFuncs[T any](items []T, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) []func(context.Context) error {
 	creations := make([]func(context.Context) error, 0, len(items))
 	for i := range items {
-		creations = append(creations, creation(&items[i], "", create))
+		creations = append(creations, createFunc(&items[i], "", create))
 	}
 	return creations
 }
 
-// creation creates item in the name of a field manager; "" is the server itself.
-func creation[T any](item *T, manager string, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) func(context.Context) error {
+// createFunc creates item in the name of a field manager; "" is the server itself.
+func createFunc[T any](item *T, manager string, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := create(ctx, item, metav1.CreateOptions{FieldManager: manager})
 		return err

@@ -59,7 +59,7 @@ func TestAggregatedRolesComeAfterTheirParts(t *testing.T) {
 			continue
 		}
 		aggregated++
-		if !apiequality.Semantic.DeepEqual(aggregate(sortedByName(roles[:i]), &roles[i]), roles[i].Rules) {
+		if !apiequality.Semantic.DeepEqual(aggregatedRules(sortedByName(roles[:i]), &roles[i]), roles[i].Rules) {
 			t.Errorf("role %q differs from what is there when it is made", roles[i].Name)
 		}
 	}

@@ -35,9 +35,9 @@ func startedCaches(factory informers.SharedInformerFactory) caches {
 	return found
 }
 
-// Seen reports whether what the server itself goes by, admission above all, has seen the newest event of a resource. It is true for
+// CachesSynced reports whether what the server itself goes by, admission above all, has seen the newest event of a resource. It is true for
 // a resource that it does not go by. Policies are an exception: they come into force up to a second after they were seen.
-func (s *Server) Seen(gr schema.GroupResource) bool {
+func (s *Server) CachesSynced(gr schema.GroupResource) bool {
 	store, ok := s.caches[gr]
 	if !ok {
 		return true

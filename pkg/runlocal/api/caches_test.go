@@ -21,7 +21,7 @@ func TestSeen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the quota is seen", func(context.Context) (bool, error) { return f.Seen(quotas), nil })
+		eventually(t, "the quota is seen", func(context.Context) (bool, error) { return f.CachesSynced(quotas), nil })
 		if _, err := lister.ResourceQuotas("default").Get(name); err != nil {
 			t.Errorf("it is seen, but admission does not find it: %v", err)
 		}
@@ -37,7 +37,7 @@ func TestSeen(t *testing.T) {
 			t.Errorf("%s is not known, by which %s goes", resource, reason)
 		}
 	}
-	if !f.Seen(schema.GroupResource{Group: "example.com", Resource: "things"}) {
+	if !f.CachesSynced(schema.GroupResource{Group: "example.com", Resource: "things"}) {
 		t.Error("what the server does not go by is not seen")
 	}
 }

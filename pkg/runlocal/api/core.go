@@ -56,16 +56,16 @@ func (a *assembly) coreProvider() *coreProvider {
 	return &coreProvider{
 		GenericConfig: corerest.GenericConfig{
 			EventTTL:              eventTTL,
-			ServiceAccountIssuer:  a.identity.issuer,
+			ServiceAccountIssuer:  a.auth.issuer,
 			ExtendExpiration:      true,
 			MaxExtendedExpiration: maxExtendedExpiration,
 			APIAudiences:          audiences(),
 			LoopbackClientConfig:  a.loopback,
 			Informers:             a.informers,
 		},
-		authorizer: a.identity.authorizer,
+		authorizer: a.auth.authorizer,
 		client:     a.client,
-		slices:     a.slices,
+		slices:     a.endpointSlices,
 		components: func() map[string]componentstatus.Server { return components(a.options.Components, a.backend.store) },
 	}
 }
@@ -89,7 +89,7 @@ func (p *coreProvider) NewRESTStorage(served serverstorage.APIResourceConfigSour
 		func() error { return p.services(getter, pods, storage) },
 		func() error { return p.serviceAccounts(getter, pods, nodes, storage) },
 		func() error { return volumes(getter, storage) },
-		func() error { return plain(getter, storage) },
+		func() error { return simpleResources(getter, storage) },
 		func() error { return replicationControllers(getter, storage) },
 	} {
 		if err := add(); err != nil {
@@ -179,8 +179,8 @@ func volumes(getter generic.RESTOptionsGetter, storage map[string]rest.Storage) 
 	return nil
 }
 
-// plain adds the resources that have no subresources.
-func plain(getter generic.RESTOptionsGetter, storage map[string]rest.Storage) error {
+// simpleResources adds the resources that have no subresources.
+func simpleResources(getter generic.RESTOptionsGetter, storage map[string]rest.Storage) error {
 	templates, err := podtemplatestore.NewREST(getter)
 	if err != nil {
 		return fmt.Errorf("building the storage of pod templates: %w", err)

@@ -25,19 +25,19 @@ import (
 // customResourceServer builds the server of CustomResourceDefinitions and of the resources that they define. The server of
 // the built-in groups hands it every path that it does not know. Mirrors pkg/controlplane/apiserver/apiextensions.go.
 func (a *assembly) customResourceServer(groups aggregated.ResourceManager) (*apiextensionsserver.CustomResourceDefinitions, error) {
-	generic := a.genericConfig(part{
+	generic := a.genericConfig(genericOptions{
 		definitions: apiextensionsopenapi.GetOpenAPIDefinitions,
-		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.registration},
+		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.apiServiceScheme},
 		served:      apiextensionsserver.DefaultAPIResourceConfigSource(),
-		storage:     definitions{a.backend},
+		storage:     crdStorage{a.backend},
 		discovery:   groups,
 	})
 	config := apiextensionsserver.Config{
 		GenericConfig: &genericapiserver.RecommendedConfig{Config: *generic, SharedInformerFactory: a.informers},
 		ExtraConfig: apiextensionsserver.ExtraConfig{
-			CRDRESTOptionsGetter: customResources{a.backend},
+			CRDRESTOptionsGetter: customResourceStorage{a.backend},
 			MasterCount:          1,
-			ServiceResolver:      noServices{a.life, a.client},
+			ServiceResolver:      noServices{a.ctx, a.client},
 			AuthResolverWrapper:  webhook.NewDefaultAuthenticationInfoResolverWrapper(noNetwork(), nil, a.loopback, a.tracer),
 		},
 	}

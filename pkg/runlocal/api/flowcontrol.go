@@ -31,7 +31,7 @@ type flowControl struct {
 
 // newFlowControl makes one that must be run, for only that ends the goroutines of its queue.
 func newFlowControl(client kubernetes.Interface) *flowControl {
-	factory := ownInformers(client, 0)
+	factory := newInformerFactory(client, 0)
 	return &flowControl{flowcontrol.New(factory, client.FlowcontrolV1(), requestsAtOnce), factory}
 }
 

@@ -98,11 +98,11 @@ type groupProvider interface {
 // groupProviders mirrors StorageProviders of pkg/controlplane/instance.go. The order shows in discovery, and it decides
 // which group an unqualified resource name means.
 func (a *assembly) groupProviders() []groupProvider {
-	authz, authn := a.identity.authorizer, a.identity.authenticator
+	authz, authn := a.auth.authorizer, a.auth.authenticator
 	return []groupProvider{
 		a.coreProvider(),
 		authenticationrest.RESTStorageProvider{Authenticator: authn, APIAudiences: audiences()},
-		authorizationrest.RESTStorageProvider{Authorizer: authz, RuleResolver: a.identity.rules},
+		authorizationrest.RESTStorageProvider{Authorizer: authz, RuleResolver: a.auth.rules},
 		autoscalingrest.RESTStorageProvider{},
 		batchrest.RESTStorageProvider{},
 		certificatesrest.RESTStorageProvider{Authorizer: authz},
@@ -134,7 +134,7 @@ func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, stor
 	if err != nil {
 		return fmt.Errorf("reading the lifecycle of the API versions: %w", err)
 	}
-	registration := a.registrationGroup()
+	registration := a.apiServiceGroup()
 	groups := []*genericapiserver.APIGroupInfo{&registration}
 	for _, provider := range a.groupProviders() {
 		name := provider.GroupName()

@@ -54,7 +54,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}()
 	select {
 	case <-w.started:
-		return w.answer(req, cancel)
+		return w.clientResponse(req, cancel)
 	case <-req.Context().Done():
 		cancel()
 		return nil, context.Cause(req.Context())
@@ -96,8 +96,8 @@ func serverRequest(ctx context.Context, req *http.Request) *http.Request {
 	return out
 }
 
-// answer is the client's view of a response that has started.
-func (w *response) answer(req *http.Request, cancel context.CancelFunc) (*http.Response, error) {
+// clientResponse is the client's view of a response that has started.
+func (w *response) clientResponse(req *http.Request, cancel context.CancelFunc) (*http.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failure != nil && w.code == 0 {

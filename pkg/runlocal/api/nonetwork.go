@@ -49,7 +49,7 @@ func noNetwork() *http.Transport {
 
 // noServices refuses webhooks that are named by service; those named by URL are called.
 type noServices struct {
-	life   context.Context // upstream's interface passes none
+	ctx    context.Context // upstream's interface passes none
 	client kubernetes.Interface
 }
 
@@ -57,7 +57,7 @@ var _ webhook.ServiceResolver = noServices{}
 
 // ResolveEndpoint always fails; for a service that is not there as on a cluster, where a lister names the kind in the singular.
 func (s noServices) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
-	_, err := s.client.CoreV1().Services(namespace).Get(s.life, name, metav1.GetOptions{})
+	_, err := s.client.CoreV1().Services(namespace).Get(s.ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, apierrors.NewNotFound(corev1.Resource("service"), name)
 	}

@@ -32,8 +32,8 @@ type Metrics interface {
 
 // metricsGroup is the API group metrics.k8s.io, as metrics-server serves it: one version, to be read only.
 func (a *assembly) metricsGroup() genericapiserver.APIGroupInfo {
-	codecs := serializer.NewCodecFactory(a.metrics)
-	info := genericapiserver.NewDefaultAPIGroupInfo(metrics.GroupName, a.metrics, metav1.ParameterCodec, codecs)
+	codecs := serializer.NewCodecFactory(a.metricsScheme)
+	info := genericapiserver.NewDefaultAPIGroupInfo(metrics.GroupName, a.metricsScheme, metav1.ParameterCodec, codecs)
 	info.PrioritizedVersions = []schema.GroupVersion{metricsv1beta1.SchemeGroupVersion} // the scheme has v1 too, and before it
 	info.VersionedResourcesStorageMap[metricsv1beta1.SchemeGroupVersion.Version] = map[string]rest.Storage{
 		"pods":  &podMetrics{source: a.options.Metrics},
@@ -80,7 +80,7 @@ func (p *podMetrics) List(ctx context.Context, options *internalversion.ListOpti
 	byLabel, byField := selectors(options)
 	all, err := p.source.Pods(genericapirequest.NamespaceValue(ctx), byLabel)
 	if err != nil {
-		return nil, unmeasured("pods", err)
+		return nil, unavailable("pods", err)
 	}
 	list := &metrics.PodMetricsList{Items: []metrics.PodMetrics{}}
 	for i := range all {
@@ -95,7 +95,7 @@ func (p *podMetrics) List(ctx context.Context, options *internalversion.ListOpti
 func (p *podMetrics) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	all, err := p.source.Pods(genericapirequest.NamespaceValue(ctx), labels.Everything())
 	if err != nil {
-		return nil, unmeasured("pods", err)
+		return nil, unavailable("pods", err)
 	}
 	for i := range all {
 		if all[i].Name == name {
@@ -143,7 +143,7 @@ func (n *nodeMetrics) List(_ context.Context, options *internalversion.ListOptio
 	byLabel, byField := selectors(options)
 	all, err := n.source.Nodes(byLabel)
 	if err != nil {
-		return nil, unmeasured("nodes", err)
+		return nil, unavailable("nodes", err)
 	}
 	list := &metrics.NodeMetricsList{Items: []metrics.NodeMetrics{}}
 	for i := range all {
@@ -158,7 +158,7 @@ func (n *nodeMetrics) List(_ context.Context, options *internalversion.ListOptio
 func (n *nodeMetrics) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	all, err := n.source.Nodes(labels.Everything())
 	if err != nil {
-		return nil, unmeasured("nodes", err)
+		return nil, unavailable("nodes", err)
 	}
 	for i := range all {
 		if all[i].Name == name {
@@ -180,7 +180,7 @@ func selectors(o *internalversion.ListOptions) (labels.Selector, fields.Selector
 	return byLabel, byField
 }
 
-func unmeasured(what string, err error) error {
+func unavailable(what string, err error) error {
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("measuring %s: %v", what, err))
 }
 
@@ -205,10 +205,10 @@ func (metricsTable) ConvertToTable(_ context.Context, object, _ runtime.Object) 
 	}
 	switch o := object.(type) {
 	case *metrics.PodMetrics:
-		row(o, o.Name, ofAllContainers(o), o.Window)
+		row(o, o.Name, podUsage(o), o.Window)
 	case *metrics.PodMetricsList:
 		for i := range o.Items {
-			row(&o.Items[i], o.Items[i].Name, ofAllContainers(&o.Items[i]), o.Items[i].Window)
+			row(&o.Items[i], o.Items[i].Name, podUsage(&o.Items[i]), o.Items[i].Window)
 		}
 	case *metrics.NodeMetrics:
 		row(o, o.Name, o.Usage, o.Window)
@@ -220,8 +220,8 @@ func (metricsTable) ConvertToTable(_ context.Context, object, _ runtime.Object) 
 	return table, nil
 }
 
-// ofAllContainers is what a pod uses.
-func ofAllContainers(pod *metrics.PodMetrics) corev1.ResourceList {
+// podUsage is what a pod uses.
+func podUsage(pod *metrics.PodMetrics) corev1.ResourceList {
 	var cpu, memory resource.Quantity
 	for _, c := range pod.Containers {
 		cpu.Add(*c.Usage.Cpu())

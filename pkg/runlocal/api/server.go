@@ -30,8 +30,8 @@ type Server struct {
 	admin     *rest.Config
 	listener  *serving.Server // nil without Options.Listen
 	key       *ecdsa.PrivateKey
-	// unserved is RootCA where nothing is served; it is made when it is asked for.
-	unserved func() ([]byte, error)
+	// fallbackCA is RootCA where nothing is served; it is made when it is asked for.
+	fallbackCA func() ([]byte, error)
 
 	generic   *genericapiserver.GenericAPIServer
 	custom    *apiextensionsserver.CustomResourceDefinitions
@@ -41,21 +41,21 @@ type Server struct {
 	// informerName is what the metrics of informers call it; nil without any.
 	informerName *cache.InformerName
 
-	life context.Context // of every goroutine and every request
-	end  context.CancelCauseFunc
-	// plugins is the life of the admission plugins: it ends after that of the last write that is inside them.
-	plugins    context.Context
-	endPlugins context.CancelFunc
-	gate       admissionGate
+	ctx    context.Context // of every goroutine and every request
+	cancel context.CancelCauseFunc
+	// admissionCtx is the life of the admission plugins: it ends after that of the last write that is inside them.
+	admissionCtx    context.Context
+	cancelAdmission context.CancelFunc
+	gate            admissionGate
 
 	steps startSteps
 	logs  *logCheck
 
-	hooked bool           // upstream's post-start hooks were run; not touched between Start and shutdown
-	tasks  sync.WaitGroup // the server's own goroutines
-	stop   func() error   // does its work once
-	// forget lets go of the context given to Start, which may outlive the server by far. It is nil until Start is done.
-	forget atomic.Pointer[func() bool]
+	hooksRun bool           // upstream's post-start hooks were run; not touched between Start and shutdown
+	tasks    sync.WaitGroup // the server's own goroutines
+	stop     func() error   // does its work once
+	// detach lets go of the context given to Start, which may outlive the server by far. It is nil until Start is done.
+	detach atomic.Pointer[func() bool]
 	done   chan struct{} // closed when stop has
 }
 
@@ -77,7 +77,7 @@ func (s *Server) RootCA() ([]byte, error) {
 	if s.listener != nil {
 		return bytes.Clone(s.listener.CA), nil
 	}
-	return s.unserved()
+	return s.fallbackCA()
 }
 
 // ServiceAccountKey is the key that the server signs the tokens of service accounts with, and knows them by.
@@ -90,21 +90,21 @@ func (s *Server) LastEvent(gr schema.GroupResource) uint64 { return s.backend.la
 // ResourceVersion is the resource version of the newest write of any resource.
 func (s *Server) ResourceVersion() uint64 { return s.backend.store.ResourceVersion() }
 
-// readyLook is how often WaitReady asks /readyz once the server has done what it has to.
-const readyLook = time.Millisecond
+// readyPollInterval is how often WaitReady asks /readyz once the server has done what it has to.
+const readyPollInterval = time.Millisecond
 
 // WaitReady returns when /readyz says ok, about 0.1 s after Start, when ctx ends or when the server does. Until then a client
 // that is not the administrator may be refused. It may be called concurrently.
 func (s *Server) WaitReady(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.life, cancel)()
+	defer context.AfterFunc(s.ctx, cancel)()
 	if s.steps.wait(ctx) != nil {
 		return
 	}
 	client := &http.Client{Transport: s.transport}
 	// The error is that of ctx.
-	_ = wait.PollUntilContextCancel(ctx, readyLook, true, func(ctx context.Context) (bool, error) {
+	_ = wait.PollUntilContextCancel(ctx, readyPollInterval, true, func(ctx context.Context) (bool, error) {
 		return s.answersReady(ctx, client), nil
 	})
 }
@@ -137,25 +137,25 @@ func (s *Server) Wait() error {
 // shutdown is the work of Stop. The order matters: nothing that serves may outlive what it needs.
 func (s *Server) shutdown() error {
 	defer close(s.done)
-	if forget := s.forget.Load(); forget != nil {
+	if forget := s.detach.Load(); forget != nil {
 		(*forget)()
 	}
 	var problems []error
-	if s.generic != nil && !s.hooked {
+	if s.generic != nil && !s.hooksRun {
 		// Start failed. Upstream's controllers have queues already, which only running and stopping the controllers ends.
 		s.transport.serve(s.generic.Handler) // their informers ask for something
 		problems = append(problems, s.runHooks())
 	}
-	s.end(errStopped)
+	s.cancel(errStopped)
 	if s.listener != nil {
-		if err := s.listener.Close(s.life); err != nil {
+		if err := s.listener.Close(s.ctx); err != nil {
 			problems = append(problems, fmt.Errorf("closing %q: %w", s.listener.URL, err))
 		}
 	}
 	s.tasks.Wait()
 	s.transport.drain()
 	s.gate.shut()
-	s.endPlugins()
+	s.cancelAdmission()
 	if s.informers != nil {
 		s.informers.Shutdown()
 	}
@@ -189,17 +189,17 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	plugins, endPlugins := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{
-		backend:    newBackend(o),
-		transport:  &transport{base: life},
-		listener:   listener,
-		life:       life,
-		end:        end,
-		plugins:    plugins,
-		endPlugins: endPlugins,
-		steps:      newStartSteps(),
-		logs:       newLogCheck(),
-		done:       make(chan struct{}),
-		unserved: sync.OnceValues(func() ([]byte, error) {
+		backend:         newBackend(o),
+		transport:       &transport{base: life},
+		listener:        listener,
+		ctx:             life,
+		cancel:          end,
+		admissionCtx:    plugins,
+		cancelAdmission: endPlugins,
+		steps:           newStartSteps(),
+		logs:            newLogCheck(),
+		done:            make(chan struct{}),
+		fallbackCA: sync.OnceValues(func() ([]byte, error) {
 			_, ca, err := serving.SelfSigned("kube-apiserver", "localhost")
 			return ca, err
 		}),
@@ -208,7 +208,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := s.start(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
-	s.forget.Store(new(context.AfterFunc(ctx, func() { _ = s.Stop() }))) // Stop keeps its error for Wait
+	s.detach.Store(new(context.AfterFunc(ctx, func() { _ = s.Stop() }))) // Stop keeps its error for Wait
 	return s, nil
 }
 
@@ -238,16 +238,16 @@ func (s *Server) start(ctx context.Context, o Options) error {
 
 // background starts what Start does not wait for.
 func (s *Server) background(a *assembly) {
-	s.tasks.Go(func() { createPolicy(s.life, a.client, s.steps.finish) })
-	s.tasks.Go(func() { keepRegistrations(s.life, a.loopback, s.custom, a.priorities(), s.steps.finish) })
-	s.tasks.Go(func() { a.publishAuthorities(s.life, func() { s.steps.finish(stepAuthentication) }) })
-	s.tasks.Go(func() { a.repairAddresses(s.life, func() { s.steps.finish(stepAddresses) }) })
-	s.tasks.Go(func() { s.logs.run(s.life) })
+	s.tasks.Go(func() { createBootstrapPolicy(s.ctx, a.client, s.steps.finish) })
+	s.tasks.Go(func() { runAPIServiceControllers(s.ctx, a.loopback, s.custom, a.priorities(), s.steps.finish) })
+	s.tasks.Go(func() { a.publishAuthorities(s.ctx, func() { s.steps.finish(stepAuthentication) }) })
+	s.tasks.Go(func() { a.repairAddresses(s.ctx, func() { s.steps.finish(stepAddresses) }) })
+	s.tasks.Go(func() { s.logs.run(s.ctx) })
 	if a.accounts != nil {
-		s.tasks.Go(func() { a.accounts.run(s.life) })
+		s.tasks.Go(func() { a.accounts.run(s.ctx) })
 	}
 	if s.listener != nil {
-		s.listener.Serve(s.life, s.generic.Handler)
+		s.listener.Serve(s.ctx, s.generic.Handler)
 	}
 }
 
@@ -284,11 +284,11 @@ func (s *Server) openAdmission(ctx context.Context, a *assembly) error {
 // for the informers that are filled here first, and one that fails would end the process: so they do not start with a
 // context that may end too soon.
 func (s *Server) runHooks() error {
-	s.hooked = true
-	if err := s.fill(s.life, s.custom.Informers); err != nil {
+	s.hooksRun = true
+	if err := s.fill(s.ctx, s.custom.Informers); err != nil {
 		return err
 	}
-	s.generic.RunPostStartHooks(s.life)
+	s.generic.RunPostStartHooks(s.ctx)
 	return nil
 }
 
@@ -297,7 +297,7 @@ func (s *Server) fill(ctx context.Context, factory interface {
 	StartWithContext(ctx context.Context)
 	WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResult
 }) error {
-	factory.StartWithContext(s.life)
+	factory.StartWithContext(s.ctx)
 	if err := factory.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
 		return fmt.Errorf("filling the server's caches: %w", err)
 	}

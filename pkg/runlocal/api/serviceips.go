@@ -27,8 +27,8 @@ const (
 	defaultServiceCIDR = "kubernetes"
 	serviceCIDRManager = "kubernetes-service-cidr-controller"
 
-	// allocatorPause is how often the first Service is tried until the allocator has seen the range of addresses.
-	allocatorPause = time.Millisecond
+	// allocatorPollInterval is how often the first Service is tried until the allocator has seen the range of addresses.
+	allocatorPollInterval = time.Millisecond
 	// allocatorTimeout is how long it is tried.
 	allocatorTimeout = 10 * time.Second
 )
@@ -79,11 +79,11 @@ func createServiceRange(ctx context.Context, client kubernetes.Interface) error 
 	return nil
 }
 
-// whenAddressable calls create, which makes a Service, until the allocator knows the range of its address. Upstream tries too,
+// retryUntilAddressable calls create, which makes a Service, until the allocator knows the range of its address. Upstream tries too,
 // every 100 ms.
-func whenAddressable(ctx context.Context, create func(context.Context) error) error {
+func retryUntilAddressable(ctx context.Context, create func(context.Context) error) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, allocatorPause, allocatorTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, allocatorPollInterval, allocatorTimeout, true, func(ctx context.Context) (bool, error) {
 		last = create(ctx)
 		if apierrors.IsInvalid(last) {
 			return false, nil
@@ -129,7 +129,7 @@ func (a *assembly) repairAddresses(ctx context.Context, repaired func()) {
 // repairAddressesOnce runs a controller until it gives up or ctx ends. It is made here, for only running it ends the goroutines of its
 // queues.
 func (a *assembly) repairAddressesOnce(ctx context.Context, repaired func()) {
-	factory := ownInformers(a.client, repairInterval)
+	factory := newInformerFactory(a.client, repairInterval)
 	defer factory.Shutdown()
 	ctx, cancel := context.WithCancel(ctx) // ends the informers
 	defer cancel()
@@ -143,8 +143,8 @@ func (a *assembly) repairAddressesOnce(ctx context.Context, repaired func()) {
 	repair.RunUntil(repaired, stop)
 }
 
-// ownInformers are for a controller that starts late: while those that the server shares are not filled, /readyz does not
+// newInformerFactory are for a controller that starts late: while those that the server shares are not filled, /readyz does not
 // say ok, which it may have said before. They tell all again after each resync, 0 for never.
-func ownInformers(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
+func newInformerFactory(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactory(client, resync)
 }

@@ -74,7 +74,7 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 		for _, n := range got.list {
 			kinds = append(kinds, n.Kind)
 		}
-		if len(kinds) != 2 || kinds[0] != Refused || kinds[1] != Accepted {
+		if len(kinds) != 2 || kinds[0] != Unauthorized || kinds[1] != Authorized {
 			t.Errorf("told %v, want that the credentials were not taken, and then were", kinds)
 		}
 	})

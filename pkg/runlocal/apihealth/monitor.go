@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// grace is how long trouble must last to be told: a connection may break, and a token be renewed, in between.
-	grace = 2 * time.Second
-	// patience is how long a request may be without an answer before that counts as trouble. It is far more than a slow
+	// reportAfter is how long trouble must last to be told: a connection may break, and a token be renewed, in between.
+	reportAfter = 2 * time.Second
+	// answerTimeout is how long a request may be without an answer before that counts as trouble. It is far more than a slow
 	// list of a large cluster takes, of which the head of the answer comes at once.
-	patience = 15 * time.Second
+	answerTimeout = 15 * time.Second
 )
 
 // Kind says what a Notice tells.
@@ -25,14 +25,14 @@ type Kind string
 
 // The kinds of notices. Each of the first two, told once or twice, is followed by its opposite, or by nothing.
 const (
-	// Away: the server has not answered for a while.
-	Away Kind = "away"
-	// Refused: the server has answered 401 for a while.
-	Refused Kind = "refused"
-	// Back: it answers again.
-	Back Kind = "back"
-	// Accepted: it takes the credentials again.
-	Accepted Kind = "accepted"
+	// Unreachable: the server has not answered for a while.
+	Unreachable Kind = "away"
+	// Unauthorized: the server has answered 401 for a while.
+	Unauthorized Kind = "refused"
+	// Reachable: it answers again.
+	Reachable Kind = "back"
+	// Authorized: it takes the credentials again.
+	Authorized Kind = "accepted"
 )
 
 // Notice is a change in how an API server can be reached.
@@ -54,16 +54,16 @@ type Monitor struct {
 	clock  clock.WithDelayedExecution
 	notify func(Notice)
 
-	mu            sync.Mutex // held while notify is called, so that notices come in order
-	away, refused trouble
+	mu                        sync.Mutex // held while notify is called, so that notices come in order
+	unreachable, unauthorized problem
 }
 
-// trouble is one sort of it; the zero value is none.
-type trouble struct {
+// problem is one sort of it; the zero value is none.
+type problem struct {
 	since     time.Time
 	reason    string
 	untrusted bool
-	told      map[bool]bool // by untrusted
+	reported  map[bool]bool // by untrusted
 }
 
 // New returns a Monitor that calls notify for each change, one at a time. notify must not make requests through the
@@ -79,55 +79,55 @@ func New(clk clock.WithDelayedExecution, notify func(Notice)) *Monitor {
 // first is nearest to the network: nothing that answers in the server's place may be in between.
 func (m *Monitor) Wrap(next http.RoundTripper) http.RoundTripper { return &transport{m, next} }
 
-// Trouble tells what lasts and was told: the notices that would be repeated.
-func (m *Monitor) Trouble() []Notice {
+// Problems tells what lasts and was told: the notices that would be repeated.
+func (m *Monitor) Problems() []Notice {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []Notice
 	for _, t := range []struct {
 		kind Kind
-		*trouble
-	}{{Away, &m.away}, {Refused, &m.refused}} {
-		if len(t.told) > 0 {
+		*problem
+	}{{Unreachable, &m.unreachable}, {Unauthorized, &m.unauthorized}} {
+		if len(t.reported) > 0 {
 			out = append(out, t.notice(t.kind))
 		}
 	}
 	return out
 }
 
-func (t *trouble) notice(kind Kind) Notice {
+func (t *problem) notice(kind Kind) Notice {
 	return Notice{Kind: kind, Untrusted: t.untrusted, Since: t.since, Reason: t.reason}
 }
 
-// begin notes trouble of that kind that began at that time, and tells it when it has lasted.
-func (m *Monitor) begin(t *trouble, kind Kind, at time.Time, reason string, untrusted bool) {
+// problemSeen notes trouble of that kind that began at that time, and tells it when it has lasted.
+func (m *Monitor) problemSeen(t *problem, kind Kind, at time.Time, reason string, untrusted bool) {
 	if t.since.IsZero() {
-		t.since, t.told = at, map[bool]bool{}
+		t.since, t.reported = at, map[bool]bool{}
 	}
 	t.reason, t.untrusted = reason, untrusted
-	if !t.told[untrusted] && m.clock.Since(t.since) >= grace {
-		t.told[untrusted] = true
+	if !t.reported[untrusted] && m.clock.Since(t.since) >= reportAfter {
+		t.reported[untrusted] = true
 		m.notify(t.notice(kind))
 	}
 }
 
-// over notes that there is no such trouble.
-func (m *Monitor) over(t *trouble, kind Kind) {
-	if len(t.told) > 0 {
+// problemEnded notes that there is no such trouble.
+func (m *Monitor) problemEnded(t *problem, kind Kind) {
+	if len(t.reported) > 0 {
 		m.notify(Notice{Kind: kind, Since: t.since, For: m.clock.Since(t.since)})
 	}
-	*t = trouble{}
+	*t = problem{}
 }
 
-// silent notes that a request that was made then has no answer yet.
-func (m *Monitor) silent(made time.Time) {
+// unanswered notes that a request that was made then has no answer yet.
+func (m *Monitor) unanswered(made time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.begin(&m.away, Away, made, fmt.Sprintf("a request has no answer for %s", m.clock.Since(made).Round(time.Second)), false)
+	m.problemSeen(&m.unreachable, Unreachable, made, fmt.Sprintf("a request has no answer for %s", m.clock.Since(made).Round(time.Second)), false)
 }
 
-// ended notes what became of a request.
-func (m *Monitor) ended(req *http.Request, resp *http.Response, err error) {
+// completed notes what became of a request.
+func (m *Monitor) completed(req *http.Request, resp *http.Response, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.clock.Now()
@@ -135,15 +135,15 @@ func (m *Monitor) ended(req *http.Request, resp *http.Response, err error) {
 	case err != nil && errors.Is(req.Context().Err(), context.Canceled):
 		// Whoever made the request has let go of it.
 	case err != nil:
-		m.begin(&m.away, Away, now, err.Error(), isUntrusted(err))
-	case isAway(resp.StatusCode):
-		m.begin(&m.away, Away, now, "it says "+resp.Status, false)
+		m.problemSeen(&m.unreachable, Unreachable, now, err.Error(), isUntrusted(err))
+	case isUnavailable(resp.StatusCode):
+		m.problemSeen(&m.unreachable, Unreachable, now, "it says "+resp.Status, false)
 	case resp.StatusCode == http.StatusUnauthorized:
-		m.over(&m.away, Back)
-		m.begin(&m.refused, Refused, now, resp.Status, false)
+		m.problemEnded(&m.unreachable, Reachable)
+		m.problemSeen(&m.unauthorized, Unauthorized, now, resp.Status, false)
 	default:
-		m.over(&m.away, Back)
-		m.over(&m.refused, Accepted)
+		m.problemEnded(&m.unreachable, Reachable)
+		m.problemEnded(&m.unauthorized, Authorized)
 	}
 }
 
@@ -153,9 +153,9 @@ func isUntrusted(err error) bool {
 	return errors.As(err, &wrong)
 }
 
-// isAway reports whether a status means that nobody is there, in front of whom something answers; or that the server is
+// isUnavailable reports whether a status means that nobody is there, in front of whom something answers; or that the server is
 // starting or ending.
-func isAway(status int) bool {
+func isUnavailable(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
@@ -168,10 +168,10 @@ type transport struct {
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	made := t.clock.Now()
-	late := t.clock.AfterFunc(patience, func() { t.silent(made) })
+	late := t.clock.AfterFunc(answerTimeout, func() { t.unanswered(made) })
 	resp, err := t.next.RoundTrip(req)
 	late.Stop()
-	t.ended(req, resp, err)
+	t.completed(req, resp, err)
 	return resp, err
 }
 

@@ -39,13 +39,13 @@ func Read(req *http.Request, prefix string) (*request.RequestInfo, error) {
 // Path is a request's path without the prefix.
 func Path(req *http.Request, prefix string) string { return strings.TrimPrefix(req.URL.Path, prefix) }
 
-// mostHead bounds how much of an answer is kept in memory to look at.
-const mostHead = 1 << 16
+// maxHead bounds how much of an answer is kept in memory to look at.
+const maxHead = 1 << 16
 
 // Head reads the first 64 KiB of an answer, or all of it if it is shorter: a Status is. The answer can be read as before
 // afterwards, what was read of it included, also after an error.
 func Head(resp *http.Response) ([]byte, error) {
-	head, err := io.ReadAll(io.LimitReader(resp.Body, mostHead))
+	head, err := io.ReadAll(io.LimitReader(resp.Body, maxHead))
 	rest := resp.Body
 	resp.Body = struct {
 		io.Reader

@@ -58,7 +58,7 @@ func TestRead(t *testing.T) {
 
 func TestHead(t *testing.T) {
 	broken := errors.New("broken")
-	long := strings.Repeat("x", mostHead+7)
+	long := strings.Repeat("x", maxHead+7)
 	for _, row := range []struct {
 		reason string
 		body   io.Reader
@@ -67,7 +67,7 @@ func TestHead(t *testing.T) {
 		err    error
 	}{
 		{"a short answer is read whole", strings.NewReader("short"), len("short"), "short", nil},
-		{"a long one is not", strings.NewReader(long), mostHead, long, nil},
+		{"a long one is not", strings.NewReader(long), maxHead, long, nil},
 		{"one that breaks off", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken)), len("half"), "half", broken},
 	} {
 		resp := &http.Response{Body: io.NopCloser(row.body)}

@@ -17,31 +17,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// listPosition is where a list of several namespaces goes on. It is the continue token of such a list.
+// listPosition is where a list of several namespaces continues. Encoded it is the continue token of such a list.
 type listPosition struct {
-	// Type tells it from other tokens: it is pageOf.
+	// Type is positionType, which no other continue token has.
 	Type string `json:"of"`
-	// Namespace is an index.
+	// Namespace is the index of the namespace that is listed next.
 	Namespace int `json:"n"`
-	// Version is that of the first namespace's list, of which all others must be; empty at the very begin.
+	// Version is the resourceVersion of the first namespace's list, at which the others are listed too; empty before the
+	// first request.
 	Version string `json:"v,omitempty"`
-	// Continue is the server's own token, empty at the begin of a namespace.
+	// Continue is the server's token, empty at the beginning of a namespace.
 	Continue string `json:"c,omitempty"`
 }
 
-// positionType is what our tokens are of.
+// positionType is the Type of every listPosition.
 const positionType = "namespaces"
 
+// token returns the continue token for p.
 func (p listPosition) token() string {
 	p.Type = positionType
 	text, err := json.Marshal(p)
 	if err != nil {
-		return "" // two strings and a number can be encoded
+		return "" // strings and numbers can be encoded
 	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// decodePosition reads a token that was made for so many namespaces.
+// decodePosition decodes a token that was made for a list of that many namespaces.
 func decodePosition(token string, namespaces int) (listPosition, error) {
 	p := listPosition{}
 	text, err := base64.RawURLEncoding.DecodeString(token)
@@ -57,7 +59,8 @@ func decodePosition(token string, namespaces int) (listPosition, error) {
 	return p, nil
 }
 
-// list answers with a page of one namespace, or if no limit is asked for with all of all.
+// list returns a page of one namespace, or, without a limit, all objects of all namespaces. A page never has objects of
+// two namespaces: a client gets the pages as the server makes them.
 func (n *namespaceLimiter) list(req *http.Request) (*http.Response, error) {
 	query, at := req.URL.Query(), listPosition{}
 	if token := query.Get("continue"); token != "" {
@@ -87,7 +90,8 @@ func (n *namespaceLimiter) list(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// query asks for the page: the first as the client does, the others of the same version as that.
+// query returns the parameters of the request at p: those of the client for the first, and the version of the first for
+// all others.
 func (p listPosition) query(client url.Values) url.Values {
 	query := maps.Clone(client)
 	query.Del("continue")
@@ -105,7 +109,7 @@ func (p listPosition) query(client url.Values) url.Values {
 	return query
 }
 
-// advance goes on behind what was answered, and reports whether there is more.
+// advance moves p behind a page with the metadata got, and reports whether there is more to list.
 func (p *listPosition) advance(got *metav1.ListMeta, namespaces int) bool {
 	if p.Version == "" {
 		p.Version = got.ResourceVersion
@@ -117,7 +121,8 @@ func (p *listPosition) advance(got *metav1.ListMeta, namespaces int) bool {
 	return p.Namespace < namespaces
 }
 
-// recordList is the answer to the client.
+// listResponse returns all as the response to req. at is where the list continues if there is more; last is the server's
+// last response, whose headers the client gets.
 func (n *namespaceLimiter) listResponse(req *http.Request, last *http.Response, all *rawList, at listPosition, more bool) (*http.Response, error) {
 	all.meta.ResourceVersion, all.meta.Continue, all.meta.RemainingItemCount = at.Version, "", nil
 	if more {
@@ -129,13 +134,13 @@ func (n *namespaceLimiter) listResponse(req *http.Request, last *http.Response, 
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", req.URL.Path, err)
 	}
-	answer := newResponse(req, http.StatusOK, last.Header.Get("Content-Type"), body)
+	resp := newResponse(req, http.StatusOK, last.Header.Get("Content-Type"), body)
 	for name, values := range last.Header {
 		if name != "Content-Length" && name != "Content-Encoding" {
-			answer.Header[name] = values
+			resp.Header[name] = values
 		}
 	}
-	return answer, nil
+	return resp, nil
 }
 
 // readList reads an answer, and closes it.
@@ -152,15 +157,15 @@ func readList(resp *http.Response) (*rawList, error) {
 type rawList struct {
 	meta  metav1.ListMeta
 	kind  metav1.TypeMeta
-	items [][]byte // each as it is in the list
-	proto bool     // encoded as protobuf, else as JSON
+	items [][]byte // encoded, as in the response
+	proto bool     // whether they are encoded as protobuf, else as JSON
 }
 
-// decodeList reads a list by its media type.
+// decodeList decodes a list by its media type.
 func decodeList(contentType string, body []byte) (*rawList, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
-		return nil, fmt.Errorf("reading the type %q of an answer: %w", contentType, err)
+		return nil, fmt.Errorf("reading the content type %q of a list: %w", contentType, err)
 	}
 	switch media {
 	case runtime.ContentTypeProtobuf:
@@ -168,7 +173,7 @@ func decodeList(contentType string, body []byte) (*rawList, error) {
 	case runtime.ContentTypeJSON:
 		return decodeJSONList(body)
 	}
-	return nil, fmt.Errorf("an answer is of the type %q, neither JSON nor protobuf", media)
+	return nil, fmt.Errorf("decoding a list: content type %q is neither JSON nor protobuf", media)
 }
 
 // jsonList is a list of any kind.
@@ -190,7 +195,8 @@ func decodeJSONList(body []byte) (*rawList, error) {
 	return o, nil
 }
 
-// The fields of lists, which all kinds have in common: their generated code begins with the metadata.
+// The protobuf fields of lists and objects that all kinds have in common: metadata is the first field of both, items the
+// second of a list.
 const (
 	metaField  protowire.Number = 1
 	itemsField protowire.Number = 2
@@ -198,11 +204,11 @@ const (
 
 var errTruncated = errors.New("it is cut off")
 
-// unwrap takes an object out of its envelope.
+// unwrap decodes the envelope of an object in protobuf.
 func unwrap(body []byte) (*runtime.Unknown, error) {
 	rest, ok := bytes.CutPrefix(body, protobufMagic)
 	if !ok {
-		return nil, errors.New("it does not begin as protobuf of Kubernetes does")
+		return nil, errors.New("it does not begin as Kubernetes' protobuf does")
 	}
 	envelope := &runtime.Unknown{}
 	if err := envelope.Unmarshal(rest); err != nil {
@@ -254,13 +260,14 @@ func decodeProtobufList(body []byte) (*rawList, error) {
 	return o, nil
 }
 
-// append adds another list to o, which may be nil.
+// append returns o, which may be nil, with the items of more behind its own.
 func (o *rawList) append(more *rawList) (*rawList, error) {
 	if o == nil {
 		return more, nil
 	}
 	if o.proto != more.proto || o.kind != more.kind {
-		return nil, fmt.Errorf("the server answers with a %s of %s here, and with a %s of %s there", o.kind.Kind, o.kind.APIVersion, more.kind.Kind, more.kind.APIVersion)
+		return nil, fmt.Errorf("one namespace is answered with a %s of %s, another with a %s of %s",
+			o.kind.Kind, o.kind.APIVersion, more.kind.Kind, more.kind.APIVersion)
 	}
 	o.items = append(o.items, more.items...)
 	return o, nil

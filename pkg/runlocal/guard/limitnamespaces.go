@@ -19,32 +19,36 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
-// LimitNamespaces returns a copy of config whose clients see these namespaces only, of which there must be one at least: where they
-// list or watch a namespaced resource of all namespaces, they get what is in these. What is in no namespace they see as
-// before. Whoever may read only these can so run what was made to read everything, typed or by metadata alone.
+// LimitNamespaces returns a copy of config whose clients see only the given namespaces, of which there must be at least
+// one. A list or watch of a namespaced resource across all namespaces returns the objects of these namespaces;
+// cluster-scoped resources are seen as before. So a user who may read only some namespaces can run code that was written
+// to read all of them, with typed or metadata-only clients.
 //
-// A list of several namespaces is as consistent as one of all: all of it is of one resourceVersion. A watch of several
-// tells of each namespace in order; of two namespaces it may tell in any order, and its bookmarks are the least of all. It
-// refuses to begin with what there is already (sendInitialEvents), so that clients list.
+// A list of several namespaces is as consistent as one of all namespaces: every item is of the same resourceVersion. A
+// watch of several delivers the events of each namespace in order, those of different namespaces in any order; its
+// bookmarks are the least of all. It refuses sendInitialEvents, so that clients list first.
 //
-// Writes into other namespaces are refused.
+// Writes to other namespaces are refused.
 func LimitNamespaces(config *rest.Config, namespaces []string) *rest.Config {
 	sorted := slices.Compact(slices.Sorted(slices.Values(namespaces)))
-	narrowed := rest.CopyConfig(config)
-	shared := &namespaceLimit{namespaces: sorted, prefix: apirequest.Prefix(config), scopes: newResourceScopes(), histories: newWatchHistories()}
-	narrowed.Wrap(func(next http.RoundTripper) http.RoundTripper { return &namespaceLimiter{shared, next} })
-	return narrowed
+	limited := rest.CopyConfig(config)
+	shared := &namespaceLimit{
+		namespaces: sorted, prefix: apirequest.Prefix(config), scopes: newResourceScopes(), histories: newWatchHistories(),
+	}
+	limited.Wrap(func(next http.RoundTripper) http.RoundTripper { return &namespaceLimiter{shared, next} })
+	return limited
 }
 
-// namespaceLimit is what all transports of one Narrow have in common.
+// namespaceLimit is the state that all transports of one LimitNamespaces share. A client may have several transports: a
+// watch must know what lists by another one returned.
 type namespaceLimit struct {
-	namespaces []string // sorted
-	prefix     string   // of every path
+	namespaces []string // sorted, without duplicates
+	prefix     string   // of every path, see apirequest.Prefix
 	scopes     *resourceScopes
 	histories  *watchHistories
 }
 
-// namespaceLimiter is a transport.
+// namespaceLimiter is the RoundTripper of LimitNamespaces.
 type namespaceLimiter struct {
 	*namespaceLimit
 	next http.RoundTripper
@@ -64,15 +68,15 @@ func (n *namespaceLimiter) RoundTrip(req *http.Request) (*http.Response, error) 
 	case n.writesOutside(req, info):
 		closeBody(req)
 		return failureResponse(req, http.StatusForbidden, metav1.StatusReasonForbidden,
-			"namespace "+info.Namespace+" is not one of those that this program was narrowed to"), nil
+			"namespace "+info.Namespace+" is not one of those that this program is limited to"), nil
 	case !ofAllNamespaces(req, info):
 		return n.next.RoundTrip(req)
 	}
-	is, err := n.scopes.namespaced(n.getter(req), info)
+	namespaced, err := n.scopes.namespaced(n.getter(req), info)
 	switch {
 	case err != nil:
 		return nil, err
-	case !is:
+	case !namespaced:
 		return n.next.RoundTrip(req)
 	case len(n.namespaces) == 1:
 		return n.next.RoundTrip(n.inNamespace(req, n.namespaces[0], req.URL.Query()))
@@ -82,7 +86,8 @@ func (n *namespaceLimiter) RoundTrip(req *http.Request) (*http.Response, error) 
 	return n.list(req)
 }
 
-// requestInfo is nil for a request that cannot be read; the server says what is wrong with it.
+// requestInfo returns what req requests, nil if that cannot be read: such a request is sent as it is, for the server to
+// say what is wrong with it.
 func (n *namespaceLimiter) requestInfo(req *http.Request) *request.RequestInfo {
 	info, err := apirequest.Read(req, n.prefix)
 	if err != nil {
@@ -91,7 +96,7 @@ func (n *namespaceLimiter) requestInfo(req *http.Request) *request.RequestInfo {
 	return info
 }
 
-// writesOutside reports whether a request changes something in another namespace.
+// writesOutside reports whether req changes something in a namespace that is not one of n's.
 func (n *namespaceLimiter) writesOutside(req *http.Request, info *request.RequestInfo) bool {
 	if req.Method == http.MethodGet || req.Method == http.MethodHead || info.Namespace == "" {
 		return false
@@ -99,13 +104,14 @@ func (n *namespaceLimiter) writesOutside(req *http.Request, info *request.Reques
 	return info.Resource != "namespaces" && !slices.Contains(n.namespaces, info.Namespace)
 }
 
-// ofAllNamespaces reports whether a request lists or watches a whole resource, unless in one namespace.
+// ofAllNamespaces reports whether req lists or watches a resource without naming a namespace. The resource may be
+// cluster-scoped.
 func ofAllNamespaces(req *http.Request, info *request.RequestInfo) bool {
 	whole := len(info.Parts) == 1 && info.Namespace == "" // a field selector for one name gives info a Name
 	return req.Method == http.MethodGet && whole && (info.Verb == "list" || info.Verb == "watch" || info.Verb == "get")
 }
 
-// inNamespace is the request for one namespace, with other parameters.
+// inNamespace returns req, a request for all namespaces, for one of them and with another query.
 func (n *namespaceLimiter) inNamespace(req *http.Request, namespace string, query url.Values) *http.Request {
 	one := req.Clone(req.Context())
 	dir, resource := path.Split(req.URL.Path)
@@ -115,7 +121,7 @@ func (n *namespaceLimiter) inNamespace(req *http.Request, namespace string, quer
 	return one
 }
 
-// getter asks the server something else in the name of whoever asks.
+// getter returns a function that reads another path of the server with the headers, and so the credentials, of req.
 func (n *namespaceLimiter) getter(req *http.Request) func(path string) (*http.Response, error) {
 	return func(path string) (*http.Response, error) {
 		other := req.Clone(req.Context())
@@ -125,30 +131,30 @@ func (n *namespaceLimiter) getter(req *http.Request) func(path string) (*http.Re
 	}
 }
 
-// failureResponse answers with an error.
+// failureResponse returns a Status of failure as the response to req.
 func failureResponse(req *http.Request, code int, reason metav1.StatusReason, message string) *http.Response {
 	return statusResponse(req, metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message, //nolint:gosec // an HTTP status
 	})
 }
 
-// expiredResponse makes a client list again.
+// expiredResponse returns "410 Gone" as the response to req, which makes a client list again.
 func expiredResponse(req *http.Request, why string) *http.Response {
 	return failureResponse(req, http.StatusGone, metav1.StatusReasonExpired, why)
 }
 
-// groupVersion is that of a request for a resource.
+// groupVersion returns the group and version that a request for a resource is about.
 func groupVersion(info *request.RequestInfo) schema.GroupVersion {
 	return schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 }
 
-// compareVersions orders numbers as they are written, so without a bound. What is no version comes before all that are.
+// compareVersions orders two resourceVersions, which are decimal numbers of any length. The empty one comes first.
 func compareVersions(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// resourceScopes knows which resources are in namespaces. It asks the server once for each version of a group, and again for a
-// resource that it does not know: of a definition that has come since.
+// resourceScopes caches which resources are namespaced. It reads the discovery document of a group and version when it is
+// first needed, and again for a resource that is not in it, whose CustomResourceDefinition may have been created since.
 type resourceScopes struct {
 	mu                  sync.Mutex
 	namespacedResources map[schema.GroupVersionResource]bool
@@ -158,17 +164,18 @@ func newResourceScopes() *resourceScopes {
 	return &resourceScopes{namespacedResources: map[schema.GroupVersionResource]bool{}}
 }
 
-// namespaced reports whether the resource is in namespaces; what the server does not know is not.
-func (s *resourceScopes) namespaced(ask func(path string) (*http.Response, error), info *request.RequestInfo) (bool, error) {
+// namespaced reports whether the resource of a request is namespaced; one that the server does not serve is not. get reads
+// a path of the server.
+func (s *resourceScopes) namespaced(get func(path string) (*http.Response, error), info *request.RequestInfo) (bool, error) {
 	gv := groupVersion(info)
 	gvr := gv.WithResource(info.Resource)
 	s.mu.Lock()
-	is, ok := s.namespacedResources[gvr]
+	namespaced, ok := s.namespacedResources[gvr]
 	s.mu.Unlock()
 	if ok {
-		return is, nil
+		return namespaced, nil
 	}
-	resp, err := ask("/" + info.APIPrefix + "/" + gv.String())
+	resp, err := get("/" + info.APIPrefix + "/" + gv.String())
 	if err != nil {
 		return false, err
 	}
@@ -178,10 +185,10 @@ func (s *resourceScopes) namespaced(ask func(path string) (*http.Response, error
 	case resp.StatusCode == http.StatusNotFound:
 		return false, nil
 	case resp.StatusCode != http.StatusOK:
-		return false, fmt.Errorf("asking which resources of %s are in namespaces: %s", gv, resp.Status)
+		return false, fmt.Errorf("reading which resources of %q are namespaced: the server answers %s", gv, resp.Status)
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-		return false, fmt.Errorf("asking which resources of %s are in namespaces: %w", gv, err)
+		return false, fmt.Errorf("reading which resources of %q are namespaced: %w", gv, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

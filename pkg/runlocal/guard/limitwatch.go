@@ -15,42 +15,45 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
-// watch answers with the events of all namespaces. It ends when the watch of one does.
+// watch opens a watch of each namespace, and returns their events as one stream. It ends when the watch of any of them
+// ends; a client then watches again from the last version that it has seen, for which histories know where each namespace
+// was.
 func (n *namespaceLimiter) watch(req *http.Request) (*http.Response, error) {
 	query := req.URL.Query()
 	if begin := query.Get("sendInitialEvents"); begin != "" && begin != "false" {
 		return failureResponse(req, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
-			"sendInitialEvents: Forbidden: a watch of several namespaces does not begin with what there is"), nil
+			"sendInitialEvents: Forbidden: a watch of several namespaces cannot begin with the existing objects"), nil
 	}
-	told := n.histories.beginWatch(watchKey(req), query.Get("resourceVersion"), len(n.namespaces))
-	if told == nil {
+	log := n.histories.beginWatch(watchKey(req), query.Get("resourceVersion"), len(n.namespaces))
+	if log == nil {
 		return expiredResponse(req, "how far each of several namespaces was watched is not known any more"), nil
 	}
-	parts, other := n.openWatches(req, told.base)
-	if other != nil {
-		return other.resp, other.err
+	watches, failed := n.openWatches(req, log.base)
+	if failed != nil {
+		return failed.resp, failed.err
 	}
-	return newMergedWatch(req, parts, told)
+	return newMergedWatch(req, watches, log)
 }
 
-// namespaceWatch is the watch of one namespace.
+// namespaceWatch is the watch of one namespace: the response, or the error, of its request.
 type namespaceWatch struct {
 	resp   *http.Response
 	err    error
-	cancel context.CancelFunc
+	cancel context.CancelFunc // of the request
 }
 
-func (p *namespaceWatch) close() {
-	p.cancel()
-	if p.resp != nil {
-		_ = p.resp.Body.Close() // its end is not waited for
+// close ends the request without waiting for its end.
+func (w *namespaceWatch) close() {
+	w.cancel()
+	if w.resp != nil {
+		_ = w.resp.Body.Close() // the watch is given up, whatever closing it returns
 	}
 }
 
-// openWatches begins the watch of each namespace, from the version that is its own. If one of them does not begin, the others
-// are ended, and other is what became of it.
-func (n *namespaceLimiter) openWatches(req *http.Request, from []string) (parts []*namespaceWatch, other *namespaceWatch) {
-	parts = make([]*namespaceWatch, len(n.namespaces))
+// openWatches opens the watch of each namespace, at its version in from. If one of them cannot be opened it is returned
+// as failed, and the others are closed.
+func (n *namespaceLimiter) openWatches(req *http.Request, from []string) (watches []*namespaceWatch, failed *namespaceWatch) {
+	watches = make([]*namespaceWatch, len(n.namespaces))
 	var opening sync.WaitGroup
 	for i, namespace := range n.namespaces {
 		query := req.URL.Query()
@@ -59,71 +62,73 @@ func (n *namespaceLimiter) openWatches(req *http.Request, from []string) (parts 
 		}
 		ctx, cancel := context.WithCancel(req.Context())
 		one := &namespaceWatch{cancel: cancel}
-		parts[i] = one
+		watches[i] = one
 		opening.Go(func() {
-			one.resp, one.err = n.next.RoundTrip(n.inNamespace(req.WithContext(ctx), namespace, query)) //nolint:bodyclose // part.close does
+			one.resp, one.err = n.next.RoundTrip(n.inNamespace(req.WithContext(ctx), namespace, query)) //nolint:bodyclose // close does
 		})
 	}
 	opening.Wait()
-	for _, one := range parts {
-		if other == nil && (one.err != nil || one.resp.StatusCode != http.StatusOK) {
-			other = one
+	for _, one := range watches {
+		if failed == nil && (one.err != nil || one.resp.StatusCode != http.StatusOK) {
+			failed = one
 		}
 	}
-	if other == nil {
-		return parts, nil
+	if failed == nil {
+		return watches, nil
 	}
-	other.detach()
-	for _, one := range parts {
+	failed.detach()
+	for _, one := range watches {
 		one.close()
 	}
-	return nil, other
+	return nil, failed
 }
 
-// detach reads an answer, of which a Status is all, so that it can be read when its request has ended.
-func (p *namespaceWatch) detach() {
-	if p.err != nil {
+// detach reads the whole response, which is a Status, so that it can still be read after close.
+func (w *namespaceWatch) detach() {
+	if w.err != nil {
 		return
 	}
-	body, err := apirequest.Head(p.resp)
+	body, err := apirequest.Head(w.resp)
 	if err != nil {
-		p.err = err
+		w.err = err
 		return
 	}
-	kept := *p.resp
-	kept.Body = io.NopCloser(bytes.NewReader(body))
-	_ = p.resp.Body.Close() // it was read
-	p.resp = &kept
+	detached := *w.resp
+	detached.Body = io.NopCloser(bytes.NewReader(body))
+	_ = w.resp.Body.Close() // it was read
+	w.resp = &detached
 }
 
-// mergedWatch is the body of a watch of several namespaces. Its goroutines end when it is closed, or with any of the parts.
+// mergedWatch is the body of a watch of several namespaces. A goroutine for each namespace copies its frames into a pipe
+// until the mergedWatch is closed or the watch of any namespace ends. Close waits for the goroutines.
 type mergedWatch struct {
 	*io.PipeReader
 	writer  *io.PipeWriter
 	watches []*namespaceWatch
 	log     *deliveryLog
-	wait    sync.WaitGroup
+	wait    sync.WaitGroup // of the goroutines
 
-	mu           sync.Mutex   // held while a frame is written, so that frames stay whole
-	progress     []string     // of each namespace
-	bookmarks    []watchFrame // the latest of each, if nothing has come after it
-	lastBookmark string       // version of the last bookmark that was handed on
+	mu           sync.Mutex   // guards what follows; held while a frame is written, so that frames stay whole
+	progress     []string     // version up to which each namespace was received
+	bookmarks    []watchFrame // the latest of each namespace, without data if an event was received after it
+	lastBookmark string       // version of the last bookmark that was sent
 }
 
-// newMergedWatch makes one answer of several.
-func newMergedWatch(req *http.Request, parts []*namespaceWatch, log *deliveryLog) (*http.Response, error) {
+// newMergedWatch returns the response to req that has the frames of all watches, which must be open. It takes them over,
+// also if it fails.
+func newMergedWatch(req *http.Request, watches []*namespaceWatch, log *deliveryLog) (*http.Response, error) {
 	reader, writer := io.Pipe()
 	m := &mergedWatch{
-		PipeReader: reader, writer: writer, watches: parts, log: log,
-		progress: slices.Clone(log.base), bookmarks: make([]watchFrame, len(parts)),
+		PipeReader: reader, writer: writer, watches: watches, log: log,
+		progress: slices.Clone(log.base), bookmarks: make([]watchFrame, len(watches)),
 	}
-	sources := make([]frameReader, len(parts))
-	contentType := parts[0].resp.Header.Get("Content-Type")
-	for i, p := range parts {
+	sources := make([]frameReader, len(watches))
+	contentType := watches[0].resp.Header.Get("Content-Type")
+	for i, w := range watches {
 		var err error
-		own := p.resp.Header.Get("Content-Type")
-		if sources[i], err = newFrameReader(own, p.resp.Body); err == nil && own != contentType {
-			err = fmt.Errorf("the server answers with %q here, and with %q there", contentType, own)
+		own := w.resp.Header.Get("Content-Type")
+		if sources[i], err = newFrameReader(own, w.resp.Body); err == nil && own != contentType {
+			err = fmt.Errorf("one namespace is answered with %q, another with %q", contentType, own)
 		}
 		if err != nil {
 			m.close()
@@ -133,14 +138,14 @@ func newMergedWatch(req *http.Request, parts []*namespaceWatch, log *deliveryLog
 	for i, source := range sources {
 		m.wait.Go(func() { m.forward(i, source) })
 	}
-	answer := *parts[0].resp
-	answer.Header = answer.Header.Clone()
-	answer.Header.Del("Content-Length")
-	answer.ContentLength, answer.Body, answer.Request = -1, m, req
-	return &answer, nil
+	resp := *watches[0].resp
+	resp.Header = resp.Header.Clone()
+	resp.Header.Del("Content-Length")
+	resp.ContentLength, resp.Body, resp.Request = -1, m, req
+	return &resp, nil
 }
 
-// forward hands on what comes of one namespace until it ends, and ends the others then.
+// forward sends the frames of one namespace to the client until they end, and then closes the watches of all namespaces.
 func (m *mergedWatch) forward(namespace int, source frameReader) {
 	for {
 		f, err := source.next()
@@ -153,19 +158,19 @@ func (m *mergedWatch) forward(namespace int, source frameReader) {
 		if isEOF(err) {
 			err = nil
 		}
-		_ = m.writer.CloseWithError(err) // it has no error
+		_ = m.writer.CloseWithError(err) // always nil
 		m.close()
 		return
 	}
 }
 
 func (m *mergedWatch) close() {
-	for _, p := range m.watches {
-		p.close()
+	for _, w := range m.watches {
+		w.close()
 	}
 }
 
-// Close implements io.Closer. It returns when all parts have ended.
+// Close implements io.Closer. It returns when all goroutines have ended.
 func (m *mergedWatch) Close() error {
 	err := m.PipeReader.Close()
 	m.close()
@@ -173,7 +178,8 @@ func (m *mergedWatch) Close() error {
 	return err
 }
 
-// deliver hands a frame on. It returns io.EOF behind an error, which is the last one.
+// deliver sends a frame of a namespace to the client, and records that. It returns io.EOF after an ERROR event, which is
+// the last one of a watch.
 func (m *mergedWatch) deliver(namespace int, f watchFrame) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -195,7 +201,8 @@ func (m *mergedWatch) deliver(namespace int, f watchFrame) error {
 	return nil
 }
 
-// sendBookmark hands on the bookmark of the namespace that is behind all others: all are told up to there.
+// sendBookmark sends the bookmark of the namespace that is furthest behind, if that was not sent yet: up to its version
+// all namespaces were received. The caller holds m.mu.
 func (m *mergedWatch) sendBookmark() error {
 	least := 0
 	for i := range m.progress {

@@ -17,9 +17,9 @@ import (
 
 // watchFrame is one event of a watch, as it is sent.
 type watchFrame struct {
-	data    []byte // all of it, with what tells where it ends
+	data    []byte // the whole frame, with its length or its final newline
 	kind    watch.EventType
-	version string // of the object; empty if it has none, as an error
+	version string // resourceVersion of the object; empty if it has none, as the Status of an error
 }
 
 // maxFrameSize bounds a frame: client-go takes 16 MiB (streaming.NewDecoder).
@@ -35,7 +35,7 @@ type frameReader interface {
 func newFrameReader(contentType string, body io.Reader) (frameReader, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
-		return nil, fmt.Errorf("reading the type %q of a watch: %w", contentType, err)
+		return nil, fmt.Errorf("reading the content type %q of a watch: %w", contentType, err)
 	}
 	switch media {
 	case runtime.ContentTypeProtobuf:
@@ -43,7 +43,7 @@ func newFrameReader(contentType string, body io.Reader) (frameReader, error) {
 	case runtime.ContentTypeJSON:
 		return &jsonFrameReader{json.NewDecoder(body)}, nil
 	}
-	return nil, fmt.Errorf("a watch is of the type %q, neither JSON nor protobuf", media)
+	return nil, fmt.Errorf("decoding a watch: content type %q is neither JSON nor protobuf", media)
 }
 
 // jsonFrameReader are objects after each other.

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// watchHistories remember what lists and watches of several namespaces have told, so that a watch can go on where another has
-// ended. One version does not tell that: of two namespaces, the one may have been told up to a later version than the
-// other.
+// watchHistories record what lists and watches of several namespaces have delivered, so that a watch can continue where
+// another has ended. The one version that a client sends is not enough for that: one of two namespaces may have been
+// delivered up to a later version than the other. It is safe for concurrent use.
 type watchHistories struct {
 	mu    sync.Mutex
 	byKey map[string]*watchHistory // by watchKey
@@ -17,37 +17,39 @@ type watchHistories struct {
 
 func newWatchHistories() *watchHistories { return &watchHistories{byKey: map[string]*watchHistory{}} }
 
-// watchHistory is that of one resource, with one selector, whole objects or metadata: mostly of one client.
+// watchHistory is that of one watchKey, which mostly is one informer.
 type watchHistory struct {
-	lists   []string       // versions of the latest lists that no watch was begun from
+	lists   []string       // versions of the latest lists, without those that a watch has started from
 	watches []*deliveryLog // the latest watches
 }
 
+// Bounds of what is kept. A client that needs more is answered with "410 Gone", and lists again.
 const (
 	maxLists   = 16
 	maxWatches = 4
-	// maxDeliveries is how many events a client may be behind of what it was sent.
+	// maxDeliveries is how many events a client may have been sent that it has not seen when it watches again; up to twice
+	// as many are kept.
 	maxDeliveries = 512
 )
 
-// log is what a watch has told, in order.
+// deliveryLog records what one watch has delivered, in order.
 type deliveryLog struct {
-	startVersion string   // version that the client has begun from
-	initial      []string // and that of each namespace
+	startVersion string   // that the client has watched from
+	initial      []string // the version that each namespace was watched from
 
-	mu         sync.Mutex
-	base       []string // version of each namespace before the log
+	mu         sync.Mutex // guards what follows
+	base       []string   // version of each namespace before the first of deliveries
 	deliveries []delivery
 }
 
-// delivery is that a namespace was told up to a version.
+// delivery records that everything of a namespace up to a version was received.
 type delivery struct {
-	namespace int
+	namespace int // index
 	version   string
-	sent      bool // the client was sent something of that version; else it is only known that there is no more up to it
+	sent      bool // the client was sent an event or a bookmark of this version
 }
 
-// watchKey names what is listed or watched. Clients that want the metadata alone are told from the others.
+// watchKey identifies what is listed or watched: resource, selectors, and whether whole objects or only metadata.
 func watchKey(req *http.Request) string {
 	query, form := req.URL.Query(), "whole"
 	if strings.Contains(req.Header.Get("Accept"), "as=PartialObjectMetadata") {
@@ -56,6 +58,7 @@ func watchKey(req *http.Request) string {
 	return strings.Join([]string{req.URL.Path, query.Get("fieldSelector"), query.Get("labelSelector"), form}, "\x00")
 }
 
+// of returns the history of key, which it makes if there is none. The caller holds h.mu.
 func (h *watchHistories) of(key string) *watchHistory {
 	one := h.byKey[key]
 	if one == nil {
@@ -65,7 +68,7 @@ func (h *watchHistories) of(key string) *watchHistory {
 	return one
 }
 
-// recordList remembers that a list was of this version.
+// recordList records that a list returned this version.
 func (h *watchHistories) recordList(key, version string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,8 +77,8 @@ func (h *watchHistories) recordList(key, version string) {
 	one.lists = one.lists[max(0, len(one.lists)-maxLists):]
 }
 
-// beginWatch finds where each of so many namespaces is to be watched from by a client that has seen this version, and notes
-// a new watch. It returns nil if nobody knows; the client must list again.
+// beginWatch returns the log of a new watch by a client that has seen version; its base is where each namespace is to be
+// watched from. It returns nil if that is not known: the client must list again.
 func (h *watchHistories) beginWatch(key, version string, namespaces int) *deliveryLog {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,27 +87,28 @@ func (h *watchHistories) beginWatch(key, version string, namespaces int) *delive
 	if start == nil {
 		return nil
 	}
-	stream := &deliveryLog{startVersion: version, initial: start, base: slices.Clone(start)}
-	one.watches = append(one.watches, stream)
+	log := &deliveryLog{startVersion: version, initial: start, base: slices.Clone(start)}
+	one.watches = append(one.watches, log)
 	one.watches = one.watches[max(0, len(one.watches)-maxWatches):]
-	return stream
+	return log
 }
 
-// base finds where each namespace is to be watched from by a client that has seen this version; nil if that is not known. A
-// list of this version may be another client's than one that has been told it by a watch, and then that client has not seen
-// the other namespaces up to it: the watch counts. From each list one watch is begun.
+// startVersions returns where each namespace is to be watched from by a client that has seen version, nil if that is not
+// known. If a watch has delivered version and a list has returned it too, the watch counts: the list may have been another
+// client's, and a client that has version from the watch has not seen the other namespaces up to it. One watch can start
+// from each list.
 func (h *watchHistory) startVersions(version string, namespaces int) []string {
 	if version == "" || version == "0" {
 		return slices.Repeat([]string{version}, namespaces)
 	}
 	var least []string
-	for _, stream := range h.watches {
-		at := stream.positionsAt(version)
+	for _, log := range h.watches {
+		at := log.positionsAt(version)
 		if least == nil {
 			least = at
 			continue
 		}
-		for i := range at { // which of the watches it was does not matter: what is told twice does no harm
+		for i := range at { // it may have been any of the watches: to deliver an event twice does no harm
 			if compareVersions(at[i], least[i]) < 0 {
 				least[i] = at[i]
 			}
@@ -117,39 +121,39 @@ func (h *watchHistory) startVersions(version string, namespaces int) []string {
 	return least
 }
 
-// positionsAt is how far each namespace was told, at the least, when a client had seen this version; nil if it was not handed on, or too
-// long ago. A version may be handed on twice, by an event and by a bookmark: the client may have seen no more than the first,
-// and nothing that was handed on in between.
-func (t *deliveryLog) positionsAt(version string) []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if version == t.startVersion {
-		return slices.Clone(t.initial)
+// positionsAt returns the version up to which each namespace had been delivered, at the least, when the client had seen
+// version; nil if version was not sent, or too long ago. A version may be sent twice, by an event and by a bookmark: the
+// client may have seen only the first, and nothing that was sent in between.
+func (l *deliveryLog) positionsAt(version string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if version == l.startVersion {
+		return slices.Clone(l.initial)
 	}
-	first := slices.IndexFunc(t.deliveries, func(e delivery) bool { return e.sent && e.version == version })
+	first := slices.IndexFunc(l.deliveries, func(d delivery) bool { return d.sent && d.version == version })
 	if first < 0 {
 		return nil
 	}
-	out := slices.Clone(t.base)
-	for i, e := range t.deliveries {
-		if i > first && e.sent && e.version != version {
+	out := slices.Clone(l.base)
+	for i, d := range l.deliveries {
+		if i > first && d.sent && d.version != version {
 			break
 		}
-		out[e.namespace] = e.version
+		out[d.namespace] = d.version
 	}
 	return out
 }
 
-// add notes that a namespace is told up to a version, and whether something of that version is handed on.
-func (t *deliveryLog) add(namespace int, version string, handed bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.deliveries = append(t.deliveries, delivery{namespace, version, handed})
-	if len(t.deliveries) < 2*maxDeliveries {
+// add records that everything of a namespace up to version was received, and whether something of that version is sent.
+func (l *deliveryLog) add(namespace int, version string, sent bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deliveries = append(l.deliveries, delivery{namespace, version, sent})
+	if len(l.deliveries) < 2*maxDeliveries {
 		return
 	}
-	for _, e := range t.deliveries[:maxDeliveries] {
-		t.base[e.namespace] = e.version
+	for _, d := range l.deliveries[:maxDeliveries] {
+		l.base[d.namespace] = d.version
 	}
-	t.deliveries = slices.Clone(t.deliveries[maxDeliveries:])
+	l.deliveries = slices.Clone(l.deliveries[maxDeliveries:])
 }

@@ -11,14 +11,14 @@ var errReleased = errors.New("the Lease was given back")
 // errStale says that the last renewal is too long ago, by one clock or the other.
 var errStale = errors.New("it was not renewed in time: this machine was asleep, or its clock jumped")
 
-// Close ends the right to write from here on, for the reason given, although the Lease is still held: Release gives it back.
+// Invalidate ends the right to write from here on, for the reason given, although the Lease is still held: Release gives it back.
 // Only the first reason counts.
-func (h *Held) Close(why error) { h.closed.CompareAndSwap(nil, &why) }
+func (h *Lock) Invalidate(why error) { h.closed.CompareAndSwap(nil, &why) }
 
 // Valid is why nothing may be written for the holder at this moment; nil if it may be. It is stricter than Lost: it looks at
 // the wall clock too, which goes on while a machine sleeps. The next renewal then finds the Lease lost, though no one has taken it:
 // another may write in the meantime who has a Lease of another name, as runners with shards have.
-func (h *Held) Valid() error {
+func (h *Lock) Valid() error {
 	if why := h.closed.Load(); why != nil {
 		return *why
 	}
@@ -43,17 +43,17 @@ func (e *FencedError) Error() string { return "writing without a Lease: " + e.Er
 func (e *FencedError) Unwrap() error { return e.Err }
 
 // Fence lets no request but reads through to next while the Lease is not valid: others end with a *FencedError.
-func (h *Held) Fence(next http.RoundTripper) http.RoundTripper { return &fence{h, next} }
+func (h *Lock) Fence(next http.RoundTripper) http.RoundTripper { return &fencedTransport{h, next} }
 
-type fence struct {
-	held *Held
+type fencedTransport struct {
+	held *Lock
 	next http.RoundTripper
 }
 
-var _ http.RoundTripper = (*fence)(nil)
+var _ http.RoundTripper = (*fencedTransport)(nil)
 
 // RoundTrip implements http.RoundTripper.
-func (f *fence) RoundTrip(req *http.Request) (*http.Response, error) {
+func (f *fencedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodGet || req.Method == http.MethodHead {
 		return f.next.RoundTrip(req)
 	}
@@ -67,4 +67,4 @@ func (f *fence) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // WrappedRoundTripper lets client-go reach what is behind.
-func (f *fence) WrappedRoundTripper() http.RoundTripper { return f.next }
+func (f *fencedTransport) WrappedRoundTripper() http.RoundTripper { return f.next }

@@ -133,8 +133,8 @@ func TestFenceIsClosed(t *testing.T) {
 		s := &store{}
 		h := held(t, Options{Client: s, Name: "l", Identity: "one"})
 		why := errors.New("kube-controller-manager has come")
-		h.Close(why)
-		h.Close(errors.New("too late"))
+		h.Invalidate(why)
+		h.Invalidate(errors.New("too late"))
 		var next counting
 		for method, passes := range map[string]int{http.MethodPost: 0, http.MethodGet: 1} {
 			next = 0

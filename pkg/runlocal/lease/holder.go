@@ -29,8 +29,8 @@ type Holder struct {
 	version string // of the Lease: it changes with each renewal
 }
 
-// Since reports whether h holds a Lease by a record that is not that of first, nil for no one, any more. h may be nil.
-func (h *Holder) Since(first *Holder) bool {
+// NewerThan reports whether h holds a Lease by a record that is not that of first, nil for no one, any more. h may be nil.
+func (h *Holder) NewerThan(first *Holder) bool {
 	return h != nil && (first == nil || h.version != first.version)
 }
 
@@ -63,10 +63,10 @@ func holderIn(l *coordinationv1.Lease) *Holder {
 	return h
 }
 
-// Live waits until the Lease of first is seen to be renewed, for as long as its holder may take to, which is first.Duration,
+// WaitForRenewal waits until the Lease of first is seen to be renewed, for as long as its holder may take to, which is first.Duration,
 // and returns who has renewed it. It returns nil if no one has: then no one holds the Lease, whatever its times say. look is the
 // time between two looks; 0 is DefaultRetry.
-func Live(
+func WaitForRenewal(
 	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string, first *Holder, look time.Duration,
 ) (*Holder, error) {
 	if first == nil {
@@ -87,14 +87,14 @@ func Live(
 		case over:
 			return nil, nil //nolint:nilnil // no one, as documented
 		}
-		if over, err = await(ctx, timer.C, look); err != nil {
+		if over, err = waitPoll(ctx, timer.C, look); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// await waits for the next look, and reports whether it is the last one, as it is after end.
-func await(ctx context.Context, end <-chan time.Time, look time.Duration) (last bool, err error) {
+// waitPoll waits for the next look, and reports whether it is the last one, as it is after end.
+func waitPoll(ctx context.Context, end <-chan time.Time, look time.Duration) (last bool, err error) {
 	pause := time.NewTimer(look)
 	defer pause.Stop()
 	select {
@@ -107,23 +107,23 @@ func await(ctx context.Context, end <-chan time.Time, look time.Duration) (last 
 	}
 }
 
-// TakenOptions are those of Taken.
-type TakenOptions struct {
-	// Look is the time between two reads of the Lease where it cannot be watched; 0 is DefaultRetry. Beside a watch it is read four
+// NewHolderOptions are those of Taken.
+type NewHolderOptions struct {
+	// PollInterval is the time between two reads of the Lease where it cannot be watched; 0 is DefaultRetry. Beside a watch it is read four
 	// times in Deadline, for a watch may be dead and not show it.
-	Look time.Duration
+	PollInterval time.Duration
 	// Deadline is how long the Lease may be unreadable; 0 is DefaultDeadline.
 	Deadline time.Duration
 }
 
-// Taken waits until someone holds a Lease who is not in the record of first, nil for no one, and returns who: by a watch, and
+// WaitForNewHolder waits until someone holds a Lease who is not in the record of first, nil for no one, and returns who: by a watch, and
 // where that is not possible by reading the Lease again and again. It fails when the Lease could not be read for o.Deadline, for
 // then it is not known, and when ctx ends.
-func Taken(
-	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string, first *Holder, o TakenOptions,
+func WaitForNewHolder(
+	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string, first *Holder, o NewHolderOptions,
 ) (*Holder, error) {
-	look, deadline := cmp.Or(o.Look, DefaultRetry), cmp.Or(o.Deadline, DefaultDeadline)
-	isNew := func(h *Holder) bool { return h.Since(first) }
+	look, deadline := cmp.Or(o.PollInterval, DefaultRetry), cmp.Or(o.Deadline, DefaultDeadline)
+	isNew := func(h *Holder) bool { return h.NewerThan(first) }
 	for read := time.Now(); ; {
 		limited, cancel := context.WithTimeout(ctx, deadline)
 		next, _, err := HolderOf(limited, client, namespace, name)
@@ -138,15 +138,15 @@ func Taken(
 		case time.Since(read) >= deadline:
 			return nil, err
 		}
-		if next, err = watchFor(ctx, client.Leases(namespace), name, deadline/4, look, isNew); err != nil || next != nil {
+		if next, err = watchForNewHolder(ctx, client.Leases(namespace), name, deadline/4, look, isNew); err != nil || next != nil {
 			return next, err
 		}
 	}
 }
 
-// watchFor watches a Lease for that long, and returns the first holder that is new; nil if there is none. If it cannot be watched
+// watchForNewHolder watches a Lease for that long, and returns the first holder that is new; nil if there is none. If it cannot be watched
 // any longer, it returns after the time of a look. The error is ctx's.
-func watchFor(
+func watchForNewHolder(
 	ctx context.Context, client coordinationv1client.LeaseInterface, name string, long, look time.Duration, isNew func(*Holder) bool,
 ) (*Holder, error) {
 	over := time.NewTimer(long)

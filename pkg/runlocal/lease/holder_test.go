@@ -104,7 +104,7 @@ func TestLive(t *testing.T) {
 				}()
 			}
 			begin := time.Now()
-			got, err := Live(t.Context(), s, DefaultNamespace, ManagerName, holderOf(t, s), 0)
+			got, err := WaitForRenewal(t.Context(), s, DefaultNamespace, ManagerName, holderOf(t, s), 0)
 			took := time.Since(begin)
 			if err != nil || (got != nil) != row.live || took < row.least || took > row.most {
 				t.Errorf("%s: %+v (%v) after %s; want live: %t, in %s to %s", row.reason, got, err, took, row.live, row.least, row.most)
@@ -120,7 +120,7 @@ func TestLiveOfALongLease(t *testing.T) {
 		s.set(func(spec *coordinationv1.LeaseSpec) { spec.LeaseDurationSeconds = new(int32(300)) })
 		first := holderOf(t, s)
 		time.AfterFunc(90*time.Second, func() { s.set(func(*coordinationv1.LeaseSpec) {}) })
-		got, err := Live(t.Context(), s, DefaultNamespace, ManagerName, first, 0)
+		got, err := WaitForRenewal(t.Context(), s, DefaultNamespace, ManagerName, first, 0)
 		if err != nil || got == nil {
 			t.Errorf("got %+v (%v) of a holder that renews its Lease every 90 seconds", got, err)
 		}
@@ -133,7 +133,7 @@ func TestLiveEndsWhenReleased(t *testing.T) {
 		first := holderOf(t, s)
 		time.AfterFunc(5*time.Second, func() { s.set(func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = new("") }) })
 		begin := time.Now()
-		got, err := Live(t.Context(), s, DefaultNamespace, ManagerName, first, 0)
+		got, err := WaitForRenewal(t.Context(), s, DefaultNamespace, ManagerName, first, 0)
 		if err != nil || got != nil || time.Since(begin) > 8*time.Second {
 			t.Errorf("got %+v (%v) after %s, want nobody within eight seconds", got, err, time.Since(begin))
 		}
@@ -145,13 +145,13 @@ func TestLiveFails(t *testing.T) {
 	first := holderOf(t, s)
 	refused := errors.New("forbidden")
 	s.failing(refused)
-	if _, err := Live(t.Context(), s, DefaultNamespace, ManagerName, first, 0); !errors.Is(err, refused) {
+	if _, err := WaitForRenewal(t.Context(), s, DefaultNamespace, ManagerName, first, 0); !errors.Is(err, refused) {
 		t.Errorf("got %v, want that nothing is known", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.failing(nil)
-	if _, err := Live(ctx, s, DefaultNamespace, ManagerName, first, 0); !errors.Is(err, context.Canceled) {
+	if _, err := WaitForRenewal(ctx, s, DefaultNamespace, ManagerName, first, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v after an interrupt", err)
 	}
 }
@@ -164,14 +164,14 @@ func TestTaken(t *testing.T) {
 		time.AfterFunc(DefaultDeadline-time.Second, func() { s.failing(nil) })
 		time.AfterFunc(time.Hour, func() { s.set(func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = new("cp-2_0b") }) })
 		begin := time.Now()
-		got, err := Taken(t.Context(), s, DefaultNamespace, ManagerName, first, TakenOptions{})
+		got, err := WaitForNewHolder(t.Context(), s, DefaultNamespace, ManagerName, first, NewHolderOptions{})
 		took := time.Since(begin)
 		if err != nil || got == nil || got.Identity != "cp-2_0b" || took < time.Hour || took > time.Hour+5*time.Second {
 			t.Errorf("got %+v (%v) after %s, want cp-2_0b after an hour", got, err, took)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if got, err := Taken(ctx, s, DefaultNamespace, ManagerName, got, TakenOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+		if got, err := WaitForNewHolder(ctx, s, DefaultNamespace, ManagerName, got, NewHolderOptions{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %+v (%v) of a Lease that no one renews", got, err)
 		}
 	})
@@ -192,7 +192,7 @@ func TestTakenIsNotKnownOfALeaseThatCannotBeRead(t *testing.T) {
 			first := holderOf(t, s)
 			time.AfterFunc(time.Minute, func() { row.fault(s) })
 			begin := time.Now()
-			got, err := Taken(t.Context(), s, DefaultNamespace, ManagerName, first, TakenOptions{Deadline: 20 * time.Second})
+			got, err := WaitForNewHolder(t.Context(), s, DefaultNamespace, ManagerName, first, NewHolderOptions{Deadline: 20 * time.Second})
 			if took := time.Since(begin); !errors.Is(err, row.want) || took < 70*time.Second || took > 100*time.Second {
 				t.Errorf("%s: got %+v (%v) after %s, want that it is not known after a minute and 20 seconds", row.reason, got, err, took)
 			}

@@ -42,11 +42,11 @@ type Options struct {
 	Namespace, Name string
 	// Identity is the holder's name. No two processes may have the same one.
 	Identity string
-	// Waiting is told who holds the Lease while Acquire waits for it, once for each holder. Nil tells nobody.
-	Waiting func(holder string)
-	// Trouble is told why the Lease could not be read or written, once until that has succeeded again, which it is told by
+	// OnWaiting is told who holds the Lease while Acquire waits for it, once for each holder. Nil tells nobody.
+	OnWaiting func(holder string)
+	// OnError is told why the Lease could not be read or written, once until that has succeeded again, which it is told by
 	// nil. It is called by one goroutine at a time. Nil tells nobody.
-	Trouble func(error)
+	OnError func(error)
 	// Duration is how long others wait after the last change of the Lease before they take it; Deadline is for how long
 	// its holder tries to renew it before it is lost, less than Duration; Retry is the time between two tries. 0 is the
 	// default of each. Duration is stored as whole seconds.
@@ -70,20 +70,20 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.Waiting == nil {
-		o.Waiting = func(string) {}
+	if o.OnWaiting == nil {
+		o.OnWaiting = func(string) {}
 	}
-	if o.Trouble == nil {
-		o.Trouble = func(error) {}
+	if o.OnError == nil {
+		o.OnError = func(error) {}
 	}
 	return o
 }
 
-// Held is a Lease that this process holds until Lost says otherwise, or Release gives it back. Its methods may be called
+// Lock is a Lease that this process holds until Lost says otherwise, or Release gives it back. Its methods may be called
 // concurrently.
-type Held struct {
+type Lock struct {
 	options  Options
-	observed *observed
+	observed *observedLock
 	cancel   context.CancelFunc
 	ended    chan struct{}         // closed when the election has ended
 	closed   atomic.Pointer[error] // by Close
@@ -91,7 +91,7 @@ type Held struct {
 
 // Acquire waits until the Lease is ours. It renews it from then on, however long ctx lasts, until Release or until it
 // is lost. An error that no waiting heals, such as one of permission, ends the wait, and so does the end of ctx.
-func Acquire(ctx context.Context, o Options) (*Held, error) {
+func Acquire(ctx context.Context, o Options) (*Lock, error) {
 	o = o.withDefaults()
 	lock := &resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: o.Client,
@@ -100,9 +100,9 @@ func Acquire(ctx context.Context, o Options) (*Held, error) {
 	return acquire(ctx, o, lock)
 }
 
-func acquire(ctx context.Context, o Options, lock resourcelock.Interface) (*Held, error) {
+func acquire(ctx context.Context, o Options, lock resourcelock.Interface) (*Lock, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	h := &Held{options: o, observed: newObserved(lock, o), cancel: cancel, ended: make(chan struct{})}
+	h := &Lock{options: o, observed: newObservedLock(lock, o), cancel: cancel, ended: make(chan struct{})}
 	acquired := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: h.observed, Name: o.Name, LeaseDuration: o.Duration, RenewDeadline: o.Deadline, RetryPeriod: o.Retry,
@@ -119,7 +119,7 @@ func acquire(ctx context.Context, o Options, lock resourcelock.Interface) (*Held
 	}
 	go func() {
 		defer close(h.ended)
-		elector.Run(quiet(life))
+		elector.Run(withoutLogging(life))
 		h.observed.lose(h.expired())
 	}()
 	select {
@@ -132,16 +132,16 @@ func acquire(ctx context.Context, o Options, lock resourcelock.Interface) (*Held
 	}
 	cancel()
 	<-h.ended
-	if ctx.Err() != nil && h.observed.mayBeOurs() { // at the last moment: it is nobody's use
-		err = errors.Join(err, h.giveBack(context.WithoutCancel(ctx)))
+	if ctx.Err() != nil && h.observed.mayHold() { // at the last moment: it is nobody's use
+		err = errors.Join(err, h.clearHolder(context.WithoutCancel(ctx)))
 	}
 	return nil, fmt.Errorf("waiting for Lease %q in %q: %w", o.Name, o.Namespace, err)
 }
 
 // expired is why the Lease is lost if nothing else was seen before.
-func (h *Held) expired() error {
+func (h *Lock) expired() error {
 	why := fmt.Errorf("it could not be renewed for %s", h.options.Deadline)
-	if trouble := h.observed.trouble(); trouble != nil {
+	if trouble := h.observed.lastError(); trouble != nil {
 		why = fmt.Errorf("%w: %w", why, trouble)
 	}
 	return &LostError{Name: h.options.Name, Namespace: h.options.Namespace, Err: why}
@@ -149,10 +149,10 @@ func (h *Held) expired() error {
 
 // Lost is closed when the Lease is not ours any more, or may not be: within Options.Deadline and Options.Retry of the
 // last renewal. It is not closed by Release.
-func (h *Held) Lost() <-chan struct{} { return h.observed.lost }
+func (h *Lock) Lost() <-chan struct{} { return h.observed.lost }
 
 // Err is a *LostError once Lost is closed; before it is nil.
-func (h *Held) Err() error {
+func (h *Lock) Err() error {
 	select {
 	case <-h.observed.lost:
 		return h.observed.reason()
@@ -163,8 +163,8 @@ func (h *Held) Err() error {
 
 // Release gives the Lease back, so that the next one need not wait until it expires. Whatever needs it must have ended
 // before: nothing is written from here on. It does nothing about a Lease that is lost, and may be called again.
-func (h *Held) Release(ctx context.Context) error {
-	h.Close(errReleased)
+func (h *Lock) Release(ctx context.Context) error {
+	h.Invalidate(errReleased)
 	h.observed.release()
 	h.cancel()
 	<-h.ended
@@ -172,13 +172,13 @@ func (h *Held) Release(ctx context.Context) error {
 	case <-h.observed.lost:
 		return nil
 	default:
-		return h.giveBack(ctx)
+		return h.clearHolder(ctx)
 	}
 }
 
-// giveBack leaves the Lease without a holder, as client-go's release does. A renewal that was cut off may still reach the
+// clearHolder leaves the Lease without a holder, as client-go's release does. A renewal that was cut off may still reach the
 // server in between. A Lease that is not there has no holder either.
-func (h *Held) giveBack(ctx context.Context) error {
+func (h *Lock) clearHolder(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.options.Deadline/2)
 	defer cancel()
 	lock := h.observed.Interface

@@ -36,8 +36,8 @@ func TestName(t *testing.T) {
 // pass lets time pass, which is not real in a bubble.
 func pass(d time.Duration) { <-time.After(d) }
 
-// held acquires the Lease, which must be free.
-func held(t *testing.T, o Options) *Held {
+// recordHolder acquires the Lease, which must be free.
+func held(t *testing.T, o Options) *Lock {
 	t.Helper()
 	h, err := Acquire(t.Context(), o)
 	if err != nil {
@@ -51,9 +51,9 @@ func TestSecondWaitsAndTakesOver(t *testing.T) {
 		s := &store{}
 		first := held(t, Options{Client: s, Name: "l", Identity: "one"})
 		var waited []string
-		got := make(chan *Held, 1)
+		got := make(chan *Lock, 1)
 		go func() {
-			second, err := Acquire(t.Context(), Options{Client: s, Name: "l", Identity: "two", Waiting: func(holder string) { waited = append(waited, holder) }})
+			second, err := Acquire(t.Context(), Options{Client: s, Name: "l", Identity: "two", OnWaiting: func(holder string) { waited = append(waited, holder) }})
 			if err != nil {
 				t.Error(err)
 			}
@@ -157,7 +157,7 @@ func TestLostTellsTheCause(t *testing.T) {
 func TestTroubleIsToldOnceAndHeals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, told := &store{}, []string(nil)
-		h := held(t, Options{Client: s, Name: "l", Identity: "one", Trouble: func(err error) {
+		h := held(t, Options{Client: s, Name: "l", Identity: "one", OnError: func(err error) {
 			if err == nil {
 				err = errors.New("healed")
 			}
@@ -201,7 +201,7 @@ func TestUnreachableWaitsUntilInterrupted(t *testing.T) {
 		s, troubles := &store{fail: errors.New("connection refused")}, 0
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		_, err := Acquire(ctx, Options{Client: s, Name: "l", Identity: "one", Trouble: func(error) { troubles++ }})
+		_, err := Acquire(ctx, Options{Client: s, Name: "l", Identity: "one", OnError: func(error) { troubles++ }})
 		if !errors.Is(err, context.DeadlineExceeded) || troubles != 1 || s.calls < 100 {
 			t.Errorf("ended by %v, with %d troubles told, after %d requests; want the context's error, 1, and many", err, troubles, s.calls)
 		}
@@ -253,7 +253,7 @@ func TestHolderWithAnotherClock(t *testing.T) {
 				})
 			}
 			renew(0)
-			got := make(chan *Held, 1)
+			got := make(chan *Lock, 1)
 			go func() {
 				h, err := Acquire(t.Context(), Options{Client: s, Name: "l", Identity: "one"})
 				if err != nil {
@@ -294,7 +294,7 @@ func TestOnAnAPI(t *testing.T) {
 	if err != nil || who == nil || who.Identity != "one" {
 		t.Fatalf("the holder is %+v (%v), want one", who, err)
 	}
-	live, err := Live(t.Context(), client, DefaultNamespace, o.Name, who, time.Millisecond)
+	live, err := WaitForRenewal(t.Context(), client, DefaultNamespace, o.Name, who, time.Millisecond)
 	if err != nil || live == nil || live.Identity != "one" {
 		t.Errorf("seen to be live: %+v (%v), want one", live, err)
 	}

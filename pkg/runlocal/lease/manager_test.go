@@ -71,7 +71,7 @@ func TestSignsOfPods(t *testing.T) {
 			t.Fatalf("%s: %v", row.reason, err)
 		}
 	}
-	signs, err := Signs(t.Context(), config, DefaultNamespace, nil)
+	signs, err := ManagerActivity(t.Context(), config, DefaultNamespace, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestSignsOfWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			signs, err := Signs(t.Context(), config, row.own, row.ended)
+			signs, err := ManagerActivity(t.Context(), config, row.own, row.ended)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +160,7 @@ func TestSiblings(t *testing.T) {
 	setLease(t, client, Name(2, 3), "killed", time.Now())
 	setLease(t, client, Name(3, 3), "", time.Now())
 	var told []string
-	got, err := Siblings(t.Context(), client.CoordinationV1(), DefaultNamespace, 0, 0, func(held []Sibling) {
+	got, err := OverlappingRunners(t.Context(), client.CoordinationV1(), DefaultNamespace, 0, 0, func(held []Runner) {
 		for _, s := range held {
 			told = append(told, fmt.Sprintf("%s by %s", s.Lease, s.Identity))
 		}
@@ -171,7 +171,7 @@ func TestSiblings(t *testing.T) {
 	if want := Name(1, 3) + " by alive, " + Name(2, 3) + " by killed"; strings.Join(told, ", ") != want {
 		t.Errorf("looked at are %v, want %s", told, want)
 	}
-	got, err = Siblings(t.Context(), client.CoordinationV1(), DefaultNamespace, 2, 3, func([]Sibling) { t.Error("another shard of three is looked at") }, time.Millisecond)
+	got, err = OverlappingRunners(t.Context(), client.CoordinationV1(), DefaultNamespace, 2, 3, func([]Runner) { t.Error("another shard of three is looked at") }, time.Millisecond)
 	if err != nil || got != nil {
 		t.Errorf("the siblings of another shard of three are %+v (%v)", got, err)
 	}
@@ -186,7 +186,7 @@ func TestTakenIsWatched(t *testing.T) {
 	setLease(t, client, ManagerName, "", time.Now())
 	got := make(chan *Holder, 1)
 	go func() {
-		holder, err := Taken(t.Context(), client.CoordinationV1(), DefaultNamespace, ManagerName, nil, TakenOptions{Look: time.Hour, Deadline: time.Hour})
+		holder, err := WaitForNewHolder(t.Context(), client.CoordinationV1(), DefaultNamespace, ManagerName, nil, NewHolderOptions{PollInterval: time.Hour, Deadline: time.Hour})
 		if err != nil {
 			t.Error(err)
 		}

@@ -13,47 +13,47 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// Sibling is another runner that writes to objects that are this one's too.
-type Sibling struct {
+// Runner is another runner that writes to objects that are this one's too.
+type Runner struct {
 	// Lease is the name of its Lease.
 	Lease string
 	*Holder
 }
 
-// Siblings returns the runners of the namespace's Leases whose part of the cluster overlaps that of the shard, sorted by Lease:
+// OverlappingRunners returns the runners of the namespace's Leases whose part of the cluster overlaps that of the shard, sorted by Lease:
 // for a runner that has all namespaces, whose shard and shards are 0, those of shards, and for one of shards those that have all
 // or another number of shards. Each is seen to renew its Lease; for that it takes up to the longest of their durations. told is
 // called before, with those that are looked at, if there are any. look is as for Live.
-func Siblings(
+func OverlappingRunners(
 	ctx context.Context, client coordinationv1client.LeasesGetter, namespace string, shard, shards int,
-	told func(held []Sibling), look time.Duration,
-) ([]Sibling, error) {
+	told func(held []Runner), look time.Duration,
+) ([]Runner, error) {
 	list, err := client.Leases(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing Leases in %q: %w", namespace, err)
 	}
-	var held []Sibling
+	var held []Runner
 	for i := range list.Items {
 		l := &list.Items[i]
 		if holder := holderIn(l); holder != nil && overlaps(l.Name, shard, shards) {
-			held = append(held, Sibling{l.Name, holder})
+			held = append(held, Runner{l.Name, holder})
 		}
 	}
 	if len(held) == 0 {
 		return nil, nil
 	}
-	slices.SortFunc(held, func(a, b Sibling) int { return cmp.Compare(a.Lease, b.Lease) })
+	slices.SortFunc(held, func(a, b Runner) int { return cmp.Compare(a.Lease, b.Lease) })
 	told(held)
 	live, errs := make([]*Holder, len(held)), make([]error, len(held))
 	var looking sync.WaitGroup
 	for i, s := range held {
-		looking.Go(func() { live[i], errs[i] = Live(ctx, client, namespace, s.Lease, s.Holder, look) })
+		looking.Go(func() { live[i], errs[i] = WaitForRenewal(ctx, client, namespace, s.Lease, s.Holder, look) })
 	}
 	looking.Wait()
-	var out []Sibling
+	var out []Runner
 	for i, holder := range live {
 		if holder != nil {
-			out = append(out, Sibling{held[i].Lease, holder})
+			out = append(out, Runner{held[i].Lease, holder})
 		}
 	}
 	return out, errors.Join(errs...)

@@ -59,7 +59,7 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	settings := &tls.Config{
 		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 	}
-	if err := askClients(settings, o.ClientCA); err != nil {
+	if err := requestClientCerts(settings, o.ClientCA); err != nil {
 		return nil, err
 	}
 	var config net.ListenConfig
@@ -67,7 +67,7 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening on %q: %w", o.Address, err)
 	}
-	at := reachable(l.Addr())
+	at := connectAddress(l.Addr())
 	s := &Server{
 		URL: "https://" + at, Address: at, CA: ca, listener: l, done: make(chan struct{}),
 		server: &http.Server{TLSConfig: settings, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout},
@@ -75,9 +75,9 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// askClients makes a server ask for certificates of the authorities in PEM, if there are any. As in a kube-apiserver, a client with
+// requestClientCerts makes a server ask for certificates of the authorities in PEM, if there are any. As in a kube-apiserver, a client with
 // none, or one of another authority, is not turned away here, for it may show a token.
-func askClients(settings *tls.Config, authorities []byte) error {
+func requestClientCerts(settings *tls.Config, authorities []byte) error {
 	if authorities == nil {
 		return nil
 	}
@@ -138,8 +138,8 @@ func IsLoopback(address string) (bool, error) {
 	return host == "localhost" || ip != nil && ip.IsLoopback(), nil
 }
 
-// reachable is an address to connect to on the own machine for a listener that may be bound to every interface.
-func reachable(a net.Addr) string {
+// connectAddress is an address to connect to on the own machine for a listener that may be bound to every interface.
+func connectAddress(a net.Addr) string {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
 		return a.String()

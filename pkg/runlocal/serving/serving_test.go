@@ -73,7 +73,7 @@ func TestReachable(t *testing.T) {
 		{&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 7}, "10.0.0.1:7", "an address of one's own"},
 		{&net.UnixAddr{Name: "/socket"}, "/socket", "no TCP at all"},
 	} {
-		if got := reachable(tt.address); got != tt.want {
+		if got := connectAddress(tt.address); got != tt.want {
 			t.Errorf("reachable(%v) = %q, want %q: %s", tt.address, got, tt.want, tt.reason)
 		}
 	}

@@ -41,13 +41,13 @@ const index = `/healthz        the process lives
 func NewHandler(o Options) http.Handler {
 	closed := http.NewServeMux()
 	closed.Handle("GET /metrics", metrics(o))
-	closed.Handle("GET /trace", traced(o))
+	closed.Handle("GET /trace", serveTrace(o))
 	closed.HandleFunc("/debug/pprof/", pprof.Index)
 	closed.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	closed.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	closed.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	closed.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	closed.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index) })
+	closed.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, index) })
 	open := http.NewServeMux()
 	open.HandleFunc("GET /healthz", healthz)
 	open.HandleFunc("GET /livez", healthz)
@@ -77,7 +77,7 @@ func withToken(token string, next http.Handler) http.Handler {
 		got := sha256.Sum256([]byte(strings.TrimSpace(shown)))
 		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			text(w, http.StatusUnauthorized, "a bearer token is needed: the file with it was named at the start\n")
+			writeText(w, http.StatusUnauthorized, "a bearer token is needed: the file with it was named at the start\n")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -93,7 +93,7 @@ type Check struct {
 }
 
 // healthz answers that the process lives, which it does if it answers.
-func healthz(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") }
+func healthz(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
 // readyz answers as kube-apiserver's /readyz does: "ok", or a line for each check with ?verbose or when one fails.
 func readyz(ready func() []Check) http.HandlerFunc {
@@ -110,15 +110,15 @@ func readyz(ready func() []Check) http.HandlerFunc {
 			fmt.Fprintf(&lines, "[-]%s not ready: %s\n", c.Name, c.Problem)
 		}
 		if _, verbose := r.URL.Query()["verbose"]; status == http.StatusOK && !verbose {
-			text(w, status, "ok\n")
+			writeText(w, status, "ok\n")
 			return
 		}
-		text(w, status, lines.String()+end)
+		writeText(w, status, lines.String()+end)
 	}
 }
 
-// text answers with plain text. Whoever asked may have gone.
-func text(w http.ResponseWriter, status int, body string) {
+// writeText answers with plain text. Whoever asked may have gone.
+func writeText(w http.ResponseWriter, status int, body string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache, no-store, must-revalidate")

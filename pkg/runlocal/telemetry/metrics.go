@@ -14,8 +14,8 @@ import (
 // namespace is the first part of the names of all metrics of ours.
 const namespace = "kubectl_reconcile"
 
-// mostResources bounds the values of the label resource: custom resources are as many as a cluster likes to have.
-const mostResources = 256
+// maxResources bounds the values of the label resource: custom resources are as many as a cluster likes to have.
+const maxResources = 256
 
 // other is the value of a label that stands for all that are too many, or that nobody knows.
 const other = "other"
@@ -142,7 +142,7 @@ func (m *Metrics) resource(r *trace.Request) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.resources[name] {
-		if len(m.resources) == mostResources {
+		if len(m.resources) == maxResources {
 			return other
 		}
 		m.resources[name] = true

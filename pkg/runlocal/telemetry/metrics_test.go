@@ -81,17 +81,17 @@ kubectl_reconcile_writes_total{code="other",controller="replicaset",dry_run="fal
 // TestMetricsAreBounded: as many kinds as a cluster has make no more series than a scrape can hold.
 func TestMetricsAreBounded(t *testing.T) {
 	m := NewMetrics()
-	for i := range 3 * mostResources {
+	for i := range 3 * maxResources {
 		record(m, "garbagecollector", &trace.Request{
 			Verb: "delete", Object: trace.Object{Group: "example.com", Resource: fmt.Sprintf("things%d", i), Name: fmt.Sprint(i)}, Code: 200,
 		})
 	}
-	if n := testutil.CollectAndCount(m.writes); n != mostResources+1 {
-		t.Errorf("%d series, want %d and one for the others", n, mostResources)
+	if n := testutil.CollectAndCount(m.writes); n != maxResources+1 {
+		t.Errorf("%d series, want %d and one for the others", n, maxResources)
 	}
 	others := m.writes.WithLabelValues("garbagecollector", "delete", other, "200", "false")
-	if n := testutil.ToFloat64(others); n != 2*mostResources {
-		t.Errorf("the others are %v, want %d", n, 2*mostResources)
+	if n := testutil.ToFloat64(others); n != 2*maxResources {
+		t.Errorf("the others are %v, want %d", n, 2*maxResources)
 	}
 }
 

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// behind is how many events a reader of the trace may be late.
-	behind = 1 << 13
-	// mostReaders bounds the readers of one trace.
-	mostReaders = 32
+	// readerBuffer is how many events a reader of the trace may be late.
+	readerBuffer = 1 << 13
+	// maxReaders bounds the readers of one trace.
+	maxReaders = 32
 )
 
-// errReaders is returned where one more reader would be too many.
-var errReaders = errors.New("too many readers of the trace")
+// errTooManyReaders is returned where one more reader would be too many.
+var errTooManyReaders = errors.New("too many readers of the trace")
 
 // Stream is a trace.Sink that hands events to any number of readers while they happen. It never waits for one: a reader
 // that is too late is dropped. All its methods may be called concurrently.
@@ -81,7 +81,7 @@ func (sub *subscription) wants(e *trace.Event) bool {
 
 // subscribe adds a reader of the events from here on of the controllers, all if there are none.
 func (s *Stream) subscribe(controllers []string) (*subscription, error) {
-	sub := &subscription{events: make(chan *trace.Event, behind), controllers: map[string]bool{}}
+	sub := &subscription{events: make(chan *trace.Event, readerBuffer), controllers: map[string]bool{}}
 	for _, c := range controllers {
 		sub.controllers[c] = true
 	}
@@ -91,8 +91,8 @@ func (s *Stream) subscribe(controllers []string) (*subscription, error) {
 	case s.closed:
 		close(sub.events)
 		return sub, nil
-	case len(s.subs) == mostReaders:
-		return nil, errReaders
+	case len(s.subs) == maxReaders:
+		return nil, errTooManyReaders
 	}
 	s.subs[sub] = true
 	s.readers.Add(1)
@@ -125,27 +125,27 @@ func (s *Stream) Close() {
 	}
 }
 
-// patience is how long one write to a reader of the trace may take.
-const patience = 10 * time.Second
+// writeTimeout is how long one write to a reader of the trace may take.
+const writeTimeout = 10 * time.Second
 
-// traced serves the trace from the moment of the request on, until the reader goes, the session ends, or the reader is too
+// serveTrace serves the trace from the moment of the request on, until the reader goes, the session ends, or the reader is too
 // slow: then the connection is cut, so that it does not look like the end.
-func traced(o Options) http.HandlerFunc {
+func serveTrace(o Options) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		controllers := wanted(r)
-		if err := known(o, controllers); err != nil {
-			text(w, http.StatusBadRequest, err.Error()+"\n")
+		controllers := requestedControllers(r)
+		if err := checkControllers(o, controllers); err != nil {
+			writeText(w, http.StatusBadRequest, err.Error()+"\n")
 			return
 		}
 		sub, err := o.Stream.subscribe(controllers)
 		if err != nil {
-			text(w, http.StatusServiceUnavailable, err.Error()+"\n")
+			writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")
 			return
 		}
 		defer o.Stream.unsubscribe(sub)
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		w.Header().Set("Cache-Control", "no-store")
-		out := newLines(w)
+		out := newEventWriter(w)
 		if out.flush() == nil && out.copy(sub, r.Context().Done()) == nil && !sub.slow {
 			return
 		}
@@ -153,8 +153,8 @@ func traced(o Options) http.HandlerFunc {
 	}
 }
 
-// wanted are the controllers of ?controller=, which may be given as a comma list, or several times.
-func wanted(r *http.Request) []string {
+// requestedControllers are the controllers of ?controller=, which may be given as a comma list, or several times.
+func requestedControllers(r *http.Request) []string {
 	var out []string
 	for _, list := range r.URL.Query()["controller"] {
 		for name := range strings.SplitSeq(list, ",") {
@@ -166,8 +166,8 @@ func wanted(r *http.Request) []string {
 	return out
 }
 
-// known refuses a name that no controller here has: nothing would ever come.
-func known(o Options, asked []string) error {
+// checkControllers refuses a name that no controller here has: nothing would ever come.
+func checkControllers(o Options, asked []string) error {
 	session := o.Session()
 	if session == nil {
 		return nil
@@ -184,20 +184,20 @@ func known(o Options, asked []string) error {
 	return nil
 }
 
-// lines writes events to a reader who may be slow.
-type lines struct {
+// eventWriter writes events to a reader who may be slow.
+type eventWriter struct {
 	*bufio.Writer
 	trace *trace.Writer
 	http  *http.ResponseController
 }
 
-func newLines(w http.ResponseWriter) *lines {
+func newEventWriter(w http.ResponseWriter) *eventWriter {
 	buffered := bufio.NewWriterSize(w, 1<<16)
-	return &lines{buffered, trace.NewWriter(buffered), http.NewResponseController(w)}
+	return &eventWriter{buffered, trace.NewWriter(buffered), http.NewResponseController(w)}
 }
 
 // copy writes what comes, and sends it on whenever there is a pause. It ends with nil when nothing more comes.
-func (l *lines) copy(sub *subscription, gone <-chan struct{}) error {
+func (l *eventWriter) copy(sub *subscription, gone <-chan struct{}) error {
 	for {
 		select {
 		case e, more := <-sub.events:
@@ -221,9 +221,9 @@ func (l *lines) copy(sub *subscription, gone <-chan struct{}) error {
 }
 
 // extend gives the next write its time. Only tests have writers without deadlines.
-func (l *lines) extend() { _ = l.http.SetWriteDeadline(time.Now().Add(patience)) }
+func (l *eventWriter) extend() { _ = l.http.SetWriteDeadline(time.Now().Add(writeTimeout)) }
 
-func (l *lines) flush() error {
+func (l *eventWriter) flush() error {
 	l.extend()
 	return errors.Join(l.Flush(), l.http.Flush())
 }

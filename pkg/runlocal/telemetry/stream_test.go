@@ -122,7 +122,7 @@ func TestSlowReaderIsDropped(t *testing.T) {
 func TestReadersAreBounded(t *testing.T) {
 	stream := NewStream()
 	var subs []*subscription
-	for range mostReaders {
+	for range maxReaders {
 		sub, err := stream.subscribe(nil)
 		if err != nil {
 			t.Fatal(err)

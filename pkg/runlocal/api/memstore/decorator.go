@@ -80,7 +80,7 @@ func (s *Store) Decorator(m Mode) generic.StorageDecorator {
 type resource struct {
 	store          *Store
 	table          *table
-	form           form
+	representation representation
 	versioner      storage.APIObjectVersioner
 	pathPrefix     string // "/registry/"
 	resourcePrefix string // "/pods"
@@ -108,9 +108,9 @@ func (s *Store) newResource(config *storagebackend.ConfigForResource, resourcePr
 		corruptible: utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion),
 		watchers:    s.newGroup(),
 	}
-	r.form = objectForm{codec: config.Codec}
+	r.representation = objectRepresentation{codec: config.Codec}
 	if m != Objects {
-		r.form = newEncodedForm(config, r.corruptible)
+		r.representation = newEncodedRepresentation(config, r.corruptible)
 	}
 	return r, nil
 }

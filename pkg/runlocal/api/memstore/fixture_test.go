@@ -55,7 +55,7 @@ func newFixture(tb testing.TB, mode Mode, o Options) *fixture {
 		tb.Fatal(err)
 	}
 	f.resource = s.(*resource)
-	if encoded, ok := f.form.(*encodedForm); ok {
+	if encoded, ok := f.representation.(*encodedRepresentation); ok {
 		f.transformer = &swapTransformer{}
 		f.transformer.set(storagetesting.NewPrefixTransformer([]byte(testPrefix), false))
 		encoded.transformer = f.transformer
@@ -89,7 +89,7 @@ func (f *fixture) compactWatch(_ context.Context, t *testing.T, resourceVersion 
 	f.store.Compact(rv)
 	f.table.mu.Lock()
 	defer f.table.mu.Unlock()
-	f.table.log.drop(f.table.log.index(rv))
+	f.table.history.drop(f.table.history.index(rv))
 }
 
 func (f *fixture) increaseRV(context.Context, *testing.T) int64 {

@@ -160,7 +160,7 @@ func (r *resource) fillItems(ctx context.Context, items reflect.Value, entries [
 			return read, storage.NewTimeoutError(e.key, "request did not complete within requested timeout")
 		}
 		read++
-		obj, err := r.form.view(ctx, e, newItem)
+		obj, err := r.representation.view(ctx, e, newItem)
 		if err != nil {
 			if corrupt.add(e.key, err) {
 				break

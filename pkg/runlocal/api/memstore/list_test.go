@@ -156,7 +156,7 @@ func TestHistoryBoundsLists(t *testing.T) {
 				t.Fatalf("at %d: %s, want %s", newest-back, got, want)
 			}
 		}
-		if n := len(f.table.log.events); n > 13 {
+		if n := len(f.table.history.events); n > 13 {
 			t.Fatalf("%d events kept", n)
 		}
 	}

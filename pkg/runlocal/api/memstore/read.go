@@ -56,7 +56,7 @@ func (r *resource) Get(ctx context.Context, key string, opts storage.GetOptions,
 		}
 		return storage.NewKeyNotFoundError(key, 0)
 	}
-	return asCorrupt(key, r.form.fill(ctx, e, e.revision, out))
+	return asCorrupt(key, r.representation.fill(ctx, e, e.revision, out))
 }
 
 // atLeast returns an error if current is older than the resource version that a request wants at least.

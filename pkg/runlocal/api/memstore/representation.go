@@ -19,63 +19,63 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 )
 
-// maxSize is what an object may take in bytes: etcd's default --max-request-bytes. There a request also has the key and a few bytes
+// maxObjectSize is what an object may take in bytes: etcd's default --max-request-bytes. There a request also has the key and a few bytes
 // more, so an object that is larger by less than that is refused there and accepted here.
-const maxSize = 1536 * 1024
+const maxObjectSize = 1536 * 1024
 
 // errTooLarge is the answer to a write of more than maxSize, in the words of go.etcd.io/etcd/api/v3/v3rpc/rpctypes.
 var errTooLarge = errors.New("etcdserver: request is too large")
 
-// draft is an entry that is to be written.
-type draft struct {
+// prepare is an entry that is to be written.
+type pendingEntry struct {
 	*entry
 	plain []byte // storage encoding before it was transformed, nil in mode Objects
 }
 
-// form is how the entries of a resource hold objects. Implementations are safe for concurrent use.
-type form interface {
-	// draft returns a draft that holds a copy of obj, without a revision.
-	draft(ctx context.Context, key string, obj runtime.Object) (draft, error)
+// representation is how the entries of a resource hold objects. Implementations are safe for concurrent use.
+type representation interface {
+	// prepare returns a draft that holds a copy of obj, without a revision.
+	prepare(ctx context.Context, key string, obj runtime.Object) (pendingEntry, error)
 	// view returns the object of e with its resource version. It may be shared: it must not be mutated. If it has to be
 	// decoded, it is into what empty returns; a nil empty leaves the type to the codec.
 	view(ctx context.Context, e *entry, empty func() runtime.Object) (runtime.Object, error)
-	// own turns an object that view returned into one that belongs to the caller.
-	own(view runtime.Object) runtime.Object
+	// copyView turns an object that view returned into one that belongs to the caller.
+	copyView(view runtime.Object) runtime.Object
 	// fill sets out to a copy of e's object, with the given resource version.
 	fill(ctx context.Context, e *entry, revision uint64, out runtime.Object) error
 	// fillWritten is fill for the entry of a draft that was written.
-	fillWritten(ctx context.Context, next draft, out runtime.Object) error
+	fillWritten(ctx context.Context, next pendingEntry, out runtime.Object) error
 	// same reports whether writing next in the place of e would change nothing.
-	same(ctx context.Context, next draft, e *entry) (bool, error)
+	same(ctx context.Context, next pendingEntry, e *entry) (bool, error)
 }
 
-// objectForm holds internal objects. A write encodes its object and decodes it again, as etcd3 does: that completes defaults
+// objectRepresentation holds internal objects. A write encodes its object and decodes it again, as etcd3 does: that completes defaults
 // which a strategy has cleared, and drops what the encoding drops, such as parts of seconds and empty lists. Reads decode
 // nothing, and so cannot fail for what is stored.
-type objectForm struct {
+type objectRepresentation struct {
 	codec     runtime.Codec
 	versioner storage.APIObjectVersioner
 }
 
-var _ form = objectForm{}
+var _ representation = objectRepresentation{}
 
-func (f objectForm) draft(_ context.Context, key string, obj runtime.Object) (draft, error) {
+func (f objectRepresentation) prepare(_ context.Context, key string, obj runtime.Object) (pendingEntry, error) {
 	data, err := f.encode(key, obj)
 	if err != nil {
-		return draft{}, err
+		return pendingEntry{}, err
 	}
-	if len(data) > maxSize {
-		return draft{}, errTooLarge
+	if len(data) > maxObjectSize {
+		return pendingEntry{}, errTooLarge
 	}
 	object := emptyLike(obj)
 	if _, _, err := f.codec.Decode(data, nil, object); err != nil {
-		return draft{}, fmt.Errorf("decoding %q as it would be stored: %w", key, err)
+		return pendingEntry{}, fmt.Errorf("decoding %q as it would be stored: %w", key, err)
 	}
-	return draft{entry: &entry{key: key, object: object, sum: sha256.Sum256(data), size: len(data)}}, nil
+	return pendingEntry{entry: &entry{key: key, object: object, sum: sha256.Sum256(data), size: len(data)}}, nil
 }
 
 // encode leaves obj as it was when it returns.
-func (f objectForm) encode(key string, obj runtime.Object) ([]byte, error) {
+func (f objectRepresentation) encode(key string, obj runtime.Object) ([]byte, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, fmt.Errorf("reading the metadata of %q: %w", key, err)
@@ -91,15 +91,15 @@ func (f objectForm) encode(key string, obj runtime.Object) ([]byte, error) {
 	return runtime.Encode(f.codec, obj)
 }
 
-func (f objectForm) view(_ context.Context, e *entry, _ func() runtime.Object) (runtime.Object, error) {
+func (f objectRepresentation) view(_ context.Context, e *entry, _ func() runtime.Object) (runtime.Object, error) {
 	return e.object, nil
 }
 
-func (f objectForm) own(view runtime.Object) runtime.Object {
+func (f objectRepresentation) copyView(view runtime.Object) runtime.Object {
 	return view.DeepCopyObject()
 }
 
-func (f objectForm) fill(_ context.Context, e *entry, revision uint64, out runtime.Object) error {
+func (f objectRepresentation) fill(_ context.Context, e *entry, revision uint64, out runtime.Object) error {
 	into, err := conversion.EnforcePtr(out)
 	if err != nil {
 		return fmt.Errorf("unable to convert output object to pointer: %w", err)
@@ -118,19 +118,19 @@ func (f objectForm) fill(_ context.Context, e *entry, revision uint64, out runti
 	return nil
 }
 
-func (f objectForm) fillWritten(ctx context.Context, next draft, out runtime.Object) error {
+func (f objectRepresentation) fillWritten(ctx context.Context, next pendingEntry, out runtime.Object) error {
 	return f.fill(ctx, next.entry, next.revision, out)
 }
 
 // same compares encodings, as etcd3 does. What decoding completes is not part of the encoding that was completed: so the first
 // write after it is a write, even if it changes nothing that a client sees.
-func (f objectForm) same(_ context.Context, next draft, e *entry) (bool, error) {
+func (f objectRepresentation) same(_ context.Context, next pendingEntry, e *entry) (bool, error) {
 	return next.sum == e.sum, nil
 }
 
-// encodedForm holds what etcd would: the storage encoding, transformed. It mirrors the reads and writes of
+// encodedRepresentation holds what etcd would: the storage encoding, transformed. It mirrors the reads and writes of
 // k8s.io/apiserver/pkg/storage/etcd3/store.go and decoder.go.
-type encodedForm struct {
+type encodedRepresentation struct {
 	codec       runtime.Codec
 	transformer value.Transformer
 	versioner   storage.APIObjectVersioner
@@ -138,10 +138,10 @@ type encodedForm struct {
 	resource    schema.GroupResource
 }
 
-var _ form = (*encodedForm)(nil)
+var _ representation = (*encodedRepresentation)(nil)
 
-func newEncodedForm(config *storagebackend.ConfigForResource, corruptible bool) *encodedForm {
-	f := &encodedForm{
+func newEncodedRepresentation(config *storagebackend.ConfigForResource, corruptible bool) *encodedRepresentation {
+	f := &encodedRepresentation{
 		codec: config.Codec, transformer: config.Transformer, corruptible: corruptible, resource: config.GroupResource,
 	}
 	if f.transformer == nil {
@@ -158,31 +158,31 @@ func dataContext(key string) value.Context {
 	return value.DefaultContext(key)
 }
 
-func (f *encodedForm) draft(ctx context.Context, key string, obj runtime.Object) (draft, error) {
+func (f *encodedRepresentation) prepare(ctx context.Context, key string, obj runtime.Object) (pendingEntry, error) {
 	obj = obj.DeepCopyObject()
 	if err := f.versioner.PrepareObjectForStorage(obj); err != nil {
-		return draft{}, fmt.Errorf("preparing %q for storage: %w", key, err)
+		return pendingEntry{}, fmt.Errorf("preparing %q for storage: %w", key, err)
 	}
 	plain, err := runtime.Encode(f.codec, obj)
 	if err != nil {
-		return draft{}, err
+		return pendingEntry{}, err
 	}
 	data, err := f.transformer.TransformToStorage(ctx, plain, dataContext(key))
 	if err != nil {
-		return draft{}, storage.NewInternalError(err)
+		return pendingEntry{}, storage.NewInternalError(err)
 	}
-	if len(data) > maxSize {
-		return draft{}, errTooLarge
+	if len(data) > maxObjectSize {
+		return pendingEntry{}, errTooLarge
 	}
-	return draft{entry: &entry{key: key, data: data, size: len(data)}, plain: plain}, nil
+	return pendingEntry{entry: &entry{key: key, data: data, size: len(data)}, plain: plain}, nil
 }
 
 // plain returns the encoding of e, and whether it would be written differently today.
-func (f *encodedForm) plain(ctx context.Context, e *entry) (data []byte, stale bool, err error) {
+func (f *encodedRepresentation) plain(ctx context.Context, e *entry) (data []byte, stale bool, err error) {
 	return f.transformer.TransformFromStorage(ctx, e.data, dataContext(e.key))
 }
 
-func (f *encodedForm) view(ctx context.Context, e *entry, empty func() runtime.Object) (runtime.Object, error) {
+func (f *encodedRepresentation) view(ctx context.Context, e *entry, empty func() runtime.Object) (runtime.Object, error) {
 	var into runtime.Object
 	if empty != nil {
 		into = empty()
@@ -198,11 +198,11 @@ func (f *encodedForm) view(ctx context.Context, e *entry, empty func() runtime.O
 	return obj, f.versioner.UpdateObject(obj, e.revision)
 }
 
-func (f *encodedForm) own(view runtime.Object) runtime.Object {
+func (f *encodedRepresentation) copyView(view runtime.Object) runtime.Object {
 	return view
 }
 
-func (f *encodedForm) fill(ctx context.Context, e *entry, revision uint64, out runtime.Object) error {
+func (f *encodedRepresentation) fill(ctx context.Context, e *entry, revision uint64, out runtime.Object) error {
 	if _, err := conversion.EnforcePtr(out); err != nil {
 		return fmt.Errorf("unable to convert output object to pointer: %w", err)
 	}
@@ -213,12 +213,12 @@ func (f *encodedForm) fill(ctx context.Context, e *entry, revision uint64, out r
 	return f.decode(data, e, revision, out)
 }
 
-func (f *encodedForm) fillWritten(_ context.Context, next draft, out runtime.Object) error {
+func (f *encodedRepresentation) fillWritten(_ context.Context, next pendingEntry, out runtime.Object) error {
 	return f.decode(next.plain, next.entry, next.revision, out)
 }
 
 // decode sets out to the object that data, the encoding of e, holds.
-func (f *encodedForm) decode(data []byte, e *entry, revision uint64, out runtime.Object) error {
+func (f *encodedRepresentation) decode(data []byte, e *entry, revision uint64, out runtime.Object) error {
 	if _, _, err := f.codec.Decode(data, nil, out); err != nil {
 		return f.undecodable(e, err)
 	}
@@ -226,7 +226,7 @@ func (f *encodedForm) decode(data []byte, e *entry, revision uint64, out runtime
 }
 
 // undecodable is the error of an entry that could not be decoded, which it counts.
-func (f *encodedForm) undecodable(e *entry, err error) error {
+func (f *encodedRepresentation) undecodable(e *entry, err error) error {
 	metrics.RecordDecodeError(f.resource)
 	if !f.corruptible {
 		return err
@@ -234,7 +234,7 @@ func (f *encodedForm) undecodable(e *entry, err error) error {
 	return &corruptError{what: undecodable, revision: e.revision, err: err}
 }
 
-func (f *encodedForm) same(ctx context.Context, next draft, e *entry) (bool, error) {
+func (f *encodedRepresentation) same(ctx context.Context, next pendingEntry, e *entry) (bool, error) {
 	data, stale, err := f.plain(ctx, e)
 	if err != nil {
 		return false, storage.NewInternalError(err)

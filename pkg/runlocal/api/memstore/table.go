@@ -45,14 +45,14 @@ type snapshot struct {
 
 // table holds the objects and the recent events of one resource.
 type table struct {
-	store *Store
-	mode  Mode
-	began uint64 // the store's revision when the table was made: watches can begin there, as where a watch cache was filled first
+	store   *Store
+	mode    Mode
+	created uint64 // the store's revision when the table was made: watches can begin there, as where a watch cache was filled first
 
 	mu       sync.RWMutex
 	tree     *btree.BTree[*entry]
 	frozen   *btree.BTree[*entry] // clone of tree that readers share; nil after a write
-	log      history
+	history  history
 	last     uint64 // revision of the newest event
 	watchers map[*watcher]struct{}
 }
@@ -61,9 +61,9 @@ func newTable(s *Store, m Mode) *table {
 	return &table{
 		store:    s,
 		mode:     m,
-		began:    s.revision.Load(),
+		created:  s.revision.Load(),
 		tree:     btree.New(32, func(a, b *entry) bool { return a.key < b.key }),
-		log:      history{compacted: s.compacted.Load(), limit: s.history},
+		history:  history{compacted: s.compacted.Load(), limit: s.history},
 		watchers: map[*watcher]struct{}{},
 	}
 }
@@ -117,9 +117,9 @@ func (e *entry) stamp(revision uint64) error {
 // publish appends ev to the history and wakes the watchers. The caller holds t.mu.
 func (t *table) publish(ev event) {
 	t.last = ev.revision
-	t.log.append(ev)
-	if t.log.full() {
-		t.log.trim(t.oldestRead())
+	t.history.append(ev)
+	if t.history.full() {
+		t.history.trim(t.oldestRead())
 	}
 	for w := range t.watchers {
 		w.notify()
@@ -128,7 +128,7 @@ func (t *table) publish(ev event) {
 
 // oldestRead returns the number of the oldest event that some watcher has not read. The caller holds t.mu.
 func (t *table) oldestRead() int {
-	oldest := t.log.end()
+	oldest := t.history.end()
 	for w := range t.watchers {
 		oldest = min(oldest, w.next)
 	}
@@ -140,9 +140,9 @@ func (t *table) compact(revision uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mode == Uncached {
-		t.log.drop(t.log.index(revision))
+		t.history.drop(t.history.index(revision))
 	}
-	t.log.compact(revision)
+	t.history.compact(revision)
 }
 
 // latest returns the current state.
@@ -169,12 +169,12 @@ func (t *table) freeze() snapshot {
 // at returns the state at revision, which must not be in the future; false says that it is compacted.
 func (t *table) at(revision uint64) (snapshot, bool) {
 	t.mu.Lock()
-	if revision < t.log.compacted {
+	if revision < t.history.compacted {
 		t.mu.Unlock()
 		return snapshot{}, false
 	}
 	tree := t.tree.Clone()
-	undo := t.log.since(revision)
+	undo := t.history.since(revision)
 	t.mu.Unlock()
 	for _, ev := range slices.Backward(undo) {
 		if ev.previous != nil {
@@ -191,7 +191,7 @@ func (t *table) at(revision uint64) (snapshot, bool) {
 func (t *table) read(w *watcher, buf []event) (events []event, revision uint64, err error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	events, ok := t.log.read(w.next, buf)
+	events, ok := t.history.read(w.next, buf)
 	if !ok {
 		return nil, 0, t.expired(w.since)
 	}
@@ -208,9 +208,9 @@ func (t *table) forget(w *watcher) {
 // watchable returns the revision from which on watches can begin. The caller holds t.mu.
 func (t *table) watchable() uint64 {
 	if t.mode == Uncached {
-		return t.log.compacted
+		return t.history.compacted
 	}
-	return max(t.log.dropped, t.began)
+	return max(t.history.dropped, t.created)
 }
 
 // expired is the answer to a watch from a revision whose events are not kept any more. The caller holds t.mu.

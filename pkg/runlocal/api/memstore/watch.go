@@ -48,13 +48,13 @@ func (t *table) attach(w *watcher, from uint64, sendInitial *bool) error {
 		return storage.NewTooLargeResourceVersionError(from, revision, watchRetryAfterSeconds)
 	case initial:
 		state := t.freeze()
-		w.initial, w.since, w.next = &state, revision, t.log.end()
+		w.initial, w.since, w.next = &state, revision, t.history.end()
 	case from == 0:
-		w.since, w.next = revision, t.log.end()
+		w.since, w.next = revision, t.history.end()
 	case from < t.watchable():
 		return t.expired(from)
 	default:
-		w.since, w.next = from, t.log.after(from)
+		w.since, w.next = from, t.history.after(from)
 	}
 	w.start = max(w.since, revision)
 	t.watchers[w] = struct{}{}

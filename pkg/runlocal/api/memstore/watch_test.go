@@ -153,7 +153,7 @@ func TestSlowWatcher(t *testing.T) {
 			f.mustLabel(t, "a", fmt.Sprint(i+1))
 			synctest.Wait() // the watcher goes as far as its client lets it
 		}
-		if n := len(f.table.log.events); n > (lagFactor+2)*10 {
+		if n := len(f.table.history.events); n > (lagFactor+2)*10 {
 			t.Errorf("%d events kept for a watcher that does not read, with a history of 10", n)
 		}
 		got := drain(slow)
@@ -191,7 +191,7 @@ func TestLaggingWatcherKeepsEvents(t *testing.T) {
 			drain(late)
 			drain(w)
 		}
-		if n := len(f.table.log.events); n > 2*50 {
+		if n := len(f.table.history.events); n > 2*50 {
 			t.Errorf("%d events kept with nobody behind", n)
 		}
 	})

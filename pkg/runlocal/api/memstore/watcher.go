@@ -110,7 +110,7 @@ func (w *watcher) deliver() error {
 		if len(events) > 0 {
 			continue
 		}
-		if wanted = wanted || w.progress.Swap(false); wanted && w.news(revision) {
+		if wanted = wanted || w.progress.Swap(false); wanted && w.bookmarkIsNew(revision) {
 			if err := w.sendBookmark(revision, false); err != nil {
 				return err
 			}
@@ -127,9 +127,9 @@ func (w *watcher) deliver() error {
 	}
 }
 
-// news reports whether a bookmark at revision tells the client anything. As in the watch cache, it must be above what the watch began
+// bookmarkIsNew reports whether a bookmark at revision tells the client anything. As in the watch cache, it must be above what the watch began
 // with; a watch with ProgressNotify is told again.
-func (w *watcher) news(revision uint64) bool {
+func (w *watcher) bookmarkIsNew(revision uint64) bool {
 	return revision > w.start || w.progressNotify && revision >= w.since
 }
 
@@ -149,7 +149,7 @@ func (w *watcher) deliverInitial() error {
 		if obj == nil {
 			continue
 		}
-		if err := w.send(watch.Event{Type: watch.Added, Object: w.resource.form.own(obj)}); err != nil {
+		if err := w.send(watch.Event{Type: watch.Added, Object: w.resource.representation.copyView(obj)}); err != nil {
 			return err
 		}
 	}
@@ -186,7 +186,7 @@ func (w *watcher) deliverEvent(ev event) error {
 	if previous == nil {
 		return nil
 	}
-	obj := w.resource.form.own(previous)
+	obj := w.resource.representation.copyView(previous)
 	if err := w.resource.versioner.UpdateObject(obj, ev.revision); err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (w *watcher) sendCurrent(view runtime.Object, known bool) error {
 	if known {
 		typ = watch.Modified
 	}
-	return w.send(watch.Event{Type: typ, Object: w.resource.form.own(view)})
+	return w.send(watch.Event{Type: typ, Object: w.resource.representation.copyView(view)})
 }
 
 // covers reports whether the watch is about key.
@@ -214,7 +214,7 @@ func (w *watcher) selected(e *entry) (runtime.Object, error) {
 	if e == nil {
 		return nil, nil
 	}
-	obj, err := w.resource.form.view(w.ctx, e, nil)
+	obj, err := w.resource.representation.view(w.ctx, e, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -166,11 +166,11 @@ func TestTooLarge(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			f := newFixture(t, mode, Options{})
 			big := labelled("big", "1")
-			big.Annotations = map[string]string{"a": strings.Repeat("x", maxSize)}
+			big.Annotations = map[string]string{"a": strings.Repeat("x", maxObjectSize)}
 			if err := f.Create(t.Context(), "/pods/test/big", big, &example.Pod{}, 0); !errors.Is(err, errTooLarge) {
-				t.Errorf("creating an object of more than %d bytes: %v", maxSize, err)
+				t.Errorf("creating an object of more than %d bytes: %v", maxObjectSize, err)
 			}
-			big.Annotations["a"] = strings.Repeat("x", maxSize/2)
+			big.Annotations["a"] = strings.Repeat("x", maxObjectSize/2)
 			if err := f.Create(t.Context(), "/pods/test/big", big, &example.Pod{}, 0); err != nil {
 				t.Errorf("creating an object of half as many: %v", err)
 			}
