@@ -24,7 +24,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// answer answers a write in the server's place, without sending it. What it has to know of the object as it is, it reads.
+// answer returns the response to a write without sending it. It reads the current object from the server where the
+// response depends on it.
 func (t *transport) answer(c *call) (*http.Response, error) {
 	switch c.info.Verb {
 	case "create":
@@ -41,10 +42,10 @@ func (t *transport) answer(c *call) (*http.Response, error) {
 	case "deletecollection":
 		return statusResponse(c.req, metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusOK}), nil
 	}
-	return refusal(c.req, http.StatusForbidden, "nothing is known of the verb "+c.info.Verb), nil
+	return refusal(c.req, http.StatusForbidden, "the verb is unknown: "+c.info.Verb), nil
 }
 
-// answerObject answers with the object in the body.
+// answerObject returns a response with the object of the request's body, after change.
 func (t *transport) answerObject(c *call, code int, change func(metav1.Object)) (*http.Response, error) {
 	o, err := decodeObject(c.req.Header.Get("Content-Type"), c.body)
 	if err != nil {
@@ -54,7 +55,7 @@ func (t *transport) answerObject(c *call, code int, change func(metav1.Object)) 
 	if err != nil {
 		return refusal(c.req, http.StatusBadRequest, err.Error()), nil
 	}
-	if m.GetNamespace() == "" && c.info.Resource != "namespaces" { // whose own name counts as their namespace
+	if m.GetNamespace() == "" && c.info.Resource != "namespaces" { // RequestInfo.Namespace is their name
 		m.SetNamespace(c.info.Namespace)
 	}
 	change(m)
@@ -65,7 +66,7 @@ func (t *transport) answerObject(c *call, code int, change func(metav1.Object)) 
 	return newResponse(c.req, code, o.contentType, body), nil
 }
 
-// setCreationFields gives an object what a server gives it. It has no resourceVersion in a dry run there, either.
+// setCreationFields sets the fields that a server sets at creation. In a dry run it sets no resourceVersion either.
 func setCreationFields(m metav1.Object) {
 	if m.GetName() == "" && m.GetGenerateName() != "" {
 		m.SetName(names.SimpleNameGenerator.GenerateName(m.GetGenerateName()))
@@ -75,8 +76,8 @@ func setCreationFields(m metav1.Object) {
 	m.SetGeneration(1)
 }
 
-// answerAction answers the creation of a subresource: of a binding or an eviction, for instance. It fails as on a server if
-// the object is not there.
+// answerAction returns the response to the creation of a subresource, such as a binding or an eviction: that of the
+// server if the object cannot be read, success otherwise.
 func (t *transport) answerAction(c *call) (*http.Response, error) {
 	resp, err := t.getObject(c, c.objectURL())
 	if err != nil {
@@ -89,7 +90,7 @@ func (t *transport) answerAction(c *call) (*http.Response, error) {
 	return statusResponse(c.req, metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}), nil
 }
 
-// answerDelete answers with the object as it is, if the preconditions hold.
+// answerDelete returns the current object if the preconditions hold.
 func (t *transport) answerDelete(c *call) (*http.Response, error) {
 	options, err := decodeOptions(c)
 	if err != nil {
@@ -111,7 +112,7 @@ func (t *transport) answerDelete(c *call) (*http.Response, error) {
 	return newResponse(c.req, http.StatusOK, resp.Header.Get("Content-Type"), body), nil
 }
 
-// unmetPrecondition says which precondition the object, in JSON, does not meet; empty if it meets all.
+// unmetPrecondition returns which precondition the object, in JSON, does not meet; empty if it meets all.
 func unmetPrecondition(p *metav1.Preconditions, body []byte) string {
 	o, err := decodeObject("", body)
 	if err != nil {
@@ -130,11 +131,12 @@ func unmetPrecondition(p *metav1.Preconditions, body []byte) string {
 	return ""
 }
 
-// object is one as it was sent: typed if it came as protobuf, else unstructured, so that no field is lost.
+// object is a decoded object that can be encoded as it was: typed if it was protobuf, unstructured if it was JSON, so
+// that no field is lost.
 type object struct {
 	object      runtime.Object
 	contentType string
-	serializer  runtime.Serializer // of typed ones
+	serializer  runtime.Serializer // nil for JSON
 }
 
 func decodeObject(contentType string, body []byte) (*object, error) {
@@ -154,7 +156,7 @@ func decodeObject(contentType string, body []byte) (*object, error) {
 	}
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), media)
 	if !ok {
-		return nil, fmt.Errorf("reading an object: nobody can read %s", media)
+		return nil, fmt.Errorf("reading an object: no decoder for %q", media)
 	}
 	obj, _, err := info.Serializer.Decode(body, nil, nil)
 	if err != nil {
@@ -174,7 +176,7 @@ func (o *object) encode() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// decodeOptions reads the DeleteOptions of a deletion, which are empty for most.
+// decodeOptions returns the DeleteOptions in the body of a deletion, empty ones without a body.
 func decodeOptions(c *call) (*metav1.DeleteOptions, error) {
 	options := &metav1.DeleteOptions{}
 	if len(c.body) == 0 {
@@ -195,7 +197,7 @@ func decodeOptions(c *call) (*metav1.DeleteOptions, error) {
 	return options, nil
 }
 
-// objectURL is where the object of the call's subresource is.
+// objectURL returns the URL of the call's object, without the subresource.
 func (c *call) objectURL() *url.URL {
 	at := *c.req.URL
 	at.RawQuery = ""
@@ -205,7 +207,7 @@ func (c *call) objectURL() *url.URL {
 	return &at
 }
 
-// getObject reads an object in JSON, as the caller would have it: whole, or its metadata alone.
+// getObject reads an object in JSON: whole, or only its metadata if that is what the call accepts.
 func (t *transport) getObject(c *call, at *url.URL) (*http.Response, error) {
 	accept := runtime.ContentTypeJSON
 	if strings.Contains(c.req.Header.Get("Accept"), "as=PartialObjectMetadata") {
@@ -214,19 +216,19 @@ func (t *transport) getObject(c *call, at *url.URL) (*http.Response, error) {
 	return t.get(c.req.Context(), c.req, at, accept)
 }
 
-// readAll reads an answer to its end, and closes it.
+// readAll reads the body of resp, and closes it.
 func readAll(resp *http.Response) ([]byte, error) {
-	defer resp.Body.Close() //nolint:errcheck // all has been read, or the error of that says more
+	defer resp.Body.Close() //nolint:errcheck // the error of reading says more
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer to %s %s: %w", resp.Request.Method, resp.Request.URL.Path, err)
+		return nil, fmt.Errorf("reading the response to %s %q: %w", resp.Request.Method, resp.Request.URL.Path, err)
 	}
 	return body, nil
 }
 
-// answerPatch answers with the object as the patch would make it, of what it is at this moment.
+// answerPatch returns the current object with the patch applied.
 func (t *transport) answerPatch(c *call) (*http.Response, error) {
-	media, _, _ := mime.ParseMediaType(c.req.Header.Get("Content-Type")) // without one it is not patchable
+	media, _, _ := mime.ParseMediaType(c.req.Header.Get("Content-Type")) // an empty type is not patchable
 	if !patchable[types.PatchType(media)] {
 		return refusal(c.req, http.StatusUnsupportedMediaType, fmt.Sprintf("only a server can apply a patch of type %q", media)), nil
 	}
@@ -255,7 +257,7 @@ func (t *transport) answerPatch(c *call) (*http.Response, error) {
 
 var patchable = map[types.PatchType]bool{types.JSONPatchType: true, types.MergePatchType: true, types.StrategicMergePatchType: true}
 
-// current reads what is to be patched: the subresource if that can be read, else its object.
+// current reads what a patch is for: the subresource if it can be read, else its object.
 func (t *transport) current(c *call) (*http.Response, error) {
 	at := *c.req.URL
 	at.RawQuery = ""
@@ -267,7 +269,7 @@ func (t *transport) current(c *call) (*http.Response, error) {
 	return t.getObject(c, c.objectURL())
 }
 
-// applyPatch applies a patch to an object, both in JSON. The code is that of an error.
+// applyPatch applies a patch to an object, both in JSON. code is the HTTP status for err.
 func applyPatch(by types.PatchType, object, patch []byte) (after []byte, code int, err error) {
 	switch by {
 	case types.JSONPatchType:
@@ -288,8 +290,8 @@ func applyPatch(by types.PatchType, object, patch []byte) (after []byte, code in
 	return after, 0, nil
 }
 
-// applyStrategicPatch applies a patch that needs the object's Go type; of kinds that Kubernetes does not have there is none, and a
-// server refuses such patches too.
+// applyStrategicPatch applies a patch that needs the object's Go type. For custom resources there is none, and a server
+// refuses such patches of them too.
 func applyStrategicPatch(object, patch []byte) (after []byte, code int, err error) {
 	var head metav1.TypeMeta
 	if err := json.Unmarshal(object, &head); err != nil {
@@ -307,7 +309,7 @@ func applyStrategicPatch(object, patch []byte) (after []byte, code int, err erro
 	return after, 0, nil
 }
 
-// withStatusOf is the object as it was, with the status of the patched one.
+// withStatusOf returns before with the status of after.
 func withStatusOf(before, after []byte) ([]byte, error) {
 	object, err := decodeFields(before)
 	if err != nil {
@@ -325,7 +327,8 @@ func withStatusOf(before, after []byte) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// patchConflict says how a patch was not meant for the object that there is, and the code of a server's answer; empty if it was.
+// patchConflict returns why a patch, which makes after of before, is not for this object, and the HTTP status that a
+// server answers with. why is empty if it is for this object.
 func patchConflict(before, after []byte) (code int, why string) {
 	var was, is metav1.PartialObjectMetadata
 	if json.Unmarshal(before, &was) != nil || json.Unmarshal(after, &is) != nil {

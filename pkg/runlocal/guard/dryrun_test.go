@@ -180,8 +180,8 @@ func table(t testing.TB) []attempt {
 	}...)
 }
 
-// TestNothingIsWritten plays every sort of write in both modes on a server: what reaches it says that it is a dry run, and
-// afterwards no object has changed.
+// TestNothingIsWritten plays every sort of write in both modes on a server: what reaches it says that it is a dry run,
+// and afterwards no object has changed.
 func TestNothingIsWritten(t *testing.T) {
 	for _, mode := range []Mode{Server, Client} {
 		t.Run(string(mode), func(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// supportUnknown is the begin of a reason.
+// supportUnknown begins the Reason where finding out has failed.
 const supportUnknown = "it is not known whether the server can try this without keeping it: "
 
-// takesDryRun reports whether the server can try the write without keeping it, else why it is not asked to.
+// takesDryRun reports whether c may be sent to the server as a dry run, and if not why.
 func (t *transport) takesDryRun(c *call) (takes bool, reason string) {
 	var registered string
 	if !builtIn(c.info.APIGroup) {
@@ -41,7 +41,7 @@ func (t *transport) takesDryRun(c *call) (takes bool, reason string) {
 	return true, ""
 }
 
-// builtIn reports whether kube-apiserver itself answers for a group: its own storage keeps nothing of a dry run.
+// builtIn reports whether kube-apiserver itself serves a group: its storage honours dry runs.
 func builtIn(group string) bool {
 	switch group {
 	case apiextensions.GroupName, apiregistration:
@@ -50,18 +50,19 @@ func builtIn(group string) bool {
 	return scheme.Scheme.IsGroupRegistered(group)
 }
 
-// apiregistration is the group of APIServices, which client-go has no types of.
+// apiregistration is the group of APIServices, for which client-go has no types.
 const apiregistration = "apiregistration.k8s.io"
 
-// apiServiceInfo is what a server says of who answers for a group and version.
+// apiServiceInfo is what an APIService says about who serves a group and version.
 type apiServiceInfo struct {
-	// spec is that of the APIService, as it was sent; empty if there is none.
+	// spec is the spec as it was received, in JSON; empty if there is no APIService.
 	spec string
-	// aggregated is that another server does, which need not do as the objects of kube-apiserver's do.
+	// aggregated is whether another server than kube-apiserver does. That one need not honour dry runs.
 	aggregated bool
 }
 
-// registration reads who answers for the group and version of the call. It is read for each write: it may change.
+// registration reads the APIService of the call's group and version. It is not cached, for it may change between two
+// writes.
 func (t *transport) registration(c *call) (apiServiceInfo, error) {
 	name := c.info.APIVersion + "." + c.info.APIGroup
 	at := *c.req.URL
@@ -70,7 +71,7 @@ func (t *transport) registration(c *call) (apiServiceInfo, error) {
 	if err != nil {
 		return apiServiceInfo{}, fmt.Errorf("reading APIService %q: %w", name, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // all that is wanted has been read
+	defer resp.Body.Close() //nolint:errcheck // the body was read
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound: // as of custom resources where there is no aggregation layer
@@ -93,12 +94,12 @@ func (t *transport) registration(c *call) (apiServiceInfo, error) {
 	return apiServiceInfo{spec: string(service.Spec), aggregated: spec.Service != nil}, nil
 }
 
-// openAPIDocument names the OpenAPI document of the call's group and version.
+// document returns the name of the OpenAPI document of the call's group and version, such as "apis/apps/v1".
 func (c *call) document() string {
 	return strings.TrimPrefix(c.groupVersion(), "/")
 }
 
-// groupVersion is the path that the resources of the call's group and version are under.
+// groupVersion returns the path of the call's group and version.
 func (c *call) groupVersion() string {
 	if c.info.APIGroup == "" {
 		return "/" + c.info.APIPrefix + "/" + c.info.APIVersion
@@ -106,7 +107,7 @@ func (c *call) groupVersion() string {
 	return "/" + c.info.APIPrefix + "/" + c.info.APIGroup + "/" + c.info.APIVersion
 }
 
-// operation is the call's method and the template of its path in OpenAPI documents.
+// operation returns the call's method and the template of its path, as OpenAPI documents name operations.
 func (c *call) operation() string {
 	i := c.info
 	parts := []string{c.req.Method + " " + c.groupVersion()}
@@ -123,7 +124,7 @@ func (c *call) operation() string {
 	return strings.Join(parts, "/")
 }
 
-// get makes a request of the same user as like, for another path.
+// get reads another path of the server with the headers, and so the credentials, of like.
 func (t *transport) get(ctx context.Context, like *http.Request, at *url.URL, accept string) (*http.Response, error) {
 	req := like.Clone(ctx)
 	req.Method, req.URL = http.MethodGet, at
@@ -134,10 +135,10 @@ func (t *transport) get(ctx context.Context, like *http.Request, at *url.URL, ac
 	return t.next.RoundTrip(req)
 }
 
-// maxDocumentSize bounds an OpenAPI document: that of the core group has 2 MB.
+// maxDocumentSize bounds an OpenAPI document in bytes: that of the core group has 2 MB.
 const maxDocumentSize = 64 << 20
 
-// fetcher asks as the user of the request does.
+// fetcher returns a fetcher with the credentials of like.
 func (t *transport) fetcher(like *http.Request) fetcher {
 	return func(ctx context.Context, path string) ([]byte, error) {
 		relative, err := url.Parse(path)
@@ -153,7 +154,7 @@ func (t *transport) fetcher(like *http.Request) fetcher {
 		if err != nil {
 			return nil, err
 		}
-		defer resp.Body.Close() //nolint:errcheck // all that is wanted has been read
+		defer resp.Body.Close() //nolint:errcheck // the body was read
 		if resp.StatusCode != http.StatusOK {
 			return nil, fmt.Errorf("the server answers %d", resp.StatusCode)
 		}
@@ -161,37 +162,39 @@ func (t *transport) fetcher(like *http.Request) fetcher {
 	}
 }
 
-// operations knows which operations of a server take dryRun, by its OpenAPI v3 documents: one for each group and version,
-// read when it is first needed. It may be used concurrently.
+// operations caches which operations of a server support dryRun, according to its OpenAPI v3 documents. There is one
+// for each group and version, which is read when it is first needed. It is safe for concurrent use.
 type operations struct {
 	mu        sync.Mutex
 	documents map[documentKey]*openAPIDocument
 }
 
-// documentKey is where a document comes from.
+// documentKey identifies an OpenAPI document.
 type documentKey struct {
-	// apiServiceInfo is the spec of the APIService of the group and version, empty if that does not matter: with another one,
-	// the document may be another server's.
+	// registered is the spec of the APIService of the group and version, empty for built-in groups. When it changes,
+	// another server may serve another document.
 	registered string
 	name       string // such as "apis/apps/v1"
 }
 
-// openAPIDocument is what is known of a group and version.
+// openAPIDocument is what the OpenAPI document of a group and version says.
 type openAPIDocument struct {
-	mu    sync.Mutex // held while it is read, so that it is read once
+	mu    sync.Mutex // guards what follows; held while the document is read, so that it is read once
 	dry   map[string]bool
-	known map[string]bool // operations that there are, dry or not
+	known map[string]bool // all operations, with dryRun or without
 	read  time.Time
 	err   error // of the latest read
 }
 
-// rereadAfter is how old a document must be to be read again for an operation that it does not have: that of a new CRD.
+// rereadAfter is how old a document must be to be read again for an operation that it lacks, which may be that of a new
+// CRD.
 const rereadAfter = 5 * time.Second
 
-// fetcher gets what a server has at a path, which may have a query.
+// fetcher returns the body that a server has at a path, which may have a query.
 type fetcher func(ctx context.Context, path string) ([]byte, error)
 
-// takesDryRun reports whether the operation, such as "POST /api/v1/namespaces/{namespace}/pods", of the document takes it.
+// takesDryRun reports whether an operation, such as "POST /api/v1/namespaces/{namespace}/pods", of the document of that
+// name supports dryRun.
 func (o *operations) takesDryRun(ctx context.Context, fetch fetcher, registered, name, operation string) (bool, error) {
 	from := documentKey{registered, name}
 	o.mu.Lock()
@@ -217,8 +220,8 @@ func (o *operations) takesDryRun(ctx context.Context, fetch fetcher, registered,
 	return false, d.err
 }
 
-// readAgain reads the document; what was known before stays where that fails. The error is that of a caller who does not wait
-// for it any more, which tells others nothing. d.mu is held.
+// readAgain reads the document. If that fails its content is kept, and the error is stored in d.err; it is returned
+// only if ctx has ended, which says nothing to other callers. The caller holds d.mu.
 func (d *openAPIDocument) readAgain(ctx context.Context, fetch fetcher, name string) error {
 	known, dry, err := readDocument(ctx, fetch, name)
 	if err != nil && ctx.Err() != nil {
@@ -231,7 +234,8 @@ func (d *openAPIDocument) readAgain(ctx context.Context, fetch fetcher, name str
 	return nil
 }
 
-// readDocument finds the document in the index, and reads it.
+// readDocument reads a document, whose path it finds in the index. Both maps are nil if the server has no such
+// document.
 func readDocument(ctx context.Context, fetch fetcher, name string) (known, dry map[string]bool, err error) {
 	body, err := fetch(ctx, "/openapi/v3")
 	if err != nil {
@@ -257,14 +261,14 @@ func readDocument(ctx context.Context, fetch fetcher, name string) (known, dry m
 	return known, dry, nil
 }
 
-// parameter is one of an operation, or a reference to one.
+// parameter is a parameter of an operation, or a reference to one.
 type parameter struct {
 	Ref  string `json:"$ref"`
 	Name string `json:"name"`
 	In   string `json:"in"`
 }
 
-// parseDocument lists the operations of an OpenAPI v3 document, and those that take dryRun in the query.
+// parseDocument returns the operations of an OpenAPI v3 document, and which of them have the query parameter dryRun.
 func parseDocument(body []byte) (known, dry map[string]bool, err error) {
 	var doc struct {
 		Paths      map[string]map[string]json.RawMessage

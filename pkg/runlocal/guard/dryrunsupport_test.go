@@ -80,7 +80,8 @@ func TestDocumentsAreReadWhenNeeded(t *testing.T) {
 	})
 }
 
-// TestDocumentsOfWhoHasGone: that one caller does not wait for the document tells the next one nothing about the server.
+// TestDocumentsOfWhoHasGone: that one caller does not wait for the document tells the next one nothing about the
+// server.
 func TestDocumentsOfWhoHasGone(t *testing.T) {
 	const gadgets = "POST /apis/example.com/v1/namespaces/{namespace}/gadgets"
 	ctx, leave := context.WithCancel(t.Context())

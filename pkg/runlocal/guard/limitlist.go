@@ -23,8 +23,8 @@ type listPosition struct {
 	Type string `json:"of"`
 	// Namespace is the index of the namespace that is listed next.
 	Namespace int `json:"n"`
-	// Version is the resourceVersion of the first namespace's list, at which the others are listed too; empty before the
-	// first request.
+	// Version is the resourceVersion of the first namespace's list, at which the others are listed too; empty before
+	// the first request.
 	Version string `json:"v,omitempty"`
 	// Continue is the server's token, empty at the beginning of a namespace.
 	Continue string `json:"c,omitempty"`
@@ -121,8 +121,8 @@ func (p *listPosition) advance(got *metav1.ListMeta, namespaces int) bool {
 	return p.Namespace < namespaces
 }
 
-// listResponse returns all as the response to req. at is where the list continues if there is more; last is the server's
-// last response, whose headers the client gets.
+// listResponse returns all as the response to req. at is where the list continues if there is more; last is the
+// server's last response, whose headers the client gets.
 func (n *namespaceLimiter) listResponse(req *http.Request, last *http.Response, all *rawList, at listPosition, more bool) (*http.Response, error) {
 	all.meta.ResourceVersion, all.meta.Continue, all.meta.RemainingItemCount = at.Version, "", nil
 	if more {
@@ -143,7 +143,7 @@ func (n *namespaceLimiter) listResponse(req *http.Request, last *http.Response, 
 	return resp, nil
 }
 
-// readList reads an answer, and closes it.
+// readList reads a response to a list, and closes it.
 func readList(resp *http.Response) (*rawList, error) {
 	defer resp.Body.Close() //nolint:errcheck // it was read
 	body, err := io.ReadAll(resp.Body)
@@ -153,7 +153,7 @@ func readList(resp *http.Response) (*rawList, error) {
 	return decodeList(resp.Header.Get("Content-Type"), body)
 }
 
-// rawList is a list of objects of any kind, whose objects are not decoded.
+// rawList is a list of any kind, of which only the metadata is decoded.
 type rawList struct {
 	meta  metav1.ListMeta
 	kind  metav1.TypeMeta
@@ -195,8 +195,8 @@ func decodeJSONList(body []byte) (*rawList, error) {
 	return o, nil
 }
 
-// The protobuf fields of lists and objects that all kinds have in common: metadata is the first field of both, items the
-// second of a list.
+// The protobuf fields of lists and objects that all kinds have in common: metadata is the first field of both, items
+// the second of a list.
 const (
 	metaField  protowire.Number = 1
 	itemsField protowire.Number = 2

@@ -21,8 +21,8 @@ import (
 
 // LimitNamespaces returns a copy of config whose clients see only the given namespaces, of which there must be at least
 // one. A list or watch of a namespaced resource across all namespaces returns the objects of these namespaces;
-// cluster-scoped resources are seen as before. So a user who may read only some namespaces can run code that was written
-// to read all of them, with typed or metadata-only clients.
+// cluster-scoped resources are seen as before. So a user who may read only some namespaces can run code that was
+// written to read all of them, with typed or metadata-only clients.
 //
 // A list of several namespaces is as consistent as one of all namespaces: every item is of the same resourceVersion. A
 // watch of several delivers the events of each namespace in order, those of different namespaces in any order; its
@@ -153,8 +153,9 @@ func compareVersions(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// resourceScopes caches which resources are namespaced. It reads the discovery document of a group and version when it is
-// first needed, and again for a resource that is not in it, whose CustomResourceDefinition may have been created since.
+// resourceScopes caches which resources are namespaced. It reads the discovery document of a group and version when it
+// is first needed, and again for a resource that is not in it, whose CustomResourceDefinition may have been created
+// since.
 type resourceScopes struct {
 	mu                  sync.Mutex
 	namespacedResources map[schema.GroupVersionResource]bool
@@ -164,8 +165,8 @@ func newResourceScopes() *resourceScopes {
 	return &resourceScopes{namespacedResources: map[schema.GroupVersionResource]bool{}}
 }
 
-// namespaced reports whether the resource of a request is namespaced; one that the server does not serve is not. get reads
-// a path of the server.
+// namespaced reports whether the resource of a request is namespaced; one that the server does not serve is not. get
+// reads a path of the server.
 func (s *resourceScopes) namespaced(get func(path string) (*http.Response, error), info *request.RequestInfo) (bool, error) {
 	gv := groupVersion(info)
 	gvr := gv.WithResource(info.Resource)

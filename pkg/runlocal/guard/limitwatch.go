@@ -16,8 +16,8 @@ import (
 )
 
 // watch opens a watch of each namespace, and returns their events as one stream. It ends when the watch of any of them
-// ends; a client then watches again from the last version that it has seen, for which histories know where each namespace
-// was.
+// ends; a client then watches again from the last version that it has seen, for which histories know where each
+// namespace was.
 func (n *namespaceLimiter) watch(req *http.Request) (*http.Response, error) {
 	query := req.URL.Query()
 	if begin := query.Get("sendInitialEvents"); begin != "" && begin != "false" {
@@ -99,8 +99,8 @@ func (w *namespaceWatch) detach() {
 	w.resp = &detached
 }
 
-// mergedWatch is the body of a watch of several namespaces. A goroutine for each namespace copies its frames into a pipe
-// until the mergedWatch is closed or the watch of any namespace ends. Close waits for the goroutines.
+// mergedWatch is the body of a watch of several namespaces. A goroutine for each namespace copies its frames into a
+// pipe until the mergedWatch is closed or the watch of any namespace ends. Close waits for the goroutines.
 type mergedWatch struct {
 	*io.PipeReader
 	writer  *io.PipeWriter
@@ -114,8 +114,8 @@ type mergedWatch struct {
 	lastBookmark string       // version of the last bookmark that was sent
 }
 
-// newMergedWatch returns the response to req that has the frames of all watches, which must be open. It takes them over,
-// also if it fails.
+// newMergedWatch returns the response to req that has the frames of all watches, which must be open. It takes them
+// over, also if it fails.
 func newMergedWatch(req *http.Request, watches []*namespaceWatch, log *deliveryLog) (*http.Response, error) {
 	reader, writer := io.Pipe()
 	m := &mergedWatch{
@@ -145,7 +145,8 @@ func newMergedWatch(req *http.Request, watches []*namespaceWatch, log *deliveryL
 	return &resp, nil
 }
 
-// forward sends the frames of one namespace to the client until they end, and then closes the watches of all namespaces.
+// forward sends the frames of one namespace to the client until they end, and then closes the watches of all
+// namespaces.
 func (m *mergedWatch) forward(namespace int, source frameReader) {
 	for {
 		f, err := source.next()
@@ -178,8 +179,8 @@ func (m *mergedWatch) Close() error {
 	return err
 }
 
-// deliver sends a frame of a namespace to the client, and records that. It returns io.EOF after an ERROR event, which is
-// the last one of a watch.
+// deliver sends a frame of a namespace to the client, and records that. It returns io.EOF after an ERROR event, which
+// is the last one of a watch.
 func (m *mergedWatch) deliver(namespace int, f watchFrame) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

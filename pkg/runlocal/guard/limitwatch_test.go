@@ -217,8 +217,8 @@ func TestMergedGoesOnFromTheLeast(t *testing.T) {
 	}
 }
 
-// TestMergedTrustsNoOthersList: a list of the version that a watch has told is another client's, who has seen all up to it. The
-// watching one has not.
+// TestMergedTrustsNoOthersList: a list of the version that a watch has told is another client's, who has seen all up to
+// it. The watching one has not.
 func TestMergedTrustsNoOthersList(t *testing.T) {
 	w := newWatched("a", "b")
 	w.get(t, "")

@@ -14,15 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// dryRunAll is the one value that dryRun has.
+// dryRunAll is the only value of dryRun.
 const dryRunAll = metav1.DryRunAll
 
 // protobufMagic begins every object in the API's protobuf encoding, before a runtime.Unknown
 // (apimachinery's pkg/runtime/serializer/protobuf/doc.go).
 var protobufMagic = []byte("k8s\x00")
 
-// markDelete marks the DeleteOptions in the body of a deletion: with a body, a server does not look at the query
-// (apiserver's pkg/endpoints/handlers/delete.go).
+// markDelete sets dryRun in the DeleteOptions of a deletion's body: with a body, a server ignores the query
+// (k8s.io/apiserver/pkg/endpoints/handlers/delete.go).
 func markDelete(contentType string, body []byte) ([]byte, error) {
 	switch media, err := mediaType(contentType); {
 	case err != nil:
@@ -34,8 +34,8 @@ func markDelete(contentType string, body []byte) ([]byte, error) {
 	}
 }
 
-// markEviction marks the DeleteOptions in an Eviction, if there are any; without, the query counts
-// (kubernetes' pkg/registry/core/pod/storage/eviction.go).
+// markEviction sets dryRun in the DeleteOptions of an Eviction, if it has any; otherwise a server reads the query
+// (pkg/registry/core/pod/storage/eviction.go of k8s.io/kubernetes).
 func markEviction(contentType string, body []byte) ([]byte, error) {
 	switch media, err := mediaType(contentType); {
 	case err != nil:
@@ -47,7 +47,8 @@ func markEviction(contentType string, body []byte) ([]byte, error) {
 	}
 }
 
-// mediaType is JSON or protobuf; JSON if none is given, as for a server.
+// mediaType returns the media type of a body, JSON if it has no content type, as a server does. It fails for all but
+// JSON and protobuf.
 func mediaType(contentType string) (string, error) {
 	if contentType == "" {
 		return runtime.ContentTypeJSON, nil
@@ -59,7 +60,7 @@ func mediaType(contentType string) (string, error) {
 	return media, nil
 }
 
-// decodeFields decodes a JSON object, and nothing after it.
+// decodeFields decodes the fields of a JSON object. It fails if anything follows the object.
 func decodeFields(body []byte) (map[string]json.RawMessage, error) {
 	var object map[string]json.RawMessage
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -70,7 +71,7 @@ func decodeFields(body []byte) (map[string]json.RawMessage, error) {
 		return nil, errors.New("reading options: not an object")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("reading options: something follows them")
+		return nil, errors.New("reading options: trailing data")
 	}
 	return object, nil
 }
@@ -99,7 +100,7 @@ func markEvictionJSON(body []byte) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// markProtobuf marks what is in the envelope.
+// markProtobuf applies mark to the object in the envelope body.
 func markProtobuf(body []byte, mark func(raw []byte) ([]byte, error)) ([]byte, error) {
 	raw, ok := bytes.CutPrefix(body, protobufMagic)
 	if !ok {
@@ -121,8 +122,8 @@ func markProtobuf(body []byte, mark func(raw []byte) ([]byte, error)) ([]byte, e
 	return slices.Concat(protobufMagic, encoded), nil
 }
 
-// dryRunField is DeleteOptions.dryRun = 5 with one value. It is appended to what was sent, so that fields of newer versions
-// stay: a decoder joins what it finds twice.
+// dryRunField is DeleteOptions.dryRun = 5 with one value. It is appended to what was sent, so that fields of newer
+// versions stay: a decoder joins what it finds twice.
 var dryRunField = append([]byte{5<<3 | 2, byte(len(dryRunAll))}, dryRunAll...)
 
 func markDeleteRaw(raw []byte) ([]byte, error) {
@@ -148,13 +149,13 @@ func markEvictionRaw(raw []byte) ([]byte, error) {
 	return verified(slices.Concat(raw, options), &policyv1.Eviction{}, func(e *policyv1.Eviction) []string { return e.DeleteOptions.DryRun })
 }
 
-// verified decodes what was marked, as the server will: it must say what it is meant to.
+// verified returns raw if it decodes to an object that is marked as a dry run, as it must for the server.
 func verified[T interface{ Unmarshal([]byte) error }](raw []byte, into T, dryRun func(T) []string) ([]byte, error) {
 	if err := into.Unmarshal(raw); err != nil {
 		return nil, fmt.Errorf("marking options as a dry run: %w", err)
 	}
 	if values := dryRun(into); !slices.Equal(values, []string{dryRunAll}) {
-		return nil, fmt.Errorf("marking options as a dry run: they say %q", values)
+		return nil, fmt.Errorf("marking options as a dry run: dryRun is %q", values)
 	}
 	return raw, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
-// newResponse is an answer in the server's place.
+// newResponse returns a response that did not come from the server. Answered reports true for it.
 func newResponse(req *http.Request, code int, contentType string, body []byte) *http.Response {
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
@@ -25,17 +25,17 @@ func newResponse(req *http.Request, code int, contentType string, body []byte) *
 	}
 }
 
-// statusResponse answers with a Status.
+// statusResponse returns a response with s as its body.
 func statusResponse(req *http.Request, s metav1.Status) *http.Response {
 	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	body, err := json.Marshal(s)
-	if err != nil { // a Status has nothing that cannot be encoded
+	if err != nil { // a Status can always be encoded
 		body = []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure"}`)
 	}
 	return newResponse(req, int(s.Code), runtime.ContentTypeJSON, body)
 }
 
-// refusal answers a request that must not be sent.
+// refusal returns the response to a request that must not be sent.
 func refusal(req *http.Request, code int, why string) *http.Response {
 	return statusResponse(req, metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(code), //nolint:gosec // an HTTP status
@@ -51,8 +51,8 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusUnprocessableEntity:  metav1.StatusReasonInvalid,
 }
 
-// refusedByWebhook reports whether a dry run failed only because it was one
-// (apiserver's pkg/admission/plugin/webhook/errors). The answer can still be read.
+// refusedByWebhook reports whether a dry run failed only because an admission webhook does not support dry runs
+// (k8s.io/apiserver/pkg/admission/plugin/webhook/errors). The body of resp can still be read.
 func refusedByWebhook(resp *http.Response) bool {
 	if resp.StatusCode != http.StatusBadRequest {
 		return false

@@ -15,23 +15,23 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watchFrame is one event of a watch, as it is sent.
+// watchFrame is one event of a watch, encoded as it was received.
 type watchFrame struct {
 	data    []byte // the whole frame, with its length or its final newline
 	kind    watch.EventType
 	version string // resourceVersion of the object; empty if it has none, as the Status of an error
 }
 
-// maxFrameSize bounds a frame: client-go takes 16 MiB (streaming.NewDecoder).
+// maxFrameSize bounds a frame: client-go accepts 16 MiB (streaming.NewDecoder).
 const maxFrameSize = 16 << 20
 
 // frameReader reads the frames of a watch.
 type frameReader interface {
-	// advance returns io.EOF at the end, if that is where a frame ends.
+	// next returns the next frame, and io.EOF where the stream ends behind a frame.
 	next() (watchFrame, error)
 }
 
-// newFrameReader reads frames by the media type of the answer.
+// newFrameReader returns a reader of the frames in body, by the media type of the response.
 func newFrameReader(contentType string, body io.Reader) (frameReader, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -46,7 +46,7 @@ func newFrameReader(contentType string, body io.Reader) (frameReader, error) {
 	return nil, fmt.Errorf("decoding a watch: content type %q is neither JSON nor protobuf", media)
 }
 
-// jsonFrameReader are objects after each other.
+// jsonFrameReader reads frames that are JSON objects after each other.
 type jsonFrameReader struct{ decoder *json.Decoder }
 
 func (f *jsonFrameReader) next() (watchFrame, error) {
@@ -66,7 +66,7 @@ func (f *jsonFrameReader) next() (watchFrame, error) {
 	return watchFrame{append(data, '\n'), event.Type, event.Object.Metadata.ResourceVersion}, nil
 }
 
-// protobufFrameReader each have their length in front.
+// protobufFrameReader reads frames of protobuf, which begin with their length.
 type protobufFrameReader struct{ body *bufio.Reader }
 
 const lengthSize = 4
@@ -95,7 +95,8 @@ func (f *protobufFrameReader) next() (watchFrame, error) {
 	return watchFrame{data, watch.EventType(event.Type), version}, nil
 }
 
-// rest reads no more memory than there is to read, whatever the length says.
+// rest returns head and as many bytes behind it as length says. It allocates no more than is received, whatever the
+// length says.
 func (f *protobufFrameReader) rest(head []byte, length int64) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(f.body, length))
 	if err == nil && int64(len(body)) < length {
@@ -107,17 +108,17 @@ func (f *protobufFrameReader) rest(head []byte, length int64) ([]byte, error) {
 	return append(head, body...), nil
 }
 
-// versionField is that of ObjectMeta.
+// versionField is the field resourceVersion of ObjectMeta.
 const versionField protowire.Number = 6
 
-// versionOf finds the resourceVersion of an object; empty if it has none.
+// versionOf returns the resourceVersion of an encoded object, empty if it has none.
 func versionOf(object []byte) (string, error) {
 	envelope, err := unwrap(object)
 	if err != nil {
 		return "", err
 	}
 	if envelope.Kind == "Status" {
-		return "", nil // its metadata are a list's
+		return "", nil // its metadata is a ListMeta
 	}
 	version := ""
 	err = eachField(envelope.Raw, func(number protowire.Number, value []byte) error {
@@ -134,5 +135,5 @@ func versionOf(object []byte) (string, error) {
 	return version, err
 }
 
-// isEOF reports whether an error is the end of a stream, rather than something wrong with it.
+// isEOF reports whether err is the regular end of a stream.
 func isEOF(err error) bool { return errors.Is(err, io.EOF) }

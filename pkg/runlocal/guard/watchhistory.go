@@ -27,8 +27,8 @@ type watchHistory struct {
 const (
 	maxLists   = 16
 	maxWatches = 4
-	// maxDeliveries is how many events a client may have been sent that it has not seen when it watches again; up to twice
-	// as many are kept.
+	// maxDeliveries is how many events a client may have been sent that it has not seen when it watches again; up to
+	// twice as many are kept.
 	maxDeliveries = 512
 )
 
@@ -77,8 +77,8 @@ func (h *watchHistories) recordList(key, version string) {
 	one.lists = one.lists[max(0, len(one.lists)-maxLists):]
 }
 
-// beginWatch returns the log of a new watch by a client that has seen version; its base is where each namespace is to be
-// watched from. It returns nil if that is not known: the client must list again.
+// beginWatch returns the log of a new watch by a client that has seen version; its base is where each namespace is to
+// be watched from. It returns nil if that is not known: the client must list again.
 func (h *watchHistories) beginWatch(key, version string, namespaces int) *deliveryLog {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -93,10 +93,10 @@ func (h *watchHistories) beginWatch(key, version string, namespaces int) *delive
 	return log
 }
 
-// startVersions returns where each namespace is to be watched from by a client that has seen version, nil if that is not
-// known. If a watch has delivered version and a list has returned it too, the watch counts: the list may have been another
-// client's, and a client that has version from the watch has not seen the other namespaces up to it. One watch can start
-// from each list.
+// startVersions returns where each namespace is to be watched from by a client that has seen version, nil if that is
+// not known. If a watch has delivered version and a list has returned it too, the watch counts: the list may have been
+// another client's, and a client that has version from the watch has not seen the other namespaces up to it. One watch
+// can start from each list.
 func (h *watchHistory) startVersions(version string, namespaces int) []string {
 	if version == "" || version == "0" {
 		return slices.Repeat([]string{version}, namespaces)
@@ -122,8 +122,8 @@ func (h *watchHistory) startVersions(version string, namespaces int) []string {
 }
 
 // positionsAt returns the version up to which each namespace had been delivered, at the least, when the client had seen
-// version; nil if version was not sent, or too long ago. A version may be sent twice, by an event and by a bookmark: the
-// client may have seen only the first, and nothing that was sent in between.
+// version; nil if version was not sent, or too long ago. A version may be sent twice, by an event and by a bookmark:
+// the client may have seen only the first, and nothing that was sent in between.
 func (l *deliveryLog) positionsAt(version string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

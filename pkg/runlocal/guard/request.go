@@ -15,36 +15,36 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
-// requestClass says what may become of a request.
+// requestClass is how a request is treated.
 type requestClass int
 
 const (
-	// refused is what must not be sent, and what is not known to be anything else.
+	// refused requests must not be sent: those that are known to change something, and those that are not recognized.
 	refused requestClass = iota
 	// requestInfo changes nothing.
 	read
-	// review is answered by the server, which keeps nothing of it.
+	// review requests are sent marked as a dry run: the server answers them and stores nothing.
 	review
-	// write is sent as a dry run or not at all.
+	// write requests are sent as a dry run, or answered without the server.
 	write
 )
 
-// call is a request and what it is.
+// call is a request and its class.
 type call struct {
 	req   *http.Request
 	info  *request.RequestInfo
 	class requestClass
-	why   string // of refused
-	path  string // without the prefix
-	body  []byte // of write and review, read by readBody
+	why   string // it is refused
+	path  string // without the prefix of the server
+	body  []byte // of a write or review, after readBody
 }
 
-// readCall finds out what a request is. Whatever is not known is refused.
+// readCall classifies a request. One that is not recognized is refused.
 func readCall(req *http.Request, prefix string) *call {
 	c := &call{req: req, path: apirequest.Path(req, prefix)}
 	info, err := apirequest.Read(req, prefix)
 	if err != nil {
-		c.why = "a request that cannot be read: " + err.Error()
+		c.why = "the request cannot be parsed: " + err.Error()
 		return c
 	}
 	c.info = info
@@ -52,10 +52,10 @@ func readCall(req *http.Request, prefix string) *call {
 	return c
 }
 
-// streamingSubresources are subresources that lead to a node, a pod or a service: what happens there nobody can take back.
+// streamingSubresources connect to a node, a pod or a service: what a client does there cannot be undone.
 var streamingSubresources = sets.New("exec", "attach", "portforward", "proxy")
 
-// classify decides by what is known to be harmless.
+// classify returns the class of a request, and for a refused one why. It lists what is harmless; all else is refused.
 func classify(req *http.Request, clean string, info *request.RequestInfo) (requestClass, string) {
 	switch {
 	case path.Clean("/"+clean) != strings.TrimSuffix(clean, "/") && clean != "/" && clean != "":
@@ -80,12 +80,12 @@ func classify(req *http.Request, clean string, info *request.RequestInfo) (reque
 	return refused, "a request of an unknown sort"
 }
 
-// maxPathParts are resource, name and subresource.
+// maxPathParts is how many parts the path of an object has: resource, name and subresource.
 const maxPathParts = 3
 
 var writes = sets.New(http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete)
 
-// reviews are the resources whose creation asks a question.
+// reviews are the resources whose creation is a query: the server answers in their status, and stores none of them.
 var reviews = sets.New(
 	schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
 	schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
@@ -100,7 +100,7 @@ func isReview(method string, info *request.RequestInfo) bool {
 		reviews.Has(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource})
 }
 
-// resource is such as "deployments.apps" or "pods/binding".
+// resource returns the name of the call's resource, such as "deployments.apps" or "pods/binding".
 func (c *call) resource() string {
 	text := schema.GroupResource{Group: c.info.APIGroup, Resource: c.info.Resource}.String()
 	if c.info.Subresource != "" {
@@ -109,10 +109,11 @@ func (c *call) resource() string {
 	return text
 }
 
-// maxBodySize is what an API server takes (--max-request-body of its storage: 3 MiB).
+// maxBodySize is the largest body in bytes that an API server accepts, MaxRequestBodyBytes of
+// k8s.io/apiserver/pkg/server.
 const maxBodySize = 3 << 20
 
-// readBody takes the body from the request, and closes it.
+// readBody reads and closes the body of the request. It must not be called twice.
 func (c *call) readBody() error {
 	if c.req.Body == nil {
 		return nil
@@ -129,7 +130,8 @@ func (c *call) readBody() error {
 	return nil
 }
 
-// dryRunRequest is the request as it may be sent: marked as a dry run wherever a server may look for that.
+// dryRunRequest returns the request marked as a dry run, wherever a server may look for that: in the query, and in the
+// options of a deletion or an eviction.
 func (c *call) dryRunRequest() (*http.Request, error) {
 	body := c.body
 	if encoding := c.req.Header.Get("Content-Encoding"); encoding != "" && len(body) > 0 {
