@@ -77,8 +77,8 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestFenceAfterSleep: while the machine slept another may have begun to write that has a Lease of another name. That ours can be
-// renewed says nothing about that one.
+// TestFenceAfterSleep: while the machine slept another may have begun to write that has a Lease of another name. That
+// ours can be renewed says nothing about that one.
 func TestFenceAfterSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := &jumpy{start: time.Now()}

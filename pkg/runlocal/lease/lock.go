@@ -26,7 +26,7 @@ const (
 	DefaultRetry    = 2 * time.Second
 )
 
-// Name is the name of our Lease. shard and shards are 0 for a runner that has all namespaces.
+// Name returns the name of a runner's Lease. shard and shards are 0 for a runner that has all namespaces.
 func Name(shard, shards int) string {
 	if shards == 0 {
 		return "kubectl-reconcile"
@@ -34,24 +34,26 @@ func Name(shard, shards int) string {
 	return fmt.Sprintf("kubectl-reconcile-%d-of-%d", shard, shards)
 }
 
-// Options say which Lease is held, and by whom.
+// Options configure Acquire.
 type Options struct {
 	// Client reads and writes the Lease. A request of it must not take longer than half of Deadline.
 	Client coordinationv1client.LeasesGetter
-	// Namespace and Name are the Lease's; it is made if it is not there. An empty namespace is DefaultNamespace.
+	// Namespace and Name are the Lease's. It is created if it does not exist. An empty namespace means
+	// DefaultNamespace.
 	Namespace, Name string
-	// Identity is the holder's name. No two processes may have the same one.
+	// Identity is the holder's name, which must be unique among processes.
 	Identity string
-	// OnWaiting is told who holds the Lease while Acquire waits for it, once for each holder. Nil tells nobody.
+	// OnWaiting, if it is not nil, is called with the holder of the Lease while Acquire waits for it, once for each
+	// holder.
 	OnWaiting func(holder string)
-	// OnError is told why the Lease could not be read or written, once until that has succeeded again, which it is told by
-	// nil. It is called by one goroutine at a time. Nil tells nobody.
+	// OnError, if it is not nil, is called with an error when the Lease cannot be read or written, and with nil when
+	// that succeeds again. It is called by one goroutine at a time.
 	OnError func(error)
-	// Duration is how long others wait after the last change of the Lease before they take it; Deadline is for how long
-	// its holder tries to renew it before it is lost, less than Duration; Retry is the time between two tries. 0 is the
-	// default of each. Duration is stored as whole seconds.
+	// Duration is how long others wait after the last change of the Lease before they acquire it. Deadline, less than
+	// Duration, is how long the holder tries to renew the Lease before it counts as lost. Retry is the time between two
+	// tries. 0 means the default of each. Duration is stored in whole seconds.
 	Duration, Deadline, Retry time.Duration
-	// Clock tells how old the last renewal is, for Valid; nil is the real one.
+	// Clock measures the age of the last renewal, for Valid; nil means the real clock.
 	Clock clock.PassiveClock
 }
 
@@ -79,7 +81,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Lock is a Lease that this process holds until Lost says otherwise, or Release gives it back. Its methods may be called
+// Lock is a Lease that this process holds until Lost is closed or Release is called. Its methods may be called
 // concurrently.
 type Lock struct {
 	options  Options
@@ -89,8 +91,9 @@ type Lock struct {
 	closed   atomic.Pointer[error] // by Close
 }
 
-// Acquire waits until the Lease is ours. It renews it from then on, however long ctx lasts, until Release or until it
-// is lost. An error that no waiting heals, such as one of permission, ends the wait, and so does the end of ctx.
+// Acquire waits until this process holds the Lease. A goroutine renews it from then on, also after the end of ctx,
+// until Release or until it is lost. Acquire fails for an error that waiting cannot resolve, such as a missing
+// permission, and when ctx ends.
 func Acquire(ctx context.Context, o Options) (*Lock, error) {
 	o = o.withDefaults()
 	lock := &resourcelock.LeaseLock{
@@ -106,7 +109,7 @@ func acquire(ctx context.Context, o Options, lock resourcelock.Interface) (*Lock
 	acquired := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: h.observed, Name: o.Name, LeaseDuration: o.Duration, RenewDeadline: o.Deadline, RetryPeriod: o.Retry,
-		// It would give the Lease back before it says that the Lease is lost, and that may take as long as the deadline.
+		// The elector would release the Lease before it reports it lost, which may take as long as the deadline.
 		ReleaseOnCancel: false,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(acquired) },
@@ -132,13 +135,13 @@ func acquire(ctx context.Context, o Options, lock resourcelock.Interface) (*Lock
 	}
 	cancel()
 	<-h.ended
-	if ctx.Err() != nil && h.observed.mayHold() { // at the last moment: it is nobody's use
+	if ctx.Err() != nil && h.observed.mayHold() { // acquired at the last moment, but the caller will not use it
 		err = errors.Join(err, h.clearHolder(context.WithoutCancel(ctx)))
 	}
 	return nil, fmt.Errorf("waiting for Lease %q in %q: %w", o.Name, o.Namespace, err)
 }
 
-// expired is why the Lease is lost if nothing else was seen before.
+// expired returns the error of a Lease that is lost because it was not renewed.
 func (h *Lock) expired() error {
 	why := fmt.Errorf("it could not be renewed for %s", h.options.Deadline)
 	if trouble := h.observed.lastError(); trouble != nil {
@@ -147,11 +150,11 @@ func (h *Lock) expired() error {
 	return &LostError{Name: h.options.Name, Namespace: h.options.Namespace, Err: why}
 }
 
-// Lost is closed when the Lease is not ours any more, or may not be: within Options.Deadline and Options.Retry of the
-// last renewal. It is not closed by Release.
+// Lost returns a channel that is closed when this process no longer holds the Lease, or may not hold it: at most
+// Options.Deadline and Options.Retry after the last renewal. Release does not close it.
 func (h *Lock) Lost() <-chan struct{} { return h.observed.lost }
 
-// Err is a *LostError once Lost is closed; before it is nil.
+// Err returns a *LostError once Lost is closed, nil before.
 func (h *Lock) Err() error {
 	select {
 	case <-h.observed.lost:
@@ -161,8 +164,8 @@ func (h *Lock) Err() error {
 	}
 }
 
-// Release gives the Lease back, so that the next one need not wait until it expires. Whatever needs it must have ended
-// before: nothing is written from here on. It does nothing about a Lease that is lost, and may be called again.
+// Release clears the holder of the Lease, so that the next process need not wait until it expires. All that writes
+// under the Lease must have ended before. Release does nothing if the Lease is lost, and may be called again.
 func (h *Lock) Release(ctx context.Context) error {
 	h.Invalidate(errReleased)
 	h.observed.release()
@@ -176,8 +179,8 @@ func (h *Lock) Release(ctx context.Context) error {
 	}
 }
 
-// clearHolder leaves the Lease without a holder, as client-go's release does. A renewal that was cut off may still reach the
-// server in between. A Lease that is not there has no holder either.
+// clearHolder stores the Lease without a holder, as client-go's release does. It retries on conflicts, since a renewal
+// that was cut off may still reach the server. A Lease that does not exist has no holder either.
 func (h *Lock) clearHolder(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.options.Deadline/2)
 	defer cancel()
@@ -201,7 +204,7 @@ func (h *Lock) clearHolder(ctx context.Context) error {
 	return nil
 }
 
-// LostError says that a Lease that was held is not any more.
+// LostError is the error of a Lease that is no longer held.
 type LostError struct {
 	Namespace, Name string
 	Err             error
@@ -212,5 +215,5 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("the Lease %s/%s is lost: %v", e.Namespace, e.Name, e.Err)
 }
 
-// Unwrap returns why.
+// Unwrap returns why the Lease is lost.
 func (e *LostError) Unwrap() error { return e.Err }

@@ -208,7 +208,8 @@ func TestUnreachableWaitsUntilInterrupted(t *testing.T) {
 	})
 }
 
-// TestInterruptedWhileItIsTaken: a Lease that became ours when nobody wanted it any more keeps the next one waiting for nothing.
+// TestInterruptedWhileItIsTaken: a Lease that became ours when nobody wanted it any more keeps the next one waiting for
+// nothing.
 func TestInterruptedWhileItIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{mute: true}

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// store is one Lease as an API server keeps it, for tests whose time is not real: those of a server would wait for goroutines
-// outside of their bubble. TestOnAnAPI uses a server.
+// store is one Lease as an API server keeps it, for tests whose time is not real: those of a server would wait for
+// goroutines outside of their bubble. TestOnAnAPI uses a server.
 type store struct {
 	coordinationv1client.LeaseInterface
 	mu      sync.Mutex

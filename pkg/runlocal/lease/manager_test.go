@@ -87,7 +87,8 @@ func TestSignsOfPods(t *testing.T) {
 // never is a time that does not come.
 const never = time.Duration(math.MinInt64)
 
-// TestSignsOfWrites: a write of the last minute under kube-controller-manager's name is a sign, unless it may be a runner's.
+// TestSignsOfWrites: a write of the last minute under kube-controller-manager's name is a sign, unless it may be a
+// runner's.
 func TestSignsOfWrites(t *testing.T) {
 	for _, row := range []struct {
 		reason  string

@@ -13,20 +13,21 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// observedLock sees what the election reads and writes, and so knows sooner than the election what cannot be mended.
+// observedLock is the lock of the election. It records what the election reads and writes, and so detects sooner than
+// the election does that the Lease is lost or can never be acquired. It is safe for concurrent use.
 type observedLock struct {
 	resourcelock.Interface
 	options Options
 	lost    chan struct{} // closed by lose
 
 	mu         sync.Mutex // guards what follows
-	lostReason error      // of lost
-	writeSent  bool       // we have tried to write it: what the server made of that may not be known
-	acquired   bool       // we have held the Lease
-	renewed    time.Time  // when the last renewal was sent, of both clocks
-	released   bool       // by Release: what follows is no loss
-	holder     string     // that Waiting was told of
-	lastErr    error      // the last answer, nil if it was good
+	lostReason error      // why lost was closed
+	writeSent  bool       // a write was sent; whether it succeeded may not be known
+	acquired   bool       // a write has succeeded: this process has held the Lease
+	renewed    time.Time  // when the last renewal was sent, by both clocks
+	released   bool       // Release was called: what follows is not a loss
+	holder     string     // as last read
+	lastErr    error      // the last result
 }
 
 func newObservedLock(lock resourcelock.Interface, o Options) *observedLock {
@@ -39,7 +40,7 @@ var _ resourcelock.Interface = (*observedLock)(nil)
 func (l *observedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if apierrors.IsNotFound(err) {
-		l.recordResult(ctx, nil) // it will be made
+		l.recordResult(ctx, nil) // the election will create it
 		return record, raw, err
 	}
 	if l.recordResult(ctx, err); err == nil {
@@ -60,7 +61,7 @@ func (l *observedLock) Update(ctx context.Context, record resourcelock.LeaderEle
 	return l.recordWrite(ctx, sent, l.Interface.Update(ctx, record))
 }
 
-// recordSend notes that a write is about to be sent, and returns when.
+// recordSend records that a write is about to be sent, and returns the time.
 func (l *observedLock) recordSend() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,16 +69,18 @@ func (l *observedLock) recordSend() time.Time {
 	return l.options.Clock.Now()
 }
 
-// mayHold reports whether the server may have us for the holder.
+// mayHold reports whether this process may be the holder for the server.
 func (l *observedLock) mayHold() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.writeSent
 }
 
+// recordWrite records the result of a write that was sent at the given time. One that is sent too late to renew the
+// Lease loses it.
 func (l *observedLock) recordWrite(ctx context.Context, sent time.Time, err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return err // somebody was faster; who, tells the next Get
+		return err // another process was faster; the next Get returns which
 	}
 	if l.recordResult(ctx, err); err != nil {
 		return err
@@ -94,19 +97,21 @@ func (l *observedLock) recordWrite(ctx context.Context, sent time.Time, err erro
 	return nil
 }
 
-// overdue reports whether the last renewal is too long ago at that time, by one clock or the other. It is called with mu held.
+// overdue reports whether the last renewal is too long ago at now, by the monotonic or by the wall clock. The caller
+// holds mu.
 func (l *observedLock) overdue(now time.Time) bool {
 	return now.Sub(l.renewed) >= l.options.Duration || now.Round(0).Sub(l.renewed.Round(0)) >= l.options.Duration
 }
 
-// recordResult tells of trouble once, until there is none any more.
+// recordResult records the result of a request. It calls OnError when requests begin to fail and when they succeed
+// again, and gives up on an error that waiting cannot resolve.
 func (l *observedLock) recordResult(ctx context.Context, err error) {
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return // of our own doing
+		return // the election was stopped
 	}
 	l.mu.Lock()
 	before := l.lastErr
-	if before == nil || err == nil || ctx.Err() == nil { // that there is no time left says less than what it went by with
+	if before == nil || err == nil || ctx.Err() == nil { // the error before the timeout says more
 		l.lastErr = err
 	}
 	hopeless := err != nil && !l.acquired && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err))
@@ -119,7 +124,7 @@ func (l *observedLock) recordResult(ctx context.Context, err error) {
 	}
 }
 
-// recordHolder looks at who holds the Lease.
+// recordHolder records the holder that was read. If another process has acquired the Lease, it is lost.
 func (l *observedLock) recordHolder(holder string) {
 	l.mu.Lock()
 	foreign := holder != "" && holder != l.options.Identity
@@ -136,7 +141,7 @@ func (l *observedLock) recordHolder(holder string) {
 	}
 }
 
-// lose says that the Lease is lost, or will never be ours, unless that is known or it was released.
+// lose closes lost because of err, unless it is closed or the Lease was released.
 func (l *observedLock) lose(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +151,7 @@ func (l *observedLock) lose(err error) {
 	}
 }
 
-// release says that what comes is no loss.
+// release makes lose do nothing from now on.
 func (l *observedLock) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,5 +170,5 @@ func (l *observedLock) lastError() error {
 	return l.lastErr
 }
 
-// withoutLogging is for the election, which logs what Options tell of.
+// withoutLogging returns a context for the election, which would log what OnWaiting and OnError report.
 func withoutLogging(ctx context.Context) context.Context { return klog.NewContext(ctx, logr.Discard()) }

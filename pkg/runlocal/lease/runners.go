@@ -13,20 +13,21 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// Runner is another runner that writes to objects that are this one's too.
+// Runner is another process of this program whose namespaces overlap with this one's.
 type Runner struct {
 	// Lease is the name of its Lease.
 	Lease string
 	*Holder
 }
 
-// OverlappingRunners returns the runners of the namespace's Leases whose part of the cluster overlaps that of the shard, sorted by Lease:
-// for a runner that has all namespaces, whose shard and shards are 0, those of shards, and for one of shards those that have all
-// or another number of shards. Each is seen to renew its Lease; for that it takes up to the longest of their durations. told is
-// called before, with those that are looked at, if there are any. look is as for Live.
+// OverlappingRunners returns the runners with Leases in namespace whose namespaces overlap with those of the shard,
+// sorted by Lease: for a runner that has all namespaces, whose shard and shards are 0, those with a shard; for a shard
+// those that have all namespaces, or shards of another number. Only runners that are seen to renew their Leases are
+// returned, which takes up to the longest of their durations. onWait is called before, with the holders of overlapping
+// Leases, if there are any. interval is as for WaitForRenewal.
 func OverlappingRunners(
 	ctx context.Context, client coordinationv1client.LeasesGetter, namespace string, shard, shards int,
-	told func(held []Runner), look time.Duration,
+	onWait func(held []Runner), interval time.Duration,
 ) ([]Runner, error) {
 	list, err := client.Leases(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -43,11 +44,11 @@ func OverlappingRunners(
 		return nil, nil
 	}
 	slices.SortFunc(held, func(a, b Runner) int { return cmp.Compare(a.Lease, b.Lease) })
-	told(held)
+	onWait(held)
 	live, errs := make([]*Holder, len(held)), make([]error, len(held))
 	var looking sync.WaitGroup
 	for i, s := range held {
-		looking.Go(func() { live[i], errs[i] = WaitForRenewal(ctx, client, namespace, s.Lease, s.Holder, look) })
+		looking.Go(func() { live[i], errs[i] = WaitForRenewal(ctx, client, namespace, s.Lease, s.Holder, interval) })
 	}
 	looking.Wait()
 	var out []Runner
@@ -59,8 +60,8 @@ func OverlappingRunners(
 	return out, errors.Join(errs...)
 }
 
-// overlaps reports whether a Lease of that name is of a runner whose namespaces are also the shard's, another shard of the same
-// number of shards left out.
+// overlaps reports whether the Lease of that name is that of a runner whose namespaces overlap with the shard's. Two
+// shards of the same number do not.
 func overlaps(name string, shard, shards int) bool {
 	var theirs, of int
 	switch n, err := fmt.Sscanf(name, Name(0, 0)+"-%d-of-%d", &theirs, &of); {
