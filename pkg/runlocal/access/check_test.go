@@ -19,7 +19,8 @@ func rule(verbs, group, resources string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: strings.Split(verbs, ","), APIGroups: []string{group}, Resources: strings.Split(resources, ",")}
 }
 
-// grant binds rules to a user, in a namespace or everywhere, and waits until the server knows: it sees roles by a watch.
+// grant binds rules to a user, in a namespace or everywhere, and waits until the server knows: it sees roles by a
+// watch.
 func (f *fixture) grant(t *testing.T, name, namespace string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	f.apply(t, roleAndBinding(namespace, name, rules, subject(user(name))))
@@ -27,13 +28,13 @@ func (f *fixture) grant(t *testing.T, name, namespace string, rules ...rbacv1.Po
 	for r := range permissionsOf(namespace, rules[0]) {
 		probe.add(r, false)
 	}
-	eventually(t, name+" has rights", func() bool {
+	eventually(t, name+"has permissions", func() bool {
 		missing, err := checker.denied(t.Context(), probe)
 		return err == nil && len(missing) == 0
 	})
 }
 
-// TestMissing asks for the same in both ways: by the rules of a user, and right by right.
+// TestMissing reviews the same in both ways: by the rules of a user, and permission by permission.
 func TestMissing(t *testing.T) {
 	f := start(t)
 	workloads := []rbacv1.PolicyRule{rule("*", "apps", "*"), rule("get,list,watch", "", "pods,nodes,namespaces"), rule("create,update,patch", "", "events")}
@@ -58,15 +59,15 @@ func TestMissing(t *testing.T) {
 	} {
 		needs := Needs(selected(t, strings.Split(row.controllers, ",")...))
 		var answers [2][]string
-		for i, byRights := range []bool{false, true} {
-			missing, err := f.checker(row.user, byRights, row.namespaces...).Missing(t.Context(), needs)
+		for i, bySingleReviews := range []bool{false, true} {
+			missing, err := f.checker(row.user, bySingleReviews, row.namespaces...).Missing(t.Context(), needs)
 			if err != nil {
 				t.Fatal(err)
 			}
 			answers[i] = texts(missing)
 		}
 		if diff := cmp.Diff(answers[1], answers[0]); diff != "" {
-			t.Errorf("%s: the rules tell another thing than the rights (-rights +rules):\n%s", row.reason, diff)
+			t.Errorf("%s: the rules differ from the single reviews (-single +rules):\n%s", row.reason, diff)
 		}
 		for _, want := range row.want {
 			if !slices.Contains(answers[0], want) {

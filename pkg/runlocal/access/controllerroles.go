@@ -11,11 +11,11 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
-// rolePrefix is of the names of controllers' roles.
+// rolePrefix begins the names of the roles of controllers.
 const rolePrefix = "system:controller:"
 
-// credentialNames are the names of the credentials under which kube-controller-manager runs a controller, where they are not the
-// controller's own name: see the calls of NewClient in cmd/kube-controller-manager/app.
+// credentialNames are the names of the credentials with which kube-controller-manager runs a controller, where they
+// differ from the controller's name: see the calls of NewClient in cmd/kube-controller-manager/app.
 func credentialNames() map[string]string {
 	return map[string]string{
 		names.ReplicationControllerController:                    "replication-controller",
@@ -48,8 +48,8 @@ func credentialNames() map[string]string {
 	}
 }
 
-// tokenRules are for the controller that kube-controller-manager runs under its own name, which may do much more: what
-// pkg/controller/serviceaccount/tokens_controller.go asks for.
+// tokenRules returns the rules of the token controller, which kube-controller-manager runs with its own credentials,
+// and which has no role: the requests of pkg/controller/serviceaccount/tokens_controller.go.
 func tokenRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{Verbs: []string{"get", "update", "delete"}, APIGroups: []string{""}, Resources: []string{"secrets"}},
@@ -57,7 +57,7 @@ func tokenRules() []rbacv1.PolicyRule {
 	}
 }
 
-// unneededVerbs are those of the role of all controllers of certificates that each of them does without.
+// unneededVerbs returns the verbs that a controller of certificates does not need, of the role that all of them share.
 func unneededVerbs() map[string][]string {
 	return map[string][]string{
 		names.CertificateSigningRequestApprovingController: {"sign", "delete"},
@@ -66,10 +66,11 @@ func unneededVerbs() map[string][]string {
 	}
 }
 
-// obsoleteGroup are the resources whose group has long ceased to be served; roles still name it.
+// obsoleteGroup is a group that roles still name, and that no server serves.
 const obsoleteGroup = "extensions"
 
-// Needs is what the controllers need, sorted, each right once: everywhere, but for what upstream gives in one namespace only.
+// Needs returns what the controllers need, sorted, each permission once: in all namespaces, except for what upstream's
+// roles grant in one only.
 func Needs(of []controllers.Controller) []Need {
 	all := needs{}
 	account := credentialNames()
@@ -90,7 +91,7 @@ func Needs(of []controllers.Controller) []Need {
 	return all.sorted()
 }
 
-// rulesOf are the rules of upstream's roles for these credentials, by namespace; empty is that of a ClusterRole.
+// rulesOf returns the rules of upstream's roles for the credentials of that name, by namespace: "" for a ClusterRole.
 func rulesOf(account string) map[string][]rbacv1.PolicyRule {
 	rules := map[string][]rbacv1.PolicyRule{}
 	if account == names.ServiceAccountTokenController {
@@ -122,7 +123,7 @@ func (n needs) addRules(c controllers.Controller, namespace string, rules []rbac
 	}
 }
 
-// permissionsOf are all that a rule allows.
+// permissionsOf yields all permissions that a rule grants.
 func permissionsOf(namespace string, rule rbacv1.PolicyRule) func(yield func(Permission) bool) {
 	objects := rule.ResourceNames
 	if len(objects) == 0 {

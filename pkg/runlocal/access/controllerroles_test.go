@@ -47,7 +47,7 @@ func TestNeeds(t *testing.T) {
 	needs := Needs(selected(t, "deployment", "replicaset"))
 	for _, row := range []struct {
 		reason string
-		right  Permission
+		permission  Permission
 		want   *Need
 	}{
 		{"both read pods", Permission{Resource: "pods", Verb: "list"}, &Need{Controllers: []string{"deployment", "replicaset"}}},
@@ -60,14 +60,14 @@ func TestNeeds(t *testing.T) {
 		{"a group that is not served any more", Permission{Group: "extensions", Resource: "deployments", Verb: "get"}, nil},
 		{"nobody needs it", Permission{Resource: "secrets", Verb: "get"}, nil},
 	} {
-		i := slices.IndexFunc(needs, func(n Need) bool { return n.Permission == row.right })
+		i := slices.IndexFunc(needs, func(n Need) bool { return n.Permission == row.permission })
 		if i < 0 || row.want == nil {
 			if i >= 0 || row.want != nil {
-				t.Errorf("%s: %s is at %d of the needs, want %+v", row.reason, row.right, i, row.want)
+				t.Errorf("%s: %s is at %d of the needs, want %+v", row.reason, row.permission, i, row.want)
 			}
 			continue
 		}
-		row.want.Permission = row.right
+		row.want.Permission = row.permission
 		if diff := cmp.Diff(*row.want, needs[i]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
@@ -80,14 +80,14 @@ func TestNeeds(t *testing.T) {
 func TestRightText(t *testing.T) {
 	for _, row := range []struct {
 		reason string
-		right  Permission
+		permission  Permission
 		want   string
 	}{
 		{"the core group has no name", Permission{Resource: "pods", Verb: "list"}, "list pods"},
 		{"as kubectl writes a resource", Permission{Group: "apps", Resource: "deployments/status", Verb: "update"}, "update deployments.apps/status"},
 		{"of one object in one namespace", Permission{"kube-public", "", "configmaps", "cluster-info", "update"}, "update configmaps cluster-info in kube-public"},
 	} {
-		if got := row.right.String(); got != row.want {
+		if got := row.permission.String(); got != row.want {
 			t.Errorf("%s: %q, want %q", row.reason, got, row.want)
 		}
 	}

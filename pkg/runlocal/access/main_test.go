@@ -55,11 +55,11 @@ func (f *fixture) as(user string) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(config)
 }
 
-// checker asks as a user. byRights leaves the rules unasked.
-func (f *fixture) checker(user string, byRights bool, namespaces ...string) *Checker {
+// checker asks as a user. bySingleReviews leaves the rules unasked.
+func (f *fixture) checker(user string, bySingleReviews bool, namespaces ...string) *Checker {
 	client := f.as(user).AuthorizationV1()
 	c := &Checker{Client: client, Rules: client, Kinds: f.kinds, Namespaces: namespaces}
-	if byRights {
+	if bySingleReviews {
 		c.Rules = nil
 	}
 	return c
@@ -109,7 +109,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// texts are the rights, for comparing.
+// texts are the permissions, for comparing.
 func texts(needs []Need) []string {
 	var out []string
 	for _, n := range needs {

@@ -8,32 +8,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Permission is one thing that RBAC allows or does not. It is a value, fit for keys of maps.
+// Permission is a verb on a resource, as RBAC allows it. It can be a key of a map.
 type Permission struct {
-	// Namespace is where; empty is everywhere, and for kinds that are in no namespace.
+	// Namespace is where the permission is needed; empty for all namespaces and for cluster-scoped kinds.
 	Namespace string
-	// Group and Resource are of what, such as "apps" and "deployments/status". "*" is every one, "*/scale" that subresource
-	// of every one.
+	// Group and Resource are such as "apps" and "deployments/status". "*" means all, "*/scale" the subresource of all.
 	Group, Resource string
-	// Name is of which object; empty is any.
+	// Name is the name of the object; empty for all.
 	Name string
-	// Verb is as RBAC calls it, such as "list".
+	// Verb is RBAC's verb, such as "list".
 	Verb string
 }
 
-// IsRead says that nothing is changed by it.
+// IsRead reports whether the verb changes nothing.
 func (r Permission) IsRead() bool { return r.Verb == "get" || r.Verb == "list" || r.Verb == "watch" }
 
-// GroupResource is what it is for, without a subresource.
+// GroupResource returns the resource, without a subresource.
 func (r Permission) GroupResource() schema.GroupResource {
 	resource, _, _ := strings.Cut(r.Resource, "/")
 	return schema.GroupResource{Group: r.Group, Resource: resource}
 }
 
-// isWildcard says that it is for more than one resource.
+// isWildcard reports whether the permission is for more than one resource.
 func (r Permission) isWildcard() bool { return r.Group == "*" || strings.HasPrefix(r.Resource, "*") }
 
-// resourceText is the resource as users write it: "deployments.apps", "pods/status".
+// resourceText returns the resource as users write it, such as "deployments.apps" or "pods/status", and the name.
 func (r Permission) resourceText() string {
 	resource, sub, _ := strings.Cut(r.Resource, "/")
 	text := resource
@@ -49,7 +48,7 @@ func (r Permission) resourceText() string {
 	return text
 }
 
-// String is "list pods", "update deployments.apps/status in shop".
+// String returns such as "list pods" or "update deployments.apps/status in shop".
 func (r Permission) String() string {
 	text := r.Verb + " " + r.resourceText()
 	if r.Namespace != "" {
@@ -58,7 +57,7 @@ func (r Permission) String() string {
 	return text
 }
 
-// Compare orders by namespace, group, resource, name and verb.
+// Compare orders permissions by namespace, group, resource, name and verb.
 func (r Permission) Compare(other Permission) int {
 	return cmp.Or(
 		cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Group, other.Group), cmp.Compare(r.Resource, other.Resource),
@@ -66,16 +65,16 @@ func (r Permission) Compare(other Permission) int {
 	)
 }
 
-// Need is a right that controllers need.
+// Need is a permission that controllers need.
 type Need struct {
 	Permission
-	// Controllers are who needs it, by Controller.Short, sorted.
+	// Controllers are the controllers that need it, by Controller.Short, sorted.
 	Controllers []string
-	// Optional says that controllers do their work without it: it is for recording Events.
+	// Optional is whether the controllers work without it: it is for recording Events.
 	Optional bool
 }
 
-// needs collects needs, each right once.
+// needs are needs by their permission.
 type needs map[Permission]*Need
 
 func (n needs) add(r Permission, optional bool, controllers ...string) {
@@ -90,10 +89,10 @@ func (n needs) add(r Permission, optional bool, controllers ...string) {
 
 func (n needs) sorted() []Need {
 	var out []Need
-	for _, one := range n {
-		slices.Sort(one.Controllers)
-		one.Controllers = slices.Compact(one.Controllers)
-		out = append(out, *one)
+	for _, need := range n {
+		slices.Sort(need.Controllers)
+		need.Controllers = slices.Compact(need.Controllers)
+		out = append(out, *need)
 	}
 	slices.SortFunc(out, func(a, b Need) int { return a.Compare(b.Permission) })
 	return out

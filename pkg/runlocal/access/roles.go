@@ -14,18 +14,18 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 )
 
-// Roles returns what gives the user the rights that are missing: a ClusterRole for those that are needed everywhere, a Role
-// for each namespace, and a binding of each to the user. The names tell their rules by a hash, so that what was applied
-// before is not replaced. Nothing missing is nil.
+// Roles returns objects that grant the missing permissions to the user: a ClusterRole for those in all namespaces, a
+// Role for each namespace, and a binding of each to the user. Their names have a hash of their rules, so that roles
+// that were applied before are not replaced. It returns nil if nothing is missing.
 func Roles(missing []Need, user authenticationv1.UserInfo) []runtime.Object {
-	places := map[string][]Need{}
+	byNamespace := map[string][]Need{}
 	for _, n := range missing {
-		places[n.Namespace] = append(places[n.Namespace], n)
+		byNamespace[n.Namespace] = append(byNamespace[n.Namespace], n)
 	}
 	var out []runtime.Object
-	for _, place := range slices.Sorted(maps.Keys(places)) {
-		rules := rulesFor(places[place])
-		out = append(out, roleAndBinding(place, "kubectl-reconcile-"+rulesHash(rules), rules, subject(user))...)
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
+		rules := rulesFor(byNamespace[namespace])
+		out = append(out, roleAndBinding(namespace, "kubectl-reconcile-"+rulesHash(rules), rules, subject(user))...)
 	}
 	return out
 }
@@ -52,7 +52,7 @@ func roleAndBinding(namespace, name string, rules []rbacv1.PolicyRule, to rbacv1
 	}
 }
 
-// subject is the user as roles are bound to.
+// subject returns the user as a binding names it.
 func subject(user authenticationv1.UserInfo) rbacv1.Subject {
 	if namespace, name, err := serviceaccount.SplitUsername(user.Username); err == nil {
 		return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
@@ -60,7 +60,7 @@ func subject(user authenticationv1.UserInfo) rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user.Username}
 }
 
-// rulesFor are as few rules as give these rights and no others.
+// rulesFor returns few rules that grant exactly these permissions, sorted.
 func rulesFor(needs []Need) []rbacv1.PolicyRule {
 	type what struct{ group, resource, name string }
 	verbs := map[what][]string{}
@@ -88,18 +88,18 @@ func rulesFor(needs []Need) []rbacv1.PolicyRule {
 	return out
 }
 
-// ruleKey tells a rule from another.
+// ruleKey returns a text that identifies a rule.
 func ruleKey(r rbacv1.PolicyRule) string {
 	return strings.Join([]string{
 		r.APIGroups[0], strings.Join(r.Resources, ","), strings.Join(r.ResourceNames, ","), strings.Join(r.Verbs, ","),
 	}, "\x00")
 }
 
-// rulesHash is short, and another one for other rules.
+// rulesHash returns a short hash of rules.
 func rulesHash(rules []rbacv1.PolicyRule) string {
 	h := fnv.New32a()
 	for _, r := range rules {
-		_, _ = h.Write([]byte(ruleKey(r) + "\x01")) // it cannot fail
+		_, _ = h.Write([]byte(ruleKey(r) + "\x01")) // never fails
 	}
 	return fmt.Sprintf("%08x", h.Sum32())
 }

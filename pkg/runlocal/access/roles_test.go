@@ -10,9 +10,9 @@ import (
 )
 
 func TestRoles(t *testing.T) {
-	needs := func(rights ...Permission) []Need {
+	needs := func(permissions ...Permission) []Need {
 		var out []Need
-		for _, r := range rights {
+		for _, r := range permissions {
 			out = append(out, Need{Permission: r})
 		}
 		return out

@@ -23,8 +23,8 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Status: http.StatusText(status), Body: http.NoBody}, nil
 }
 
-// TestTokenFileIsReadAgain: the token of a pod's service account changes in its file, and a session that runs for longer
-// than a token lives goes on, with one word on the gap.
+// TestTokenFileIsReadAgain: the token of a pod's service account changes in its file, and a session that runs for
+// longer than a token lives goes on, with one word on the gap.
 func TestTokenFileIsReadAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	write := func(token string) {

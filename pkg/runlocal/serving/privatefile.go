@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// WritePrivate writes data to path with mode 0600, replacing what is there in one step: a reader sees the old file or the
-// whole of this one. A symbolic link at path is replaced, not followed.
+// WritePrivate writes data to path with mode 0600, replacing what is there in one step: a reader sees the old file or
+// the whole of this one. A symbolic link at path is replaced, not followed.
 func WritePrivate(path string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // mode 0600
 	if err != nil {
@@ -28,8 +28,8 @@ func WritePrivate(path string, data []byte) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// CreatePrivate creates a file with mode 0600 at path to write to, in place of a file or of a symbolic link to one that is there:
-// neither its mode nor what it leads to is kept. A device or a pipe at path is opened as it is.
+// CreatePrivate creates a file with mode 0600 at path to write to, in place of a file or of a symbolic link to one that
+// is there: neither its mode nor what it leads to is kept. A device or a pipe at path is opened as it is.
 func CreatePrivate(path string) (*os.File, error) {
 	target, err := os.Stat(path)
 	switch {

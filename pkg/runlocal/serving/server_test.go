@@ -72,7 +72,8 @@ func TestServerThatNeverServed(t *testing.T) {
 	}
 }
 
-// TestServerNamesClientAuthorities: a client that holds several certificates chooses by the authorities that the server names.
+// TestServerNamesClientAuthorities: a client that holds several certificates chooses by the authorities that the server
+// names.
 func TestServerNamesClientAuthorities(t *testing.T) {
 	one, ca, err := SelfSigned("authority", "localhost")
 	if err != nil {
