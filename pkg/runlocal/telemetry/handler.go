@@ -14,21 +14,21 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // registers client-go's metrics where kube-controller-manager does
 )
 
-// Options say what a handler serves. All but Token must be set.
+// Options configure NewHandler. All but Token must be set.
 type Options struct {
-	// Metrics and Stream are fed by the session's recorder, of which they are sinks.
+	// Metrics and Stream are sinks of the session's recorder.
 	Metrics *Metrics
 	Stream  *Stream
-	// Session returns what runs; nil while there is nothing yet. It is called for each scrape.
+	// Session returns the running session, nil before there is one. It is called for each scrape, concurrently.
 	Session func() Session
-	// Ready lists what readiness consists of, each by a name of its own, in the order in which it is shown. It is called for
-	// each request.
+	// Ready returns the checks of /readyz in the order in which they are shown; their names are unique. It is called
+	// for each request, concurrently.
 	Ready func() []Check
-	// Token is what a client must show, as a bearer token, for all but health and readiness. Empty asks for none.
+	// Token is the bearer token that requests must have, except those for health and readiness. Empty means none.
 	Token string
 }
 
-// index says what there is.
+// index is the page at the root.
 const index = `/healthz        the process lives
 /readyz         every controller sees what it acts on; ?verbose tells of each
 /metrics        for Prometheus: of the controllers, of client-go, of the Go runtime
@@ -36,8 +36,8 @@ const index = `/healthz        the process lives
 /debug/pprof/   profiles
 `
 
-// NewHandler returns a handler of /healthz, /readyz, /metrics, /trace and /debug/pprof. /metrics has all that Kubernetes'
-// libraries in this process have registered, too.
+// NewHandler returns a handler of /healthz, /livez, /readyz, /metrics, /trace and /debug/pprof. /metrics also has what
+// Kubernetes' libraries have registered in this process.
 func NewHandler(o Options) http.Handler {
 	closed := http.NewServeMux()
 	closed.Handle("GET /metrics", metrics(o))
@@ -56,17 +56,17 @@ func NewHandler(o Options) http.Handler {
 	return open
 }
 
-// metrics serves our own metrics, and those in the registry of Kubernetes' libraries.
+// metrics serves this package's metrics, and those in the registry of Kubernetes' libraries.
 func metrics(o Options) http.Handler {
 	own := prometheus.NewRegistry()
 	own.MustRegister(o.Metrics, o.Stream.dropped, newStateCollector(o.Session, o.Ready))
 	return promhttp.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, own}, promhttp.HandlerOpts{
-		// A metric of some library that cannot be gathered is no reason to show none.
+		// One metric of a library that cannot be gathered must not hide all others.
 		ErrorHandling: promhttp.ContinueOnError,
 	})
 }
 
-// withToken lets those pass who show the token.
+// withToken serves requests that have the token by next, and answers 401 to others. An empty token lets all pass.
 func withToken(token string, next http.Handler) http.Handler {
 	if token == "" {
 		return next
@@ -84,18 +84,18 @@ func withToken(token string, next http.Handler) http.Handler {
 	})
 }
 
-// Check is one of the things that readiness consists of.
+// Check is a check of /readyz.
 type Check struct {
 	// Name is what is checked, such as a controller.
 	Name string
-	// Problem says why it is not ready, in a few words; empty if it is.
+	// Problem is why it is not ready, in a few words; empty if it is ready.
 	Problem string
 }
 
-// healthz answers that the process lives, which it does if it answers.
+// healthz answers "ok": the process is alive if it answers.
 func healthz(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
-// readyz answers as kube-apiserver's /readyz does: "ok", or a line for each check with ?verbose or when one fails.
+// readyz answers as kube-apiserver's /readyz does: "ok", or a line for each check with ?verbose or if one fails.
 func readyz(ready func() []Check) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		checks := ready()
@@ -117,7 +117,7 @@ func readyz(ready func() []Check) http.HandlerFunc {
 	}
 }
 
-// writeText answers with plain text. Whoever asked may have gone.
+// writeText answers with plain text. The error of a client that has disconnected is ignored.
 func writeText(w http.ResponseWriter, status int, body string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -11,17 +11,17 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// namespace is the first part of the names of all metrics of ours.
+// namespace begins the names of all metrics of this package.
 const namespace = "kubectl_reconcile"
 
-// maxResources bounds the values of the label resource: custom resources are as many as a cluster likes to have.
+// maxResources bounds the values of the label resource: a cluster may have any number of custom resources.
 const maxResources = 256
 
-// other is the value of a label that stands for all that are too many, or that nobody knows.
+// other is the value of a label for all values beyond its bound, and for unknown ones.
 const other = "other"
 
-// Metrics is a trace.Sink that counts and times for Prometheus. Its memory does not grow with the number of events: keys and
-// names of objects are no labels.
+// Metrics is a trace.Sink that counts and times reconciles and requests for Prometheus. Its memory does not grow with
+// the number of events: keys and names of objects are not labels. It is safe for concurrent use.
 type Metrics struct {
 	duration   *prometheus.HistogramVec
 	waited     *prometheus.HistogramVec
@@ -35,7 +35,7 @@ type Metrics struct {
 	resources map[string]bool
 }
 
-// NewMetrics returns Metrics in which nothing is counted.
+// NewMetrics returns Metrics without any values.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		duration:   histogram("reconcile_duration_seconds", "How long reconciles took."),
@@ -54,7 +54,7 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
 }
 
-// histogram has buckets from half a millisecond to a minute, by controller.
+// histogram returns a histogram by controller, with buckets from half a millisecond to a minute.
 func histogram(name, help string) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: namespace, Name: name, Help: help, Buckets: prometheus.ExponentialBucketsRange(0.0005, 60, 16),
@@ -92,7 +92,7 @@ func (m *Metrics) Record(e *trace.Event) {
 	}
 }
 
-// outcome is the label of how a reconcile ended: those that failed only because a cache was behind have another.
+// outcome returns the label for how a reconcile ended. One that failed only because a cache was behind is "putOff".
 func outcome(e *trace.End) string {
 	if e.PutOff != "" {
 		return "putOff"
@@ -110,7 +110,7 @@ func (m *Metrics) request(controller string, r *trace.Request) {
 	}
 }
 
-// verb bounds the values of the label to those that the API has for writes.
+// verb returns the label for a verb: one of the API's verbs for writes, or other.
 func verb(v string) string {
 	switch v {
 	case "create", "update", "patch", "delete", "deletecollection":
@@ -119,7 +119,7 @@ func verb(v string) string {
 	return other
 }
 
-// code is the HTTP status, or that there was none.
+// code returns the label for an HTTP status, "none" for 0.
 func code(status int) string {
 	switch {
 	case status == 0:
@@ -130,7 +130,8 @@ func code(status int) string {
 	return strconv.Itoa(status)
 }
 
-// resource names a resource as kubectl does, "deployments.apps/status", while there are not too many.
+// resource returns the label for the resource of a request, such as "deployments.apps/status"; other once there are
+// maxResources.
 func (m *Metrics) resource(r *trace.Request) string {
 	name := r.Resource
 	if r.Group != "" {
@@ -150,13 +151,13 @@ func (m *Metrics) resource(r *trace.Request) string {
 	return name
 }
 
-// Session is what runs. Its methods may be called concurrently.
+// Session is a running session. Its methods may be called concurrently.
 type Session interface {
-	// State is what its controllers have to do.
+	// State returns the state of the controllers: their queues, and their requests in flight.
 	State() tap.State
 }
 
-// stateCollector makes gauges of what the controllers have to do, and of what is ready, at the moment of a scrape.
+// stateCollector collects gauges of the controllers' queues and of readiness at the time of a scrape.
 type stateCollector struct {
 	session func() Session
 	checks  func() []Check

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// readerBuffer is how many events a reader of the trace may be late.
+	// readerBuffer is how many events are kept for a reader of the trace that has not read them.
 	readerBuffer = 1 << 13
 	// maxReaders bounds the readers of one trace.
 	maxReaders = 32
 )
 
-// errTooManyReaders is returned where one more reader would be too many.
+// errTooManyReaders is returned by subscribe while there are maxReaders.
 var errTooManyReaders = errors.New("too many readers of the trace")
 
-// Stream is a trace.Sink that hands events to any number of readers while they happen. It never waits for one: a reader
-// that is too late is dropped. All its methods may be called concurrently.
+// Stream is a trace.Sink that passes events to the readers of /trace as they happen. It never waits for a reader: one
+// that is readerBuffer events behind is dropped. Its methods may be called concurrently.
 type Stream struct {
 	readers atomic.Int64 // their number: without any, Record costs next to nothing
 	dropped prometheus.Counter
@@ -37,11 +37,11 @@ type Stream struct {
 	subs   map[*subscription]bool
 }
 
-// subscription is one reader. Its channel is closed when nothing more comes.
+// subscription is one reader. Its channel is closed when no more events follow.
 type subscription struct {
 	events      chan *trace.Event
 	controllers map[string]bool // empty for all
-	slow        bool            // why it was closed; read after the channel's end
+	slow        bool            // the reader was dropped; valid once events is closed
 }
 
 // NewStream returns a Stream without readers.
@@ -75,11 +75,12 @@ func (s *Stream) Record(e *trace.Event) {
 	}
 }
 
+// wants reports whether e is for the reader.
 func (sub *subscription) wants(e *trace.Event) bool {
 	return len(sub.controllers) == 0 || sub.controllers[e.Controller]
 }
 
-// subscribe adds a reader of the events from here on of the controllers, all if there are none.
+// subscribe adds a reader of the events from now on of the named controllers, of all if none are named.
 func (s *Stream) subscribe(controllers []string) (*subscription, error) {
 	sub := &subscription{events: make(chan *trace.Event, readerBuffer), controllers: map[string]bool{}}
 	for _, c := range controllers {
@@ -99,14 +100,14 @@ func (s *Stream) subscribe(controllers []string) (*subscription, error) {
 	return sub, nil
 }
 
-// unsubscribe ends a reader, which may have ended already.
+// unsubscribe removes a reader, which may have been removed before.
 func (s *Stream) unsubscribe(sub *subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(sub)
 }
 
-// remove is unsubscribe with s.mu held.
+// remove is unsubscribe for a caller that holds s.mu.
 func (s *Stream) remove(sub *subscription) {
 	if s.subs[sub] {
 		delete(s.subs, sub)
@@ -115,7 +116,8 @@ func (s *Stream) remove(sub *subscription) {
 	}
 }
 
-// Close ends all readers once they have read what there is, and all later ones at once. It may be called again.
+// Close ends the stream: readers get the events that are kept for them and then the end, later readers get the end at
+// once. It may be called again.
 func (s *Stream) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +130,8 @@ func (s *Stream) Close() {
 // writeTimeout is how long one write to a reader of the trace may take.
 const writeTimeout = 10 * time.Second
 
-// serveTrace serves the trace from the moment of the request on, until the reader goes, the session ends, or the reader is too
-// slow: then the connection is cut, so that it does not look like the end.
+// serveTrace serves the events from the time of the request on, until the client disconnects, the session ends, or the
+// client is too slow: then the connection is aborted, so that the client does not take it for the end.
 func serveTrace(o Options) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		controllers := requestedControllers(r)
@@ -153,7 +155,8 @@ func serveTrace(o Options) http.HandlerFunc {
 	}
 }
 
-// requestedControllers are the controllers of ?controller=, which may be given as a comma list, or several times.
+// requestedControllers returns the controllers in ?controller=, which may be a comma-separated list and may be
+// repeated.
 func requestedControllers(r *http.Request) []string {
 	var out []string
 	for _, list := range r.URL.Query()["controller"] {
@@ -166,7 +169,7 @@ func requestedControllers(r *http.Request) []string {
 	return out
 }
 
-// checkControllers refuses a name that no controller here has: nothing would ever come.
+// checkControllers returns an error for a name that no running controller has, for which there would never be an event.
 func checkControllers(o Options, asked []string) error {
 	session := o.Session()
 	if session == nil {
@@ -184,7 +187,7 @@ func checkControllers(o Options, asked []string) error {
 	return nil
 }
 
-// eventWriter writes events to a reader who may be slow.
+// eventWriter writes events to a client that may be slow.
 type eventWriter struct {
 	*bufio.Writer
 	trace *trace.Writer
@@ -196,7 +199,8 @@ func newEventWriter(w http.ResponseWriter) *eventWriter {
 	return &eventWriter{buffered, trace.NewWriter(buffered), http.NewResponseController(w)}
 }
 
-// copy writes what comes, and sends it on whenever there is a pause. It ends with nil when nothing more comes.
+// copy writes the events of sub, and flushes whenever there are no more at the moment. It returns nil at the end of the
+// events and when gone is closed.
 func (l *eventWriter) copy(sub *subscription, gone <-chan struct{}) error {
 	for {
 		select {
@@ -220,7 +224,7 @@ func (l *eventWriter) copy(sub *subscription, gone <-chan struct{}) error {
 	}
 }
 
-// extend gives the next write its time. Only tests have writers without deadlines.
+// extend gives the next write writeTimeout. Only writers of tests have no deadlines, so the error is ignored.
 func (l *eventWriter) extend() { _ = l.http.SetWriteDeadline(time.Now().Add(writeTimeout)) }
 
 func (l *eventWriter) flush() error {
