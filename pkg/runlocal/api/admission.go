@@ -23,11 +23,11 @@ import (
 
 // AdmissionPlugin is one of kube-apiserver's admission plugins.
 type AdmissionPlugin struct {
-	// Name is what --enable-admission-plugins and --disable-admission-plugins call it.
+	// Name is the name for --enable-admission-plugins and --disable-admission-plugins.
 	Name string
 	// OnByDefault reports whether a server without admission options runs it; it is upstream's default.
 	OnByDefault bool
-	// Note says what differs from a real cluster, or what the plugin needs; empty for most.
+	// Note is what differs from a real cluster, or what the plugin needs; empty for most.
 	Note string
 }
 
@@ -41,7 +41,7 @@ func AdmissionPlugins() []AdmissionPlugin {
 	return plugins
 }
 
-// pluginNote is where a plugin behaves otherwise than on a cluster.
+// pluginNote returns AdmissionPlugin.Note.
 func pluginNote(name string) string {
 	switch name {
 	case "ServiceAccount":
@@ -61,7 +61,8 @@ func pluginNote(name string) string {
 	}
 }
 
-// validatePlugins refuses unknown names and names that are both enabled and disabled, as kube-apiserver does.
+// validatePlugins returns an error for unknown names and for names that are both enabled and disabled, as
+// kube-apiserver does.
 func validatePlugins(enable, disable []string) error {
 	var problems []error
 	for _, name := range slices.Concat(enable, disable) {
@@ -77,10 +78,10 @@ func validatePlugins(enable, disable []string) error {
 	return errors.Join(problems...)
 }
 
-// UnknownPluginError says that kube-apiserver has no admission plugin of that name.
+// UnknownPluginError is the error of an admission plugin that kube-apiserver does not have.
 type UnknownPluginError struct {
 	Name string
-	// Known are the names that there are, in the order in which plugins run.
+	// Known are the names of all plugins, in the order in which they run.
 	Known []string
 }
 
@@ -89,7 +90,8 @@ func (e *UnknownPluginError) Error() string {
 	return fmt.Sprintf("no admission plugin %q in kube-apiserver", e.Name)
 }
 
-// enabledPlugins mirrors enabledPluginNames of k8s.io/apiserver/pkg/server/options/admission.go.
+// enabledPlugins returns the names of the plugins that run. It mirrors enabledPluginNames of
+// k8s.io/apiserver/pkg/server/options/admission.go.
 func enabledPlugins(enable, disable []string) []string {
 	var names []string
 	for _, p := range AdmissionPlugins() {
@@ -105,11 +107,11 @@ type noConfig struct{}
 
 var _ admission.ConfigProvider = noConfig{}
 
-// ConfigFor has nothing for any plugin.
+// ConfigFor implements admission.ConfigProvider: no plugin has a configuration.
 func (noConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
-// admissionChain builds the plugins of o. It mirrors ApplyTo of k8s.io/apiserver/pkg/server/options/admission.go and the
-// initializers of CreateConfig in pkg/controlplane/apiserver/config.go.
+// admissionChain builds the plugins of o. It mirrors ApplyTo of k8s.io/apiserver/pkg/server/options/admission.go and
+// the initializers of CreateConfig in pkg/controlplane/apiserver/config.go.
 func (a *assembly) admissionChain() (admission.Interface, error) {
 	plugins := admission.NewPlugins()
 	genericapiserver.RegisterAllAdmissionPlugins(plugins)
@@ -145,15 +147,15 @@ func (a *assembly) admissionChain() (admission.Interface, error) {
 	return admissionmetrics.WithStepMetrics(chain), nil
 }
 
-// errNoAdmission answers writes that come before the admission plugins exist.
+// errNoAdmission is the answer to writes before the admission plugins exist.
 var errNoAdmission = errors.New("admission is not ready")
 
-// admissionGate stands in for the admission plugins while the API groups are installed, so that the plugins can be built
-// when their informers are filled already. Several of upstream's plugins look at their informers once when they are built
-// and then only every 100 ms; built first, they would hold readiness up by two or three of these rounds.
+// admissionGate is the admission of the API groups when they are installed, so that the plugins can be built later,
+// when their informers have synced. Several of upstream's plugins check their informers once when they are built and
+// then only every 100 ms; built first, they would delay readiness by two or three of these rounds.
 //
-// It also knows how many writes are inside the plugins: upstream goes on with a write when its client has left, and the
-// quota's workers must not end before it has.
+// It also counts the writes that are inside the plugins: upstream continues a write whose client has disconnected, and
+// the workers of ResourceQuota must not end before it.
 type admissionGate struct {
 	chain atomic.Pointer[admission.Interface]
 
@@ -162,7 +164,7 @@ type admissionGate struct {
 	inside sync.WaitGroup
 }
 
-// enter counts a write in, unless the gate is shut. leave must follow then.
+// enter counts a write in and returns true, unless the gate is shut. The caller must call leave then.
 func (g *admissionGate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -174,7 +176,7 @@ func (g *admissionGate) enter() bool {
 
 func (g *admissionGate) leave() { g.inside.Done() }
 
-// shut refuses further writes, and returns when those inside are out.
+// shut rejects further writes, and returns when those inside have left.
 func (g *admissionGate) shut() {
 	g.mu.Lock()
 	g.closed = true
@@ -190,7 +192,7 @@ var (
 // open lets writes through to chain.
 func (g *admissionGate) open(chain admission.Interface) { g.chain.Store(&chain) }
 
-// Handles is true until the plugins are there, so that Admit gets to refuse.
+// Handles implements admission.Interface. It is true before open, so that Admit can reject.
 func (g *admissionGate) Handles(operation admission.Operation) bool {
 	chain := g.chain.Load()
 	return chain == nil || (*chain).Handles(operation)

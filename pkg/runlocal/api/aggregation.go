@@ -33,7 +33,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
 )
 
-// apiServiceStorage is the RESTOptionsGetter of APIServices. It mirrors the storage of pkg/controlplane/apiserver/aggregator.go.
+// apiServiceStorage is the RESTOptionsGetter of APIServices. It mirrors the storage of
+// pkg/controlplane/apiserver/aggregator.go.
 type apiServiceStorage struct {
 	*backend
 	codecs serializer.CodecFactory
@@ -49,7 +50,8 @@ func (g apiServiceStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Obj
 	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
 }
 
-// apiServiceGroup is the API group apiregistration.k8s.io. It mirrors k8s.io/kube-aggregator/pkg/registry/apiservice/rest.
+// apiServiceGroup returns the API group apiregistration.k8s.io. It mirrors
+// k8s.io/kube-aggregator/pkg/registry/apiservice/rest.
 func (a *assembly) apiServiceGroup() genericapiserver.APIGroupInfo {
 	codecs := serializer.NewCodecFactory(a.apiServiceScheme)
 	info := genericapiserver.NewDefaultAPIGroupInfo(apiregistration.GroupName, a.apiServiceScheme, metav1.ParameterCodec, codecs)
@@ -60,8 +62,8 @@ func (a *assembly) apiServiceGroup() genericapiserver.APIGroupInfo {
 	return info
 }
 
-// newScheme has the types of one group, and those of requests and answers that belong to no version: as the scheme of
-// k8s.io/kube-aggregator/pkg/apiserver is when the package's init has added to it.
+// newScheme returns a scheme with the types that install adds and the unversioned types of requests and responses, as
+// the scheme of k8s.io/kube-aggregator/pkg/apiserver has them after the package's init.
 func newScheme(install func(*runtime.Scheme)) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	install(scheme)
@@ -71,10 +73,10 @@ func newScheme(install func(*runtime.Scheme)) *runtime.Scheme {
 	return scheme
 }
 
-// runAPIServiceControllers keeps an APIService for every version that is served, with its priority, custom resources included, with upstream's
-// controllers, until ctx ends. That is what the aggregation layer does for the API server that it is part of; requests for other API
-// servers are not forwarded. It calls finish with the steps of the start that are done. The controllers are made here, for only
-// running them ends the goroutines of their queues.
+// runAPIServiceControllers runs upstream's controllers that keep an APIService for every served version, custom
+// resources included, until ctx ends. That is the part of the aggregation layer that concerns its own API server;
+// requests for other API servers are not forwarded. It calls finish with the steps of the start that are done. It also
+// creates the controllers, since only running them ends the goroutines of their queues.
 func runAPIServiceControllers(ctx context.Context, loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
 	served map[schema.GroupVersion]priority, finish func(steps ...string),
 ) {
@@ -86,7 +88,7 @@ func runAPIServiceControllers(ctx context.Context, loopback *restclient.Config, 
 	r.run(ctx, finish)
 }
 
-// apiServiceControllers are the controllers, with the informers that they need.
+// apiServiceControllers are the controllers of APIServices, with the informers that they need.
 type apiServiceControllers struct {
 	informers   externalversions.SharedInformerFactory
 	controllers []interface {
@@ -94,8 +96,8 @@ type apiServiceControllers struct {
 	}
 }
 
-// newAPIServiceControllers mirrors CreateAggregatorServer of pkg/controlplane/apiserver/aggregator.go. It calls available once, when the
-// versions that are served have been found available.
+// newAPIServiceControllers mirrors CreateAggregatorServer of pkg/controlplane/apiserver/aggregator.go. It calls
+// available once, when the versions that are served have been found available.
 func newAPIServiceControllers(loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
 	served map[schema.GroupVersion]priority, available func(),
 ) (*apiServiceControllers, error) {
@@ -128,8 +130,8 @@ func newAPIServiceControllers(loopback *restclient.Config, custom *apiextensions
 	return r, nil
 }
 
-// onAllAvailable calls available when each of the services has been available at least once, as the health check
-// autoregister-completion of upstream has it. It takes pending over.
+// onAllAvailable calls available when each of the pending services has been available at least once, as upstream's
+// health check autoregister-completion requires. It takes ownership of pending.
 func onAllAvailable(services cache.SharedIndexInformer, pending sets.Set[string], available func()) error {
 	see := func(obj any) {
 		service, ok := obj.(*apiregistrationv1.APIService)
@@ -147,7 +149,7 @@ func onAllAvailable(services cache.SharedIndexInformer, pending sets.Set[string]
 	return nil
 }
 
-// availabilityMetrics are registered once, and those of all servers of the process, as upstream's other metrics are.
+// availabilityMetrics returns the metrics that all servers of the process share, as they do upstream's other metrics.
 var availabilityMetrics = sync.OnceValues(func() (*availabilitymetrics.Metrics, error) {
 	m := availabilitymetrics.New()
 	if err := m.Register(legacyregistry.Register, legacyregistry.CustomRegister); err != nil {
@@ -156,7 +158,7 @@ var availabilityMetrics = sync.OnceValues(func() (*availabilitymetrics.Metrics, 
 	return m, nil
 })
 
-// apiService is the registration of a version that the server itself serves.
+// apiService returns the APIService of a version that this server serves.
 func apiService(gv schema.GroupVersion, p priority) *apiregistrationv1.APIService {
 	service := &apiregistrationv1.APIService{Spec: apiregistrationv1.APIServiceSpec{
 		Group: gv.Group, Version: gv.Version, GroupPriorityMinimum: p.group, VersionPriority: p.version,
@@ -165,7 +167,8 @@ func apiService(gv schema.GroupVersion, p priority) *apiregistrationv1.APIServic
 	return service
 }
 
-// run works until ctx ends. The store starts empty, so there are no definitions that the other controllers would have to wait for.
+// run runs the controllers until ctx ends. The store starts empty, so there are no CustomResourceDefinitions that they
+// would have to wait for.
 func (r *apiServiceControllers) run(ctx context.Context, finish func(steps ...string)) {
 	r.informers.StartWithContext(ctx)
 	defer r.informers.Shutdown()

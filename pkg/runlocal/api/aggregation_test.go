@@ -17,7 +17,8 @@ import (
 
 var apiServiceResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// Every version that is served has a priority, for without one it has no APIService, and those that upstream exports are upstream's.
+// Every version that is served has a priority, for without one it has no APIService, and those that upstream exports
+// are upstream's.
 func TestPriorities(t *testing.T) {
 	own := priorities()
 	served := servedVersions().GroupVersionConfigs

@@ -43,15 +43,15 @@ import (
 	metricsinstall "k8s.io/metrics/pkg/apis/metrics/install"
 )
 
-// serverAgent is how the server's own requests present themselves. Its first part becomes their field manager.
+// serverAgent is the user agent of the server's requests to itself. Its first part becomes their field manager.
 const serverAgent = "kube-apiserver/embedded"
 
-// assembly holds the parts of a server while it is put together. It mirrors the server chain of
+// assembly holds the parts of a server while they are put together. It mirrors the server chain of
 // cmd/kube-apiserver/app/server.go without the aggregator in front: aggregation.go has its API group.
 type assembly struct {
 	options      Options
-	ctx          context.Context // ends when the server does
-	admissionCtx context.Context // ends when no write is inside the admission plugins any more
+	ctx          context.Context // ends with the server
+	admissionCtx context.Context // ends when no write is left in the admission plugins
 	version      basecompatibility.EffectiveVersion
 	served       *serverstorage.ResourceConfig
 	backend      *backend
@@ -95,7 +95,7 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	if s.listener != nil {
 		a.address = s.listener.Address
 	}
-	// Clusters allow privileged pods. Upstream takes the first setting of a process and ignores all others.
+	// Clusters allow privileged pods. The first call in a process counts, upstream ignores all others.
 	capabilities.Setup(true, 0)
 
 	a.loopback = inProcessConfig(s.transport, rand.Text())
@@ -109,7 +109,7 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 		return nil, fmt.Errorf("building the server's dynamic client: %w", err)
 	}
 	if s.informerName, err = cache.NewInformerName("kube-apiserver"); err != nil {
-		s.informerName = nil // another server of this process has it: only one is measured
+		s.informerName = nil // another server of this process has the name: only one is measured
 	}
 	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0,
 		informers.WithTransform(dropManagedFields), informers.WithInformerName(s.informerName))
@@ -181,7 +181,7 @@ func (a *assembly) build(s *Server) error {
 	return nil
 }
 
-// installOpenID publishes the issuer of service account tokens.
+// installOpenID serves the OpenID metadata of the issuer of service account tokens.
 func (a *assembly) installOpenID(server *genericapiserver.GenericAPIServer) error {
 	provider, err := serviceaccount.NewOpenIDMetadataProvider(issuerURL, "", a.address, a.auth.keys)
 	if err != nil {
@@ -191,7 +191,7 @@ func (a *assembly) installOpenID(server *genericapiserver.GenericAPIServer) erro
 	return nil
 }
 
-// inProcessConfig is a client configuration for whoever holds token.
+// inProcessConfig returns a client configuration that authenticates with token.
 func inProcessConfig(t http.RoundTripper, token string) *rest.Config {
 	return &rest.Config{
 		Host:        "https://kubernetes.default.svc",
@@ -216,7 +216,7 @@ func dropManagedFields(obj any) (any, error) {
 // storageTimeout is kube-apiserver's default --storage-initialization-timeout.
 const storageTimeout = time.Minute
 
-// genericOptions is what differs between the server of the built-in groups and that of custom resources.
+// genericOptions are what differs between the server of the built-in groups and that of custom resources.
 type genericOptions struct {
 	definitions openapicommon.GetOpenAPIDefinitions
 	schemes     []*runtime.Scheme
@@ -225,7 +225,8 @@ type genericOptions struct {
 	discovery   aggregated.ResourceManager
 }
 
-// genericConfig mirrors BuildGenericConfig of pkg/controlplane/apiserver/config.go.
+// genericConfig returns the configuration of a generic server. It mirrors BuildGenericConfig of
+// pkg/controlplane/apiserver/config.go.
 func (a *assembly) genericConfig(p genericOptions) *genericapiserver.Config {
 	c := genericapiserver.NewConfig(legacyscheme.Codecs)
 	c.EffectiveVersion = a.version
@@ -262,9 +263,9 @@ func (a *assembly) genericConfig(p genericOptions) *genericapiserver.Config {
 	return c
 }
 
-// handlerChain is what every request passes before it reaches the API. It mirrors DefaultBuildHandlerChain of
-// k8s.io/apiserver/pkg/server/config.go and leaves out what has nothing to do here: audit logs (audit identifiers stay), tracing,
-// CORS, HSTS, and the wait for other servers' discovery.
+// handlerChain returns api behind the filters that every request passes. It mirrors DefaultBuildHandlerChain of
+// k8s.io/apiserver/pkg/server/config.go without what is not needed here: audit logs (audit identifiers are set),
+// tracing, CORS, HSTS, and the wait for other servers' discovery.
 func handlerChain(api http.Handler, c *genericapiserver.Config) http.Handler {
 	timed := func(h http.Handler, filter string) http.Handler {
 		return filterlatency.TrackStarted(h, c.TracerProvider, filter)

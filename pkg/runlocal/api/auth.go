@@ -61,8 +61,8 @@ type auth struct {
 }
 
 // newAuth makes a signing key and a token of its own. Requests are authenticated by the administrator's token, by
-// service account tokens, by certificates that clientCA (PEM; nil for none) has signed, or as anonymous; a token that is
-// none of those is refused. Members of system:masters may do everything, all others what RBAC allows.
+// service account tokens, by certificates that clientCA (PEM; nil for none) has signed, or as anonymous; a token that
+// is none of those is refused. Members of system:masters may do everything, all others what RBAC allows.
 func newAuth(
 	ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory, clientCA []byte,
 ) (*auth, error) {
@@ -127,8 +127,8 @@ func (id *auth) makeAuthenticator(ctx context.Context, client kubernetes.Interfa
 	return nil
 }
 
-// makeAuthorizer mirrors pkg/kubeapiserver/authorizer/reload.go for --authorization-mode=RBAC. The node authorizer is for
-// kubelets' credentials, which nobody has here.
+// makeAuthorizer mirrors pkg/kubeapiserver/authorizer/reload.go for --authorization-mode=RBAC. The node authorizer is
+// for kubelets' credentials, which nobody has here.
 func (id *auth) makeAuthorizer(factory informers.SharedInformerFactory) error {
 	objects := factory.Rbac().V1()
 	byRole := rbac.New(
@@ -148,38 +148,38 @@ func (id *auth) makeAuthorizer(factory informers.SharedInformerFactory) error {
 	return nil
 }
 
-// tokenObjectGetter reads the objects that a service account's token is bound to. Upstream's getter asks informers first,
-// which would keep a second copy of every pod, secret and node in memory; here a read costs less than that.
+// tokenObjectGetter reads the objects that a service account's token is bound to. Upstream's getter reads informers
+// first, which would keep a second copy of every pod, secret and node in memory; here a request costs less than that.
 type tokenObjectGetter struct{ client kubernetes.Interface }
 
 var _ serviceaccount.ServiceAccountTokenGetter = tokenObjectGetter{}
 
-// GetServiceAccount reads the account that the token speaks for.
+// GetServiceAccount reads the account that the token is for.
 func (b tokenObjectGetter) GetServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
 	return b.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// GetPod reads the pod that the token lives as long as.
+// GetPod reads the pod with which the token expires.
 func (b tokenObjectGetter) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 	return b.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// GetSecret reads the secret that the token lives as long as.
+// GetSecret reads the secret with which the token expires.
 func (b tokenObjectGetter) GetSecret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	return b.client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// GetNode reads the node that the token lives as long as.
+// GetNode reads the node with which the token expires.
 func (b tokenObjectGetter) GetNode(ctx context.Context, name string) (*corev1.Node, error) {
 	return b.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 }
 
-// GetValidatingWebhookConfiguration reads the configuration that the token was made for.
+// GetValidatingWebhookConfiguration reads the configuration that the token was issued for.
 func (b tokenObjectGetter) GetValidatingWebhookConfiguration(ctx context.Context, name string) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	return b.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
 }
 
-// GetMutatingWebhookConfiguration reads the configuration that the token was made for.
+// GetMutatingWebhookConfiguration reads the configuration that the token was issued for.
 func (b tokenObjectGetter) GetMutatingWebhookConfiguration(ctx context.Context, name string) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 	return b.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
 }

@@ -21,19 +21,19 @@ import (
 const (
 	kubernetesService = "kubernetes"
 	httpsPort         = 443
-	// unroutable is the address in the endpoints of the Service kubernetes when the server's own cannot be: endpoints may
-	// not name a loopback address. It is reserved for documentation (RFC 5737), so nothing answers there.
+	// unroutable is the address in the endpoints of the Service kubernetes if the server's address cannot be: endpoints
+	// must not have a loopback address. It is reserved for documentation (RFC 5737), so nothing answers there.
 	unroutable = "192.0.2.1"
 )
 
-// systemNamespaces are those that a kube-apiserver creates.
+// systemNamespaces returns the namespaces that a kube-apiserver creates.
 func systemNamespaces() []string {
 	return []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
 }
 
-// createSystemObjects makes what a kube-apiserver has when it is ready, and the ServiceAccount default of its namespaces,
-// which a cluster gets from the serviceaccount controller. Upstream makes all of it in controllers that poll; a store that
-// starts empty needs each object only once.
+// createSystemObjects creates the objects that a kube-apiserver has when it is ready, and the ServiceAccount default of
+// its namespaces, which a cluster gets from the serviceaccount controller. Upstream creates them in controllers that
+// poll; in a store that starts empty it is done once.
 func createSystemObjects(ctx context.Context, client kubernetes.Interface, address string) error {
 	if err := createServiceRange(ctx, client); err != nil {
 		return err
@@ -58,8 +58,8 @@ func createSystemObjects(ctx context.Context, client kubernetes.Interface, addre
 	return createKubernetesService(ctx, client, address)
 }
 
-// publishAuthorities keeps the ConfigMap extension-apiserver-authentication, by which other API servers know whose client
-// certificates to accept, by upstream's controller, until ctx ends. It calls started when the controller runs.
+// publishAuthorities runs upstream's controller of the ConfigMap extension-apiserver-authentication, from which other
+// API servers read whose client certificates to accept, until ctx ends. It calls started when the controller runs.
 func (a *assembly) publishAuthorities(ctx context.Context, started func()) {
 	info := clusterauthenticationtrust.ClusterAuthenticationInfo{ClientCA: a.auth.clientCA}
 	publisher := clusterauthenticationtrust.NewClusterAuthenticationTrustController(info, a.client)
@@ -67,7 +67,7 @@ func (a *assembly) publishAuthorities(ctx context.Context, started func()) {
 	publisher.Run(ctx, 1)
 }
 
-// createDefaultAccount makes the ServiceAccount default of a namespace, if it is not there.
+// createDefaultAccount creates the ServiceAccount default of a namespace unless it exists.
 func createDefaultAccount(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: defaultAccount, Namespace: namespace}}
 	_, err := client.CoreV1().ServiceAccounts(namespace).Create(ctx, account, metav1.CreateOptions{})
@@ -77,8 +77,9 @@ func createDefaultAccount(ctx context.Context, client kubernetes.Interface, name
 	return nil
 }
 
-// createKubernetesService mirrors pkg/controlplane/controller/kubernetesservice and pkg/controlplane/reconcilers: the
-// Service kubernetes has the first address of the range, its Endpoints and its EndpointSlice have the server's.
+// createKubernetesService creates the Service kubernetes with its endpoints. It mirrors
+// pkg/controlplane/controller/kubernetesservice and pkg/controlplane/reconcilers: the Service kubernetes has the first
+// address of the range, its Endpoints and its EndpointSlice have the server's.
 func createKubernetesService(ctx context.Context, client kubernetes.Interface, address string) error {
 	host, port, err := endpointOf(address)
 	if err != nil {
@@ -122,6 +123,7 @@ func createKubernetesService(ctx context.Context, client kubernetes.Interface, a
 	return nil
 }
 
+// kubernetesServiceObject returns the Service kubernetes, at the first address of the service range.
 func kubernetesServiceObject(port int32) (*corev1.Service, error) {
 	addresses, err := serviceNetwork()
 	if err != nil {
@@ -148,7 +150,7 @@ func kubernetesServiceObject(port int32) (*corev1.Service, error) {
 	}, nil
 }
 
-// endpointOf is address as endpoints can have it.
+// endpointOf splits address into what endpoints may have: a host that must not be a loopback address, and a port.
 func endpointOf(address string) (host string, port int32, err error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -164,8 +166,8 @@ func endpointOf(address string) (host string, port int32, err error) {
 	return host, int32(number), nil
 }
 
-// tokenTrackingConfigMap says since when the use of tokens in secrets is recorded, which upstream's authenticator does here too. It is what
-// pkg/controlplane/controller/legacytokentracking makes.
+// tokenTrackingConfigMap returns the ConfigMap that says since when the use of tokens in secrets is recorded, which
+// upstream's authenticator does here too. It mirrors pkg/controlplane/controller/legacytokentracking.
 func tokenTrackingConfigMap() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-legacy-service-account-token-tracking"},

@@ -20,14 +20,14 @@ import (
 // flowManager owns the fields of flow schemas and priority levels, as fieldManager of pkg/registry/flowcontrol/ensurer.
 const flowManager = "api-priority-and-fairness-config-producer-v1"
 
-// createBootstrapPolicy makes the default roles and bindings, then the default priority levels and flow schemas, with upstream's data, and
-// calls created with the step of the start that each part is. It stands for two post-start hooks of a kube-apiserver,
-// rbac/bootstrap-roles of pkg/registry/rbac/rest and priority-and-fairness-config-producer of pkg/registry/flowcontrol/rest, which
-// poll and cannot be stopped. The administrator needs none of these objects; who comes with another identity is refused until the
-// roles are there.
+// createBootstrapPolicy makes the default roles and bindings, then the default priority levels and flow schemas, with
+// upstream's data, and calls created with the step of the start that each part is. It stands for two post-start hooks
+// of a kube-apiserver, rbac/bootstrap-roles of pkg/registry/rbac/rest and priority-and-fairness-config-producer of
+// pkg/registry/flowcontrol/rest, which poll and cannot be stopped. The administrator needs none of these objects; who
+// comes with another identity is refused until the roles are there.
 //
-// What an aggregated role such as `view` allows is filled in at once; changes of the roles that it aggregates are left to
-// the clusterrole-aggregation controller.
+// What an aggregated role such as `view` allows is filled in at once; changes of the roles that it aggregates are left
+// to the clusterrole-aggregation controller.
 func createBootstrapPolicy(ctx context.Context, client kubernetes.Interface, created func(steps ...string)) {
 	for _, part := range []struct {
 		step    string
@@ -64,8 +64,8 @@ func roleCreations(roles rbacclient.RbacV1Interface) []func(context.Context) err
 	return creations
 }
 
-// flowControlCreations are the creations in upstream's order: levels before the schemas that name them. What upstream keeps in package
-// variables is copied, because encoding an object for a request writes to it.
+// flowControlCreations are the creations in upstream's order: levels before the schemas that name them. What upstream
+// keeps in package variables is copied, because encoding an object for a request writes to it.
 func flowControlCreations(flows flowcontrolclient.FlowcontrolV1Interface) []func(context.Context) error {
 	var creations []func(context.Context) error
 	for _, level := range slices.Concat(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations) {
@@ -77,9 +77,9 @@ func flowControlCreations(flows flowcontrolclient.FlowcontrolV1Interface) []func
 	return creations
 }
 
-// withAggregated fills the rules of roles that aggregate others of the list. An aggregated role may be part of another: each
-// round fills those whose parts the round before has filled. The roles are sorted so that a role comes after its parts: whoever
-// aggregates while they are made finds nothing to change.
+// withAggregated fills the rules of roles that aggregate others of the list. An aggregated role may be part of another:
+// each round fills those whose parts the round before has filled. The roles are sorted so that a role comes after its
+// parts: whoever aggregates while they are made finds nothing to change.
 func withAggregated(roles []rbacv1.ClusterRole) []rbacv1.ClusterRole {
 	slices.SortFunc(roles, func(a, b rbacv1.ClusterRole) int { return cmp.Compare(a.Name, b.Name) })
 	for changed := true; changed; {
@@ -102,8 +102,8 @@ func aggregationRank(role rbacv1.ClusterRole) int {
 	return 1 + len(role.Rules)
 }
 
-// aggregatedRules is what syncClusterRole of pkg/controller/clusterroleaggregation finds for one role, none for a role that
-// aggregates nothing.
+// aggregatedRules is what syncClusterRole of pkg/controller/clusterroleaggregation finds for one role, none for a role
+// that aggregates nothing.
 func aggregatedRules(roles []rbacv1.ClusterRole, into *rbacv1.ClusterRole) []rbacv1.PolicyRule {
 	if into.AggregationRule == nil {
 		return nil

@@ -49,8 +49,8 @@ func TestAggregatedRolesAllowSomething(t *testing.T) {
 	}
 }
 
-// TestAggregatedRolesComeAfterTheirParts: the clusterrole-aggregation controller, which may watch while the roles are made one
-// after the other, finds none that allows more or less than its parts do so far.
+// TestAggregatedRolesComeAfterTheirParts: the clusterrole-aggregation controller, which may watch while the roles are
+// made one after the other, finds none that allows more or less than its parts do so far.
 func TestAggregatedRolesComeAfterTheirParts(t *testing.T) {
 	roles := withAggregated(bootstrappolicy.ClusterRoles())
 	aggregated := 0

@@ -145,14 +145,14 @@ func (p *coreProvider) services(getter generic.RESTOptionsGetter, pods podstore.
 	return nil
 }
 
-// serviceAccounts replaces GenericConfig's storage, which knows no pods and no nodes to bind a token to.
+// serviceAccounts replaces GenericConfig's storage, which cannot bind a token to a pod or a node.
 func (p *coreProvider) serviceAccounts(getter generic.RESTOptionsGetter, pods podstore.PodStorage, nodes *nodestore.NodeStorage, storage map[string]rest.Storage) error {
 	secrets, ok := storage["secrets"].(rest.Getter)
 	if !ok {
 		return fmt.Errorf("building the storage of service accounts: secrets are served by %T", storage["secrets"])
 	}
 	if replaced := storage["serviceaccounts"]; replaced != nil {
-		replaced.Destroy() // it counts objects until then, and nothing else will end it
+		replaced.Destroy() // or its goroutine that counts objects never ends
 	}
 	webhooks := p.client.AdmissionregistrationV1()
 	accounts, err := serviceaccountstore.NewREST(getter, p.ServiceAccountIssuer, p.APIAudiences, p.authorizer, p.ServiceAccountMaxExpiration,
@@ -179,7 +179,7 @@ func volumes(getter generic.RESTOptionsGetter, storage map[string]rest.Storage) 
 	return nil
 }
 
-// simpleResources adds the resources that have no subresources.
+// simpleResources adds resources without subresources.
 func simpleResources(getter generic.RESTOptionsGetter, storage map[string]rest.Storage) error {
 	templates, err := podtemplatestore.NewREST(getter)
 	if err != nil {
@@ -208,18 +208,19 @@ func replicationControllers(getter generic.RESTOptionsGetter, storage map[string
 	return nil
 }
 
-// The components that a kube-apiserver asks for their health, by their names there.
+// The components whose health componentstatuses has, by upstream's names.
 const (
 	ComponentControllerManager = "controller-manager"
 	ComponentScheduler         = "scheduler"
 	componentStorage           = "etcd-0"
 )
 
-// errNotRunning is the health of a component that Options do not name.
+// errNotRunning is the health of a component that is not in Options.Components.
 var errNotRunning = errors.New("it is not running")
 
-// components are all that componentstatuses lists, as componentStatusStorage of pkg/registry/core/rest/storage_core.go has them. It
-// asks HTTP servers at fixed ports of the machine, which would be those of another control plane than this one.
+// components returns all that componentstatuses lists, as componentStatusStorage of
+// pkg/registry/core/rest/storage_core.go has them. Upstream requests /healthz at fixed ports of the machine, which
+// would be those of another control plane than this one.
 func components(given map[string]func() error, store *memstore.Store) map[string]componentstatus.Server {
 	all := map[string]func() error{
 		ComponentControllerManager: func() error { return errNotRunning },
@@ -234,7 +235,7 @@ func components(given map[string]func() error, store *memstore.Store) map[string
 	return servers
 }
 
-// component is one that runs in this process.
+// component is the health of a component in this process.
 type component func() error
 
 var _ componentstatus.Server = component(nil)
@@ -242,7 +243,7 @@ var _ componentstatus.Server = component(nil)
 // DoServerCheck implements componentstatus.Server.
 func (check component) DoServerCheck() (probe.Result, string, error) {
 	if err := check(); err != nil {
-		return probe.Failure, err.Error(), nil //nolint:nilerr // The error is that of the component, not of asking it.
+		return probe.Failure, err.Error(), nil //nolint:nilerr // The error is that of the component, not of the check.
 	}
 	return probe.Success, "ok", nil
 }

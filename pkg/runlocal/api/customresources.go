@@ -22,8 +22,9 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// customResourceServer builds the server of CustomResourceDefinitions and of the resources that they define. The server of
-// the built-in groups hands it every path that it does not know. Mirrors pkg/controlplane/apiserver/apiextensions.go.
+// customResourceServer builds the server of CustomResourceDefinitions and of the resources that they define. The server
+// of the built-in groups hands it every path that it does not know. Mirrors
+// pkg/controlplane/apiserver/apiextensions.go.
 func (a *assembly) customResourceServer(groups aggregated.ResourceManager) (*apiextensionsserver.CustomResourceDefinitions, error) {
 	generic := a.genericConfig(genericOptions{
 		definitions: apiextensionsopenapi.GetOpenAPIDefinitions,
@@ -49,8 +50,8 @@ func (a *assembly) customResourceServer(groups aggregated.ResourceManager) (*api
 	return server, nil
 }
 
-// Kinds are the kinds that a server serves beside the built-in ones, as the handler of their requests sees them: discovery
-// follows a moment later. Its methods may be called concurrently.
+// Kinds are the kinds that a server serves beside the built-in ones, as the handler of their requests sees them:
+// discovery follows a moment later. Its methods may be called concurrently.
 type Kinds struct {
 	definitions apiextensionslisters.CustomResourceDefinitionLister
 	changes     atomic.Uint64

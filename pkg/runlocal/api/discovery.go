@@ -17,8 +17,8 @@ import (
 // acceptAggregated asks for aggregated discovery.
 const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// rootDiscovery answers /apis for clients that do not ask for the aggregated form. On a cluster the aggregation layer does
-// it; a generic server alone leaves the groups of custom resources out. Here the list is read from the aggregated
+// rootDiscovery answers /apis for clients that do not ask for the aggregated form. On a cluster the aggregation layer
+// does it; a generic server alone leaves the groups of custom resources out. Here the list is read from the aggregated
 // document, which has them.
 type rootDiscovery struct {
 	aggregated http.Handler

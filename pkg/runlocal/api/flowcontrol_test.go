@@ -75,7 +75,8 @@ func TestAnswersNameTheFlowSchema(t *testing.T) {
 	}
 }
 
-// TestRequestsOverTheLimitAreRefused gives a user a level that serves one request at a time. The others are served as before.
+// TestRequestsOverTheLimitAreRefused gives a user a level that serves one request at a time. The others are served as
+// before.
 func TestRequestsOverTheLimitAreRefused(t *testing.T) {
 	f := start(t, Options{})
 	f.WaitReady(t.Context())
@@ -130,7 +131,8 @@ func TestRequestsOverTheLimitAreRefused(t *testing.T) {
 	}
 }
 
-// limit makes a flow schema for all requests of a user, and a level that serves one of them at a time and refuses others.
+// limit makes a flow schema for all requests of a user, and a level that serves one of them at a time and refuses
+// others.
 func (f *fixture) limit(t *testing.T, user string) *flowcontrolv1.FlowSchema {
 	t.Helper()
 	none, all := int32(0), []string{"*"}

@@ -58,9 +58,10 @@ import (
 // eventTTL is kube-apiserver's default --event-ttl.
 const eventTTL = time.Hour
 
-// servedVersions are the API versions that kube-apiserver serves by default, without apiregistration.k8s.io, which upstream serves by
-// its aggregation layer and aggregation.go here. A test compares it with DefaultAPIResourceConfigSource of pkg/controlplane, which is
-// not imported here because it links all of the aggregator, leader election and the scheduler's helpers.
+// servedVersions are the API versions that kube-apiserver serves by default, without apiregistration.k8s.io, which
+// upstream serves by its aggregation layer and aggregation.go here. A test compares it with
+// DefaultAPIResourceConfigSource of pkg/controlplane, which is not imported here because it links all of the
+// aggregator, leader election and the scheduler's helpers.
 func servedVersions() *serverstorage.ResourceConfig {
 	served := serverstorage.NewResourceConfig()
 	served.EnableVersions(
@@ -123,9 +124,9 @@ func (a *assembly) groupProviders() []groupProvider {
 	}
 }
 
-// installGroups mirrors InstallAPIs of pkg/controlplane/apiserver/apis.go. It leaves the providers' post-start hooks out:
-// they poll with one-second pauses that nothing can cut short, and end the process when they fail. What they would create
-// is created by the bootstrap files of this package.
+// installGroups mirrors InstallAPIs of pkg/controlplane/apiserver/apis.go. It leaves the providers' post-start hooks
+// out: they poll with one-second pauses that nothing can cut short, and end the process when they fail. What they would
+// create is created by the bootstrap files of this package.
 func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, storage generic.RESTOptionsGetter) error {
 	lifecycle, err := genericapiserver.NewResourceExpirationEvaluatorFromOptions(genericapiserver.ResourceExpirationEvaluatorOptions{
 		CurrentVersion: a.version.EmulationVersion(),
@@ -169,8 +170,8 @@ func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, stor
 // priority orders groups, and versions in a group, in discovery: the highest first.
 type priority struct{ group, version int32 }
 
-// priorities are those of pkg/controlplane/apiserver/aggregator.go and cmd/kube-apiserver/app/aggregator.go, for what is served. They
-// decide which group an unqualified resource name means, and which version of a group clients prefer.
+// priorities are those of pkg/controlplane/apiserver/aggregator.go and cmd/kube-apiserver/app/aggregator.go, for what
+// is served. They decide which group an unqualified resource name means, and which version of a group clients prefer.
 func priorities() map[schema.GroupVersion]priority {
 	return map[schema.GroupVersion]priority{
 		corev1.SchemeGroupVersion:                  {18000, 1},
@@ -210,7 +211,8 @@ func (a *assembly) priorities() map[schema.GroupVersion]priority {
 // registrationPriority is APIRegistrationGroupPriority of k8s.io/kube-aggregator/pkg/apiserver/handler_discovery.go.
 const registrationPriority = 20001
 
-// setPriorities orders the groups of manager. Those of custom resources are ordered by upstream's controller of their discovery.
+// setPriorities orders the groups of manager. Those of custom resources are ordered by upstream's controller of their
+// discovery.
 func setPriorities(manager aggregated.ResourceManager, all map[schema.GroupVersion]priority) {
 	// The aggregation layer puts its own group first; it has no APIService.
 	manager.SetGroupVersionPriority(metav1.GroupVersion(apiregistrationv1.SchemeGroupVersion), registrationPriority, 0)

@@ -16,7 +16,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
 )
 
-// What a start has to do, by the name of the health check that a kube-apiserver has for it. Most are post-start hooks there.
+// What a start has to do, by the name of the health check that a kube-apiserver has for it. Most are post-start hooks
+// there.
 const (
 	stepAdmission       = "poststarthook/start-apiserver-admission-initializer"
 	stepNamespaces      = "poststarthook/start-system-namespaces-controller"
@@ -73,8 +74,8 @@ func (s startSteps) wait(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// addHealthChecks adds the checks of what upstream does in other post-start hooks than those that its code has added, and the hook
-// that looks at the storage of each resource.
+// addHealthChecks adds the checks of what upstream does in other post-start hooks than those that its code has added,
+// and the hook that looks at the storage of each resource.
 func (s *Server) addHealthChecks() error {
 	errs := []error{s.generic.AddPostStartHook("storage-readiness", s.generic.StorageReadinessHook.Hook)}
 	for _, step := range s.steps {
@@ -108,13 +109,14 @@ func (s *startStep) Check(*http.Request) error {
 }
 
 const (
-	// flushInterval is how often it is tried whether messages can be logged, and flushTimeout how old a success may be: those
-	// of healthz.LogHealthz.
+	// flushInterval is how often it is tried whether messages can be logged, and flushTimeout how old a success may be:
+	// those of healthz.LogHealthz.
 	flushInterval = time.Minute
 	flushTimeout  = 2 * time.Minute
 )
 
-// logCheck fails while logging is blocked. It mirrors healthz.LogHealthz, which does the same in a goroutine that never ends.
+// logCheck fails while logging is blocked. It mirrors healthz.LogHealthz, which does the same in a goroutine that never
+// ends.
 type logCheck struct {
 	flush    func()
 	verified atomic.Pointer[time.Time] // when flush returned last; nil before run

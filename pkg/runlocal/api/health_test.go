@@ -34,8 +34,8 @@ func (f *fixture) checked(t *testing.T, path string) []string {
 	return names
 }
 
-// upstreamChecks are the checks of kube-apiserver v1.37.1's /readyz, read from one with its default settings and a client CA. The
-// value says why there is none here, and is empty if there is.
+// upstreamChecks are the checks of kube-apiserver v1.37.1's /readyz, read from one with its default settings and a
+// client CA. The value says why there is none here, and is empty if there is.
 func upstreamChecks() map[string]string {
 	const aggregated = "requests are not forwarded to other API servers"
 	const merged = "OpenAPI documents are merged when they are asked for"

@@ -18,8 +18,8 @@ var errStopped = errors.New("the embedded API server has stopped")
 // transport is an http.RoundTripper that calls the server's handler without a socket.
 //
 // Every request is served in a goroutine that RoundTrip itself starts. A goroutine inherits the pprof labels of the one
-// that starts it, and so do those that upstream's filters start in turn: this is how memstore's OnCommit, at the far end
-// of the handler, still knows which reconcile of a client made the write. Do not serve from a pool.
+// that starts it, and so do those that upstream's filters start in turn: this is how memstore's OnCommit, at the far
+// end of the handler, still knows which reconcile of a client made the write. Do not serve from a pool.
 type transport struct {
 	base    context.Context // the server's lifetime; the only parent of a request's context
 	handler atomic.Pointer[http.Handler]
@@ -142,8 +142,8 @@ func newResponse() *response {
 	return w
 }
 
-// run serves req and ends the response. Like net/http it outlives a panic of the handler, which reaches the client as an
-// error.
+// run serves req and ends the response. Like net/http it outlives a panic of the handler, which reaches the client as
+// an error.
 func (w *response) run(h http.Handler, req *http.Request) {
 	defer func() {
 		w.finish(recover())
@@ -183,7 +183,8 @@ func (w *response) setCode(code int) {
 	}
 }
 
-// Write never blocks: a client that does not read makes the buffer grow, as it would the kernel's and then the server's.
+// Write never blocks: a client that does not read makes the buffer grow, as it would the kernel's and then the
+// server's.
 func (w *response) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,8 +16,8 @@ var ErrNoListener = errors.New("the embedded API server listens on no address")
 // contextName names cluster, user and context in the kubeconfig.
 const contextName = "reconcile-sandbox"
 
-// Kubeconfig returns a kubeconfig with the address, the certificate and the administrator's token of the server. Without
-// Options.Listen it fails with ErrNoListener.
+// Kubeconfig returns a kubeconfig with the address, the certificate and the administrator's token of the server.
+// Without Options.Listen it fails with ErrNoListener.
 func (s *Server) Kubeconfig() ([]byte, error) {
 	if s.listener == nil {
 		return nil, ErrNoListener
@@ -34,8 +34,8 @@ func (s *Server) Kubeconfig() ([]byte, error) {
 	return data, nil
 }
 
-// WriteKubeconfig writes Kubeconfig to path with mode 0600, replacing what is there in one step: a reader sees the old file
-// or the whole of this one. A symbolic link at path is replaced, not followed.
+// WriteKubeconfig writes Kubeconfig to path with mode 0600, replacing what is there in one step: a reader sees the old
+// file or the whole of this one. A symbolic link at path is replaced, not followed.
 func (s *Server) WriteKubeconfig(path string) error {
 	data, err := s.Kubeconfig()
 	if err != nil {

@@ -27,7 +27,8 @@ type noKubelet struct {
 
 var _ kubeletclient.ConnectionInfoGetter = noKubelet{}
 
-// GetConnectionInfo always fails, with a status that clients print as it is: for a node that is not there as on a cluster.
+// GetConnectionInfo always fails, with a status that clients print as it is: for a node that is not there as on a
+// cluster.
 func (k noKubelet) GetConnectionInfo(ctx context.Context, node types.NodeName) (*kubeletclient.ConnectionInfo, error) {
 	if _, err := k.nodes.GetConnectionInfo(ctx, node); err != nil {
 		return nil, err
@@ -55,7 +56,8 @@ type noServices struct {
 
 var _ webhook.ServiceResolver = noServices{}
 
-// ResolveEndpoint always fails; for a service that is not there as on a cluster, where a lister names the kind in the singular.
+// ResolveEndpoint always fails; for a service that is not there as on a cluster, where a lister names the kind in the
+// singular.
 func (s noServices) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	_, err := s.client.CoreV1().Services(namespace).Get(s.ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

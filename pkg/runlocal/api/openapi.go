@@ -28,8 +28,8 @@ const (
 	openAPIV3Path = "/openapi/v3"
 )
 
-// openAPI serves the OpenAPI v3 documents of the built-in groups and of custom resources as one, which is the aggregation
-// layer's part on a cluster.
+// openAPI serves the OpenAPI v3 documents of the built-in groups and of custom resources as one, which is the
+// aggregation layer's part on a cluster.
 type openAPI struct {
 	builtIn *builtInDocuments
 	// custom serves the documents of custom resources, kept up to date by upstream's controllers.
@@ -49,7 +49,8 @@ func installOpenAPI(server, custom *genericapiserver.GenericAPIServer, config *g
 	handler.NewOpenAPIServiceLazy(mergedV2(server, o.custom, config)).RegisterOpenAPIVersionedService(openAPIV2Path, m)
 }
 
-// services are those whose routes are documented: the root of discovery, which server does not serve itself, is one of them.
+// services are those whose routes are documented: the root of discovery, which server does not serve itself, is one of
+// them.
 func services(server *genericapiserver.GenericAPIServer) []*restful.WebService {
 	return append(server.Handler.GoRestfulContainer.RegisteredWebServices(), server.DiscoveryGroupManager.WebService())
 }
@@ -64,8 +65,8 @@ func (o *openAPI) serveGroup(w http.ResponseWriter, r *http.Request) {
 	o.serveCustom(name, w, r)
 }
 
-// serveCustom makes sure that an unknown group gets a 404: upstream's handler would answer it with an empty 200. As the aggregation
-// layer's, the 404 has no body.
+// serveCustom makes sure that an unknown group gets a 404: upstream's handler would answer it with an empty 200. As the
+// aggregation layer's, the 404 has no body.
 func (o *openAPI) serveCustom(name string, w http.ResponseWriter, r *http.Request) {
 	index, err := readV3Index(o.custom, r)
 	if err != nil {
@@ -79,8 +80,8 @@ func (o *openAPI) serveCustom(name string, w http.ResponseWriter, r *http.Reques
 	o.custom.ServeHTTP(w, r)
 }
 
-// serveIndex lists the groups and versions that have a document. As on a cluster its content type is the one that net/http guesses,
-// plain text.
+// serveIndex lists the groups and versions that have a document. As on a cluster its content type is the one that
+// net/http guesses, plain text.
 func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
 	all, err := readV3Index(o.custom, r)
 	if err != nil {
@@ -197,10 +198,10 @@ func newCustomV2(h http.Handler) cached.Value[*spec.Swagger] {
 // documentLifetime is how long a client may keep a document that it asked for by hash; it is upstream's.
 const documentLifetime = 365 * 24 * time.Hour
 
-// builtInDocuments are the OpenAPI v3 documents of the built-in groups. All of them take a third of a second to build and
-// most sessions read none, so each is built by the first request for it. Upstream's index names every document by a hash
-// of its content, and the MutatingAdmissionPolicy plugin reads the index every five seconds; here the hash is the version
-// of the code that the documents are made from, which identifies them as well.
+// builtInDocuments are the OpenAPI v3 documents of the built-in groups. All of them take a third of a second to build
+// and most sessions read none, so each is built by the first request for it. Upstream's index names every document by a
+// hash of its content, and the MutatingAdmissionPolicy plugin reads the index every five seconds; here the hash is the
+// version of the code that the documents are made from, which identifies them as well.
 type builtInDocuments struct {
 	index map[string]v3Entry
 	// groups has a handler for each group and version, such as "apis/apps/v1". A call builds the document if nobody has
@@ -237,8 +238,8 @@ func buildV3(service *restful.WebService, config *openapicommon.OpenAPIV3Config)
 	return own
 }
 
-// serveBuiltIn serves a document. A client that asks for the hash of this version may keep it, and one that asks for another is
-// sent there; the handler below has hashes of its own and must not see it.
+// serveBuiltIn serves a document. A client that asks for the hash of this version may keep it, and one that asks for
+// another is sent there; the handler below has hashes of its own and must not see it.
 func serveBuiltIn(document http.Handler, w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch query.Get("hash") {

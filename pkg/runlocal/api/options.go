@@ -32,16 +32,17 @@ type Options struct {
 	DefaultServiceAccounts bool
 
 	// ClientCA are certificates, in PEM, of authorities whose client certificates are accepted on Listen, as those of
-	// kube-apiserver's --client-ca-file: the common name is the user, the organizations are the groups. Nil accepts none.
+	// kube-apiserver's --client-ca-file: the common name is the user, the organizations are the groups. Nil accepts
+	// none.
 	ClientCA []byte
 
 	// Metrics, if it is set, makes the server serve metrics.k8s.io/v1beta1, which tells what pods and nodes use, as
 	// metrics-server would.
 	Metrics Metrics
 
-	// Components report the health of other parts of the control plane that run in this process, for componentstatuses, by
-	// their names there: a nil error is healthy. Those of a kube-apiserver that are not named are reported as not running. The functions may be
-	// called concurrently, until Stop has returned.
+	// Components report the health of other parts of the control plane that run in this process, for componentstatuses,
+	// by their names there: a nil error is healthy. Those of a kube-apiserver that are not named are reported as not
+	// running. The functions may be called concurrently, until Stop has returned.
 	Components map[string]func() error
 
 	// History is how many watch events each resource keeps for watches that start in the past; 0 is memstore's default.
@@ -49,9 +50,9 @@ type Options struct {
 	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the
 	// pprof labels of the caller of an in-process request. It must not block and must not write to this server.
 	OnCommit func(ctx context.Context, resourceVersion uint64)
-	// Clock drives the expiry of objects with a time to live, such as Events, and that of old states, which lists can be
-	// continued at for five to ten minutes. Nil is the real clock. Upstream's own code, creation timestamps included,
-	// always reads the real clock.
+	// Clock drives the expiry of objects with a time to live, such as Events, and that of old states, which lists can
+	// be continued at for five to ten minutes. Nil is the real clock. Upstream's own code, creation timestamps
+	// included, always reads the real clock.
 	Clock clock.WithTicker
 }
 

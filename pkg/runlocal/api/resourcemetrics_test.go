@@ -154,7 +154,8 @@ func TestMetricsAreDiscovered(t *testing.T) {
 	}
 }
 
-// TestMetricsPreferTheVersionServed: clients that ask for the group alone, as kubectl top does, take the version that it prefers.
+// TestMetricsPreferTheVersionServed: clients that ask for the group alone, as kubectl top does, take the version that
+// it prefers.
 func TestMetricsPreferTheVersionServed(t *testing.T) {
 	f := start(t, Options{Metrics: &fixedMetrics{}})
 	data, err := f.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io").SetHeader("Accept", "application/json").DoRaw(t.Context())

@@ -83,8 +83,8 @@ func (s *Server) RootCA() ([]byte, error) {
 // ServiceAccountKey is the key that the server signs the tokens of service accounts with, and knows them by.
 func (s *Server) ServiceAccountKey() crypto.Signer { return s.key }
 
-// LastEvent is the resource version of the newest watch event of a resource, custom ones included, and 0 if it never had
-// any. A watcher that has seen this event has seen them all.
+// LastEvent is the resource version of the newest watch event of a resource, custom ones included, and 0 if it never
+// had any. A watcher that has seen this event has seen them all.
 func (s *Server) LastEvent(gr schema.GroupResource) uint64 { return s.backend.lastEvent(gr) }
 
 // ResourceVersion is the resource version of the newest write of any resource.
@@ -93,8 +93,8 @@ func (s *Server) ResourceVersion() uint64 { return s.backend.store.ResourceVersi
 // readyPollInterval is how often WaitReady asks /readyz once the server has done what it has to.
 const readyPollInterval = time.Millisecond
 
-// WaitReady returns when /readyz says ok, about 0.1 s after Start, when ctx ends or when the server does. Until then a client
-// that is not the administrator may be refused. It may be called concurrently.
+// WaitReady returns when /readyz says ok, about 0.1 s after Start, when ctx ends or when the server does. Until then a
+// client that is not the administrator may be refused. It may be called concurrently.
 func (s *Server) WaitReady(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -123,9 +123,9 @@ func (s *Server) answersReady(ctx context.Context, client *http.Client) bool {
 	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
-// Stop ends the server: open watches end at once, further requests fail. It returns when every goroutine of the server has
-// ended, except that upstream's controllers of custom resources, which nobody can wait for, may take a moment longer. Only
-// the first call does anything; all calls return its error.
+// Stop ends the server: open watches end at once, further requests fail. It returns when every goroutine of the server
+// has ended, except that upstream's controllers of custom resources, which nobody can wait for, may take a moment
+// longer. Only the first call does anything; all calls return its error.
 func (s *Server) Stop() error { return s.stop() }
 
 // Wait returns when the server has stopped, because Stop was called or because the context given to Start ended.
@@ -142,7 +142,8 @@ func (s *Server) shutdown() error {
 	}
 	var problems []error
 	if s.generic != nil && !s.hooksRun {
-		// Start failed. Upstream's controllers have queues already, which only running and stopping the controllers ends.
+		// Start failed. Upstream's controllers have queues already, which only running and stopping the controllers
+		// ends.
 		s.transport.serve(s.generic.Handler) // their informers ask for something
 		problems = append(problems, s.runHooks())
 	}
@@ -172,7 +173,8 @@ func (s *Server) shutdown() error {
 
 // Start builds a server and returns it when it is ready for every request: admission's caches are filled, and the
 // namespaces and objects that a cluster starts with are there. The roles and flow schemas of a cluster follow in the
-// background. The server runs until Stop is called or ctx ends; in both cases Stop or Wait must be called to wait for it.
+// background. The server runs until Stop is called or ctx ends; in both cases Stop or Wait must be called to wait for
+// it.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -251,8 +253,8 @@ func (s *Server) background(a *assembly) {
 	}
 }
 
-// openAdmission builds the admission plugins once the informers that they look at are filled, then fills those that they
-// have asked for.
+// openAdmission builds the admission plugins once the informers that they look at are filled, then fills those that
+// they have asked for.
 func (s *Server) openAdmission(ctx context.Context, a *assembly) error {
 	policies := a.informers.Admissionregistration().V1()
 	for _, informer := range []interface {
@@ -280,9 +282,9 @@ func (s *Server) openAdmission(ctx context.Context, a *assembly) error {
 	return nil
 }
 
-// runHooks runs upstream's post-start hooks, those that serve custom resources above all. One of them polls every 100 ms
-// for the informers that are filled here first, and one that fails would end the process: so they do not start with a
-// context that may end too soon.
+// runHooks runs upstream's post-start hooks, those that serve custom resources above all. One of them polls every 100
+// ms for the informers that are filled here first, and one that fails would end the process: so they do not start with
+// a context that may end too soon.
 func (s *Server) runHooks() error {
 	s.hooksRun = true
 	if err := s.fill(s.ctx, s.custom.Informers); err != nil {

@@ -14,17 +14,17 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// defaultAccount is the ServiceAccount that every namespace has.
+// defaultAccount is the name of the ServiceAccount that every namespace has.
 const defaultAccount = "default"
 
-// defaultAccounts keeps the ServiceAccount default in every namespace, in place of pkg/controller/serviceaccount where
-// that controller does not run: created with the namespace, and again when somebody deletes it.
+// defaultAccounts is a controller that creates the ServiceAccount default in every namespace, and again when it is
+// deleted. It is for servers without the controller of pkg/controller/serviceaccount.
 type defaultAccounts struct {
 	client kubernetes.Interface
 	queue  workqueue.TypedRateLimitingInterface[string] // names of namespaces
 }
 
-// newDefaultAccounts listens to the informers of factory, which the caller starts.
+// newDefaultAccounts adds handlers to the informers of factory, which the caller must start.
 func newDefaultAccounts(client kubernetes.Interface, factory informers.SharedInformerFactory) (*defaultAccounts, error) {
 	d := &defaultAccounts{
 		client: client,
@@ -52,14 +52,14 @@ func newDefaultAccounts(client kubernetes.Interface, factory informers.SharedInf
 	return d, nil
 }
 
-// run works until ctx ends.
+// run processes namespaces until ctx ends.
 func (d *defaultAccounts) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, d.queue.ShutDown)()
 	for d.next(ctx) {
 	}
 }
 
-// next handles one namespace. A namespace that is gone or about to go needs no account.
+// next processes one namespace. It returns false when the queue is shut down.
 func (d *defaultAccounts) next(ctx context.Context) bool {
 	name, down := d.queue.Get()
 	if down {
@@ -76,6 +76,7 @@ func (d *defaultAccounts) next(ctx context.Context) bool {
 	return true
 }
 
+// ensure creates the account unless the namespace does not exist or is terminating.
 func (d *defaultAccounts) ensure(ctx context.Context, name string) error {
 	namespace, err := d.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && namespace.Status.Phase == corev1.NamespaceTerminating {

@@ -27,22 +27,24 @@ const (
 	defaultServiceCIDR = "kubernetes"
 	serviceCIDRManager = "kubernetes-service-cidr-controller"
 
-	// allocatorPollInterval is how often the first Service is tried until the allocator has seen the range of addresses.
+	// allocatorPollInterval is how often the first Service is tried until the allocator has seen the range of
+	// addresses.
 	allocatorPollInterval = time.Millisecond
 	// allocatorTimeout is how long it is tried.
 	allocatorTimeout = 10 * time.Second
 )
 
-// serviceAddresses is upstream's allocator of cluster addresses: a Service's address is an IPAddress object, and ranges are
-// ServiceCIDR objects. It runs until the storage of services is destroyed.
+// serviceAddresses is upstream's allocator of cluster addresses: a Service's address is an IPAddress object, and ranges
+// are ServiceCIDR objects. It runs until the storage of services is destroyed.
 func (p *coreProvider) serviceAddresses() (*ipallocator.MetaAllocator, error) {
 	networking := p.Informers.Networking().V1()
 	return ipallocator.NewMetaAllocator(p.client.NetworkingV1(), serviceCIDRs{networking.ServiceCIDRs()}, networking.IPAddresses(), false, nil)
 }
 
-// serviceCIDRs is an informer that says at once that it has synced. The allocator polls its two informers every 100 ms before it
-// looks at ranges, which would hold up the first Service, and with it readiness. It need not wait for ranges: it handles
-// them when the informer tells of them. It still waits for the other informer before it gives an address out.
+// serviceCIDRs is an informer that says at once that it has synced. The allocator polls its two informers every 100 ms
+// before it looks at ranges, which would hold up the first Service, and with it readiness. It need not wait for ranges:
+// it handles them when the informer tells of them. It still waits for the other informer before it gives an address
+// out.
 type serviceCIDRs struct {
 	networkinginformers.ServiceCIDRInformer
 }
@@ -57,7 +59,8 @@ type syncedInformer struct{ cache.SharedIndexInformer }
 // HasSynced is true.
 func (syncedInformer) HasSynced() bool { return true }
 
-// createServiceRange makes the default range of cluster addresses, as pkg/controlplane/controller/defaultservicecidr does.
+// createServiceRange makes the default range of cluster addresses, as pkg/controlplane/controller/defaultservicecidr
+// does.
 func createServiceRange(ctx context.Context, client kubernetes.Interface) error {
 	ranges := client.NetworkingV1().ServiceCIDRs()
 	_, err := ranges.Create(ctx, &networkingv1.ServiceCIDR{
@@ -79,8 +82,8 @@ func createServiceRange(ctx context.Context, client kubernetes.Interface) error 
 	return nil
 }
 
-// retryUntilAddressable calls create, which makes a Service, until the allocator knows the range of its address. Upstream tries too,
-// every 100 ms.
+// retryUntilAddressable calls create, which makes a Service, until the allocator knows the range of its address.
+// Upstream tries too, every 100 ms.
 func retryUntilAddressable(ctx context.Context, create func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, allocatorPollInterval, allocatorTimeout, true, func(ctx context.Context) (bool, error) {
@@ -105,16 +108,17 @@ func serviceNetwork() (*net.IPNet, error) {
 	return addresses, nil
 }
 
-// repairInterval is how often every Service is looked at again, repairLoopInterval of k8s.io/kubernetes/pkg/controlplane/instance.go:
-// that the object of an address was deleted is seen only then, or when its Service changes.
+// repairInterval is how often all Services are checked, repairLoopInterval of
+// k8s.io/kubernetes/pkg/controlplane/instance.go. Only then, or when the Service changes, is an IPAddress created again
+// that was deleted.
 const repairInterval = 3 * time.Minute
 
-// repairPause is how long after a controller that gave up the next one begins.
+// repairPause is the time between the end of a failed repair controller and the start of the next.
 const repairPause = time.Second
 
-// repairAddresses keeps an IPAddress object for every address of a Service and none besides, by upstream's controller, until
-// ctx ends. It calls repaired once, when all have been looked at for the first time. A controller whose first look fails ends, and
-// with it a kube-apiserver: here another one begins.
+// repairAddresses runs upstream's controller that keeps exactly one IPAddress object for every address of a Service,
+// until ctx ends. It calls repaired once, when the first check is complete. A controller whose first check fails ends,
+// and with it a kube-apiserver: here another one is started.
 func (a *assembly) repairAddresses(ctx context.Context, repaired func()) {
 	repaired = sync.OnceFunc(repaired)
 	for ctx.Err() == nil {
@@ -126,8 +130,8 @@ func (a *assembly) repairAddresses(ctx context.Context, repaired func()) {
 	}
 }
 
-// repairAddressesOnce runs a controller until it gives up or ctx ends. It is made here, for only running it ends the goroutines of its
-// queues.
+// repairAddressesOnce runs a controller until it fails or ctx ends. It also creates it, since only running it ends the
+// goroutines of its queues.
 func (a *assembly) repairAddressesOnce(ctx context.Context, repaired func()) {
 	factory := newInformerFactory(a.client, repairInterval)
 	defer factory.Shutdown()
@@ -137,14 +141,15 @@ func (a *assembly) repairAddressesOnce(ctx context.Context, repaired func()) {
 	repair := controller.NewRepairIPAddress(
 		repairInterval, a.client, factory.Core().V1().Services(), networking.ServiceCIDRs(), networking.IPAddresses())
 	factory.StartWithContext(ctx)
-	factory.WaitForCacheSyncWithContext(ctx) // the controller would look every 100 ms whether they have synced
+	factory.WaitForCacheSyncWithContext(ctx) // otherwise the controller polls every 100 ms whether they have synced
 	stop := make(chan struct{})
 	context.AfterFunc(ctx, func() { close(stop) })
 	repair.RunUntil(repaired, stop)
 }
 
-// newInformerFactory are for a controller that starts late: while those that the server shares are not filled, /readyz does not
-// say ok, which it may have said before. They tell all again after each resync, 0 for never.
+// newInformerFactory returns a separate factory for a controller that is started late. Its informers must not be added
+// to the factory that the server shares: /readyz, which may have said ok before, would fail until they have synced. A
+// resync of 0 means never.
 func newInformerFactory(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactory(client, resync)
 }

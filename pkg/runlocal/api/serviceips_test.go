@@ -54,8 +54,8 @@ func TestServiceAddresses(t *testing.T) {
 	}
 }
 
-// TestServiceAddressesAreRepaired deletes the object of an address by hand: it is made again when the Service changes, as on a
-// cluster, or after minutes.
+// TestServiceAddressesAreRepaired deletes the object of an address by hand: it is made again when the Service changes,
+// as on a cluster, or after minutes.
 func TestServiceAddressesAreRepaired(t *testing.T) {
 	f := start(t, Options{})
 	services, addresses := f.CoreV1().Services("default"), f.NetworkingV1().IPAddresses()

@@ -74,8 +74,8 @@ func (b *backend) options(gr schema.GroupResource, prefix string, mode memstore.
 	}
 }
 
-// builtInStorage is the RESTOptionsGetter of the resources compiled into kube-apiserver. They are kept as internal objects: no
-// read decodes anything.
+// builtInStorage is the RESTOptionsGetter of the resources compiled into kube-apiserver. They are kept as internal
+// objects: no read decodes anything.
 type builtInStorage struct {
 	*backend
 	factory *serverstorage.DefaultStorageFactory
@@ -83,8 +83,9 @@ type builtInStorage struct {
 
 var _ generic.RESTOptionsGetter = (*builtInStorage)(nil)
 
-// newBuiltInStorage mirrors BuildGenericConfig of pkg/controlplane/apiserver/config.go as far as it makes the storage factory,
-// which decides which resources share a prefix (events of two groups) and in which version they would be stored.
+// newBuiltInStorage mirrors BuildGenericConfig of pkg/controlplane/apiserver/config.go as far as it makes the storage
+// factory, which decides which resources share a prefix (events of two groups) and in which version they would be
+// stored.
 func newBuiltInStorage(b *backend, version basecompatibility.EffectiveVersion, served *serverstorage.ResourceConfig) (*builtInStorage, error) {
 	config := kubeapiserver.NewStorageFactoryConfigEffectiveVersion(version)
 	config.APIResourceConfig = served
@@ -123,14 +124,14 @@ func (g crdStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (g
 	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
 }
 
-// customResourceStorage is the RESTOptionsGetter of custom resources. They are kept encoded, because upstream's handler for
-// them converts between versions, prunes and applies defaults in the codec.
+// customResourceStorage is the RESTOptionsGetter of custom resources. They are kept encoded, because upstream's handler
+// for them converts between versions, prunes and applies defaults in the codec.
 type customResourceStorage struct{ *backend }
 
 var _ generic.RESTOptionsGetter = customResourceStorage{}
 
-// GetRESTOptions mirrors k8s.io/apiextensions-apiserver/pkg/cmd/server/options/options.go. The handler sets the codec of
-// the custom resource on top.
+// GetRESTOptions mirrors k8s.io/apiextensions-apiserver/pkg/cmd/server/options/options.go. The handler sets the codec
+// of the custom resource on top.
 func (g customResourceStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	config := storagebackend.NewDefaultConfig(registryPrefix, unstructured.UnstructuredJSONScheme)
 	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Encoded, config.ForResource(gr)), nil

@@ -54,8 +54,8 @@ func TestPrefixesAreTheirOwn(t *testing.T) {
 	}
 }
 
-// TestContinueTokensExpire wants what a kube-apiserver answers once its etcd is compacted: 410, with a token by which the list can be
-// gone on with at the current version.
+// TestContinueTokensExpire wants what a kube-apiserver answers once its etcd is compacted: 410, with a token by which
+// the list can be gone on with at the current version.
 func TestContinueTokensExpire(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	f := start(t, Options{Clock: clock})
@@ -105,8 +105,8 @@ func TestContinueTokensExpire(t *testing.T) {
 	}
 }
 
-// TestQuantitiesKeepTheirOwner writes a quantity in a form that is not the canonical one. Who changes something else must not come
-// to own it, as it does if the stored quantity is compared with the one that a client has read.
+// TestQuantitiesKeepTheirOwner writes a quantity in a form that is not the canonical one. Who changes something else
+// must not come to own it, as it does if the stored quantity is compared with the one that a client has read.
 func TestQuantitiesKeepTheirOwner(t *testing.T) {
 	f := start(t, Options{})
 	ranges := f.CoreV1().LimitRanges("default")
@@ -133,8 +133,8 @@ func TestQuantitiesKeepTheirOwner(t *testing.T) {
 	}
 }
 
-// TestWritesThatChangeNothing compares encodings as a kube-apiserver does. What is read back of a new claim has a phase that its
-// encoding has not, so the first update is a write although it changes nothing; the second is none.
+// TestWritesThatChangeNothing compares encodings as a kube-apiserver does. What is read back of a new claim has a phase
+// that its encoding has not, so the first update is a write although it changes nothing; the second is none.
 func TestWritesThatChangeNothing(t *testing.T) {
 	f := start(t, Options{})
 	claims := f.CoreV1().PersistentVolumeClaims("default")
