@@ -323,7 +323,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// A webhook that nobody can reach must not be taken for one that allows.
+// A webhook that cannot be reached must not be taken for one that allows.
 func TestWebhookByServiceIsRefused(t *testing.T) {
 	for _, tt := range []struct{ service, want, reason string }{
 		{"kubernetes", errNoPodNetwork.Error(), "the service is there, but leads nowhere"},

@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	// adminUser is who holds the server's bearer token, named as in kubeadm's admin.conf.
+	// adminUser is the user of the server's bearer token, named as in kubeadm's admin.conf.
 	adminUser = "kubernetes-admin"
 	// issuerURL is kubeadm's --service-account-issuer.
 	issuerURL = "https://kubernetes.default.svc.cluster.local"
@@ -42,10 +42,10 @@ const (
 	tokenCacheTTL = 10 * time.Second
 )
 
-// audiences is whom tokens are meant for: the issuer, as kube-apiserver has it by default.
+// audiences returns the audiences of tokens: the issuer, which is kube-apiserver's default.
 func audiences() authenticator.Audiences { return authenticator.Audiences{issuerURL} }
 
-// auth is how the server knows who asks and decides what they may do.
+// auth authenticates and authorizes requests, and issues the tokens of service accounts.
 type auth struct {
 	token         string // the administrator's bearer token
 	authenticator authenticator.Request
@@ -56,13 +56,13 @@ type auth struct {
 	keys          serviceaccount.PublicKeysGetter
 	security      *spec.SecurityDefinitions // for OpenAPI v2
 	schemes       spec3.SecuritySchemes     // the same for OpenAPI v3
-	// clientCA are the authorities of client certificates, nil if none are accepted.
+	// clientCA are the authorities of client certificates; nil if none are accepted.
 	clientCA dynamiccertificates.CAContentProvider
 }
 
-// newAuth makes a signing key and a token of its own. Requests are authenticated by the administrator's token, by
-// service account tokens, by certificates that clientCA (PEM; nil for none) has signed, or as anonymous; a token that
-// is none of those is refused. Members of system:masters may do everything, all others what RBAC allows.
+// newAuth generates a signing key and the administrator's token. Requests are authenticated by that token, by service
+// account tokens, by certificates that clientCA (in PEM, nil for none) has signed, or as anonymous; another token is
+// rejected. Members of system:masters may do everything, all others what RBAC allows.
 func newAuth(
 	ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory, clientCA []byte,
 ) (*auth, error) {
@@ -91,8 +91,8 @@ func (id *auth) makeIssuer() error {
 	return nil
 }
 
-// makeAuthenticator puts the administrator's token in front of upstream's authenticator, so that most requests cost one
-// look in a map.
+// makeAuthenticator checks the administrator's token before upstream's authenticator, so that most requests cost one
+// lookup in a map.
 func (id *auth) makeAuthenticator(ctx context.Context, client kubernetes.Interface, clientCA []byte) error {
 	admin := tokenfile.New(map[string]*user.DefaultInfo{id.token: {
 		Name:   adminUser,
@@ -128,7 +128,7 @@ func (id *auth) makeAuthenticator(ctx context.Context, client kubernetes.Interfa
 }
 
 // makeAuthorizer mirrors pkg/kubeapiserver/authorizer/reload.go for --authorization-mode=RBAC. The node authorizer is
-// for kubelets' credentials, which nobody has here.
+// left out: it is for credentials of kubelets.
 func (id *auth) makeAuthorizer(factory informers.SharedInformerFactory) error {
 	objects := factory.Rbac().V1()
 	byRole := rbac.New(

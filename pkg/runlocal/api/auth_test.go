@@ -324,7 +324,7 @@ func TestStartRefusesAnAuthorityThatIsNone(t *testing.T) {
 func TestRootCA(t *testing.T) {
 	for _, tt := range []struct{ reason, listen string }{
 		{"that of the certificate that it serves", "127.0.0.1:0"},
-		{"one that stands for it where it listens nowhere", ""},
+		{"a generated one for a server that does not listen", ""},
 	} {
 		f := start(t, Options{Listen: tt.listen})
 		first, err := f.RootCA()

@@ -17,17 +17,18 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
 
-// flowManager owns the fields of flow schemas and priority levels, as fieldManager of pkg/registry/flowcontrol/ensurer.
+// flowManager is the field manager of flow schemas and priority levels, fieldManager of
+// pkg/registry/flowcontrol/ensurer.
 const flowManager = "api-priority-and-fairness-config-producer-v1"
 
-// createBootstrapPolicy makes the default roles and bindings, then the default priority levels and flow schemas, with
-// upstream's data, and calls created with the step of the start that each part is. It stands for two post-start hooks
-// of a kube-apiserver, rbac/bootstrap-roles of pkg/registry/rbac/rest and priority-and-fairness-config-producer of
-// pkg/registry/flowcontrol/rest, which poll and cannot be stopped. The administrator needs none of these objects; who
-// comes with another identity is refused until the roles are there.
+// createBootstrapPolicy creates upstream's default roles and bindings, then the default priority levels and flow
+// schemas, and calls created with the step of the start that each part is. It replaces two post-start hooks of a
+// kube-apiserver, rbac/bootstrap-roles of pkg/registry/rbac/rest and priority-and-fairness-config-producer of
+// pkg/registry/flowcontrol/rest, which poll and cannot be stopped. The administrator needs none of these objects; other
+// users are denied until the roles exist.
 //
-// What an aggregated role such as `view` allows is filled in at once; changes of the roles that it aggregates are left
-// to the clusterrole-aggregation controller.
+// The rules of aggregated roles such as `view` are filled in here once; later changes of the roles that they aggregate
+// are left to the clusterrole-aggregation controller.
 func createBootstrapPolicy(ctx context.Context, client kubernetes.Interface, created func(steps ...string)) {
 	for _, part := range []struct {
 		step    string
@@ -48,7 +49,8 @@ func createBootstrapPolicy(ctx context.Context, client kubernetes.Interface, cre
 	}
 }
 
-// roleCreations are the creations in upstream's order: roles before the bindings that name them.
+// roleCreations returns functions that create the roles and bindings in upstream's order: roles before the bindings
+// that name them.
 func roleCreations(roles rbacclient.RbacV1Interface) []func(context.Context) error {
 	var creations []func(context.Context) error
 	for _, list := range [][]rbacv1.ClusterRole{withAggregated(bootstrappolicy.ClusterRoles()), bootstrappolicy.ControllerRoles()} {
@@ -64,8 +66,9 @@ func roleCreations(roles rbacclient.RbacV1Interface) []func(context.Context) err
 	return creations
 }
 
-// flowControlCreations are the creations in upstream's order: levels before the schemas that name them. What upstream
-// keeps in package variables is copied, because encoding an object for a request writes to it.
+// flowControlCreations returns functions that create the priority levels and flow schemas in upstream's order: levels
+// before the schemas that name them. Upstream's package variables are copied, since encoding an object for a request
+// writes to it.
 func flowControlCreations(flows flowcontrolclient.FlowcontrolV1Interface) []func(context.Context) error {
 	var creations []func(context.Context) error
 	for _, level := range slices.Concat(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations) {
@@ -78,8 +81,8 @@ func flowControlCreations(flows flowcontrolclient.FlowcontrolV1Interface) []func
 }
 
 // withAggregated fills the rules of roles that aggregate others of the list. An aggregated role may be part of another:
-// each round fills those whose parts the round before has filled. The roles are sorted so that a role comes after its
-// parts: whoever aggregates while they are made finds nothing to change.
+// each round fills those whose parts the round before has filled. The roles are sorted so that a role follows its
+// parts: a controller that aggregates while they are created finds nothing to change.
 func withAggregated(roles []rbacv1.ClusterRole) []rbacv1.ClusterRole {
 	slices.SortFunc(roles, func(a, b rbacv1.ClusterRole) int { return cmp.Compare(a.Name, b.Name) })
 	for changed := true; changed; {
@@ -94,7 +97,7 @@ func withAggregated(roles []rbacv1.ClusterRole) []rbacv1.ClusterRole {
 	return roles
 }
 
-// aggregationRank is 0 for a role that aggregates nothing, and more for a role than for any that is part of it.
+// aggregationRank returns 0 for a role that aggregates nothing, and more for a role than for any of its parts.
 func aggregationRank(role rbacv1.ClusterRole) int {
 	if role.AggregationRule == nil {
 		return 0
@@ -102,8 +105,8 @@ func aggregationRank(role rbacv1.ClusterRole) int {
 	return 1 + len(role.Rules)
 }
 
-// aggregatedRules is what syncClusterRole of pkg/controller/clusterroleaggregation finds for one role, none for a role
-// that aggregates nothing.
+// aggregatedRules returns the rules that syncClusterRole of pkg/controller/clusterroleaggregation sets for a role; none
+// for a role that aggregates nothing.
 func aggregatedRules(roles []rbacv1.ClusterRole, into *rbacv1.ClusterRole) []rbacv1.PolicyRule {
 	if into.AggregationRule == nil {
 		return nil
@@ -128,7 +131,7 @@ func aggregatedRules(roles []rbacv1.ClusterRole, into *rbacv1.ClusterRole) []rba
 	return rules
 }
 
-// createFuncs is one creation an item.
+// createFuncs returns a function for each item that creates it.
 func createFuncs[T any](items []T, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) []func(context.Context) error {
 	creations := make([]func(context.Context) error, 0, len(items))
 	for i := range items {
@@ -137,7 +140,7 @@ func createFuncs[T any](items []T, create func(context.Context, *T, metav1.Creat
 	return creations
 }
 
-// createFunc creates item in the name of a field manager; "" is the server itself.
+// createFunc returns a function that creates item with a field manager; "" means the default.
 func createFunc[T any](item *T, manager string, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := create(ctx, item, metav1.CreateOptions{FieldManager: manager})

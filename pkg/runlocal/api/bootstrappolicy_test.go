@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
 
-// TestAggregatedRolesAllowSomething: without the clusterrole-aggregation controller nobody else would fill them.
+// TestAggregatedRolesAllowSomething: without the clusterrole-aggregation controller nothing else fills them.
 func TestAggregatedRolesAllowSomething(t *testing.T) {
 	f := start(t, Options{})
 	for _, test := range []struct {
@@ -24,9 +24,9 @@ func TestAggregatedRolesAllowSomething(t *testing.T) {
 	}{
 		{"view", "get", "pods", true, "view aggregates system:aggregate-to-view"},
 		{"view", "get", "secrets", false, "view must not become more than it is"},
-		{"edit", "create", "deployments", true, "edit has a part of its own"},
+		{"edit", "create", "deployments", true, "edit has a separate part"},
 		{"edit", "get", "pods", true, "edit aggregates view, which is aggregated itself"},
-		{"admin", "create", "rolebindings", true, "admin has a part of its own"},
+		{"admin", "create", "rolebindings", true, "admin has a separate part"},
 		{"admin", "delete", "pods", true, "admin aggregates edit, which is aggregated itself"},
 	} {
 		binding := &rbacv1.RoleBinding{

@@ -23,7 +23,7 @@ import (
 )
 
 // customResourceServer builds the server of CustomResourceDefinitions and of the resources that they define. The server
-// of the built-in groups hands it every path that it does not know. Mirrors
+// of the built-in groupspasses every path to it that it does not know. Mirrors
 // pkg/controlplane/apiserver/apiextensions.go.
 func (a *assembly) customResourceServer(groups aggregated.ResourceManager) (*apiextensionsserver.CustomResourceDefinitions, error) {
 	generic := a.genericConfig(genericOptions{
@@ -50,14 +50,14 @@ func (a *assembly) customResourceServer(groups aggregated.ResourceManager) (*api
 	return server, nil
 }
 
-// Kinds are the kinds that a server serves beside the built-in ones, as the handler of their requests sees them:
-// discovery follows a moment later. Its methods may be called concurrently.
+// Kinds are the custom resources that a server serves, as the handler of their requests knows them: discovery follows a
+// moment later. Its methods may be called concurrently.
 type Kinds struct {
 	definitions apiextensionslisters.CustomResourceDefinitionLister
 	changes     atomic.Uint64
 }
 
-// newKinds returns the kinds that the definitions of an informer define, which was not started.
+// newKinds returns the kinds that an informer's CustomResourceDefinitions define. The informer must not be started yet.
 func newKinds(definitions apiextensionsinformers.CustomResourceDefinitionInformer) (*Kinds, error) {
 	k := &Kinds{definitions: definitions.Lister()}
 	count := func() { k.changes.Add(1) }
@@ -67,10 +67,10 @@ func newKinds(definitions apiextensionsinformers.CustomResourceDefinitionInforme
 	return k, err
 }
 
-// Changes is a number that grows whenever a kind may have come or gone.
+// Changes returns a number that grows whenever a kind may have been added or removed.
 func (k *Kinds) Changes() uint64 { return k.changes.Load() }
 
-// Custom lists the custom resources that are served at this moment, in no order.
+// Custom returns the custom resources that are served at this moment, in no order.
 func (k *Kinds) Custom() []schema.GroupResource {
 	all, err := k.definitions.List(labels.Everything())
 	if err != nil {
@@ -85,5 +85,5 @@ func (k *Kinds) Custom() []schema.GroupResource {
 	return out
 }
 
-// Kinds are those that the server serves beside the built-in ones.
+// Kinds returns the custom resources that the server serves.
 func (s *Server) Kinds() *Kinds { return s.kinds }

@@ -98,7 +98,7 @@ func TestCustomResources(t *testing.T) {
 	}{
 		{map[string]any{"size": int64(20)}, "too big", "the CEL rule"},
 		{map[string]any{"size": "small"}, "must be of type integer", "the schema"},
-		{map[string]any{"unknown": "x"}, `unknown field "spec.unknown"`, "strict field validation, as kubectl asks for"},
+		{map[string]any{"unknown": "x"}, `unknown field "spec.unknown"`, "strict field validation, as kubectl requests"},
 	} {
 		_, err := client.Create(t.Context(), widget("bad", tt.spec), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -128,7 +128,7 @@ func TestCustomResources(t *testing.T) {
 	checkTable(t, f)
 }
 
-// checkTable asks for widgets as kubectl get does.
+// checkTable gets widgets as kubectl get does.
 func checkTable(t *testing.T, f *fixture) {
 	t.Helper()
 	raw, err := f.Discovery().RESTClient().Get().AbsPath("/apis/example.com/v1/namespaces/default/widgets").

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 )
 
-// acceptAggregated asks for aggregated discovery.
+// acceptAggregated is the media type of aggregated discovery.
 const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// rootDiscovery answers /apis for clients that do not ask for the aggregated form. On a cluster the aggregation layer
-// does it; a generic server alone leaves the groups of custom resources out. Here the list is read from the aggregated
+// rootDiscovery serves /apis for clients that do not accept the aggregated form. On a cluster the aggregation layer
+// does; a generic server alone omits the groups of custom resources. Here the list is made from the aggregated
 // document, which has them.
 type rootDiscovery struct {
 	aggregated http.Handler
@@ -27,13 +27,13 @@ type rootDiscovery struct {
 
 var _ http.Handler = (*rootDiscovery)(nil)
 
-// newRootDiscovery answers /apis in both forms.
+// newRootDiscovery returns the handler of /apis in both forms.
 func newRootDiscovery(manager aggregated.ResourceManager, serializer runtime.NegotiatedSerializer) http.Handler {
 	legacy := &rootDiscovery{aggregated: manager, serializer: serializer}
 	return aggregated.WrapAggregatedDiscoveryToHandler(legacy, manager, nil)
 }
 
-// ServeHTTP lists groups and versions, as apisHandler of k8s.io/kube-aggregator does: without addresses.
+// ServeHTTP serves the groups and versions, without addresses as apisHandler of k8s.io/kube-aggregator.
 func (d *rootDiscovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	groups, err := d.groups(r)
 	if err != nil {
@@ -44,7 +44,7 @@ func (d *rootDiscovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	responsewriters.WriteObjectNegotiated(d.serializer, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, r, http.StatusOK, list, false)
 }
 
-// groups reads the aggregated document on behalf of r.
+// groups reads the aggregated document, with the context and identity of r.
 func (d *rootDiscovery) groups(r *http.Request) ([]metav1.APIGroup, error) {
 	answer := newResponse()
 	inner := r.Clone(r.Context())
@@ -64,7 +64,7 @@ func (d *rootDiscovery) groups(r *http.Request) ([]metav1.APIGroup, error) {
 	return groups, nil
 }
 
-// apiGroup is g without its resources. The first version is the preferred one, in both forms.
+// apiGroup returns g without its resources. The first version is the preferred one, in both forms.
 func apiGroup(g apidiscoveryv2.APIGroupDiscovery) metav1.APIGroup {
 	out := metav1.APIGroup{Name: g.Name}
 	for _, v := range g.Versions {

@@ -41,7 +41,7 @@ func TestRootDiscoveryReportsFailure(t *testing.T) {
 		reason     string
 	}{
 		{func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("no JSON")) }, "decoding", "the document is broken"},
-		{func(http.ResponseWriter, *http.Request) { panic("oops") }, "oops", "whoever makes the document panics"},
+		{func(http.ResponseWriter, *http.Request) { panic("oops") }, "oops", "the handler panics"},
 	} {
 		d := &rootDiscovery{aggregated: tt.aggregated, serializer: legacyscheme.Codecs}
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/apis", nil)

@@ -37,7 +37,7 @@ func answered(t *testing.T, config *rest.Config, path string) *http.Response {
 	return response
 }
 
-// impersonating is a configuration by which the administrator asks as another user.
+// impersonating is a configuration by which the administrator impersonates another user.
 func (f *fixture) impersonating(user string) *rest.Config {
 	config := f.Config()
 	config.Impersonate.UserName = user

@@ -58,10 +58,10 @@ import (
 // eventTTL is kube-apiserver's default --event-ttl.
 const eventTTL = time.Hour
 
-// servedVersions are the API versions that kube-apiserver serves by default, without apiregistration.k8s.io, which
-// upstream serves by its aggregation layer and aggregation.go here. A test compares it with
-// DefaultAPIResourceConfigSource of pkg/controlplane, which is not imported here because it links all of the
-// aggregator, leader election and the scheduler's helpers.
+// servedVersions returns the API versions that kube-apiserver serves by default, except apiregistration.k8s.io: that is
+// the aggregation layer's upstream, and in aggregation.go here. A test compares it with DefaultAPIResourceConfigSource
+// of pkg/controlplane, which is not imported here because it links all of the aggregator, leader election and the
+// scheduler's helpers.
 func servedVersions() *serverstorage.ResourceConfig {
 	served := serverstorage.NewResourceConfig()
 	served.EnableVersions(
@@ -96,8 +96,8 @@ type groupProvider interface {
 	NewRESTStorage(serverstorage.APIResourceConfigSource, generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error)
 }
 
-// groupProviders mirrors StorageProviders of pkg/controlplane/instance.go. The order shows in discovery, and it decides
-// which group an unqualified resource name means.
+// groupProviders returns the API groups. It mirrors StorageProviders of pkg/controlplane/instance.go. The order is that
+// of discovery, and decides which group an unqualified resource name means.
 func (a *assembly) groupProviders() []groupProvider {
 	authz, authn := a.auth.authorizer, a.auth.authenticator
 	return []groupProvider{
@@ -124,9 +124,9 @@ func (a *assembly) groupProviders() []groupProvider {
 	}
 }
 
-// installGroups mirrors InstallAPIs of pkg/controlplane/apiserver/apis.go. It leaves the providers' post-start hooks
-// out: they poll with one-second pauses that nothing can cut short, and end the process when they fail. What they would
-// create is created by the bootstrap files of this package.
+// installGroups serves the API groups. It mirrors InstallAPIs of pkg/controlplane/apiserver/apis.go without the
+// providers' post-start hooks: they poll with pauses of a second that cannot be interrupted, and end the process when
+// they fail. What they create is created by bootstrap.go and bootstrappolicy.go.
 func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, storage generic.RESTOptionsGetter) error {
 	lifecycle, err := genericapiserver.NewResourceExpirationEvaluatorFromOptions(genericapiserver.ResourceExpirationEvaluatorOptions{
 		CurrentVersion: a.version.EmulationVersion(),
@@ -170,8 +170,9 @@ func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, stor
 // priority orders groups, and versions in a group, in discovery: the highest first.
 type priority struct{ group, version int32 }
 
-// priorities are those of pkg/controlplane/apiserver/aggregator.go and cmd/kube-apiserver/app/aggregator.go, for what
-// is served. They decide which group an unqualified resource name means, and which version of a group clients prefer.
+// priorities returns the priorities of pkg/controlplane/apiserver/aggregator.go and
+// cmd/kube-apiserver/app/aggregator.go, for what is served. They decide which group an unqualified resource name means,
+// and which version of a group clients prefer.
 func priorities() map[schema.GroupVersion]priority {
 	return map[schema.GroupVersion]priority{
 		corev1.SchemeGroupVersion:                  {18000, 1},
@@ -199,7 +200,7 @@ func priorities() map[schema.GroupVersion]priority {
 	}
 }
 
-// priorities are those of what this server serves.
+// priorities returns the priorities of what this server serves.
 func (a *assembly) priorities() map[schema.GroupVersion]priority {
 	all := priorities()
 	if a.options.Metrics != nil {
@@ -211,8 +212,7 @@ func (a *assembly) priorities() map[schema.GroupVersion]priority {
 // registrationPriority is APIRegistrationGroupPriority of k8s.io/kube-aggregator/pkg/apiserver/handler_discovery.go.
 const registrationPriority = 20001
 
-// setPriorities orders the groups of manager. Those of custom resources are ordered by upstream's controller of their
-// discovery.
+// setPriorities sets the priorities of all but custom resources, which upstream's controller of their discovery sets.
 func setPriorities(manager aggregated.ResourceManager, all map[schema.GroupVersion]priority) {
 	// The aggregation layer puts its own group first; it has no APIService.
 	manager.SetGroupVersionPriority(metav1.GroupVersion(apiregistrationv1.SchemeGroupVersion), registrationPriority, 0)

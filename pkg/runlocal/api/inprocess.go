@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 )
 
-// errStopped answers requests made after the server stopped.
+// errStopped is the error of requests after the server has stopped.
 var errStopped = errors.New("the embedded API server has stopped")
 
 // transport is an http.RoundTripper that calls the server's handler without a socket.
@@ -31,7 +31,7 @@ type transport struct {
 
 var _ http.RoundTripper = (*transport)(nil)
 
-// serve sets the handler. Requests before it fail.
+// serve sets the handler. Requests fail before it is called.
 func (t *transport) serve(h http.Handler) { t.handler.Store(&h) }
 
 // RoundTrip returns when the handler has flushed or finished. It fails when the request's context ends, when the server
@@ -61,7 +61,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// begin counts a request in, unless the server drains.
+// begin counts a request in and returns true, unless drain was called.
 func (t *transport) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +72,7 @@ func (t *transport) begin() bool {
 	return true
 }
 
-// drain refuses further requests and waits for those being served; the caller has cancelled base.
+// drain rejects further requests and waits for those being served. The caller must have cancelled base.
 func (t *transport) drain() {
 	t.mu.Lock()
 	t.drained = true
@@ -80,7 +80,7 @@ func (t *transport) drain() {
 	t.serving.Wait()
 }
 
-// serverRequest turns a client's request into what net/http would hand to a server's handler.
+// serverRequest returns a client's request as net/http would pass it to a server's handler.
 func serverRequest(ctx context.Context, req *http.Request) *http.Request {
 	out := req.Clone(ctx)
 	out.RequestURI = req.URL.RequestURI()
@@ -96,7 +96,7 @@ func serverRequest(ctx context.Context, req *http.Request) *http.Request {
 	return out
 }
 
-// clientResponse is the client's view of a response that has started.
+// clientResponse returns the client's side of a response that has started.
 func (w *response) clientResponse(req *http.Request, cancel context.CancelFunc) (*http.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,7 +126,7 @@ type response struct {
 	code    int
 	sent    http.Header // a copy of header as it was when started was closed
 	buf     bytes.Buffer
-	failure error // why the handler ended before its time
+	failure error // the handler panicked
 	done    bool  // the handler has returned
 	closed  bool  // the client has closed the body
 }
@@ -151,6 +151,7 @@ func (w *response) run(h http.Handler, req *http.Request) {
 	h.ServeHTTP(w, req)
 }
 
+// finish ends the response after the handler has returned or panicked.
 func (w *response) finish(panicked any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,7 +168,7 @@ func (w *response) finish(panicked any) {
 	w.more.Broadcast()
 }
 
-// Header is for the handler, before its first Flush.
+// Header implements http.ResponseWriter. It is for the handler, before its first Flush.
 func (w *response) Header() http.Header { return w.header }
 
 // WriteHeader keeps the first final status code.
@@ -177,6 +178,7 @@ func (w *response) WriteHeader(code int) {
 	w.setCode(code)
 }
 
+// setCode sets the status code unless it is set. The caller holds w.mu.
 func (w *response) setCode(code int) {
 	if w.code == 0 && code >= http.StatusOK {
 		w.code = code
@@ -197,7 +199,7 @@ func (w *response) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Flush hands status and header to the client.
+// Flush implements http.Flusher: it makes status and header available to the client.
 func (w *response) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,6 +207,7 @@ func (w *response) Flush() {
 	w.start()
 }
 
+// start makes the response available to the client. The caller holds w.mu.
 func (w *response) start() {
 	select {
 	case <-w.started:
@@ -214,10 +217,11 @@ func (w *response) start() {
 	}
 }
 
-// CloseNotify satisfies upstream's response wrappers, which ask for it; a request's end shows in its context.
+// CloseNotify implements http.CloseNotifier, which upstream's response wrappers require. It never fires: the end of a
+// request shows in its context.
 func (w *response) CloseNotify() <-chan bool { return nil }
 
-// responseBody is the client's side.
+// responseBody is the body that the client reads.
 type responseBody struct {
 	*response
 	cancel func()

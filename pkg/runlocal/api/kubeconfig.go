@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 )
 
-// ErrNoListener is returned where a kubeconfig is asked of a server that is reachable in process only.
+// ErrNoListener is returned by Kubeconfig for a server without Options.Listen.
 var ErrNoListener = errors.New("the embedded API server listens on no address")
 
 // contextName names cluster, user and context in the kubeconfig.

@@ -7,10 +7,10 @@ import (
 	"k8s.io/kubernetes/pkg/serviceaccount"
 )
 
-// registerMetrics registers what /metrics exposes beside what the generic server registers, as
-// cmd/kube-apiserver/app/server.go and CreateConfig of pkg/controlplane/apiserver/config.go do. It comes before
-// histograms are registered, which are native ones only from then on. Metrics are those of the process: servers that
-// run at the same time share them.
+// registerMetrics registers the metrics of /metrics that the generic server does not register, as
+// cmd/kube-apiserver/app/server.go and CreateConfig of pkg/controlplane/apiserver/config.go do. It must be called
+// before histograms are registered: only later ones are native. Metrics are those of the process: servers that run at
+// the same time share them.
 func registerMetrics() {
 	metricsfeatures.ApplyFeatureGates(utilfeature.DefaultFeatureGate)
 	serviceaccount.RegisterMetrics()

@@ -17,18 +17,18 @@ import (
 	kubeletclient "k8s.io/kubernetes/pkg/kubelet/client"
 )
 
-// errNoPodNetwork answers whatever would have to reach a pod or a node.
+// errNoPodNetwork is the error of requests that would have to reach a pod or a node.
 var errNoPodNetwork = errors.New("no pod runs here, and there is no pod network")
 
-// noKubelet answers logs, exec, attach, port-forward and the proxies, which a real server forwards to a kubelet.
+// noKubelet rejects logs, exec, attach, port-forward and the proxies, which a real server forwards to a kubelet.
 type noKubelet struct {
-	nodes kubeletclient.ConnectionInfoGetter // upstream's: it finds the node and its address
+	nodes kubeletclient.ConnectionInfoGetter // upstream's, which finds the node and its address
 }
 
 var _ kubeletclient.ConnectionInfoGetter = noKubelet{}
 
-// GetConnectionInfo always fails, with a status that clients print as it is: for a node that is not there as on a
-// cluster.
+// GetConnectionInfo always fails, with a status that clients print: for a node that does not exist, the status that a
+// cluster answers with.
 func (k noKubelet) GetConnectionInfo(ctx context.Context, node types.NodeName) (*kubeletclient.ConnectionInfo, error) {
 	if _, err := k.nodes.GetConnectionInfo(ctx, node); err != nil {
 		return nil, err
@@ -41,14 +41,15 @@ func (k noKubelet) GetConnectionInfo(ctx context.Context, node types.NodeName) (
 	}}
 }
 
-// noNetwork is the transport of requests that a real server proxies to pods, services and nodes. It never dials.
+// noNetwork returns the transport of requests that a real server proxies to pods, services and nodes. It never dials.
 func noNetwork() *http.Transport {
 	return &http.Transport{DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
 		return nil, fmt.Errorf("dialing %q: %w", address, errNoPodNetwork)
 	}}
 }
 
-// noServices refuses webhooks that are named by service; those named by URL are called.
+// noServices is the resolver of webhooks that are named by service, which cannot be reached. Those named by URL are
+// called.
 type noServices struct {
 	ctx    context.Context // upstream's interface passes none
 	client kubernetes.Interface
@@ -56,7 +57,7 @@ type noServices struct {
 
 var _ webhook.ServiceResolver = noServices{}
 
-// ResolveEndpoint always fails; for a service that is not there as on a cluster, where a lister names the kind in the
+// ResolveEndpoint always fails; for a service that does not exist as on a cluster, where a lister names the kind in the
 // singular.
 func (s noServices) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	_, err := s.client.CoreV1().Services(namespace).Get(s.ctx, name, metav1.GetOptions{})

@@ -49,13 +49,13 @@ func installOpenAPI(server, custom *genericapiserver.GenericAPIServer, config *g
 	handler.NewOpenAPIServiceLazy(mergedV2(server, o.custom, config)).RegisterOpenAPIVersionedService(openAPIV2Path, m)
 }
 
-// services are those whose routes are documented: the root of discovery, which server does not serve itself, is one of
-// them.
+// services returns the web services whose routes are documented. The root of discovery, which server does not serve
+// itself, is one of them.
 func services(server *genericapiserver.GenericAPIServer) []*restful.WebService {
 	return append(server.Handler.GoRestfulContainer.RegisteredWebServices(), server.DiscoveryGroupManager.WebService())
 }
 
-// serveGroup answers for one group and version.
+// serveGroup serves the document of one group and version.
 func (o *openAPI) serveGroup(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, openAPIV3Path+"/")
 	if document, ok := o.builtIn.groups[name]; ok {
@@ -65,8 +65,8 @@ func (o *openAPI) serveGroup(w http.ResponseWriter, r *http.Request) {
 	o.serveCustom(name, w, r)
 }
 
-// serveCustom makes sure that an unknown group gets a 404: upstream's handler would answer it with an empty 200. As the
-// aggregation layer's, the 404 has no body.
+// serveCustom serves the document of custom resources of a group and version. An unknown group gets a 404 without a
+// body, as from the aggregation layer; upstream's handler would answer it with an empty 200.
 func (o *openAPI) serveCustom(name string, w http.ResponseWriter, r *http.Request) {
 	index, err := readV3Index(o.custom, r)
 	if err != nil {
@@ -80,7 +80,7 @@ func (o *openAPI) serveCustom(name string, w http.ResponseWriter, r *http.Reques
 	o.custom.ServeHTTP(w, r)
 }
 
-// serveIndex lists the groups and versions that have a document. As on a cluster its content type is the one that
+// serveIndex serves the groups and versions that have a document. As on a cluster the content type is the one that
 // net/http guesses, plain text.
 func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
 	all, err := readV3Index(o.custom, r)
@@ -95,7 +95,7 @@ func (o *openAPI) serveIndex(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, err := w.Write(data); err != nil {
-		panic(http.ErrAbortHandler) // the client is gone
+		panic(http.ErrAbortHandler) // the client has disconnected
 	}
 }
 
@@ -104,12 +104,13 @@ type v3Index struct {
 	Paths map[string]v3Entry `json:"paths"`
 }
 
+// v3Entry is OpenAPIV3DiscoveryGroupVersion of kube-openapi's handler3.
 type v3Entry struct {
 	// ServerRelativeURL names the document and, by its hash, a version of it.
 	ServerRelativeURL string `json:"serverRelativeURL"`
 }
 
-// readV3Index asks h for its index on behalf of r.
+// readV3Index requests the index from h, with the context and identity of r.
 func readV3Index(h http.Handler, r *http.Request) (map[string]v3Entry, error) {
 	answer := newResponse()
 	inner := r.Clone(r.Context())
@@ -127,8 +128,8 @@ func readV3Index(h http.Handler, r *http.Request) (map[string]v3Entry, error) {
 	return index.Paths, nil
 }
 
-// mergedV2 is the OpenAPI v2 document of server with that which custom serves. Nothing is built before it is asked for:
-// server's part takes a quarter of a second, and most sessions never read it.
+// mergedV2 returns the OpenAPI v2 document of server merged with the one that custom serves. Nothing is built before
+// the first request: server's part takes a quarter of a second, and most sessions never read it.
 func mergedV2(server *genericapiserver.GenericAPIServer, custom http.Handler, config *genericapiserver.Config) cached.Value[*spec.Swagger] {
 	builtIn := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
 		document, err := builder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(services(server)), config.OpenAPIConfig)
@@ -141,7 +142,7 @@ func mergedV2(server *genericapiserver.GenericAPIServer, custom http.Handler, co
 	return cached.MergeList(mergeV2, []cached.Value[*spec.Swagger]{builtIn, newCustomV2(custom)})
 }
 
-// mergeV2 adds the second document to the first, as the aggregation layer does. Neither is changed.
+// mergeV2 returns the first document with the second added, as the aggregation layer does. Neither is changed.
 func mergeV2(parts []cached.Result[*spec.Swagger]) (*spec.Swagger, string, error) {
 	var etag strings.Builder
 	for _, p := range parts {
@@ -160,7 +161,7 @@ func mergeV2(parts []cached.Result[*spec.Swagger]) (*spec.Swagger, string, error
 	return &merged, etag.String(), nil
 }
 
-// newCustomV2 reads the document of custom resources from h, and decodes it only when it has changed.
+// newCustomV2 returns the document of custom resources that h serves. It is decoded again only when it has changed.
 func newCustomV2(h http.Handler) cached.Value[*spec.Swagger] {
 	var (
 		mu   sync.Mutex
@@ -172,7 +173,7 @@ func newCustomV2(h http.Handler) cached.Value[*spec.Swagger] {
 		defer mu.Unlock()
 		r, err := http.NewRequest(http.MethodGet, openAPIV2Path, http.NoBody)
 		if err != nil {
-			return nil, "", fmt.Errorf("asking for the OpenAPI document of custom resources: %w", err)
+			return nil, "", fmt.Errorf("requesting the OpenAPI document of custom resources: %w", err)
 		}
 		r.Header.Set("Accept", "application/json")
 		if last != nil {
@@ -195,7 +196,7 @@ func newCustomV2(h http.Handler) cached.Value[*spec.Swagger] {
 	})
 }
 
-// documentLifetime is how long a client may keep a document that it asked for by hash; it is upstream's.
+// documentLifetime is how long a client may cache a document that it requested by hash; it is upstream's.
 const documentLifetime = 365 * 24 * time.Hour
 
 // builtInDocuments are the OpenAPI v3 documents of the built-in groups. All of them take a third of a second to build
@@ -204,14 +205,14 @@ const documentLifetime = 365 * 24 * time.Hour
 // version of the code that the documents are made from, which identifies them as well.
 type builtInDocuments struct {
 	index map[string]v3Entry
-	// groups has a handler for each group and version, such as "apis/apps/v1". A call builds the document if nobody has
-	// yet, and waits for whoever is building one.
+	// groups has a handler for each group and version, such as "apis/apps/v1". The first call builds the document; one
+	// document is built at a time.
 	groups map[string]func() http.Handler
 }
 
 func newBuiltInDocuments(services []*restful.WebService, config *openapicommon.OpenAPIV3Config) *builtInDocuments {
 	d := &builtInDocuments{index: map[string]v3Entry{}, groups: map[string]func() http.Handler{}}
-	var building sync.Mutex // the builder does not report whether one config may be used twice at a time
+	var building sync.Mutex // upstream does not say that a config may be used concurrently
 	for _, service := range services {
 		name := strings.TrimPrefix(service.RootPath(), "/")
 		d.index[name] = v3Entry{ServerRelativeURL: documentURL(name)}
@@ -224,13 +225,13 @@ func newBuiltInDocuments(services []*restful.WebService, config *openapicommon.O
 	return d
 }
 
-// documentURL is where the index says that the document of a group and version is.
+// documentURL returns the URL of the document of a group and version in the index.
 func documentURL(name string) string {
 	at := url.URL{Path: openAPIV3Path + "/" + name, RawQuery: url.Values{"hash": {KubernetesVersion()}}.Encode()}
 	return at.String()
 }
 
-// buildV3 has upstream build the document of one group, by way of a container that has no other.
+// buildV3 builds the document of one group by upstream's code, in a container without other groups.
 func buildV3(service *restful.WebService, config *openapicommon.OpenAPIV3Config) http.Handler {
 	alone, own := restful.NewContainer(), mux.NewPathRecorderMux("openapi")
 	alone.Add(service)
@@ -238,8 +239,8 @@ func buildV3(service *restful.WebService, config *openapicommon.OpenAPIV3Config)
 	return own
 }
 
-// serveBuiltIn serves a document. A client that asks for the hash of this version may keep it, and one that asks for
-// another is sent there; the handler below has hashes of its own and must not see it.
+// serveBuiltIn serves a document. A client that requests the hash of this version may cache it, one that requests
+// another hash is redirected. The parameter is removed for the handler below, which has other hashes.
 func serveBuiltIn(document http.Handler, w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch query.Get("hash") {

@@ -54,7 +54,7 @@ func TestOpenAPIV3(t *testing.T) {
 	}
 }
 
-// A client that asks for a document by the hash in the index may keep it. One with a hash of another server is sent
+// A client that requests a document by the hash in the index may keep it. One with a hash of another server is sent
 // there, and one without a hash may not keep anything.
 func TestOpenAPICaching(t *testing.T) {
 	f := start(t, Options{})

@@ -21,20 +21,20 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
-// Metrics tells what pods and nodes use, for the API group metrics.k8s.io. Its methods may be called concurrently. What
-// they return is sorted, and the server's own. An error makes the server say that it is unavailable.
+// Metrics is the source of the API group metrics.k8s.io: what pods and nodes use. Its methods may be called
+// concurrently. What they return is sorted and owned by the caller. The server answers 503 if they fail.
 type Metrics interface {
-	// Pods returns what the pods that run use, of a namespace, or of all if it is empty.
+	// Pods returns the usage of the running pods of a namespace, or of all namespaces if it is empty.
 	Pods(namespace string, selector labels.Selector) ([]metrics.PodMetrics, error)
-	// Nodes returns what nodes use.
+	// Nodes returns the usage of nodes.
 	Nodes(selector labels.Selector) ([]metrics.NodeMetrics, error)
 }
 
-// metricsGroup is the API group metrics.k8s.io, as metrics-server serves it: one version, to be read only.
+// metricsGroup returns the API group metrics.k8s.io as metrics-server serves it: one version, read-only.
 func (a *assembly) metricsGroup() genericapiserver.APIGroupInfo {
 	codecs := serializer.NewCodecFactory(a.metricsScheme)
 	info := genericapiserver.NewDefaultAPIGroupInfo(metrics.GroupName, a.metricsScheme, metav1.ParameterCodec, codecs)
-	info.PrioritizedVersions = []schema.GroupVersion{metricsv1beta1.SchemeGroupVersion} // the scheme has v1 too, and before it
+	info.PrioritizedVersions = []schema.GroupVersion{metricsv1beta1.SchemeGroupVersion} // the scheme also has v1, which it prefers
 	info.VersionedResourcesStorageMap[metricsv1beta1.SchemeGroupVersion.Version] = map[string]rest.Storage{
 		"pods":  &podMetrics{source: a.options.Metrics},
 		"nodes": &nodeMetrics{source: a.options.Metrics},
@@ -42,7 +42,7 @@ func (a *assembly) metricsGroup() genericapiserver.APIGroupInfo {
 	return info
 }
 
-// podMetrics serves what pods use.
+// podMetrics is the storage of the usage of pods.
 type podMetrics struct {
 	metricsTable
 	source Metrics
@@ -69,7 +69,7 @@ func (*podMetrics) Kind() string { return "PodMetrics" }
 // NamespaceScoped implements rest.Scoper.
 func (*podMetrics) NamespaceScoped() bool { return true }
 
-// GetSingularName implements rest.SingularNameProvider: the name of the resource that metrics-server gives.
+// GetSingularName implements rest.SingularNameProvider, with the name that metrics-server has.
 func (*podMetrics) GetSingularName() string { return "" }
 
 // NewList implements rest.Lister.
@@ -105,7 +105,7 @@ func (p *podMetrics) Get(ctx context.Context, name string, _ *metav1.GetOptions)
 	return nil, apierrors.NewNotFound(metrics.Resource("podmetrics"), genericapirequest.NamespaceValue(ctx)+"/"+name)
 }
 
-// nodeMetrics serves what nodes use.
+// nodeMetrics is the storage of the usage of nodes.
 type nodeMetrics struct {
 	metricsTable
 	source Metrics
@@ -132,7 +132,7 @@ func (*nodeMetrics) Kind() string { return "NodeMetrics" }
 // NamespaceScoped implements rest.Scoper.
 func (*nodeMetrics) NamespaceScoped() bool { return false }
 
-// GetSingularName implements rest.SingularNameProvider: the name of the resource that metrics-server gives.
+// GetSingularName implements rest.SingularNameProvider, with the name that metrics-server has.
 func (*nodeMetrics) GetSingularName() string { return "" }
 
 // NewList implements rest.Lister.
@@ -168,7 +168,7 @@ func (n *nodeMetrics) Get(_ context.Context, name string, _ *metav1.GetOptions) 
 	return nil, apierrors.NewNotFound(metrics.Resource("nodemetrics"), name)
 }
 
-// selectors are those of a list; everything if it has none.
+// selectors returns the selectors of a list, which select everything if it has none.
 func selectors(o *internalversion.ListOptions) (labels.Selector, fields.Selector) {
 	byLabel, byField := labels.Everything(), fields.Everything()
 	if o != nil && o.LabelSelector != nil {
@@ -180,11 +180,12 @@ func selectors(o *internalversion.ListOptions) (labels.Selector, fields.Selector
 	return byLabel, byField
 }
 
+// unavailable returns "503 Service Unavailable" because of err.
 func unavailable(what string, err error) error {
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("measuring %s: %v", what, err))
 }
 
-// metricsTable prints usage as metrics-server does.
+// metricsTable converts usage to the table that metrics-server prints.
 type metricsTable struct{}
 
 var _ rest.TableConvertor = metricsTable{}
@@ -220,7 +221,7 @@ func (metricsTable) ConvertToTable(_ context.Context, object, _ runtime.Object) 
 	return table, nil
 }
 
-// podUsage is what a pod uses.
+// podUsage returns the sum of the usage of a pod's containers.
 func podUsage(pod *metrics.PodMetrics) corev1.ResourceList {
 	var cpu, memory resource.Quantity
 	for _, c := range pod.Containers {

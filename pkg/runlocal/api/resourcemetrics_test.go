@@ -128,7 +128,7 @@ func TestMetricsPrintAsTables(t *testing.T) {
 	}
 }
 
-// The group is there when somebody measures, like that of another API server, and only then.
+// The group is served if there is a source of metrics, like that of another API server, and only then.
 func TestMetricsAreDiscovered(t *testing.T) {
 	for _, source := range []Metrics{nil, &fixedMetrics{}} {
 		f := start(t, Options{Metrics: source})

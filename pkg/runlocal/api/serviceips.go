@@ -27,39 +27,39 @@ const (
 	defaultServiceCIDR = "kubernetes"
 	serviceCIDRManager = "kubernetes-service-cidr-controller"
 
-	// allocatorPollInterval is how often the first Service is tried until the allocator has seen the range of
-	// addresses.
+	// allocatorPollInterval is the time between two tries to create the first Service, until the allocator has received
+	// the range of addresses.
 	allocatorPollInterval = time.Millisecond
 	// allocatorTimeout is how long it is tried.
 	allocatorTimeout = 10 * time.Second
 )
 
-// serviceAddresses is upstream's allocator of cluster addresses: a Service's address is an IPAddress object, and ranges
-// are ServiceCIDR objects. It runs until the storage of services is destroyed.
+// serviceAddresses returns upstream's allocator of cluster addresses: a Service's address is an IPAddress object, and
+// ranges are ServiceCIDR objects. It runs until the storage of services is destroyed.
 func (p *coreProvider) serviceAddresses() (*ipallocator.MetaAllocator, error) {
 	networking := p.Informers.Networking().V1()
 	return ipallocator.NewMetaAllocator(p.client.NetworkingV1(), serviceCIDRs{networking.ServiceCIDRs()}, networking.IPAddresses(), false, nil)
 }
 
-// serviceCIDRs is an informer that says at once that it has synced. The allocator polls its two informers every 100 ms
-// before it looks at ranges, which would hold up the first Service, and with it readiness. It need not wait for ranges:
-// it handles them when the informer tells of them. It still waits for the other informer before it gives an address
-// out.
+// serviceCIDRs is an informer that reports at once that it has synced. The allocator polls its two informers every 100
+// ms before it handles ranges, which would delay the first Service, and with it readiness. It need not wait for ranges,
+// for it handles their events. It still waits for the other informer before it allocates an address.
 type serviceCIDRs struct {
 	networkinginformers.ServiceCIDRInformer
 }
 
-// Informer is the informer of all others, except for what it says of its state.
+// Informer returns the shared informer, which reports that it has synced.
 func (s serviceCIDRs) Informer() cache.SharedIndexInformer {
 	return syncedInformer{s.ServiceCIDRInformer.Informer()}
 }
 
+// syncedInformer is an informer whose HasSynced is always true.
 type syncedInformer struct{ cache.SharedIndexInformer }
 
-// HasSynced is true.
+// HasSynced implements cache.SharedIndexInformer. It is always true.
 func (syncedInformer) HasSynced() bool { return true }
 
-// createServiceRange makes the default range of cluster addresses, as pkg/controlplane/controller/defaultservicecidr
+// createServiceRange creates the default range of cluster addresses, as pkg/controlplane/controller/defaultservicecidr
 // does.
 func createServiceRange(ctx context.Context, client kubernetes.Interface) error {
 	ranges := client.NetworkingV1().ServiceCIDRs()
@@ -82,8 +82,8 @@ func createServiceRange(ctx context.Context, client kubernetes.Interface) error 
 	return nil
 }
 
-// retryUntilAddressable calls create, which makes a Service, until the allocator knows the range of its address.
-// Upstream tries too, every 100 ms.
+// retryUntilAddressable calls create, which creates a Service, until the allocator knows the range of its address.
+// Upstream retries every 100 ms.
 func retryUntilAddressable(ctx context.Context, create func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, allocatorPollInterval, allocatorTimeout, true, func(ctx context.Context) (bool, error) {
@@ -99,7 +99,7 @@ func retryUntilAddressable(ctx context.Context, create func(context.Context) err
 	return err
 }
 
-// serviceNetwork is serviceRange as a network.
+// serviceNetwork returns serviceRange as a network.
 func serviceNetwork() (*net.IPNet, error) {
 	_, addresses, err := net.ParseCIDR(serviceRange)
 	if err != nil {

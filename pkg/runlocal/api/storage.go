@@ -22,10 +22,10 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
 )
 
-// registryPrefix is where every key starts, as in etcd.
+// registryPrefix begins every key, as in etcd.
 const registryPrefix = "/registry"
 
-// backend gives every resource its storage in one memstore and remembers under which prefix it put it.
+// backend creates the storage of every resource in one memstore, and knows the prefix of each.
 type backend struct {
 	store  *memstore.Store
 	counts flowcontrolrequest.StorageObjectCountTracker // of the objects of each resource
@@ -47,7 +47,7 @@ func newBackend(o Options) *backend {
 	}
 }
 
-// lastEvent is the newest event of gr, 0 if nothing of it was ever stored.
+// lastEvent returns the resource version of the newest event of gr, 0 if it never had one.
 func (b *backend) lastEvent(gr schema.GroupResource) uint64 {
 	b.mu.RLock()
 	prefix, ok := b.prefixes[gr]
@@ -58,7 +58,7 @@ func (b *backend) lastEvent(gr schema.GroupResource) uint64 {
 	return b.store.LastEvent(prefix)
 }
 
-// options are the REST options of one resource. Upstream's store needs nothing else: there is no etcd to configure.
+// options returns the REST options of one resource.
 func (b *backend) options(gr schema.GroupResource, prefix string, mode memstore.Mode, config *storagebackend.ConfigForResource) generic.RESTOptions {
 	b.mu.Lock()
 	b.prefixes[gr] = prefix
@@ -74,8 +74,8 @@ func (b *backend) options(gr schema.GroupResource, prefix string, mode memstore.
 	}
 }
 
-// builtInStorage is the RESTOptionsGetter of the resources compiled into kube-apiserver. They are kept as internal
-// objects: no read decodes anything.
+// builtInStorage is the RESTOptionsGetter of the resources compiled into kube-apiserver. They are stored as internal
+// objects, so that reads do not decode.
 type builtInStorage struct {
 	*backend
 	factory *serverstorage.DefaultStorageFactory
@@ -124,8 +124,8 @@ func (g crdStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (g
 	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
 }
 
-// customResourceStorage is the RESTOptionsGetter of custom resources. They are kept encoded, because upstream's handler
-// for them converts between versions, prunes and applies defaults in the codec.
+// customResourceStorage is the RESTOptionsGetter of custom resources. They are stored encoded, because upstream's
+// handler for them converts between versions, prunes and applies defaults in the codec.
 type customResourceStorage struct{ *backend }
 
 var _ generic.RESTOptionsGetter = customResourceStorage{}

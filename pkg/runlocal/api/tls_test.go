@@ -37,7 +37,7 @@ func overTLS(t *testing.T, f *fixture) (*fixture, *rest.Config) {
 		t.Fatal(err)
 	}
 	config.QPS = -1
-	// A dialer of its own keeps the transport out of client-go's process-wide cache.
+	// A separate dialer keeps the transport out of client-go's process-wide cache.
 	config.Dial = (&net.Dialer{}).DialContext
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -181,12 +181,12 @@ func TestListenOnAllInterfaces(t *testing.T) {
 	}
 }
 
-// kubectl speaks JSON, patches strategically and asks for field validation.
+// kubectl speaks JSON, patches strategically and requests field validation.
 func TestJSONClientOverTLS(t *testing.T) {
 	f := start(t, Options{Listen: "127.0.0.1:0"})
 	remote, config := overTLS(t, f)
 	if config.ContentType != "" {
-		t.Errorf("the kubeconfig asks for %q", config.ContentType)
+		t.Errorf("the kubeconfig has the content type %q", config.ContentType)
 	}
 	deployments := remote.AppsV1().Deployments("default")
 	if _, err := deployments.Create(t.Context(), deployment("web"), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}); err != nil {

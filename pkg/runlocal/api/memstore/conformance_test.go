@@ -208,7 +208,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// TestSuiteIsWhole fails when upstream's suite has a test that TestSuite does not run, or no longer has one that it does.
+// TestSuiteIsWhole fails when upstream's suite has a test that TestSuite does not run, or no longer has one that it
+// does.
 func TestSuiteIsWhole(t *testing.T) {
 	pkg, err := build.Import("k8s.io/apiserver/pkg/storage/testing", ".", 0)
 	if err != nil {
@@ -237,8 +238,8 @@ func TestSuiteIsWhole(t *testing.T) {
 	}
 }
 
-// atLatest lists at the latest version where any version will do. RunTestListInconsistentContinuation wants a limit kept at version
-// 0, as etcd does and the watch cache does not: upstream does not run it on its watch cache.
+// atLatest lists at the latest version where any version will do. RunTestListInconsistentContinuation wants a limit
+// kept at version 0, as etcd does and the watch cache does not: upstream does not run it on its watch cache.
 type atLatest struct{ *fixture }
 
 // GetList implements storage.Interface.

@@ -16,20 +16,20 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Mode is how the objects of a resource are kept, and how requests at a version are answered. All users of one resource
-// prefix must choose the same.
+// Mode is how the objects of a resource are kept, and how requests at a resource version are answered. All users of one
+// resource prefix must choose the same.
 type Mode int
 
 const (
-	// Objects keeps internal objects, shared between readers, never mutated: as decoding the storage encoding makes them,
-	// which happens once, when they are written. It is for resources whose objects have one Go type whatever version is
-	// asked for. A storage transformer (encryption) has nothing to transform and is ignored.
+	// Objects keeps internal objects, shared between readers, never mutated: as decoding the storage encoding makes
+	// them, which happens once, when they are written. It is for resources whose objects have one Go type whatever
+	// version is asked for. A storage transformer (encryption) has nothing to transform and is ignored.
 	Objects Mode = iota
-	// Encoded keeps the bytes that the storage codec makes, transformed by the storage configuration's transformer if it
-	// has one, and decodes at every read. It is for custom resources, whose versions decode to different objects.
+	// Encoded keeps the bytes that the storage codec makes, transformed by the storage configuration's transformer if
+	// it has one, and decodes at every read. It is for custom resources, whose versions decode to different objects.
 	Encoded
 	// Uncached keeps what Encoded keeps, and answers as etcd does without a watch cache before it: lists at any version
-	// come in pages, and errors are told otherwise. A kube-apiserver has no watch cache for Events, which are many and
+	// come in pages, and errors have other texts. A kube-apiserver has no watch cache for Events, which are many and
 	// seldom read.
 	Uncached
 )
@@ -46,12 +46,12 @@ func (m Mode) String() string {
 	}
 }
 
-// watchRetryAfterSeconds is what a client that wants to watch from a version of the future is told to wait: the watch
-// cache's figure. Without it, it is one of 1 to 3 by chance: startWatching of upstream's etcd3/watcher.go.
+// watchRetryAfterSeconds is the Retry-After for a watch from a future resource version: the watch cache's figure.
+// Without it, it is one of 1 to 3 by chance: startWatching of upstream's etcd3/watcher.go.
 const watchRetryAfterSeconds = 1
 
-// retryAfterSeconds is what a client that reads at a version of the future is told to wait: the watch cache's figure, or
-// nothing, as the next write may be far off.
+// retryAfterSeconds returns the Retry-After for a read at a future resource version: the watch cache's figure, or 0 for
+// none, as the next write may be far off.
 func (m Mode) retryAfterSeconds() int {
 	if m == Uncached {
 		return 0
@@ -59,8 +59,8 @@ func (m Mode) retryAfterSeconds() int {
 	return 1
 }
 
-// Decorator returns a generic.StorageDecorator that keeps resources in s. It takes the codec, the prefix of keys and the
-// transformer from the storage configuration; indexes and triggers are ignored, since lists are fast without. The
+// Decorator returns a generic.StorageDecorator that keeps resources in s. It takes the codec, the prefix of keys and
+// the transformer from the storage configuration; indexes and triggers are ignored, since lists are fast without. The
 // storages of one resource prefix share their objects. Destroying one ends its watches and leaves the objects alone.
 // The decorator fails for an empty or relative resource prefix and for one that is in use with the other mode.
 func (s *Store) Decorator(m Mode) generic.StorageDecorator {
@@ -75,8 +75,8 @@ func (s *Store) Decorator(m Mode) generic.StorageDecorator {
 	}
 }
 
-// resource is the storage.Interface of one resource: it mirrors the store of k8s.io/apiserver/pkg/storage/etcd3/store.go.
-// It is safe for concurrent use.
+// resource is the storage.Interface of one resource: it mirrors the store of
+// k8s.io/apiserver/pkg/storage/etcd3/store.go. It is safe for concurrent use.
 type resource struct {
 	store          *Store
 	table          *table
@@ -88,7 +88,7 @@ type resource struct {
 	newFunc        func() runtime.Object // nil: no bookmarks
 	watchers       *watcherGroup
 	sizes          sizes
-	// corruptible says that an object that cannot be decoded is reported as such and may be deleted unread.
+	// corruptible is whether an object that cannot be decoded is reported as such and may be deleted unread.
 	corruptible bool
 }
 

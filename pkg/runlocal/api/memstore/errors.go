@@ -26,8 +26,8 @@ const (
 		"and now may show up in the list."
 )
 
-// listExpired is the answer to a list from a version that is compacted. One that continues another gets a token with which
-// it can go on at the current version.
+// listExpired returns the error of a list at a version that is compacted. A list that continues another gets a token
+// with which it can continue at the current version.
 func listExpired(from, prefix string, continued bool) error {
 	if !continued {
 		return apierrors.NewResourceExpired(expired)
@@ -41,13 +41,13 @@ func listExpired(from, prefix string, continued bool) error {
 	return status
 }
 
-// watchExpired is the answer to a watch from a version whose events are not kept any more, in the words of
+// watchExpired returns the error of a watch from a version whose events are no longer kept, with the text of
 // k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go.
 func watchExpired(from, compacted uint64) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", from, compacted))
 }
 
-// watchStatus returns the object of the ERROR event that tells a watcher of err.
+// watchStatus returns the object of the ERROR event for err.
 func watchStatus(err error) *metav1.Status {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -57,7 +57,7 @@ func watchStatus(err error) *metav1.Status {
 	return &s
 }
 
-// deletedCorrupt is what a watcher is told of the deletion of an object that cannot be read.
+// deletedCorrupt returns the error for a watcher when an object that cannot be read is deleted.
 func deletedCorrupt(err error) error {
 	corrupt, ok := errors.AsType[*corruptError](err)
 	if !ok {
@@ -129,7 +129,7 @@ const (
 	undecodable     = "object not decodable"
 )
 
-// corruptError says that stored data cannot be turned into an object: such an object may be deleted without being read.
+// corruptError is the error of stored data that cannot be decoded: such an object may be deleted without being read.
 type corruptError struct {
 	what     string
 	revision uint64
@@ -142,7 +142,7 @@ func (e *corruptError) Error() string {
 
 func (e *corruptError) Unwrap() error { return e.err }
 
-// asCorrupt returns err as the storage error by which the registry knows a corrupt object, or err itself.
+// asCorrupt returns err as the storage error by which the registry recognizes a corrupt object, or err itself.
 func asCorrupt(key string, err error) error {
 	if corrupt, ok := errors.AsType[*corruptError](err); ok {
 		return storage.NewCorruptObjError(key, corrupt)

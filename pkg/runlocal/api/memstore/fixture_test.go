@@ -80,7 +80,8 @@ func (f *fixture) compact(_ context.Context, t *testing.T, resourceVersion strin
 	f.store.revision.Add(1) // etcd notes a compaction under a key of its own
 }
 
-// compactWatch also drops the events up to the version, as upstream's tests do in their watch caches: a compaction does not.
+// compactWatch also drops the events up to the version, as upstream's tests do in their watch caches: a compaction does
+// not.
 func (f *fixture) compactWatch(_ context.Context, t *testing.T, resourceVersion string) {
 	rv, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// FuzzList lists with keys, versions and continue tokens as they may come from outside. Whatever they are, a list must not
-// panic, and must not hold objects from outside its key.
+// FuzzList lists with keys, versions and continue tokens as they may come from outside. Whatever they are, a list must
+// not panic, and must not hold objects from outside its key.
 func FuzzList(f *testing.F) {
 	token := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	for _, seed := range []struct{ key, version, match, token string }{
@@ -57,7 +57,8 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-// FuzzKeys writes, reads, watches and deletes under any key: what is accepted must be found again, and nothing may panic.
+// FuzzKeys writes, reads, watches and deletes under any key: what is accepted must be found again, and nothing may
+// panic.
 func FuzzKeys(f *testing.F) {
 	for _, seed := range []string{"/pods/a/b", "/pods/", "/pods", "", "/", ".", "/pods/..", "/pods/a//b", "/pods/\x00", "/pods/\xff\xff"} {
 		f.Add(seed)

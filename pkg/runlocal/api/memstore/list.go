@@ -16,8 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3/metrics"
 )
 
-// GetList implements storage.Interface. As with the watch cache, the items of a resource kept as Objects share what they
-// point to with the store: they must not be mutated.
+// GetList implements storage.Interface. As with the watch cache, the items of a resource kept as Objects share what
+// they point to with the store: they must not be mutated.
 func (r *resource) GetList(ctx context.Context, key string, opts storage.ListOptions, listObj runtime.Object) error {
 	key, err := r.key(key, opts.Recursive)
 	if err != nil {
@@ -81,7 +81,8 @@ func itemsOf(listObj runtime.Object) (reflect.Value, error) {
 	return items, nil
 }
 
-// newItemFunc returns a maker of empty items. Those of an unstructured list know the list's version, to be decoded to it.
+// newItemFunc returns a function that returns empty items. Those of an unstructured list have the list's version, to be
+// decoded to it.
 func newItemFunc(listObj runtime.Object, elem reflect.Type) func() runtime.Object {
 	if list, ok := listObj.(*unstructured.UnstructuredList); ok {
 		if version := list.GetAPIVersion(); version != "" {
@@ -96,8 +97,8 @@ func newItemFunc(listObj runtime.Object, elem reflect.Type) func() runtime.Objec
 	}
 }
 
-// state returns the state that a list is to be read from: that of exactly the given version, or the current one for 0,
-// which must not be older than the options ask for. continued is the key that the list is continued at, if it is.
+// state returns the state that a list is read from: that of exactly the given version, or the current one for 0, which
+// must not be older than the options require. continued is the key that the list continues at, if it does.
 func (r *resource) state(prefix string, version int64, continued string, opts storage.ListOptions) (snapshot, error) {
 	state := r.table.latest()
 	if version <= 0 {
@@ -117,7 +118,7 @@ func (r *resource) state(prefix string, version int64, continued string, opts st
 	return state, nil
 }
 
-// minimum returns the version that a list must not be older than.
+// minimum returns the version that a list must not be older than, "" for none.
 func minimum(opts storage.ListOptions) string {
 	if opts.Predicate.Continue != "" {
 		return ""
@@ -125,8 +126,8 @@ func minimum(opts storage.ListOptions) string {
 	return opts.ResourceVersion
 }
 
-// entries returns those under a prefix from the key from on, where "" is the beginning; without recursive that of the key
-// itself.
+// entries returns those under a prefix from the key from on, where "" is the beginning; without recursive that of the
+// key itself.
 func (s snapshot) entries(key, from string, recursive bool) []*entry {
 	if !recursive {
 		if e, ok := s.tree.Get(&entry{key: key}); ok {
@@ -213,7 +214,7 @@ func (l *itemList) add(obj runtime.Object) error {
 	return nil
 }
 
-// matches reports whether pred selects obj. As in etcd3, an object whose attributes cannot be told is not selected.
+// matches reports whether pred selects obj. As in etcd3, an object whose attributes cannot be read is not selected.
 func matches(pred *storage.SelectionPredicate, obj runtime.Object) bool {
 	ok, err := pred.Matches(obj)
 	return err == nil && ok

@@ -42,7 +42,7 @@ func (r *resource) Get(ctx context.Context, key string, opts storage.GetOptions,
 		return err
 	}
 	if _, err := r.versioner.ParseResourceVersion(opts.ResourceVersion); err != nil && r.table.mode != Uncached {
-		return err // as it is, like the watch cache: clients are told of an internal error
+		return err // as it is, like the watch cache: clients get an internal error
 	}
 	began := time.Now()
 	e, revision := r.table.get(key)
@@ -74,13 +74,13 @@ func (r *resource) atLeast(wanted string, current uint64) error {
 	return nil
 }
 
-// sizes reports whether the sizes of objects are asked for.
+// sizes is whether Stats has the sizes of objects.
 type sizes struct {
 	enabled atomic.Bool
 }
 
-// Stats implements storage.Interface: the number of objects and, once EnableResourceSizeEstimation was called, the average
-// length of their storage encoding in bytes.
+// Stats implements storage.Interface: the number of objects and, once EnableResourceSizeEstimation was called, the
+// average length of their storage encoding in bytes.
 func (r *resource) Stats(context.Context) (storage.Stats, error) {
 	entries := r.table.latest().entries(r.pathPrefix+path.Clean(r.resourcePrefix)[1:]+"/", "", true)
 	stats := storage.Stats{ObjectCount: int64(len(entries))}
@@ -95,8 +95,8 @@ func (r *resource) Stats(context.Context) (storage.Stats, error) {
 	return stats, nil
 }
 
-// EnableResourceSizeEstimation implements storage.Interface. The store knows its keys, and so does not call keys; as with
-// etcd3 it must not be nil, and the estimation can be enabled once.
+// EnableResourceSizeEstimation implements storage.Interface. The store knows its keys, and so does not call keys; as
+// with etcd3 it must not be nil, and the estimation can be enabled once.
 func (r *resource) EnableResourceSizeEstimation(keys storage.KeysFunc) error {
 	if keys == nil {
 		return errors.New("KeysFunc cannot be nil")

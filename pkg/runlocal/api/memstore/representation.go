@@ -19,8 +19,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 )
 
-// maxObjectSize is what an object may take in bytes: etcd's default --max-request-bytes. There a request also has the key and a few bytes
-// more, so an object that is larger by less than that is refused there and accepted here.
+// maxObjectSize is what an object may take in bytes: etcd's default --max-request-bytes. There a request also has the
+// key and a few bytes more, so an object that is larger by less than that is refused there and accepted here.
 const maxObjectSize = 1536 * 1024
 
 // errTooLarge is the answer to a write of more than maxSize, in the words of go.etcd.io/etcd/api/v3/v3rpc/rpctypes.
@@ -34,24 +34,24 @@ type pendingEntry struct {
 
 // representation is how the entries of a resource hold objects. Implementations are safe for concurrent use.
 type representation interface {
-	// prepare returns a draft that holds a copy of obj, without a revision.
+	// prepare returns an entry that holds a copy of obj, without a revision.
 	prepare(ctx context.Context, key string, obj runtime.Object) (pendingEntry, error)
-	// view returns the object of e with its resource version. It may be shared: it must not be mutated. If it has to be
-	// decoded, it is into what empty returns; a nil empty leaves the type to the codec.
+	// view returns the object of e with its resource version. It may be shared and must not be mutated. If it must be
+	// decoded, then into what empty returns; with a nil empty the codec chooses the type.
 	view(ctx context.Context, e *entry, empty func() runtime.Object) (runtime.Object, error)
-	// copyView turns an object that view returned into one that belongs to the caller.
+	// copyView returns an object that view returned, or a copy, that the caller may mutate.
 	copyView(view runtime.Object) runtime.Object
 	// fill sets out to a copy of e's object, with the given resource version.
 	fill(ctx context.Context, e *entry, revision uint64, out runtime.Object) error
-	// fillWritten is fill for the entry of a draft that was written.
+	// fillWritten is fill for an entry of prepare that was written.
 	fillWritten(ctx context.Context, next pendingEntry, out runtime.Object) error
 	// same reports whether writing next in the place of e would change nothing.
 	same(ctx context.Context, next pendingEntry, e *entry) (bool, error)
 }
 
-// objectRepresentation holds internal objects. A write encodes its object and decodes it again, as etcd3 does: that completes defaults
-// which a strategy has cleared, and drops what the encoding drops, such as parts of seconds and empty lists. Reads decode
-// nothing, and so cannot fail for what is stored.
+// objectRepresentation holds internal objects. A write encodes its object and decodes it again, as etcd3 does: that
+// completes defaults which a strategy has cleared, and drops what the encoding drops, such as parts of seconds and
+// empty lists. Reads decode nothing, and so cannot fail for what is stored.
 type objectRepresentation struct {
 	codec     runtime.Codec
 	versioner storage.APIObjectVersioner
@@ -122,8 +122,8 @@ func (f objectRepresentation) fillWritten(ctx context.Context, next pendingEntry
 	return f.fill(ctx, next.entry, next.revision, out)
 }
 
-// same compares encodings, as etcd3 does. What decoding completes is not part of the encoding that was completed: so the first
-// write after it is a write, even if it changes nothing that a client sees.
+// same compares encodings, as etcd3 does. What decoding completes is not part of the encoding that was completed: so
+// the first write after it is a write, even if it changes nothing that a client sees.
 func (f objectRepresentation) same(_ context.Context, next pendingEntry, e *entry) (bool, error) {
 	return next.sum == e.sum, nil
 }
@@ -177,7 +177,7 @@ func (f *encodedRepresentation) prepare(ctx context.Context, key string, obj run
 	return pendingEntry{entry: &entry{key: key, data: data, size: len(data)}, plain: plain}, nil
 }
 
-// plain returns the encoding of e, and whether it would be written differently today.
+// plain returns the encoding of e before transformation, and whether it is stale: would be written differently now.
 func (f *encodedRepresentation) plain(ctx context.Context, e *entry) (data []byte, stale bool, err error) {
 	return f.transformer.TransformFromStorage(ctx, e.data, dataContext(e.key))
 }

@@ -182,8 +182,8 @@ func TestClock(t *testing.T) {
 	})
 }
 
-// TestCompactLoop wants each compaction to forget the states from before the one before it, as upstream's compactor does: so a
-// state is there for one interval at least, and for two at most.
+// TestCompactLoop wants each compaction to forget the states from before the one before it, as upstream's compactor
+// does: so a state is there for one interval at least, and for two at most.
 func TestCompactLoop(t *testing.T) {
 	const interval = 5 * time.Minute
 	for _, tt := range []struct {
@@ -231,8 +231,8 @@ func TestCompactLoopEnds(t *testing.T) {
 	})
 }
 
-// TestCompactedReads tells what a compaction takes away, and what not: a kube-apiserver's watch cache, which answers watches, has
-// nothing to do with it.
+// TestCompactedReads tells what a compaction takes away, and what not: a kube-apiserver's watch cache, which answers
+// watches, has nothing to do with it.
 func TestCompactedReads(t *testing.T) {
 	for _, tt := range []struct {
 		mode  Mode

@@ -39,8 +39,8 @@ const (
 	stressNames   = 25
 )
 
-// TestStress has writers, listers and watchers work at the same time. Each watcher must see every write in order and once,
-// after it was reported; what it makes of them must be what a list of the same version holds.
+// TestStress has writers, listers and watchers work at the same time. Each watcher must see every write in order and
+// once, after it was reported; what it makes of them must be what a list of the same version holds.
 func TestStress(t *testing.T) {
 	for _, mode := range []Mode{Objects, Encoded} {
 		t.Run(mode.String(), func(t *testing.T) {

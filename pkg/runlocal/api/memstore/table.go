@@ -37,7 +37,7 @@ func (ev event) key() string {
 	return ev.previous.key
 }
 
-// snapshot is the state of a table at a revision. Nobody writes to its tree.
+// snapshot is the state of a table at a revision. Its tree is never written to.
 type snapshot struct {
 	tree     *btree.BTree[*entry]
 	revision uint64
@@ -77,8 +77,8 @@ func (t *table) get(key string) (*entry, uint64) {
 }
 
 // swap commits a write: next takes the place of want, where a nil want says that key must not exist and a nil next
-// deletes. It returns the revision of the write; 0 says that the entry of key is another than want, and that nothing was
-// written. swap takes ownership of next.
+// deletes. It returns the revision of the write;0 means that the entry of key is another than want, and that nothing
+// was written. swap takes ownership of next.
 func (t *table) swap(ctx context.Context, key string, want, next *entry) (uint64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,7 +135,8 @@ func (t *table) oldestRead() int {
 	return oldest
 }
 
-// compact forgets the states before revision. Events are kept where a watch cache would answer watches, as that is not compacted.
+// compact drops the states before revision. Events are kept where a watch cache would answer watches, which is not
+// compacted.
 func (t *table) compact(revision uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,7 +167,7 @@ func (t *table) freeze() snapshot {
 	return snapshot{tree: t.frozen, revision: t.store.revision.Load()}
 }
 
-// at returns the state at revision, which must not be in the future; false says that it is compacted.
+// at returns the state at revision, which must not be in the future, and false if it is compacted.
 func (t *table) at(revision uint64) (snapshot, bool) {
 	t.mu.Lock()
 	if revision < t.history.compacted {
@@ -213,7 +214,7 @@ func (t *table) watchable() uint64 {
 	return max(t.history.dropped, t.created)
 }
 
-// expired is the answer to a watch from a revision whose events are not kept any more. The caller holds t.mu.
+// expired returns the error of a watch from a revision whose events are no longer kept. The caller holds t.mu.
 func (t *table) expired(from uint64) error {
 	if t.mode == Uncached {
 		return apierrors.NewResourceExpired(watchCompacted)
@@ -221,18 +222,18 @@ func (t *table) expired(from uint64) error {
 	return watchExpired(from, t.watchable())
 }
 
-// lagFactor times the limit is how many events a history keeps at most, for watchers that read slowly.
+// lagFactor times the limit is how many events a history keeps at most, for slow watchers.
 const lagFactor = 16
 
-// history is the recent events of a table, oldest first. Events are numbered from 0 on; the numbers only grow. It has no
-// lock of its own. A slice of events that was handed out stays as it is: events are appended behind it, and trimming
+// history is the recent events of a table, oldest first. Events are numbered from 0 on; the numbers only grow. It has
+// no lock of its own. A slice of events that was handed out stays as it is: events are appended behind it, and trimming
 // makes a copy.
 type history struct {
 	events    []event
 	first     int    // number of events[0]
-	compacted uint64 // states before this revision cannot be told
-	dropped   uint64 // the newest revision of an event that is not kept any more
-	limit     int    // events kept whoever needs them
+	compacted uint64 // states before this revision cannot be restored
+	dropped   uint64 // the newest revision of an event that is no longer kept
+	limit     int    // events that are always kept
 	slack     int    // events above the limit that were kept for slow watchers
 }
 
@@ -245,7 +246,7 @@ func (h *history) append(ev event) {
 	h.events = append(h.events, ev)
 }
 
-// full reports whether it is worth trimming: once a quarter of the limit has come on top of what was kept.
+// full reports whether to trim: once a quarter of the limit was added to what the last trim kept.
 func (h *history) full() bool {
 	return len(h.events) > h.limit+h.limit/4+h.slack
 }
@@ -259,12 +260,12 @@ func (h *history) trim(wanted int) {
 	h.slack = len(h.events) - h.limit
 }
 
-// compact forgets the states before revision. The events are kept.
+// compact makes the states before revision unavailable. The events are kept.
 func (h *history) compact(revision uint64) {
 	h.compacted = max(h.compacted, revision)
 }
 
-// drop forgets the oldest n events.
+// drop removes the oldest n events.
 func (h *history) drop(n int) {
 	if n <= 0 {
 		return
@@ -290,7 +291,7 @@ func (h *history) since(revision uint64) []event {
 	return h.events[h.index(revision):]
 }
 
-// read copies events from the number next on into buf, as many as it holds; false says that they are dropped.
+// read copies events from the number next on into buf, as many as it holds. It returns false if they were dropped.
 func (h *history) read(next int, buf []event) ([]event, bool) {
 	if next < h.first {
 		return nil, false

@@ -60,8 +60,8 @@ func pick(value string) storage.SelectionPredicate {
 	}
 }
 
-// TestWatchStarts tells what a watch begins with, for every version it can begin at. The store has seen: a=1 @2, b=1 @3,
-// a=2 @4, b deleted @5; it is compacted to 3, and the events up to there are not kept.
+// TestWatchStarts tells what a watch begins with, for every version it can begin at. The store has seen: a=1 @2, b=1
+// @3, a=2 @4, b deleted @5; it is compacted to 3, and the events up to there are not kept.
 func TestWatchStarts(t *testing.T) {
 	yes, no := true, false
 	bookmarks := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(), AllowWatchBookmarks: true}
@@ -141,8 +141,8 @@ func TestWatchTransitions(t *testing.T) {
 	}
 }
 
-// TestSlowWatcher wants a watcher that does not read to cost a bounded number of events, and then to end with 410, after
-// what it was sent already.
+// TestSlowWatcher wants a watcher that does not read to cost a bounded number of events, and then to end with 410,
+// after what it was sent already.
 func TestSlowWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Objects, Options{History: 10})
@@ -245,8 +245,8 @@ func TestBookmarks(t *testing.T) {
 	}
 }
 
-// TestWatchFromBeforeTheTable wants "too old" for versions from before a resource was served, as a watch cache that is filled then
-// answers, while a list of that time is still told.
+// TestWatchFromBeforeTheTable wants "too old" for versions from before a resource was served, as a watch cache that is
+// filled then answers, while a list of that time is still told.
 func TestWatchFromBeforeTheTable(t *testing.T) {
 	f := newFixture(t, Objects, Options{})
 	f.mustCreate(t, labelled("a", "1"))
@@ -349,8 +349,8 @@ func TestUnreadableObject(t *testing.T) {
 	}
 }
 
-// TestUnreadableDeletion wants a watcher of an object that cannot be read to be told of its deletion as a kube-apiserver
-// tells it.
+// TestUnreadableDeletion wants a watcher of an object that cannot be read to be told of its deletion as a
+// kube-apiserver tells it.
 func TestUnreadableDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Encoded, Options{})

@@ -19,7 +19,7 @@ const (
 	batchSize    = 64  // events copied from the history at a time
 )
 
-// errStopped ends a watcher that nobody listens to any more.
+// errStopped ends a watcher that was stopped.
 var errStopped = errors.New("watch stopped")
 
 // watcher is one running watch. Its goroutine takes events from the table's history, filters them and sends copies.
@@ -31,13 +31,13 @@ type watcher struct {
 	recursive      bool
 	pred           storage.SelectionPredicate
 	all            bool // pred selects everything
-	bookmarks      bool // the client wants to know how far the watch has come
-	initialEnd     bool // and where the initial events end
+	bookmarks      bool // the client accepts bookmarks
+	initialEnd     bool // one of them marks the end of the initial events
 	progressNotify bool
 
 	result   chan watch.Event
 	wake     chan struct{} // holds a token when there may be something to do
-	progress atomic.Bool   // a bookmark was asked for
+	progress atomic.Bool   // a bookmark was requested
 
 	initial *snapshot // state to begin with, nil for none
 	since   uint64    // events up to this revision are not for this watch
@@ -81,7 +81,7 @@ func (w *watcher) run() {
 	defer w.cancel()
 	defer w.resource.table.forget(w)
 	if err := w.deliver(); err != nil && !errors.Is(err, errStopped) {
-		// Whoever stopped the watch in the meantime is not interested in its error.
+		// A client that has stopped the watch meanwhile does not need its error.
 		_ = w.send(watch.Event{Type: watch.Error, Object: watchStatus(err)})
 	}
 }
@@ -127,8 +127,8 @@ func (w *watcher) deliver() error {
 	}
 }
 
-// bookmarkIsNew reports whether a bookmark at revision tells the client anything. As in the watch cache, it must be above what the watch began
-// with; a watch with ProgressNotify is told again.
+// bookmarkIsNew reports whether a bookmark at revision is to be sent. As in the watch cache, it must be above what the
+// watch began with; with ProgressNotify the same one is sent again.
 func (w *watcher) bookmarkIsNew(revision uint64) bool {
 	return revision > w.start || w.progressNotify && revision >= w.since
 }
@@ -159,8 +159,8 @@ func (w *watcher) deliverInitial() error {
 	return nil
 }
 
-// deliverEvent sends what ev means for this watch: an object that begins to match is added, one that no longer matches is
-// deleted, as it last was but with the resource version of the event.
+// deliverEvent sends what ev means for this watch: an object that begins to match is added, one that no longer matches
+// is deleted, as it last was but with the resource version of the event.
 func (w *watcher) deliverEvent(ev event) error {
 	if ev.revision <= w.since || !w.covers(ev.key()) {
 		return nil
@@ -224,8 +224,8 @@ func (w *watcher) selected(e *entry) (runtime.Object, error) {
 	return obj, nil
 }
 
-// send hands ev to the client. It returns errStopped if the watch ended before; so whatever the client receives is a
-// sequence without gaps.
+// send sends ev to the client. It returns errStopped if the watch has ended, so that what the client receives has no
+// gaps.
 func (w *watcher) send(ev watch.Event) error {
 	if w.ctx.Err() != nil {
 		return errStopped
@@ -239,15 +239,16 @@ func (w *watcher) send(ev watch.Event) error {
 }
 
 const (
-	// bookmarkPeriod is how often a client is told how far its watch has come, and bookmarkLead how long before its
-	// deadline it is told a last time: the watch cache's figures.
+	// bookmarkPeriod is how often a watch is sent a bookmark, and bookmarkLead how long before its deadline the last
+	// one: the watch cache's figures.
 	bookmarkPeriod = time.Minute
 	bookmarkLead   = 2 * time.Second
-	// progressPeriod is the same for a watch with ProgressNotify: what Kubernetes advises for etcd.
+	// progressPeriod is bookmarkPeriod for a watch with ProgressNotify: what Kubernetes recommends for etcd.
 	progressPeriod = 5 * time.Second
 )
 
-// bookmark returns an empty object of the resource at revision, which ends the initial events if initialEnd says so.
+// bookmark returns an empty object of the resource at revision, marked as the end of the initial events if initialEnd
+// is set.
 func (r *resource) bookmark(revision uint64, initialEnd bool) (runtime.Object, error) {
 	obj := r.newFunc()
 	if err := r.versioner.UpdateObject(obj, revision); err != nil {
@@ -259,7 +260,7 @@ func (r *resource) bookmark(revision uint64, initialEnd bool) (runtime.Object, e
 	return obj, storage.AnnotateInitialEventsEndBookmark(obj)
 }
 
-// sendBookmark tells the client that it has seen everything up to revision.
+// sendBookmark sends a bookmark: the client has received everything up to revision.
 func (w *watcher) sendBookmark(revision uint64, initialEnd bool) error {
 	obj, err := w.resource.bookmark(revision, initialEnd)
 	if err != nil {
@@ -285,8 +286,8 @@ func (w *watcher) rearm(timer clock.Timer) {
 	}
 }
 
-// untilBookmark returns the time until the next periodic bookmark; false if there is none. It mirrors nextBookmarkTime of
-// k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go.
+// untilBookmark returns the time until the next periodic bookmark; false if there is none. It mirrors nextBookmarkTime
+// of k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go.
 func (w *watcher) untilBookmark() (time.Duration, bool) {
 	if w.progressNotify {
 		return progressPeriod, true
@@ -301,8 +302,8 @@ func (w *watcher) untilBookmark() (time.Duration, bool) {
 	return wait, wait > 0
 }
 
-// RequestWatchProgress implements storage.Interface: every watch with ProgressNotify is sent a bookmark as soon as it has
-// been sent everything else.
+// RequestWatchProgress implements storage.Interface: every watch with ProgressNotify is sent a bookmark as soon as it
+// has been sent everything else.
 func (r *resource) RequestWatchProgress(context.Context) error {
 	t := r.table
 	t.mu.RLock()

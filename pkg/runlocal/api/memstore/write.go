@@ -51,8 +51,8 @@ func (r *resource) swap(ctx context.Context, operation, key string, want, next *
 	return revision, err
 }
 
-// Delete implements storage.Interface. The suggestion of what the object may be is not needed, since the object itself is
-// at hand: preconditions and validation only ever see the current one.
+// Delete implements storage.Interface. The suggestion of what the object may be is not needed, since the object itself
+// is at hand: preconditions and validation only ever see the current one.
 func (r *resource) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc, _ runtime.Object, opts storage.DeleteOptions,
 ) error {
@@ -77,8 +77,8 @@ func (r *resource) Delete(ctx context.Context, key string, out runtime.Object, p
 	return ctx.Err()
 }
 
-// delete tries once to delete e, and sets out to what it was, unless it is to be deleted unread. False says that another
-// writer was faster.
+// delete tries once to delete e, and sets out to what it was, unless it is to be deleted unread. It returns false if
+// another writer was faster.
 func (r *resource) delete(ctx context.Context, e *entry, out runtime.Object, unread bool, preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc,
 ) (done bool, err error) {
@@ -145,7 +145,7 @@ func (r *resource) GuaranteedUpdate(ctx context.Context, key string, destination
 }
 
 // update tries once to write what tryUpdate makes of e, which is nil for a key that does not exist, and sets out to the
-// result. False says that another writer was faster.
+// result. It returns false if another writer was faster.
 func (r *resource) update(ctx context.Context, key string, e *entry, out runtime.Object,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc,
 ) (done bool, err error) {
