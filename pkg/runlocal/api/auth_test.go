@@ -24,14 +24,17 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
 
-const account = "system:serviceaccount:default:default"
+// account returns the user name of the default ServiceAccount of f's namespace.
+func (f *fixture) account() string { return "system:serviceaccount:" + f.namespace + ":default" }
 
 // as is f for another identity.
 func (f *fixture) as(t *testing.T, change func(*rest.Config)) *fixture {
 	t.Helper()
 	config := f.Config()
 	change(config)
-	return clients(t, f.Server, config)
+	as := clients(t, f.Server, config)
+	as.namespace = f.namespace
+	return as
 }
 
 func (f *fixture) whoami(t *testing.T) (authenticationv1.UserInfo, error) {
@@ -44,7 +47,7 @@ func (f *fixture) whoami(t *testing.T) (authenticationv1.UserInfo, error) {
 }
 
 func TestIdentities(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
 	for _, tt := range []struct {
 		change  func(*rest.Config)
@@ -74,7 +77,7 @@ func TestIdentities(t *testing.T) {
 }
 
 func TestAnonymousMayAskForHealth(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
 	anonymous := f.as(t, func(c *rest.Config) { c.BearerToken = "" })
 	for _, path := range []string{"/livez", "/readyz", "/healthz", "/version"} {
@@ -90,23 +93,23 @@ func TestAnonymousMayAskForHealth(t *testing.T) {
 }
 
 func TestServiceAccountToken(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
 	request := &authenticationv1.TokenRequest{}
-	request, err := f.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", request, metav1.CreateOptions{})
+	request, err := f.CoreV1().ServiceAccounts(f.namespace).CreateToken(t.Context(), "default", request, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pods := f.as(t, func(c *rest.Config) { c.BearerToken = request.Status.Token })
-	if who, err := pods.whoami(t); err != nil || who.Username != account || !strings.Contains(strings.Join(who.Groups, " "), "system:serviceaccounts:default") {
+	if who, err := pods.whoami(t); err != nil || who.Username != f.account() || !strings.Contains(strings.Join(who.Groups, " "), "system:serviceaccounts:"+f.namespace) {
 		t.Errorf("the token speaks for %+v, %v", who, err)
 	}
-	if _, err := pods.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := pods.CoreV1().Pods(f.namespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("listing pods without a role: %v", err)
 	}
 	bind(t, f, "view-pods", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
 	eventually(t, "the role allows the list", func(ctx context.Context) (bool, error) {
-		_, err := pods.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+		_, err := pods.CoreV1().Pods(f.namespace).List(ctx, metav1.ListOptions{})
 		return err == nil, nil
 	})
 	if _, err := pods.CoreV1().Pods("kube-system").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
@@ -121,34 +124,34 @@ func TestServiceAccountToken(t *testing.T) {
 	}
 }
 
-// bind gives the default account of default a role with rule.
+// bind gives the default account of f's namespace a role with rule.
 func bind(t *testing.T, f *fixture, name string, rule rbacv1.PolicyRule) {
 	t.Helper()
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{rule}}
-	if _, err := f.RbacV1().Roles("default").Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+	if _, err := f.RbacV1().Roles(f.namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "default", Namespace: "default"}},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "default", Namespace: f.namespace}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 	}
-	if _, err := f.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := f.RbacV1().RoleBindings(f.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestTokenBoundToPodEndsWithIt(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	p := f.createPod(t, pod("holder"))
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: p.Name, UID: p.UID},
 	}}
-	request, err := f.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", request, metav1.CreateOptions{})
+	request, err := f.CoreV1().ServiceAccounts(f.namespace).CreateToken(t.Context(), "default", request, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.CoreV1().Pods("default").Delete(t.Context(), p.Name, *metav1.NewDeleteOptions(0)); err != nil {
+	if err := f.CoreV1().Pods(f.namespace).Delete(t.Context(), p.Name, *metav1.NewDeleteOptions(0)); err != nil {
 		t.Fatal(err)
 	}
 	holder := f.as(t, func(c *rest.Config) { c.BearerToken = request.Status.Token })
@@ -158,11 +161,11 @@ func TestTokenBoundToPodEndsWithIt(t *testing.T) {
 }
 
 func TestAccessReviews(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
 	eventually(t, "the bindings have reached the authorizer", func(ctx context.Context) (bool, error) {
 		rules, err := f.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
-			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: "default"},
+			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: f.namespace},
 		}, metav1.CreateOptions{})
 		if err != nil {
 			return false, err
@@ -177,7 +180,7 @@ func TestAccessReviews(t *testing.T) {
 	can := func(as *fixture) bool {
 		review, err := as.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: "default", Verb: "delete", Resource: "pods",
+				Namespace: f.namespace, Verb: "delete", Resource: "pods",
 			}},
 		}, metav1.CreateOptions{})
 		if err != nil {
@@ -189,13 +192,13 @@ func TestAccessReviews(t *testing.T) {
 	if !can(f) {
 		t.Error("the administrator may not delete pods")
 	}
-	if can(f.as(t, func(c *rest.Config) { c.Impersonate.UserName = account })) {
+	if can(f.as(t, func(c *rest.Config) { c.Impersonate.UserName = f.account() })) {
 		t.Error("the default service account may delete pods")
 	}
 }
 
 func TestDefaultPolicyIsUpstreams(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
 	roles, err := f.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -225,7 +228,7 @@ func TestDefaultPolicyIsUpstreams(t *testing.T) {
 }
 
 func TestIssuerIsPublished(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	for path, want := range map[string]string{"/.well-known/openid-configuration": issuerURL, "/openid/v1/jwks": "ES256"} {
 		body, err := f.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "*/*").DoRaw(t.Context())
 		if err != nil || !strings.Contains(string(body), want) {
@@ -322,11 +325,14 @@ func TestStartRefusesAnAuthorityThatIsNone(t *testing.T) {
 }
 
 func TestRootCA(t *testing.T) {
-	for _, tt := range []struct{ reason, listen string }{
-		{"that of the certificate that it serves", "127.0.0.1:0"},
-		{"a generated one for a server that does not listen", ""},
+	for _, tt := range []struct {
+		reason string
+		server *sharedServer
+	}{
+		{"that of the certificate that it serves", &listening},
+		{"a generated one for a server that does not listen", &plain},
 	} {
-		f := start(t, Options{Listen: tt.listen})
+		f := tt.server.fixture(t)
 		first, err := f.RootCA()
 		if err != nil {
 			t.Fatal(err)
@@ -338,7 +344,7 @@ func TestRootCA(t *testing.T) {
 		if !x509.NewCertPool().AppendCertsFromPEM(first) {
 			t.Errorf("%s: no certificate: %q", tt.reason, first)
 		}
-		if tt.listen != "" && !slices.Equal(first, f.listener.CA) {
+		if f.listener != nil && !slices.Equal(first, f.listener.CA) {
 			t.Errorf("%s: it is another", tt.reason)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // TestAggregatedRolesAllowSomething: without the clusterrole-aggregation controller nothing else fills them.
 func TestAggregatedRolesAllowSomething(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	for _, test := range []struct {
 		role, verb, resource string
 		allowed              bool
@@ -34,13 +34,13 @@ func TestAggregatedRolesAllowSomething(t *testing.T) {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: test.role},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: test.role}},
 		}
-		if _, err := f.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := f.RbacV1().RoleBindings(f.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 		group := map[string]string{"deployments": "apps", "rolebindings": rbacv1.GroupName}[test.resource]
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:               test.role,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: "default", Verb: test.verb, Group: group, Resource: test.resource},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: f.namespace, Verb: test.verb, Group: group, Resource: test.resource},
 		}}
 		eventually(t, "policy for "+test.role+": "+test.reason, func(ctx context.Context) (bool, error) {
 			answer, err := f.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

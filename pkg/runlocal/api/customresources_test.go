@@ -63,17 +63,18 @@ func widget(name string, spec map[string]any) *unstructured.Unstructured {
 	}}
 }
 
-// define creates the definition of widgets and returns their client when they are served.
+// define creates the definition of widgets, unless another test has on a shared server, and returns their client when they
+// are served.
 func define(t *testing.T, f *fixture) dynamic.ResourceInterface {
 	t.Helper()
 	definitions, err := apiextensionsclient.NewForConfig(f.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), widgetDefinition(), metav1.CreateOptions{}); err != nil {
+	if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), widgetDefinition(), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	client := f.dynamic.Resource(widgets()).Namespace("default")
+	client := f.dynamic.Resource(widgets()).Namespace(f.namespace)
 	eventually(t, "widgets are served", func(ctx context.Context) (bool, error) {
 		_, err := client.List(ctx, metav1.ListOptions{})
 		return err == nil, nil
@@ -82,7 +83,7 @@ func define(t *testing.T, f *fixture) dynamic.ResourceInterface {
 }
 
 func TestCustomResources(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	client := define(t, f)
 	created, err := client.Create(t.Context(), widget("w", map[string]any{"replicas": int64(2)}), metav1.CreateOptions{})
 	if err != nil {
@@ -131,7 +132,7 @@ func TestCustomResources(t *testing.T) {
 // checkTable gets widgets as kubectl get does.
 func checkTable(t *testing.T, f *fixture) {
 	t.Helper()
-	raw, err := f.Discovery().RESTClient().Get().AbsPath("/apis/example.com/v1/namespaces/default/widgets").
+	raw, err := f.Discovery().RESTClient().Get().AbsPath("/apis/example.com/v1/namespaces/" + f.namespace + "/widgets").
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +147,7 @@ func checkTable(t *testing.T, f *fixture) {
 }
 
 func TestCustomResourceServerSideApply(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	client := define(t, f)
 	apply := func(manager, spec string, force bool) (*unstructured.Unstructured, error) {
 		body := `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":` + spec + `}`
@@ -219,12 +220,12 @@ func TestCustomResourceVersions(t *testing.T) {
 	if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	newer := f.dynamic.Resource(widgets()).Namespace("default")
+	newer := f.dynamic.Resource(widgets()).Namespace(f.namespace)
 	eventually(t, "widgets are served", func(ctx context.Context) (bool, error) {
 		_, err := newer.Create(ctx, widget("w", map[string]any{"size": int64(5)}), metav1.CreateOptions{})
 		return err == nil, nil
 	})
-	old, err := f.dynamic.Resource(widgets().GroupResource().WithVersion("v1alpha1")).Namespace("default").Get(t.Context(), "w", metav1.GetOptions{})
+	old, err := f.dynamic.Resource(widgets().GroupResource().WithVersion("v1alpha1")).Namespace(f.namespace).Get(t.Context(), "w", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +235,7 @@ func TestCustomResourceVersions(t *testing.T) {
 }
 
 func TestCustomResourceWatchConflictAndFinalizer(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	client := define(t, f)
 	w, err := client.Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {

@@ -57,7 +57,7 @@ func TestRootDiscoveryReportsFailure(t *testing.T) {
 }
 
 func TestRootDiscoveryPaths(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	for path, want := range map[string]string{
 		"/apis":         `"kind":"APIGroupList"`,
 		"/apis/":        `"kind":"APIGroupList"`,

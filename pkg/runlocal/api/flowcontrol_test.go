@@ -46,7 +46,7 @@ func (f *fixture) impersonating(user string) *rest.Config {
 
 // TestAnswersNameTheFlowSchema: the headers tell by which flow schema and at which level a request was served.
 func TestAnswersNameTheFlowSchema(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
 	flows := f.FlowcontrolV1()
 	for _, tt := range []struct {
@@ -78,10 +78,10 @@ func TestAnswersNameTheFlowSchema(t *testing.T) {
 // TestRequestsOverTheLimitAreRefused gives a user a level that serves one request at a time. The others are served as
 // before.
 func TestRequestsOverTheLimitAreRefused(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
-	schema := f.limit(t, "joe")
-	joe := f.impersonating("joe")
+	schema := f.limit(t, f.namespace)
+	joe := f.impersonating(f.namespace)
 	eventually(t, "the user's requests are limited", func(context.Context) (bool, error) {
 		answer := answered(t, joe, "/version")
 		return answer.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID) == string(schema.UID), nil

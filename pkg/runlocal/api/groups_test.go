@@ -36,7 +36,7 @@ func TestServedVersionsAreUpstreamsDefault(t *testing.T) {
 // What kube-apiserver v1.37.1 answers to GET /api/v1, without its verbs. The core group is the one that this package
 // assembles by itself.
 func TestCoreResources(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	list, err := f.Discovery().ServerResourcesForGroupVersion("v1")
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestCoreResources(t *testing.T) {
 
 // Aggregated and plain discovery must name the same groups, in the same order and with the same preferred versions.
 func TestDiscoveryForms(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	plain, err := f.Discovery().WithLegacy().ServerGroups()
 	if err != nil {
 		t.Fatal(err)

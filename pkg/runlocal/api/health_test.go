@@ -77,7 +77,7 @@ func upstreamChecks() map[string]string {
 }
 
 func TestHealthChecksAreUpstreams(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
 	var want []string
 	for name, missing := range upstreamChecks() {
@@ -100,7 +100,7 @@ func TestHealthChecksAreUpstreams(t *testing.T) {
 }
 
 func TestSingleHealthChecks(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
 	get := func(path string) (string, error) {
 		body, err := f.Discovery().RESTClient().Get().RequestURI(path).DoRaw(t.Context())

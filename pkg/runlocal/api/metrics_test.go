@@ -84,7 +84,7 @@ func TestMetricsAreUpstreams(t *testing.T) {
 	f := start(t, Options{ClientCA: authority})
 	f.WaitReady(t.Context())
 	review := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{}}
-	token, err := f.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", review, metav1.CreateOptions{})
+	token, err := f.CoreV1().ServiceAccounts(f.namespace).CreateToken(t.Context(), "default", review, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestMetricsAreUpstreams(t *testing.T) {
 
 // TestHistogramsAreNative: since v1.37 histograms are exposed in both formats, to those who can read the second.
 func TestHistogramsAreNative(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	if _, err := f.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}

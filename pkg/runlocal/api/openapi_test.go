@@ -19,7 +19,7 @@ func (f *fixture) raw(t testing.TB, path string) (string, error) {
 }
 
 func TestOpenAPIV3(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	define(t, f)
 	eventually(t, "the index has the group of widgets", func(context.Context) (bool, error) {
 		body, err := f.raw(t, "/openapi/v3")
@@ -57,7 +57,7 @@ func TestOpenAPIV3(t *testing.T) {
 // A client that requests a document by the hash in the index may keep it. One with a hash of another server is sent
 // there, and one without a hash may not keep anything.
 func TestOpenAPICaching(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	for _, tt := range []struct {
 		hash      string
 		immutable bool
@@ -139,7 +139,7 @@ func TestOpenAPIConcurrentFirstRequests(t *testing.T) {
 }
 
 func TestOpenAPIV2(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	define(t, f)
 	eventually(t, "the document has deployments and widgets", func(context.Context) (bool, error) {
 		body, err := f.raw(t, "/openapi/v2")
@@ -153,7 +153,7 @@ func TestOpenAPIV2(t *testing.T) {
 }
 
 func TestOpenAPINeedsAuthentication(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	wrong := f.as(t, func(c *rest.Config) { c.BearerToken = "wrong" })
 	for _, path := range []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/api/v1"} {
 		if _, err := wrong.raw(t, path); err == nil {

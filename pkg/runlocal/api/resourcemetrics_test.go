@@ -91,11 +91,11 @@ func TestMetricsAreServed(t *testing.T) {
 	if err != nil || node.Usage.Cpu().String() != "400m" {
 		t.Errorf("the node uses %v, error %v", node.Usage, err)
 	}
-	if _, err := client.PodMetricses("default").Get(t.Context(), "q", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := client.PodMetricses(f.namespace).Get(t.Context(), "q", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a pod that is not there: %v", err)
 	}
 	source.failing.Store(true)
-	if _, err := client.PodMetricses("default").Get(t.Context(), "p", metav1.GetOptions{}); !apierrors.IsServiceUnavailable(err) {
+	if _, err := client.PodMetricses(f.namespace).Get(t.Context(), "p", metav1.GetOptions{}); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("nothing was measured: %v", err)
 	}
 	if _, err := client.NodeMetricses().List(t.Context(), metav1.ListOptions{}); !apierrors.IsServiceUnavailable(err) {
@@ -104,7 +104,7 @@ func TestMetricsAreServed(t *testing.T) {
 }
 
 func TestMetricsPrintAsTables(t *testing.T) {
-	f := start(t, Options{Metrics: &fixedMetrics{}})
+	f := measured.fixture(t)
 	for path, want := range map[string][]any{
 		"/apis/metrics.k8s.io/v1beta1/pods":                      {"p", "200m", "2Mi", "1s"},
 		"/apis/metrics.k8s.io/v1beta1/namespaces/other/pods/p":   {"p", "400m", "4Mi", "1s"},
@@ -130,8 +130,8 @@ func TestMetricsPrintAsTables(t *testing.T) {
 
 // The group is served if there is a source of metrics, like that of another API server, and only then.
 func TestMetricsAreDiscovered(t *testing.T) {
-	for _, source := range []Metrics{nil, &fixedMetrics{}} {
-		f := start(t, Options{Metrics: source})
+	for _, server := range []*sharedServer{&plain, &measured} {
+		f, source := server.fixture(t), server.options.Metrics
 		groups, err := f.Discovery().ServerGroups()
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +157,7 @@ func TestMetricsAreDiscovered(t *testing.T) {
 // TestMetricsPreferTheVersionServed: clients that ask for the group alone, as kubectl top does, take the version that
 // it prefers.
 func TestMetricsPreferTheVersionServed(t *testing.T) {
-	f := start(t, Options{Metrics: &fixedMetrics{}})
+	f := measured.fixture(t)
 	data, err := f.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io").SetHeader("Accept", "application/json").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -36,21 +36,21 @@ func TestSystemObjects(t *testing.T) {
 	if diff := cmp.Diff([]string{"default", "kube-node-lease", "kube-public", "kube-system"}, namespaces); diff != "" {
 		t.Errorf("namespaces (-want +got):\n%s", diff)
 	}
-	service, err := f.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	service, err := f.CoreV1().Services(f.namespace).Get(t.Context(), "kubernetes", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if service.Spec.ClusterIP != "10.96.0.1" || service.Spec.Ports[0].Port != 443 {
 		t.Errorf("service kubernetes has address %s and ports %v", service.Spec.ClusterIP, service.Spec.Ports)
 	}
-	slice, err := f.DiscoveryV1().EndpointSlices("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	slice, err := f.DiscoveryV1().EndpointSlices(f.namespace).Get(t.Context(), "kubernetes", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if slice.Labels["kubernetes.io/service-name"] != "kubernetes" || len(slice.Endpoints) != 1 || *slice.Ports[0].Port != 443 {
 		t.Errorf("endpoint slice kubernetes: %+v", slice)
 	}
-	if _, err := f.CoreV1().Endpoints("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}); err != nil {
+	if _, err := f.CoreV1().Endpoints(f.namespace).Get(t.Context(), "kubernetes", metav1.GetOptions{}); err != nil {
 		t.Errorf("endpoints: %v", err)
 	}
 	tracking, err := f.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kube-apiserver-legacy-service-account-token-tracking", metav1.GetOptions{})
@@ -84,7 +84,7 @@ func TestEndpointOf(t *testing.T) {
 }
 
 func TestHealthAndVersion(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	info, err := f.Discovery().ServerVersion()
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestStartRefuses(t *testing.T) {
 
 func TestStopEndsWatchesAndRefusesRequests(t *testing.T) {
 	f := start(t, Options{})
-	w, err := f.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
+	w, err := f.CoreV1().Pods(f.namespace).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestStopEndsWatchesAndRefusesRequests(t *testing.T) {
 	for e := range w.ResultChan() {
 		t.Errorf("a stopped server sends %v", e)
 	}
-	if _, err := f.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); !errors.Is(err, errStopped) {
+	if _, err := f.CoreV1().Pods(f.namespace).List(t.Context(), metav1.ListOptions{}); !errors.Is(err, errStopped) {
 		t.Errorf("listing after Stop: %v, want %v", err, errStopped)
 	}
 	if err := f.Stop(); err != nil {
@@ -209,7 +209,7 @@ func TestServersAreIndependent(t *testing.T) {
 		f.WaitReady(t.Context())
 	}
 	a.createPod(t, pod("only-here"))
-	if _, err := b.CoreV1().Pods("default").Get(t.Context(), "only-here", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := b.CoreV1().Pods(b.namespace).Get(t.Context(), "only-here", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a pod of one server in another: %v", err)
 	}
 	foreign := b.Config()
@@ -252,19 +252,19 @@ func TestLastEvent(t *testing.T) {
 	if got := f.LastEvent(pods); fmt.Sprint(got) != created.ResourceVersion {
 		t.Errorf("LastEvent of pods is %d, the pod has %s", got, created.ResourceVersion)
 	}
-	cm, err := f.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
+	cm, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := f.LastEvent(maps); fmt.Sprint(got) != cm.ResourceVersion || fmt.Sprint(f.LastEvent(pods)) != created.ResourceVersion {
 		t.Errorf("after a config map: LastEvent of config maps is %d, want %s; of pods %d", got, cm.ResourceVersion, f.LastEvent(pods))
 	}
-	w, err := f.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{ResourceVersion: created.ResourceVersion})
+	w, err := f.CoreV1().Pods(f.namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: created.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Stop()
-	if err := f.CoreV1().Pods("default").Delete(t.Context(), "p", *metav1.NewDeleteOptions(0)); err != nil {
+	if err := f.CoreV1().Pods(f.namespace).Delete(t.Context(), "p", *metav1.NewDeleteOptions(0)); err != nil {
 		t.Fatal(err)
 	}
 	for e := range w.ResultChan() { // a deletion without grace shows as an update first, as on a cluster

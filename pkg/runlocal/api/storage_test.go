@@ -18,29 +18,31 @@ import (
 
 // Events are one table under two groups; a copy for each would make events of one group invisible in the other.
 func TestEventsOfBothGroupsAreOneTable(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	event := &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "default"}, EventTime: metav1.NowMicro(), Type: "Normal", Reason: "r", Action: "a",
-		ReportingController: "c", ReportingInstance: "i",
+		ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: f.namespace}, EventTime: metav1.NowMicro(), Type: "Normal", Reason: "r", Action: "a",
+		ReportingController: "c", ReportingInstance: "i", Regarding: corev1.ObjectReference{Namespace: f.namespace},
 	}
-	if _, err := f.EventsV1().Events("default").Create(t.Context(), event, metav1.CreateOptions{}); err != nil {
+	if _, err := f.EventsV1().Events(f.namespace).Create(t.Context(), event, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	core, named := schema.GroupResource{Resource: "events"}, schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
 	if a, b := f.LastEvent(core), f.LastEvent(named); a == 0 || a != b {
 		t.Errorf("the newest event is %d in the core group, %d in events.k8s.io", a, b)
 	}
-	if err := f.CoreV1().Events("default").Delete(t.Context(), "e", metav1.DeleteOptions{}); err != nil {
+	if err := f.CoreV1().Events(f.namespace).Delete(t.Context(), "e", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.EventsV1().Events("default").Get(t.Context(), "e", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := f.EventsV1().Events(f.namespace).Get(t.Context(), "e", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("an event that was deleted in the other group: %v", err)
 	}
 }
 
 func TestPrefixesAreTheirOwn(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	shared := map[string][]schema.GroupResource{}
+	f.backend.mu.RLock()
+	defer f.backend.mu.RUnlock()
 	for gr, prefix := range f.backend.prefixes {
 		shared[prefix] = append(shared[prefix], gr)
 	}
@@ -59,7 +61,7 @@ func TestPrefixesAreTheirOwn(t *testing.T) {
 func TestContinueTokensExpire(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	f := start(t, Options{Clock: clock})
-	maps := f.CoreV1().ConfigMaps("default")
+	maps := f.CoreV1().ConfigMaps(f.namespace)
 	create := func(name string) {
 		t.Helper()
 		if _, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -108,8 +110,8 @@ func TestContinueTokensExpire(t *testing.T) {
 // TestQuantitiesKeepTheirOwner writes a quantity in a form that is not the canonical one. Who changes something else
 // must not come to own it, as it does if the stored quantity is compared with the one that a client has read.
 func TestQuantitiesKeepTheirOwner(t *testing.T) {
-	f := start(t, Options{})
-	ranges := f.CoreV1().LimitRanges("default")
+	f := plain.fixture(t)
+	ranges := f.CoreV1().LimitRanges(f.namespace)
 	limits := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 		Type: corev1.LimitTypePersistentVolumeClaim, Max: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1000")},
 	}}}}
@@ -136,8 +138,8 @@ func TestQuantitiesKeepTheirOwner(t *testing.T) {
 // TestWritesThatChangeNothing compares encodings as a kube-apiserver does. What is read back of a new claim has a phase
 // that its encoding has not, so the first update is a write although it changes nothing; the second is none.
 func TestWritesThatChangeNothing(t *testing.T) {
-	f := start(t, Options{})
-	claims := f.CoreV1().PersistentVolumeClaims("default")
+	f := plain.fixture(t)
+	claims := f.CoreV1().PersistentVolumeClaims(f.namespace)
 	created, err := claims.Create(t.Context(), &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "c"},
 		Spec: corev1.PersistentVolumeClaimSpec{

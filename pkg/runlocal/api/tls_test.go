@@ -44,19 +44,21 @@ func overTLS(t *testing.T, f *fixture) (*fixture, *rest.Config) {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.CloseIdleConnections)
-	return clients(t, f.Server, config), config
+	remote := clients(t, f.Server, config)
+	remote.namespace = f.namespace
+	return remote, config
 }
 
 func TestServeTLS(t *testing.T) {
-	f := start(t, Options{Listen: "127.0.0.1:0"})
+	f := listening.fixture(t)
 	remote, config := overTLS(t, f)
 	if config.Host != f.URL() || !strings.HasPrefix(f.URL(), "https://127.0.0.1:") {
 		t.Errorf("the kubeconfig names %q, the server %q", config.Host, f.URL())
 	}
-	if _, err := remote.CoreV1().Pods("default").Create(t.Context(), pod("p"), metav1.CreateOptions{}); err != nil {
+	if _, err := remote.CoreV1().Pods(f.namespace).Create(t.Context(), pod("p"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.CoreV1().Pods("default").Get(t.Context(), "p", metav1.GetOptions{}); err != nil {
+	if _, err := f.CoreV1().Pods(f.namespace).Get(t.Context(), "p", metav1.GetOptions{}); err != nil {
 		t.Errorf("a pod created over TLS, in process: %v", err)
 	}
 	bad := rest.CopyConfig(config)
@@ -73,7 +75,7 @@ func TestServeTLS(t *testing.T) {
 }
 
 func TestHTTP2AndCertificateNames(t *testing.T) {
-	f := start(t, Options{Listen: "127.0.0.1:0"})
+	f := listening.fixture(t)
 	_, config := overTLS(t, f)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -125,12 +127,12 @@ func TestStopEndsWatchesOverTLS(t *testing.T) {
 }
 
 func TestWarningsReachClients(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	var got []string
 	as := f.as(t, func(c *rest.Config) {
 		c.WarningHandlerWithContext = warnings(func(text string) { got = append(got, text) })
 	})
-	if _, err := as.CoreV1().Endpoints("default").List(t.Context(), metav1.ListOptions{}); err != nil {
+	if _, err := as.CoreV1().Endpoints(f.namespace).List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 1 || !strings.Contains(got[0], "deprecated") {
@@ -143,7 +145,7 @@ type warnings func(string)
 func (w warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) { w(text) }
 
 func TestWriteKubeconfig(t *testing.T) {
-	f := start(t, Options{Listen: "127.0.0.1:0"})
+	f := listening.fixture(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "kubeconfig")
 	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
@@ -166,7 +168,7 @@ func TestWriteKubeconfig(t *testing.T) {
 	if err := f.WriteKubeconfig(filepath.Join(dir, "no", "such", "dir")); err == nil || !strings.Contains(err.Error(), "no/such/dir") {
 		t.Errorf("writing to a directory that does not exist: %v", err)
 	}
-	if _, err := start(t, Options{}).Kubeconfig(); !errors.Is(err, ErrNoListener) {
+	if _, err := plain.fixture(t).Kubeconfig(); !errors.Is(err, ErrNoListener) {
 		t.Errorf("the kubeconfig of a server without a listener: %v", err)
 	}
 }
@@ -183,12 +185,12 @@ func TestListenOnAllInterfaces(t *testing.T) {
 
 // kubectl speaks JSON, patches strategically and requests field validation.
 func TestJSONClientOverTLS(t *testing.T) {
-	f := start(t, Options{Listen: "127.0.0.1:0"})
+	f := listening.fixture(t)
 	remote, config := overTLS(t, f)
 	if config.ContentType != "" {
 		t.Errorf("the kubeconfig has the content type %q", config.ContentType)
 	}
-	deployments := remote.AppsV1().Deployments("default")
+	deployments := remote.AppsV1().Deployments(f.namespace)
 	if _, err := deployments.Create(t.Context(), deployment("web"), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}); err != nil {
 		t.Fatal(err)
 	}
