@@ -28,7 +28,7 @@ func (f *fixture) grant(t *testing.T, name, namespace string, rules ...rbacv1.Po
 	for r := range permissionsOf(namespace, rules[0]) {
 		probe.add(r, false)
 	}
-	eventually(t, name+"has permissions", func() bool {
+	eventually(t, name+" has permissions", func() bool {
 		missing, err := checker.denied(t.Context(), probe)
 		return err == nil && len(missing) == 0
 	})

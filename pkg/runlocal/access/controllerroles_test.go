@@ -46,9 +46,9 @@ func TestAccountsAreOthers(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	needs := Needs(selected(t, "deployment", "replicaset"))
 	for _, row := range []struct {
-		reason string
-		permission  Permission
-		want   *Need
+		reason     string
+		permission Permission
+		want       *Need
 	}{
 		{"both read pods", Permission{Resource: "pods", Verb: "list"}, &Need{Controllers: []string{"deployment", "replicaset"}}},
 		{"one makes pods", Permission{Resource: "pods", Verb: "create"}, &Need{Controllers: []string{"replicaset"}}},
@@ -79,9 +79,9 @@ func TestNeeds(t *testing.T) {
 
 func TestRightText(t *testing.T) {
 	for _, row := range []struct {
-		reason string
-		permission  Permission
-		want   string
+		reason     string
+		permission Permission
+		want       string
 	}{
 		{"the core group has no name", Permission{Resource: "pods", Verb: "list"}, "list pods"},
 		{"as kubectl writes a resource", Permission{Group: "apps", Resource: "deployments/status", Verb: "update"}, "update deployments.apps/status"},

@@ -24,7 +24,7 @@ func (g *guarded) typedClient(t testing.TB) kubernetes.Interface {
 
 // TestAnswersOfNoServer: without a server's answer a controller gets what it needs to go on.
 func TestAnswersOfNoServer(t *testing.T) {
-	g := newGuarded(t, Client)
+	g := guardedOf(sharedServer(t), Client)
 	g.fixtures(t)
 	ctx, client := t.Context(), g.typedClient(t).CoreV1()
 
@@ -81,7 +81,7 @@ func TestAnswersOfNoServer(t *testing.T) {
 }
 
 func TestDeletionsOfNoServerHavePreconditions(t *testing.T) {
-	g := newGuarded(t, Client)
+	g := guardedOf(sharedServer(t), Client)
 	g.fixtures(t)
 	pods := g.typedClient(t).CoreV1().Pods("default")
 	there, err := pods.Get(t.Context(), "web", metav1.GetOptions{})
@@ -119,7 +119,7 @@ func reasonOf(err error) metav1.StatusReason {
 
 // TestUnsupported: what the server does not say that it can try is answered here, and told once.
 func TestUnsupported(t *testing.T) {
-	g := newGuarded(t, Server)
+	g := guardedOf(sharedServer(t), Server)
 	const uri = "/apis/example.com/v1/namespaces/default/gadgets"
 	for range 3 {
 		code, answer := g.do(t, http.MethodPost, uri, asJSON, []byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g"},"x":{"y":1}}`))

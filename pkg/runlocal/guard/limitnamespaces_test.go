@@ -29,29 +29,28 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
 
-// cluster is an API server with ConfigMaps in the namespaces a, b and c, and a narrowed client's side of it.
+// cluster is an API server with ConfigMaps in the namespaces a, b and c, and the configuration of a client that is limited to namespaces.
 type cluster struct {
 	admin  kubernetes.Interface
-	config *rest.Config // narrowed
+	config *rest.Config // limited
 	mu     sync.Mutex
-	sent   []string // that reached the server, narrowed or not: method and path
+	sent   []string // that reached the server, limited or not: method and path
 	spoil  func(*http.Request) *http.Response
 
 	watches []*http.Response // that were answered
 }
 
-// startServer starts the server for the clusters of a test.
-func startServer(t testing.TB) *api.Server {
+// emptied returns the shared server with the namespaces a, b and c, which have no ConfigMaps.
+func emptied(t testing.TB) *api.Server {
 	t.Helper()
-	server, err := api.Start(t.Context(), api.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
-	admin := kubernetes.NewForConfigOrDie(server.Config())
+	server := sharedServer(t)
+	core := kubernetes.NewForConfigOrDie(server.Config()).CoreV1()
 	for _, namespace := range []string{"a", "b", "c"} {
 		object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-		if _, err := admin.CoreV1().Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		if _, err := core.Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+		if err := core.ConfigMaps(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,17 +61,17 @@ func newCluster(server *api.Server, contentType string, namespaces ...string) *c
 	c := &cluster{admin: kubernetes.NewForConfigOrDie(server.Config())}
 	wired := server.Config()
 	wired.QPS, wired.ContentType = -1, contentType
-	wired.Wrap(func(next http.RoundTripper) http.RoundTripper { return noting{c, next} })
+	wired.Wrap(func(next http.RoundTripper) http.RoundTripper { return recording{c, next} })
 	c.config = LimitNamespaces(wired, namespaces)
 	return c
 }
 
-type noting struct {
+type recording struct {
 	c    *cluster
 	next http.RoundTripper
 }
 
-func (n noting) RoundTrip(req *http.Request) (*http.Response, error) {
+func (n recording) RoundTrip(req *http.Request) (*http.Response, error) {
 	n.c.mu.Lock()
 	n.c.sent = append(n.c.sent, req.Method+" "+req.URL.RequestURI())
 	spoil := n.c.spoil
@@ -114,7 +113,7 @@ func (c *cluster) requests() []string {
 
 func (c *cluster) client() kubernetes.Interface { return kubernetes.NewForConfigOrDie(c.config) }
 
-// put makes or changes a ConfigMap, past the narrowing, and returns its version.
+// put creates or changes a ConfigMap, without the limit, and returns its version.
 func (c *cluster) put(t testing.TB, namespace, name, value string) string {
 	t.Helper()
 	maps, object := c.admin.CoreV1().ConfigMaps(namespace), &corev1.ConfigMap{
@@ -141,8 +140,8 @@ func namesOf(list []corev1.ConfigMap) []string {
 // encodings are those that clients of Kubernetes ask for.
 var encodings = []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf}
 
-func TestNarrowedList(t *testing.T) {
-	server := startServer(t)
+func TestLimitedList(t *testing.T) {
+	server := emptied(t)
 	filling := newCluster(server, runtime.ContentTypeJSON, "a")
 	for i := range 9 {
 		filling.put(t, string(rune('a'+i%3)), fmt.Sprint(i/3), "")
@@ -191,10 +190,10 @@ func TestNarrowedList(t *testing.T) {
 	}
 }
 
-// TestNarrowedListIsConsistent changes objects between pages: all of the list is of one version.
-func TestNarrowedListIsConsistent(t *testing.T) {
+// TestLimitedListIsConsistent changes objects between pages: all of the list is of one version.
+func TestLimitedListIsConsistent(t *testing.T) {
 	for _, encoding := range encodings {
-		c := newCluster(startServer(t), encoding, "a", "b")
+		c := newCluster(emptied(t), encoding, "a", "b")
 		c.put(t, "a", "0", "old")
 		version := c.put(t, "b", "0", "old")
 		first, err := c.client().CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{Limit: 1, LabelSelector: "test"})
@@ -216,8 +215,8 @@ func TestNarrowedListIsConsistent(t *testing.T) {
 	}
 }
 
-func TestNarrowedListFails(t *testing.T) {
-	server := startServer(t)
+func TestLimitedListFails(t *testing.T) {
+	server := emptied(t)
 	for _, row := range []struct {
 		reason string
 		token  string
@@ -246,8 +245,8 @@ func TestNarrowedListFails(t *testing.T) {
 	}
 }
 
-func TestNarrowedRequests(t *testing.T) {
-	c := newCluster(startServer(t), runtime.ContentTypeJSON, "a", "b")
+func TestLimitedRequests(t *testing.T) {
+	c := newCluster(emptied(t), runtime.ContentTypeJSON, "a", "b")
 	client := c.client().CoreV1()
 	object := func(namespace string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "made", Namespace: namespace}}
@@ -293,32 +292,32 @@ func TestNarrowedRequests(t *testing.T) {
 	}
 }
 
-// told is what a watch tells.
-type toldEvent struct {
+// receivedEvent is what a watch has received.
+type receivedEvent struct {
 	Type watch.EventType
 	Name string
 }
 
-func next(t *testing.T, w watch.Interface) (toldEvent, runtime.Object) {
+func next(t *testing.T, w watch.Interface) (receivedEvent, runtime.Object) {
 	t.Helper()
 	select {
 	case e, open := <-w.ResultChan():
 		if !open {
-			return toldEvent{}, nil
+			return receivedEvent{}, nil
 		}
 		m, err := meta.Accessor(e.Object)
 		if err != nil {
-			return toldEvent{Type: e.Type}, e.Object
+			return receivedEvent{Type: e.Type}, e.Object
 		}
-		return toldEvent{e.Type, m.GetNamespace() + "/" + m.GetName()}, e.Object
-	case <-time.After(20 * time.Second):
-		t.Fatal("the watch tells nothing")
-		return toldEvent{}, nil
+		return receivedEvent{e.Type, m.GetNamespace() + "/" + m.GetName()}, e.Object
+	case <-time.After(deadline):
+		t.Fatal("the watch has no event")
+		return receivedEvent{}, nil
 	}
 }
 
-func TestNarrowedWatch(t *testing.T) {
-	server := startServer(t)
+func TestLimitedWatch(t *testing.T) {
+	server := emptied(t)
 	for _, encoding := range encodings {
 		for _, namespaces := range [][]string{{"a"}, {"a", "b"}} {
 			t.Run(fmt.Sprint(encoding, namespaces), func(t *testing.T) {
@@ -332,7 +331,7 @@ func TestNarrowedWatch(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer w.Stop()
-				var want []toldEvent
+				var want []receivedEvent
 				for _, namespace := range []string{"a", "c", "b"} {
 					c.put(t, namespace, "0", "old")
 					c.put(t, namespace, "0", "new")
@@ -341,19 +340,19 @@ func TestNarrowedWatch(t *testing.T) {
 					}
 					if slices.Contains(namespaces, namespace) {
 						for _, sort := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
-							want = append(want, toldEvent{sort, namespace + "/0"})
+							want = append(want, receivedEvent{sort, namespace + "/0"})
 						}
 					}
 				}
-				got := map[string][]toldEvent{}
+				got := map[string][]receivedEvent{}
 				for range want {
 					e, _ := next(t, w)
 					got[e.Name] = append(got[e.Name], e)
 				}
 				for _, namespace := range namespaces { // each in order; of two, none is first
-					mine := slices.DeleteFunc(slices.Clone(want), func(e toldEvent) bool { return e.Name != namespace+"/0" })
+					mine := slices.DeleteFunc(slices.Clone(want), func(e receivedEvent) bool { return e.Name != namespace+"/0" })
 					if diff := cmp.Diff(mine, got[namespace+"/0"]); diff != "" {
-						t.Errorf("told of %s (-want +got):\n%s", namespace, diff)
+						t.Errorf("received of %s (-want +got):\n%s", namespace, diff)
 					}
 				}
 			})
@@ -361,15 +360,15 @@ func TestNarrowedWatch(t *testing.T) {
 	}
 }
 
-func TestNarrowedWatchFails(t *testing.T) {
-	server := startServer(t)
+func TestLimitedWatchFails(t *testing.T) {
+	server := emptied(t)
 	for _, row := range []struct {
 		reason  string
 		options metav1.ListOptions
 		spoil   bool
 		is      func(error) bool
 	}{
-		{"a version that nobody was told of", metav1.ListOptions{ResourceVersion: "1"}, false, apierrors.IsResourceExpired},
+		{"a version that no client has received", metav1.ListOptions{ResourceVersion: "1"}, false, apierrors.IsResourceExpired},
 		{"beginning with what there is", metav1.ListOptions{SendInitialEvents: new(true), ResourceVersionMatch: "NotOlderThan", AllowWatchBookmarks: true}, false, apierrors.IsInvalid},
 		{"one namespace may not be watched", metav1.ListOptions{}, true, apierrors.IsForbidden},
 	} {
@@ -388,11 +387,11 @@ func TestNarrowedWatchFails(t *testing.T) {
 	}
 }
 
-// TestNarrowedInformers runs client-go's own informers, typed and by metadata, amid changes and watches that end.
-func TestNarrowedInformers(t *testing.T) {
+// TestLimitedInformers runs client-go's own informers, typed and by metadata, amid changes and watches that end.
+func TestLimitedInformers(t *testing.T) {
 	for _, encoding := range encodings {
 		t.Run(encoding, func(t *testing.T) {
-			c := newCluster(startServer(t), encoding, "a", "b")
+			c := newCluster(emptied(t), encoding, "a", "b")
 			for i := range 6 {
 				c.put(t, string(rune('a'+i%3)), fmt.Sprint(i/3), "old")
 			}
@@ -436,7 +435,7 @@ func TestNarrowedInformers(t *testing.T) {
 	}
 }
 
-// cut ends all watches, as a server does that restarts: clients go on where they were.
+// cut ends all watches, as a server does that restarts: clients continue where they were.
 func (c *cluster) cut(t *testing.T) {
 	t.Helper()
 	c.mu.Lock()

@@ -2,12 +2,14 @@ package guard
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
@@ -21,8 +23,36 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	klog.SetLogger(logr.Discard()) // upstream's server says much that no test is about
-	goleak.VerifyTestMain(m)
+	klog.SetLogger(logr.Discard()) // the server logs much that no test is about
+	goleak.VerifyTestMain(stopping{m})
+}
+
+// stopping stops the shared server after the tests, before goroutines are counted.
+type stopping struct{ *testing.M }
+
+func (m stopping) Run() int {
+	code := m.M.Run()
+	if server, err := startShared(); err == nil && server.Stop() != nil {
+		code = max(code, 1)
+	}
+	return code
+}
+
+// deadline is for conditions that hold within milliseconds: only a test that fails waits for it.
+const deadline = 2 * time.Minute
+
+// startShared starts the server for all tests that write nothing, or only ConfigMaps in the namespaces a, b and c.
+var startShared = sync.OnceValues(func() (*api.Server, error) {
+	return api.Start(context.Background(), api.Options{DefaultServiceAccounts: true})
+})
+
+func sharedServer(t testing.TB) *api.Server {
+	t.Helper()
+	server, err := startShared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server
 }
 
 // sent is a request that reached the server.
@@ -34,7 +64,7 @@ type sent struct {
 // changes reports whether the request may change something, which a GET does not.
 func (s sent) changes() bool { return s.method != http.MethodGet && s.method != http.MethodHead }
 
-// wire is a transport that notes what is sent over it.
+// wire is a transport that records what is sent by it.
 type wire struct {
 	next http.RoundTripper
 	mu   *sync.Mutex
@@ -67,6 +97,7 @@ type guarded struct {
 	answered bool // the last answer of do was the guard's
 }
 
+// newGuarded returns the clients of a server whose cluster-scoped objects the test may change.
 func newGuarded(t testing.TB, mode Mode) *guarded {
 	t.Helper()
 	server, err := api.Start(t.Context(), api.Options{DefaultServiceAccounts: true})
@@ -78,6 +109,11 @@ func newGuarded(t testing.TB, mode Mode) *guarded {
 			t.Error(err)
 		}
 	})
+	return guardedOf(server, mode)
+}
+
+// guardedOf returns clients of server.
+func guardedOf(server *api.Server, mode Mode) *guarded {
 	g := &guarded{admin: kubernetes.NewForConfigOrDie(server.Config())}
 	wired := server.Config()
 	wired.QPS = -1

@@ -54,7 +54,7 @@ func TestFence(t *testing.T) {
 		passes bool
 	}{
 		{"a write, just after a renewal", http.MethodPost, time.Second, 0, true},
-		{"a write when nobody could renew it for the duration", http.MethodPut, DefaultDuration, 0, false},
+		{"a write when it could not be renewed for the duration", http.MethodPut, DefaultDuration, 0, false},
 		{"a read needs no Lease", http.MethodGet, time.Hour, 0, true},
 		{"the machine was asleep: the wall clock alone has gone on", http.MethodPatch, time.Second, time.Hour, false},
 		{"a clock that jumps back says nothing about who holds the Lease", http.MethodDelete, time.Second, -time.Hour, true},
@@ -105,7 +105,7 @@ func TestFenceAfterRelease(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := h.Valid(); !errors.Is(err, errReleased) {
-			t.Errorf("a write may pass after the Lease was given back: %v", err)
+			t.Errorf("a write may pass after the Lease was released: %v", err)
 		}
 	})
 }

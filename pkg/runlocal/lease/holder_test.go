@@ -39,7 +39,7 @@ func TestHolderOf(t *testing.T) {
 		{reason: "a Lease that was released has no holder", spec: coordinationv1.LeaseSpec{HolderIdentity: new("")}},
 		{reason: "a Lease without anything"},
 		{
-			reason: "one who says nothing of times is looked at for as long as is usual",
+			reason: "without times the default duration counts",
 			spec:   coordinationv1.LeaseSpec{HolderIdentity: new("a")}, want: &Holder{Identity: "a", Duration: DefaultDuration},
 		},
 		{
@@ -71,7 +71,7 @@ func TestHolderOf(t *testing.T) {
 	}
 }
 
-func TestLive(t *testing.T) {
+func TestWaitForRenewal(t *testing.T) {
 	for _, row := range []struct {
 		reason string
 		ago    time.Duration
@@ -113,8 +113,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestLiveOfALongLease: who may take minutes to renew it is watched for as long.
-func TestLiveOfALongLease(t *testing.T) {
+// TestWaitForRenewalOfALongLease: a Lease that may be renewed only after minutes is watched for as long.
+func TestWaitForRenewalOfALongLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := manager(0)
 		s.set(func(spec *coordinationv1.LeaseSpec) { spec.LeaseDurationSeconds = new(int32(300)) })
@@ -127,7 +127,7 @@ func TestLiveOfALongLease(t *testing.T) {
 	})
 }
 
-func TestLiveEndsWhenReleased(t *testing.T) {
+func TestWaitForRenewalEndsWhenReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := manager(0)
 		first := holderOf(t, s)
@@ -135,12 +135,12 @@ func TestLiveEndsWhenReleased(t *testing.T) {
 		begin := time.Now()
 		got, err := WaitForRenewal(t.Context(), s, DefaultNamespace, ManagerName, first, 0)
 		if err != nil || got != nil || time.Since(begin) > 8*time.Second {
-			t.Errorf("got %+v (%v) after %s, want nobody within eight seconds", got, err, time.Since(begin))
+			t.Errorf("got %+v (%v) after %s, want none within eight seconds", got, err, time.Since(begin))
 		}
 	})
 }
 
-func TestLiveFails(t *testing.T) {
+func TestWaitForRenewalFails(t *testing.T) {
 	s := manager(0)
 	first := holderOf(t, s)
 	refused := errors.New("forbidden")
@@ -156,7 +156,7 @@ func TestLiveFails(t *testing.T) {
 	}
 }
 
-func TestTaken(t *testing.T) {
+func TestWaitForNewHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := manager(time.Hour)
 		first := holderOf(t, s)
@@ -177,7 +177,7 @@ func TestTaken(t *testing.T) {
 	})
 }
 
-func TestTakenIsNotKnownOfALeaseThatCannotBeRead(t *testing.T) {
+func TestNewHolderIsNotKnownOfALeaseThatCannotBeRead(t *testing.T) {
 	refused := errors.New("forbidden")
 	for _, row := range []struct {
 		reason string

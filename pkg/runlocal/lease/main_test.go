@@ -101,7 +101,7 @@ func (*store) Watch(context.Context, metav1.ListOptions) (watch.Interface, error
 	return nil, apierrors.NewForbidden(leases, "", errors.New("no"))
 }
 
-// failing makes every request fail from now on; nil mends it.
+// failing makes every request fail from now on; nil makes them succeed again.
 func (s *store) failing(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *store) hanging(is bool) {
 	s.hangs = is
 }
 
-// set changes the Lease behind everybody's back.
+// set changes the Lease as another process does.
 func (s *store) set(change func(*coordinationv1.LeaseSpec)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *store) set(change func(*coordinationv1.LeaseSpec)) {
 	_, _ = s.put(l)
 }
 
-// holder is empty if nobody holds the Lease.
+// holder returns the holder of the Lease, empty if there is none.
 func (s *store) holder() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
