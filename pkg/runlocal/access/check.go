@@ -102,7 +102,8 @@ func (c *Checker) addForKinds(to needs, n Need) {
 	}
 	_, sub, _ := strings.Cut(n.Resource, "/")
 	for _, k := range c.Kinds.All() {
-		if n.Group != "*" && n.Group != k.Group || sub == "" && !k.Can(n.Verb) || sub == "scale" && !scalable(k.GroupResource()) {
+		if n.Group != "*" && n.Group != k.Group || sub == "" && !k.Can(n.Verb) ||
+			sub == "scale" && !scalable(k.GroupResource()) {
 			continue
 		}
 		one := n
@@ -114,8 +115,10 @@ func (c *Checker) addForKinds(to needs, n Need) {
 // scalable reports whether r is a built-in resource with the subresource scale.
 func scalable(r schema.GroupResource) bool {
 	switch r {
-	case schema.GroupResource{Group: "apps", Resource: "deployments"}, schema.GroupResource{Group: "apps", Resource: "replicasets"},
-		schema.GroupResource{Group: "apps", Resource: "statefulsets"}, schema.GroupResource{Resource: "replicationcontrollers"}:
+	case schema.GroupResource{Group: "apps", Resource: "deployments"},
+		schema.GroupResource{Group: "apps", Resource: "replicasets"},
+		schema.GroupResource{Group: "apps", Resource: "statefulsets"},
+		schema.GroupResource{Resource: "replicationcontrollers"}:
 		return true
 	}
 	return false
@@ -157,7 +160,8 @@ func (c *Checker) allowed(ctx context.Context, known *namespaceRules, permission
 	resource, sub, _ := strings.Cut(permission.Resource, "/")
 	review, err := c.Client.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: permission.Namespace, Verb: permission.Verb, Group: permission.Group, Resource: resource, Subresource: sub, Name: permission.Name,
+			Namespace: permission.Namespace, Verb: permission.Verb, Name: permission.Name,
+			Group: permission.Group, Resource: resource, Subresource: sub,
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -178,7 +182,8 @@ func (r *namespaceRules) allows(permission Permission) bool {
 	for i := range r.rules {
 		rule := &r.rules[i]
 		if rbacv1helpers.VerbMatches(rule, permission.Verb) && rbacv1helpers.APIGroupMatches(rule, permission.Group) &&
-			rbacv1helpers.ResourceMatches(rule, permission.Resource, sub) && rbacv1helpers.ResourceNameMatches(rule, permission.Name) {
+			rbacv1helpers.ResourceMatches(rule, permission.Resource, sub) &&
+			rbacv1helpers.ResourceNameMatches(rule, permission.Name) {
 			return true
 		}
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 func rule(verbs, group, resources string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{Verbs: strings.Split(verbs, ","), APIGroups: []string{group}, Resources: strings.Split(resources, ",")}
+	return rbacv1.PolicyRule{Verbs: strings.Split(verbs, ","), APIGroups: []string{group},
+		Resources: strings.Split(resources, ",")}
 }
 
 // grant binds rules to a user, in a namespace or everywhere, and waits until the server knows: it sees roles by a
@@ -37,7 +38,8 @@ func (f *fixture) grant(t *testing.T, name, namespace string, rules ...rbacv1.Po
 // TestMissing reviews the same in both ways: by the rules of a user, and permission by permission.
 func TestMissing(t *testing.T) {
 	f := start(t)
-	workloads := []rbacv1.PolicyRule{rule("*", "apps", "*"), rule("get,list,watch", "", "pods,nodes,namespaces"), rule("create,update,patch", "", "events")}
+	workloads := []rbacv1.PolicyRule{rule("*", "apps", "*"), rule("get,list,watch", "", "pods,nodes,namespaces"),
+		rule("create,update,patch", "", "events")}
 	f.grant(t, "reader", "", rule("get,list,watch", "*", "*"))
 	f.grant(t, "local", "default", append(workloads, rule("create,delete,patch", "", "pods"))...)
 	f.grant(t, "almost", "", append(workloads, rule("create,delete", "", "pods"))...)
@@ -92,7 +94,8 @@ func TestNothingElseIsMissing(t *testing.T) {
 		{"only Events", "local", []string{"default"}, func(n Need) bool { return n.Optional && n.Namespace == "default" }},
 		{"only writes", "reader", nil, func(n Need) bool { return !n.IsRead() && n.Namespace == "" }},
 	} {
-		missing, err := f.checker(row.user, false, row.namespaces...).Missing(t.Context(), Needs(selected(t, "replicaset")))
+		missing, err := f.checker(row.user, false, row.namespaces...).Missing(t.Context(),
+			Needs(selected(t, "replicaset")))
 		if err != nil || len(missing) == 0 {
 			t.Fatalf("%s: %v, missing %q", row.reason, err, texts(missing))
 		}
@@ -171,7 +174,8 @@ func TestAskingFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.checker("jane", false).Missing(ctx, Needs(selected(t, "replicaset"))); !errors.Is(err, context.Canceled) {
+	if _, err := f.checker("jane", false).Missing(ctx, Needs(selected(t, "replicaset"))); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v after an interrupt", err)
 	}
 }
@@ -180,7 +184,8 @@ func TestAskingFails(t *testing.T) {
 func TestNoNamespaceCannotBe(t *testing.T) {
 	f := start(t)
 	_, err := f.admin.RbacV1().RoleBindings(impossibleNamespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "b"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
+		ObjectMeta: metav1.ObjectMeta{Name: "b"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName,
+			Kind: "ClusterRole", Name: "admin"},
 	}, metav1.CreateOptions{})
 	if err == nil {
 		t.Errorf("a role was bound in %q", impossibleNamespace)

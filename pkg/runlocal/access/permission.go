@@ -60,8 +60,8 @@ func (r Permission) String() string {
 // Compare orders permissions by namespace, group, resource, name and verb.
 func (r Permission) Compare(other Permission) int {
 	return cmp.Or(
-		cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Group, other.Group), cmp.Compare(r.Resource, other.Resource),
-		cmp.Compare(r.Name, other.Name), cmp.Compare(r.Verb, other.Verb),
+		cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Group, other.Group),
+		cmp.Compare(r.Resource, other.Resource), cmp.Compare(r.Name, other.Name), cmp.Compare(r.Verb, other.Verb),
 	)
 }
 

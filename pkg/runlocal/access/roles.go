@@ -42,13 +42,15 @@ func roleAndBinding(namespace, name string, rules []rbacv1.PolicyRule, to rbacv1
 		return []runtime.Object{
 			&rbacv1.ClusterRole{TypeMeta: kind("ClusterRole"), ObjectMeta: meta, Rules: rules},
 			&rbacv1.ClusterRoleBinding{
-				TypeMeta: kind("ClusterRoleBinding"), ObjectMeta: meta, Subjects: []rbacv1.Subject{to}, RoleRef: ref("ClusterRole"),
+				TypeMeta: kind("ClusterRoleBinding"), ObjectMeta: meta,
+				Subjects: []rbacv1.Subject{to}, RoleRef: ref("ClusterRole"),
 			},
 		}
 	}
 	return []runtime.Object{
 		&rbacv1.Role{TypeMeta: kind("Role"), ObjectMeta: meta, Rules: rules},
-		&rbacv1.RoleBinding{TypeMeta: kind("RoleBinding"), ObjectMeta: meta, Subjects: []rbacv1.Subject{to}, RoleRef: ref("Role")},
+		&rbacv1.RoleBinding{TypeMeta: kind("RoleBinding"), ObjectMeta: meta, Subjects: []rbacv1.Subject{to},
+			RoleRef: ref("Role")},
 	}
 }
 
@@ -78,7 +80,8 @@ func rulesFor(needs []Need) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for key, names := range resources {
 		slices.Sort(names)
-		rule := rbacv1.PolicyRule{APIGroups: []string{key.group}, Resources: names, Verbs: strings.Split(key.verbs, ",")}
+		rule := rbacv1.PolicyRule{APIGroups: []string{key.group}, Resources: names,
+			Verbs: strings.Split(key.verbs, ",")}
 		if key.name != "" {
 			rule.ResourceNames = []string{key.name}
 		}

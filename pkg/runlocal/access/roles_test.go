@@ -26,8 +26,10 @@ func TestRoles(t *testing.T) {
 		{
 			"rules are put together, by kinds of the same verbs", "jane",
 			needs(
-				Permission{Resource: "pods", Verb: "list"}, Permission{Resource: "pods", Verb: "create"}, Permission{Resource: "nodes", Verb: "list"},
-				Permission{Resource: "services", Verb: "list"}, Permission{Group: "apps", Resource: "deployments/status", Verb: "update"},
+				Permission{Resource: "pods", Verb: "list"}, Permission{Resource: "pods",
+					Verb: "create"}, Permission{Resource: "nodes", Verb: "list"},
+				Permission{Resource: "services", Verb: "list"}, Permission{Group: "apps",
+					Resource: "deployments/status", Verb: "update"},
 				Permission{Resource: "configmaps", Name: "cluster-info", Verb: "update"},
 			),
 			`apiVersion: rbac.authorization.k8s.io/v1

@@ -45,9 +45,11 @@ func AdmissionPlugins() []AdmissionPlugin {
 func pluginNote(name string) string {
 	switch name {
 	case "ServiceAccount":
-		return "refuses pods in a namespace without the ServiceAccount default, which the serviceaccount controller or the server's own loop makes"
+		return "refuses pods in a namespace without the ServiceAccount default, " +
+			"which the serviceaccount controller or the server's own loop makes"
 	case "ResourceQuota":
-		return "enforces a quota once the resourcequota controller has set its status, and never without that controller"
+		return "enforces a quota once the resourcequota controller has set its status, " +
+			"and never without that controller"
 	case "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook":
 		return "calls webhooks named by url; those named by service cannot be reached, as there is no pod network"
 	case "NodeRestriction":
@@ -67,7 +69,8 @@ func validatePlugins(enable, disable []string) error {
 	var problems []error
 	for _, name := range slices.Concat(enable, disable) {
 		if !slices.Contains(kubeoptions.AllOrderedPlugins, name) {
-			problems = append(problems, &UnknownPluginError{Name: name, Known: slices.Clone(kubeoptions.AllOrderedPlugins)})
+			problems = append(problems,
+				&UnknownPluginError{Name: name, Known: slices.Clone(kubeoptions.AllOrderedPlugins)})
 		}
 	}
 	for _, name := range enable {

@@ -67,7 +67,8 @@ func TestAdmissionOfPods(t *testing.T) {
 		check  func(*corev1.Pod) bool
 	}{
 		{"ServiceAccount", nil, func(p *corev1.Pod) bool {
-			return p.Spec.ServiceAccountName == "default" && len(p.Spec.Volumes) == 1 && p.Spec.Volumes[0].Projected != nil
+			return p.Spec.ServiceAccountName == "default" && len(p.Spec.Volumes) == 1 &&
+				p.Spec.Volumes[0].Projected != nil
 		}},
 		{"DefaultTolerationSeconds", nil, func(p *corev1.Pod) bool { return len(p.Spec.Tolerations) == 2 }},
 		{"Priority", func(p *corev1.Pod) { p.Spec.PriorityClassName = f.namespace }, func(p *corev1.Pod) bool { return *p.Spec.Priority == 1000 }},
@@ -79,7 +80,8 @@ func TestAdmissionOfPods(t *testing.T) {
 			tt.change(p)
 		}
 		var created *corev1.Pod
-		eventually(t, tt.plugin+" lets the pod in", func(ctx context.Context) (bool, error) { // its caches follow the writes above
+		// its caches follow the writes above
+		eventually(t, tt.plugin+" lets the pod in", func(ctx context.Context) (bool, error) {
 			var err error
 			created, err = f.CoreV1().Pods(f.namespace).Create(ctx, p, metav1.CreateOptions{})
 			return err == nil, nil
@@ -93,7 +95,8 @@ func TestAdmissionOfPods(t *testing.T) {
 func TestServiceAccountAdmissionRefusesUntilThereIsOne(t *testing.T) {
 	create := func(f *fixture) error {
 		name := f.namespace + "-bare"
-		if _, err := f.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		if _, err := f.CoreV1().Namespaces().Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		_, err := f.CoreV1().Pods(name).Create(t.Context(), pod("p"), metav1.CreateOptions{})
@@ -116,10 +119,12 @@ func TestEnabledPlugin(t *testing.T) {
 
 func TestNamespaceLifecycle(t *testing.T) {
 	f := plain.fixture(t)
-	if _, err := f.CoreV1().Pods("nowhere").Create(t.Context(), pod("p"), metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := f.CoreV1().Pods("nowhere").Create(t.Context(), pod("p"),
+		metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a pod in a namespace that does not exist: %v", err)
 	}
-	if err := f.CoreV1().Namespaces().Delete(t.Context(), "default", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
+	if err := f.CoreV1().Namespaces().Delete(t.Context(), "default",
+		metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("deleting namespace default: %v", err)
 	}
 }
@@ -137,7 +142,8 @@ func TestPodSecurity(t *testing.T) {
 	yes := true
 	p := pod("p")
 	p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: &yes}
-	if _, err := f.CoreV1().Pods(strict).Create(t.Context(), p, metav1.CreateOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "privileged") {
+	if _, err := f.CoreV1().Pods(strict).Create(t.Context(), p, metav1.CreateOptions{}); !apierrors.IsForbidden(err) ||
+		!strings.Contains(err.Error(), "privileged") {
 		t.Errorf("a privileged pod in a baseline namespace: %v", err)
 	}
 	f.createPod(t, p) // as on a cluster, privileged pods are allowed elsewhere
@@ -146,28 +152,33 @@ func TestPodSecurity(t *testing.T) {
 func TestLimitRangeAndQuota(t *testing.T) {
 	f := plain.fixture(t)
 	one := resource.MustParse("1")
-	limits := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "l"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-		Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
-		Max: corev1.ResourceList{corev1.ResourceCPU: one}, Default: corev1.ResourceList{corev1.ResourceCPU: one},
-	}}}}
+	limits := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "l"},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
+			Max: corev1.ResourceList{corev1.ResourceCPU: one}, Default: corev1.ResourceList{corev1.ResourceCPU: one},
+		}}}}
 	if _, err := f.CoreV1().LimitRanges(f.namespace).Create(t.Context(), limits, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: one}}}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: one}}}
 	quota, err := f.CoreV1().ResourceQuotas(f.namespace).Create(t.Context(), quota, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The resourcequota controller would fill the status in.
-	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}
-	if _, err := f.CoreV1().ResourceQuotas(f.namespace).UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
+	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard,
+		Used: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}
+	if _, err := f.CoreV1().ResourceQuotas(f.namespace).UpdateStatus(t.Context(), quota,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	greedy := pod("greedy")
 	greedy.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
 	greedy.Spec.Containers[0].Resources.Limits = greedy.Spec.Containers[0].Resources.Requests
 	eventually(t, "the limit range is enforced", func(ctx context.Context) (bool, error) {
-		_, err := f.CoreV1().Pods(f.namespace).Create(ctx, greedy, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := f.CoreV1().Pods(f.namespace).Create(ctx, greedy,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "maximum cpu"), nil
 	})
 	eventually(t, "the quota refuses the second pod", func(ctx context.Context) (bool, error) {
@@ -187,12 +198,14 @@ func TestStoragePlugins(t *testing.T) {
 	if _, err := f.StorageV1().StorageClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: corev1.PersistentVolumeClaimSpec{
-		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-	}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		}}
 	eventually(t, "a claim gets the default class and the finalizer", func(ctx context.Context) (bool, error) {
-		created, err := f.CoreV1().PersistentVolumeClaims(f.namespace).Create(ctx, claim, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		created, err := f.CoreV1().PersistentVolumeClaims(f.namespace).Create(ctx, claim,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil {
 			return false, err
 		}
@@ -203,7 +216,8 @@ func TestStoragePlugins(t *testing.T) {
 
 func TestNodesAreTainted(t *testing.T) {
 	f := plain.fixture(t)
-	node, err := f.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}, metav1.CreateOptions{})
+	node, err := f.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}},
+		metav1.CreateOptions{})
 	if err != nil || len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != corev1.TaintNodeNotReady {
 		t.Errorf("the node has taints %v, %v", node.Spec.Taints, err)
 	}
@@ -218,7 +232,8 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 			Validations:      []admissionregistrationv1.Validation{{Expression: "object.metadata.name != 'forbidden'", Message: "not this name"}},
 		},
 	}
-	if _, err := f.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
+	if _, err := f.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(), policy,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
@@ -227,14 +242,17 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 			PolicyName: f.namespace, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		},
 	}
-	if _, err := f.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := f.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(t.Context(), binding,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the policy is enforced", func(ctx context.Context) (bool, error) {
-		_, err := f.CoreV1().ConfigMaps(f.namespace).Create(ctx, configMap("forbidden"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := f.CoreV1().ConfigMaps(f.namespace).Create(ctx, configMap("forbidden"),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "not this name"), nil
 	})
-	if _, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), configMap("allowed"), metav1.CreateOptions{}); err != nil {
+	if _, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), configMap("allowed"),
+		metav1.CreateOptions{}); err != nil {
 		t.Errorf("a config map that the policy allows: %v", err)
 	}
 }
@@ -252,17 +270,20 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 			}},
 		},
 	}
-	if _, err := f.AdmissionregistrationV1().MutatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
+	if _, err := f.AdmissionregistrationV1().MutatingAdmissionPolicies().Create(t.Context(), policy,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: f.namespace}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: f.namespace},
 	}
-	if _, err := f.AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := f.AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Create(t.Context(), binding,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the policy adds its key", func(ctx context.Context) (bool, error) {
-		created, err := f.CoreV1().ConfigMaps(f.namespace).Create(ctx, configMap("c"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		created, err := f.CoreV1().ConfigMaps(f.namespace).Create(ctx, configMap("c"),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err == nil && created.Data["added"] == "yes", nil
 	})
 }
@@ -278,12 +299,14 @@ func inNamespace(name string) *metav1.LabelSelector {
 
 // configMaps matches the creation of config maps in a namespace.
 func configMaps(namespace string) *admissionregistrationv1.MatchResources {
-	return &admissionregistrationv1.MatchResources{NamespaceSelector: inNamespace(namespace), ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-		RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
-		},
-	}}}
+	return &admissionregistrationv1.MatchResources{NamespaceSelector: inNamespace(namespace),
+		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+					Resources: []string{"configmaps"}},
+			},
+		}}}
 }
 
 func TestWebhook(t *testing.T) {
@@ -309,21 +332,25 @@ func TestWebhook(t *testing.T) {
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name:              "w.example.com",
-			ClientConfig:      admissionregistrationv1.WebhookClientConfig{URL: &hook.URL, CABundle: certificatePEM(hook.Certificate().Raw)},
+			Name: "w.example.com",
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &hook.URL,
+				CABundle: certificatePEM(hook.Certificate().Raw)},
 			Rules:             []admissionregistrationv1.RuleWithOperations{configMaps(f.namespace).ResourceRules[0].RuleWithOperations},
 			NamespaceSelector: inNamespace(f.namespace),
 			SideEffects:       &none, FailurePolicy: &fail, TimeoutSeconds: &seconds, AdmissionReviewVersions: []string{"v1"},
 		}},
 	}
-	if _, err := f.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
+	if _, err := f.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), configuration,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the webhook refuses", func(ctx context.Context) (bool, error) {
-		_, err := f.CoreV1().ConfigMaps(f.namespace).Create(ctx, configMap("forbidden"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := f.CoreV1().ConfigMaps(f.namespace).Create(ctx, configMap("forbidden"),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "says the webhook"), nil
 	})
-	if _, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), configMap("allowed"), metav1.CreateOptions{}); err != nil {
+	if _, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), configMap("allowed"),
+		metav1.CreateOptions{}); err != nil {
 		t.Errorf("a config map that the webhook allows: %v", err)
 	}
 	if calls.Load() == 0 {
@@ -355,11 +382,13 @@ func refusedByService(t *testing.T, service, want, reason string) {
 			SideEffects:       &none, FailurePolicy: &fail, AdmissionReviewVersions: []string{"v1"},
 		}},
 	}
-	if _, err := f.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
+	if _, err := f.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), configuration,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the webhook fails, for "+reason, func(ctx context.Context) (bool, error) {
-		_, err := f.CoreV1().ConfigMaps(f.namespace).Create(ctx, configMap("c"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := f.CoreV1().ConfigMaps(f.namespace).Create(ctx, configMap("c"),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), want), nil
 	})
 }
@@ -379,7 +408,8 @@ func (r *recorder) Admit(context.Context, admission.Attributes, admission.Object
 func TestAdmissionGate(t *testing.T) {
 	gate := &admissionGate{}
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	attributes := admission.NewAttributesRecord(pod("p"), nil, kind, "default", "p", schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "",
+	attributes := admission.NewAttributesRecord(pod("p"), nil, kind, "default", "p",
+		schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "",
 		admission.Create, nil, false, nil)
 	if !gate.Handles(admission.Create) {
 		t.Error("a closed gate lets operations pass unasked")

@@ -54,7 +54,8 @@ func (g apiServiceStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Obj
 // k8s.io/kube-aggregator/pkg/registry/apiservice/rest.
 func (a *assembly) apiServiceGroup() genericapiserver.APIGroupInfo {
 	codecs := serializer.NewCodecFactory(a.apiServiceScheme)
-	info := genericapiserver.NewDefaultAPIGroupInfo(apiregistration.GroupName, a.apiServiceScheme, metav1.ParameterCodec, codecs)
+	info := genericapiserver.NewDefaultAPIGroupInfo(apiregistration.GroupName, a.apiServiceScheme,
+		metav1.ParameterCodec, codecs)
 	services := apiservicestorage.NewREST(a.apiServiceScheme, apiServiceStorage{a.backend, codecs})
 	info.VersionedResourcesStorageMap[apiregistrationv1.SchemeGroupVersion.Version] = map[string]rest.Storage{
 		"apiservices": services, "apiservices/status": apiservicestorage.NewStatusREST(a.apiServiceScheme, services),
@@ -69,7 +70,8 @@ func newScheme(install func(*runtime.Scheme)) *runtime.Scheme {
 	install(scheme)
 	version := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, version)
-	scheme.AddUnversionedTypes(version, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+	scheme.AddUnversionedTypes(version, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{},
+		&metav1.APIGroup{}, &metav1.APIResourceList{})
 	return scheme
 }
 
@@ -77,7 +79,8 @@ func newScheme(install func(*runtime.Scheme)) *runtime.Scheme {
 // resources included, until ctx ends. That is the part of the aggregation layer that concerns its own API server;
 // requests for other API servers are not forwarded. It calls finish with the steps of the start that are done. It also
 // creates the controllers, since only running them ends the goroutines of their queues.
-func runAPIServiceControllers(ctx context.Context, loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
+func runAPIServiceControllers(ctx context.Context, loopback *restclient.Config,
+	custom *apiextensionsserver.CustomResourceDefinitions,
 	served map[schema.GroupVersion]priority, finish func(steps ...string),
 ) {
 	r, err := newAPIServiceControllers(loopback, custom, served, func() { finish(stepRegistered) })
@@ -125,8 +128,9 @@ func newAPIServiceControllers(loopback *restclient.Config, custom *apiextensions
 	if err != nil {
 		return nil, fmt.Errorf("building the controller of API services: %w", err)
 	}
-	definitions := crdregistration.NewCRDRegistrationController(custom.Informers.Apiextensions().V1().CustomResourceDefinitions(), builtIn)
-	r.controllers = append(r.controllers, builtIn, local, definitions)
+	definitions := custom.Informers.Apiextensions().V1().CustomResourceDefinitions()
+	registration := crdregistration.NewCRDRegistrationController(definitions, builtIn)
+	r.controllers = append(r.controllers, builtIn, local, registration)
 	return r, nil
 }
 
@@ -135,14 +139,16 @@ func newAPIServiceControllers(loopback *restclient.Config, custom *apiextensions
 func onAllAvailable(services cache.SharedIndexInformer, pending sets.Set[string], available func()) error {
 	see := func(obj any) {
 		service, ok := obj.(*apiregistrationv1.APIService)
-		if !ok || !pending.Has(service.Name) || !apiregistrationhelper.IsAPIServiceConditionTrue(service, apiregistrationv1.Available) {
+		if !ok || !pending.Has(service.Name) ||
+			!apiregistrationhelper.IsAPIServiceConditionTrue(service, apiregistrationv1.Available) {
 			return
 		}
 		if pending.Delete(service.Name); pending.Len() == 0 {
 			available()
 		}
 	}
-	_, err := services.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }})
+	_, err := services.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see,
+		UpdateFunc: func(_, obj any) { see(obj) }})
 	if err != nil {
 		return fmt.Errorf("listening to API services: %w", err)
 	}

@@ -114,7 +114,8 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0,
 		informers.WithTransform(dropManagedFields), informers.WithInformerName(s.informerName))
 	s.informers = a.informers
-	if a.endpointSlices, err = proxy.NewEndpointSliceIndexerGetter(a.informers.Discovery().V1().EndpointSlices()); err != nil {
+	a.endpointSlices, err = proxy.NewEndpointSliceIndexerGetter(a.informers.Discovery().V1().EndpointSlices())
+	if err != nil {
 		return nil, fmt.Errorf("building the getter of endpoint slices: %w", err)
 	}
 	if a.auth, err = newAuth(a.ctx, a.client, a.informers, o.ClientCA); err != nil {
@@ -283,11 +284,13 @@ func handlerChain(api http.Handler, c *genericapiserver.Config) http.Handler {
 	}
 	unauthorized := filterlatency.TrackCompleted(genericfilters.Unauthorized(c.Serializer))
 	h = genericfilters.WithAuthentication(
-		filterlatency.TrackCompleted(h), c.Authentication.Authenticator, unauthorized, c.Authentication.APIAudiences, nil)
+		filterlatency.TrackCompleted(h), c.Authentication.Authenticator, unauthorized,
+		c.Authentication.APIAudiences, nil)
 	h = timed(h, "authentication")
 	h = genericfilters.WithWarningRecorder(h)
 	h = serverfilters.WithTimeoutForNonLongRunningRequests(h, c.LongRunningFunc)
-	h = genericfilters.WithRequestDeadline(h, c.AuditBackend, c.AuditPolicyRuleEvaluator, c.LongRunningFunc, c.Serializer, c.RequestTimeout)
+	h = genericfilters.WithRequestDeadline(h, c.AuditBackend, c.AuditPolicyRuleEvaluator, c.LongRunningFunc,
+		c.Serializer, c.RequestTimeout)
 	h = genericfilters.WithCacheControl(h)
 	h = genericfilters.WithLatencyTrackers(h)
 	h = genericfilters.WithRequestInfo(h, c.RequestInfoResolver)

@@ -138,7 +138,8 @@ func (id *auth) makeAuthorizer(factory informers.SharedInformerFactory) error {
 		&rbac.ClusterRoleBindingLister{Lister: objects.ClusterRoleBindings().Lister()},
 	)
 	authz, err := authorizerunion.New(
-		authorizerunion.NamedAuthorizer{AuthorizerName: "kubernetes.io/system-privileged-group", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)},
+		authorizerunion.NamedAuthorizer{AuthorizerName: "kubernetes.io/system-privileged-group",
+			Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)},
 		authorizerunion.NamedAuthorizer{AuthorizerName: "rbac", Authorizer: byRole},
 	)
 	if err != nil {
@@ -155,7 +156,9 @@ type tokenObjectGetter struct{ client kubernetes.Interface }
 var _ serviceaccount.ServiceAccountTokenGetter = tokenObjectGetter{}
 
 // GetServiceAccount reads the account that the token is for.
-func (b tokenObjectGetter) GetServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
+func (b tokenObjectGetter) GetServiceAccount(
+	ctx context.Context, namespace, name string,
+) (*corev1.ServiceAccount, error) {
 	return b.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
@@ -175,11 +178,15 @@ func (b tokenObjectGetter) GetNode(ctx context.Context, name string) (*corev1.No
 }
 
 // GetValidatingWebhookConfiguration reads the configuration that the token was issued for.
-func (b tokenObjectGetter) GetValidatingWebhookConfiguration(ctx context.Context, name string) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+func (b tokenObjectGetter) GetValidatingWebhookConfiguration(
+	ctx context.Context, name string,
+) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	return b.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
 }
 
 // GetMutatingWebhookConfiguration reads the configuration that the token was issued for.
-func (b tokenObjectGetter) GetMutatingWebhookConfiguration(ctx context.Context, name string) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
+func (b tokenObjectGetter) GetMutatingWebhookConfiguration(
+	ctx context.Context, name string,
+) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 	return b.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
 }

@@ -39,7 +39,8 @@ func (f *fixture) as(t *testing.T, change func(*rest.Config)) *fixture {
 
 func (f *fixture) whoami(t *testing.T) (authenticationv1.UserInfo, error) {
 	t.Helper()
-	review, err := f.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := f.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	if err != nil {
 		return authenticationv1.UserInfo{}, err
 	}
@@ -96,26 +97,31 @@ func TestServiceAccountToken(t *testing.T) {
 	f := plain.fixture(t)
 	f.WaitReady(t.Context())
 	request := &authenticationv1.TokenRequest{}
-	request, err := f.CoreV1().ServiceAccounts(f.namespace).CreateToken(t.Context(), "default", request, metav1.CreateOptions{})
+	request, err := f.CoreV1().ServiceAccounts(f.namespace).CreateToken(t.Context(), "default", request,
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pods := f.as(t, func(c *rest.Config) { c.BearerToken = request.Status.Token })
-	if who, err := pods.whoami(t); err != nil || who.Username != f.account() || !strings.Contains(strings.Join(who.Groups, " "), "system:serviceaccounts:"+f.namespace) {
+	if who, err := pods.whoami(t); err != nil || who.Username != f.account() ||
+		!strings.Contains(strings.Join(who.Groups, " "), "system:serviceaccounts:"+f.namespace) {
 		t.Errorf("the token speaks for %+v, %v", who, err)
 	}
 	if _, err := pods.CoreV1().Pods(f.namespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("listing pods without a role: %v", err)
 	}
-	bind(t, f, "view-pods", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
+	bind(t, f, "view-pods",
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
 	eventually(t, "the role allows the list", func(ctx context.Context) (bool, error) {
 		_, err := pods.CoreV1().Pods(f.namespace).List(ctx, metav1.ListOptions{})
 		return err == nil, nil
 	})
-	if _, err := pods.CoreV1().Pods("kube-system").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := pods.CoreV1().Pods("kube-system").List(t.Context(),
+		metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("listing pods in a namespace without the role: %v", err)
 	}
-	for token, want := range map[string]bool{request.Status.Token: true, request.Status.Token + "x": false, "nonsense": false} {
+	for token, want := range map[string]bool{request.Status.Token: true, request.Status.Token + "x": false,
+		"nonsense": false} {
 		review, err := f.AuthenticationV1().TokenReviews().Create(t.Context(),
 			&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 		if err != nil || review.Status.Authenticated != want {
@@ -147,7 +153,8 @@ func TestTokenBoundToPodEndsWithIt(t *testing.T) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: p.Name, UID: p.UID},
 	}}
-	request, err := f.CoreV1().ServiceAccounts(f.namespace).CreateToken(t.Context(), "default", request, metav1.CreateOptions{})
+	request, err := f.CoreV1().ServiceAccounts(f.namespace).CreateToken(t.Context(), "default", request,
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,11 +185,12 @@ func TestAccessReviews(t *testing.T) {
 		return false, nil
 	})
 	can := func(as *fixture) bool {
-		review, err := as.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: f.namespace, Verb: "delete", Resource: "pods",
-			}},
-		}, metav1.CreateOptions{})
+		review, err := as.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(),
+			&authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: f.namespace, Verb: "delete", Resource: "pods",
+				}},
+			}, metav1.CreateOptions{})
 		if err != nil {
 			t.Error(err)
 			return false
@@ -221,7 +229,8 @@ func TestDefaultPolicyIsUpstreams(t *testing.T) {
 		}
 	}
 	for _, level := range []string{"exempt", "catch-all", "system"} {
-		if _, err := f.FlowcontrolV1().PriorityLevelConfigurations().Get(t.Context(), level, metav1.GetOptions{}); err != nil {
+		if _, err := f.FlowcontrolV1().PriorityLevelConfigurations().Get(t.Context(), level,
+			metav1.GetOptions{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -229,7 +238,8 @@ func TestDefaultPolicyIsUpstreams(t *testing.T) {
 
 func TestIssuerIsPublished(t *testing.T) {
 	f := plain.fixture(t)
-	for path, want := range map[string]string{"/.well-known/openid-configuration": issuerURL, "/openid/v1/jwks": "ES256"} {
+	for path, want := range map[string]string{"/.well-known/openid-configuration": issuerURL,
+		"/openid/v1/jwks": "ES256"} {
 		body, err := f.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "*/*").DoRaw(t.Context())
 		if err != nil || !strings.Contains(string(body), want) {
 			t.Errorf("GET %s: %q, %v; want it to contain %q", path, body, err, want)

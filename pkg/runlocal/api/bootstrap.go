@@ -47,7 +47,8 @@ func createSystemObjects(ctx context.Context, client kubernetes.Interface, addre
 			return err
 		}
 	}
-	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, tokenTrackingConfigMap(), metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, tokenTrackingConfigMap(),
+		metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the config map of token tracking: %w", err)
 	}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
@@ -98,26 +99,31 @@ func createKubernetesService(ctx context.Context, client kubernetes.Interface, a
 	}
 	name, protocol := "https", corev1.ProtocolTCP
 	endpoints := &corev1.Endpoints{ //nolint:staticcheck // SA1019: kube-apiserver makes this one object still.
-		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService, Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService,
+			Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"}},
 		Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // as above
 			Addresses: []corev1.EndpointAddress{{IP: host}},
 			Ports:     []corev1.EndpointPort{{Name: name, Port: port, Protocol: protocol}},
 		}},
 	}
-	if _, err := client.CoreV1().Endpoints(metav1.NamespaceDefault).Create(ctx, endpoints, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Endpoints(metav1.NamespaceDefault).Create(ctx, endpoints,
+		metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating endpoints %q: %w", kubernetesService, err)
 	}
 	ready := true
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: kubernetesService, Labels: map[string]string{discoveryv1.LabelServiceName: kubernetesService}},
+		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService,
+			Labels: map[string]string{discoveryv1.LabelServiceName: kubernetesService}},
 		AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{host}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
-		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &protocol}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{host},
+			Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+		Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &protocol}},
 	}
 	if netutils.IsIPv6String(host) {
 		slice.AddressType = discoveryv1.AddressTypeIPv6
 	}
-	if _, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(ctx, slice, metav1.CreateOptions{}); err != nil {
+	if _, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(ctx, slice,
+		metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating endpoint slice %q: %w", kubernetesService, err)
 	}
 	return nil
@@ -141,7 +147,8 @@ func kubernetesServiceObject(port int32) (*corev1.Service, error) {
 			Labels:    map[string]string{"provider": "kubernetes", "component": "apiserver"},
 		},
 		Spec: corev1.ServiceSpec{
-			Ports:           []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: httpsPort, TargetPort: intstr.FromInt32(port)}},
+			Ports: []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: httpsPort,
+				TargetPort: intstr.FromInt32(port)}},
 			ClusterIP:       first.String(),
 			IPFamilyPolicy:  &single,
 			SessionAffinity: corev1.ServiceAffinityNone,

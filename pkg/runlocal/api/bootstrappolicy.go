@@ -53,15 +53,19 @@ func createBootstrapPolicy(ctx context.Context, client kubernetes.Interface, cre
 // that name them.
 func roleCreations(roles rbacclient.RbacV1Interface) []func(context.Context) error {
 	var creations []func(context.Context) error
-	for _, list := range [][]rbacv1.ClusterRole{withAggregated(bootstrappolicy.ClusterRoles()), bootstrappolicy.ControllerRoles()} {
+	for _, list := range [][]rbacv1.ClusterRole{withAggregated(bootstrappolicy.ClusterRoles()),
+		bootstrappolicy.ControllerRoles()} {
 		creations = append(creations, createFuncs(list, roles.ClusterRoles().Create)...)
 	}
-	for _, list := range [][]rbacv1.ClusterRoleBinding{bootstrappolicy.ClusterRoleBindings(), bootstrappolicy.ControllerRoleBindings()} {
+	for _, list := range [][]rbacv1.ClusterRoleBinding{bootstrappolicy.ClusterRoleBindings(),
+		bootstrappolicy.ControllerRoleBindings()} {
 		creations = append(creations, createFuncs(list, roles.ClusterRoleBindings().Create)...)
 	}
 	for _, namespace := range systemNamespaces() {
-		creations = append(creations, createFuncs(bootstrappolicy.NamespaceRoles()[namespace], roles.Roles(namespace).Create)...)
-		creations = append(creations, createFuncs(bootstrappolicy.NamespaceRoleBindings()[namespace], roles.RoleBindings(namespace).Create)...)
+		creations = append(creations,
+			createFuncs(bootstrappolicy.NamespaceRoles()[namespace], roles.Roles(namespace).Create)...)
+		creations = append(creations,
+			createFuncs(bootstrappolicy.NamespaceRoleBindings()[namespace], roles.RoleBindings(namespace).Create)...)
 	}
 	return creations
 }
@@ -71,8 +75,10 @@ func roleCreations(roles rbacclient.RbacV1Interface) []func(context.Context) err
 // writes to it.
 func flowControlCreations(flows flowcontrolclient.FlowcontrolV1Interface) []func(context.Context) error {
 	var creations []func(context.Context) error
-	for _, level := range slices.Concat(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations) {
-		creations = append(creations, createFunc(level.DeepCopy(), flowManager, flows.PriorityLevelConfigurations().Create))
+	for _, level := range slices.Concat(bootstrap.MandatoryPriorityLevelConfigurations,
+		bootstrap.SuggestedPriorityLevelConfigurations) {
+		creations = append(creations,
+			createFunc(level.DeepCopy(), flowManager, flows.PriorityLevelConfigurations().Create))
 	}
 	for _, schema := range slices.Concat(bootstrap.MandatoryFlowSchemas, bootstrap.SuggestedFlowSchemas) {
 		creations = append(creations, createFunc(schema.DeepCopy(), flowManager, flows.FlowSchemas().Create))
@@ -93,7 +99,8 @@ func withAggregated(roles []rbacv1.ClusterRole) []rbacv1.ClusterRole {
 			}
 		}
 	}
-	slices.SortStableFunc(roles, func(a, b rbacv1.ClusterRole) int { return cmp.Compare(aggregationRank(a), aggregationRank(b)) })
+	slices.SortStableFunc(roles,
+		func(a, b rbacv1.ClusterRole) int { return cmp.Compare(aggregationRank(a), aggregationRank(b)) })
 	return roles
 }
 
@@ -122,7 +129,8 @@ func aggregatedRules(roles []rbacv1.ClusterRole, into *rbacv1.ClusterRole) []rba
 				continue
 			}
 			for _, rule := range part.Rules {
-				if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return apiequality.Semantic.DeepEqual(r, rule) }) {
+				if !slices.ContainsFunc(rules,
+					func(r rbacv1.PolicyRule) bool { return apiequality.Semantic.DeepEqual(r, rule) }) {
 					rules = append(rules, rule)
 				}
 			}
@@ -132,7 +140,9 @@ func aggregatedRules(roles []rbacv1.ClusterRole, into *rbacv1.ClusterRole) []rba
 }
 
 // createFuncs returns a function for each item that creates it.
-func createFuncs[T any](items []T, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) []func(context.Context) error {
+func createFuncs[T any](
+	items []T, create func(context.Context, *T, metav1.CreateOptions) (*T, error),
+) []func(context.Context) error {
 	creations := make([]func(context.Context) error, 0, len(items))
 	for i := range items {
 		creations = append(creations, createFunc(&items[i], "", create))
@@ -141,7 +151,9 @@ func createFuncs[T any](items []T, create func(context.Context, *T, metav1.Creat
 }
 
 // createFunc returns a function that creates item with a field manager; "" means the default.
-func createFunc[T any](item *T, manager string, create func(context.Context, *T, metav1.CreateOptions) (*T, error)) func(context.Context) error {
+func createFunc[T any](
+	item *T, manager string, create func(context.Context, *T, metav1.CreateOptions) (*T, error),
+) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := create(ctx, item, metav1.CreateOptions{FieldManager: manager})
 		return err

@@ -34,13 +34,15 @@ func TestAggregatedRolesAllowSomething(t *testing.T) {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: test.role},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: test.role}},
 		}
-		if _, err := f.RbacV1().RoleBindings(f.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := f.RbacV1().RoleBindings(f.namespace).Create(t.Context(), binding,
+			metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 		group := map[string]string{"deployments": "apps", "rolebindings": rbacv1.GroupName}[test.resource]
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:               test.role,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: f.namespace, Verb: test.verb, Group: group, Resource: test.resource},
+			User: test.role,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: f.namespace, Verb: test.verb,
+				Group: group, Resource: test.resource},
 		}}
 		eventually(t, "policy for "+test.role+": "+test.reason, func(ctx context.Context) (bool, error) {
 			answer, err := f.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
@@ -70,5 +72,6 @@ func TestAggregatedRolesComeAfterTheirParts(t *testing.T) {
 
 // sortedByName is the order in which the controller goes through the parts of a role.
 func sortedByName(roles []rbacv1.ClusterRole) []rbacv1.ClusterRole {
-	return slices.SortedFunc(slices.Values(roles), func(a, b rbacv1.ClusterRole) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(slices.Values(roles),
+		func(a, b rbacv1.ClusterRole) int { return cmp.Compare(a.Name, b.Name) })
 }

@@ -31,7 +31,8 @@ func startedCaches(factory informers.SharedInformerFactory) caches {
 			continue // of no built-in kind
 		}
 		resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
-		found[resource.GroupResource()] = factory.InformerFor(object, nil).GetStore() // it exists, so the nil function is not called
+		// it exists, so the nil function is not called
+		found[resource.GroupResource()] = factory.InformerFor(object, nil).GetStore()
 	}
 	return found
 }

@@ -17,7 +17,8 @@ func TestSeen(t *testing.T) {
 	lister := f.informers.Core().V1().ResourceQuotas().Lister()
 	for i := range 20 {
 		name := fmt.Sprintf("q%d", i)
-		_, err := f.CoreV1().ResourceQuotas(f.namespace).Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err := f.CoreV1().ResourceQuotas(f.namespace).Create(t.Context(),
+			&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,12 +66,16 @@ func (a *assembly) coreProvider() *coreProvider {
 		authorizer: a.auth.authorizer,
 		client:     a.client,
 		slices:     a.endpointSlices,
-		components: func() map[string]componentstatus.Server { return components(a.options.Components, a.backend.store) },
+		components: func() map[string]componentstatus.Server {
+			return components(a.options.Components, a.backend.store)
+		},
 	}
 }
 
 // NewRESTStorage mirrors legacyProvider of pkg/registry/core/rest/storage_core.go.
-func (p *coreProvider) NewRESTStorage(served serverstorage.APIResourceConfigSource, getter generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
+func (p *coreProvider) NewRESTStorage(
+	served serverstorage.APIResourceConfigSource, getter generic.RESTOptionsGetter,
+) (genericapiserver.APIGroupInfo, error) {
 	info, err := p.GenericConfig.NewRESTStorage(served, getter)
 	if err != nil {
 		return info, err
@@ -100,7 +104,9 @@ func (p *coreProvider) NewRESTStorage(served serverstorage.APIResourceConfigSour
 	return info, nil
 }
 
-func (p *coreProvider) nodes(getter generic.RESTOptionsGetter, storage map[string]rest.Storage) (*nodestore.NodeStorage, error) {
+func (p *coreProvider) nodes(
+	getter generic.RESTOptionsGetter, storage map[string]rest.Storage,
+) (*nodestore.NodeStorage, error) {
 	kubelet := kubeletclient.KubeletClientConfig{PreferredAddressTypes: []string{string(corev1.NodeInternalIP)}}
 	nodes, err := nodestore.NewStorage(getter, kubelet, noNetwork())
 	if err != nil {
@@ -111,8 +117,11 @@ func (p *coreProvider) nodes(getter generic.RESTOptionsGetter, storage map[strin
 	return nodes, nil
 }
 
-func (p *coreProvider) pods(getter generic.RESTOptionsGetter, nodes *nodestore.NodeStorage, storage map[string]rest.Storage) (podstore.PodStorage, error) {
-	pods, err := podstore.NewStorage(getter, noKubelet{nodes.KubeletConnectionInfo}, noNetwork(), p.client.PolicyV1(), p.authorizer)
+func (p *coreProvider) pods(
+	getter generic.RESTOptionsGetter, nodes *nodestore.NodeStorage, storage map[string]rest.Storage,
+) (podstore.PodStorage, error) {
+	pods, err := podstore.NewStorage(getter, noKubelet{nodes.KubeletConnectionInfo}, noNetwork(), p.client.PolicyV1(),
+		p.authorizer)
 	if err != nil {
 		return pods, fmt.Errorf("building the storage of pods: %w", err)
 	}
@@ -125,7 +134,9 @@ func (p *coreProvider) pods(getter generic.RESTOptionsGetter, nodes *nodestore.N
 	return pods, nil
 }
 
-func (p *coreProvider) services(getter generic.RESTOptionsGetter, pods podstore.PodStorage, storage map[string]rest.Storage) error {
+func (p *coreProvider) services(
+	getter generic.RESTOptionsGetter, pods podstore.PodStorage, storage map[string]rest.Storage,
+) error {
 	ips, err := p.serviceAddresses()
 	if err != nil {
 		return fmt.Errorf("building the allocator of cluster addresses: %w", err)
@@ -146,7 +157,10 @@ func (p *coreProvider) services(getter generic.RESTOptionsGetter, pods podstore.
 }
 
 // serviceAccounts replaces GenericConfig's storage, which cannot bind a token to a pod or a node.
-func (p *coreProvider) serviceAccounts(getter generic.RESTOptionsGetter, pods podstore.PodStorage, nodes *nodestore.NodeStorage, storage map[string]rest.Storage) error {
+func (p *coreProvider) serviceAccounts(
+	getter generic.RESTOptionsGetter, pods podstore.PodStorage, nodes *nodestore.NodeStorage,
+	storage map[string]rest.Storage,
+) error {
 	secrets, ok := storage["secrets"].(rest.Getter)
 	if !ok {
 		return fmt.Errorf("building the storage of service accounts: secrets are served by %T", storage["secrets"])
@@ -155,8 +169,10 @@ func (p *coreProvider) serviceAccounts(getter generic.RESTOptionsGetter, pods po
 		replaced.Destroy() // or its goroutine that counts objects never ends
 	}
 	webhooks := p.client.AdmissionregistrationV1()
-	accounts, err := serviceaccountstore.NewREST(getter, p.ServiceAccountIssuer, p.APIAudiences, p.authorizer, p.ServiceAccountMaxExpiration,
-		pods.Pod.Store, secrets, nodes.Node.Store, webhooks.ValidatingWebhookConfigurations(), webhooks.MutatingWebhookConfigurations(),
+	accounts, err := serviceaccountstore.NewREST(getter, p.ServiceAccountIssuer, p.APIAudiences, p.authorizer,
+		p.ServiceAccountMaxExpiration,
+		pods.Pod.Store, secrets, nodes.Node.Store,
+		webhooks.ValidatingWebhookConfigurations(), webhooks.MutatingWebhookConfigurations(),
 		p.ExtendExpiration, p.MaxExtendedExpiration)
 	if err != nil {
 		return fmt.Errorf("building the storage of service accounts: %w", err)

@@ -25,7 +25,9 @@ import (
 // customResourceServer builds the server of CustomResourceDefinitions and of the resources that they define. The server
 // of the built-in groups passes every path to it that it does not serve itself. It mirrors
 // pkg/controlplane/apiserver/apiextensions.go.
-func (a *assembly) customResourceServer(groups aggregated.ResourceManager) (*apiextensionsserver.CustomResourceDefinitions, error) {
+func (a *assembly) customResourceServer(
+	groups aggregated.ResourceManager,
+) (*apiextensionsserver.CustomResourceDefinitions, error) {
 	generic := a.genericConfig(genericOptions{
 		definitions: apiextensionsopenapi.GetOpenAPIDefinitions,
 		schemes:     []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.apiServiceScheme},
@@ -39,7 +41,8 @@ func (a *assembly) customResourceServer(groups aggregated.ResourceManager) (*api
 			CRDRESTOptionsGetter: customResourceStorage{a.backend},
 			MasterCount:          1,
 			ServiceResolver:      noServices{a.ctx, a.client},
-			AuthResolverWrapper:  webhook.NewDefaultAuthenticationInfoResolverWrapper(noNetwork(), nil, a.loopback, a.tracer),
+			AuthResolverWrapper: webhook.NewDefaultAuthenticationInfoResolverWrapper(noNetwork(), nil, a.loopback,
+				a.tracer),
 		},
 	}
 	notFound := notfoundhandler.New(generic.Serializer, genericfilters.NoMuxAndDiscoveryIncompleteKey)
@@ -79,7 +82,8 @@ func (k *Kinds) Custom() []schema.GroupResource {
 	var out []schema.GroupResource
 	for _, definition := range all {
 		if apiextensionshelpers.IsCRDConditionTrue(definition, apiextensionsv1.Established) {
-			out = append(out, schema.GroupResource{Group: definition.Spec.Group, Resource: definition.Status.AcceptedNames.Plural})
+			out = append(out, schema.GroupResource{Group: definition.Spec.Group,
+				Resource: definition.Status.AcceptedNames.Plural})
 		}
 	}
 	return out

@@ -24,18 +24,21 @@ func widgets() schema.GroupVersionResource {
 
 // widgetDefinition has a default, a CEL rule, status and scale subresources and a printer column.
 func widgetDefinition() *apiextensionsv1.CustomResourceDefinition {
-	replicas := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"replicas": {Type: "integer"}}}
+	replicas := apiextensionsv1.JSONSchemaProps{Type: "object",
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{"replicas": {Type: "integer"}}}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "example.com",
 			Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Singular: "widget", Kind: "Widget", ListKind: "WidgetList"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Singular: "widget", Kind: "Widget",
+				ListKind: "WidgetList"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Subresources: &apiextensionsv1.CustomResourceSubresources{
 					Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
-					Scale:  &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas"},
+					Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas",
+						StatusReplicasPath: ".status.replicas"},
 				},
 				AdditionalPrinterColumns: []apiextensionsv1.CustomResourceColumnDefinition{{Name: "Size", Type: "integer", JSONPath: ".spec.size"}},
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
@@ -71,7 +74,8 @@ func define(t *testing.T, f *fixture) dynamic.ResourceInterface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), widgetDefinition(), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), widgetDefinition(),
+		metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	client := f.dynamic.Resource(widgets()).Namespace(f.namespace)
@@ -85,7 +89,8 @@ func define(t *testing.T, f *fixture) dynamic.ResourceInterface {
 func TestCustomResources(t *testing.T) {
 	f := plain.fixture(t)
 	client := define(t, f)
-	created, err := client.Create(t.Context(), widget("w", map[string]any{"replicas": int64(2)}), metav1.CreateOptions{})
+	created, err := client.Create(t.Context(), widget("w", map[string]any{"replicas": int64(2)}),
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +106,8 @@ func TestCustomResources(t *testing.T) {
 		{map[string]any{"size": "small"}, "must be of type integer", "the schema"},
 		{map[string]any{"unknown": "x"}, `unknown field "spec.unknown"`, "strict field validation, as kubectl requests"},
 	} {
-		_, err := client.Create(t.Context(), widget("bad", tt.spec), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+		_, err := client.Create(t.Context(), widget("bad", tt.spec),
+			metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("creating %v: %v; want %q: %s", tt.spec, err, tt.want, tt.reason)
 		}
@@ -110,7 +116,8 @@ func TestCustomResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if replicas, _, _ := unstructured.NestedInt64(scale.Object, "spec", "replicas"); replicas != 2 || scale.GetKind() != "Scale" {
+	if replicas, _, _ := unstructured.NestedInt64(scale.Object, "spec", "replicas"); replicas != 2 ||
+		scale.GetKind() != "Scale" {
 		t.Errorf("the scale of the widget is %v", scale.Object)
 	}
 	if err := unstructured.SetNestedField(created.Object, int64(7), "status", "replicas"); err != nil {
@@ -132,7 +139,7 @@ func TestCustomResources(t *testing.T) {
 // checkTable gets widgets as kubectl get does.
 func checkTable(t *testing.T, f *fixture) {
 	t.Helper()
-	raw, err := f.Discovery().RESTClient().Get().AbsPath("/apis/example.com/v1/namespaces/" + f.namespace + "/widgets").
+	raw, err := f.Discovery().RESTClient().Get().AbsPath("/apis/example.com/v1/namespaces/"+f.namespace+"/widgets").
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -151,12 +158,14 @@ func TestCustomResourceServerSideApply(t *testing.T) {
 	client := define(t, f)
 	apply := func(manager, spec string, force bool) (*unstructured.Unstructured, error) {
 		body := `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":` + spec + `}`
-		return client.Patch(t.Context(), "w", types.ApplyPatchType, []byte(body), metav1.PatchOptions{FieldManager: manager, Force: &force})
+		return client.Patch(t.Context(), "w", types.ApplyPatchType, []byte(body),
+			metav1.PatchOptions{FieldManager: manager, Force: &force})
 	}
 	if _, err := apply("one", `{"size":4}`, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply("two", `{"size":5}`, false); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `"one"`) {
+	if _, err := apply("two", `{"size":5}`, false); !apierrors.IsConflict(err) ||
+		!strings.Contains(err.Error(), `"one"`) {
 		t.Errorf("taking a field from another manager: %v, want a conflict with \"one\"", err)
 	}
 	if _, err := apply("two", `{"replicas":1}`, false); err != nil {
@@ -192,8 +201,10 @@ func TestCustomResourcesInDiscoveryUntilDeleted(t *testing.T) {
 	if !plain() {
 		t.Error("the group is missing from /apis without aggregation")
 	}
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	if err := f.dynamic.Resource(definitions).Delete(t.Context(), "widgets.example.com", metav1.DeleteOptions{}); err != nil {
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
+	if err := f.dynamic.Resource(definitions).Delete(t.Context(), "widgets.example.com",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the definition is gone with its objects", func(ctx context.Context) (bool, error) {
@@ -217,7 +228,8 @@ func TestCustomResourceVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+	if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), definition,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	newer := f.dynamic.Resource(widgets()).Namespace(f.namespace)
@@ -229,7 +241,8 @@ func TestCustomResourceVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if size, _, _ := unstructured.NestedInt64(old.Object, "spec", "size"); size != 5 || old.GetAPIVersion() != "example.com/v1alpha1" {
+	if size, _, _ := unstructured.NestedInt64(old.Object, "spec", "size"); size != 5 ||
+		old.GetAPIVersion() != "example.com/v1alpha1" {
 		t.Errorf("the widget in its old version: %v", old.Object)
 	}
 }
@@ -273,7 +286,9 @@ func TestCustomResourceWatchConflictAndFinalizer(t *testing.T) {
 }
 
 // change sets the size of from, which may be stale.
-func change(t *testing.T, client dynamic.ResourceInterface, from *unstructured.Unstructured, size int64, wantConflict bool) {
+func change(
+	t *testing.T, client dynamic.ResourceInterface, from *unstructured.Unstructured, size int64, wantConflict bool,
+) {
 	t.Helper()
 	next := from.DeepCopy()
 	if err := unstructured.SetNestedField(next.Object, size, "spec", "size"); err != nil {

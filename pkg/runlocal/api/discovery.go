@@ -41,7 +41,8 @@ func (d *rootDiscovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	list := &metav1.APIGroupList{Groups: groups}
-	responsewriters.WriteObjectNegotiated(d.serializer, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, r, http.StatusOK, list, false)
+	responsewriters.WriteObjectNegotiated(d.serializer, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{},
+		w, r, http.StatusOK, list, false)
 }
 
 // groups reads the aggregated document, with the context and identity of r.

@@ -21,7 +21,8 @@ func TestAPIGroup(t *testing.T) {
 	}{
 		{
 			[]apidiscoveryv2.APIVersionDiscovery{{Version: "v1"}, {Version: "v1beta1"}},
-			metav1.APIGroup{Name: "a.example.com", Versions: []metav1.GroupVersionForDiscovery{one, two}, PreferredVersion: one},
+			metav1.APIGroup{Name: "a.example.com", Versions: []metav1.GroupVersionForDiscovery{one, two},
+				PreferredVersion: one},
 			"the first version is preferred and the order is kept",
 		},
 		{nil, metav1.APIGroup{Name: "a.example.com"}, "a group that is about to go has no version"},

@@ -52,7 +52,8 @@ func (f *flowControl) run(ctx context.Context, ready func(context.Context) error
 // withFlowControl adds the filter of c.FlowControl to h, as DefaultBuildHandlerChain of
 // k8s.io/apiserver/pkg/server/config.go does.
 func withFlowControl(h http.Handler, c *genericapiserver.Config) http.Handler {
-	estimate := flowcontrolrequest.NewWorkEstimator(c.StorageObjectCountTracker.Get, c.FlowControl.GetInterestedWatchCount,
+	estimate := flowcontrolrequest.NewWorkEstimator(c.StorageObjectCountTracker.Get,
+		c.FlowControl.GetInterestedWatchCount,
 		flowcontrolrequest.DefaultWorkEstimatorConfig(), c.FlowControl.GetMaxSeats)
 	return serverfilters.WithPriorityAndFairness(h, c.LongRunningFunc, c.FlowControl, estimate, c.RequestTimeout/4)
 }

@@ -90,7 +90,8 @@ func TestRequestsOverTheLimitAreRefused(t *testing.T) {
 	served := make(chan int, 1)
 	go func() {
 		defer close(served)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, joe.Host+"/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+			joe.Host+"/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
 		if err != nil {
 			t.Error(err)
 			return
@@ -109,15 +110,18 @@ func TestRequestsOverTheLimitAreRefused(t *testing.T) {
 	if _, err := io.WriteString(more, "{"); err != nil { // returns when the request is being served
 		t.Fatal(err)
 	}
-	if refused := answered(t, joe, "/version"); refused.StatusCode != http.StatusTooManyRequests || refused.Header.Get("Retry-After") == "" {
-		t.Errorf("a second request is answered %s, to come again after %q s", refused.Status, refused.Header.Get("Retry-After"))
+	if refused := answered(t, joe, "/version"); refused.StatusCode != http.StatusTooManyRequests ||
+		refused.Header.Get("Retry-After") == "" {
+		t.Errorf("a second request is answered %s, to come again after %q s", refused.Status,
+			refused.Header.Get("Retry-After"))
 	}
 	for _, config := range []*rest.Config{f.Config(), f.impersonating("jane")} {
 		if response := answered(t, config, "/version"); response.StatusCode != http.StatusOK {
 			t.Errorf("%q is answered %s", config.Impersonate.UserName, response.Status)
 		}
 	}
-	if _, err := io.WriteString(more, `"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}`); err != nil {
+	if _, err := io.WriteString(more,
+		`"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}`); err != nil {
 		t.Error(err)
 	}
 	if err := more.Close(); err != nil {
@@ -146,7 +150,8 @@ func (f *fixture) limit(t *testing.T, user string) *flowcontrolv1.FlowSchema {
 			},
 		},
 	}
-	if _, err := f.FlowcontrolV1().PriorityLevelConfigurations().Create(t.Context(), level, metav1.CreateOptions{}); err != nil {
+	if _, err := f.FlowcontrolV1().PriorityLevelConfigurations().Create(t.Context(), level,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	schema := &flowcontrolv1.FlowSchema{

@@ -93,7 +93,9 @@ func servedVersions() *serverstorage.ResourceConfig {
 // groupProvider is upstream's RESTStorageProvider.
 type groupProvider interface {
 	GroupName() string
-	NewRESTStorage(serverstorage.APIResourceConfigSource, generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error)
+	NewRESTStorage(
+		serverstorage.APIResourceConfigSource, generic.RESTOptionsGetter,
+	) (genericapiserver.APIGroupInfo, error)
 }
 
 // groupProviders returns the API groups. It mirrors StorageProviders of pkg/controlplane/instance.go. The order is that
@@ -128,10 +130,11 @@ func (a *assembly) groupProviders() []groupProvider {
 // providers' post-start hooks: they poll with pauses of a second that cannot be interrupted, and end the process when
 // they fail. What they create is created by bootstrap.go and bootstrappolicy.go.
 func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, storage generic.RESTOptionsGetter) error {
-	lifecycle, err := genericapiserver.NewResourceExpirationEvaluatorFromOptions(genericapiserver.ResourceExpirationEvaluatorOptions{
+	evaluator := genericapiserver.ResourceExpirationEvaluatorOptions{
 		CurrentVersion: a.version.EmulationVersion(),
 		Prerelease:     a.version.BinaryVersion().PreRelease(),
-	})
+	}
+	lifecycle, err := genericapiserver.NewResourceExpirationEvaluatorFromOptions(evaluator)
 	if err != nil {
 		return fmt.Errorf("reading the lifecycle of the API versions: %w", err)
 	}
@@ -143,7 +146,8 @@ func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, stor
 		if err != nil {
 			return fmt.Errorf("building API group %q: %w", name, err)
 		}
-		if err := lifecycle.RemoveUnavailableKinds(name, info.Scheme, info.VersionedResourcesStorageMap, a.served); err != nil {
+		if err := lifecycle.RemoveUnavailableKinds(name, info.Scheme, info.VersionedResourcesStorageMap,
+			a.served); err != nil {
 			return fmt.Errorf("removing unavailable kinds of API group %q: %w", name, err)
 		}
 		if len(info.VersionedResourcesStorageMap) == 0 {

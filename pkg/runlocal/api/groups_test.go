@@ -73,7 +73,8 @@ func TestDiscoveryForms(t *testing.T) {
 	}
 	for _, g := range aggregated.Groups {
 		if g.PreferredVersion.GroupVersion != preferred[g.Name] {
-			t.Errorf("group %q prefers %q, without aggregation %q", g.Name, g.PreferredVersion.GroupVersion, preferred[g.Name])
+			t.Errorf("group %q prefers %q, without aggregation %q", g.Name, g.PreferredVersion.GroupVersion,
+				preferred[g.Name])
 		}
 	}
 	if len(plain.Groups) != len(aggregated.Groups) || len(plain.Groups) < 20 {
@@ -108,7 +109,8 @@ func TestComponentStatuses(t *testing.T) {
 		}
 		return got
 	}
-	want := map[string]string{"controller-manager": "Healthy=True ok", "etcd-0": "Healthy=True ok", "scheduler": "Healthy=False it is not running"}
+	want := map[string]string{"controller-manager": "Healthy=True ok", "etcd-0": "Healthy=True ok",
+		"scheduler": "Healthy=False it is not running"}
 	if diff := cmp.Diff(want, statuses()); diff != "" {
 		t.Errorf("components (-want +got):\n%s", diff)
 	}

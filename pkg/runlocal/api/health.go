@@ -42,8 +42,9 @@ type startSteps []*startStep
 func newStartSteps() startSteps {
 	var steps startSteps
 	for _, name := range []string{
-		stepAdmission, stepNamespaces, stepAuthentication, stepTokenTracking, stepAddresses, stepRoles, stepPriorityClasses, stepFlowSchemas,
-		stepFlowControl, stepService, stepServiceRange, stepRegistry, stepAvailability, stepRegistration, stepRegistered,
+		stepAdmission, stepNamespaces, stepAuthentication, stepTokenTracking, stepAddresses, stepRoles,
+		stepPriorityClasses, stepFlowSchemas, stepFlowControl, stepService, stepServiceRange, stepRegistry,
+		stepAvailability, stepRegistration, stepRegistered,
 	} {
 		steps = append(steps, &startStep{name: name, done: make(chan struct{})})
 	}

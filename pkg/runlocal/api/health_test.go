@@ -90,7 +90,8 @@ func TestHealthChecksAreUpstreams(t *testing.T) {
 		t.Errorf("/readyz (-kube-apiserver +here):\n%s", diff)
 	}
 	alive := slices.DeleteFunc(want, func(name string) bool {
-		return slices.Contains([]string{"etcd-readiness", "informer-sync", "shutdown"}, name) // checks of readiness alone
+		// checks of readiness alone
+		return slices.Contains([]string{"etcd-readiness", "informer-sync", "shutdown"}, name)
 	})
 	for _, path := range []string{"/livez", "/healthz"} {
 		if diff := cmp.Diff(alive, f.checked(t, path)); diff != "" {
@@ -106,7 +107,8 @@ func TestSingleHealthChecks(t *testing.T) {
 		body, err := f.Discovery().RESTClient().Get().RequestURI(path).DoRaw(t.Context())
 		return string(body), err
 	}
-	for _, path := range []string{"/readyz/etcd", "/livez/etcd", "/healthz/etcd", "/readyz/log", "/readyz/etcd-readiness", "/readyz/autoregister-completion"} {
+	for _, path := range []string{"/readyz/etcd", "/livez/etcd", "/healthz/etcd", "/readyz/log",
+		"/readyz/etcd-readiness", "/readyz/autoregister-completion"} {
 		if body, err := get(path); err != nil || body != "ok" {
 			t.Errorf("GET %s: %q, %v", path, body, err)
 		}
@@ -147,7 +149,8 @@ func TestStepsFailUntilTheyAreDone(t *testing.T) {
 		t.Errorf("waiting for steps that nothing does: %v", err)
 	}
 	steps.finish(stepRoles, stepService)
-	want := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == stepRoles || name == stepService })
+	want := slices.DeleteFunc(slices.Clone(all),
+		func(name string) bool { return name == stepRoles || name == stepService })
 	if diff := cmp.Diff(want, failing()); diff != "" {
 		t.Errorf("what fails after two steps (-want +got):\n%s", diff)
 	}

@@ -50,7 +50,8 @@ func TestCommitSeesTheLabelsOfTheClient(t *testing.T) {
 	mu.Unlock()
 	writes := map[string]func(context.Context) error{
 		"create": func(ctx context.Context) error {
-			_, err := f.CoreV1().ConfigMaps(f.namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
+			_, err := f.CoreV1().ConfigMaps(f.namespace).Create(ctx,
+				&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
 			return err
 		},
 		"create-2": func(ctx context.Context) error {

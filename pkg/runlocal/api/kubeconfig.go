@@ -23,9 +23,11 @@ func (s *Server) Kubeconfig() ([]byte, error) {
 		return nil, ErrNoListener
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters[contextName] = &clientcmdapi.Cluster{Server: s.listener.URL, CertificateAuthorityData: s.listener.CA}
+	config.Clusters[contextName] = &clientcmdapi.Cluster{Server: s.listener.URL,
+		CertificateAuthorityData: s.listener.CA}
 	config.AuthInfos[contextName] = &clientcmdapi.AuthInfo{Token: s.admin.BearerToken}
-	config.Contexts[contextName] = &clientcmdapi.Context{Cluster: contextName, AuthInfo: contextName, Namespace: "default"}
+	config.Contexts[contextName] = &clientcmdapi.Context{Cluster: contextName, AuthInfo: contextName,
+		Namespace: "default"}
 	config.CurrentContext = contextName
 	data, err := clientcmd.Write(*config)
 	if err != nil {

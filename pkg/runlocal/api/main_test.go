@@ -118,7 +118,8 @@ func clients(t testing.TB, server *Server, config *rest.Config) *fixture {
 // eventually waits until condition holds; what describes it.
 func eventually(t testing.TB, what string, condition func(context.Context) (bool, error)) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 2*time.Minute, true, condition); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 2*time.Minute, true,
+		condition); err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
 	}
 }

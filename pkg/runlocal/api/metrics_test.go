@@ -84,7 +84,8 @@ func TestMetricsAreUpstreams(t *testing.T) {
 	f := start(t, Options{ClientCA: authority})
 	f.WaitReady(t.Context())
 	review := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{}}
-	token, err := f.CoreV1().ServiceAccounts(f.namespace).CreateToken(t.Context(), "default", review, metav1.CreateOptions{})
+	token, err := f.CoreV1().ServiceAccounts(f.namespace).CreateToken(t.Context(), "default", review,
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,17 +112,19 @@ func TestMetricsAreUpstreams(t *testing.T) {
 		t.Fatalf("only %d names are wanted", len(want))
 	}
 	var lacking []string
-	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-		got := f.families(t)
-		lacking = slices.DeleteFunc(slices.Clone(want), func(name string) bool { return got[name] != nil })
-		return len(lacking) == 0, nil
-	})
+	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 2*time.Minute, true,
+		func(context.Context) (bool, error) {
+			got := f.families(t)
+			lacking = slices.DeleteFunc(slices.Clone(want), func(name string) bool { return got[name] != nil })
+			return len(lacking) == 0, nil
+		})
 	if err != nil {
 		t.Fatalf("missing: %v", lacking)
 	}
 	got := f.families(t)
 	for name, reason := range missing {
-		linked := strings.HasPrefix(name, "apiserver_kube_aggregator_") // by another test, which reads the aggregator's priorities
+		// by another test, which reads the aggregator's priorities
+		linked := strings.HasPrefix(name, "apiserver_kube_aggregator_")
 		if got[name] != nil && !linked {
 			t.Errorf("%s is there, though: %s", name, reason)
 		}
@@ -135,7 +138,8 @@ func TestHistogramsAreNative(t *testing.T) {
 		t.Fatal(err)
 	}
 	families := f.families(t)
-	for _, name := range []string{"apiserver_request_duration_seconds", "apiserver_request_sli_duration_seconds", "etcd_request_duration_seconds"} {
+	for _, name := range []string{"apiserver_request_duration_seconds", "apiserver_request_sli_duration_seconds",
+		"etcd_request_duration_seconds"} {
 		family := families[name]
 		if family == nil {
 			t.Errorf("%s is missing", name)
@@ -143,7 +147,8 @@ func TestHistogramsAreNative(t *testing.T) {
 		}
 		histogram := family.GetMetric()[0].GetHistogram()
 		if len(histogram.GetBucket()) == 0 || histogram.Schema == nil || histogram.GetZeroThreshold() == 0 {
-			t.Errorf("%s has %d classic buckets, and schema %v of native ones", name, len(histogram.GetBucket()), histogram.Schema)
+			t.Errorf("%s has %d classic buckets, and schema %v of native ones", name, len(histogram.GetBucket()),
+				histogram.Schema)
 		}
 	}
 }

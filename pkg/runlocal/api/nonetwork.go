@@ -34,10 +34,11 @@ func (k noKubelet) GetConnectionInfo(ctx context.Context, node types.NodeName) (
 		return nil, err
 	}
 	return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusNotImplemented,
-		Reason:  "NotImplemented",
-		Message: fmt.Sprintf("node %q has no kubelet: %v, so there are no logs and nothing to exec, attach or forward to", node, errNoPodNetwork),
+		Status: metav1.StatusFailure,
+		Code:   http.StatusNotImplemented,
+		Reason: "NotImplemented",
+		Message: fmt.Sprintf("node %q has no kubelet: %v, so there are no logs and nothing to exec, attach or forward to",
+			node, errNoPodNetwork),
 	}}
 }
 
@@ -64,5 +65,6 @@ func (s noServices) ResolveEndpoint(namespace, name string, port int32) (*url.UR
 	if apierrors.IsNotFound(err) {
 		return nil, apierrors.NewNotFound(corev1.Resource("service"), name)
 	}
-	return nil, fmt.Errorf("resolving service %q in %q, port %d: %w; name the webhook by url", name, namespace, port, errNoPodNetwork)
+	return nil, fmt.Errorf("resolving service %q in %q, port %d: %w; name the webhook by url", name, namespace, port,
+		errNoPodNetwork)
 }

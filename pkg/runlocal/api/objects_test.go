@@ -87,10 +87,12 @@ func TestDeletionPropagation(t *testing.T) {
 		{metav1.DeletePropagationOrphan, metav1.FinalizerOrphanDependents, "waits for the garbage collector to orphan them"},
 		{metav1.DeletePropagationBackground, "", "is gone at once"},
 	} {
-		if _, err := f.AppsV1().Deployments(f.namespace).Create(t.Context(), deployment("web"), metav1.CreateOptions{}); err != nil {
+		if _, err := f.AppsV1().Deployments(f.namespace).Create(t.Context(), deployment("web"),
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.AppsV1().Deployments(f.namespace).Delete(t.Context(), "web", metav1.DeleteOptions{PropagationPolicy: &tt.policy}); err != nil {
+		if err := f.AppsV1().Deployments(f.namespace).Delete(t.Context(), "web",
+			metav1.DeleteOptions{PropagationPolicy: &tt.policy}); err != nil {
 			t.Errorf("%s: %v", tt.policy, err)
 		}
 		got, err := f.AppsV1().Deployments(f.namespace).Get(t.Context(), "web", metav1.GetOptions{})
@@ -113,14 +115,17 @@ func TestDeletionPropagation(t *testing.T) {
 func TestDeleteCollection(t *testing.T) {
 	f := plain.fixture(t)
 	for i := range 3 {
-		if _, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), configMap("c"+strconv.Itoa(i)), metav1.CreateOptions{}); err != nil {
+		if _, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), configMap("c"+strconv.Itoa(i)),
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := f.CoreV1().ConfigMaps(f.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+	if err := f.CoreV1().ConfigMaps(f.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := f.CoreV1().ConfigMaps(f.namespace).List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
+	if list, err := f.CoreV1().ConfigMaps(f.namespace).List(t.Context(), metav1.ListOptions{}); err != nil ||
+		len(list.Items) != 0 {
 		t.Errorf("%d config maps are left, %v", len(list.Items), err)
 	}
 }
@@ -142,7 +147,8 @@ func TestGracefulDeletionOfPods(t *testing.T) {
 	if err := f.CoreV1().Pods(f.namespace).Delete(t.Context(), "unscheduled", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.CoreV1().Pods(f.namespace).Get(t.Context(), "unscheduled", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := f.CoreV1().Pods(f.namespace).Get(t.Context(), "unscheduled",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a pod on no node is gone at once: %v", err)
 	}
 }
@@ -150,7 +156,8 @@ func TestGracefulDeletionOfPods(t *testing.T) {
 func TestNamespaceWaitsForItsFinalizer(t *testing.T) {
 	f := plain.fixture(t)
 	shop := f.namespace + "-shop"
-	if _, err := f.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}}, metav1.CreateOptions{}); err != nil {
+	if _, err := f.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.CoreV1().Namespaces().Delete(t.Context(), shop, metav1.DeleteOptions{}); err != nil {
@@ -167,7 +174,8 @@ func TestNamespaceWaitsForItsFinalizer(t *testing.T) {
 	if err := (&defaultAccounts{client: f}).ensure(t.Context(), "nowhere"); err != nil {
 		t.Errorf("a namespace that is gone: %v", err)
 	}
-	if _, err := f.CoreV1().ConfigMaps(shop).Create(t.Context(), configMap("late"), metav1.CreateOptions{}); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	if _, err := f.CoreV1().ConfigMaps(shop).Create(t.Context(), configMap("late"),
+		metav1.CreateOptions{}); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		t.Errorf("an object in a terminating namespace: %v", err)
 	}
 	namespace.Spec.Finalizers = nil
@@ -196,7 +204,8 @@ func TestMetadataClientAndTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table metav1.Table
-	if err := json.Unmarshal(raw, &table); err != nil || len(table.Rows) != 1 || table.ColumnDefinitions[1].Name != "Ready" {
+	if err := json.Unmarshal(raw, &table); err != nil || len(table.Rows) != 1 ||
+		table.ColumnDefinitions[1].Name != "Ready" {
 		t.Errorf("the table of pods: %s, %v", raw, err)
 	}
 }
@@ -211,7 +220,8 @@ func TestConcurrentWritesHaveTheirOwnVersions(t *testing.T) {
 		writing.Go(func() {
 			last := 0
 			for i := range each {
-				created, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), configMap(fmt.Sprintf("c-%d-%d", w, i)), metav1.CreateOptions{})
+				created, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(),
+					configMap(fmt.Sprintf("c-%d-%d", w, i)), metav1.CreateOptions{})
 				if err != nil {
 					t.Error(err)
 					return
@@ -243,7 +253,8 @@ func TestConfigIsACopy(t *testing.T) {
 	f := plain.fixture(t)
 	mine := f.Config()
 	mine.BearerToken = "changed"
-	if f.Config().BearerToken == "changed" || f.Config().QPS != -1 || f.Config().ContentType != "application/vnd.kubernetes.protobuf" {
+	if f.Config().BearerToken == "changed" || f.Config().QPS != -1 ||
+		f.Config().ContentType != "application/vnd.kubernetes.protobuf" {
 		t.Errorf("the configuration is %+v", f.Config())
 	}
 }
@@ -251,10 +262,11 @@ func TestConfigIsACopy(t *testing.T) {
 // TestStoredDefaults: some strategies clear a field that has a default, and a cluster has it again from decoding.
 func TestStoredDefaults(t *testing.T) {
 	f := plain.fixture(t)
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
-		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-	}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		}}
 	claims := f.CoreV1().PersistentVolumeClaims(f.namespace)
 	created, err := claims.Create(t.Context(), claim, metav1.CreateOptions{})
 	if err != nil {
@@ -264,7 +276,8 @@ func TestStoredDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string]corev1.PersistentVolumeClaimPhase{"the answer": created.Status.Phase, "a read": read.Status.Phase} {
+	for name, got := range map[string]corev1.PersistentVolumeClaimPhase{"the answer": created.Status.Phase,
+		"a read": read.Status.Phase} {
 		if got != corev1.ClaimPending {
 			t.Errorf("%s has phase %q, want Pending", name, got)
 		}

@@ -130,9 +130,12 @@ func readV3Index(h http.Handler, r *http.Request) (map[string]v3Entry, error) {
 
 // mergedV2 returns the OpenAPI v2 document of server merged with the one that custom serves. Nothing is built before
 // the first request: server's part takes a quarter of a second, and most sessions never read it.
-func mergedV2(server *genericapiserver.GenericAPIServer, custom http.Handler, config *genericapiserver.Config) cached.Value[*spec.Swagger] {
+func mergedV2(
+	server *genericapiserver.GenericAPIServer, custom http.Handler, config *genericapiserver.Config,
+) cached.Value[*spec.Swagger] {
 	builtIn := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
-		document, err := builder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(services(server)), config.OpenAPIConfig)
+		document, err := builder.BuildOpenAPISpecFromRoutes(restfuladapter.AdaptWebServices(services(server)),
+			config.OpenAPIConfig)
 		if err != nil {
 			return nil, "", fmt.Errorf("building the OpenAPI document of the built-in groups: %w", err)
 		}
@@ -155,7 +158,8 @@ func mergeV2(parts []cached.Result[*spec.Swagger]) (*spec.Swagger, string, error
 	merged.Paths = &spec.Paths{VendorExtensible: merged.Paths.VendorExtensible, Paths: maps.Clone(merged.Paths.Paths)}
 	merged.Definitions = maps.Clone(merged.Definitions)
 	merged.Parameters = maps.Clone(merged.Parameters)
-	if err := aggregator.MergeSpecsIgnorePathConflictRenamingDefinitionsAndParameters(&merged, parts[1].Value); err != nil {
+	if err := aggregator.MergeSpecsIgnorePathConflictRenamingDefinitionsAndParameters(&merged,
+		parts[1].Value); err != nil {
 		return nil, "", fmt.Errorf("merging the OpenAPI documents: %w", err)
 	}
 	return &merged, etag.String(), nil
@@ -249,7 +253,8 @@ func serveBuiltIn(document http.Handler, w http.ResponseWriter, r *http.Request)
 		w.Header().Set("Cache-Control", "public, immutable")
 		w.Header().Set("Expires", time.Now().Add(documentLifetime).UTC().Format(http.TimeFormat))
 	default:
-		http.Redirect(w, r, documentURL(strings.TrimPrefix(r.URL.Path, openAPIV3Path+"/")), http.StatusMovedPermanently) //nolint:gosec // G710: documentURL begins with a path of this server
+		current := documentURL(strings.TrimPrefix(r.URL.Path, openAPIV3Path+"/"))
+		http.Redirect(w, r, current, http.StatusMovedPermanently) //nolint:gosec // G710: it begins with a path of this server
 		return
 	}
 	query.Del("hash")

@@ -14,7 +14,8 @@ import (
 
 func (f *fixture) raw(t testing.TB, path string) (string, error) {
 	t.Helper()
-	body, err := f.Discovery().RESTClient().Get().RequestURI(path).SetHeader("Accept", "application/json").DoRaw(t.Context())
+	body, err := f.Discovery().RESTClient().Get().RequestURI(path).SetHeader("Accept",
+		"application/json").DoRaw(t.Context())
 	return string(body), err
 }
 
@@ -71,7 +72,8 @@ func TestOpenAPICaching(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := response.Header.Get("Cache-Control"); response.StatusCode != http.StatusOK || (got == "public, immutable") != tt.immutable {
+		if got := response.Header.Get("Cache-Control"); response.StatusCode != http.StatusOK ||
+			(got == "public, immutable") != tt.immutable {
 			t.Errorf("%s: status %d, Cache-Control %q: %s", tt.hash, response.StatusCode, got, tt.reason)
 		}
 		if err := response.Body.Close(); err != nil {
@@ -143,7 +145,8 @@ func TestOpenAPIV2(t *testing.T) {
 	define(t, f)
 	eventually(t, "the document has deployments and widgets", func(context.Context) (bool, error) {
 		body, err := f.raw(t, "/openapi/v2")
-		return strings.Contains(body, `"io.k8s.api.apps.v1.Deployment"`) && strings.Contains(body, `"com.example.v1.Widget"`) &&
+		return strings.Contains(body, `"io.k8s.api.apps.v1.Deployment"`) &&
+			strings.Contains(body, `"com.example.v1.Widget"`) &&
 			strings.Contains(body, `"/apis/example.com/v1/namespaces/{namespace}/widgets"`), err
 	})
 	document, err := f.Discovery().OpenAPISchema() // protobuf

@@ -34,7 +34,8 @@ type Metrics interface {
 func (a *assembly) metricsGroup() genericapiserver.APIGroupInfo {
 	codecs := serializer.NewCodecFactory(a.metricsScheme)
 	info := genericapiserver.NewDefaultAPIGroupInfo(metrics.GroupName, a.metricsScheme, metav1.ParameterCodec, codecs)
-	info.PrioritizedVersions = []schema.GroupVersion{metricsv1beta1.SchemeGroupVersion} // the scheme also has v1, which it prefers
+	// the scheme also has v1, which it prefers
+	info.PrioritizedVersions = []schema.GroupVersion{metricsv1beta1.SchemeGroupVersion}
 	info.VersionedResourcesStorageMap[metricsv1beta1.SchemeGroupVersion.Version] = map[string]rest.Storage{
 		"pods":  &podMetrics{source: a.options.Metrics},
 		"nodes": &nodeMetrics{source: a.options.Metrics},

@@ -91,11 +91,13 @@ func TestMetricsAreServed(t *testing.T) {
 	if err != nil || node.Usage.Cpu().String() != "400m" {
 		t.Errorf("the node uses %v, error %v", node.Usage, err)
 	}
-	if _, err := client.PodMetricses(f.namespace).Get(t.Context(), "q", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := client.PodMetricses(f.namespace).Get(t.Context(), "q",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a pod that is not there: %v", err)
 	}
 	source.failing.Store(true)
-	if _, err := client.PodMetricses(f.namespace).Get(t.Context(), "p", metav1.GetOptions{}); !apierrors.IsServiceUnavailable(err) {
+	if _, err := client.PodMetricses(f.namespace).Get(t.Context(), "p",
+		metav1.GetOptions{}); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("nothing was measured: %v", err)
 	}
 	if _, err := client.NodeMetricses().List(t.Context(), metav1.ListOptions{}); !apierrors.IsServiceUnavailable(err) {
@@ -158,7 +160,8 @@ func TestMetricsAreDiscovered(t *testing.T) {
 // it prefers.
 func TestMetricsPreferTheVersionServed(t *testing.T) {
 	f := measured.fixture(t)
-	data, err := f.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io").SetHeader("Accept", "application/json").DoRaw(t.Context())
+	data, err := f.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io").SetHeader("Accept",
+		"application/json").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,12 +22,14 @@ func TestObjectsAreDefaulted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if created.UID == "" || created.Generation != 1 || *created.Spec.Replicas != 1 || *created.Spec.RevisionHistoryLimit != 10 {
+	if created.UID == "" || created.Generation != 1 || *created.Spec.Replicas != 1 ||
+		*created.Spec.RevisionHistoryLimit != 10 {
 		t.Errorf("the created deployment lacks uid, generation or upstream's defaults: %+v", created)
 	}
 	bad := deployment("bad")
 	bad.Spec.Template.Labels = nil
-	if _, err := f.AppsV1().Deployments(f.namespace).Create(t.Context(), bad, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+	if _, err := f.AppsV1().Deployments(f.namespace).Create(t.Context(), bad,
+		metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("a deployment whose selector does not match: %v", err)
 	}
 }
@@ -35,18 +37,21 @@ func TestObjectsAreDefaulted(t *testing.T) {
 func TestDryRunStoresNothing(t *testing.T) {
 	f := plain.fixture(t)
 	before := f.ResourceVersion()
-	created, err := f.AppsV1().Deployments(f.namespace).Create(t.Context(), deployment("web"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	created, err := f.AppsV1().Deployments(f.namespace).Create(t.Context(), deployment("web"),
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil || created.UID == "" {
 		t.Fatalf("dry run: %+v, %v", created, err)
 	}
-	if _, err := f.AppsV1().Deployments(f.namespace).Get(t.Context(), "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := f.AppsV1().Deployments(f.namespace).Get(t.Context(), "web",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("after a dry run: %v, want not found", err)
 	}
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080}},
 	}}
 	for range 2 { // a port taken by the first would be refused to the second
-		if _, err := f.CoreV1().Services(f.namespace).Create(t.Context(), service, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		if _, err := f.CoreV1().Services(f.namespace).Create(t.Context(), service,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 			t.Errorf("dry run of a service: %v", err)
 		}
 	}
@@ -59,7 +64,8 @@ func TestServerSideApplyConflict(t *testing.T) {
 	f := plain.fixture(t)
 	apply := func(manager, data string) error {
 		body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":` + data + `}`
-		_, err := f.CoreV1().ConfigMaps(f.namespace).Patch(t.Context(), "c", types.ApplyPatchType, []byte(body), metav1.PatchOptions{FieldManager: manager})
+		_, err := f.CoreV1().ConfigMaps(f.namespace).Patch(t.Context(), "c", types.ApplyPatchType, []byte(body),
+			metav1.PatchOptions{FieldManager: manager})
 		return err
 	}
 	if err := apply("one", `{"a":"1"}`); err != nil {
@@ -75,14 +81,16 @@ func TestServerSideApplyConflict(t *testing.T) {
 
 func TestUpdateConflict(t *testing.T) {
 	f := plain.fixture(t)
-	created, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
+	created, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, wantConflict := range []bool{false, true} {
 		stale := created.DeepCopy()
 		stale.Data = map[string]string{"a": strconv.Itoa(i)}
-		if _, err := f.CoreV1().ConfigMaps(f.namespace).Update(t.Context(), stale, metav1.UpdateOptions{}); apierrors.IsConflict(err) != wantConflict {
+		if _, err := f.CoreV1().ConfigMaps(f.namespace).Update(t.Context(), stale,
+			metav1.UpdateOptions{}); apierrors.IsConflict(err) != wantConflict {
 			t.Errorf("update %d from the same version: %v", i, err)
 		}
 	}
@@ -90,11 +98,14 @@ func TestUpdateConflict(t *testing.T) {
 
 func TestScale(t *testing.T) {
 	f := plain.fixture(t)
-	if _, err := f.AppsV1().Deployments(f.namespace).Create(t.Context(), deployment("web"), metav1.CreateOptions{}); err != nil {
+	if _, err := f.AppsV1().Deployments(f.namespace).Create(t.Context(), deployment("web"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: f.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
-	if _, err := f.AppsV1().Deployments(f.namespace).UpdateScale(t.Context(), "web", scale, metav1.UpdateOptions{}); err != nil {
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: f.namespace},
+		Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
+	if _, err := f.AppsV1().Deployments(f.namespace).UpdateScale(t.Context(), "web", scale,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := f.AppsV1().Deployments(f.namespace).Get(t.Context(), "web", metav1.GetOptions{})
@@ -106,7 +117,8 @@ func TestScale(t *testing.T) {
 func TestBindingAndEviction(t *testing.T) {
 	f := plain.fixture(t)
 	p := f.createPod(t, pod("p"))
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: p.UID}, Target: corev1.ObjectReference{Kind: "Node", Name: "n1"}}
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: p.UID},
+		Target: corev1.ObjectReference{Kind: "Node", Name: "n1"}}
 	if err := f.CoreV1().Pods(f.namespace).Bind(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -114,29 +126,35 @@ func TestBindingAndEviction(t *testing.T) {
 	if err != nil || bound.Spec.NodeName != "n1" {
 		t.Fatalf("bound to %q, %v", bound.Spec.NodeName, err)
 	}
-	if err := f.CoreV1().Pods(f.namespace).Bind(t.Context(), binding, metav1.CreateOptions{}); !apierrors.IsConflict(err) {
+	if err := f.CoreV1().Pods(f.namespace).Bind(t.Context(), binding,
+		metav1.CreateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("binding twice: %v", err)
 	}
 	one := intstr.FromInt32(1)
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "b"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "p"}}},
+		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &one,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "p"}}},
 	}
-	if budget, err = f.PolicyV1().PodDisruptionBudgets(f.namespace).Create(t.Context(), budget, metav1.CreateOptions{}); err != nil {
+	if budget, err = f.PolicyV1().PodDisruptionBudgets(f.namespace).Create(t.Context(), budget,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	// The disruption controller would fill the status in: nothing may be disrupted.
 	budget.Status.ObservedGeneration = budget.Generation
-	if budget, err = f.PolicyV1().PodDisruptionBudgets(f.namespace).UpdateStatus(t.Context(), budget, metav1.UpdateOptions{}); err != nil {
+	if budget, err = f.PolicyV1().PodDisruptionBudgets(f.namespace).UpdateStatus(t.Context(), budget,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	makeReady(t, f, "p")
-	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: f.namespace}, DeleteOptions: metav1.NewDeleteOptions(0)}
+	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: f.namespace},
+		DeleteOptions: metav1.NewDeleteOptions(0)}
 	if err := f.PolicyV1().Evictions(f.namespace).Evict(t.Context(), eviction); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("evicting against the budget: %v, want 429", err)
 	}
 	budget.Status.DisruptionsAllowed = 1
-	if _, err := f.PolicyV1().PodDisruptionBudgets(f.namespace).UpdateStatus(t.Context(), budget, metav1.UpdateOptions{}); err != nil {
+	if _, err := f.PolicyV1().PodDisruptionBudgets(f.namespace).UpdateStatus(t.Context(), budget,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.PolicyV1().Evictions(f.namespace).Evict(t.Context(), eviction); err != nil {
@@ -150,7 +168,8 @@ func TestBindingAndEviction(t *testing.T) {
 func makeReady(t *testing.T, f *fixture, name string) {
 	t.Helper()
 	patch := `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`
-	if _, err := f.CoreV1().Pods(f.namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := f.CoreV1().Pods(f.namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -166,15 +185,18 @@ func TestPagesAndExpiredWatch(t *testing.T) {
 	}
 	rest, err := f.CoreV1().Pods(f.namespace).List(t.Context(), metav1.ListOptions{Limit: 10, Continue: first.Continue})
 	if err != nil || len(rest.Items) != 3 || rest.ResourceVersion != first.ResourceVersion {
-		t.Errorf("the second page: %d items of version %s, want version %s; %v", len(rest.Items), rest.ResourceVersion, first.ResourceVersion, err)
+		t.Errorf("the second page: %d items of version %s, want version %s; %v", len(rest.Items), rest.ResourceVersion,
+			first.ResourceVersion, err)
 	}
 	for i := range 30 {
 		patch := `{"metadata":{"annotations":{"n":"` + strconv.Itoa(i) + `"}}}`
-		if _, err := f.CoreV1().Pods(f.namespace).Patch(t.Context(), "p0", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		if _, err := f.CoreV1().Pods(f.namespace).Patch(t.Context(), "p0", types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w, err := f.CoreV1().Pods(f.namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: first.ResourceVersion})
+	w, err := f.CoreV1().Pods(f.namespace).Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: first.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +221,8 @@ func TestWatchList(t *testing.T) {
 		t.Errorf("the first event is %v", e)
 	}
 	e := <-w.ResultChan()
-	if p, ok := e.Object.(*corev1.Pod); !ok || e.Type != watch.Bookmark || p.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+	if p, ok := e.Object.(*corev1.Pod); !ok || e.Type != watch.Bookmark ||
+		p.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
 		t.Errorf("the initial events end with %v", e)
 	}
 }
@@ -207,7 +230,8 @@ func TestWatchList(t *testing.T) {
 func TestServicesGetAddressesAndPorts(t *testing.T) {
 	f := plain.fixture(t)
 	create := func(name string, spec corev1.ServiceSpec) (*corev1.Service, error) {
-		return f.CoreV1().Services(f.namespace).Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
+		return f.CoreV1().Services(f.namespace).Create(t.Context(),
+			&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
 	}
 	ports := []corev1.ServicePort{{Port: 80}}
 	a, err := create("a", corev1.ServiceSpec{Ports: ports, Type: corev1.ServiceTypeNodePort})
@@ -234,7 +258,8 @@ func TestNoKubelet(t *testing.T) {
 	p.Spec.NodeName = f.namespace
 	f.createPod(t, p)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}} // without one, that is the error
+	// without one, that is the error
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}}
 	if _, err := f.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +270,8 @@ func TestNoKubelet(t *testing.T) {
 			return err
 		},
 		"exec": func(ctx context.Context) error {
-			return client.Post().AbsPath(pods + "/p/exec").Param("command", "ls").Param("stdout", "true").Do(ctx).Error()
+			return client.Post().AbsPath(pods+"/p/exec").Param("command", "ls").Param("stdout",
+				"true").Do(ctx).Error()
 		},
 		"portforward": func(ctx context.Context) error {
 			return client.Post().AbsPath(pods + "/p/portforward").Do(ctx).Error()

@@ -47,13 +47,15 @@ func TestSystemObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slice.Labels["kubernetes.io/service-name"] != "kubernetes" || len(slice.Endpoints) != 1 || *slice.Ports[0].Port != 443 {
+	if slice.Labels["kubernetes.io/service-name"] != "kubernetes" || len(slice.Endpoints) != 1 ||
+		*slice.Ports[0].Port != 443 {
 		t.Errorf("endpoint slice kubernetes: %+v", slice)
 	}
 	if _, err := f.CoreV1().Endpoints(f.namespace).Get(t.Context(), "kubernetes", metav1.GetOptions{}); err != nil {
 		t.Errorf("endpoints: %v", err)
 	}
-	tracking, err := f.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kube-apiserver-legacy-service-account-token-tracking", metav1.GetOptions{})
+	tracking, err := f.CoreV1().ConfigMaps("kube-system").Get(t.Context(),
+		"kube-apiserver-legacy-service-account-token-tracking", metav1.GetOptions{})
 	if err != nil || tracking.Data["since"] == "" {
 		t.Errorf("since when the use of tokens is recorded: %v, %v", tracking, err)
 	}
@@ -89,11 +91,13 @@ func TestHealthAndVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.GitVersion != KubernetesVersion() || info.Major != "1" || info.Minor != "37" || info.GitTreeState != "clean" {
+	if info.GitVersion != KubernetesVersion() || info.Major != "1" || info.Minor != "37" ||
+		info.GitTreeState != "clean" {
 		t.Errorf("version is %+v, want that of module k8s.io/kubernetes, %s", info, KubernetesVersion())
 	}
 	f.WaitReady(t.Context())
-	for path, want := range map[string]string{"/livez": "ok", "/readyz": "ok", "/healthz": "ok", "/metrics": "apiserver_request_total"} {
+	for path, want := range map[string]string{"/livez": "ok", "/readyz": "ok", "/healthz": "ok",
+		"/metrics": "apiserver_request_total"} {
 		body, err := f.Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context())
 		if err != nil || !strings.Contains(string(body), want) {
 			t.Errorf("GET %s: %.200s, %v; want it to contain %q", path, body, err, want)
@@ -209,19 +213,22 @@ func TestServersAreIndependent(t *testing.T) {
 		f.WaitReady(t.Context())
 	}
 	a.createPod(t, pod("only-here"))
-	if _, err := b.CoreV1().Pods(b.namespace).Get(t.Context(), "only-here", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := b.CoreV1().Pods(b.namespace).Get(t.Context(), "only-here",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a pod of one server in another: %v", err)
 	}
 	foreign := b.Config()
 	foreign.BearerToken = a.Config().BearerToken
-	if _, err := clients(t, b.Server, foreign).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
+	if _, err := clients(t, b.Server, foreign).CoreV1().Pods("").List(t.Context(),
+		metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
 		t.Errorf("one server's token at another: %v", err)
 	}
 }
 
 func TestDefaultServiceAccounts(t *testing.T) {
 	f := start(t, Options{DefaultServiceAccounts: true})
-	if _, err := f.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := f.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	exists := func(ctx context.Context) (bool, error) {
@@ -252,14 +259,18 @@ func TestLastEvent(t *testing.T) {
 	if got := f.LastEvent(pods); fmt.Sprint(got) != created.ResourceVersion {
 		t.Errorf("LastEvent of pods is %d, the pod has %s", got, created.ResourceVersion)
 	}
-	cm, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
+	cm, err := f.CoreV1().ConfigMaps(f.namespace).Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := f.LastEvent(maps); fmt.Sprint(got) != cm.ResourceVersion || fmt.Sprint(f.LastEvent(pods)) != created.ResourceVersion {
-		t.Errorf("after a config map: LastEvent of config maps is %d, want %s; of pods %d", got, cm.ResourceVersion, f.LastEvent(pods))
+	if got := f.LastEvent(maps); fmt.Sprint(got) != cm.ResourceVersion ||
+		fmt.Sprint(f.LastEvent(pods)) != created.ResourceVersion {
+		t.Errorf("after a config map: LastEvent of config maps is %d, want %s; of pods %d", got, cm.ResourceVersion,
+			f.LastEvent(pods))
 	}
-	w, err := f.CoreV1().Pods(f.namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: created.ResourceVersion})
+	w, err := f.CoreV1().Pods(f.namespace).Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: created.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,9 @@ type defaultAccounts struct {
 }
 
 // newDefaultAccounts adds handlers to the informers of factory, which the caller must start.
-func newDefaultAccounts(client kubernetes.Interface, factory informers.SharedInformerFactory) (*defaultAccounts, error) {
+func newDefaultAccounts(
+	client kubernetes.Interface, factory informers.SharedInformerFactory,
+) (*defaultAccounts, error) {
 	d := &defaultAccounts{
 		client: client,
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),

@@ -38,7 +38,8 @@ const (
 // ranges are ServiceCIDR objects. It runs until the storage of services is destroyed.
 func (p *coreProvider) serviceAddresses() (*ipallocator.MetaAllocator, error) {
 	networking := p.Informers.Networking().V1()
-	return ipallocator.NewMetaAllocator(p.client.NetworkingV1(), serviceCIDRs{networking.ServiceCIDRs()}, networking.IPAddresses(), false, nil)
+	return ipallocator.NewMetaAllocator(p.client.NetworkingV1(), serviceCIDRs{networking.ServiceCIDRs()},
+		networking.IPAddresses(), false, nil)
 }
 
 // serviceCIDRs is an informer that reports at once that it has synced. The allocator polls its two informers every 100
@@ -76,7 +77,8 @@ func createServiceRange(ctx context.Context, client kubernetes.Interface) error 
 		WithMessage("Kubernetes default Service CIDR is ready").
 		WithLastTransitionTime(metav1.Now()))
 	apply := applynetworkingv1.ServiceCIDR(defaultServiceCIDR).WithStatus(status)
-	if _, err := ranges.ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: serviceCIDRManager, Force: true}); err != nil {
+	if _, err := ranges.ApplyStatus(ctx, apply,
+		metav1.ApplyOptions{FieldManager: serviceCIDRManager, Force: true}); err != nil {
 		return fmt.Errorf("declaring service range %q ready: %w", defaultServiceCIDR, err)
 	}
 	return nil
@@ -86,13 +88,14 @@ func createServiceRange(ctx context.Context, client kubernetes.Interface) error 
 // Upstream retries every 100 ms.
 func retryUntilAddressable(ctx context.Context, create func(context.Context) error) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, allocatorPollInterval, allocatorTimeout, true, func(ctx context.Context) (bool, error) {
-		last = create(ctx)
-		if apierrors.IsInvalid(last) {
-			return false, nil
-		}
-		return true, last
-	})
+	err := wait.PollUntilContextTimeout(ctx, allocatorPollInterval, allocatorTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			last = create(ctx)
+			if apierrors.IsInvalid(last) {
+				return false, nil
+			}
+			return true, last
+		})
 	if wait.Interrupted(err) && last != nil {
 		return last
 	}

@@ -49,7 +49,8 @@ func TestServiceAddresses(t *testing.T) {
 	if _, err := addresses.Get(t.Context(), created.Spec.ClusterIP, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the address object after the service: %v, want not found", err)
 	}
-	if _, err := services.Create(t.Context(), service("b", created.Spec.ClusterIP), metav1.CreateOptions{}); err != nil {
+	if _, err := services.Create(t.Context(), service("b", created.Spec.ClusterIP),
+		metav1.CreateOptions{}); err != nil {
 		t.Errorf("the address after it was given back: %v", err)
 	}
 }
@@ -113,11 +114,12 @@ func TestServiceRanges(t *testing.T) {
 // TestFlowSchemaStatus wants the status that kube-apiserver itself writes: whether a schema's priority level exists.
 func TestFlowSchemaStatus(t *testing.T) {
 	f := plain.fixture(t)
-	eventually(t, "the schema catch-all is told that its priority level exists", func(ctx context.Context) (bool, error) {
-		schema, err := f.FlowcontrolV1().FlowSchemas().Get(ctx, "catch-all", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil && len(schema.Status.Conditions) == 1 && schema.Status.Conditions[0].Reason == "Found", err
-	})
+	eventually(t, "the schema catch-all is told that its priority level exists",
+		func(ctx context.Context) (bool, error) {
+			schema, err := f.FlowcontrolV1().FlowSchemas().Get(ctx, "catch-all", metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			return err == nil && len(schema.Status.Conditions) == 1 && schema.Status.Conditions[0].Reason == "Found", err
+		})
 }

@@ -59,7 +59,9 @@ func (b *backend) lastEvent(gr schema.GroupResource) uint64 {
 }
 
 // options returns the REST options of one resource.
-func (b *backend) options(gr schema.GroupResource, prefix string, mode memstore.Mode, config *storagebackend.ConfigForResource) generic.RESTOptions {
+func (b *backend) options(
+	gr schema.GroupResource, prefix string, mode memstore.Mode, config *storagebackend.ConfigForResource,
+) generic.RESTOptions {
 	b.mu.Lock()
 	b.prefixes[gr] = prefix
 	b.mu.Unlock()
@@ -86,7 +88,9 @@ var _ generic.RESTOptionsGetter = (*builtInStorage)(nil)
 // newBuiltInStorage mirrors BuildGenericConfig of pkg/controlplane/apiserver/config.go as far as it makes the storage
 // factory, which decides which resources share a prefix (events of two groups) and in which version they would be
 // stored.
-func newBuiltInStorage(b *backend, version basecompatibility.EffectiveVersion, served *serverstorage.ResourceConfig) (*builtInStorage, error) {
+func newBuiltInStorage(
+	b *backend, version basecompatibility.EffectiveVersion, served *serverstorage.ResourceConfig,
+) (*builtInStorage, error) {
 	config := kubeapiserver.NewStorageFactoryConfigEffectiveVersion(version)
 	config.APIResourceConfig = served
 	etcd := serveroptions.NewEtcdOptions(storagebackend.NewDefaultConfig(registryPrefix, nil))
@@ -118,9 +122,11 @@ var _ generic.RESTOptionsGetter = crdStorage{}
 
 // GetRESTOptions mirrors pkg/controlplane/apiserver/apiextensions.go: upstream stores v1beta1, which is shorter.
 func (g crdStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
-	codec := apiextensionsserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)
+	codec := apiextensionsserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion,
+		apiextensionsv1.SchemeGroupVersion)
 	config := storagebackend.NewDefaultConfig(registryPrefix, codec)
-	config.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion, schema.GroupKind{Group: apiextensionsv1beta1.GroupName})
+	config.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion,
+		schema.GroupKind{Group: apiextensionsv1beta1.GroupName})
 	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
 }
 

@@ -20,20 +20,23 @@ import (
 func TestEventsOfBothGroupsAreOneTable(t *testing.T) {
 	f := plain.fixture(t)
 	event := &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: f.namespace}, EventTime: metav1.NowMicro(), Type: "Normal", Reason: "r", Action: "a",
+		ObjectMeta: metav1.ObjectMeta{Name: "e",
+			Namespace: f.namespace}, EventTime: metav1.NowMicro(), Type: "Normal", Reason: "r", Action: "a",
 		ReportingController: "c", ReportingInstance: "i", Regarding: corev1.ObjectReference{Namespace: f.namespace},
 	}
 	if _, err := f.EventsV1().Events(f.namespace).Create(t.Context(), event, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	core, named := schema.GroupResource{Resource: "events"}, schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
+	core, named := schema.GroupResource{Resource: "events"}, schema.GroupResource{Group: "events.k8s.io",
+		Resource: "events"}
 	if a, b := f.LastEvent(core), f.LastEvent(named); a == 0 || a != b {
 		t.Errorf("the newest event is %d in the core group, %d in events.k8s.io", a, b)
 	}
 	if err := f.CoreV1().Events(f.namespace).Delete(t.Context(), "e", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.EventsV1().Events(f.namespace).Get(t.Context(), "e", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := f.EventsV1().Events(f.namespace).Get(t.Context(), "e",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("an event that was deleted in the other group: %v", err)
 	}
 }
@@ -64,7 +67,8 @@ func TestContinueTokensExpire(t *testing.T) {
 	maps := f.CoreV1().ConfigMaps(f.namespace)
 	create := func(name string) {
 		t.Helper()
-		if _, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		if _, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,7 +105,8 @@ func TestContinueTokensExpire(t *testing.T) {
 	if len(names) != 2 || names[0] != "b" || names[1] != "c" {
 		t.Errorf("the rest of the list at the current version is %v, want b and c", names)
 	}
-	old := metav1.ListOptions{ResourceVersion: first.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+	old := metav1.ListOptions{ResourceVersion: first.ResourceVersion,
+		ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 	if _, err := maps.List(t.Context(), old); !apierrors.IsResourceExpired(err) {
 		t.Errorf("the list at exactly the old version: %v", err)
 	}
@@ -112,18 +117,21 @@ func TestContinueTokensExpire(t *testing.T) {
 func TestQuantitiesKeepTheirOwner(t *testing.T) {
 	f := plain.fixture(t)
 	ranges := f.CoreV1().LimitRanges(f.namespace)
-	limits := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-		Type: corev1.LimitTypePersistentVolumeClaim, Max: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1000")},
-	}}}}
+	limits := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "q"},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type: corev1.LimitTypePersistentVolumeClaim, Max: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1000")},
+		}}}}
 	if _, err := ranges.Create(t.Context(), limits, metav1.CreateOptions{FieldManager: "owner"}); err != nil {
 		t.Fatal(err)
 	}
 	patch := []byte(`[{"op": "add", "path": "/metadata/annotations", "value": {"a": "b"}}]`)
-	patched, err := ranges.Patch(t.Context(), "q", types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: "other"})
+	patched, err := ranges.Patch(t.Context(), "q", types.JSONPatchType, patch,
+		metav1.PatchOptions{FieldManager: "other"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"owner": `{"f:spec":{"f:limits":{}}}`, "other": `{"f:metadata":{"f:annotations":{".":{},"f:a":{}}}}`}
+	want := map[string]string{"owner": `{"f:spec":{"f:limits":{}}}`,
+		"other": `{"f:metadata":{"f:annotations":{".":{},"f:a":{}}}}`}
 	for _, entry := range patched.ManagedFields {
 		if got := entry.FieldsV1.String(); got != want[entry.Manager] {
 			t.Errorf("%s owns %s, want %s", entry.Manager, got, want[entry.Manager])
@@ -152,10 +160,12 @@ func TestWritesThatChangeNothing(t *testing.T) {
 	}
 	first, err := claims.Update(t.Context(), created, metav1.UpdateOptions{})
 	if err != nil || first.ResourceVersion == created.ResourceVersion {
-		t.Errorf("the first update: version %s after %s, error %v; want another", first.ResourceVersion, created.ResourceVersion, err)
+		t.Errorf("the first update: version %s after %s, error %v; want another", first.ResourceVersion,
+			created.ResourceVersion, err)
 	}
 	second, err := claims.Update(t.Context(), first, metav1.UpdateOptions{})
 	if err != nil || second.ResourceVersion != first.ResourceVersion {
-		t.Errorf("the second update: version %s after %s, error %v; want the same", second.ResourceVersion, first.ResourceVersion, err)
+		t.Errorf("the second update: version %s after %s, error %v; want the same", second.ResourceVersion,
+			first.ResourceVersion, err)
 	}
 }

@@ -63,7 +63,8 @@ func TestServeTLS(t *testing.T) {
 	}
 	bad := rest.CopyConfig(config)
 	bad.BearerToken = "wrong"
-	if _, err := clients(t, f.Server, bad).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
+	if _, err := clients(t, f.Server, bad).CoreV1().Pods("").List(t.Context(),
+		metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
 		t.Errorf("a wrong token over TLS: %v", err)
 	}
 	distrustful := rest.CopyConfig(config)
@@ -86,7 +87,8 @@ func TestHTTP2AndCertificateNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, host := range []string{"127.0.0.1", "localhost"} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+net.JoinHostPort(host, at.Port())+"/version", nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"https://"+net.JoinHostPort(host, at.Port())+"/version", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +98,8 @@ func TestHTTP2AndCertificateNames(t *testing.T) {
 			continue
 		}
 		if response.ProtoMajor != 2 || response.StatusCode != http.StatusOK || response.Header.Get("Audit-Id") == "" {
-			t.Errorf("as %q: %s %s, audit id %q", host, response.Proto, response.Status, response.Header.Get("Audit-Id"))
+			t.Errorf("as %q: %s %s, audit id %q", host, response.Proto, response.Status,
+				response.Header.Get("Audit-Id"))
 		}
 		if err := response.Body.Close(); err != nil {
 			t.Error(err)
@@ -165,7 +168,8 @@ func TestWriteKubeconfig(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("the directory has %v, %v", entries, err)
 	}
-	if err := f.WriteKubeconfig(filepath.Join(dir, "no", "such", "dir")); err == nil || !strings.Contains(err.Error(), "no/such/dir") {
+	if err := f.WriteKubeconfig(filepath.Join(dir, "no", "such", "dir")); err == nil ||
+		!strings.Contains(err.Error(), "no/such/dir") {
 		t.Errorf("writing to a directory that does not exist: %v", err)
 	}
 	if _, err := plain.fixture(t).Kubeconfig(); !errors.Is(err, ErrNoListener) {
@@ -191,21 +195,25 @@ func TestJSONClientOverTLS(t *testing.T) {
 		t.Errorf("the kubeconfig has the content type %q", config.ContentType)
 	}
 	deployments := remote.AppsV1().Deployments(f.namespace)
-	if _, err := deployments.Create(t.Context(), deployment("web"), metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}); err != nil {
+	if _, err := deployments.Create(t.Context(), deployment("web"),
+		metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}); err != nil {
 		t.Fatal(err)
 	}
 	patch := `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"nginx:2"},{"name":"side","image":"busybox"}]}}}}`
-	patched, err := deployments.Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	patched, err := deployments.Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c := patched.Spec.Template.Spec.Containers; len(c) != 2 || c[0].Image != "nginx:2" || c[1].Name != "side" {
 		t.Errorf("containers are merged by name: %+v", c)
 	}
-	if _, err := deployments.Patch(t.Context(), "web", types.JSONPatchType, []byte(`[{"op":"test","path":"/spec/replicas","value":7}]`), metav1.PatchOptions{}); !apierrors.IsInvalid(err) {
+	if _, err := deployments.Patch(t.Context(), "web", types.JSONPatchType,
+		[]byte(`[{"op":"test","path":"/spec/replicas","value":7}]`), metav1.PatchOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("a JSON patch whose test fails: %v", err)
 	}
-	_, err = deployments.Patch(t.Context(), "web", types.MergePatchType, []byte(`{"spec":{"nosuch":1}}`), metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict})
+	_, err = deployments.Patch(t.Context(), "web", types.MergePatchType, []byte(`{"spec":{"nosuch":1}}`),
+		metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict})
 	if err == nil || !strings.Contains(err.Error(), `unknown field "spec.nosuch"`) {
 		t.Errorf("an unknown field: %v", err)
 	}

@@ -63,7 +63,8 @@ type problem struct {
 	since     time.Time
 	reason    string
 	untrusted bool
-	reported  map[bool]bool // the values of untrusted for which notify was called; not empty while a problem is reported
+	// the values of untrusted for which notify was called; not empty while a problem is reported
+	reported map[bool]bool
 }
 
 // New returns a Monitor that calls notify for each change, one at a time. notify must not make requests through the
@@ -124,7 +125,8 @@ func (m *Monitor) problemEnded(p *problem, kind Kind) {
 func (m *Monitor) unanswered(sent time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.problemSeen(&m.unreachable, Unreachable, sent, fmt.Sprintf("a request has no answer for %s", m.clock.Since(sent).Round(time.Second)), false)
+	m.problemSeen(&m.unreachable, Unreachable, sent,
+		fmt.Sprintf("a request has no answer for %s", m.clock.Since(sent).Round(time.Second)), false)
 }
 
 // completed records the result of a request.
@@ -156,7 +158,8 @@ func isUntrusted(err error) bool {
 // isUnavailable reports whether a status means that a proxy does not reach the server, or that the server starts or
 // stops.
 func isUnavailable(status int) bool {
-	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
+		status == http.StatusGatewayTimeout
 }
 
 // transport is the RoundTripper of Wrap.

@@ -40,7 +40,8 @@ const (
 
 var (
 	errRefused = errors.New("connection refused")
-	errAnother = &url.Error{Op: "Get", URL: "https://cluster", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}
+	errAnother = &url.Error{Op: "Get", URL: "https://cluster",
+		Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}
 )
 
 func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -75,9 +76,11 @@ func TestMonitor(t *testing.T) {
 		{"failures that last are told once", []step{{s, 0}, {s, 0}, {s, 0}, {s, 0}, {time.Hour, 0}},
 			[]Notice{{Kind: Unreachable, Since: at(s), Reason: "connection refused"}}},
 		{"and their end, by any answer", []step{{s, 0}, {2 * s, 0}, {s, 403}, {s, 200}},
-			[]Notice{{Kind: Unreachable, Since: at(s), Reason: "connection refused"}, {Kind: Reachable, Since: at(s), For: 3 * s}}},
+			[]Notice{{Kind: Unreachable, Since: at(s), Reason: "connection refused"},
+				{Kind: Reachable, Since: at(s), For: 3 * s}}},
 		{"a load balancer with nobody behind it", []step{{s, 503}, {2 * s, 502}, {s, 504}, {s, 200}},
-			[]Notice{{Kind: Unreachable, Since: at(s), Reason: "it says Bad Gateway"}, {Kind: Reachable, Since: at(s), For: 4 * s}}},
+			[]Notice{{Kind: Unreachable, Since: at(s), Reason: "it says Bad Gateway"},
+				{Kind: Reachable, Since: at(s), For: 4 * s}}},
 		{"again", []step{{0, 0}, {2 * s, 0}, {s, 200}, {s, 0}, {2 * s, 0}},
 			[]Notice{
 				{Kind: Unreachable, Since: at(0), Reason: "connection refused"}, {Kind: Reachable, Since: at(0), For: 3 * s},
@@ -99,7 +102,8 @@ func TestMonitor(t *testing.T) {
 		{"a token that has expired is told once", []step{{0, 401}, {2 * s, 401}, {s, 401}},
 			[]Notice{{Kind: Unauthorized, Since: at(0), Reason: "Unauthorized"}}},
 		{"and that another is taken", []step{{0, 401}, {2 * s, 401}, {s, 403}},
-			[]Notice{{Kind: Unauthorized, Since: at(0), Reason: "Unauthorized"}, {Kind: Authorized, Since: at(0), For: 3 * s}}},
+			[]Notice{{Kind: Unauthorized, Since: at(0), Reason: "Unauthorized"},
+				{Kind: Authorized, Since: at(0), For: 3 * s}}},
 		{"a server that comes back and knows us no more", []step{{0, 0}, {2 * s, 0}, {s, 401}, {2 * s, 401}},
 			[]Notice{
 				{Kind: Unreachable, Since: at(0), Reason: "connection refused"}, {Kind: Reachable, Since: at(0), For: 3 * s},

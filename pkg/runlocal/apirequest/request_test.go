@@ -34,7 +34,8 @@ func TestRead(t *testing.T) {
 		{"no resource", http.MethodGet, "https://s/version", "", "none"},
 		{"another's prefix", http.MethodGet, "https://s/other/api/v1/pods", "/k8s", "none"},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), row.method, row.url, iotest.ErrReader(errors.New("the body was read")))
+		req, err := http.NewRequestWithContext(t.Context(), row.method, row.url,
+			iotest.ErrReader(errors.New("the body was read")))
 		if err != nil {
 			t.Fatal(err)
 		}

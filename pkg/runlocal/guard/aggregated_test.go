@@ -44,7 +44,8 @@ func TestAggregatedAPIsAreNotTrusted(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget", ListKind: "WidgetList", Singular: "widget"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget",
+				ListKind: "WidgetList", Singular: "widget"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
@@ -91,7 +92,8 @@ func TestAggregatedAPIsAreNotTrusted(t *testing.T) {
 		code, _ := g.do(t, http.MethodPost, widgets, asJSON, body)
 		writes := g.writes()
 		if code != http.StatusCreated || g.answered == row.sent || (len(writes) == 1) != row.sent {
-			t.Errorf("%s: answered %d, here: %t; %d writes were sent, want sent: %t", row.reason, code, g.answered, len(writes), row.sent)
+			t.Errorf("%s: answered %d, here: %t; %d writes were sent, want sent: %t", row.reason, code, g.answered,
+				len(writes), row.sent)
 		}
 	}
 }

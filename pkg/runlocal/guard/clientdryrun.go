@@ -230,7 +230,8 @@ func readAll(resp *http.Response) ([]byte, error) {
 func (t *transport) answerPatch(c *call) (*http.Response, error) {
 	media, _, _ := mime.ParseMediaType(c.req.Header.Get("Content-Type")) // an empty type is not patchable
 	if !patchable[types.PatchType(media)] {
-		return refusal(c.req, http.StatusUnsupportedMediaType, fmt.Sprintf("only a server can apply a patch of type %q", media)), nil
+		return refusal(c.req, http.StatusUnsupportedMediaType,
+			fmt.Sprintf("only a server can apply a patch of type %q", media)), nil
 	}
 	resp, err := t.current(c)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -255,14 +256,17 @@ func (t *transport) answerPatch(c *call) (*http.Response, error) {
 	return newResponse(c.req, http.StatusOK, resp.Header.Get("Content-Type"), after), nil
 }
 
-var patchable = map[types.PatchType]bool{types.JSONPatchType: true, types.MergePatchType: true, types.StrategicMergePatchType: true}
+var patchable = map[types.PatchType]bool{
+	types.JSONPatchType: true, types.MergePatchType: true, types.StrategicMergePatchType: true,
+}
 
 // current reads what a patch is for: the subresource if it can be read, else its object.
 func (t *transport) current(c *call) (*http.Response, error) {
 	at := *c.req.URL
 	at.RawQuery = ""
 	resp, err := t.getObject(c, &at)
-	if err != nil || c.info.Subresource == "" || resp.StatusCode != http.StatusMethodNotAllowed && resp.StatusCode != http.StatusForbidden {
+	if err != nil || c.info.Subresource == "" ||
+		resp.StatusCode != http.StatusMethodNotAllowed && resp.StatusCode != http.StatusForbidden {
 		return resp, err
 	}
 	_ = resp.Body.Close()
@@ -336,9 +340,11 @@ func patchConflict(before, after []byte) (code int, why string) {
 	}
 	switch {
 	case is.UID != was.UID:
-		return http.StatusUnprocessableEntity, fmt.Sprintf("the patch is for the uid %s, and the object has %s", is.UID, was.UID)
+		return http.StatusUnprocessableEntity,
+			fmt.Sprintf("the patch is for the uid %s, and the object has %s", is.UID, was.UID)
 	case is.ResourceVersion != was.ResourceVersion:
-		return http.StatusConflict, fmt.Sprintf("the patch is for the resourceVersion %s, and the object has %s", is.ResourceVersion, was.ResourceVersion)
+		return http.StatusConflict, fmt.Sprintf("the patch is for the resourceVersion %s, and the object has %s",
+			is.ResourceVersion, was.ResourceVersion)
 	}
 	return 0, ""
 }

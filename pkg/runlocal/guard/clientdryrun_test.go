@@ -35,7 +35,8 @@ func TestAnswersOfNoServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made.UID == "" || len(made.Name) <= len("web-") || made.CreationTimestamp.IsZero() || made.Namespace != "default" || made.ResourceVersion != "" {
+	if made.UID == "" || len(made.Name) <= len("web-") || made.CreationTimestamp.IsZero() ||
+		made.Namespace != "default" || made.ResourceVersion != "" {
 		t.Errorf("a created pod lacks what a server gives it in a dry run: %+v", made.ObjectMeta)
 	}
 	if diff := cmp.Diff(nameless.Spec, made.Spec); diff != "" {
@@ -73,7 +74,8 @@ func TestAnswersOfNoServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	orphaned, err := partial.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace("default").Patch(ctx, "web",
+	orphaned, err := partial.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace("default").Patch(ctx,
+		"web",
 		types.StrategicMergePatchType, []byte(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u"}]}}`), metav1.PatchOptions{})
 	if err != nil || len(orphaned.OwnerReferences) != 1 || orphaned.UID != there.UID {
 		t.Errorf("a patch of the metadata alone gives %+v (%v)", orphaned, err)
@@ -122,12 +124,14 @@ func TestUnsupported(t *testing.T) {
 	g := guardedOf(sharedServer(t), Server)
 	const uri = "/apis/example.com/v1/namespaces/default/gadgets"
 	for range 3 {
-		code, answer := g.do(t, http.MethodPost, uri, asJSON, []byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g"},"x":{"y":1}}`))
+		code, answer := g.do(t, http.MethodPost, uri, asJSON,
+			[]byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g"},"x":{"y":1}}`))
 		var got struct {
 			Metadata metav1.ObjectMeta
 			X        map[string]int
 		}
-		if err := json.Unmarshal([]byte(answer), &got); err != nil || code != http.StatusCreated || got.Metadata.UID == "" || got.X["y"] != 1 {
+		if err := json.Unmarshal([]byte(answer), &got); err != nil || code != http.StatusCreated ||
+			got.Metadata.UID == "" || got.X["y"] != 1 {
 			t.Errorf("answered %d %s", code, answer)
 		}
 	}

@@ -46,7 +46,8 @@ type Notice struct {
 // so are reviews of permissions and tokens, which a server does not store.
 func DryRun(config *rest.Config, o Options) *rest.Config {
 	guarded := rest.CopyConfig(config)
-	shared := &shared{mode: o.Mode, aggregated: o.Aggregated, prefix: apirequest.Prefix(config), notices: noticeDeduper{notify: o.Notice}}
+	shared := &shared{mode: o.Mode, aggregated: o.Aggregated, prefix: apirequest.Prefix(config),
+		notices: noticeDeduper{notify: o.Notice}}
 	guarded.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{shared, next} })
 	return guarded
 }

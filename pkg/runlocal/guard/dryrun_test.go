@@ -80,7 +80,8 @@ func (g *guarded) fixtures(t testing.TB) {
 }
 
 func settings(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Data: map[string]string{"a": "1"}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Data: map[string]string{"a": "1"}}
 }
 
 func lease() *coordinationv1.Lease {
@@ -118,11 +119,14 @@ func table(t testing.TB) []attempt {
 	forced.DeleteOptions = &metav1.DeleteOptions{GracePeriodSeconds: &grace}
 	tried := eviction.DeepCopy()
 	tried.DeleteOptions = &metav1.DeleteOptions{DryRun: []string{"All"}}
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
-	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"},
+		Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
 	event := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{GenerateName: "web.", Namespace: "default"},
-		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web"}, Reason: "Test", Type: "Normal",
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "web.", Namespace: "default"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default",
+			Name: "web"}, Reason: "Test", Type: "Normal",
 	}
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	var rows []attempt

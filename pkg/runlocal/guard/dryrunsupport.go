@@ -27,7 +27,8 @@ func (t *transport) takesDryRun(c *call) (takes bool, reason string) {
 		case err != nil:
 			return false, supportUnknown + err.Error()
 		case service.aggregated && !t.aggregated:
-			return false, "another server answers for this group, and whether it keeps what it is to try only is not known"
+			return false, "another server answers for this group, " +
+				"and whether it keeps what it is to try only is not known"
 		}
 		registered = service.spec
 	}

@@ -27,7 +27,8 @@ func TestOperationsThatTakeDryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	const gadgets = "/apis/example.com/v1/namespaces/{namespace}/gadgets"
-	want := map[string]bool{"POST " + gadgets: true, "PUT " + gadgets + "/{name}": true, "PATCH " + gadgets + "/{name}": true}
+	want := map[string]bool{"POST " + gadgets: true, "PUT " + gadgets + "/{name}": true,
+		"PATCH " + gadgets + "/{name}": true}
 	if diff := cmp.Diff(want, dry); diff != "" {
 		t.Errorf("operations that take dryRun (-want +got):\n%s", diff)
 	}
@@ -96,7 +97,8 @@ func TestDocumentsOfWhoHasGone(t *testing.T) {
 		return []byte(openAPI), nil
 	}
 	var o operations
-	if got, err := o.takesDryRun(ctx, fetch, "", "apis/example.com/v1", gadgets); got || !errors.Is(err, context.Canceled) {
+	if got, err := o.takesDryRun(ctx, fetch, "", "apis/example.com/v1", gadgets); got ||
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("the one who leaves is told %t, %v", got, err)
 	}
 	if got, err := o.takesDryRun(t.Context(), fetch, "", "apis/example.com/v1", gadgets); !got || err != nil {

@@ -123,7 +123,9 @@ func (p *listPosition) advance(got *metav1.ListMeta, namespaces int) bool {
 
 // listResponse returns all as the response to req. at is where the list continues if there is more; last is the
 // server's last response, whose headers the client gets.
-func (n *namespaceLimiter) listResponse(req *http.Request, last *http.Response, all *rawList, at listPosition, more bool) (*http.Response, error) {
+func (n *namespaceLimiter) listResponse(
+	req *http.Request, last *http.Response, all *rawList, at listPosition, more bool,
+) (*http.Response, error) {
 	all.meta.ResourceVersion, all.meta.Continue, all.meta.RemainingItemCount = at.Version, "", nil
 	if more {
 		all.meta.Continue = at.token()

@@ -33,7 +33,8 @@ func LimitNamespaces(config *rest.Config, namespaces []string) *rest.Config {
 	sorted := slices.Compact(slices.Sorted(slices.Values(namespaces)))
 	limited := rest.CopyConfig(config)
 	shared := &namespaceLimit{
-		namespaces: sorted, prefix: apirequest.Prefix(config), scopes: newResourceScopes(), histories: newWatchHistories(),
+		namespaces: sorted, prefix: apirequest.Prefix(config),
+		scopes: newResourceScopes(), histories: newWatchHistories(),
 	}
 	limited.Wrap(func(next http.RoundTripper) http.RoundTripper { return &namespaceLimiter{shared, next} })
 	return limited
@@ -134,7 +135,8 @@ func (n *namespaceLimiter) getter(req *http.Request) func(path string) (*http.Re
 // failureResponse returns a Status of failure as the response to req.
 func failureResponse(req *http.Request, code int, reason metav1.StatusReason, message string) *http.Response {
 	return statusResponse(req, metav1.Status{
-		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message, //nolint:gosec // an HTTP status
+		Status: metav1.StatusFailure, Code: int32(code), //nolint:gosec // an HTTP status
+		Reason: reason, Message: message,
 	})
 }
 
@@ -167,7 +169,9 @@ func newResourceScopes() *resourceScopes {
 
 // namespaced reports whether the resource of a request is namespaced; one that the server does not serve is not. get
 // reads a path of the server.
-func (s *resourceScopes) namespaced(get func(path string) (*http.Response, error), info *request.RequestInfo) (bool, error) {
+func (s *resourceScopes) namespaced(
+	get func(path string) (*http.Response, error), info *request.RequestInfo,
+) (bool, error) {
 	gv := groupVersion(info)
 	gvr := gv.WithResource(info.Resource)
 	s.mu.Lock()

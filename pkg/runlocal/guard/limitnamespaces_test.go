@@ -47,10 +47,12 @@ func emptied(t testing.TB) *api.Server {
 	core := kubernetes.NewForConfigOrDie(server.Config()).CoreV1()
 	for _, namespace := range []string{"a", "b", "c"} {
 		object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-		if _, err := core.Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := core.Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil &&
+			!apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
-		if err := core.ConfigMaps(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		if err := core.ConfigMaps(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{},
+			metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,7 +119,8 @@ func (c *cluster) client() kubernetes.Interface { return kubernetes.NewForConfig
 func (c *cluster) put(t testing.TB, namespace, name, value string) string {
 	t.Helper()
 	maps, object := c.admin.CoreV1().ConfigMaps(namespace), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"test": "yes"}}, Data: map[string]string{"value": value},
+		ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{"test": "yes"}}, Data: map[string]string{"value": value},
 	}
 	made, err := maps.Create(t.Context(), object, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
@@ -182,8 +185,10 @@ func TestLimitedList(t *testing.T) {
 				if diff := cmp.Diff(row.want, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 				}
-				if sent := c.requests(); row.requests > 0 && len(sent) != row.requests || slices.Contains(sent, "GET /api/v1/configmaps") {
-					t.Errorf("%s: sent %q, want %d requests, none of them for all namespaces", row.reason, sent, row.requests)
+				if sent := c.requests(); row.requests > 0 && len(sent) != row.requests ||
+					slices.Contains(sent, "GET /api/v1/configmaps") {
+					t.Errorf("%s: sent %q, want %d requests, none of them for all namespaces", row.reason, sent,
+						row.requests)
 				}
 			})
 		}
@@ -196,21 +201,26 @@ func TestLimitedListIsConsistent(t *testing.T) {
 		c := newCluster(emptied(t), encoding, "a", "b")
 		c.put(t, "a", "0", "old")
 		version := c.put(t, "b", "0", "old")
-		first, err := c.client().CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{Limit: 1, LabelSelector: "test"})
+		first, err := c.client().CoreV1().ConfigMaps("").List(t.Context(),
+			metav1.ListOptions{Limit: 1, LabelSelector: "test"})
 		if err != nil || first.Continue == "" {
 			t.Fatalf("%s: %v, continue %q", encoding, err, first.Continue)
 		}
 		c.put(t, "b", "0", "new")
 		c.put(t, "b", "1", "new")
-		second, err := c.client().CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{Limit: 1, LabelSelector: "test", Continue: first.Continue})
+		second, err := c.client().CoreV1().ConfigMaps("").List(t.Context(),
+			metav1.ListOptions{Limit: 1, LabelSelector: "test", Continue: first.Continue})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"b/0"}, namesOf(second.Items)); diff != "" || second.Items[0].Data["value"] != "old" || second.Continue != "" {
-			t.Errorf("%s: the second page has %v, continue %q (-want +got):\n%s", encoding, second.Items, second.Continue, diff)
+		if diff := cmp.Diff([]string{"b/0"}, namesOf(second.Items)); diff != "" ||
+			second.Items[0].Data["value"] != "old" || second.Continue != "" {
+			t.Errorf("%s: the second page has %v, continue %q (-want +got):\n%s", encoding, second.Items,
+				second.Continue, diff)
 		}
 		if first.ResourceVersion != second.ResourceVersion || compareVersions(second.ResourceVersion, version) < 0 {
-			t.Errorf("%s: the pages are of %s and %s; the last change was %s", encoding, first.ResourceVersion, second.ResourceVersion, version)
+			t.Errorf("%s: the pages are of %s and %s; the last change was %s", encoding, first.ResourceVersion,
+				second.ResourceVersion, version)
 		}
 	}
 }
@@ -235,11 +245,13 @@ func TestLimitedListFails(t *testing.T) {
 				if !strings.Contains(req.URL.Path, "/namespaces/b/") {
 					return nil
 				}
-				reason := map[int]metav1.StatusReason{http.StatusGone: metav1.StatusReasonExpired, http.StatusForbidden: metav1.StatusReasonForbidden}
+				reason := map[int]metav1.StatusReason{http.StatusGone: metav1.StatusReasonExpired,
+					http.StatusForbidden: metav1.StatusReasonForbidden}
 				return failureResponse(req, row.spoil, reason[row.spoil], "spoiled")
 			})
 		}
-		if _, err := c.client().CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{Continue: row.token}); !row.is(err) {
+		if _, err := c.client().CoreV1().ConfigMaps("").List(t.Context(),
+			metav1.ListOptions{Continue: row.token}); !row.is(err) {
 			t.Errorf("%s: %v", row.reason, err)
 		}
 	}
@@ -264,7 +276,8 @@ func TestLimitedRequests(t *testing.T) {
 			return err
 		}, nil},
 		{"one object, read by name", func() error {
-			_, err := client.ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
+			_, err := client.ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication",
+				metav1.GetOptions{})
 			return err
 		}, func(err error) bool { return err == nil || apierrors.IsNotFound(err) }},
 		{"a write where it belongs", func() error {
@@ -322,11 +335,13 @@ func TestLimitedWatch(t *testing.T) {
 		for _, namespaces := range [][]string{{"a"}, {"a", "b"}} {
 			t.Run(fmt.Sprint(encoding, namespaces), func(t *testing.T) {
 				c := newCluster(server, encoding, namespaces...)
-				list, err := c.client().CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{LabelSelector: "test"})
+				list, err := c.client().CoreV1().ConfigMaps("").List(t.Context(),
+					metav1.ListOptions{LabelSelector: "test"})
 				if err != nil {
 					t.Fatal(err)
 				}
-				w, err := c.client().CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion, LabelSelector: "test"})
+				w, err := c.client().CoreV1().ConfigMaps("").Watch(t.Context(),
+					metav1.ListOptions{ResourceVersion: list.ResourceVersion, LabelSelector: "test"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -335,7 +350,8 @@ func TestLimitedWatch(t *testing.T) {
 				for _, namespace := range []string{"a", "c", "b"} {
 					c.put(t, namespace, "0", "old")
 					c.put(t, namespace, "0", "new")
-					if err := c.admin.CoreV1().ConfigMaps(namespace).Delete(t.Context(), "0", metav1.DeleteOptions{}); err != nil {
+					if err := c.admin.CoreV1().ConfigMaps(namespace).Delete(t.Context(), "0",
+						metav1.DeleteOptions{}); err != nil {
 						t.Fatal(err)
 					}
 					if slices.Contains(namespaces, namespace) {
@@ -350,7 +366,8 @@ func TestLimitedWatch(t *testing.T) {
 					got[e.Name] = append(got[e.Name], e)
 				}
 				for _, namespace := range namespaces { // each in order; of two, none is first
-					mine := slices.DeleteFunc(slices.Clone(want), func(e receivedEvent) bool { return e.Name != namespace+"/0" })
+					mine := slices.DeleteFunc(slices.Clone(want),
+						func(e receivedEvent) bool { return e.Name != namespace+"/0" })
 					if diff := cmp.Diff(mine, got[namespace+"/0"]); diff != "" {
 						t.Errorf("received of %s (-want +got):\n%s", namespace, diff)
 					}
@@ -418,15 +435,16 @@ func TestLimitedInformers(t *testing.T) {
 			}
 			for _, informer := range []cache.SharedIndexInformer{typed, generic} {
 				got := map[string]string{}
-				err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-					got = map[string]string{}
-					for _, o := range informer.GetStore().List() {
-						if m, err := meta.Accessor(o); err == nil && m.GetLabels()["test"] != "" {
-							got[m.GetNamespace()+"/"+m.GetName()] = m.GetResourceVersion()
+				err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 2*time.Minute, true,
+					func(context.Context) (bool, error) {
+						got = map[string]string{}
+						for _, o := range informer.GetStore().List() {
+							if m, err := meta.Accessor(o); err == nil && m.GetLabels()["test"] != "" {
+								got[m.GetNamespace()+"/"+m.GetName()] = m.GetResourceVersion()
+							}
 						}
-					}
-					return maps.Equal(want, got), nil
-				})
+						return maps.Equal(want, got), nil
+					})
 				if err != nil {
 					t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(want, got))
 				}

@@ -52,7 +52,9 @@ func (w *namespaceWatch) close() {
 
 // openWatches opens the watch of each namespace, at its version in from. If one of them cannot be opened it is returned
 // as failed, and the others are closed.
-func (n *namespaceLimiter) openWatches(req *http.Request, from []string) (watches []*namespaceWatch, failed *namespaceWatch) {
+func (n *namespaceLimiter) openWatches(
+	req *http.Request, from []string,
+) (watches []*namespaceWatch, failed *namespaceWatch) {
 	watches = make([]*namespaceWatch, len(n.namespaces))
 	var opening sync.WaitGroup
 	for i, namespace := range n.namespaces {
@@ -64,7 +66,8 @@ func (n *namespaceLimiter) openWatches(req *http.Request, from []string) (watche
 		one := &namespaceWatch{cancel: cancel}
 		watches[i] = one
 		opening.Go(func() {
-			one.resp, one.err = n.next.RoundTrip(n.inNamespace(req.WithContext(ctx), namespace, query)) //nolint:bodyclose // close does
+			request := n.inNamespace(req.WithContext(ctx), namespace, query)
+			one.resp, one.err = n.next.RoundTrip(request) //nolint:bodyclose // close does
 		})
 	}
 	opening.Wait()

@@ -24,11 +24,13 @@ type pipes struct {
 // RoundTrip answers what LimitNamespaces requests of a server: discovery, lists, and watches.
 func (p *pipes) RoundTrip(req *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(req.URL.Path, "/v1") {
-		return newResponse(req, http.StatusOK, "application/json", []byte(`{"resources":[{"name":"configmaps","namespaced":true}]}`)), nil
+		return newResponse(req, http.StatusOK, "application/json",
+			[]byte(`{"resources":[{"name":"configmaps","namespaced":true}]}`)), nil
 	}
 	i := int(req.URL.Path[len("/api/v1/namespaces/")] - 'a')
 	if !req.URL.Query().Has("watch") {
-		body := fmt.Sprintf(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[]}`, 10)
+		body := fmt.Sprintf(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[]}`,
+			10)
 		return newResponse(req, http.StatusOK, "application/json", []byte(body)), nil
 	}
 	reader, writer := io.Pipe()
@@ -61,7 +63,8 @@ func newWatchFixture(namespaces ...string) *watchFixture {
 
 func (w *watchFixture) get(t *testing.T, query string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/api/v1/configmaps?"+query, http.NoBody)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/api/v1/configmaps?"+query,
+		http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

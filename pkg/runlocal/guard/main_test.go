@@ -149,7 +149,8 @@ func (g *guarded) do(t testing.TB, method, uri, contentType string, body []byte)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(g.config.Host, "/")+uri, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(g.config.Host, "/")+uri,
+		bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

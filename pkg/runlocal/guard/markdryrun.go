@@ -134,7 +134,8 @@ func markDeleteRaw(raw []byte) ([]byte, error) {
 	if slices.Equal(options.DryRun, []string{dryRunAll}) {
 		return raw, nil
 	}
-	return verified(slices.Concat(raw, dryRunField), &metav1.DeleteOptions{}, func(o *metav1.DeleteOptions) []string { return o.DryRun })
+	return verified(slices.Concat(raw, dryRunField), &metav1.DeleteOptions{},
+		func(o *metav1.DeleteOptions) []string { return o.DryRun })
 }
 
 func markEvictionRaw(raw []byte) ([]byte, error) {
@@ -146,7 +147,8 @@ func markEvictionRaw(raw []byte) ([]byte, error) {
 		return raw, nil
 	}
 	options := slices.Concat([]byte{2<<3 | 2, 2 + byte(len(dryRunAll))}, dryRunField) // Eviction.deleteOptions = 2
-	return verified(slices.Concat(raw, options), &policyv1.Eviction{}, func(e *policyv1.Eviction) []string { return e.DeleteOptions.DryRun })
+	return verified(slices.Concat(raw, options), &policyv1.Eviction{},
+		func(e *policyv1.Eviction) []string { return e.DeleteOptions.DryRun })
 }
 
 // verified returns raw if it decodes to an object that is marked as a dry run, as it must for the server.

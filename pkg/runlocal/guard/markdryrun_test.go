@@ -67,7 +67,8 @@ func TestForeignDryRun(t *testing.T) {
 	if marked, err := markDelete(asProtobuf, encoded(t, asProtobuf, corev1.SchemeGroupVersion, options)); err == nil {
 		t.Errorf("options are marked as %q", marked)
 	}
-	if marked, err := markEviction(asProtobuf, encoded(t, asProtobuf, policyv1.SchemeGroupVersion, eviction)); err == nil {
+	if marked, err := markEviction(asProtobuf,
+		encoded(t, asProtobuf, policyv1.SchemeGroupVersion, eviction)); err == nil {
 		t.Errorf("an eviction is marked as %q", marked)
 	}
 	marked, err := markDelete(asJSON, encoded(t, asJSON, corev1.SchemeGroupVersion, options))
@@ -96,7 +97,8 @@ func FuzzMarkDelete(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got, ok := serverReads(media, marked, &metav1.DeleteOptions{}); ok && !slices.Equal(got.DryRun, []string{"All"}) {
+		if got, ok := serverReads(media, marked, &metav1.DeleteOptions{}); ok &&
+			!slices.Equal(got.DryRun, []string{"All"}) {
 			t.Errorf("%q becomes %q, which a server reads as dryRun %q", body, marked, got.DryRun)
 		}
 	})

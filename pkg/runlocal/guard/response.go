@@ -58,5 +58,6 @@ func refusedByWebhook(resp *http.Response) bool {
 		return false
 	}
 	head, err := apirequest.Head(resp)
-	return err == nil && strings.Contains(string(head), "admission webhook ") && strings.Contains(string(head), "does not support dry run")
+	return err == nil && strings.Contains(string(head), "admission webhook ") &&
+		strings.Contains(string(head), "does not support dry run")
 }

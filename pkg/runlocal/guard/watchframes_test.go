@@ -62,7 +62,8 @@ func configMap(name, version string) *corev1.ConfigMap {
 }
 
 func gone() *metav1.Status {
-	return &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Code: 410, Reason: metav1.StatusReasonExpired}
+	return &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Code: 410,
+		Reason: metav1.StatusReasonExpired}
 }
 
 // seen is a frame without its bytes.
@@ -72,9 +73,11 @@ type seen struct {
 }
 
 func TestFrames(t *testing.T) {
-	want := []seen{{watch.Added, "7"}, {watch.Modified, "18446744073709551616"}, {watch.Bookmark, "10"}, {watch.Error, ""}, {watch.Deleted, ""}}
+	want := []seen{{watch.Added, "7"}, {watch.Modified, "18446744073709551616"}, {watch.Bookmark, "10"},
+		{watch.Error, ""}, {watch.Deleted, ""}}
 	for encoding, media := range streamed {
-		objects := []runtime.Object{configMap("web", "7"), configMap("web", "18446744073709551616"), configMap("", "10"), gone(), configMap("gone", "")}
+		objects := []runtime.Object{configMap("web", "7"), configMap("web", "18446744073709551616"),
+			configMap("", "10"), gone(), configMap("gone", "")}
 		var all []byte
 		for i, object := range objects {
 			all = append(all, encodedEvent(t, encoding, want[i].Kind, object)...)
@@ -177,7 +180,8 @@ func FuzzFrames(f *testing.F) {
 func FuzzObjects(f *testing.F) {
 	list := &corev1.ConfigMapList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"},
-		ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "on"}, Items: []corev1.ConfigMap{*configMap("a", "1"), *configMap("b", "2")},
+		ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "on"}, Items: []corev1.ConfigMap{*configMap("a", "1"),
+			*configMap("b", "2")},
 	}
 	var body bytes.Buffer
 	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(list, &body); err != nil {
@@ -204,7 +208,8 @@ func FuzzObjects(f *testing.F) {
 			return // a number that JSON cannot have
 		}
 		twice, err := decodeList(media, again)
-		if err != nil || len(once.items) != len(twice.items) || once.meta.ResourceVersion != twice.meta.ResourceVersion {
+		if err != nil || len(once.items) != len(twice.items) ||
+			once.meta.ResourceVersion != twice.meta.ResourceVersion {
 			t.Errorf("%q became %q: %v", body, again, err)
 		}
 	})
@@ -217,7 +222,8 @@ func TestObjectsAsUpstream(t *testing.T) {
 	for i := range 3 {
 		list := &corev1.ConfigMapList{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"},
-			ListMeta: metav1.ListMeta{ResourceVersion: fmt.Sprint(i), Continue: "on"}, Items: []corev1.ConfigMap{*configMap(fmt.Sprint(i), "1")},
+			ListMeta: metav1.ListMeta{ResourceVersion: fmt.Sprint(i),
+				Continue: "on"}, Items: []corev1.ConfigMap{*configMap(fmt.Sprint(i), "1")},
 		}
 		var body bytes.Buffer
 		if err := serializer.Encode(list, &body); err != nil {
@@ -240,7 +246,8 @@ func TestObjectsAsUpstream(t *testing.T) {
 	if _, _, err := serializer.Decode(body, nil, got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a/0", "a/1", "a/2"}, namesOf(got.Items)); diff != "" || got.ResourceVersion != "7" || got.Continue != "" {
+	if diff := cmp.Diff([]string{"a/0", "a/1", "a/2"}, namesOf(got.Items)); diff != "" || got.ResourceVersion != "7" ||
+		got.Continue != "" {
 		t.Errorf("version %q, continue %q (-want +got):\n%s", got.ResourceVersion, got.Continue, diff)
 	}
 	if _, err := all.append(&rawList{}); err == nil {

@@ -64,7 +64,8 @@ func TestFence(t *testing.T) {
 			h := held(t, Options{Client: &store{}, Name: "l", Identity: "one", Clock: now})
 			now.jump(row.after, row.jump)
 			var next counting
-			request := httptest.NewRequestWithContext(t.Context(), row.method, "/api/v1/namespaces", strings.NewReader("{}"))
+			request := httptest.NewRequestWithContext(t.Context(), row.method, "/api/v1/namespaces",
+				strings.NewReader("{}"))
 			_, err := h.Fence(&next).RoundTrip(request)
 			lost := (*LostError)(nil)
 			if passed := next == 1; passed != row.passes || passed == errors.As(err, &lost) {

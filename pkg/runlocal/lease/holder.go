@@ -69,7 +69,8 @@ func holderIn(l *coordinationv1.Lease) *Holder {
 // holder then. It returns nil if it was not renewed: then no process holds the Lease, whatever its times say. interval
 // is the time between two reads; 0 means DefaultRetry.
 func WaitForRenewal(
-	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string, first *Holder, interval time.Duration,
+	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string,
+	first *Holder, interval time.Duration,
 ) (*Holder, error) {
 	if first == nil {
 		return nil, nil //nolint:nilnil // no holder, as documented
@@ -123,7 +124,8 @@ type NewHolderOptions struct {
 // watches the Lease, or polls it where it cannot be watched. It fails when the Lease could not be read for o.Deadline,
 // since its holder is not known then, and when ctx ends.
 func WaitForNewHolder(
-	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string, first *Holder, o NewHolderOptions,
+	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string,
+	first *Holder, o NewHolderOptions,
 ) (*Holder, error) {
 	interval, deadline := cmp.Or(o.PollInterval, DefaultRetry), cmp.Or(o.Deadline, DefaultDeadline)
 	isNew := func(h *Holder) bool { return h.NewerThan(first) }
@@ -141,7 +143,8 @@ func WaitForNewHolder(
 		case time.Since(read) >= deadline:
 			return nil, err
 		}
-		if next, err = watchForNewHolder(ctx, client.Leases(namespace), name, deadline/4, interval, isNew); err != nil || next != nil {
+		next, err = watchForNewHolder(ctx, client.Leases(namespace), name, deadline/4, interval, isNew)
+		if err != nil || next != nil {
 			return next, err
 		}
 	}
@@ -150,7 +153,8 @@ func WaitForNewHolder(
 // watchForNewHolder watches a Lease for the given time, and returns the first holder that is new, nil if there is none.
 // If the Lease cannot be watched, or not any longer, it returns after interval. It fails only when ctx ends.
 func watchForNewHolder(
-	ctx context.Context, client coordinationv1client.LeaseInterface, name string, long, interval time.Duration, isNew func(*Holder) bool,
+	ctx context.Context, client coordinationv1client.LeaseInterface, name string,
+	long, interval time.Duration, isNew func(*Holder) bool,
 ) (*Holder, error) {
 	over := time.NewTimer(long)
 	defer over.Stop()

@@ -40,7 +40,8 @@ func TestHolderOf(t *testing.T) {
 		{reason: "a Lease without anything"},
 		{
 			reason: "without times the default duration counts",
-			spec:   coordinationv1.LeaseSpec{HolderIdentity: new("a")}, want: &Holder{Identity: "a", Duration: DefaultDuration},
+			spec:   coordinationv1.LeaseSpec{HolderIdentity: new("a")}, want: &Holder{Identity: "a",
+				Duration: DefaultDuration},
 		},
 		{
 			reason: "a duration that makes no sense is as good as none",
@@ -107,7 +108,8 @@ func TestWaitForRenewal(t *testing.T) {
 			got, err := WaitForRenewal(t.Context(), s, DefaultNamespace, ManagerName, holderOf(t, s), 0)
 			took := time.Since(begin)
 			if err != nil || (got != nil) != row.live || took < row.least || took > row.most {
-				t.Errorf("%s: %+v (%v) after %s; want live: %t, in %s to %s", row.reason, got, err, took, row.live, row.least, row.most)
+				t.Errorf("%s: %+v (%v) after %s; want live: %t, in %s to %s", row.reason, got, err, took, row.live,
+					row.least, row.most)
 			}
 		})
 	}
@@ -131,7 +133,8 @@ func TestWaitForRenewalEndsWhenReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := manager(0)
 		first := holderOf(t, s)
-		time.AfterFunc(5*time.Second, func() { s.set(func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = new("") }) })
+		time.AfterFunc(5*time.Second,
+			func() { s.set(func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = new("") }) })
 		begin := time.Now()
 		got, err := WaitForRenewal(t.Context(), s, DefaultNamespace, ManagerName, first, 0)
 		if err != nil || got != nil || time.Since(begin) > 8*time.Second {
@@ -162,7 +165,8 @@ func TestWaitForNewHolder(t *testing.T) {
 		first := holderOf(t, s)
 		s.failing(errors.New("no route to host")) // for less than the deadline
 		time.AfterFunc(DefaultDeadline-time.Second, func() { s.failing(nil) })
-		time.AfterFunc(time.Hour, func() { s.set(func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = new("cp-2_0b") }) })
+		time.AfterFunc(time.Hour,
+			func() { s.set(func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = new("cp-2_0b") }) })
 		begin := time.Now()
 		got, err := WaitForNewHolder(t.Context(), s, DefaultNamespace, ManagerName, first, NewHolderOptions{})
 		took := time.Since(begin)
@@ -171,7 +175,8 @@ func TestWaitForNewHolder(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if got, err := WaitForNewHolder(ctx, s, DefaultNamespace, ManagerName, got, NewHolderOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+		if got, err := WaitForNewHolder(ctx, s, DefaultNamespace, ManagerName, got, NewHolderOptions{}); !errors.Is(err,
+			context.DeadlineExceeded) {
 			t.Errorf("got %+v (%v) of a Lease that no one renews", got, err)
 		}
 	})
@@ -192,9 +197,11 @@ func TestNewHolderIsNotKnownOfALeaseThatCannotBeRead(t *testing.T) {
 			first := holderOf(t, s)
 			time.AfterFunc(time.Minute, func() { row.fault(s) })
 			begin := time.Now()
-			got, err := WaitForNewHolder(t.Context(), s, DefaultNamespace, ManagerName, first, NewHolderOptions{Deadline: 20 * time.Second})
+			got, err := WaitForNewHolder(t.Context(), s, DefaultNamespace, ManagerName, first,
+				NewHolderOptions{Deadline: 20 * time.Second})
 			if took := time.Since(begin); !errors.Is(err, row.want) || took < 70*time.Second || took > 100*time.Second {
-				t.Errorf("%s: got %+v (%v) after %s, want that it is not known after a minute and 20 seconds", row.reason, got, err, took)
+				t.Errorf("%s: got %+v (%v) after %s, want that it is not known after a minute and 20 seconds",
+					row.reason, got, err, took)
 			}
 		})
 	}

@@ -189,7 +189,8 @@ func TestHopeless(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &store{fail: row.err}
-			if _, err := Acquire(t.Context(), Options{Client: s, Name: "l", Identity: "one"}); !errors.Is(err, row.err) {
+			if _, err := Acquire(t.Context(), Options{Client: s, Name: "l", Identity: "one"}); !errors.Is(err,
+				row.err) {
 				t.Errorf("%s: %v, want %v", row.reason, err, row.err)
 			}
 		})
@@ -203,7 +204,8 @@ func TestUnreachableWaitsUntilInterrupted(t *testing.T) {
 		defer cancel()
 		_, err := Acquire(ctx, Options{Client: s, Name: "l", Identity: "one", OnError: func(error) { failures++ }})
 		if !errors.Is(err, context.DeadlineExceeded) || failures != 1 || s.calls < 100 {
-			t.Errorf("ended by %v, with %d failures reported, after %d requests; want the context's error, 1, and many", err, failures, s.calls)
+			t.Errorf("ended by %v, with %d failures reported, after %d requests; want the context's error, 1, and many",
+				err, failures, s.calls)
 		}
 	})
 }
@@ -271,7 +273,8 @@ func TestHolderWithAnotherClock(t *testing.T) {
 			}
 			begin := time.Now()
 			h := <-got
-			if took := time.Since(begin); took < DefaultDuration || took > DefaultDuration+5*DefaultRetry { // two reads, 2.2 retries apart at most
+			// two reads, 2.2 retries apart at most
+			if took := time.Since(begin); took < DefaultDuration || took > DefaultDuration+5*DefaultRetry {
 				t.Errorf("%s: taken %s after the last renewal, want %s", row.reason, took, DefaultDuration)
 			}
 			if err := h.Release(t.Context()); err != nil {
@@ -290,7 +293,8 @@ func TestOnAnAPI(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = server.Stop() })
 	client := kubernetes.NewForConfigOrDie(server.Config()).CoordinationV1()
-	o := Options{Client: client, Name: Name(0, 0), Identity: "one", Retry: 20 * time.Millisecond, Deadline: 2 * time.Minute, Duration: 4 * time.Minute}
+	o := Options{Client: client, Name: Name(0, 0), Identity: "one", Retry: 20 * time.Millisecond,
+		Deadline: 2 * time.Minute, Duration: 4 * time.Minute}
 	first := held(t, o)
 	who, _, err := HolderOf(t.Context(), client, DefaultNamespace, o.Name)
 	if err != nil || who == nil || who.Identity != "one" {

@@ -53,7 +53,9 @@ func (s *store) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coo
 	return s.lease.DeepCopy(), nil
 }
 
-func (s *store) Create(ctx context.Context, l *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+func (s *store) Create(
+	ctx context.Context, l *coordinationv1.Lease, _ metav1.CreateOptions,
+) (*coordinationv1.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
@@ -68,7 +70,9 @@ func (s *store) Create(ctx context.Context, l *coordinationv1.Lease, _ metav1.Cr
 	return s.put(l)
 }
 
-func (s *store) Update(ctx context.Context, l *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (s *store) Update(
+	ctx context.Context, l *coordinationv1.Lease, _ metav1.UpdateOptions,
+) (*coordinationv1.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hangs {

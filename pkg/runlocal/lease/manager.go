@@ -44,8 +44,10 @@ const (
 // managerResources are resources whose objects kube-controller-manager writes often.
 func managerResources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{
-		{Group: "apps", Version: "v1", Resource: "deployments"}, {Group: "apps", Version: "v1", Resource: "replicasets"},
-		{Group: "apps", Version: "v1", Resource: "statefulsets"}, {Group: "apps", Version: "v1", Resource: "daemonsets"},
+		{Group: "apps", Version: "v1", Resource: "deployments"},
+		{Group: "apps", Version: "v1", Resource: "replicasets"},
+		{Group: "apps", Version: "v1", Resource: "statefulsets"},
+		{Group: "apps", Version: "v1", Resource: "daemonsets"},
 		{Group: "batch", Version: "v1", Resource: "jobs"}, {Group: "batch", Version: "v1", Resource: "cronjobs"},
 		{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
 	}
@@ -158,7 +160,8 @@ func managerPods(ctx context.Context, client kubernetes.Interface) ([]Activity, 
 	var out []Activity
 	for i := range list.Items {
 		if p := &list.Items[i]; runsManager(p) {
-			out = append(out, Activity{Resource: schema.GroupResource{Resource: "pods"}, Namespace: p.Namespace, Name: p.Name})
+			out = append(out, Activity{Resource: schema.GroupResource{Resource: "pods"}, Namespace: p.Namespace,
+				Name: p.Name})
 		}
 	}
 	return out, nil
@@ -184,7 +187,9 @@ func runsManager(p *corev1.Pod) bool {
 
 // writtenByManager returns the object, among the first maxObjectsRead of a resource, that kube-controller-manager has
 // written last, if that was after since.
-func writtenByManager(ctx context.Context, client metadata.Interface, r schema.GroupVersionResource, since time.Time) ([]Activity, error) {
+func writtenByManager(
+	ctx context.Context, client metadata.Interface, r schema.GroupVersionResource, since time.Time,
+) ([]Activity, error) {
 	list, err := client.Resource(r).List(ctx, metav1.ListOptions{Limit: maxObjectsRead})
 	if err != nil {
 		return nil, fmt.Errorf("looking for recent writes of %s to %s: %w", ManagerName, r.GroupResource(), err)
@@ -194,7 +199,8 @@ func writtenByManager(ctx context.Context, client metadata.Interface, r schema.G
 		o := &list.Items[i]
 		for _, f := range o.ManagedFields {
 			if f.Manager == ManagerName && f.Time != nil && f.Time.After(since) && f.Time.After(latest.Written) {
-				latest = Activity{Resource: r.GroupResource(), Namespace: o.Namespace, Name: o.Name, Written: f.Time.Time}
+				latest = Activity{Resource: r.GroupResource(), Namespace: o.Namespace, Name: o.Name,
+					Written: f.Time.Time}
 			}
 		}
 	}

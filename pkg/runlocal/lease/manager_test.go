@@ -38,7 +38,8 @@ func setLease(t *testing.T, client kubernetes.Interface, name, holder string, re
 			HolderIdentity: &holder, LeaseDurationSeconds: new(int32(1)), RenewTime: &metav1.MicroTime{Time: renewed},
 		},
 	}
-	if _, err := client.CoordinationV1().Leases(DefaultNamespace).Create(t.Context(), l, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoordinationV1().Leases(DefaultNamespace).Create(t.Context(), l,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -59,7 +60,8 @@ func TestManagerActivityInPods(t *testing.T) {
 		{"no-kcm-crashing", "it does not run", corev1.Container{Name: "kube-controller-manager", Image: "x"}, waiting},
 		{"no-kcm-other", "another program", corev1.Container{Name: "coredns", Image: "coredns", Args: []string{"-conf", "/etc/kube-controller-manager.conf"}}, running},
 	} {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: row.name}, Spec: corev1.PodSpec{Containers: []corev1.Container{row.container}}}
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: row.name},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{row.container}}}
 		pods := client.CoreV1().Pods(DefaultNamespace)
 		made, err := pods.Create(t.Context(), p, metav1.CreateOptions{})
 		if err != nil {
@@ -114,14 +116,17 @@ func TestManagerActivityInWrites(t *testing.T) {
 				setLease(t, client, Name(2, 5), "", time.Now().Add(-row.runner))
 			}
 			defer func() {
-				_ = client.CoordinationV1().Leases(DefaultNamespace).Delete(t.Context(), Name(2, 5), metav1.DeleteOptions{}) // few rows have one
-				if err := client.AppsV1().Deployments("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+				_ = client.CoordinationV1().Leases(DefaultNamespace).Delete(t.Context(), Name(2, 5),
+					metav1.DeleteOptions{}) // few rows have one
+				if err := client.AppsV1().Deployments("default").Delete(t.Context(), "web",
+					metav1.DeleteOptions{}); err != nil {
 					t.Error(err)
 				}
 			}()
 			patch := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},
 				"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"nginx"}]}}}}`
-			_, err := client.AppsV1().Deployments("default").Patch(t.Context(), "web", types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: row.manager})
+			_, err := client.AppsV1().Deployments("default").Patch(t.Context(), "web", types.ApplyPatchType,
+				[]byte(patch), metav1.PatchOptions{FieldManager: row.manager})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +167,8 @@ func TestOverlaps(t *testing.T) {
 // TestOverlappingRunners has a shard that is alive, one that was killed, and one that has released its Lease.
 func TestOverlappingRunners(t *testing.T) {
 	_, client := cluster(t)
-	live := Options{Client: client.CoordinationV1(), Name: Name(1, 3), Identity: "alive", Retry: 20 * time.Millisecond, Deadline: time.Minute, Duration: 2 * time.Minute}
+	live := Options{Client: client.CoordinationV1(), Name: Name(1, 3), Identity: "alive", Retry: 20 * time.Millisecond,
+		Deadline: time.Minute, Duration: 2 * time.Minute}
 	one := held(t, live)
 	setLease(t, client, Name(2, 3), "killed", time.Now())
 	setLease(t, client, Name(3, 3), "", time.Now())
@@ -178,7 +184,8 @@ func TestOverlappingRunners(t *testing.T) {
 	if want := Name(1, 3) + " by alive, " + Name(2, 3) + " by killed"; strings.Join(waited, ", ") != want {
 		t.Errorf("waited for %v, want %s", waited, want)
 	}
-	got, err = OverlappingRunners(t.Context(), client.CoordinationV1(), DefaultNamespace, 2, 3, func([]Runner) { t.Error("another shard of three is looked at") }, time.Millisecond)
+	got, err = OverlappingRunners(t.Context(), client.CoordinationV1(), DefaultNamespace, 2, 3,
+		func([]Runner) { t.Error("another shard of three is looked at") }, time.Millisecond)
 	if err != nil || got != nil {
 		t.Errorf("the runners of another shard of three are %+v (%v)", got, err)
 	}
@@ -193,7 +200,8 @@ func TestNewHolderIsWatched(t *testing.T) {
 	setLease(t, client, ManagerName, "", time.Now())
 	got := make(chan *Holder, 1)
 	go func() {
-		holder, err := WaitForNewHolder(t.Context(), client.CoordinationV1(), DefaultNamespace, ManagerName, nil, NewHolderOptions{PollInterval: time.Hour, Deadline: time.Hour})
+		holder, err := WaitForNewHolder(t.Context(), client.CoordinationV1(), DefaultNamespace, ManagerName, nil,
+			NewHolderOptions{PollInterval: time.Hour, Deadline: time.Hour})
 		if err != nil {
 			t.Error(err)
 		}

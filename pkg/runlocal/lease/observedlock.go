@@ -114,7 +114,8 @@ func (l *observedLock) recordResult(ctx context.Context, err error) {
 	if before == nil || err == nil || ctx.Err() == nil { // the error before the timeout says more
 		l.lastErr = err
 	}
-	hopeless := err != nil && !l.acquired && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err))
+	hopeless := err != nil && !l.acquired &&
+		(apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err))
 	l.mu.Unlock()
 	switch {
 	case hopeless:

@@ -58,7 +58,8 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	settings := &tls.Config{
-		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2",
+			"http/1.1"},
 	}
 	if err := requestClientCerts(settings, o.ClientCA); err != nil {
 		return nil, err

@@ -31,7 +31,8 @@ func TestServer(t *testing.T) {
 	}))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.CA)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
 	resp, err := client.Get(s.URL)

@@ -101,7 +101,8 @@ func TestWritePrivate(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
 		t.Errorf("something is left over: %v, %v", entries, err)
 	}
-	if err := WritePrivate(filepath.Join(dir, "no", "file"), nil); err == nil || !strings.Contains(err.Error(), "no/file") {
+	if err := WritePrivate(filepath.Join(dir, "no", "file"), nil); err == nil ||
+		!strings.Contains(err.Error(), "no/file") {
 		t.Errorf("writing where there is no directory: %v", err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo" // registers client-go's metrics where kube-controller-manager does
+	// registers client-go's metrics where kube-controller-manager does
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 )
 
 // Options configure NewHandler. All but Token must be set.

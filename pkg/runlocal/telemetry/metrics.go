@@ -38,12 +38,15 @@ type Metrics struct {
 // NewMetrics returns Metrics without any values.
 func NewMetrics() *Metrics {
 	return &Metrics{
-		duration:   histogram("reconcile_duration_seconds", "How long reconciles took."),
-		waited:     histogram("queue_wait_seconds", "How long keys could have been taken from their queue before they were."),
+		duration: histogram("reconcile_duration_seconds", "How long reconciles took."),
+		waited: histogram("queue_wait_seconds",
+			"How long keys could have been taken from their queue before they were."),
 		reconciles: counter("reconciles_total", "Reconciles that ended, by how.", "controller", "outcome"),
-		retries:    counter("retries_total", "Reconciles that were made because an earlier one of the key had failed.", "controller"),
-		gaveUp:     counter("gave_up_total", "Keys given up after too many tries.", "controller"),
-		writes: counter("writes_total", "Write requests, refused ones included, Events not; code is none for those without an answer.",
+		retries: counter("retries_total", "Reconciles that were made because an earlier one of the key had failed.",
+			"controller"),
+		gaveUp: counter("gave_up_total", "Keys given up after too many tries.", "controller"),
+		writes: counter("writes_total",
+			"Write requests, refused ones included, Events not; code is none for those without an answer.",
 			"controller", "verb", "resource", "code", "dry_run"),
 		recorded:  counter("events_recorded_total", "API Events recorded, refused ones included.", "controller"),
 		resources: map[string]bool{},
@@ -66,7 +69,8 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCo
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
-	for _, c := range []prometheus.Collector{m.duration, m.waited, m.reconciles, m.retries, m.gaveUp, m.writes, m.recorded} {
+	for _, c := range []prometheus.Collector{m.duration, m.waited, m.reconciles, m.retries, m.gaveUp, m.writes,
+		m.recorded} {
 		c.Collect(to)
 	}
 }
@@ -106,7 +110,8 @@ func (m *Metrics) request(controller string, r *trace.Request) {
 	case r.Recorded != nil:
 		m.recorded.WithLabelValues(controller).Inc()
 	default:
-		m.writes.WithLabelValues(controller, verb(r.Verb), m.resource(r), code(r.Code), strconv.FormatBool(r.DryRun)).Inc()
+		m.writes.WithLabelValues(controller, verb(r.Verb), m.resource(r), code(r.Code),
+			strconv.FormatBool(r.DryRun)).Inc()
 	}
 }
 
@@ -170,13 +175,16 @@ func newStateCollector(session func() Session, checks func() []Check) *stateColl
 		return prometheus.NewDesc(namespace+"_"+name, help, labels, nil)
 	}
 	return &stateCollector{
-		session:  session,
-		checks:   checks,
-		depth:    gauge("queue_depth", "Keys that can be taken; queue is empty for a controller's main one.", "controller", "queue"),
-		running:  gauge("reconciles_running", "Keys that workers have taken and not finished.", "controller", "queue"),
-		delayed:  gauge("queue_delayed", "Keys that come back by themselves, retries and timers.", "controller", "queue"),
-		requests: gauge("requests_in_flight", "Requests without an answer; a watch is answered when it is opened.", "controller"),
-		ready:    gauge("ready", "1 for what is ready, 0 for what is not, as /readyz has it.", "check"),
+		session: session,
+		checks:  checks,
+		depth: gauge("queue_depth", "Keys that can be taken; queue is empty for a controller's main one.",
+			"controller", "queue"),
+		running: gauge("reconciles_running", "Keys that workers have taken and not finished.", "controller", "queue"),
+		delayed: gauge("queue_delayed", "Keys that come back by themselves, retries and timers.", "controller",
+			"queue"),
+		requests: gauge("requests_in_flight", "Requests without an answer; a watch is answered when it is opened.",
+			"controller"),
+		ready: gauge("ready", "1 for what is ready, 0 for what is not, as /readyz has it.", "check"),
 	}
 }
 

@@ -49,7 +49,8 @@ func NewStream() *Stream {
 	return &Stream{
 		subs: map[*subscription]bool{},
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: namespace, Name: "trace_readers_dropped_total", Help: "Readers of /trace that were too slow for it.",
+			Namespace: namespace, Name: "trace_readers_dropped_total",
+			Help: "Readers of /trace that were too slow for it.",
 		}),
 	}
 }

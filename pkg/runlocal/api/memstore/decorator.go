@@ -64,7 +64,8 @@ func (m Mode) retryAfterSeconds() int {
 // storages of one resource prefix share their objects. Destroying one ends its watches and leaves the objects alone.
 // The decorator fails for an empty or relative resource prefix and for one that is in use with the other mode.
 func (s *Store) Decorator(m Mode) generic.StorageDecorator {
-	return func(config *storagebackend.ConfigForResource, resourcePrefix string, _ func(obj runtime.Object) (string, error),
+	return func(config *storagebackend.ConfigForResource, resourcePrefix string,
+		_ func(obj runtime.Object) (string, error),
 		newFunc, _ func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers,
 	) (storage.Interface, factory.DestroyFunc, error) {
 		r, err := s.newResource(config, resourcePrefix, newFunc, m)
@@ -94,13 +95,17 @@ type resource struct {
 
 var _ storage.Interface = (*resource)(nil)
 
-func (s *Store) newResource(config *storagebackend.ConfigForResource, resourcePrefix string, newFunc func() runtime.Object, m Mode) (*resource, error) {
+func (s *Store) newResource(
+	config *storagebackend.ConfigForResource, resourcePrefix string, newFunc func() runtime.Object, m Mode,
+) (*resource, error) {
 	if !strings.HasPrefix(resourcePrefix, "/") || resourcePrefix == "/" {
-		return nil, fmt.Errorf("storing %v: resource prefix %q is not an absolute path", config.GroupResource, resourcePrefix)
+		return nil, fmt.Errorf("storing %v: resource prefix %q is not an absolute path", config.GroupResource,
+			resourcePrefix)
 	}
 	t := s.table(resourcePrefix, m)
 	if t.mode != m {
-		return nil, fmt.Errorf("storing %v: %q is in use with mode %v, not %v", config.GroupResource, resourcePrefix, t.mode, m)
+		return nil, fmt.Errorf("storing %v: %q is in use with mode %v, not %v", config.GroupResource, resourcePrefix,
+			t.mode, m)
 	}
 	r := &resource{
 		store: s, table: t, resourcePrefix: resourcePrefix, groupResource: config.GroupResource, newFunc: newFunc,

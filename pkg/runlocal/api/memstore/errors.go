@@ -102,13 +102,16 @@ func (l *corruptList) err(resource schema.GroupResource) error {
 	}
 	causes := make([]metav1.StatusCause, 0, len(l.found)+1)
 	for _, err := range l.found {
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Field: err.Key, Message: err.Error()})
+		causes = append(causes,
+			metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Field: err.Key, Message: err.Error()})
 	}
 	switch {
 	case l.full:
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeTooMany, Message: "too many errors, the list is truncated"})
+		causes = append(causes,
+			metav1.StatusCause{Type: metav1.CauseTypeTooMany, Message: "too many errors, the list is truncated"})
 	case l.abort != nil:
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Message: l.abort.Error()})
+		causes = append(causes,
+			metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Message: l.abort.Error()})
 	}
 	message := fmt.Sprintf("failed to read one or more %s from the storage: %v", resource, l.found[0])
 	if len(l.found) > 1 {
@@ -156,7 +159,9 @@ type corruptTransformer struct {
 }
 
 // TransformFromStorage implements value.Transformer.
-func (t corruptTransformer) TransformFromStorage(ctx context.Context, data []byte, dataCtx value.Context) ([]byte, bool, error) {
+func (t corruptTransformer) TransformFromStorage(
+	ctx context.Context, data []byte, dataCtx value.Context,
+) ([]byte, bool, error) {
 	data, stale, err := t.Transformer.TransformFromStorage(ctx, data, dataCtx)
 	if err != nil {
 		err = &corruptError{what: untransformable, err: err}

@@ -123,7 +123,9 @@ type swapTransformer struct {
 func (s *swapTransformer) get() value.Transformer  { return *s.current.Load() }
 func (s *swapTransformer) set(t value.Transformer) { s.current.Store(&t) }
 
-func (s *swapTransformer) TransformFromStorage(ctx context.Context, data []byte, dataCtx value.Context) ([]byte, bool, error) {
+func (s *swapTransformer) TransformFromStorage(
+	ctx context.Context, data []byte, dataCtx value.Context,
+) ([]byte, bool, error) {
 	return s.get().TransformFromStorage(ctx, data, dataCtx)
 }
 
@@ -137,7 +139,9 @@ type failingCodec struct {
 	failing atomic.Bool
 }
 
-func (c *failingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (c *failingCodec) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	if c.failing.Load() {
 		return nil, nil, errors.New("synthetic error")
 	}

@@ -41,7 +41,8 @@ func FuzzList(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, version, match, token string, limit int64) {
 		pred := storage.Everything
 		pred.Continue, pred.Limit = token, limit
-		opts := storage.ListOptions{Recursive: true, Predicate: pred, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatch(match)}
+		opts := storage.ListOptions{Recursive: true, Predicate: pred, ResourceVersion: version,
+			ResourceVersionMatch: metav1.ResourceVersionMatch(match)}
 		list := &example.PodList{}
 		if err := s.GetList(t.Context(), key, opts, list); err != nil {
 			return
@@ -60,7 +61,8 @@ func FuzzList(f *testing.F) {
 // FuzzKeys writes, reads, watches and deletes under any key: what is accepted must be found again, and nothing may
 // panic.
 func FuzzKeys(f *testing.F) {
-	for _, seed := range []string{"/pods/a/b", "/pods/", "/pods", "", "/", ".", "/pods/..", "/pods/a//b", "/pods/\x00", "/pods/\xff\xff"} {
+	for _, seed := range []string{"/pods/a/b", "/pods/", "/pods", "", "/", ".", "/pods/..", "/pods/a//b", "/pods/\x00",
+		"/pods/\xff\xff"} {
 		f.Add(seed)
 	}
 	s := newFixture(f, Objects, Options{})
@@ -79,7 +81,8 @@ func FuzzKeys(f *testing.F) {
 		if err := s.Get(t.Context(), key, storage.GetOptions{}, &example.Pod{}); err != nil {
 			t.Error(err)
 		}
-		if err := s.Delete(t.Context(), key, &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}); err != nil {
+		if err := s.Delete(t.Context(), key, &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil,
+			storage.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -32,7 +32,8 @@ func (r *resource) GetList(ctx context.Context, key string, opts storage.ListOpt
 		return err
 	}
 	if opts.ResourceVersion == "0" && r.table.mode != Uncached {
-		opts.Predicate.Limit = 0 // the watch cache answers lists at any version whole: computeListLimit of its cacher.go
+		// the watch cache answers lists at any version whole: computeListLimit of its cacher.go
+		opts.Predicate.Limit = 0
 	}
 	began := time.Now()
 	state, err := r.state(key, version, from, opts)
@@ -54,7 +55,8 @@ func (r *resource) GetList(ctx context.Context, key string, opts storage.ListOpt
 	if read > 0 {
 		last = entries[read-1].key
 	}
-	next, remaining, err := storage.PrepareContinueToken(last, key, signed(state.revision), int64(len(entries)), read < len(entries), opts)
+	next, remaining, err := storage.PrepareContinueToken(last, key, signed(state.revision), int64(len(entries)),
+		read < len(entries), opts)
 	if err != nil {
 		return err
 	}
@@ -106,7 +108,8 @@ func (r *resource) state(prefix string, version int64, continued string, opts st
 	}
 	wanted := uint64(version)
 	if wanted > state.revision {
-		return snapshot{}, storage.NewTooLargeResourceVersionError(wanted, state.revision, r.table.mode.retryAfterSeconds())
+		return snapshot{}, storage.NewTooLargeResourceVersionError(wanted, state.revision,
+			r.table.mode.retryAfterSeconds())
 	}
 	if wanted == state.revision {
 		return state, nil

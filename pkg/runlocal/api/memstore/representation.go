@@ -182,7 +182,9 @@ func (f *encodedRepresentation) plain(ctx context.Context, e *entry) (data []byt
 	return f.transformer.TransformFromStorage(ctx, e.data, dataContext(e.key))
 }
 
-func (f *encodedRepresentation) view(ctx context.Context, e *entry, empty func() runtime.Object) (runtime.Object, error) {
+func (f *encodedRepresentation) view(
+	ctx context.Context, e *entry, empty func() runtime.Object,
+) (runtime.Object, error) {
 	var into runtime.Object
 	if empty != nil {
 		into = empty()

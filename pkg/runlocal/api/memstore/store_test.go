@@ -22,7 +22,8 @@ func TestResourceVersions(t *testing.T) {
 	}
 	type state struct{ Store, Pods, Others, Unknown uint64 }
 	now := func() state {
-		return state{f.store.ResourceVersion(), f.store.LastEvent("/pods/"), f.store.LastEvent("others"), f.store.LastEvent("/unknown")}
+		return state{f.store.ResourceVersion(), f.store.LastEvent("/pods/"), f.store.LastEvent("others"),
+			f.store.LastEvent("/unknown")}
 	}
 	var got []state
 	got = append(got, now())
@@ -70,7 +71,8 @@ func TestCompact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := storage.ListOptions{Recursive: true, Predicate: storage.Everything, ResourceVersion: "2", ResourceVersionMatch: "Exact"}
+	opts := storage.ListOptions{Recursive: true, Predicate: storage.Everything, ResourceVersion: "2",
+		ResourceVersionMatch: "Exact"}
 	if err := late.GetList(t.Context(), "/late", opts, &example.PodList{}); err == nil {
 		t.Error("a resource that came later knows the state before the compaction")
 	}
@@ -121,7 +123,8 @@ func TestExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Objects, Options{})
 		w := f.mustWatch(t, storage.ListOptions{ResourceVersion: "1"})
-		for name, ttl := range map[string]uint64{"long": 100, "short": 10, "forever": 0, "extended": 10, "kept": 10, "eternal": 1 << 63} {
+		for name, ttl := range map[string]uint64{"long": 100, "short": 10, "forever": 0, "extended": 10, "kept": 10,
+			"eternal": 1 << 63} {
 			if err := f.Create(t.Context(), "/pods/ns/"+name, labelled(name, "1"), nil, ttl); err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +134,8 @@ func TestExpiry(t *testing.T) {
 			obj, _, err := addAnnotation(obj, meta)
 			return obj, &longer, err
 		}
-		if err := f.GuaranteedUpdate(t.Context(), "/pods/ns/extended", &example.Pod{}, false, nil, extend, nil); err != nil {
+		if err := f.GuaranteedUpdate(t.Context(), "/pods/ns/extended", &example.Pod{}, false, nil, extend,
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		f.mustLabel(t, "kept", "2") // a write without a time to live takes it away, as in etcd
@@ -249,11 +253,13 @@ func TestCompactedReads(t *testing.T) {
 				f.mustLabel(t, "a", "2")
 				f.mustCreate(t, labelled("b", "1"))
 				f.store.Compact(3)
-				if diff := cmp.Diff(tt.watch, drain(f.mustWatch(t, storage.ListOptions{ResourceVersion: "2"}))); diff != "" {
+				if diff := cmp.Diff(tt.watch,
+					drain(f.mustWatch(t, storage.ListOptions{ResourceVersion: "2"}))); diff != "" {
 					t.Errorf("a watch from a compacted version (-want +got):\n%s", diff)
 				}
 				want := []string{"ADDED b=1 @4"}
-				if diff := cmp.Diff(want, drain(f.mustWatch(t, storage.ListOptions{ResourceVersion: "3"}))); diff != "" {
+				if diff := cmp.Diff(want,
+					drain(f.mustWatch(t, storage.ListOptions{ResourceVersion: "3"}))); diff != "" {
 					t.Errorf("a watch from the version compacted to (-want +got):\n%s", diff)
 				}
 				exactly := func(version string) error {

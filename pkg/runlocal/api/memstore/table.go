@@ -45,9 +45,10 @@ type snapshot struct {
 
 // table holds the objects and the recent events of one resource.
 type table struct {
-	store   *Store
-	mode    Mode
-	created uint64 // the store's revision when the table was made: watches can begin there, as where a watch cache was filled first
+	store *Store
+	mode  Mode
+	// the store's revision when the table was made: watches can begin there, as where a watch cache was filled first
+	created uint64
 
 	mu       sync.RWMutex
 	tree     *btree.BTree[*entry]

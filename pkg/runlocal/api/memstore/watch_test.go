@@ -64,7 +64,8 @@ func pick(value string) storage.SelectionPredicate {
 // @3, a=2 @4, b deleted @5; it is compacted to 3, and the events up to there are not kept.
 func TestWatchStarts(t *testing.T) {
 	yes, no := true, false
-	bookmarks := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(), AllowWatchBookmarks: true}
+	bookmarks := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(),
+		AllowWatchBookmarks: true}
 	tests := []struct {
 		reason string
 		opts   storage.ListOptions
@@ -132,7 +133,8 @@ func TestWatchTransitions(t *testing.T) {
 				f.mustLabel(t, "a", "out") // 5
 				f.mustLabel(t, "a", "in")
 				f.mustDelete(t, "a")
-				want := []string{"ADDED a=in @3", "MODIFIED a=in @4", "DELETED a=in @5", "ADDED a=in @6", "DELETED a=in @7"}
+				want := []string{"ADDED a=in @3", "MODIFIED a=in @4", "DELETED a=in @5", "ADDED a=in @6",
+					"DELETED a=in @7"}
 				if diff := cmp.Diff(want, drain(w)); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}
@@ -161,7 +163,8 @@ func TestSlowWatcher(t *testing.T) {
 			t.Errorf("first events are %v", got[:2])
 		}
 		sent := len(got) - 2
-		want := []string{fmt.Sprintf("ERROR 410 too old resource version: %d (%d)", sent+1, f.table.watchable()), "closed"}
+		want := []string{fmt.Sprintf("ERROR 410 too old resource version: %d (%d)", sent+1, f.table.watchable()),
+			"closed"}
 		if diff := cmp.Diff(want, got[sent:]); diff != "" || sent < resultBuffer {
 			t.Errorf("end after %d events (-want +got):\n%s", sent, diff)
 		}
@@ -199,7 +202,8 @@ func TestLaggingWatcherKeepsEvents(t *testing.T) {
 
 // TestBookmarks tells when periodic bookmarks come: every minute, and once more before the deadline of the request.
 func TestBookmarks(t *testing.T) {
-	bookmarks := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(), AllowWatchBookmarks: true}
+	bookmarks := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(),
+		AllowWatchBookmarks: true}
 	tests := []struct {
 		reason   string
 		opts     storage.ListOptions
@@ -303,7 +307,8 @@ func TestWatchEnds(t *testing.T) {
 				f := newFixture(t, Objects, Options{})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				w, err := f.Watch(ctx, "/pods", storage.ListOptions{ResourceVersion: "1", Recursive: true, Predicate: storage.Everything})
+				w, err := f.Watch(ctx, "/pods",
+					storage.ListOptions{ResourceVersion: "1", Recursive: true, Predicate: storage.Everything})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -357,7 +362,8 @@ func TestUnreadableDeletion(t *testing.T) {
 		f.mustCreate(t, labelled("a", "1"))
 		w := f.mustWatch(t, storage.ListOptions{ResourceVersion: "2"})
 		f.codec.failing.Store(true)
-		err := f.Delete(t.Context(), "/pods/ns/a", &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{ExpectTransformOrDecodeError: true})
+		err := f.Delete(t.Context(), "/pods/ns/a", &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil,
+			storage.DeleteOptions{ExpectTransformOrDecodeError: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,8 @@ func (r *resource) Delete(ctx context.Context, key string, out runtime.Object, p
 
 // delete tries once to delete e, and sets out to what it was, unless it is to be deleted unread. It returns false if
 // another writer was faster.
-func (r *resource) delete(ctx context.Context, e *entry, out runtime.Object, unread bool, preconditions *storage.Preconditions,
+func (r *resource) delete(ctx context.Context, e *entry, out runtime.Object, unread bool,
+	preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc,
 ) (done bool, err error) {
 	obj, err := r.deletable(ctx, e, out, unread)
@@ -110,7 +111,8 @@ func (r *resource) deletable(ctx context.Context, e *entry, like runtime.Object,
 		return obj, r.representation.fill(ctx, e, e.revision, obj)
 	}
 	if r.readable(ctx, e, like) {
-		return nil, storage.NewInvalidObjError(e.key, "unsafe deletion is not allowed because the object is decodable from storage")
+		return nil, storage.NewInvalidObjError(e.key,
+			"unsafe deletion is not allowed because the object is decodable from storage")
 	}
 	return nil, nil
 }
@@ -182,7 +184,9 @@ func (r *resource) update(ctx context.Context, key string, e *entry, out runtime
 }
 
 // input returns what an update begins with: the object of e, or an empty one like out if e is nil.
-func (r *resource) input(ctx context.Context, e *entry, out runtime.Object) (runtime.Object, storage.ResponseMeta, error) {
+func (r *resource) input(
+	ctx context.Context, e *entry, out runtime.Object,
+) (runtime.Object, storage.ResponseMeta, error) {
 	obj := emptyLike(out)
 	if e == nil {
 		return obj, storage.ResponseMeta{}, nil
