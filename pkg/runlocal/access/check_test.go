@@ -55,9 +55,9 @@ func TestMissing(t *testing.T) {
 		{"all but one", "almost", "replicaset", nil, []string{"create events.events.k8s.io", "patch events.events.k8s.io", "update events.events.k8s.io", "patch pods"}},
 		{"what is granted in a namespace is not granted everywhere", "local", "deployment", nil, []string{"list pods"}},
 		{"in that namespace it is", "local", "replicaset", []string{"default"}, []string{"create events.events.k8s.io in default"}},
-		{"in another it is not: each is asked for", "local", "replicaset", []string{"default", "kube-system"}, []string{"create pods in kube-system"}},
+		{"in another it is not: each is reviewed", "local", "replicaset", []string{"default", "kube-system"}, []string{"create pods in kube-system"}},
 		{"a reader may not write, and reads all kinds", "reader", "garbagecollector", nil, []string{"delete deployments.apps"}},
-		{"who has nothing lacks all of it", "nobody", "replicaset", nil, []string{"list pods", "watch replicasets.apps", "update replicasets.apps/status"}},
+		{"who has nothing lacks all of it", "newcomer", "replicaset", nil, []string{"list pods", "watch replicasets.apps", "update replicasets.apps/status"}},
 	} {
 		needs := Needs(selected(t, strings.Split(row.controllers, ",")...))
 		var answers [2][]string
@@ -141,12 +141,12 @@ func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r
 // TestQuestions counts requests: rules save nearly all.
 func TestQuestions(t *testing.T) {
 	f := start(t)
-	var asked atomic.Int64
+	var requests atomic.Int64
 	config := f.server.Config()
 	config.Impersonate.UserName = "jane"
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return tripper(func(r *http.Request) (*http.Response, error) {
-			asked.Add(1)
+			requests.Add(1)
 			return next.RoundTrip(r)
 		})
 	})
@@ -155,7 +155,7 @@ func TestQuestions(t *testing.T) {
 	if _, err := c.Missing(t.Context(), Needs(selected(t, "*"))); err != nil {
 		t.Fatal(err)
 	}
-	if n := asked.Load(); n > 5 {
+	if n := requests.Load(); n > 5 {
 		t.Errorf("%d requests for what two answers tell", n)
 	}
 }
@@ -180,7 +180,7 @@ func TestAskingFails(t *testing.T) {
 	}
 }
 
-// TestNoNamespaceCannotBe: what is asked of it must be what holds everywhere.
+// TestNoNamespaceCannotBe: what a user may do there must be what they may do in all namespaces.
 func TestNoNamespaceCannotBe(t *testing.T) {
 	f := start(t)
 	_, err := f.admin.RbacV1().RoleBindings(impossibleNamespace).Create(t.Context(), &rbacv1.RoleBinding{

@@ -58,7 +58,7 @@ func TestNeeds(t *testing.T) {
 			&Need{Controllers: []string{"deployment", "replicaset"}, Optional: true},
 		},
 		{"a group that is not served any more", Permission{Group: "extensions", Resource: "deployments", Verb: "get"}, nil},
-		{"nobody needs it", Permission{Resource: "secrets", Verb: "get"}, nil},
+		{"no controller needs it", Permission{Resource: "secrets", Verb: "get"}, nil},
 	} {
 		i := slices.IndexFunc(needs, func(n Need) bool { return n.Permission == row.permission })
 		if i < 0 || row.want == nil {

@@ -69,7 +69,7 @@ func (f *fixture) as(user string) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(config)
 }
 
-// checker asks as a user. bySingleReviews leaves the rules unasked.
+// checker reviews as a user. bySingleReviews leaves out reviews of rules.
 func (f *fixture) checker(user string, bySingleReviews bool, namespaces ...string) *Checker {
 	client := f.as(user).AuthorizationV1()
 	c := &Checker{Client: client, Rules: client, Kinds: f.kinds, Namespaces: namespaces}

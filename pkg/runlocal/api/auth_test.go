@@ -303,7 +303,7 @@ func TestClientCertificates(t *testing.T) {
 		groups []string
 	}{
 		{"the common name is the user, the organizations are the groups", accepted, "system:node:n1", []string{"system:nodes", "system:authenticated"}},
-		{"anybody can make an authority", stranger, "", nil},
+		{"an authority that the server does not know", stranger, "", nil},
 	} {
 		_, cert, key := tt.signer.certify(t, &x509.Certificate{
 			Subject:     pkix.Name{CommonName: "system:node:n1", Organization: []string{"system:nodes"}},

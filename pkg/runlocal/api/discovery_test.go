@@ -34,7 +34,7 @@ func TestAPIGroup(t *testing.T) {
 	}
 }
 
-// A document that cannot be read is an error of the server, never an empty list: clients cache what they are told.
+// A document that cannot be read is an error of the server, never an empty list: clients cache what they receive.
 func TestRootDiscoveryReportsFailure(t *testing.T) {
 	for _, tt := range []struct {
 		aggregated http.HandlerFunc

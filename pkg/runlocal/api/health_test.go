@@ -38,7 +38,7 @@ func (f *fixture) checked(t *testing.T, path string) []string {
 // client CA. The value says why there is none here, and is empty if there is.
 func upstreamChecks() map[string]string {
 	const aggregated = "requests are not forwarded to other API servers"
-	const merged = "OpenAPI documents are merged when they are asked for"
+	const merged = "OpenAPI documents are merged when they are requested"
 	const identity = "there is one server, which needs no lease to be told from others"
 	return map[string]string{
 		"ping": "", "log": "", "etcd": "", "etcd-readiness": "", "informer-sync": "", "shutdown": "",

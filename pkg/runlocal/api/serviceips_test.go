@@ -114,7 +114,7 @@ func TestServiceRanges(t *testing.T) {
 // TestFlowSchemaStatus wants the status that kube-apiserver itself writes: whether a schema's priority level exists.
 func TestFlowSchemaStatus(t *testing.T) {
 	f := plain.fixture(t)
-	eventually(t, "the schema catch-all is told that its priority level exists",
+	eventually(t, "the status of the schema catch-all says that its priority level exists",
 		func(ctx context.Context) (bool, error) {
 			schema, err := f.FlowcontrolV1().FlowSchemas().Get(ctx, "catch-all", metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {

@@ -25,7 +25,7 @@ func certificatePEM(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// overTLS are clients by the kubeconfig of f, on connections of their own that end with the test.
+// overTLS are clients by the kubeconfig of f, on separate connections that end with the test.
 func overTLS(t *testing.T, f *fixture) (*fixture, *rest.Config) {
 	t.Helper()
 	data, err := f.Kubeconfig()

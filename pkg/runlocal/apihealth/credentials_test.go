@@ -24,7 +24,7 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // TestTokenFileIsReadAgain: the token of a pod's service account changes in its file, and a session that runs for
-// longer than a token lives goes on, with one word on the gap.
+// longer than a token lives continues, with one notice of the gap.
 func TestTokenFileIsReadAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	write := func(token string) {
@@ -75,7 +75,7 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 			kinds = append(kinds, n.Kind)
 		}
 		if len(kinds) != 2 || kinds[0] != Unauthorized || kinds[1] != Authorized {
-			t.Errorf("told %v, want that the credentials were not taken, and then were", kinds)
+			t.Errorf("reported %v, want that the credentials were not taken, and then were", kinds)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// notices collects what is told.
+// notices collects what is reported.
 type notices struct {
 	mu   sync.Mutex
 	list []Notice
@@ -73,12 +73,12 @@ func TestMonitor(t *testing.T) {
 		{"a server that answers is not worth a word", []step{{0, 200}, {s, 404}, {s, 500}, {s, 429}}, nil},
 		{"one failure is a broken connection", []step{{0, 200}, {s, 0}, {time.Minute, 200}}, nil},
 		{"failures with an answer in between", []step{{0, 0}, {s, 200}, {s, 0}, {s, 200}, {s, 0}}, nil},
-		{"failures that last are told once", []step{{s, 0}, {s, 0}, {s, 0}, {s, 0}, {time.Hour, 0}},
+		{"failures that last are reported once", []step{{s, 0}, {s, 0}, {s, 0}, {s, 0}, {time.Hour, 0}},
 			[]Notice{{Kind: Unreachable, Since: at(s), Reason: "connection refused"}}},
 		{"and their end, by any answer", []step{{s, 0}, {2 * s, 0}, {s, 403}, {s, 200}},
 			[]Notice{{Kind: Unreachable, Since: at(s), Reason: "connection refused"},
 				{Kind: Reachable, Since: at(s), For: 3 * s}}},
-		{"a load balancer with nobody behind it", []step{{s, 503}, {2 * s, 502}, {s, 504}, {s, 200}},
+		{"a load balancer without a server behind it", []step{{s, 503}, {2 * s, 502}, {s, 504}, {s, 200}},
 			[]Notice{{Kind: Unreachable, Since: at(s), Reason: "it says Bad Gateway"},
 				{Kind: Reachable, Since: at(s), For: 4 * s}}},
 		{"again", []step{{0, 0}, {2 * s, 0}, {s, 200}, {s, 0}, {2 * s, 0}},
@@ -86,7 +86,7 @@ func TestMonitor(t *testing.T) {
 				{Kind: Unreachable, Since: at(0), Reason: "connection refused"}, {Kind: Reachable, Since: at(0), For: 3 * s},
 				{Kind: Unreachable, Since: at(4 * s), Reason: "connection refused"},
 			}},
-		{"another server in its place is told when it is seen, and once", []step{{s, 0}, {2 * s, 0}, {s, another}, {s, another}, {s, 0}, {s, another}, {s, 200}},
+		{"another server in its place is reported when it is seen, and once", []step{{s, 0}, {2 * s, 0}, {s, another}, {s, another}, {s, 0}, {s, another}, {s, 200}},
 			[]Notice{
 				{Kind: Unreachable, Since: at(s), Reason: "connection refused"},
 				{Kind: Unreachable, Untrusted: true, Since: at(s), Reason: errAnother.Error()},
@@ -99,7 +99,7 @@ func TestMonitor(t *testing.T) {
 				{Kind: Unreachable, Untrusted: true, Since: at(4 * s), Reason: errAnother.Error()},
 			}},
 		{"a token that is renewed in time", []step{{0, 200}, {s, 401}, {s, 200}, {s, 401}, {s, 200}}, nil},
-		{"a token that has expired is told once", []step{{0, 401}, {2 * s, 401}, {s, 401}},
+		{"a token that has expired is reported once", []step{{0, 401}, {2 * s, 401}, {s, 401}},
 			[]Notice{{Kind: Unauthorized, Since: at(0), Reason: "Unauthorized"}}},
 		{"and that another is taken", []step{{0, 401}, {2 * s, 401}, {s, 403}},
 			[]Notice{{Kind: Unauthorized, Since: at(0), Reason: "Unauthorized"},
@@ -211,7 +211,7 @@ func TestMonitorOfOwnEnd(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		if len(got.list) > 0 {
-			t.Errorf("told %v", got.list)
+			t.Errorf("reported %v", got.list)
 		}
 	})
 }

@@ -31,7 +31,7 @@ func (r registry) RoundTrip(req *http.Request) (*http.Response, error) {
 	return newResponse(req, http.StatusOK, runtime.ContentTypeJSON, []byte(*answer)), nil
 }
 
-// TestAggregatedAPIsAreNotTrusted: what another server promises of dry runs is asked for by its own option only, and
+// TestAggregatedAPIsAreNotTrusted: what another server promises of dry runs is used with Options.Aggregated only, and
 // who answers for a group may change.
 func TestAggregatedAPIsAreNotTrusted(t *testing.T) {
 	g := newGuarded(t, Server)

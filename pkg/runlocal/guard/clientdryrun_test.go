@@ -22,7 +22,7 @@ func (g *guarded) typedClient(t testing.TB) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(config)
 }
 
-// TestAnswersOfNoServer: without a server's answer a controller gets what it needs to go on.
+// TestAnswersOfNoServer: without a server's answer a controller gets what it needs to continue.
 func TestAnswersOfNoServer(t *testing.T) {
 	g := guardedOf(sharedServer(t), Client)
 	g.fixtures(t)

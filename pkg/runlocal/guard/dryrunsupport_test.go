@@ -42,10 +42,10 @@ func TestOperationsThatTakeDryRun(t *testing.T) {
 // that is not there.
 func TestDocumentsAreReadWhenNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var asked []string
+		var paths []string
 		served, fail := openAPI, error(nil)
 		fetch := func(_ context.Context, path string) ([]byte, error) {
-			asked = append(asked, path)
+			paths = append(paths, path)
 			if path == "/openapi/v3" {
 				return []byte(`{"paths":{"apis/example.com/v1":{"serverRelativeURL":"/openapi/v3/apis/example.com/v1?hash=1"}}}`), nil
 			}
@@ -54,10 +54,10 @@ func TestDocumentsAreReadWhenNeeded(t *testing.T) {
 		var o operations
 		takes := func(operation string, want bool, reads int) {
 			t.Helper()
-			asked = nil
+			paths = nil
 			got, err := o.takesDryRun(t.Context(), fetch, "", "apis/example.com/v1", operation)
-			if got != want || (err != nil) != (fail != nil) || len(asked) != reads {
-				t.Errorf("%s: %t (%v) after reading %q", operation, got, err, asked)
+			if got != want || (err != nil) != (fail != nil) || len(paths) != reads {
+				t.Errorf("%s: %t (%v) after reading %q", operation, got, err, paths)
 			}
 		}
 		const gadgets, toys = "POST /apis/example.com/v1/namespaces/{namespace}/gadgets", "POST /apis/example.com/v1/toys"
@@ -81,9 +81,9 @@ func TestDocumentsAreReadWhenNeeded(t *testing.T) {
 	})
 }
 
-// TestDocumentsOfWhoHasGone: that one caller does not wait for the document tells the next one nothing about the
+// TestDocumentsOfCancelledCallers: that one caller does not wait for the document says nothing to the next about the
 // server.
-func TestDocumentsOfWhoHasGone(t *testing.T) {
+func TestDocumentsOfCancelledCallers(t *testing.T) {
 	const gadgets = "POST /apis/example.com/v1/namespaces/{namespace}/gadgets"
 	ctx, leave := context.WithCancel(t.Context())
 	fetch := func(ctx context.Context, path string) ([]byte, error) {
@@ -99,10 +99,10 @@ func TestDocumentsOfWhoHasGone(t *testing.T) {
 	var o operations
 	if got, err := o.takesDryRun(ctx, fetch, "", "apis/example.com/v1", gadgets); got ||
 		!errors.Is(err, context.Canceled) {
-		t.Errorf("the one who leaves is told %t, %v", got, err)
+		t.Errorf("the cancelled caller gets %t, %v", got, err)
 	}
 	if got, err := o.takesDryRun(t.Context(), fetch, "", "apis/example.com/v1", gadgets); !got || err != nil {
-		t.Errorf("the one who stays is told %t, %v", got, err)
+		t.Errorf("the other caller gets %t, %v", got, err)
 	}
 }
 

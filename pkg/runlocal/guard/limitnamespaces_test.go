@@ -155,7 +155,7 @@ func TestLimitedList(t *testing.T) {
 			namespaces []string
 			options    metav1.ListOptions
 			want       []string
-			requests   int // of the whole list, however many pages the client asks for
+			requests   int // of the whole list, however many pages the client requests
 		}{
 			{"one namespace is another path", []string{"b"}, metav1.ListOptions{}, []string{"b/0", "b/1", "b/2"}, 1},
 			{"several, in one answer", []string{"b", "a"}, metav1.ListOptions{}, []string{"a/0", "a/1", "a/2", "b/0", "b/1", "b/2"}, 2},

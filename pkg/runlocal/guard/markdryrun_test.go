@@ -164,7 +164,7 @@ func FuzzDecodeObject(f *testing.F) {
 			t.Errorf("%q becomes %q", body, again)
 		}
 		if _, err := decodeObject(media, again); err != nil {
-			t.Errorf("%q becomes %q, which nobody can read: %v", body, again, err)
+			t.Errorf("%q becomes %q, which cannot be decoded: %v", body, again, err)
 		}
 	})
 }

@@ -119,7 +119,7 @@ func TestBrokenFrames(t *testing.T) {
 	}{
 		{"cut off in its length", streamed[runtime.ContentTypeProtobuf], whole[:2]},
 		{"cut off in an object", streamed[runtime.ContentTypeProtobuf], whole[:len(whole)-1]},
-		{"a length that nobody has memory for", streamed[runtime.ContentTypeProtobuf], []byte{255, 255, 255, 255, 0}},
+		{"a length beyond the memory of any machine", streamed[runtime.ContentTypeProtobuf], []byte{255, 255, 255, 255, 0}},
 		{"a length of what does not come", streamed[runtime.ContentTypeProtobuf], []byte{0, 255, 255, 255, 0}},
 		{"no event", streamed[runtime.ContentTypeProtobuf], []byte{0, 0, 0, 2, 255, 255}},
 		{"an event of no object", streamed[runtime.ContentTypeProtobuf], []byte{0, 0, 0, 0}},

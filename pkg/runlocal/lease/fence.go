@@ -67,5 +67,5 @@ func (f *fencedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return f.next.RoundTrip(req)
 }
 
-// WrappedRoundTripper returns the transport below, which apimachinery asks for.
+// WrappedRoundTripper returns the transport below, for apimachinery.
 func (f *fencedTransport) WrappedRoundTripper() http.RoundTripper { return f.next }

@@ -133,7 +133,7 @@ func TestFenceIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
 		h := held(t, Options{Client: s, Name: "l", Identity: "one"})
-		why := errors.New("kube-controller-manager has come")
+		why := errors.New("kube-controller-manager runs")
 		h.Invalidate(why)
 		h.Invalidate(errors.New("too late"))
 		var next counting

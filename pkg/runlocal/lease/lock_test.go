@@ -24,7 +24,7 @@ func TestName(t *testing.T) {
 		want          string
 	}{
 		{"who has all namespaces", 0, 0, "kubectl-reconcile"},
-		{"each shard has a holder of its own", 2, 5, "kubectl-reconcile-2-of-5"},
+		{"each shard has its own holder", 2, 5, "kubectl-reconcile-2-of-5"},
 		{"one shard of one is still not a runner without shards", 1, 1, "kubectl-reconcile-1-of-1"},
 	} {
 		if got := Name(row.shard, row.shards); got != row.want {

@@ -93,7 +93,7 @@ func TestWritePrivate(t *testing.T) {
 	}
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode() != 0o600 {
-		t.Errorf("the file has mode %v, %v; want a file of its own for the owner alone", info.Mode(), err)
+		t.Errorf("the file has mode %v, %v; want another file, for the owner alone", info.Mode(), err)
 	}
 	if data, err := os.ReadFile(target); err != nil || string(data) != "theirs" {
 		t.Errorf("the link was followed: %q, %v", data, err)

@@ -31,7 +31,7 @@ type Options struct {
 
 // index is the page at the root.
 const index = `/healthz        the process lives
-/readyz         every controller sees what it acts on; ?verbose tells of each
+/readyz         every controller sees what it acts on; ?verbose lists each
 /metrics        for Prometheus: of the controllers, of client-go, of the Go runtime
 /trace          what happens, as it happens: one JSON object a line; ?controller=NAME,NAME for some
 /debug/pprof/   profiles

@@ -171,7 +171,7 @@ func requestedControllers(r *http.Request) []string {
 }
 
 // checkControllers returns an error for a name that no running controller has, for which there would never be an event.
-func checkControllers(o Options, asked []string) error {
+func checkControllers(o Options, requested []string) error {
 	session := o.Session()
 	if session == nil {
 		return nil
@@ -180,7 +180,7 @@ func checkControllers(o Options, asked []string) error {
 	for _, c := range session.State().Controllers {
 		names = append(names, c.Name)
 	}
-	for _, name := range asked {
+	for _, name := range requested {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("no controller %q runs here; these do: %s", name, strings.Join(names, ", "))
 		}

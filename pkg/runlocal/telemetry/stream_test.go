@@ -41,11 +41,11 @@ func TestTraceIsLive(t *testing.T) {
 	stream := NewStream()
 	server := serve(t, Options{Stream: stream})
 	recorder := trace.NewRecorder(clock.RealClock{}, stream)
-	emit(recorder, "deployment") // nobody listens
+	emit(recorder, "deployment") // without a reader
 	all := trace.NewReader(follow(t, server, "").Body)
 	for range 3 {
 		emit(recorder, "replicaset")
-		e, err := all.Next() // it comes while the trace goes on
+		e, err := all.Next() // it is sent before the trace ends
 		if err != nil || e.Controller != "replicaset" || e.Key != "default/web" {
 			t.Fatalf("read %+v, %v", e, err)
 		}

@@ -51,7 +51,7 @@ func eachMode(b *testing.B, run func(b *testing.B, f *fixture)) {
 	}
 }
 
-// BenchmarkDeepCopy is the floor under all that hands out copies.
+// BenchmarkDeepCopy is the least that any read costs that returns copies.
 func BenchmarkDeepCopy(b *testing.B) {
 	pod := benchPod(1)
 	b.ReportAllocs()

@@ -116,7 +116,7 @@ func suite() map[string]suiteTest {
 			}
 			storagetesting.RunTestStats(ctx, t, f, f.codec, transformer, true)
 		}},
-		"RunTestGuaranteedUpdate": encodedOnly("it wants stale encodings written anew; TestGuaranteedUpdate covers Objects",
+		"RunTestGuaranteedUpdate": encodedOnly("it wants stale encodings written again; TestGuaranteedUpdate covers Objects",
 			func(ctx context.Context, t *testing.T, f *fixture) {
 				storagetesting.RunTestGuaranteedUpdate(ctx, t, f, f.checkStored)
 			}),

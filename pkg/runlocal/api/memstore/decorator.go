@@ -125,7 +125,7 @@ func (r *resource) destroy() {
 	r.store.dropGroup(r.watchers)
 }
 
-// key returns the full key for one that the registry asks for, with the prefix of the storage configuration, so that
+// key returns the full key for a key of the registry, with the prefix of the storage configuration, so that
 // error texts name the same key as those of a kube-apiserver.
 func (r *resource) key(key string, recursive bool) (string, error) {
 	key, err := storage.PrepareKey(r.resourcePrefix, key, recursive)

@@ -77,7 +77,7 @@ func (f *fixture) compact(_ context.Context, t *testing.T, resourceVersion strin
 		t.Fatal(err)
 	}
 	f.store.Compact(rv)
-	f.store.revision.Add(1) // etcd notes a compaction under a key of its own
+	f.store.revision.Add(1) // etcd records a compaction under a separate key
 }
 
 // compactWatch also drops the events up to the version, as upstream's tests do in their watch caches: a compaction does

@@ -205,7 +205,7 @@ func newItemList(typ reflect.Type, entries int, pred *storage.SelectionPredicate
 func (l *itemList) add(obj runtime.Object) error {
 	item := reflect.ValueOf(obj).Elem()
 	if typ := l.slice.Type(); item.Type() != typ.Elem() {
-		return fmt.Errorf("stored as %v, asked for as %v", item.Type(), typ.Elem())
+		return fmt.Errorf("stored as %v, requested as %v", item.Type(), typ.Elem())
 	}
 	if l.n == l.slice.Len() {
 		grown := reflect.MakeSlice(l.slice.Type(), 2*l.n+1, 2*l.n+1)

@@ -90,7 +90,7 @@ func paged(t *testing.T, f *fixture, opts storage.ListOptions) []string {
 	}
 }
 
-// TestListErrors tells how lists from versions that cannot be had fail.
+// TestListErrors lists at versions that are not available.
 func TestListErrors(t *testing.T) {
 	f := newFixture(t, Objects, Options{})
 	for i := range 5 {
@@ -130,7 +130,7 @@ func TestListErrors(t *testing.T) {
 		if !errors.As(err, &status) {
 			t.Fatalf("%s: no status in %v", test.reason, err)
 		}
-		next.Continue = status.Status().Continue // the offer to go on without consistency
+		next.Continue = status.Status().Continue // to continue without consistency
 		if got := len(f.mustList(t, storage.ListOptions{Predicate: next}).Items); got != 2 {
 			t.Errorf("%s: %d items with the token of the error", test.reason, got)
 		}
@@ -140,7 +140,7 @@ func TestListErrors(t *testing.T) {
 	err := f.GetList(ctx, "/pods", storage.ListOptions{Recursive: true, Predicate: storage.Everything},
 		&example.PodList{})
 	if !storage.IsRequestTimeout(err) {
-		t.Errorf("a list nobody waits for: error is %v", err)
+		t.Errorf("a list whose context has ended: error is %v", err)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestUnstructured(t *testing.T) {
 	}
 }
 
-// TestStats wants sizes only once they are asked for, and to be asked for once.
+// TestStats wants sizes only once they are enabled, which must be done once.
 func TestStats(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f *fixture) {
 		f.mustCreate(t, labelled("a", "1"))

@@ -103,7 +103,7 @@ func TestCallersOwnWhatTheyGet(t *testing.T) {
 		reason string
 		do     func(t *testing.T, f *fixture)
 	}{
-		{"create input", "the registry goes on to use what it created", func(t *testing.T, f *fixture) {
+		{"create input", "the registry continues to use what it created", func(t *testing.T, f *fixture) {
 			pod := labelled("b", "good")
 			f.mustCreate(t, pod)
 			spoil(pod)
@@ -136,7 +136,7 @@ func TestCallersOwnWhatTheyGet(t *testing.T) {
 		{"update output", "it is decorated and then sent", func(t *testing.T, f *fixture) {
 			spoil(f.mustLabel(t, "a", "good"))
 		}},
-		{"unchanged output", "an update without effect hands out the object as well", func(t *testing.T, f *fixture) {
+		{"unchanged output", "an update without effect returns the object as well", func(t *testing.T, f *fixture) {
 			spoil(f.mustLabel(t, "a", f.mustGet(t, "a").Labels["k"]))
 		}},
 		{"validation of a refused delete", "nothing must come of it", func(t *testing.T, f *fixture) {
@@ -149,7 +149,7 @@ func TestCallersOwnWhatTheyGet(t *testing.T) {
 				t.Error("the error of the validation is lost")
 			}
 		}},
-		{"watch", "each client gets events of its own", func(t *testing.T, f *fixture) {
+		{"watch", "clients do not share events", func(t *testing.T, f *fixture) {
 			w := f.mustWatch(t, storage.ListOptions{ResourceVersion: "0"})
 			spoil((<-w.ResultChan()).Object.(*example.Pod))
 			f.mustLabel(t, "a", "good")
@@ -176,7 +176,7 @@ func TestCallersOwnWhatTheyGet(t *testing.T) {
 	})
 }
 
-// TestTimesAreStoredInSeconds wants the object that the store hands out to be the one that clients see.
+// TestTimesAreStoredInSeconds wants the object that the store returns to be the one that clients see.
 func TestTimesAreStoredInSeconds(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f *fixture) {
 		exact := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 678, time.Local))
@@ -283,7 +283,7 @@ func TestKeysInErrors(t *testing.T) {
 	}
 }
 
-// TestTypesMustAgree wants an error, not a panic, from a caller that asks for another type than is stored.
+// TestTypesMustAgree wants an error, not a panic, for a caller with another type than is stored.
 func TestTypesMustAgree(t *testing.T) {
 	f := newFixture(t, Objects, Options{})
 	f.mustCreate(t, labelled("a", "1"))

@@ -107,7 +107,7 @@ func (f objectRepresentation) fill(_ context.Context, e *entry, revision uint64,
 	object := e.object.DeepCopyObject()
 	from := reflect.ValueOf(object).Elem()
 	if from.Type() != into.Type() {
-		return fmt.Errorf("reading %q: stored as %v, asked for as %v", e.key, from.Type(), into.Type())
+		return fmt.Errorf("reading %q: stored as %v, requested as %v", e.key, from.Type(), into.Type())
 	}
 	if revision != e.revision {
 		if err := f.versioner.UpdateObject(object, revision); err != nil {

@@ -40,7 +40,7 @@ type Store struct {
 	onCommit func(ctx context.Context, resourceVersion uint64)
 
 	revision  atomic.Uint64 // of the newest write of any table; changed under the lock of the table written
-	compacted atomic.Uint64 // as last asked for by Compact
+	compacted atomic.Uint64 // as of the last Compact
 	expiry    expiry
 	compactor compactor
 

@@ -235,7 +235,7 @@ func TestCompactLoopEnds(t *testing.T) {
 	})
 }
 
-// TestCompactedReads tells what a compaction takes away, and what not: a kube-apiserver's watch cache, which answers
+// TestCompactedReads wants a compaction to make some reads fail, and others not: a kube-apiserver's watch cache, which answers
 // watches, has nothing to do with it.
 func TestCompactedReads(t *testing.T) {
 	for _, tt := range []struct {

@@ -62,7 +62,7 @@ func TestStress(t *testing.T) {
 			}
 			err := writers.Wait()
 			done.Store(true)
-			// The last write ends the watchers, and tells them that they have missed nothing.
+			// The last write ends the watchers, which have missed nothing then.
 			if cerr := f.Create(ctx, "/pods/ns/last", labelled("last", "1"), nil, 0); cerr != nil {
 				t.Error(cerr)
 			}

@@ -227,7 +227,7 @@ func (t *table) expired(from uint64) error {
 const lagFactor = 16
 
 // history is the recent events of a table, oldest first. Events are numbered from 0 on; the numbers only grow. It has
-// no lock of its own. A slice of events that was handed out stays as it is: events are appended behind it, and trimming
+// no lock. A slice of events that was returned stays as it is: events are appended behind it, and trimming
 // makes a copy.
 type history struct {
 	events    []event

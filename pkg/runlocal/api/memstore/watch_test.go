@@ -60,7 +60,7 @@ func pick(value string) storage.SelectionPredicate {
 	}
 }
 
-// TestWatchStarts tells what a watch begins with, for every version it can begin at. The store has seen: a=1 @2, b=1
+// TestWatchStarts checks what a watch begins with, for every version it can begin at. The store has seen: a=1 @2, b=1
 // @3, a=2 @4, b deleted @5; it is compacted to 3, and the events up to there are not kept.
 func TestWatchStarts(t *testing.T) {
 	yes, no := true, false
@@ -80,10 +80,10 @@ func TestWatchStarts(t *testing.T) {
 			[]string{"ERROR 410 too old resource version: 2 (3)", "closed"}},
 		{"a version yet to come: nothing before it", storage.ListOptions{ResourceVersion: "6"}, nil},
 		{"events from now on, without the state", storage.ListOptions{SendInitialEvents: &no}, []string{"ADDED c=1 @6"}},
-		{"the same, asked for by version 0", storage.ListOptions{ResourceVersion: "0", SendInitialEvents: &no}, []string{"ADDED c=1 @6"}},
+		{"the same, for version 0", storage.ListOptions{ResourceVersion: "0", SendInitialEvents: &no}, []string{"ADDED c=1 @6"}},
 		{"the state, and where it ends", storage.ListOptions{SendInitialEvents: &yes, Predicate: bookmarks},
 			[]string{"ADDED a=2 @4", "BOOKMARK @5 end", "ADDED c=1 @6"}},
-		{"the end of the state is told only to those who know bookmarks", storage.ListOptions{SendInitialEvents: &yes},
+		{"only watches with bookmarks get the end of the initial events", storage.ListOptions{SendInitialEvents: &yes},
 			[]string{"ADDED a=2 @4", "ADDED c=1 @6"}},
 		{"the state even if the events since the version are not kept", storage.ListOptions{ResourceVersion: "2", SendInitialEvents: &yes, Predicate: bookmarks},
 			[]string{"ADDED a=2 @4", "BOOKMARK @5 end", "ADDED c=1 @6"}},
@@ -188,19 +188,19 @@ func TestLaggingWatcherKeepsEvents(t *testing.T) {
 		}
 		w := f.mustWatch(t, storage.ListOptions{ResourceVersion: "2"})
 		f.mustLabel(t, "a", "x")
-		for i := range 2 * 50 { // nobody lags any more: the history shrinks to its size
+		for i := range 2 * 50 { // no watcher is behind any more: the history shrinks to its size
 			f.mustLabel(t, "a", fmt.Sprint(i))
 			synctest.Wait()
 			drain(late)
 			drain(w)
 		}
 		if n := len(f.table.history.events); n > 2*50 {
-			t.Errorf("%d events kept with nobody behind", n)
+			t.Errorf("%d events kept while no watcher is behind", n)
 		}
 	})
 }
 
-// TestBookmarks tells when periodic bookmarks come: every minute, and once more before the deadline of the request.
+// TestBookmarks checks when periodic bookmarks are sent: every minute, and once more before the deadline of the request.
 func TestBookmarks(t *testing.T) {
 	bookmarks := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(),
 		AllowWatchBookmarks: true}
@@ -216,7 +216,7 @@ func TestBookmarks(t *testing.T) {
 		{"not for clients that do not know them", storage.ListOptions{}, time.Hour, 121 * time.Second, nil},
 		{"two seconds before the deadline", storage.ListOptions{Predicate: bookmarks}, 30 * time.Second, 29 * time.Second, []string{"BOOKMARK @3"}},
 		{"never with less than two seconds to go", storage.ListOptions{Predicate: bookmarks}, 2 * time.Second, 1500 * time.Millisecond, nil},
-		{"every five seconds for those who asked for progress", storage.ListOptions{ProgressNotify: true}, time.Hour, 11 * time.Second,
+		{"every five seconds with ProgressNotify", storage.ListOptions{ProgressNotify: true}, time.Hour, 11 * time.Second,
 			[]string{"BOOKMARK @3", "BOOKMARK @3"}},
 		{"not below a version that is yet to come", storage.ListOptions{Predicate: bookmarks, ResourceVersion: "9"}, time.Hour, 61 * time.Second, nil},
 	}
@@ -274,18 +274,18 @@ func TestWatchFromBeforeTheTable(t *testing.T) {
 	}
 }
 
-// TestRequestWatchProgress wants a bookmark at once, and only for those who asked for progress.
+// TestRequestWatchProgress wants a bookmark at once, and only with ProgressNotify.
 func TestRequestWatchProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Objects, Options{})
-		asked := f.mustWatch(t, storage.ListOptions{ResourceVersion: "1", ProgressNotify: true})
+		notified := f.mustWatch(t, storage.ListOptions{ResourceVersion: "1", ProgressNotify: true})
 		other := f.mustWatch(t, storage.ListOptions{ResourceVersion: "1"})
 		f.mustCreate(t, labelled("a", "1"))
 		if err := f.RequestWatchProgress(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"ADDED a=1 @2", "BOOKMARK @2"}, drain(asked)); diff != "" {
-			t.Errorf("events of the watch that asked (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"ADDED a=1 @2", "BOOKMARK @2"}, drain(notified)); diff != "" {
+			t.Errorf("events of the watch with ProgressNotify (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{"ADDED a=1 @2"}, drain(other)); diff != "" {
 			t.Errorf("events of the watch that did not (-want +got):\n%s", diff)
@@ -333,7 +333,7 @@ func TestWatchAfterClose(t *testing.T) {
 	if !errors.Is(err, storage.ErrStorageNotReady) {
 		t.Errorf("error is %v", err)
 	}
-	f.mustCreate(t, labelled("a", "1")) // writes go on
+	f.mustCreate(t, labelled("a", "1")) // writes still work
 	if len(f.table.watchers) != 0 {
 		t.Error("the watch that was refused is still woken")
 	}
