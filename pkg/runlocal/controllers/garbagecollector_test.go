@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,11 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -81,23 +80,6 @@ func (s *session) delete(t *testing.T, m *corev1.ConfigMap, policy metav1.Deleti
 	if err := s.client.CoreV1().ConfigMaps(m.Namespace).Delete(t.Context(), m.Name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// quiet waits until there is nothing left to do, as Session.Settled does.
-func (s *session) quiet(t *testing.T) {
-	t.Helper()
-	eventually(t, "nothing to do", func() bool {
-		state := s.tap.State()
-		if !state.Idle() {
-			return false
-		}
-		for resource, handled := range state.Handled {
-			if handled < s.server.LastEvent(resource) {
-				return false
-			}
-		}
-		return true
-	})
 }
 
 // writes are the collector's, as "verb resource/name by KEY".
@@ -391,9 +373,23 @@ func TestCustomResourcesOfLaterAreCollected(t *testing.T) {
 	s.quiet(t)
 }
 
-// jsonConfig is the configuration for objects that have no protobuf.
-func jsonConfig(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.ContentType = runtime.ContentTypeJSON
-	return config
+// dumped is a node as upstream's errors dump it.
+type dumped struct {
+	identity any
+	owners   []metav1.OwnerReference
+}
+
+func TestErrorsWithoutNodes(t *testing.T) {
+	dump := fmt.Sprintf("&garbagecollector.node%s", fmt.Sprintf("%#v", dumped{identity("v1", "Pod", "default", "a"), []metav1.OwnerReference{{Name: "x"}}})[len("controllers.dumped"):])
+	reason := errors.New("it has moved")
+	for _, test := range []struct{ reason, text, want string }{
+		{"the dump goes", fmt.Sprintf("error syncing item %s: %v", dump, reason), "error syncing item: it has moved"},
+		{"every dump goes", fmt.Sprintf("%v of %s and of %s: no", reason, dump, dump), "it has moved of and of: no"},
+		{"a dump that was cut off", "error syncing item &garbagecollector.node{identity:", "error syncing item"},
+		{"another error stays", "it {has} moved", "it {has} moved"},
+	} {
+		if got := withoutNodes(test.text); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
+		}
+	}
 }

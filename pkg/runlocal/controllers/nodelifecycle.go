@@ -3,15 +3,49 @@ package controllers
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kcmconfig "k8s.io/kube-controller-manager/config/v1alpha1"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+	kcm "k8s.io/kubernetes/pkg/controller"
 	"k8s.io/kubernetes/pkg/controller/nodelifecycle"
 	lifecycleconfig "k8s.io/kubernetes/pkg/controller/nodelifecycle/config/v1alpha1"
+	"k8s.io/kubernetes/pkg/controller/tainteviction"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
+
+// hosts look after nodes and the pods on them.
+func hosts() []Controller {
+	return []Controller{
+		nodeLifecycle(), taintEviction(), podGarbageCollector(), ttlController(), deviceTaintEviction(),
+	}
+}
+
+// NodeControllers are the settings of the controllers of nodes. The zero value stands for kube-controller-manager's defaults.
+type NodeControllerOptions struct {
+	// MonitorPeriod is how often the health of nodes is looked at, as by the flag --node-monitor-period; 0 is 5 s.
+	MonitorPeriod time.Duration
+	// GracePeriod is how long a node may be silent before it is taken for unreachable, as by the flag
+	// --node-monitor-grace-period; 0 is 50 s.
+	GracePeriod time.Duration
+	// EvictionRate is how many nodes a second may be tainted because they are not ready, as by the flag
+	// --node-eviction-rate; 0 is 0.1. The first of a zone is tainted at once.
+	EvictionRate float32
+	// TerminatedPods is how many pods that have ended are left before the oldest are deleted, as by the flag
+	// --terminated-pod-gc-threshold; 0 is 12500, less than 0 leaves all.
+	TerminatedPods int
+
+	// quarantine is how long a node must have been missing, and collect how often podgc looks; 0 is what podgc has.
+	quarantine, collect time.Duration
+}
+
+// podsAndNodes are what these controllers read.
+func podsAndNodes() []schema.GroupResource {
+	return []schema.GroupResource{{Resource: "pods"}, {Resource: "nodes"}}
+}
 
 // nodeLifecycle is newNodeLifecycleController of cmd/kube-controller-manager/app/core.go.
 func nodeLifecycle() Controller {
@@ -76,4 +110,96 @@ func buildNodeLifecycle(ctx context.Context, e environment) (loop, error) {
 	}
 	run := func(ctx context.Context, _ int) { c.Run(e.tap.TimerLoops(ctx)) }
 	return run, tap.SwapQueue(e.tap, c, "podUpdateQueue", podToUpdate.key)
+}
+
+// taintEviction is newTaintEvictionController of cmd/kube-controller-manager/app/core.go.
+func taintEviction() Controller {
+	return Controller{
+		Name:    names.TaintEvictionController,
+		Short:   "taint-eviction",
+		Reads:   podsAndNodes(),
+		Writes:  []schema.GroupResource{{Resource: "pods"}},
+		Danger:  "deletes pods by taints that it may see late",
+		workers: tainteviction.UpdateWorkerSize,
+		build:   buildTaintEviction,
+	}
+}
+
+// Keys of pkg/controller/tainteviction/taint_eviction.go.
+type (
+	// taintedNode is nodeUpdateItem.
+	taintedNode struct{ nodeName string }
+	// taintedPod is podUpdateItem.
+	taintedPod struct{ podName, podNamespace, nodeName string }
+)
+
+func (n taintedNode) key() string { return n.nodeName }
+func (p taintedPod) key() string  { return p.podNamespace + "/" + p.podName }
+
+// evict is the function by which taint-eviction deletes a pod when its time has come.
+type evict = func(ctx context.Context, fireAt time.Time, args *tainteviction.WorkArgs) error
+
+func buildTaintEviction(ctx context.Context, e environment) (loop, error) {
+	core := e.informers.Core().V1()
+	// The index that it looks pods up by is node-lifecycle's to make, which need not run.
+	if err := kcm.AddPodNodeNameIndexer(core.Pods().Informer()); err != nil {
+		return nil, fmt.Errorf("indexing pods by node: %w", err)
+	}
+	c, err := tainteviction.New(ctx, e.client, core.Pods(), core.Nodes(), names.TaintEvictionController)
+	if err != nil {
+		return nil, err
+	}
+	evictions := e.tap.Timed("taintEvictionQueue")
+	e.tap.SetTraits(tap.ControllerTraits{ErrorLevel: 4, Begins: func(message string, keysAndValues []any) string {
+		tellEvictions(evictions, message, keysAndValues)
+		return beginsTaint(message, keysAndValues)
+	}})
+	if err := tap.SwapQueue(e.tap, c, "nodeUpdateQueue", taintedNode.key); err != nil {
+		return nil, err
+	}
+	if err := tap.SwapQueue(e.tap, c, "podUpdateQueue", taintedPod.key); err != nil {
+		return nil, err
+	}
+	run := func(ctx context.Context, _ int) { c.Run(ctx) }
+	return run, tap.Swap(e.tap, c, "taintEvictionQueue.workFunc", func(next evict) evict {
+		return func(ctx context.Context, fireAt time.Time, args *tainteviction.WorkArgs) error {
+			return evictions.Do(args.KeyFromWorkArgs(), func() error { return next(ctx, fireAt, args) })
+		}
+	})
+}
+
+// beginsTaint tells which node or pod a worker begins to work on. Two goroutines take keys from the queues, and hand them
+// to the workers through channels.
+func beginsTaint(message string, keysAndValues []any) string {
+	switch message {
+	case "Noticed node update", "Noticed node deletion", "Noticed pod update", "Noticed pod deletion":
+		return fmt.Sprint(valueOf("node", keysAndValues), valueOf("pod", keysAndValues))
+	}
+	return ""
+}
+
+// tellEvictions tells which deletions are planned and cancelled, by what TimedWorkerQueue of
+// pkg/controller/tainteviction/timed_workers.go logs of each.
+func tellEvictions(evictions *tap.Timed, message string, keysAndValues []any) {
+	item := fmt.Sprint(valueOf("item", keysAndValues))
+	switch message {
+	case "Adding TimedWorkerQueue item and to be fired at firedTime":
+		from, ok := valueOf("createTime", keysAndValues).(time.Time)
+		to, also := valueOf("firedTime", keysAndValues).(time.Time)
+		if ok && also {
+			evictions.Planned(item, to.Sub(from)) // as createWorker counts
+		}
+	case "Cancelling TimedWorkerQueue item", "Replacing existing work":
+		evictions.Cancelled(item)
+	}
+}
+
+// valueOf is the value of a key that was logged, an empty text if there is none.
+func valueOf(key string, keysAndValues []any) any {
+	for i := 0; i+1 < len(keysAndValues); i += 2 {
+		if keysAndValues[i] == key {
+			return keysAndValues[i+1]
+		}
+	}
+	return ""
 }

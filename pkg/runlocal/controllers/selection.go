@@ -1,9 +1,12 @@
 package controllers
 
 import (
+	"crypto"
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // everything stands for all controllers that run here and are not off by default, as in kube-controller-manager.
@@ -130,4 +133,71 @@ func find(name string) (Controller, error) {
 	}
 	slices.Sort(known)
 	return Controller{}, &UnknownError{Name: name, Known: known}
+}
+
+// Authority is what kube-controller-manager is started with on a control plane, and what no API tells: the keys and the
+// certificates that it signs with. Its zero value is that of somebody who has only a client's credentials.
+type Authority struct {
+	// RootCA are the certificates, in PEM, by which pods know the API server; nil if they are not known.
+	RootCA []byte
+	// ServiceAccountKey signs the tokens of service accounts; nil if it is not known.
+	ServiceAccountKey crypto.Signer
+	// SigningCertFile and SigningKeyFile hold the certificate and the key, in PEM, that certificate signing requests are
+	// signed with. Both or none are set.
+	SigningCertFile, SigningKeyFile string
+}
+
+// What Controller.Lacks says, and NotRunError.Reason.
+const (
+	LacksRootCA            = "it publishes the certificate that the API server is known by, which is not given"
+	LacksServiceAccountKey = "it signs with the private key of service accounts, which is not given"
+	LacksSigningAuthority  = "it signs with the certificate and the key of an authority, which are not given"
+)
+
+func lacksRootCA(a Authority) string {
+	if len(a.RootCA) == 0 {
+		return LacksRootCA
+	}
+	return ""
+}
+
+func lacksServiceAccountKey(a Authority) string {
+	if a.ServiceAccountKey == nil {
+		return LacksServiceAccountKey
+	}
+	return ""
+}
+
+func lacksSigningAuthority(a Authority) string {
+	if a.SigningCertFile == "" || a.SigningKeyFile == "" {
+		return LacksSigningAuthority
+	}
+	return ""
+}
+
+// Unserved returns which of the resources that the controller reads are not served in a version that it can read, so that it
+// cannot run: an API server that is older has not all. served is asked for each; nil is returned if nothing is missing.
+func (c Controller) Unserved(served func(schema.GroupVersionResource) bool) []schema.GroupResource {
+	var out []schema.GroupResource
+	for _, r := range c.Reads {
+		readable := func(version string) bool { return served(r.WithVersion(version)) }
+		if r.Resource != "*" && !slices.ContainsFunc(readVersions(r), readable) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// readVersions are those of a resource that its controllers can read, any of which does. Upstream's controllers have an
+// informer of one version each; the publisher of trust bundles takes the newest that there is.
+func readVersions(r schema.GroupResource) []string {
+	switch r {
+	case schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}:
+		return []string{"v2"}
+	case schema.GroupResource{Group: "scheduling.k8s.io", Resource: "podgroups"}:
+		return []string{"v1beta1"}
+	case schema.GroupResource{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}:
+		return []string{"v1", "v1beta1", "v1alpha1"}
+	}
+	return []string{"v1"}
 }

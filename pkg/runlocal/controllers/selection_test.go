@@ -1,12 +1,26 @@
 package controllers
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/controller-manager/app"
 )
@@ -184,6 +198,137 @@ func TestWithout(t *testing.T) {
 					t.Errorf("%q without %q is %q (-want +got):\n%s", args, out, left, diff)
 				}
 			}
+		}
+	}
+}
+
+// authority is that of the session's server, with an authority for certificates in files of the test.
+func (s *session) authority(t testing.TB) Authority {
+	t.Helper()
+	root, err := s.server.RootCA()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := Authority{RootCA: root, ServiceAccountKey: s.server.ServiceAccountKey()}
+	a.SigningCertFile, a.SigningKeyFile = signingFiles(t)
+	return a
+}
+
+func signingFiles(t testing.TB) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(2 * 365 * 24 * time.Hour),
+		KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key")
+	for path, block := range map[string]*pem.Block{
+		cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "EC PRIVATE KEY", Bytes: encoded},
+	} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+func TestLacks(t *testing.T) {
+	for _, test := range []struct {
+		controller Controller
+		want       string
+	}{
+		{rootCAPublisher(), LacksRootCA},
+		{trustBundlePublisher(), LacksRootCA},
+		{serviceAccountToken(), LacksServiceAccountKey},
+		{csrSigning(), LacksSigningAuthority},
+		{csrApproving(), ""},
+		{deploymentController(), ""},
+	} {
+		if got := test.controller.Lacks(Authority{}); got != test.want {
+			t.Errorf("%s lacks %q, want %q", test.controller.Name, got, test.want)
+		}
+		whole := Authority{RootCA: []byte("ca"), SigningCertFile: "a", SigningKeyFile: "b"}
+		whole.ServiceAccountKey, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if got := test.controller.Lacks(whole); got != "" {
+			t.Errorf("%s lacks %q, and has all", test.controller.Name, got)
+		}
+	}
+}
+
+func TestUnserved(t *testing.T) {
+	deployments, claims := schema.GroupResource{Group: "apps", Resource: "deployments"}, schema.GroupResource{Group: "resource.k8s.io", Resource: "resourceclaims"}
+	bundles := schema.GroupResource{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}
+	for _, tt := range []struct {
+		reason string
+		reads  []schema.GroupResource
+		served []schema.GroupVersionResource
+		want   []schema.GroupResource
+	}{
+		{"all is there", []schema.GroupResource{deployments}, []schema.GroupVersionResource{deployments.WithVersion("v1")}, nil},
+		{"an older version is none that upstream's informers read", []schema.GroupResource{deployments, claims},
+			[]schema.GroupVersionResource{deployments.WithVersion("v1"), claims.WithVersion("v1beta1")}, []schema.GroupResource{claims}},
+		{"of trust bundles any version does", []schema.GroupResource{bundles}, []schema.GroupVersionResource{bundles.WithVersion("v1alpha1")}, nil},
+		{"whatever kinds there are", []schema.GroupResource{{Group: "*", Resource: "*"}}, nil, nil},
+	} {
+		c := Controller{Reads: tt.reads}
+		got := c.Unserved(func(r schema.GroupVersionResource) bool { return slices.Contains(tt.served, r) })
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}
+
+// lists notes what is listed or watched, by version.
+type lists struct {
+	next http.RoundTripper
+	mu   *sync.Mutex
+	of   map[schema.GroupVersionResource]bool
+}
+
+var collection = regexp.MustCompile(`^/(?:api|apis/([^/]+))/([^/]+)/([^/]+)$`)
+
+// RoundTrip implements http.RoundTripper.
+func (l lists) RoundTrip(r *http.Request) (*http.Response, error) {
+	if m := collection.FindStringSubmatch(r.URL.Path); m != nil && r.Method == http.MethodGet {
+		l.mu.Lock()
+		l.of[schema.GroupVersionResource{Group: m[1], Version: m[2], Resource: m[3]}] = true
+		l.mu.Unlock()
+	}
+	return l.next.RoundTrip(r)
+}
+
+// TestReadVersions starts every controller, and waits until what their rows say is read in one of the versions.
+func TestReadVersions(t *testing.T) {
+	s := newSession(t, nil)
+	seen := lists{mu: &sync.Mutex{}, of: map[schema.GroupVersionResource]bool{}}
+	s.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lists{next, seen.mu, seen.of} })
+	s.run(t, 1, "*")
+	was := func(r schema.GroupVersionResource) bool {
+		seen.mu.Lock()
+		defer seen.mu.Unlock()
+		return seen.of[r]
+	}
+	for _, c := range running() {
+		for _, r := range c.Reads {
+			if r.Resource == "*" || c.OffByDefault {
+				continue
+			}
+			eventually(t, "somebody to read "+r.String()+", as the row of "+c.Short+" has it", func() bool {
+				return slices.ContainsFunc(readVersions(r), func(version string) bool { return was(r.WithVersion(version)) })
+			})
 		}
 	}
 }

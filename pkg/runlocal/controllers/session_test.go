@@ -2,12 +2,18 @@ package controllers
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -134,4 +140,263 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	if err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}
+}
+
+// account is what the trace tells of a controller.
+type account struct {
+	// Causes are "EVENT KIND NAME seen by HANDLER" of the watch events that led to reconciles, each once, sorted. What is
+	// generated of a pod's name is "*".
+	Causes []string
+	// Writes are "VERB RESOURCE[/SUBRESOURCE] by KEY" of writes that were granted, Events left out, each once, sorted.
+	Writes []string
+}
+
+var generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+
+// account reads the log. A write that belongs to no reconcile is "by nobody".
+func (s *session) account(controller string) account {
+	var a account
+	for _, e := range s.log.list() {
+		if e.Controller != controller {
+			continue
+		}
+		switch d := e.Detail.(type) {
+		case *trace.Start:
+			for _, c := range d.Causes {
+				if w := c.Watch; w != nil {
+					a.Causes = append(a.Causes, fmt.Sprintf("%s %s %s seen by %s", w.Event, w.Kind, generated.ReplaceAllString(w.Name, "-*"), c.Handler))
+				}
+			}
+		case *trace.Request:
+			if d.IsWrite() && !d.Failed() && d.Recorded == nil {
+				a.Writes = append(a.Writes, writeOf(e, d))
+			}
+		}
+	}
+	slices.Sort(a.Causes)
+	slices.Sort(a.Writes)
+	a.Causes, a.Writes = slices.Compact(a.Causes), slices.Compact(a.Writes)
+	return a
+}
+
+func writeOf(e *trace.Event, r *trace.Request) string {
+	by := e.Key
+	if e.Reconcile == 0 {
+		by = "nobody"
+	}
+	target := strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")
+	return fmt.Sprintf("%s %s by %s", r.Verb, target, by)
+}
+
+// accountFor waits until the trace tells all of want, and fails if it tells of other writes.
+func (s *session) accountFor(t *testing.T, controller string, want account) {
+	t.Helper()
+	var got account
+
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		got = s.account(controller)
+		got.Causes = slices.DeleteFunc(got.Causes, func(line string) bool { return !slices.Contains(want.Causes, line) })
+		return s.tap.State().Idle() && len(got.Causes) == len(want.Causes) && len(got.Writes) >= len(want.Writes), nil
+	})
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("what %s did (-want +got): %v\n%s\nall: %+v", controller, err, diff, s.account(controller))
+	}
+	s.retriesFollowFailures(t)
+}
+
+// retriesFollowFailures: a controller that looks at its keys again and again has a rhythm, and is not in trouble.
+func (s *session) retriesFollowFailures(t *testing.T) {
+	t.Helper()
+	ended := map[trace.ReconcileID]trace.Outcome{}
+	for _, e := range s.log.list() {
+		switch d := e.Detail.(type) {
+		case *trace.End:
+			ended[e.Reconcile] = d.Outcome
+		case *trace.Start:
+			for _, c := range d.Causes {
+				if c.Type == trace.CauseRetry && ended[c.Reconcile] != trace.Failed {
+					t.Errorf("%s %s is retried after #%d, which ended %q", e.Controller, e.Key, c.Reconcile, ended[c.Reconcile])
+				}
+			}
+		}
+	}
+}
+
+// node makes a Node that pods may be bound to.
+func (s *session) node(t *testing.T, name string) {
+	t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	node, err := s.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node.Spec.Taints = nil // that it is not ready, which admission has added
+	if _, err := s.client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pod makes a pod with the labels app=NAME; running and ready at an address, on node-1, if address is not empty.
+func (s *session) pod(t *testing.T, name, address string) *corev1.Pod {
+	t.Helper()
+	pods := s.client.CoreV1().Pods("default")
+	spec := template(name)
+	if address != "" {
+		spec.Spec.NodeName = "node-1"
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: spec.Labels}, Spec: spec.Spec}
+	pod, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if address == "" {
+		return pod
+	}
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.PodIP, pod.Status.PodIPs = address, []corev1.PodIP{{IP: address}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if pod, err = pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+// loneSession is a recorded one in which the API does nothing in a controller's place.
+func loneSession(t testing.TB) *session {
+	t.Helper()
+	log := &eventLog{}
+	s := newSessionOf(t, tap.Options{Recorder: trace.NewRecorder(clock.RealClock{}, log)}, api.Options{})
+	s.log = log
+	return s
+}
+
+// deeds are the writes of a controller that were granted, Events left out, each with the key that it was made for and
+// the first watch event that led to it: "VERB RESOURCE[/SUBRESOURCE] by KEY because EVENT KIND NAME seen by HANDLER". A
+// write outside of any reconcile is "by nobody". They are sorted, and each is there once.
+func (s *session) deeds(controller string) []string {
+	var out []string
+	causes := map[trace.ReconcileID]string{}
+	for _, e := range s.log.list() {
+		if e.Controller != controller {
+			continue
+		}
+		switch d := e.Detail.(type) {
+		case *trace.Start:
+			causes[e.Reconcile] = because(d.Causes)
+		case *trace.Request:
+			if d.IsWrite() && !d.Failed() && d.Recorded == nil {
+				out = append(out, deed(e, d)+causes[e.Reconcile])
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func deed(e *trace.Event, r *trace.Request) string {
+	by := e.Key
+	if e.Reconcile == 0 {
+		by = "nobody"
+	}
+	return fmt.Sprintf("%s %s by %s", r.Verb, strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/"), by)
+}
+
+func because(causes []trace.Cause) string {
+	for _, c := range causes {
+		if c.Watch != nil {
+			return fmt.Sprintf(" because %s %s %s seen by %s", c.Watch.Event, c.Watch.Kind, c.Watch.Name, c.Handler)
+		}
+	}
+	if len(causes) > 0 {
+		return " because of " + causes[0].Handler
+	}
+	return ""
+}
+
+// expect waits until the controller has done all of these deeds.
+func (s *session) expect(t testing.TB, controller string, want ...string) {
+	t.Helper()
+	var missing, got []string
+	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		got = s.deeds(controller)
+		missing = slices.DeleteFunc(slices.Clone(want), func(deed string) bool { return slices.Contains(got, deed) })
+		return len(missing) == 0, nil
+	})
+	if err != nil {
+		t.Errorf("%s has not done\n\t%s\nbut\n\t%s", controller, strings.Join(missing, "\n\t"), strings.Join(got, "\n\t"))
+	}
+}
+
+// must fails the test on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// made is what a client's Create returned, which must not have failed.
+func made[T any](t testing.TB) func(T, error) T {
+	return func(created T, err error) T {
+		t.Helper()
+		must(t, err)
+		return created
+	}
+}
+
+func (s *session) namespace(t testing.TB, name string) *corev1.Namespace {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return made[*corev1.Namespace](t)(s.client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))
+}
+
+// impersonating is a client in the name of another.
+func (s *session) impersonating(t testing.TB, user string, groups ...string) kubernetes.Interface {
+	t.Helper()
+	config := rest.CopyConfig(s.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
+	return made[*kubernetes.Clientset](t)(kubernetes.NewForConfig(config))
+}
+
+func template(app string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "nginx:1"}}},
+	}
+}
+
+// requests are the log's requests with that verb for that resource that were granted: a controller whose informer lags may
+// ask for an object twice, and is refused the second.
+func (s *session) requests(verb, resource string) []*trace.Event {
+	var out []*trace.Event
+	for _, e := range s.log.list() {
+		if r, ok := e.Detail.(*trace.Request); ok && r.Verb == verb && r.Resource == resource && !r.Failed() {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// quiet waits until there is nothing left to do, as Session.Settled does.
+func (s *session) quiet(t *testing.T) {
+	t.Helper()
+	eventually(t, "nothing to do", func() bool {
+		state := s.tap.State()
+		if !state.Idle() {
+			return false
+		}
+		for resource, handled := range state.Handled {
+			if handled < s.server.LastEvent(resource) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// jsonConfig is the configuration for objects that have no protobuf.
+func jsonConfig(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.ContentType = runtime.ContentTypeJSON
+	return config
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
+	certificatesinformers "k8s.io/client-go/informers/certificates/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -143,4 +144,20 @@ func (r *Running) Wait() {
 	r.loops.Wait()
 	r.cancel()
 	r.informers.Shutdown()
+}
+
+// Names for what upstream's constructors take.
+type (
+	clientset   = kubernetes.Interface
+	csrInformer = certificatesinformers.CertificateSigningRequestInformer
+)
+
+// concurrently runs all of loops, as concurrentRun of cmd/kube-controller-manager/app/controller_utils.go does, and
+// returns when all have.
+func concurrently(ctx context.Context, workers int, loops []loop) {
+	var running sync.WaitGroup
+	for _, l := range loops {
+		running.Go(func() { l(ctx, workers) })
+	}
+	running.Wait()
 }
