@@ -30,7 +30,7 @@ func deploymentController() Controller {
 	}
 }
 
-func buildDeployment(ctx context.Context, e environment) (loop, error) {
+func buildDeployment(ctx context.Context, e environment) (runFunc, error) {
 	apps := e.informers.Apps().V1()
 	c, err := deployment.NewDeploymentController(ctx, apps.Deployments(), apps.ReplicaSets(), e.informers.Core().V1().Pods(), e.client)
 	if err != nil {
@@ -52,7 +52,7 @@ func replicaSetController() Controller {
 	}
 }
 
-func buildReplicaSet(ctx context.Context, e environment) (loop, error) {
+func buildReplicaSet(ctx context.Context, e environment) (runFunc, error) {
 	c := replicaset.NewReplicaSetController(
 		ctx, e.informers.Apps().V1().ReplicaSets(), e.informers.Core().V1().Pods(), e.client, replicaset.BurstReplicas,
 	)
@@ -78,7 +78,7 @@ func statefulSetController() Controller {
 	}
 }
 
-func buildStatefulSet(ctx context.Context, e environment) (loop, error) {
+func buildStatefulSet(ctx context.Context, e environment) (runFunc, error) {
 	apps, core := e.informers.Apps().V1(), e.informers.Core().V1()
 	c := statefulset.NewStatefulSetController(
 		ctx, core.Pods(), apps.StatefulSets(), core.PersistentVolumeClaims(), apps.ControllerRevisions(), e.client,
@@ -103,7 +103,7 @@ func daemonSetController() Controller {
 	}
 }
 
-func buildDaemonSet(ctx context.Context, e environment) (loop, error) {
+func buildDaemonSet(ctx context.Context, e environment) (runFunc, error) {
 	apps, core := e.informers.Apps().V1(), e.informers.Core().V1()
 	c, err := daemon.NewDaemonSetsController(
 		ctx, apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), e.client,

@@ -207,12 +207,12 @@ func TestDaemonSetFollowsNodes(t *testing.T) {
 	if _, err := s.client.AppsV1().DaemonSets("default").Create(t.Context(), set, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.accountFor(t, "daemonset", account{
+	s.expectActivity(t, "daemonset", activity{
 		Causes: []string{"ADDED DaemonSet agent seen by addDaemonset > enqueue"},
 		Writes: []string{"create controllerrevisions by default/agent", "update daemonsets/status by default/agent"},
 	})
 	s.node(t, "node-1")
-	s.accountFor(t, "daemonset", account{
+	s.expectActivity(t, "daemonset", activity{
 		Causes: []string{"ADDED Node node-1 seen by addNode", "ADDED Pod agent-* seen by addPod > enqueue"},
 		Writes: []string{
 			"create controllerrevisions by default/agent", "create pods by default/agent", "update daemonsets/status by default/agent",
@@ -241,7 +241,7 @@ func TestStatefulSetMakesItsFirstPodAndClaim(t *testing.T) {
 	if _, err := s.client.AppsV1().StatefulSets("default").Create(t.Context(), set, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.accountFor(t, "statefulset", account{
+	s.expectActivity(t, "statefulset", activity{
 		Causes: []string{"ADDED Pod web-0 seen by addPod > enqueueStatefulSet", "ADDED StatefulSet web seen by enqueueStatefulSet"},
 		Writes: []string{
 			"create controllerrevisions by default/web", "create persistentvolumeclaims by default/web",

@@ -31,7 +31,7 @@ func serviceAccountController() Controller {
 	}
 }
 
-func buildServiceAccount(ctx context.Context, e environment) (loop, error) {
+func buildServiceAccount(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c, err := serviceaccountcontroller.NewServiceAccountsController(
 		klog.FromContext(ctx), core.ServiceAccounts(), core.Namespaces(), e.client,
@@ -48,14 +48,14 @@ func buildServiceAccount(ctx context.Context, e environment) (loop, error) {
 func serviceAccountToken() Controller {
 	both := []schema.GroupResource{{Resource: "serviceaccounts"}, {Resource: "secrets"}}
 	return Controller{
-		Name:    names.ServiceAccountTokenController,
-		Short:   "serviceaccount-token",
-		Aliases: []string{"serviceaccount-token"},
-		Reads:   both,
-		Writes:  both,
-		workers: 5,
-		build:   buildServiceAccountToken,
-		lacks:   lacksServiceAccountKey,
+		Name:             names.ServiceAccountTokenController,
+		Short:            "serviceaccount-token",
+		Aliases:          []string{"serviceaccount-token"},
+		Reads:            both,
+		Writes:           both,
+		workers:          5,
+		build:            buildServiceAccountToken,
+		missingAuthority: missingServiceAccountKey,
 	}
 }
 
@@ -79,7 +79,7 @@ type (
 func (k accountKey) text() string { return fmt.Sprintf("serviceaccounts %s/%s", k.namespace, k.name) }
 func (k secretKey) text() string  { return fmt.Sprintf("secrets %s/%s", k.namespace, k.name) }
 
-func buildServiceAccountToken(ctx context.Context, e environment) (loop, error) {
+func buildServiceAccountToken(ctx context.Context, e environment) (runFunc, error) {
 	signer, err := serviceaccount.JWTTokenGenerator(serviceaccount.LegacyIssuer, e.authority.ServiceAccountKey)
 	if err != nil {
 		return nil, fmt.Errorf("signing with the private key of service accounts: %w", err)
@@ -96,8 +96,8 @@ func buildServiceAccountToken(ctx context.Context, e environment) (loop, error) 
 	return c.Run, tap.SwapQueue(e.tap, c, "syncSecretQueue", secretKey.text)
 }
 
-// legacyTokenLife is CleanUpPeriod of pkg/controller/serviceaccount/config/v1alpha1/defaults.go.
-const legacyTokenLife = 365 * 24 * time.Hour
+// legacyTokenMaxAge is CleanUpPeriod of pkg/controller/serviceaccount/config/v1alpha1/defaults.go.
+const legacyTokenMaxAge = 365 * 24 * time.Hour
 
 // legacyTokenCleaner is newLegacyServiceAccountTokenCleanerController of cmd/kube-controller-manager/app/core.go. It has
 // no queue: it looks at all tokens once a day. now tells their age.
@@ -110,11 +110,11 @@ func legacyTokenCleaner(now clock.Clock) Controller {
 		Writes:            []schema.GroupResource{{Resource: "secrets"}},
 		ClusterScopedWork: true,
 		workers:           1, // its Run takes no other number
-		build: func(_ context.Context, e environment) (loop, error) {
+		build: func(_ context.Context, e environment) (runFunc, error) {
 			core := e.informers.Core().V1()
 			c, err := serviceaccountcontroller.NewLegacySATokenCleaner(core.ServiceAccounts(), core.Secrets(), core.Pods(), e.client, now,
 				serviceaccountcontroller.LegacySATokenCleanerOptions{
-					CleanUpPeriod: legacyTokenLife, SyncInterval: serviceaccountcontroller.DefaultCleanerSyncInterval,
+					CleanUpPeriod: legacyTokenMaxAge, SyncInterval: serviceaccountcontroller.DefaultCleanerSyncInterval,
 				})
 			if err != nil {
 				return nil, err
@@ -139,7 +139,7 @@ func bootstrapSigner() Controller {
 	}
 }
 
-func buildBootstrapSigner(_ context.Context, e environment) (loop, error) {
+func buildBootstrapSigner(_ context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c, err := bootstrap.NewSigner(e.client, core.Secrets(), core.ConfigMaps(), bootstrap.DefaultSignerOptions())
 	if err != nil {
@@ -164,7 +164,7 @@ func tokenCleaner() Controller {
 	}
 }
 
-func buildTokenCleaner(_ context.Context, e environment) (loop, error) {
+func buildTokenCleaner(_ context.Context, e environment) (runFunc, error) {
 	c, err := bootstrap.NewTokenCleaner(e.client, e.informers.Core().V1().Secrets(), bootstrap.DefaultTokenCleanerOptions())
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func clusterRoleAggregation() Controller {
 	}
 }
 
-func buildClusterRoleAggregation(_ context.Context, e environment) (loop, error) {
+func buildClusterRoleAggregation(_ context.Context, e environment) (runFunc, error) {
 	c := clusterroleaggregation.NewClusterRoleAggregation(e.informers.Rbac().V1().ClusterRoles(), e.client.RbacV1())
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }

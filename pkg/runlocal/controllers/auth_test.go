@@ -13,7 +13,7 @@ import (
 )
 
 func TestServiceAccountIsMadeAndMadeAgain(t *testing.T) {
-	s := loneSession(t)
+	s := bareSession(t)
 	s.run(t, 0, "serviceaccount")
 	s.namespace(t, "shop")
 	s.expect(t, "serviceaccount", "create serviceaccounts by shop because ADDED Namespace shop seen by namespaceAdded")
@@ -22,28 +22,28 @@ func TestServiceAccountIsMadeAndMadeAgain(t *testing.T) {
 }
 
 func TestClusterRolesAreAggregated(t *testing.T) {
-	s := loneSession(t)
+	s := bareSession(t)
 	s.server.WaitReady(t.Context())
 	s.run(t, 0, "clusterrole-aggregation")
-	s.quiet(t) // every role is an event for all that aggregate
+	s.settle(t) // every role is an event for all that aggregate
 	roles := s.client.RbacV1().ClusterRoles()
-	part := made[*rbacv1.ClusterRole](t)(roles.Create(t.Context(), &rbacv1.ClusterRole{
+	part := mustValue[*rbacv1.ClusterRole](t)(roles.Create(t.Context(), &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "read-pods", Labels: map[string]string{"monitoring": "yes"}},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}},
 	}, metav1.CreateOptions{}))
-	s.quiet(t)
-	made[*rbacv1.ClusterRole](t)(roles.Create(t.Context(), &rbacv1.ClusterRole{
+	s.settle(t)
+	mustValue[*rbacv1.ClusterRole](t)(roles.Create(t.Context(), &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "monitoring"},
 		AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
 			{MatchLabels: map[string]string{"monitoring": "yes"}},
 		}},
 	}, metav1.CreateOptions{}))
 	s.expect(t, "clusterrole-aggregation", "patch clusterroles by monitoring because ADDED ClusterRole monitoring seen by enqueue")
-	s.quiet(t)
+	s.settle(t)
 	part.Rules[0].Verbs = []string{"get", "list"}
-	made[*rbacv1.ClusterRole](t)(roles.Update(t.Context(), part, metav1.UpdateOptions{}))
+	mustValue[*rbacv1.ClusterRole](t)(roles.Update(t.Context(), part, metav1.UpdateOptions{}))
 	s.expect(t, "clusterrole-aggregation", "patch clusterroles by monitoring because MODIFIED ClusterRole read-pods seen by enqueue")
-	whole := made[*rbacv1.ClusterRole](t)(roles.Get(t.Context(), "monitoring", metav1.GetOptions{}))
+	whole := mustValue[*rbacv1.ClusterRole](t)(roles.Get(t.Context(), "monitoring", metav1.GetOptions{}))
 	if diff := cmp.Diff(part.Rules, whole.Rules); diff != "" {
 		t.Errorf("what the role allows (-part +whole):\n%s", diff)
 	}
@@ -62,22 +62,22 @@ func bootstrapToken(id string, expires time.Time) *corev1.Secret {
 }
 
 func TestClusterInfoIsSigned(t *testing.T) {
-	s := loneSession(t)
+	s := bareSession(t)
 	s.run(t, 0, "bootstrapsigner")
 	info := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cluster-info"}, Data: map[string]string{"kubeconfig": "apiVersion: v1"}}
-	made[*corev1.ConfigMap](t)(s.client.CoreV1().ConfigMaps("kube-public").Create(t.Context(), info, metav1.CreateOptions{}))
+	mustValue[*corev1.ConfigMap](t)(s.client.CoreV1().ConfigMaps("kube-public").Create(t.Context(), info, metav1.CreateOptions{}))
 	eventually(t, "a look at what no token signs yet", s.reconciled("bootstrapsigner", "kube-public/cluster-info"))
 	token := bootstrapToken("abcdef", time.Now().Add(time.Hour))
-	made[*corev1.Secret](t)(s.client.CoreV1().Secrets("kube-system").Create(t.Context(), token, metav1.CreateOptions{}))
+	mustValue[*corev1.Secret](t)(s.client.CoreV1().Secrets("kube-system").Create(t.Context(), token, metav1.CreateOptions{}))
 	s.expect(t, "bootstrapsigner",
 		"update configmaps by kube-public/cluster-info because ADDED Secret bootstrap-token-abcdef seen by pokeConfigMapSync")
 }
 
 func TestExpiredTokensAreRemoved(t *testing.T) {
-	s := loneSession(t)
+	s := bareSession(t)
 	s.run(t, 0, "tokencleaner")
 	for id, expires := range map[string]time.Time{"abcdef": time.Now().Add(-time.Hour), "uvwxyz": time.Now().Add(time.Hour)} {
-		made[*corev1.Secret](t)(s.client.CoreV1().Secrets("kube-system").Create(t.Context(), bootstrapToken(id, expires), metav1.CreateOptions{}))
+		mustValue[*corev1.Secret](t)(s.client.CoreV1().Secrets("kube-system").Create(t.Context(), bootstrapToken(id, expires), metav1.CreateOptions{}))
 	}
 	s.expect(t, "tokencleaner",
 		"delete secrets by kube-system/bootstrap-token-abcdef because ADDED Secret bootstrap-token-abcdef seen by enqueueSecrets")
@@ -100,13 +100,13 @@ func tokenSecret(name string) *corev1.Secret {
 }
 
 func TestServiceAccountTokenIsMadeAndRemoved(t *testing.T) {
-	s := loneSession(t)
+	s := bareSession(t)
 	s.server.WaitReady(t.Context())
 	s.run(t, 0, "serviceaccount-token")
 	secrets := s.client.CoreV1().Secrets("default")
-	made[*corev1.Secret](t)(secrets.Create(t.Context(), tokenSecret("robot"), metav1.CreateOptions{}))
+	mustValue[*corev1.Secret](t)(secrets.Create(t.Context(), tokenSecret("robot"), metav1.CreateOptions{}))
 	s.expect(t, "serviceaccount-token", "update secrets by secrets default/robot because ADDED Secret robot seen by queueSecretSync")
-	filled := made[*corev1.Secret](t)(secrets.Get(t.Context(), "robot", metav1.GetOptions{}))
+	filled := mustValue[*corev1.Secret](t)(secrets.Get(t.Context(), "robot", metav1.GetOptions{}))
 	config := rest.CopyConfig(s.config)
 	config.BearerToken = string(filled.Data["token"])
 	if user := whoami(t, config); user != "system:serviceaccount:default:default" {
@@ -119,14 +119,14 @@ func TestServiceAccountTokenIsMadeAndRemoved(t *testing.T) {
 
 // TestUnusedTokensAreMarked has a clock that is ahead by more than the year that tokens may be left unused.
 func TestUnusedTokensAreMarked(t *testing.T) {
-	s := loneSession(t)
+	s := bareSession(t)
 	s.server.WaitReady(t.Context())
-	secret := made[*corev1.Secret](t)(s.client.CoreV1().Secrets("default").Create(t.Context(), tokenSecret("old"), metav1.CreateOptions{}))
+	secret := mustValue[*corev1.Secret](t)(s.client.CoreV1().Secrets("default").Create(t.Context(), tokenSecret("old"), metav1.CreateOptions{}))
 	accounts := s.client.CoreV1().ServiceAccounts("default")
-	account := made[*corev1.ServiceAccount](t)(accounts.Get(t.Context(), "default", metav1.GetOptions{}))
+	account := mustValue[*corev1.ServiceAccount](t)(accounts.Get(t.Context(), "default", metav1.GetOptions{}))
 	account.Secrets = []corev1.ObjectReference{{Name: secret.Name}} // as those had that got tokens by themselves
-	made[*corev1.ServiceAccount](t)(accounts.Update(t.Context(), account, metav1.UpdateOptions{}))
-	later := clocktesting.NewFakeClock(time.Now().Add(2 * legacyTokenLife))
+	mustValue[*corev1.ServiceAccount](t)(accounts.Update(t.Context(), account, metav1.UpdateOptions{}))
+	later := clocktesting.NewFakeClock(time.Now().Add(2 * legacyTokenMaxAge))
 	t.Cleanup(s.startThese(t, 0, legacyTokenCleaner(later)))
 	s.expect(t, "legacy-service-account-token-cleaner", "patch secrets by nobody")
 }

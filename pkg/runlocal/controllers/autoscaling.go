@@ -58,7 +58,7 @@ func podAutoscalerController() Controller {
 	}
 }
 
-func buildPodAutoscaler(ctx context.Context, e environment) (loop, error) {
+func buildPodAutoscaler(ctx context.Context, e environment) (runFunc, error) {
 	config, mapper := e.autoscaling.config(), newMapper(e)
 	scales, err := scale.NewForConfig(
 		e.config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(e.client.Discovery()))

@@ -59,7 +59,7 @@ func TestAutoscalerScales(t *testing.T) {
 		t.Fatal(err)
 	}
 	often := podAutoscalerController()
-	often.build = func(ctx context.Context, e environment) (loop, error) {
+	often.build = func(ctx context.Context, e environment) (runFunc, error) {
 		e.autoscaling.SyncPeriod = 100 * time.Millisecond
 		return buildPodAutoscaler(ctx, e)
 	}
@@ -68,7 +68,7 @@ func TestAutoscalerScales(t *testing.T) {
 		scaled, err := s.client.AppsV1().ReplicaSets("default").Get(t.Context(), "web", metav1.GetOptions{})
 		return err == nil && *scaled.Spec.Replicas == 3
 	})
-	s.accountFor(t, "horizontalpodautoscaling", account{
+	s.expectActivity(t, "horizontalpodautoscaling", activity{
 		Causes: []string{"ADDED HorizontalPodAutoscaler web seen by enqueueHPA"},
 		Writes: []string{"update horizontalpodautoscalers/status by default/web", "update replicasets/scale by default/web"},
 	})

@@ -27,12 +27,12 @@ func jobController() Controller {
 
 // buildJob leaves out the informers of Workloads and PodGroups, which are for a feature gate that is off by default
 // (WorkloadWithJob).
-func buildJob(ctx context.Context, e environment) (loop, error) {
+func buildJob(ctx context.Context, e environment) (runFunc, error) {
 	c, err := job.NewController(ctx, e.client, e.informers.Core().V1().Pods(), e.informers.Batch().V1().Jobs(), nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := tap.SwapQueue(e.tap, c, "orphanQueue", orphanPodKey.spelled); err != nil {
+	if err := tap.SwapQueue(e.tap, c, "orphanQueue", orphanPodKey.text); err != nil {
 		return c.Run, err
 	}
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
@@ -46,7 +46,7 @@ type orphanPodKey struct {
 	value     string
 }
 
-func (k orphanPodKey) spelled() string { return k.namespace + "/" + k.value }
+func (k orphanPodKey) text() string { return k.namespace + "/" + k.value }
 
 // cronJobController is newCronJobController of cmd/kube-controller-manager/app/batch.go.
 func cronJobController() Controller {
@@ -61,7 +61,7 @@ func cronJobController() Controller {
 	}
 }
 
-func buildCronJob(ctx context.Context, e environment) (loop, error) {
+func buildCronJob(ctx context.Context, e environment) (runFunc, error) {
 	batch := e.informers.Batch().V1()
 	c, err := cronjob.NewControllerV2(ctx, batch.Jobs(), batch.CronJobs(), e.client)
 	if err != nil {
@@ -83,7 +83,7 @@ func ttlAfterFinishedController() Controller {
 	}
 }
 
-func buildTTLAfterFinished(ctx context.Context, e environment) (loop, error) {
+func buildTTLAfterFinished(ctx context.Context, e environment) (runFunc, error) {
 	c := ttlafterfinished.New(ctx, e.informers.Batch().V1().Jobs(), e.client)
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }

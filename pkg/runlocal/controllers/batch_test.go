@@ -28,7 +28,7 @@ func TestJobMakesPods(t *testing.T) {
 	s := recordedSession(t)
 	s.run(t, 0, "job")
 	s.job(t, jobOf("once"))
-	s.accountFor(t, "job", account{
+	s.expectActivity(t, "job", activity{
 		Causes: []string{
 			"ADDED Job once seen by addJob > enqueueSyncJobImmediately > enqueueSyncJobInternal",
 			"ADDED Pod once-* seen by addPod > enqueueSyncJobBatched > enqueueSyncJobInternal", // a second later
@@ -46,7 +46,7 @@ func TestJobLetsGoOfAnOrphan(t *testing.T) {
 	if _, err := s.client.CoreV1().Pods("default").Update(t.Context(), orphan, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.accountFor(t, "job", account{
+	s.expectActivity(t, "job", activity{
 		Causes: []string{"MODIFIED Pod orphan seen by updatePod > enqueueOrphanPod"},
 		Writes: []string{"patch pods by default/orphan"},
 	})
@@ -69,7 +69,7 @@ func TestCronJobMakesTheJobThatIsDue(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.run(t, 0, "cronjob")
-	s.accountFor(t, "cronjob", account{
+	s.expectActivity(t, "cronjob", activity{
 		Causes: []string{"ADDED CronJob often seen by enqueueController"},
 		Writes: []string{"create jobs by default/often", "update cronjobs/status by default/often"},
 	})
@@ -90,7 +90,7 @@ func TestTTLAfterFinishedDeletesAFinishedJob(t *testing.T) {
 	if _, err := s.client.BatchV1().Jobs("default").UpdateStatus(t.Context(), job, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.accountFor(t, "ttl-after-finished", account{
+	s.expectActivity(t, "ttl-after-finished", activity{
 		Causes: []string{"MODIFIED Job done seen by updateJob > enqueue"},
 		Writes: []string{"delete jobs by default/done"},
 	})

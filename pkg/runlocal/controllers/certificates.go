@@ -26,8 +26,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// csrs are certificate signing requests, as the rows of their controllers have them.
-func csrs() []schema.GroupResource {
+// csrResources are certificate signing requests, as the rows of their controllers have them.
+func csrResources() []schema.GroupResource {
 	return []schema.GroupResource{{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}}
 }
 
@@ -37,14 +37,14 @@ func csrApproving() Controller {
 		Name:    names.CertificateSigningRequestApprovingController,
 		Short:   "csrapproving",
 		Aliases: []string{"csrapproving"},
-		Reads:   csrs(),
-		Writes:  append(csrs(), schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}),
+		Reads:   csrResources(),
+		Writes:  append(csrResources(), schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}),
 		workers: 5,
 		build:   buildCSRApproving,
 	}
 }
 
-func buildCSRApproving(ctx context.Context, e environment) (loop, error) {
+func buildCSRApproving(ctx context.Context, e environment) (runFunc, error) {
 	c := approver.NewCSRApprovingController(ctx, e.client, e.informers.Certificates().V1().CertificateSigningRequests())
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
@@ -56,21 +56,21 @@ const signingDuration = 365 * 24 * time.Hour
 // one certificate for all signers, as kubeadm has it.
 func csrSigning() Controller {
 	return Controller{
-		Name:    names.CertificateSigningRequestSigningController,
-		Short:   "csrsigning",
-		Aliases: []string{"csrsigning"},
-		Reads:   csrs(),
-		Writes:  csrs(),
-		workers: 5,
-		build:   buildCSRSigning,
-		lacks:   lacksSigningAuthority,
+		Name:             names.CertificateSigningRequestSigningController,
+		Short:            "csrsigning",
+		Aliases:          []string{"csrsigning"},
+		Reads:            csrResources(),
+		Writes:           csrResources(),
+		workers:          5,
+		build:            buildCSRSigning,
+		missingAuthority: missingSigningAuthority,
 	}
 }
 
-func buildCSRSigning(ctx context.Context, e environment) (loop, error) {
+func buildCSRSigning(ctx context.Context, e environment) (runFunc, error) {
 	requests, a := e.informers.Certificates().V1().CertificateSigningRequests(), e.authority
-	var loops []loop
-	run := func(ctx context.Context, workers int) { concurrently(ctx, workers, loops) }
+	var loops []runFunc
+	run := func(ctx context.Context, workers int) { runConcurrently(ctx, workers, loops) }
 	for _, s := range []struct {
 		queue     string
 		construct func(context.Context, clientset, csrInformer, string, string, time.Duration) (*signer.CSRSigningController, error)
@@ -99,24 +99,24 @@ func csrCleaner() Controller {
 		Name:              names.CertificateSigningRequestCleanerController,
 		Short:             "csrcleaner",
 		Aliases:           []string{"csrcleaner"},
-		Reads:             csrs(),
-		Writes:            csrs(),
+		Reads:             csrResources(),
+		Writes:            csrResources(),
 		ClusterScopedWork: true,
 		workers:           1,
 		build:             buildCSRCleaner,
 	}
 }
 
-func buildCSRCleaner(_ context.Context, e environment) (loop, error) {
+func buildCSRCleaner(_ context.Context, e environment) (runFunc, error) {
 	requests := e.informers.Certificates().V1().CertificateSigningRequests()
 	requests.Informer() // the cleaner only asks for a lister, when the informers have been started
 	return cleaner.NewCSRCleanerController(e.client.CertificatesV1().CertificateSigningRequests(), requests).Run, nil
 }
 
 const (
-	// podCertificateLife and podCertificateLook are what newPodCertificateRequestCleanerController has.
-	podCertificateLife = 15 * time.Minute
-	podCertificateLook = 5 * time.Minute
+	// podCertificateMaxAge and podCertificateLook are what newPodCertificateRequestCleanerController has.
+	podCertificateMaxAge      = 15 * time.Minute
+	podCertificateCleanPeriod = 5 * time.Minute
 )
 
 // podCertificateRequestCleaner is newPodCertificateRequestCleanerController of
@@ -131,9 +131,9 @@ func podCertificateRequestCleaner(now clock.PassiveClock) Controller {
 		Writes:            requests,
 		ClusterScopedWork: true,
 		workers:           1,
-		build: func(_ context.Context, e environment) (loop, error) {
+		build: func(_ context.Context, e environment) (runFunc, error) {
 			requests := e.informers.Certificates().V1().PodCertificateRequests()
-			return cleaner.NewPCRCleanerController(e.client, requests, now, podCertificateLife, podCertificateLook).Run, nil
+			return cleaner.NewPCRCleanerController(e.client, requests, now, podCertificateMaxAge, podCertificateCleanPeriod).Run, nil
 		},
 	}
 }
@@ -141,18 +141,18 @@ func podCertificateRequestCleaner(now clock.PassiveClock) Controller {
 // rootCAPublisher is newRootCACertificatePublisherController of cmd/kube-controller-manager/app/certificates.go.
 func rootCAPublisher() Controller {
 	return Controller{
-		Name:    names.RootCACertificatePublisherController,
-		Short:   "root-ca-cert-publisher",
-		Aliases: []string{"root-ca-cert-publisher"},
-		Reads:   []schema.GroupResource{{Resource: "configmaps"}, {Resource: "namespaces"}},
-		Writes:  []schema.GroupResource{{Resource: "configmaps"}},
-		workers: 1,
-		build:   buildRootCAPublisher,
-		lacks:   lacksRootCA,
+		Name:             names.RootCACertificatePublisherController,
+		Short:            "root-ca-cert-publisher",
+		Aliases:          []string{"root-ca-cert-publisher"},
+		Reads:            []schema.GroupResource{{Resource: "configmaps"}, {Resource: "namespaces"}},
+		Writes:           []schema.GroupResource{{Resource: "configmaps"}},
+		workers:          1,
+		build:            buildRootCAPublisher,
+		missingAuthority: missingRootCA,
 	}
 }
 
-func buildRootCAPublisher(_ context.Context, e environment) (loop, error) {
+func buildRootCAPublisher(_ context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c, err := rootcacertpublisher.NewPublisher(core.ConfigMaps(), core.Namespaces(), e.client, e.authority.RootCA)
 	if err != nil {
@@ -170,20 +170,20 @@ const servingSigner = "kubernetes.io/kube-apiserver-serving"
 func trustBundlePublisher() Controller {
 	bundles := []schema.GroupResource{{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}}
 	return Controller{
-		Name:    names.KubeAPIServerClusterTrustBundlePublisherController,
-		Short:   "kube-apiserver-serving-clustertrustbundle-publisher",
-		Reads:   bundles,
-		Writes:  bundles,
-		workers: 1, // its Run takes no other number
-		build:   buildTrustBundlePublisher,
-		lacks:   lacksRootCA,
+		Name:             names.KubeAPIServerClusterTrustBundlePublisherController,
+		Short:            "kube-apiserver-serving-clustertrustbundle-publisher",
+		Reads:            bundles,
+		Writes:           bundles,
+		workers:          1, // its Run takes no other number
+		build:            buildTrustBundlePublisher,
+		missingAuthority: missingRootCA,
 	}
 }
 
 // buildTrustBundlePublisher returns no loop where no version of trust bundles is served, as upstream does. The publisher
 // has an informer of its own, as it watches the bundles of one signer only: so its reconciles name the handler that led
 // to them, and not the event.
-func buildTrustBundlePublisher(ctx context.Context, e environment) (loop, error) {
+func buildTrustBundlePublisher(ctx context.Context, e environment) (runFunc, error) {
 	content, err := dynamiccertificates.NewStaticCAContent("kube-apiserver-serving", e.authority.RootCA)
 	if err != nil {
 		return nil, fmt.Errorf("reading the root certificates: %w", err)

@@ -23,8 +23,8 @@ import (
 
 func whoami(t testing.TB, config *rest.Config) string {
 	t.Helper()
-	client := made[*kubernetes.Clientset](t)(kubernetes.NewForConfig(config))
-	review := made[*authenticationv1.SelfSubjectReview](t)(client.AuthenticationV1().SelfSubjectReviews().Create(
+	client := mustValue[*kubernetes.Clientset](t)(kubernetes.NewForConfig(config))
+	review := mustValue[*authenticationv1.SelfSubjectReview](t)(client.AuthenticationV1().SelfSubjectReviews().Create(
 		t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{}))
 	return review.Status.UserInfo.Username
 }
@@ -32,9 +32,9 @@ func whoami(t testing.TB, config *rest.Config) string {
 // nodeRequest is what a kubelet asks for.
 func nodeRequest(t testing.TB, name, signer string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
-	key := made[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	key := mustValue[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	subject := pkix.Name{CommonName: "system:node:" + name, Organization: []string{"system:nodes"}}
-	der := made[[]byte](t)(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key))
+	der := mustValue[[]byte](t)(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key))
 	return &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
@@ -48,7 +48,7 @@ func nodeRequest(t testing.TB, name, signer string) *certificatesv1.CertificateS
 func (s *session) bootstrappers(t testing.TB) {
 	t.Helper()
 	for _, role := range []string{"system:node-bootstrapper", "system:certificates.k8s.io:certificatesigningrequests:nodeclient"} {
-		made[*rbacv1.ClusterRoleBinding](t)(s.client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		mustValue[*rbacv1.ClusterRoleBinding](t)(s.client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "test:" + role},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 			Subjects:   []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "system:bootstrappers"}},
@@ -57,7 +57,7 @@ func (s *session) bootstrappers(t testing.TB) {
 }
 
 func TestRequestOfANodeIsApprovedAndSigned(t *testing.T) {
-	s := loneSession(t)
+	s := bareSession(t)
 	s.server.WaitReady(t.Context())
 	s.bootstrappers(t)
 	s.run(t, 0, "csrapproving", "csrsigning")
@@ -71,13 +71,13 @@ func TestRequestOfANodeIsApprovedAndSigned(t *testing.T) {
 		"update certificatesigningrequests/approval by n1 because ADDED CertificateSigningRequest n1 seen by enqueueCertificateRequest")
 	s.expect(t, "csrsigning",
 		"update certificatesigningrequests/status by n1 because MODIFIED CertificateSigningRequest n1 seen by enqueueCertificateRequest")
-	signed := made[*certificatesv1.CertificateSigningRequest](t)(
+	signed := mustValue[*certificatesv1.CertificateSigningRequest](t)(
 		s.client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "n1", metav1.GetOptions{}))
 	block, _ := pem.Decode(signed.Status.Certificate)
 	if block == nil {
 		t.Fatalf("no certificate: %q", signed.Status.Certificate)
 	}
-	cert := made[*x509.Certificate](t)(x509.ParseCertificate(block.Bytes))
+	cert := mustValue[*x509.Certificate](t)(x509.ParseCertificate(block.Bytes))
 	if cert.Subject.CommonName != "system:node:n1" || cert.Issuer.CommonName != "test" {
 		t.Errorf("the certificate is that of %s, by %s", cert.Subject, cert.Issuer)
 	}
@@ -86,17 +86,17 @@ func TestRequestOfANodeIsApprovedAndSigned(t *testing.T) {
 // expiredCertificate is one that has run out.
 func expiredCertificate(t testing.TB) []byte {
 	t.Helper()
-	key := made[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	key := mustValue[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)}
-	der := made[[]byte](t)(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
+	der := mustValue[[]byte](t)(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 func TestExpiredRequestIsRemoved(t *testing.T) {
-	s := loneSession(t)
+	s := bareSession(t)
 	requests := s.client.CertificatesV1().CertificateSigningRequests()
 	for _, name := range []string{"old", "young"} {
-		csr := made[*certificatesv1.CertificateSigningRequest](t)(
+		csr := mustValue[*certificatesv1.CertificateSigningRequest](t)(
 			requests.Create(t.Context(), nodeRequest(t, name, "example.com/signer"), metav1.CreateOptions{}))
 		if name == "young" {
 			continue
@@ -104,13 +104,13 @@ func TestExpiredRequestIsRemoved(t *testing.T) {
 		csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
 			{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test"},
 		}
-		csr = made[*certificatesv1.CertificateSigningRequest](t)(requests.UpdateApproval(t.Context(), name, csr, metav1.UpdateOptions{}))
+		csr = mustValue[*certificatesv1.CertificateSigningRequest](t)(requests.UpdateApproval(t.Context(), name, csr, metav1.UpdateOptions{}))
 		csr.Status.Certificate = expiredCertificate(t)
-		made[*certificatesv1.CertificateSigningRequest](t)(requests.UpdateStatus(t.Context(), csr, metav1.UpdateOptions{}))
+		mustValue[*certificatesv1.CertificateSigningRequest](t)(requests.UpdateStatus(t.Context(), csr, metav1.UpdateOptions{}))
 	}
 	s.run(t, 0, "csrcleaner")
 	s.expect(t, "csrcleaner", "delete certificatesigningrequests by nobody")
-	left := made[*certificatesv1.CertificateSigningRequestList](t)(requests.List(t.Context(), metav1.ListOptions{}))
+	left := mustValue[*certificatesv1.CertificateSigningRequestList](t)(requests.List(t.Context(), metav1.ListOptions{}))
 	if len(left.Items) != 1 || left.Items[0].Name != "young" {
 		t.Errorf("left: %v", left.Items)
 	}
@@ -118,9 +118,9 @@ func TestExpiredRequestIsRemoved(t *testing.T) {
 
 // TestOldPodCertificateRequestIsRemoved has a clock that is ahead by more than such a request may take.
 func TestOldPodCertificateRequestIsRemoved(t *testing.T) {
-	s := loneSession(t)
-	key := made[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	stub := made[[]byte](t)(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key))
+	s := bareSession(t)
+	key := mustValue[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	stub := mustValue[[]byte](t)(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key))
 	seconds := int32(3600)
 	request := &certificatesv1.PodCertificateRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: "late"},
@@ -129,34 +129,34 @@ func TestOldPodCertificateRequestIsRemoved(t *testing.T) {
 			NodeName: "n1", NodeUID: "node-uid", MaxExpirationSeconds: &seconds, StubPKCS10Request: stub,
 		},
 	}
-	made[*certificatesv1.PodCertificateRequest](t)(
+	mustValue[*certificatesv1.PodCertificateRequest](t)(
 		s.client.CertificatesV1().PodCertificateRequests("default").Create(t.Context(), request, metav1.CreateOptions{}))
-	later := clocktesting.NewFakePassiveClock(time.Now().Add(2 * podCertificateLife))
+	later := clocktesting.NewFakePassiveClock(time.Now().Add(2 * podCertificateMaxAge))
 	t.Cleanup(s.startThese(t, 0, podCertificateRequestCleaner(later)))
 	s.expect(t, "podcertificaterequest-cleaner", "delete podcertificaterequests by nobody")
 }
 
 func TestRootCAIsPublishedAndRestored(t *testing.T) {
-	s := loneSession(t)
+	s := bareSession(t)
 	s.run(t, 0, "root-ca-cert-publisher")
 	s.namespace(t, "shop")
 	s.expect(t, "root-ca-cert-publisher", "create configmaps by shop because ADDED Namespace shop seen by namespaceAdded")
 	maps := s.client.CoreV1().ConfigMaps("shop")
-	published := made[*corev1.ConfigMap](t)(maps.Get(t.Context(), "kube-root-ca.crt", metav1.GetOptions{}))
+	published := mustValue[*corev1.ConfigMap](t)(maps.Get(t.Context(), "kube-root-ca.crt", metav1.GetOptions{}))
 	root, err := s.server.RootCA()
 	must(t, err)
 	if published.Data["ca.crt"] != string(root) {
 		t.Errorf("published %q, want %q", published.Data["ca.crt"], root)
 	}
 	published.Data["ca.crt"] = "another"
-	made[*corev1.ConfigMap](t)(maps.Update(t.Context(), published, metav1.UpdateOptions{}))
+	mustValue[*corev1.ConfigMap](t)(maps.Update(t.Context(), published, metav1.UpdateOptions{}))
 	s.expect(t, "root-ca-cert-publisher",
 		"update configmaps by shop because MODIFIED ConfigMap kube-root-ca.crt seen by configMapUpdated")
 }
 
 func TestTrustBundleIsPublished(t *testing.T) {
 	const name = "kube-apiserver-serving-clustertrustbundle-publisher"
-	s := loneSession(t)
+	s := bareSession(t)
 	s.run(t, 0, name)
 	s.expect(t, name, "create clustertrustbundles by kubernetes.io:kube-apiserver-serving because of ")
 	bundles := s.client.CertificatesV1().ClusterTrustBundles()

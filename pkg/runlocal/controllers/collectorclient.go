@@ -25,7 +25,7 @@ import (
 // that kind. What is refused the collector tries again.
 type collectorClient struct {
 	metadata.Interface
-	lists *listAnswers
+	lists *listResults
 }
 
 var _ metadata.Interface = collectorClient{}
@@ -51,14 +51,14 @@ func (g collectorGetter) Namespace(namespace string) metadata.ResourceInterface 
 type collectorResource struct {
 	metadata.ResourceInterface
 	resource schema.GroupVersionResource
-	lists    *listAnswers
+	lists    *listResults
 }
 
 // List implements metadata.ResourceInterface.
 func (r collectorResource) List(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	list, err := r.ResourceInterface.List(ctx, o)
 	if o.Continue == "" || err != nil { // a further page is no further list
-		r.lists.answered(r.resource, err, time.Now())
+		r.lists.record(r.resource, err, time.Now())
 	}
 	return list, err
 }
@@ -67,7 +67,7 @@ func (r collectorResource) List(ctx context.Context, o metav1.ListOptions) (*met
 func (r collectorResource) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	w, err := r.ResourceInterface.Watch(ctx, o)
 	if o.SendInitialEvents != nil && *o.SendInitialEvents {
-		r.lists.answered(r.resource, err, time.Now())
+		r.lists.record(r.resource, err, time.Now())
 	}
 	return w, err
 }
@@ -86,7 +86,7 @@ func (r collectorResource) Get(
 func (r collectorResource) Patch(
 	ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string,
 ) (*metav1.PartialObjectMetadata, error) {
-	if unlisted := r.lists.anyLeftOut(); unlisted != nil && leavesOrphans(pt, data) {
+	if unlisted := r.lists.anyLeftOut(); unlisted != nil && endsOrphaning(pt, data) {
 		owner, err := r.ResourceInterface.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
@@ -99,9 +99,9 @@ func (r collectorResource) Patch(
 	return r.ResourceInterface.Patch(ctx, name, pt, data, o, subresources...)
 }
 
-// leavesOrphans reports whether a patch sets finalizers, and not the one that keeps an owner until its dependents are
+// endsOrphaning reports whether a patch sets finalizers, and not the one that keeps an owner until its dependents are
 // orphaned: as removeFinalizer of pkg/controller/garbagecollector/operations.go does.
-func leavesOrphans(pt types.PatchType, data []byte) bool {
+func endsOrphaning(pt types.PatchType, data []byte) bool {
 	var patch struct {
 		Metadata struct{ Finalizers []string }
 	}
@@ -125,19 +125,19 @@ func (k *UnlistedKind) Error() string {
 // Unwrap returns why.
 func (k *UnlistedKind) Unwrap() error { return k.Err }
 
-// errUnfinished is what is known of a list that is begun again and again without an error.
-var errUnfinished = errors.New("its answers end before they are whole")
+// errListUnfinished is what is known of a list that is begun again and again without an error.
+var errListUnfinished = errors.New("its answers end before they are whole")
 
-// listAnswers are the API's answers to the lists of monitors that are not filled, and which kinds the collector does without
+// listResults are the API's answers to the lists of monitors that are not filled, and which kinds the collector does without
 // because of them. Its zero value is empty; it may be used concurrently.
-type listAnswers struct {
-	mu   sync.Mutex
-	of   map[schema.GroupVersionResource]*listAnswer
-	left map[schema.GroupVersionResource]error
+type listResults struct {
+	mu           sync.Mutex
+	byResource   map[schema.GroupVersionResource]*listResult
+	kindsLeftOut map[schema.GroupVersionResource]error
 }
 
-// listAnswer is what the API has answered to the lists of one resource.
-type listAnswer struct {
+// listResult is what the API has answered to the lists of one resource.
+type listResult struct {
 	first time.Time // when it answered first that did not end in success
 	count int
 	err   error // of the last answer
@@ -146,20 +146,20 @@ type listAnswer struct {
 // unfinishedLists is how many lists of a resource must have begun, none of which has ended, before it counts as failing.
 const unfinishedLists = 4
 
-// answered notes an answer. That the server was not reached is none.
-func (l *listAnswers) answered(resource schema.GroupVersionResource, err error, now time.Time) {
+// discoveryDone notes an answer. That the server was not reached is none.
+func (l *listResults) record(resource schema.GroupVersionResource, err error, now time.Time) {
 	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.of[resource]
+	a := l.byResource[resource]
 	if a == nil {
-		if l.of == nil {
-			l.of = map[schema.GroupVersionResource]*listAnswer{}
+		if l.byResource == nil {
+			l.byResource = map[schema.GroupVersionResource]*listResult{}
 		}
-		a = &listAnswer{first: now}
-		l.of[resource] = a
+		a = &listResult{first: now}
+		l.byResource[resource] = a
 	}
 	a.count++
 	a.err = err
@@ -167,15 +167,15 @@ func (l *listAnswers) answered(resource schema.GroupVersionResource, err error, 
 
 // failing returns why a resource that no monitor has filled cannot be listed; nil if it is not known, or not for so long, that
 // it cannot.
-func (l *listAnswers) failing(resource schema.GroupVersionResource, now time.Time, after time.Duration) error {
+func (l *listResults) failing(resource schema.GroupVersionResource, now time.Time, after time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.of[resource]
+	a := l.byResource[resource]
 	switch {
 	case a == nil || now.Sub(a.first) < after && !isFinal(a.err):
 		return nil
 	case a.err == nil && a.count >= unfinishedLists:
-		return errUnfinished
+		return errListUnfinished
 	}
 	return a.err
 }
@@ -186,27 +186,27 @@ func isFinal(err error) bool {
 }
 
 // forget drops what is known of a resource that a monitor has filled.
-func (l *listAnswers) forget(resource schema.GroupVersionResource) {
+func (l *listResults) forget(resource schema.GroupVersionResource) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.of, resource)
+	delete(l.byResource, resource)
 }
 
 // everyResource stands for the resources of an API group that are not known.
 const everyResource = "*"
 
-// leaveOut sets the kinds that the collector does without.
-func (l *listAnswers) leaveOut(kinds map[schema.GroupVersionResource]error) {
+// setLeftOut sets the kinds that the collector does without.
+func (l *listResults) setLeftOut(kinds map[schema.GroupVersionResource]error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.left = kinds
+	l.kindsLeftOut = kinds
 }
 
 // leftOut is why the collector does without a resource, whichever its version, as an *UnlistedKind; nil if it does not.
-func (l *listAnswers) leftOut(resource schema.GroupVersionResource) error {
+func (l *listResults) leftOut(resource schema.GroupVersionResource) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for left, err := range l.left {
+	for left, err := range l.kindsLeftOut {
 		if left.Group == resource.Group && (left.Resource == resource.Resource || left.Resource == everyResource) {
 			return &UnlistedKind{Resource: resource.GroupResource(), Err: err}
 		}
@@ -215,7 +215,7 @@ func (l *listAnswers) leftOut(resource schema.GroupVersionResource) error {
 }
 
 // anyLeftOut is leftOut of the first by name of those that the collector does without.
-func (l *listAnswers) anyLeftOut() error {
+func (l *listResults) anyLeftOut() error {
 	if all := l.allLeftOut(); len(all) > 0 {
 		return &all[0]
 	}
@@ -223,18 +223,18 @@ func (l *listAnswers) anyLeftOut() error {
 }
 
 // resourcesLeftOut are those that the collector does without, in no order.
-func (l *listAnswers) resourcesLeftOut() []schema.GroupVersionResource {
+func (l *listResults) resourcesLeftOut() []schema.GroupVersionResource {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.left))
+	return slices.Collect(maps.Keys(l.kindsLeftOut))
 }
 
 // allLeftOut are the kinds that the collector does without, sorted.
-func (l *listAnswers) allLeftOut() []UnlistedKind {
+func (l *listResults) allLeftOut() []UnlistedKind {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []UnlistedKind
-	for resource, err := range l.left {
+	for resource, err := range l.kindsLeftOut {
 		out = append(out, UnlistedKind{Resource: resource.GroupResource(), Err: err})
 	}
 	slices.SortFunc(out, func(a, b UnlistedKind) int { return compareResources(a.Resource, b.Resource) })

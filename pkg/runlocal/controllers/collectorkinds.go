@@ -17,47 +17,47 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// unlistedAfter is after how long a kind whose lists fail is left out of what the garbage collector watches.
-const unlistedAfter = 10 * time.Second
+// listFailureTimeout is after how long a kind whose lists fail is left out of what the garbage collector watches.
+const listFailureTimeout = 10 * time.Second
 
 // servedKinds tells the garbage collector which kinds to watch: those that the API serves, but for those that it has been
 // failing to list. The collector asks again and again; it gets its answer when there may be another one.
 type servedKinds struct {
 	*discovery.DiscoveryClient
-	turns kindTurns // used by the collector's one goroutine that asks
-	keep  func(served func(schema.GroupVersionResource) bool)
+	poller   kindPoller // used by the collector's one goroutine that asks
+	onServed func(served func(schema.GroupVersionResource) bool)
 	// listed reports whether an informer holds all objects of a resource, and watched whether the collector has been given
 	// them. Both may be called concurrently.
 	listed, watched func(schema.GroupVersionResource) bool
 	// custom returns the custom resources that the API serves at this moment; nil if that is not known.
-	custom func() []schema.GroupResource
-	lists  *listAnswers
-	after  time.Duration // unlistedAfter
+	custom             func() []schema.GroupResource
+	lists              *listResults
+	listFailureTimeout time.Duration // unlistedAfter
 
-	mu        sync.RWMutex
-	resources map[schema.GroupKind]string   // such as "replicasets.apps"
-	wanted    []schema.GroupVersionResource // what the collector is to watch
-	known     map[schema.GroupResource]bool // what discovery has answered last
-	failed    map[schema.GroupVersion]error // the API versions that discovery knows nothing of
-	answered  bool
-	changes   uint64 // turns.changes when discovery was asked
-	version   uint64 // of wanted
+	mu             sync.RWMutex
+	resources      map[schema.GroupKind]string   // such as "replicasets.apps"
+	wanted         []schema.GroupVersionResource // what the collector is to watch
+	discovered     map[schema.GroupResource]bool // what discovery has answered last
+	failedVersions map[schema.GroupVersion]error // the API versions that discovery knows nothing of
+	discoveryDone  bool
+	changes        uint64 // turns.changes when discovery was asked
+	version        uint64 // of wanted
 }
 
 // ServerPreferredResourcesWithContext implements discovery.ServerResourcesInterfaceWithContext. It waits until there may
 // be another answer than the last.
 func (k *servedKinds) ServerPreferredResourcesWithContext(ctx context.Context) ([]*metav1.APIResourceList, error) {
-	if !k.turns.wait(ctx) {
+	if !k.poller.wait(ctx) {
 		return nil, ctx.Err()
 	}
-	changes := k.turns.last
+	changes := k.poller.lastChanges
 	lists, err := k.DiscoveryClient.ServerPreferredResourcesWithContext(ctx)
 	failed, partly := discovery.GroupDiscoveryFailedErrorGroups(err)
 	switch {
 	case err == nil:
-		k.learn(lists)
-	case !partly || !sameVersions(failed, k.failed):
-		k.turns.again()
+		k.setServed(lists)
+	case !partly || !sameVersions(failed, k.failedVersions):
+		k.poller.retrySoon()
 	}
 	return k.watchable(lists, failed, changes), err
 }
@@ -67,8 +67,8 @@ func sameVersions(a, b map[schema.GroupVersion]error) bool {
 	return maps.EqualFunc(a, b, func(error, error) bool { return true })
 }
 
-// learn remembers the names of all resources, and lets go of those that are not served any more.
-func (k *servedKinds) learn(lists []*metav1.APIResourceList) {
+// setServed remembers the names of all resources, and lets go of those that are not served any more.
+func (k *servedKinds) setServed(lists []*metav1.APIResourceList) {
 	served, resources := map[schema.GroupVersionResource]bool{}, map[schema.GroupKind]string{}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -84,7 +84,7 @@ func (k *servedKinds) learn(lists []*metav1.APIResourceList) {
 	k.mu.Lock()
 	k.resources = resources
 	k.mu.Unlock()
-	k.keep(func(r schema.GroupVersionResource) bool { return served[r] })
+	k.onServed(func(r schema.GroupVersionResource) bool { return served[r] })
 }
 
 // watchable returns the lists without the kinds that cannot be listed, and remembers which are to be watched. The kinds of an
@@ -117,7 +117,7 @@ func (k *servedKinds) watchable(
 				return false
 			}
 			if !k.listed(resource) {
-				if err := k.lists.failing(resource, now, k.after); err != nil {
+				if err := k.lists.failing(resource, now, k.listFailureTimeout); err != nil {
 					unlisted[resource] = err
 					return true
 				}
@@ -127,14 +127,14 @@ func (k *servedKinds) watchable(
 		})
 		out = append(out, &kept)
 	}
-	k.lists.leaveOut(unlisted)
+	k.lists.setLeftOut(unlisted)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	slices.SortFunc(wanted, func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) })
 	if !slices.Equal(k.wanted, wanted) {
 		k.version++
 	}
-	k.wanted, k.known, k.failed, k.answered, k.changes = wanted, known, failed, true, changes
+	k.wanted, k.discovered, k.failedVersions, k.discoveryDone, k.changes = wanted, known, failed, true, changes
 	return out
 }
 
@@ -153,7 +153,7 @@ func isWatched(version string, r *metav1.APIResource, resource schema.GroupVersi
 func (k *servedKinds) unlisted() (waiting []schema.GroupResource, version uint64, ok bool) {
 	version, ok = k.current()
 	k.mu.RLock()
-	wanted, known := k.wanted, k.known
+	wanted, known := k.wanted, k.discovered
 	k.mu.RUnlock()
 	for _, resource := range wanted {
 		if k.watched(resource) {
@@ -178,12 +178,12 @@ func (k *servedKinds) unlisted() (waiting []schema.GroupResource, version uint64
 func (k *servedKinds) current() (version uint64, ok bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return k.version, k.answered && k.changes == k.turns.changes()
+	return k.version, k.discoveryDone && k.changes == k.poller.changes()
 }
 
-// pressing reports whether the collector is to ask again although no kind has come or gone: because one that it waits for may
+// mustPoll reports whether the collector is to ask again although no kind has come or gone: because one that it waits for may
 // have to be left out, or one that is left out can be listed.
-func (k *servedKinds) pressing() bool {
+func (k *servedKinds) mustPoll() bool {
 	if waiting, _, ok := k.unlisted(); !ok || len(waiting) > 0 {
 		return true
 	}
@@ -194,7 +194,7 @@ func compareResources(a, b schema.GroupResource) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 }
 
-// key spells what the collector works on as kubectl does: "replicasets.apps default/web-7d9".
+// text spells what the collector works on as kubectl does: "replicasets.apps default/web-7d9".
 func (k *servedKinds) key(of *tap.Identity) string {
 	kind := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind).GroupKind()
 	k.mu.RLock()

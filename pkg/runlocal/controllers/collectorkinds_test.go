@@ -20,8 +20,8 @@ func identity(apiVersion, kind, namespace, name string) *tap.Identity {
 }
 
 func TestKeysOfTheCollector(t *testing.T) {
-	k := &servedKinds{keep: func(func(schema.GroupVersionResource) bool) {}}
-	k.learn([]*metav1.APIResourceList{
+	k := &servedKinds{onServed: func(func(schema.GroupVersionResource) bool) {}}
+	k.setServed([]*metav1.APIResourceList{
 		{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "pods", Kind: "Pod"}, {Name: "nodes", Kind: "Node"}}},
 		{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "mice", Kind: "Mouse"}}},
 	})
@@ -51,12 +51,12 @@ func TestKeysOfTheCollector(t *testing.T) {
 func TestServedKindsLetsGoOfWhatIsNotServed(t *testing.T) {
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	var kept func(schema.GroupVersionResource) bool
-	k := &servedKinds{keep: func(served func(schema.GroupVersionResource) bool) { kept = served }}
-	k.learn([]*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "pods", Kind: "Pod"}}}})
+	k := &servedKinds{onServed: func(served func(schema.GroupVersionResource) bool) { kept = served }}
+	k.setServed([]*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "pods", Kind: "Pod"}}}})
 	if !kept(pods) {
 		t.Error("pods are served")
 	}
-	k.learn([]*metav1.APIResourceList{{GroupVersion: "not/a/version"}})
+	k.setServed([]*metav1.APIResourceList{{GroupVersion: "not/a/version"}})
 	if kept(pods) {
 		t.Error("pods are not served any more")
 	}
@@ -72,8 +72,8 @@ func TestServedKindsAsksAgainAfterAnError(t *testing.T) {
 			return nil, errors.New("not now")
 		}),
 	})
-	k := &servedKinds{DiscoveryClient: client, turns: kindTurns{changes: func() uint64 { return 0 }}, lists: &listAnswers{}}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	k := &servedKinds{DiscoveryClient: client, poller: kindPoller{changes: func() uint64 { return 0 }}, lists: &listResults{}}
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	for range 2 {
 		before := asked

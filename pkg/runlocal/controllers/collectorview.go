@@ -30,58 +30,58 @@ func (v CollectorView) equal(other CollectorView) bool {
 }
 
 const (
-	// syncLook is how often a controller that waits for its lists looks how far they are.
-	syncLook = 5 * time.Millisecond
-	// waitingLook is how often a change of what the collector waits for is told.
-	waitingLook = 3 * time.Second
+	// syncPollInterval is how often a controller that waits for its lists looks how far they are.
+	syncPollInterval = 5 * time.Millisecond
+	// waitingReportInterval is how often a change of what the collector waits for is told.
+	waitingReportInterval = 3 * time.Second
 )
 
 // collectorGate lets the garbage collector's workers take keys while the collector sees all that can be listed. A collector
 // that begins before that releases owners of whose dependents it has not seen all, and these are then taken for garbage:
 // kube-controller-manager's waits for half a minute (initialSyncTimeout), and not at all for kinds that are added later.
 type collectorGate struct {
-	tap   *tap.Controller
-	whole func() bool // whether what was listed has been handed on to the collector
-	kinds *servedKinds
-	told  func(CollectorView) // Deps.Collector; not nil
+	tap       *tap.Controller
+	delivered func() bool // whether what was listed has been handed on to the collector
+	kinds     *servedKinds
+	onChange  func(CollectorView) // Deps.Collector; not nil
 
-	open atomic.Uint64 // the version of the kinds that the gate is open for; 0 while it is shut
+	openVersion atomic.Uint64 // the version of the kinds that the gate is open for; 0 while it is shut
 }
 
 // isOpen reports whether a worker may take a key. It is exact about kinds that come, as far as their changes are known.
 func (g *collectorGate) isOpen() bool {
 	version, ok := g.kinds.current()
-	return ok && version == g.open.Load()
+	return ok && version == g.openVersion.Load()
 }
 
-// keep opens and shuts the gate until ctx ends.
-func (g *collectorGate) keep(ctx context.Context) {
+// onServed opens and shuts the gate until ctx ends.
+func (g *collectorGate) run(ctx context.Context) {
 	var last CollectorView
 	told := time.Now()
-	for look := syncLook; pause(ctx, look); {
-		view := g.look()
+	for look := syncPollInterval; sleep(ctx, look); {
+		view := g.update()
 		g.tap.Preparing(!view.Collecting)
-		look = syncLook
+		look = syncPollInterval
 		if view.Collecting {
-			look = kindsLook
+			look = kindsPollInterval
 			g.tap.Opened()
 		}
 		// What is waited for changes often, and mostly is over before anybody wants to know.
-		if worth := view.Collecting || time.Since(told) >= waitingLook; worth && !view.equal(last) {
+		if worth := view.Collecting || time.Since(told) >= waitingReportInterval; worth && !view.equal(last) {
 			last, told = view, time.Now()
-			g.told(view)
+			g.onChange(view)
 		}
 	}
 }
 
-// look opens or shuts the gate.
-func (g *collectorGate) look() CollectorView {
+// update opens or shuts the gate.
+func (g *collectorGate) update() CollectorView {
 	waiting, version, ok := g.kinds.unlisted()
 	view := CollectorView{Waiting: waiting, LeftOut: g.kinds.lists.allLeftOut()}
-	view.Collecting = ok && len(waiting) == 0 && (version == g.open.Load() || g.whole())
+	view.Collecting = ok && len(waiting) == 0 && (version == g.openVersion.Load() || g.delivered())
 	if !view.Collecting {
 		version = 0
 	}
-	g.open.Store(version)
+	g.openVersion.Store(version)
 	return view
 }

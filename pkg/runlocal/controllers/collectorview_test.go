@@ -23,27 +23,27 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// views keeps what the collector's view was last told to be.
-type views struct {
+// viewLog keeps what the collector's view was last told to be.
+type viewLog struct {
 	mu   sync.Mutex
 	last CollectorView
 	told int
 }
 
-func (v *views) tell(view CollectorView) {
+func (v *viewLog) tell(view CollectorView) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.last, v.told = view, v.told+1
 }
 
-func (v *views) get() (CollectorView, int) {
+func (v *viewLog) get() (CollectorView, int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.last, v.told
 }
 
 // startOn starts controllers as on a cluster, which is reached with faults, until the test ends.
-func (s *session) startOn(t *testing.T, f *faults, change func(*Deps), names ...string) {
+func (s *session) startOn(t *testing.T, f *faultyTransport, change func(*Deps), names ...string) {
 	t.Helper()
 	chosen, err := Select(names)
 	if err != nil {
@@ -119,8 +119,8 @@ func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 			waiting := s.configMaps(t, "default")
 
 			release := make(chan struct{})
-			f := &faults{held: map[string]chan struct{}{widgetsPath: release}, plain: test.plain}
-			var seen views
+			f := &faultyTransport{held: map[string]chan struct{}{widgetsPath: release}, plain: test.plain}
+			var seen viewLog
 			s.startOn(t, f, func(d *Deps) { d.Collector = seen.tell }, "garbagecollector")
 			eventually(t, "the collector to say what it waits for", func() bool { _, told := seen.get(); return told > 0 })
 			view, _ := seen.get()
@@ -128,15 +128,15 @@ func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 			if diff := cmp.Diff(want, view); diff != "" {
 				t.Errorf("the collector's view (-want +got):\n%s", diff)
 			}
-			if got := s.writes(); len(got) > 0 {
+			if got := s.collectorWrites(); len(got) > 0 {
 				t.Errorf("the collector wrote %v before it had seen all", got)
 			}
 			if got := s.configMaps(t, "default"); !slices.Equal(got, waiting) {
 				t.Errorf("left are %v before the list was there, want %v", got, waiting)
 			}
 			close(release)
-			s.become(t, "default")
-			s.quiet(t)
+			s.expectConfigMaps(t, "default")
+			s.settle(t)
 			got, err := client.Get(t.Context(), "w", metav1.GetOptions{})
 			switch {
 			case test.left == nil && !apierrors.IsNotFound(err):
@@ -165,16 +165,16 @@ func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
 	widget(t, client, "Widget", "w", ownedBy(owner, false))
 	s.delete(t, owner, metav1.DeletePropagationOrphan)
 
-	f := &faults{broken: map[string]bool{widgetsPath: true}}
-	var seen views
-	s.startOn(t, f, func(d *Deps) { d.Collector, d.unlistedAfter = seen.tell, time.Millisecond }, "garbagecollector")
+	f := &faultyTransport{broken: map[string]bool{widgetsPath: true}}
+	var seen viewLog
+	s.startOn(t, f, func(d *Deps) { d.Collector, d.listFailureTimeout = seen.tell, time.Millisecond }, "garbagecollector")
 	eventually(t, "the collector to go on without the kind", func() bool { view, _ := seen.get(); return view.Collecting })
 	view, _ := seen.get()
 	if len(view.LeftOut) != 1 || view.LeftOut[0].Resource.String() != "widgets.example.com" || !apierrors.IsInternalError(view.LeftOut[0].Err) {
 		t.Errorf("left out are %v", view.LeftOut)
 	}
 	kept := []string{"b-owned-by-a-widget", "c-owner orphan"}
-	s.become(t, "default", kept...)
+	s.expectConfigMaps(t, "default", kept...)
 	refused := func(key, why string) {
 		t.Helper()
 		eventually(t, "a reconcile of "+key+" to fail", func() bool {
@@ -195,7 +195,7 @@ func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
 		view, _ := seen.get()
 		return view.Collecting && len(view.LeftOut) == 0
 	})
-	s.become(t, "default")
+	s.expectConfigMaps(t, "default")
 	got, err := client.Get(t.Context(), "w", metav1.GetOptions{})
 	if err != nil || len(got.GetOwnerReferences()) > 0 {
 		t.Errorf("the orphan is %v (%v)", got, err)
@@ -214,15 +214,15 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 	widget(t, client, "Widget", "w", ownedBy(owner, false))
 	s.delete(t, owner, metav1.DeletePropagationOrphan)
 
-	f := &faults{plain: true, broken: map[string]bool{"/apis/example.com/v1": true}}
-	var seen views
+	f := &faultyTransport{plain: true, broken: map[string]bool{"/apis/example.com/v1": true}}
+	var seen viewLog
 	s.startOn(t, f, func(d *Deps) { d.Collector = seen.tell }, "garbagecollector")
 	eventually(t, "the collector to go on without the group", func() bool { view, _ := seen.get(); return view.Collecting })
 	view, _ := seen.get()
 	if len(view.LeftOut) != 1 || view.LeftOut[0].Resource.String() != "*.example.com" || view.LeftOut[0].Err == nil {
 		t.Errorf("left out are %v", view.LeftOut)
 	}
-	s.become(t, "default", "b-owned-by-a-widget", "c-owner orphan")
+	s.expectConfigMaps(t, "default", "b-owned-by-a-widget", "c-owner orphan")
 	eventually(t, "the orphaning to be refused", func() bool {
 		return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
 			end, ok := e.Detail.(*trace.End)
@@ -239,7 +239,7 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 		view, _ := seen.get()
 		return view.Collecting && len(view.LeftOut) == 0
 	})
-	s.become(t, "default")
+	s.expectConfigMaps(t, "default")
 	got, err := client.Get(t.Context(), "w", metav1.GetOptions{})
 	if err != nil || len(got.GetOwnerReferences()) > 0 {
 		t.Errorf("the orphan is %v (%v)", got, err)
@@ -251,8 +251,8 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 func TestCollectorLeavesOutGroupsThatFailLater(t *testing.T) {
 	s := recordedSession(t)
 	s.define(t, widgets())
-	f := &faults{plain: true, broken: map[string]bool{}}
-	var seen views
+	f := &faultyTransport{plain: true, broken: map[string]bool{}}
+	var seen viewLog
 	s.startOn(t, f, func(d *Deps) { d.Collector = seen.tell }, "garbagecollector")
 	eventually(t, "the collector to collect", func() bool { view, _ := seen.get(); return view.Collecting && len(view.LeftOut) == 0 })
 
@@ -275,13 +275,13 @@ func TestCollectorLeavesOutGroupsThatFailLater(t *testing.T) {
 			return ok && strings.Contains(e.Key, "widget") && end.Outcome == trace.Failed
 		})
 	})
-	s.become(t, "default", "owned-by-a-widget")
+	s.expectConfigMaps(t, "default", "owned-by-a-widget")
 }
 
 // TestCollectorWaitsForKindsThatCome: objects of a kind that was just defined have owners at once.
 func TestCollectorWaitsForKindsThatCome(t *testing.T) {
 	s := collecting(t)
-	s.quiet(t)
+	s.settle(t)
 	for _, name := range []string{"gadget", "gear", "gizmo"} {
 		definition := widgets()
 		definition.Name = name + "s.example.com"
@@ -291,8 +291,8 @@ func TestCollectorWaitsForKindsThatCome(t *testing.T) {
 		owner := s.configMap(t, "default", "owner")
 		widget(t, client, names.Kind, "w", ownedBy(owner, false))
 		s.delete(t, owner, metav1.DeletePropagationOrphan)
-		s.become(t, "default")
-		s.quiet(t)
+		s.expectConfigMaps(t, "default")
+		s.settle(t)
 		got, err := client.Get(t.Context(), "w", metav1.GetOptions{})
 		if err != nil {
 			t.Fatalf("the %s whose owner was to orphan it: %v", name, err)
@@ -308,13 +308,13 @@ func TestCollectorWaitsForKindsThatCome(t *testing.T) {
 func TestCollectorSeesDependentsBeforeTheirOwnerGoes(t *testing.T) {
 	s := collecting(t)
 	client := s.define(t, widgets())
-	s.quiet(t)
+	s.settle(t)
 	for n := range 60 {
 		owner, name := s.configMap(t, "default", "owner"), fmt.Sprintf("w-%d", n)
 		widget(t, client, "Widget", name, ownedBy(owner, false))
 		s.delete(t, owner, metav1.DeletePropagationOrphan)
-		s.become(t, "default")
-		s.quiet(t)
+		s.expectConfigMaps(t, "default")
+		s.settle(t)
 		if _, err := client.Get(t.Context(), name, metav1.GetOptions{}); err != nil {
 			t.Fatalf("the orphan of round %d: %v", n+1, err)
 		}
@@ -337,7 +337,7 @@ func TestDangerousControllersSeeAllBeforeTheyAct(t *testing.T) {
 					path = "/apis/" + r.Group + "/v1/" + r.Resource
 				}
 				release := make(chan struct{})
-				f := &faults{held: map[string]chan struct{}{path: release}}
+				f := &faultyTransport{held: map[string]chan struct{}{path: release}}
 				config := f.on(s.config)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -352,7 +352,7 @@ func TestDangerousControllersSeeAllBeforeTheyAct(t *testing.T) {
 					}
 					started <- running
 				}()
-				eventually(t, "the list of "+r.String(), func() bool { return f.askedFor(path) > 0 })
+				eventually(t, "the list of "+r.String(), func() bool { return f.requestsTo(path) > 0 })
 				eventually(t, "the other lists", func() bool {
 					unsynced := s.tap.State().Unsynced
 					return len(unsynced) == 1 && unsynced[r]

@@ -39,8 +39,8 @@ type Controller struct {
 	Needs []Need
 	// Danger says what it would destroy if it saw only a part of the cluster; empty if nothing.
 	Danger string
-	// LeavesOut reports that it does without the kinds that it cannot know or list, and destroys nothing because of them.
-	LeavesOut bool
+	// ToleratesUnlistedKinds reports that it does without the kinds that it cannot know or list, and destroys nothing because of them.
+	ToleratesUnlistedKinds bool
 	// ClusterScopedWork says that it looks at all namespaces at once, by a timer or for objects in none: of runs that divide the
 	// namespaces between them one runs it, for all.
 	ClusterScopedWork bool
@@ -53,21 +53,21 @@ type Controller struct {
 	NotRun string
 
 	workers int // kube-controller-manager's default
-	build   builder
-	// lacks says what of the authority that it needs is missing; nil for a controller that needs none.
-	lacks func(Authority) string
+	build   buildFunc
+	// missingAuthority says what of the authority that it needs is missing; nil for a controller that needs none.
+	missingAuthority func(Authority) string
 }
 
 // Runs reports whether Start can run the controller.
 func (c Controller) Runs() bool { return c.build != nil }
 
-// Lacks says what the controller would need of the authority and does not find there, empty if nothing. It does not run
+// MissingAuthority says what the controller would need of the authority and does not find there, empty if nothing. It does not run
 // then.
-func (c Controller) Lacks(a Authority) string {
-	if c.lacks == nil {
+func (c Controller) MissingAuthority(a Authority) string {
+	if c.missingAuthority == nil {
 		return ""
 	}
-	return c.lacks(a)
+	return c.missingAuthority(a)
 }
 
 // environment is what a controller is built from.
@@ -79,14 +79,14 @@ type environment struct {
 	authority Authority
 	// autoscaling is Deps.Autoscaling.
 	autoscaling Autoscaling
-	// hosts is Deps.Hosts.
-	hosts NodeControllerOptions
-	// kinds is Deps.Kinds.
+	// nodeControllers is Deps.Hosts.
+	nodeControllers NodeControllerOptions
+	// discoverKinds is Deps.Kinds.
 	kinds Kinds
 	// newest, collector and unlistedAfter are as in Deps.
-	newest        func(schema.GroupResource) uint64
-	collector     func(CollectorView)
-	unlistedAfter time.Duration
+	newest             func(schema.GroupResource) uint64
+	collector          func(CollectorView)
+	listFailureTimeout time.Duration
 	// shared is one for all controllers.
 	shared *shared
 }
@@ -99,15 +99,15 @@ func (e environment) changes() func() uint64 {
 	return e.kinds.Changes
 }
 
-// loop runs a controller until the context ends, and returns when its workers have.
-type loop func(ctx context.Context, workers int)
+// run runs a controller until the context ends, and returns when its workers have.
+type runFunc func(ctx context.Context, workers int)
 
-// builder constructs a controller as kube-controller-manager does, and taps its queues.
-type builder func(ctx context.Context, e environment) (loop, error)
+// buildFunc constructs a controller as kube-controller-manager does, and taps its queues.
+type buildFunc func(ctx context.Context, e environment) (runFunc, error)
 
 // All returns every controller of kube-controller-manager, those that do not run here included, sorted by name.
 func All() []Controller {
-	all := slices.Concat(running(), idle())
+	all := slices.Concat(running(), notRunning())
 	slices.SortFunc(all, func(a, b Controller) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

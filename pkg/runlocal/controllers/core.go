@@ -40,7 +40,7 @@ func replicationController() Controller {
 
 // buildReplicationController taps a queue that two structs hold: upstream copies the controller whose handlers it has
 // registered.
-func buildReplicationController(ctx context.Context, e environment) (loop, error) {
+func buildReplicationController(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c := replication.NewReplicationManager(ctx, core.Pods(), core.ReplicationControllers(), e.client, replication.BurstReplicas)
 	return c.Run, tap.SwapSharedQueue(e.tap, c, "queue", stringKey)
@@ -66,7 +66,7 @@ func namespaceController() Controller {
 	}
 }
 
-func buildNamespace(ctx context.Context, e environment) (loop, error) {
+func buildNamespace(ctx context.Context, e environment) (runFunc, error) {
 	config := *e.config
 	config.QPS *= 20 // upstream: it makes many requests
 	config.Burst *= 100
@@ -94,7 +94,7 @@ func buildNamespace(ctx context.Context, e environment) (loop, error) {
 func namespacedKinds(from discovery.DiscoveryInterface) (func() ([]*metav1.APIResourceList, error), error) {
 	first, err := from.ServerPreferredNamespacedResources()
 	if len(first) == 0 {
-		return nil, fmt.Errorf("asking which kinds there are in namespaces: %w", orNone(err))
+		return nil, fmt.Errorf("asking which kinds there are in namespaces: %w", orNoKinds(err))
 	}
 	var asked atomic.Bool
 	return func() ([]*metav1.APIResourceList, error) {
@@ -105,8 +105,8 @@ func namespacedKinds(from discovery.DiscoveryInterface) (func() ([]*metav1.APIRe
 	}, nil
 }
 
-// orNone is err, or an error that says that there were none.
-func orNone(err error) error {
+// orNoKinds is err, or an error that says that there were none.
+func orNoKinds(err error) error {
 	if err == nil {
 		return errors.New("the API server tells of none")
 	}
@@ -119,7 +119,7 @@ func podGarbageCollector() Controller {
 		Name:              names.PodGarbageCollectorController,
 		Short:             "podgc",
 		Aliases:           []string{"podgc"},
-		Reads:             podsAndNodes(),
+		Reads:             podAndNodeResources(),
 		Writes:            []schema.GroupResource{{Resource: "pods"}},
 		Danger:            "deletes pods whose node it does not see",
 		ClusterScopedWork: true,
@@ -130,8 +130,8 @@ func podGarbageCollector() Controller {
 
 // What podgc has (pkg/controller/podgc/gc_controller.go: gcCheckPeriod, quarantineTime).
 const (
-	podgcCollect    = 20 * time.Second
-	podgcQuarantine = 40 * time.Second
+	podGCPeriod     = 20 * time.Second
+	podGCQuarantine = 40 * time.Second
 )
 
 // terminatedPods is the threshold as podgc takes it, 0 for none.
@@ -145,11 +145,11 @@ func (h NodeControllerOptions) terminatedPods() int {
 }
 
 // buildPodGarbageCollector makes what NewPodGC makes, of which the times cannot be set.
-func buildPodGarbageCollector(ctx context.Context, e environment) (loop, error) {
+func buildPodGarbageCollector(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c := podgc.NewPodGCInternal(
-		ctx, e.client, core.Pods(), core.Nodes(), e.hosts.terminatedPods(),
-		cmp.Or(e.hosts.collect, podgcCollect), cmp.Or(e.hosts.quarantine, podgcQuarantine),
+		ctx, e.client, core.Pods(), core.Nodes(), e.nodeControllers.terminatedPods(),
+		cmp.Or(e.nodeControllers.podGCPeriod, podGCPeriod), cmp.Or(e.nodeControllers.podGCQuarantine, podGCQuarantine),
 	)
 	run := func(ctx context.Context, _ int) { c.Run(e.tap.TimerLoops(ctx)) }
 	return run, tap.SwapQueue(e.tap, c, "nodeQueue", stringKey)
@@ -170,7 +170,7 @@ func ttlController() Controller {
 	}
 }
 
-func buildTTL(ctx context.Context, e environment) (loop, error) {
+func buildTTL(ctx context.Context, e environment) (runFunc, error) {
 	c := ttl.NewTTLController(ctx, e.informers.Core().V1().Nodes(), e.client)
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }

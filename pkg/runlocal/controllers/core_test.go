@@ -27,7 +27,7 @@ func TestReplicationControllerMakesPods(t *testing.T) {
 	if _, err := s.client.CoreV1().ReplicationControllers("default").Create(t.Context(), rc, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.accountFor(t, "replicationcontroller", account{
+	s.expectActivity(t, "replicationcontroller", activity{
 		Causes: []string{
 			"ADDED Pod web-* seen by addPod",
 			"ADDED ReplicationController web seen by OnAdd > addRS > enqueueRS",
@@ -44,7 +44,7 @@ func TestNamespaceGoesWithItsContents(t *testing.T) {
 	s.run(t, 0, "namespace")
 	s.namespace(t, "shop")
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}
-	made[*corev1.ConfigMap](t)(s.client.CoreV1().ConfigMaps("shop").Create(t.Context(), settings, metav1.CreateOptions{}))
+	mustValue[*corev1.ConfigMap](t)(s.client.CoreV1().ConfigMaps("shop").Create(t.Context(), settings, metav1.CreateOptions{}))
 	must(t, s.client.CoreV1().Namespaces().Delete(t.Context(), "shop", metav1.DeleteOptions{}))
 	eventually(t, "the namespace to be gone", func() bool {
 		ticking.Step(time.Second)
@@ -115,19 +115,19 @@ func TestPodGCDeletesPodsOfNodesThatAreGone(t *testing.T) {
 	s := recordedSession(t)
 	s.node(t, "node-1")
 	s.pod(t, "web", "10.0.0.1")
-	s.runWith(t, NodeControllerOptions{collect: 20 * time.Millisecond, quarantine: 10 * time.Millisecond}, podGarbageCollector())
+	s.runWith(t, NodeControllerOptions{podGCPeriod: 20 * time.Millisecond, podGCQuarantine: 10 * time.Millisecond}, podGarbageCollector())
 	if err := s.client.CoreV1().Nodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pod to be gone", s.gone(t, "web"))
-	s.expectCauses(t, "podgc", "patch", "pods", aTurn)
-	s.expectCauses(t, "podgc", "delete", "pods", aTurn)
+	eventually(t, "the pod to be gone", s.deleted(t, "web"))
+	s.expectCauses(t, "podgc", "patch", "pods", timerLoopCause)
+	s.expectCauses(t, "podgc", "delete", "pods", timerLoopCause)
 	s.expectCauses(t, "podgc", "get", "nodes", `timer of "node-1": gc > gcOrphaned 10ms`)
 }
 
 func TestPodGCLeavesSomePodsThatHaveEnded(t *testing.T) {
 	s := recordedSession(t)
-	s.runWith(t, NodeControllerOptions{collect: 20 * time.Millisecond, TerminatedPods: 1}, podGarbageCollector())
+	s.runWith(t, NodeControllerOptions{podGCPeriod: 20 * time.Millisecond, TerminatedPods: 1}, podGarbageCollector())
 	for _, name := range []string{"one", "two", "three"} {
 		pod := s.pod(t, name, "")
 		pod.Status.Phase = corev1.PodSucceeded

@@ -31,7 +31,7 @@ func endpointsController() Controller {
 const noBatching = 0
 
 // buildEndpoints has the queue of pods, which only finds the services of a pod that has changed, hand on what it saw.
-func buildEndpoints(ctx context.Context, e environment) (loop, error) {
+func buildEndpoints(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c := endpoint.NewEndpointController(ctx, core.Pods(), core.Services(), core.Endpoints(), e.client, noBatching)
 	if err := tap.SwapRelay(e.tap, c, "podQueue"); err != nil {
@@ -62,7 +62,7 @@ func endpointSliceController() Controller {
 const maxEndpointsPerSlice = 100
 
 // buildEndpointSlice has the queue of pods, which only finds the services of a pod that has changed, hand on what it saw.
-func buildEndpointSlice(ctx context.Context, e environment) (loop, error) {
+func buildEndpointSlice(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c := endpointslice.NewController(
 		ctx, core.Pods(), core.Services(), core.Nodes(), e.informers.Discovery().V1().EndpointSlices(),
@@ -98,7 +98,7 @@ func endpointSliceMirroringController() Controller {
 // maxEndpointsPerSubset is the default of kube-controller-manager's flag --mirroring-max-endpoints-per-subset.
 const maxEndpointsPerSubset = 1000
 
-func buildEndpointSliceMirroring(ctx context.Context, e environment) (loop, error) {
+func buildEndpointSliceMirroring(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c := endpointslicemirroring.NewController(
 		ctx, core.Endpoints(), e.informers.Discovery().V1().EndpointSlices(), core.Services(),
@@ -120,7 +120,7 @@ func serviceCIDRController() Controller {
 	}
 }
 
-func buildServiceCIDR(ctx context.Context, e environment) (loop, error) {
+func buildServiceCIDR(ctx context.Context, e environment) (runFunc, error) {
 	networking := e.informers.Networking().V1()
 	c := servicecidrs.NewController(ctx, networking.ServiceCIDRs(), networking.IPAddresses(), e.client)
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)

@@ -37,13 +37,13 @@ func TestServicesFollowPods(t *testing.T) {
 			s := recordedSession(t)
 			s.run(t, 0, test.controller)
 			s.service(t, "web", true)
-			s.accountFor(t, test.controller, account{
+			s.expectActivity(t, test.controller, activity{
 				Causes: []string{"ADDED Service web seen by onServiceUpdate"},
 				Writes: []string{"create " + test.resource + " by default/web"},
 			})
 			s.node(t, "node-1")
 			s.pod(t, "web", "10.0.0.1")
-			s.accountFor(t, test.controller, account{
+			s.expectActivity(t, test.controller, activity{
 				Causes: []string{"MODIFIED Pod web seen by syncPod"},
 				Writes: []string{"create " + test.resource + " by default/web", "update " + test.resource + " by default/web"},
 			})
@@ -64,7 +64,7 @@ func TestEndpointSliceMirroringFollowsEndpoints(t *testing.T) {
 	if _, err := s.client.CoreV1().Endpoints("default").Create(t.Context(), endpoints, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.accountFor(t, "endpointslicemirroring", account{
+	s.expectActivity(t, "endpointslicemirroring", activity{
 		Causes: []string{"ADDED Endpoints outside seen by onEndpointsAdd > queueEndpoints"},
 		Writes: []string{"create endpointslices by default/outside"},
 	})
@@ -102,7 +102,7 @@ func TestServiceCIDRIsReadyAndHeld(t *testing.T) {
 			return c.Reason == networkingv1.ServiceCIDRReasonTerminating
 		})
 	})
-	s.accountFor(t, "service-cidr", account{
+	s.expectActivity(t, "service-cidr", activity{
 		Causes: []string{"ADDED IPAddress 10.200.0.7 seen by addIPAddress", "ADDED ServiceCIDR more seen by addServiceCIDR"},
 		Writes: []string{
 			"patch servicecidrs by kubernetes", "patch servicecidrs by more",

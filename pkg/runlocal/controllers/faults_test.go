@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// faults is a transport to an API server with faults, which a test changes while it is used.
-type faults struct {
+// faultyTransport is a transport to an API server with faults, which a test changes while it is used.
+type faultyTransport struct {
 	next http.RoundTripper
 
 	mu sync.Mutex
@@ -29,7 +29,7 @@ type faults struct {
 }
 
 // on returns a copy of the configuration whose requests have the faults.
-func (f *faults) on(config *rest.Config) *rest.Config {
+func (f *faultyTransport) on(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		f.next = next
@@ -38,7 +38,7 @@ func (f *faults) on(config *rest.Config) *rest.Config {
 	return config
 }
 
-func (f *faults) RoundTrip(req *http.Request) (*http.Response, error) {
+func (f *faultyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	path := req.URL.Path
 	f.mu.Lock()
 	if f.asked == nil {
@@ -103,13 +103,13 @@ func unstructuredStatus(err *apierrors.StatusError) (string, error) {
 	return string(b), encodeErr
 }
 
-func (f *faults) set(change func()) {
+func (f *faultyTransport) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
 }
 
-func (f *faults) askedFor(path string) int {
+func (f *faultyTransport) requestsTo(path string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.asked[path]

@@ -25,17 +25,17 @@ import (
 func garbageCollector() Controller {
 	every := []schema.GroupResource{{Group: "*", Resource: "*"}}
 	return Controller{
-		Name:             names.GarbageCollectorController,
-		Short:            "garbagecollector",
-		Aliases:          []string{"garbagecollector"},
-		Reads:            every,
-		Writes:           every,
-		Needs:            []Need{NeedsMetadata, NeedsMapper},
-		Danger:           "deletes objects whose owner it does not see",
-		LeavesOut:        true,
-		NoisyLogMessages: []string{"Processing item", "item doesn't have an owner, continue on next item"},
-		workers:          20,
-		build:            buildGarbageCollector,
+		Name:                   names.GarbageCollectorController,
+		Short:                  "garbagecollector",
+		Aliases:                []string{"garbagecollector"},
+		Reads:                  every,
+		Writes:                 every,
+		Needs:                  []Need{NeedsMetadata, NeedsMapper},
+		Danger:                 "deletes objects whose owner it does not see",
+		ToleratesUnlistedKinds: true,
+		NoisyLogMessages:       []string{"Processing item", "item doesn't have an owner, continue on next item"},
+		workers:                20,
+		build:                  buildGarbageCollector,
 	}
 }
 
@@ -45,19 +45,19 @@ const (
 	syncPeriod = time.Second
 	// ungated is how long the collector's workers wait for what it is to see by themselves: the gate of their queues decides.
 	ungated = math.MaxInt64
-	// syncPatience is how long the session does not count as settled while a resource that quotas count cannot be listed.
-	syncPatience = 10 * time.Second
+	// quotaSyncTimeout is how long the session does not count as settled while a resource that quotas count cannot be listed.
+	quotaSyncTimeout = 10 * time.Second
 )
 
-func buildGarbageCollector(ctx context.Context, e environment) (loop, error) {
+func buildGarbageCollector(ctx context.Context, e environment) (runFunc, error) {
 	graph, err := newDependencyGraph(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	e.tap.SetTraits(collectorTraits(graph.kinds))
-	gate := &collectorGate{tap: e.tap, whole: graph.delivered, kinds: graph.kinds, told: e.collector}
-	if gate.told == nil {
-		gate.told = func(CollectorView) {}
+	gate := &collectorGate{tap: e.tap, delivered: graph.delivered, kinds: graph.kinds, onChange: e.collector}
+	if gate.onChange == nil {
+		gate.onChange = func(CollectorView) {}
 	}
 	e.tap.Gate(gate.isOpen)
 	swapped := tapGraph(e, graph.GraphBuilder, graph.kinds.key)
@@ -70,7 +70,7 @@ func buildGarbageCollector(ctx context.Context, e environment) (loop, error) {
 	return func(ctx context.Context, workers int) {
 		var running sync.WaitGroup
 		running.Go(func() { collector.Run(ctx, workers, ungated) })
-		running.Go(func() { gate.keep(ctx) })
+		running.Go(func() { gate.run(ctx) })
 		collector.Sync(ctx, graph.kinds, syncPeriod)
 		running.Wait()
 		graph.monitors.Wait()
@@ -119,7 +119,7 @@ func newDependencyGraph(ctx context.Context, e environment) (*dependencyGraph, e
 	if err != nil {
 		return nil, fmt.Errorf("making the metadata client: %w", err)
 	}
-	lists := &listAnswers{}
+	lists := &listResults{}
 	client := collectorClient{plain, lists}
 	discoverer, err := discovery.NewDiscoveryClientForConfig(e.config)
 	if err != nil {
@@ -134,21 +134,21 @@ func newDependencyGraph(ctx context.Context, e environment) (*dependencyGraph, e
 		client:       client, mapper: mapper, monitors: monitors, delivered: e.tap.Delivered,
 	}
 	kinds := &servedKinds{
-		DiscoveryClient: discoverer, keep: monitors.Keep, listed: monitors.Synced, watched: graph.IsResourceSynced,
-		lists: lists, after: cmp.Or(e.unlistedAfter, unlistedAfter), resources: map[schema.GroupKind]string{},
+		DiscoveryClient: discoverer, onServed: monitors.Keep, listed: monitors.Synced, watched: graph.IsResourceSynced,
+		lists: lists, listFailureTimeout: cmp.Or(e.listFailureTimeout, listFailureTimeout), resources: map[schema.GroupKind]string{},
 	}
-	kinds.turns = kindTurns{changes: e.changes(), pressing: kinds.pressing}
+	kinds.poller = kindPoller{changes: e.changes(), urgent: kinds.mustPoll}
 	if e.kinds != nil {
 		kinds.custom = e.kinds.Custom
 	} else {
-		kinds.turns.changes, kinds.turns.partial = definitions(monitors), true
+		kinds.poller.changes, kinds.poller.partial = definitionChanges(monitors), true
 	}
 	graph.kinds = kinds
 	return graph, nil
 }
 
-// definitions returns Kinds.Changes as far as the collector sees what defines kinds.
-func definitions(monitors *tap.MetadataInformers) func() uint64 {
+// definitionChanges returns Kinds.Changes as far as the collector sees what defines kinds.
+func definitionChanges(monitors *tap.MetadataInformers) func() uint64 {
 	defining := []schema.GroupVersionResource{
 		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
@@ -164,7 +164,7 @@ func definitions(monitors *tap.MetadataInformers) func() uint64 {
 // collectorTraits are how the garbage collector differs from other controllers: it says at level 5 that it does not know
 // an owner's kind, and looks again at an owner that no watch event has shown so far.
 func collectorTraits(kinds *servedKinds) tap.ControllerTraits {
-	return tap.ControllerTraits{ErrorLevel: 5, Waits: true, Value: kinds.value, Error: withoutNodes}
+	return tap.ControllerTraits{ErrorLevel: 5, Waits: true, Value: kinds.value, Error: stripNodeDumps}
 }
 
 // value spells the objects that the collector logs as its keys are spelt.
@@ -186,12 +186,12 @@ func (k *servedKinds) value(v any) string {
 	return strings.Join(names, " and ")
 }
 
-// node is how the dump of a node begins in the collector's errors.
-const node = " &garbagecollector.node{"
+// nodeDumpPrefix is how the dump of a node begins in the collector's errors.
+const nodeDumpPrefix = " &garbagecollector.node{"
 
-// withoutNodes leaves the dumps of nodes out of an error: the reconcile's key says which object it is.
-func withoutNodes(text string) string {
-	before, dump, found := strings.Cut(text, node)
+// stripNodeDumps leaves the dumps of nodes out of an error: the reconcile's key says which object it is.
+func stripNodeDumps(text string) string {
+	before, dump, found := strings.Cut(text, nodeDumpPrefix)
 	if !found {
 		return text
 	}
@@ -204,7 +204,7 @@ func withoutNodes(text string) string {
 			open--
 		}
 		if open == 0 {
-			return before + withoutNodes(dump[i+1:])
+			return before + stripNodeDumps(dump[i+1:])
 		}
 	}
 	return before

@@ -64,8 +64,8 @@ func (s *session) configMaps(t *testing.T, namespace string) []string {
 	return out
 }
 
-// become waits until the ConfigMaps are those.
-func (s *session) become(t *testing.T, namespace string, want ...string) {
+// expectConfigMaps waits until the ConfigMaps are those.
+func (s *session) expectConfigMaps(t *testing.T, namespace string, want ...string) {
 	t.Helper()
 	var got []string
 	eventually(t, "the ConfigMaps "+strings.Join(want, ", "), func() bool {
@@ -82,8 +82,8 @@ func (s *session) delete(t *testing.T, m *corev1.ConfigMap, policy metav1.Deleti
 	}
 }
 
-// writes are the collector's, as "verb resource/name by KEY".
-func (s *session) writes() []string {
+// collectorWrites are the collector's, as "verb resource/name by KEY".
+func (s *session) collectorWrites() []string {
 	var out []string
 	for _, e := range s.log.list() {
 		r, ok := e.Detail.(*trace.Request)
@@ -130,16 +130,16 @@ func TestCascades(t *testing.T) {
 				s.requests("create", "pods")[0].Detail.(*trace.Request).Name, "POD",
 				s.requests("create", "replicasets")[0].Detail.(*trace.Request).Name, "RS",
 			)
-			s.quiet(t)
+			s.settle(t)
 			if err := s.client.AppsV1().Deployments("default").Delete(t.Context(), "web", metav1.DeleteOptions{PropagationPolicy: &test.policy}); err != nil {
 				t.Fatal(err)
 			}
-			s.quiet(t)
-			if got := names.Replace(s.owned(t)); got != test.left {
+			s.settle(t)
+			if got := names.Replace(s.ownersText(t)); got != test.left {
 				t.Errorf("left is %q, want %q", got, test.left)
 			}
 			var writes []string
-			for _, w := range s.writes() {
+			for _, w := range s.collectorWrites() {
 				writes = append(writes, names.Replace(w))
 			}
 			if diff := cmp.Diff(test.writes, writes); diff != "" {
@@ -149,8 +149,8 @@ func TestCascades(t *testing.T) {
 	}
 }
 
-// owned lists Deployments, ReplicaSets and pods with their owners.
-func (s *session) owned(t *testing.T) string {
+// ownersText lists Deployments, ReplicaSets and pods with their owners.
+func (s *session) ownersText(t *testing.T) string {
 	t.Helper()
 	var out []string
 	add := func(m *metav1.ObjectMeta) {
@@ -195,23 +195,23 @@ func TestForegroundWaitsForWhatBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.quiet(t)
+	s.settle(t)
 	s.delete(t, owner, metav1.DeletePropagationForeground)
-	s.become(t, "default", "a-blocks example.com/stay", "b-does-not example.com/stay", "owner foregroundDeletion")
-	s.quiet(t)
+	s.expectConfigMaps(t, "default", "a-blocks example.com/stay", "b-does-not example.com/stay", "owner foregroundDeletion")
+	s.settle(t)
 	if _, err := s.client.CoreV1().ConfigMaps("default").Patch(t.Context(), "a-blocks", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.become(t, "default", "b-does-not example.com/stay")
+	s.expectConfigMaps(t, "default", "b-does-not example.com/stay")
 }
 
 func TestDependentOfAbsentOwnerIsCollected(t *testing.T) {
 	s := collecting(t)
 	absent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "never", UID: "11111111-2222-3333-4444-555555555555"}}
 	s.configMap(t, "default", "dependent", ownedBy(absent, false))
-	s.become(t, "default")
-	s.quiet(t)
-	if diff := cmp.Diff([]string{"delete configmaps/dependent by configmaps default/dependent"}, s.writes()); diff != "" {
+	s.expectConfigMaps(t, "default")
+	s.settle(t)
+	if diff := cmp.Diff([]string{"delete configmaps/dependent by configmaps default/dependent"}, s.collectorWrites()); diff != "" {
 		t.Errorf("the collector's writes (-want +got):\n%s", diff)
 	}
 	for _, e := range s.log.list() {
@@ -225,7 +225,7 @@ func TestSolidOwnerKeepsAndDanglingReferencesGo(t *testing.T) {
 	s := collecting(t)
 	first, second := s.configMap(t, "default", "first"), s.configMap(t, "default", "second")
 	s.configMap(t, "default", "dependent", ownedBy(first, false), ownedBy(second, false))
-	s.quiet(t)
+	s.settle(t)
 	s.delete(t, first, metav1.DeletePropagationBackground)
 	var owners []string
 	eventually(t, "one owner", func() bool {
@@ -247,10 +247,10 @@ func TestOwnerInAnotherNamespaceCountsAsAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := s.configMap(t, "default", "owner")
-	s.quiet(t)
+	s.settle(t)
 	s.configMap(t, "other", "dependent", ownedBy(owner, false))
-	s.become(t, "other")
-	s.become(t, "default", "owner")
+	s.expectConfigMaps(t, "other")
+	s.expectConfigMaps(t, "default", "owner")
 	var recorded *trace.RecordedEvent
 	eventually(t, "an Event", func() bool {
 		for _, e := range s.requests("create", "events") {
@@ -273,9 +273,9 @@ func TestCycleIsCollected(t *testing.T) {
 			if _, err := s.client.CoreV1().ConfigMaps("default").Update(t.Context(), a, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			s.quiet(t)
+			s.settle(t)
 			s.delete(t, a, policy)
-			s.become(t, "default")
+			s.expectConfigMaps(t, "default")
 		})
 	}
 }
@@ -307,7 +307,7 @@ func TestCollectorStartsAndEndsWithItsContext(t *testing.T) {
 	stop := s.start(t, 0, "garbagecollector")
 	stop() // goleak sees what it leaves
 	broken := deploymentController()
-	broken.build = func(context.Context, environment) (loop, error) { return nil, errors.New("its queue has moved") }
+	broken.build = func(context.Context, environment) (runFunc, error) { return nil, errors.New("its queue has moved") }
 	if err := startAt(t.Context(), t, []Controller{garbageCollector(), broken}); err == nil {
 		t.Error("a controller after it cannot be built, and nobody says so")
 	}
@@ -351,16 +351,16 @@ func TestCustomResourcesOfLaterAreCollected(t *testing.T) {
 		})
 		child := s.configMap(t, "default", "child", metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: made.GetUID()})
 		eventually(t, "the collector to watch it", func() bool { return s.tap.State().Handled[resource.GroupResource()] > 0 })
-		s.quiet(t)
+		s.settle(t)
 		s.delete(t, owner, metav1.DeletePropagationBackground)
 		eventually(t, "the widget's end", func() bool {
 			_, err := client.Get(t.Context(), "w", metav1.GetOptions{})
 			return apierrors.IsNotFound(err)
 		})
-		s.become(t, "default")
-		s.quiet(t) // a write is told when its answer has come
-		if want := "delete widgets/w by widgets.example.com default/w"; !slices.Contains(s.writes(), want) {
-			t.Errorf("the collector wrote %v, not %q, and not %s", s.writes(), want, child.Name)
+		s.expectConfigMaps(t, "default")
+		s.settle(t) // a write is told when its answer has come
+		if want := "delete widgets/w by widgets.example.com default/w"; !slices.Contains(s.collectorWrites(), want) {
+			t.Errorf("the collector wrote %v, not %q, and not %s", s.collectorWrites(), want, child.Name)
 		}
 		if err := crds.Delete(t.Context(), widgets().Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
@@ -370,7 +370,7 @@ func TestCustomResourcesOfLaterAreCollected(t *testing.T) {
 			return !watched
 		})
 	}
-	s.quiet(t)
+	s.settle(t)
 }
 
 // dumped is a node as upstream's errors dump it.
@@ -388,7 +388,7 @@ func TestErrorsWithoutNodes(t *testing.T) {
 		{"a dump that was cut off", "error syncing item &garbagecollector.node{identity:", "error syncing item"},
 		{"another error stays", "it {has} moved", "it {has} moved"},
 	} {
-		if got := withoutNodes(test.text); got != test.want {
+		if got := stripNodeDumps(test.text); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
 		}
 	}

@@ -11,62 +11,62 @@ import (
 )
 
 const (
-	// kindsLook is how often it is looked whether kinds may have changed. That costs next to nothing.
-	kindsLook = 100 * time.Millisecond
-	// kindsUnsure is for how long after a change discovery may lag behind it: it is asked at each turn. So it is after an error.
-	kindsUnsure = 2 * time.Second
-	// kindsUnasked is how long is waited when changes are not known, as in kube-controller-manager.
-	kindsUnasked = 30 * time.Second
+	// kindsPollInterval is how often it is looked whether kinds may have changed. That costs next to nothing.
+	kindsPollInterval = 100 * time.Millisecond
+	// discoveryLag is for how long after a change discovery may lag behind it: it is asked at each turn. So it is after an error.
+	discoveryLag = 2 * time.Second
+	// kindsResyncPeriod is how long is waited when changes are not known, as in kube-controller-manager.
+	kindsResyncPeriod = 30 * time.Second
 )
 
-// kindTurns tell a goroutine that asks again and again which kinds the API serves when it is worth asking. It is for that
+// kindPoller tell a goroutine that asks again and again which kinds the API serves when it is worth asking. It is for that
 // goroutine alone.
-type kindTurns struct {
+type kindPoller struct {
 	// changes returns a number that changes when kinds may have; nil if that is not known.
 	changes func() uint64
 	// partial reports that not all changes are known: kinds are asked for from time to time as well.
 	partial bool
-	// pressing reports whether there is another reason to ask; nil if there is none.
-	pressing func() bool
+	// mustPoll reports whether there is another reason to ask; nil if there is none.
+	urgent func() bool
 
-	asked  time.Time // zero before the first turn
-	last   uint64
-	unsure time.Time
+	lastAsked   time.Time // zero before the first turn
+	lastChanges uint64
+	lagUntil    time.Time
 }
 
-// again makes the next turns come soon, changes or none: what was not answered is asked for again.
-func (k *kindTurns) again() { k.unsure = time.Now().Add(kindsUnsure) }
+// retrySoon makes the next turns come soon, changes or none: what was not answered is asked for again.
+func (k *kindPoller) retrySoon() { k.lagUntil = time.Now().Add(discoveryLag) }
 
 // wait returns when discovery is to be asked, or with false when ctx has ended.
-func (k *kindTurns) wait(ctx context.Context) bool {
+func (k *kindPoller) wait(ctx context.Context) bool {
 	for !k.due(time.Now()) {
-		if !pause(ctx, kindsLook) {
+		if !sleep(ctx, kindsPollInterval) {
 			return false
 		}
 	}
-	k.asked = time.Now()
+	k.lastAsked = time.Now()
 	return ctx.Err() == nil
 }
 
 // due reports whether discovery is to be asked.
-func (k *kindTurns) due(now time.Time) bool {
+func (k *kindPoller) due(now time.Time) bool {
 	if k.changes != nil {
-		if changes := k.changes(); changes != k.last {
-			k.last = changes
-			k.again()
+		if changes := k.changes(); changes != k.lastChanges {
+			k.lastChanges = changes
+			k.retrySoon()
 			return true
 		}
 	}
 	switch {
-	case k.asked.IsZero(), k.pressing != nil && k.pressing():
+	case k.lastAsked.IsZero(), k.urgent != nil && k.urgent():
 		return true
-	case k.changes != nil && now.Before(k.unsure):
+	case k.changes != nil && now.Before(k.lagUntil):
 		return true
 	}
-	return (k.changes == nil || k.partial) && now.Sub(k.asked) >= kindsUnasked
+	return (k.changes == nil || k.partial) && now.Sub(k.lastAsked) >= kindsResyncPeriod
 }
 
-func pause(ctx context.Context, d time.Duration) bool {
+func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -84,10 +84,10 @@ type kindCache struct {
 	changes func() uint64 // Kinds.Changes; nil if that is not known
 	now     func() time.Time
 
-	mu     sync.Mutex // guards what follows
-	last   uint64
-	asked  time.Time // when it was last emptied
-	unsure time.Time // until when discovery may lag behind the last change
+	mu          sync.Mutex // guards what follows
+	lastChanges uint64
+	emptiedAt   time.Time // when it was last emptied
+	lagUntil    time.Time // until when discovery may lag behind the last change
 }
 
 // newMapper returns a mapper of kinds and resources that learns of new ones. It asks when it is first used.
@@ -105,21 +105,21 @@ func (k *kindCache) Fresh() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
-	age := now.Sub(k.asked)
+	age := now.Sub(k.emptiedAt)
 	if k.changes == nil {
-		return age < kindsUnasked
+		return age < kindsResyncPeriod
 	}
-	if changes := k.changes(); changes != k.last {
-		k.last, k.unsure = changes, now.Add(kindsUnsure)
+	if changes := k.changes(); changes != k.lastChanges {
+		k.lastChanges, k.lagUntil = changes, now.Add(discoveryLag)
 		return false
 	}
-	return age < kindsLook || !k.asked.IsZero() && now.After(k.unsure)
+	return age < kindsPollInterval || !k.emptiedAt.IsZero() && now.After(k.lagUntil)
 }
 
 // Invalidate implements discovery.CachedDiscoveryInterface.
 func (k *kindCache) Invalidate() {
 	k.mu.Lock()
-	k.asked = k.now()
+	k.emptiedAt = k.now()
 	k.mu.Unlock()
 	k.CachedDiscoveryInterface.Invalidate()
 }

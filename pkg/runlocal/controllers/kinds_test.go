@@ -7,13 +7,13 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// emptied counts how often a cache is emptied.
-type emptied struct {
+// countingCache counts how often a cache is emptied.
+type countingCache struct {
 	discovery.CachedDiscoveryInterface
 	times int
 }
 
-func (e *emptied) Invalidate() { e.times++ }
+func (e *countingCache) Invalidate() { e.times++ }
 
 func TestKindCacheIsFresh(t *testing.T) {
 	type step struct {
@@ -30,21 +30,21 @@ func TestKindCacheIsFresh(t *testing.T) {
 		{"changes are known", true, []step{
 			{0, 7, false, "nothing was asked yet"},
 			{0, 7, true, "it was asked just now"},
-			{kindsLook, 7, false, "discovery may lag behind the change"},
-			{kindsUnsure + 1, 7, true, "discovery has had its time"},
+			{kindsPollInterval, 7, false, "discovery may lag behind the change"},
+			{discoveryLag + 1, 7, true, "discovery has had its time"},
 			{time.Hour, 7, true, "nothing has changed"},
 			{0, 8, false, "there may be a new kind"},
 			{0, 8, true, "it was asked just now"},
 		}},
 		{"changes are not known", false, []step{
 			{0, 0, false, "nothing was asked yet"},
-			{kindsUnasked - 1, 0, true, "it was asked not long ago"},
+			{kindsResyncPeriod - 1, 0, true, "it was asked not long ago"},
 			{1, 0, false, "it was asked long ago"},
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			now, changes := time.Unix(1e9, 0), uint64(0)
-			inner := &emptied{}
+			inner := &countingCache{}
 			cache := &kindCache{CachedDiscoveryInterface: inner, now: func() time.Time { return now }}
 			if test.told {
 				cache.changes = func() uint64 { return changes }
@@ -69,12 +69,12 @@ func TestKindCacheIsFresh(t *testing.T) {
 
 func TestKindTurnsComeWhenSomethingMayHaveChanged(t *testing.T) {
 	number := uint64(1)
-	k := kindTurns{changes: func() uint64 { return number }}
-	if !k.wait(t.Context()) || k.last != 1 {
+	k := kindPoller{changes: func() uint64 { return number }}
+	if !k.wait(t.Context()) || k.lastChanges != 1 {
 		t.Fatal("the first time it asks at once")
 	}
 	number++
-	if !k.wait(t.Context()) || k.last != 2 {
+	if !k.wait(t.Context()) || k.lastChanges != 2 {
 		t.Error("it asks when the number has changed")
 	}
 	if !k.wait(t.Context()) {

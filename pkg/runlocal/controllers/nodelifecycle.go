@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// hosts look after nodes and the pods on them.
+// nodeControllers look after nodes and the pods on them.
 func hosts() []Controller {
 	return []Controller{
 		nodeLifecycle(), taintEviction(), podGarbageCollector(), ttlController(), deviceTaintEviction(),
@@ -38,12 +38,12 @@ type NodeControllerOptions struct {
 	// --terminated-pod-gc-threshold; 0 is 12500, less than 0 leaves all.
 	TerminatedPods int
 
-	// quarantine is how long a node must have been missing, and collect how often podgc looks; 0 is what podgc has.
-	quarantine, collect time.Duration
+	// podGCQuarantine is how long a node must have been missing, and collect how often podgc looks; 0 is what podgc has.
+	podGCQuarantine, podGCPeriod time.Duration
 }
 
-// podsAndNodes are what these controllers read.
-func podsAndNodes() []schema.GroupResource {
+// podAndNodeResources are what these controllers read.
+func podAndNodeResources() []schema.GroupResource {
 	return []schema.GroupResource{{Resource: "pods"}, {Resource: "nodes"}}
 }
 
@@ -53,9 +53,9 @@ func nodeLifecycle() Controller {
 		Name:    names.NodeLifecycleController,
 		Short:   "node-lifecycle",
 		Aliases: []string{"nodelifecycle"},
-		Reads: append(podsAndNodes(),
+		Reads: append(podAndNodeResources(),
 			schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, schema.GroupResource{Group: "apps", Resource: "daemonsets"}),
-		Writes: podsAndNodes(),
+		Writes: podAndNodeResources(),
 		Danger: "takes a node for dead whose lease it does not see, and evicts its pods",
 		// Every change of a node and of a pod is a key, and a node that stays silent is looked at again and again.
 		NoisyLogMessages: []string{
@@ -80,8 +80,8 @@ const (
 	unhealthyZone         = 0.55
 )
 
-// lifecycle completes the times by kube-controller-manager's defaults.
-func (h NodeControllerOptions) lifecycle() kcmconfig.NodeLifecycleControllerConfiguration {
+// lifecycleConfig completes the times by kube-controller-manager's defaults.
+func (h NodeControllerOptions) lifecycleConfig() kcmconfig.NodeLifecycleControllerConfiguration {
 	var c kcmconfig.NodeLifecycleControllerConfiguration
 	c.NodeMonitorPeriod.Duration, c.NodeMonitorGracePeriod.Duration = h.MonitorPeriod, h.GracePeriod
 	lifecycleconfig.RecommendedDefaultNodeLifecycleControllerConfiguration(&c)
@@ -92,10 +92,10 @@ func (h NodeControllerOptions) lifecycle() kcmconfig.NodeLifecycleControllerConf
 // podToUpdate is podUpdateItem of pkg/controller/nodelifecycle/node_lifecycle_controller.go.
 type podToUpdate struct{ namespace, name string }
 
-func (p podToUpdate) key() string { return p.namespace + "/" + p.name }
+func (p podToUpdate) text() string { return p.namespace + "/" + p.name }
 
-func buildNodeLifecycle(ctx context.Context, e environment) (loop, error) {
-	times := e.hosts.lifecycle()
+func buildNodeLifecycle(ctx context.Context, e environment) (runFunc, error) {
+	times := e.nodeControllers.lifecycleConfig()
 	core := e.informers.Core().V1()
 	c, err := nodelifecycle.NewNodeLifecycleController(
 		ctx, e.informers.Coordination().V1().Leases(), core.Pods(), core.Nodes(), e.informers.Apps().V1().DaemonSets(), e.client,
@@ -109,7 +109,7 @@ func buildNodeLifecycle(ctx context.Context, e environment) (loop, error) {
 		return nil, err
 	}
 	run := func(ctx context.Context, _ int) { c.Run(e.tap.TimerLoops(ctx)) }
-	return run, tap.SwapQueue(e.tap, c, "podUpdateQueue", podToUpdate.key)
+	return run, tap.SwapQueue(e.tap, c, "podUpdateQueue", podToUpdate.text)
 }
 
 // taintEviction is newTaintEvictionController of cmd/kube-controller-manager/app/core.go.
@@ -117,7 +117,7 @@ func taintEviction() Controller {
 	return Controller{
 		Name:    names.TaintEvictionController,
 		Short:   "taint-eviction",
-		Reads:   podsAndNodes(),
+		Reads:   podAndNodeResources(),
 		Writes:  []schema.GroupResource{{Resource: "pods"}},
 		Danger:  "deletes pods by taints that it may see late",
 		workers: tainteviction.UpdateWorkerSize,
@@ -133,13 +133,13 @@ type (
 	taintedPod struct{ podName, podNamespace, nodeName string }
 )
 
-func (n taintedNode) key() string { return n.nodeName }
-func (p taintedPod) key() string  { return p.podNamespace + "/" + p.podName }
+func (n taintedNode) text() string { return n.nodeName }
+func (p taintedPod) text() string  { return p.podNamespace + "/" + p.podName }
 
 // evict is the function by which taint-eviction deletes a pod when its time has come.
 type evict = func(ctx context.Context, fireAt time.Time, args *tainteviction.WorkArgs) error
 
-func buildTaintEviction(ctx context.Context, e environment) (loop, error) {
+func buildTaintEviction(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	// The index that it looks pods up by is node-lifecycle's to make, which need not run.
 	if err := kcm.AddPodNodeNameIndexer(core.Pods().Informer()); err != nil {
@@ -151,13 +151,13 @@ func buildTaintEviction(ctx context.Context, e environment) (loop, error) {
 	}
 	evictions := e.tap.Timed("taintEvictionQueue")
 	e.tap.SetTraits(tap.ControllerTraits{ErrorLevel: 4, Begins: func(message string, keysAndValues []any) string {
-		tellEvictions(evictions, message, keysAndValues)
-		return beginsTaint(message, keysAndValues)
+		recordEvictions(evictions, message, keysAndValues)
+		return startedNodeOrPod(message, keysAndValues)
 	}})
-	if err := tap.SwapQueue(e.tap, c, "nodeUpdateQueue", taintedNode.key); err != nil {
+	if err := tap.SwapQueue(e.tap, c, "nodeUpdateQueue", taintedNode.text); err != nil {
 		return nil, err
 	}
-	if err := tap.SwapQueue(e.tap, c, "podUpdateQueue", taintedPod.key); err != nil {
+	if err := tap.SwapQueue(e.tap, c, "podUpdateQueue", taintedPod.text); err != nil {
 		return nil, err
 	}
 	run := func(ctx context.Context, _ int) { c.Run(ctx) }
@@ -168,9 +168,9 @@ func buildTaintEviction(ctx context.Context, e environment) (loop, error) {
 	})
 }
 
-// beginsTaint tells which node or pod a worker begins to work on. Two goroutines take keys from the queues, and hand them
+// startedNodeOrPod tells which node or pod a worker begins to work on. Two goroutines take keys from the queues, and hand them
 // to the workers through channels.
-func beginsTaint(message string, keysAndValues []any) string {
+func startedNodeOrPod(message string, keysAndValues []any) string {
 	switch message {
 	case "Noticed node update", "Noticed node deletion", "Noticed pod update", "Noticed pod deletion":
 		return fmt.Sprint(valueOf("node", keysAndValues), valueOf("pod", keysAndValues))
@@ -178,9 +178,9 @@ func beginsTaint(message string, keysAndValues []any) string {
 	return ""
 }
 
-// tellEvictions tells which deletions are planned and cancelled, by what TimedWorkerQueue of
+// recordEvictions tells which deletions are planned and cancelled, by what TimedWorkerQueue of
 // pkg/controller/tainteviction/timed_workers.go logs of each.
-func tellEvictions(evictions *tap.Timed, message string, keysAndValues []any) {
+func recordEvictions(evictions *tap.Timed, message string, keysAndValues []any) {
 	item := fmt.Sprint(valueOf("item", keysAndValues))
 	switch message {
 	case "Adding TimedWorkerQueue item and to be fired at firedTime":

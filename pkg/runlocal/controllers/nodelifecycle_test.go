@@ -15,11 +15,11 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// set is a controller of nodes with settings of its own.
-func (h NodeControllerOptions) set(c Controller) Controller {
+// applyTo is a controller of nodes with settings of its own.
+func (h NodeControllerOptions) applyTo(c Controller) Controller {
 	build := c.build
-	c.build = func(ctx context.Context, e environment) (loop, error) {
-		e.hosts = h
+	c.build = func(ctx context.Context, e environment) (runFunc, error) {
+		e.nodeControllers = h
 		return build(ctx, e)
 	}
 	return c
@@ -28,11 +28,11 @@ func (h NodeControllerOptions) set(c Controller) Controller {
 // runWith starts a controller with these settings, until the test ends.
 func (s *session) runWith(t *testing.T, h NodeControllerOptions, c Controller) {
 	t.Helper()
-	t.Cleanup(s.startThese(t, 0, h.set(c)))
+	t.Cleanup(s.startThese(t, 0, h.applyTo(c)))
 }
 
-// because are the sorts of causes of the reconciles that made a request of that verb and resource, each once.
-func (s *session) because(controller, verb, resource string) []string {
+// causesOf are the sorts of causes of the reconciles that made a request of that verb and resource, each once.
+func (s *session) causesOf(controller, verb, resource string) []string {
 	causes := map[trace.ReconcileID][]trace.Cause{}
 	var out []string
 	for _, e := range s.log.list() {
@@ -55,8 +55,8 @@ func (s *session) because(controller, verb, resource string) []string {
 func (s *session) expectCauses(t *testing.T, controller, verb, resource string, want ...string) {
 	t.Helper()
 	var got []string
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		got = s.because(controller, verb, resource)
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
+		got = s.causesOf(controller, verb, resource)
 		return slices.Equal(want, got), nil
 	})
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *session) expectCauses(t *testing.T, controller, verb, resource string, 
 	}
 }
 
-// aTurn is the cause of what a loop does by itself.
-const aTurn = `timer of "":  0s`
+// timerLoopCause is the cause of what a loop does by itself.
+const timerLoopCause = `timer of "":  0s`
 
 // taint gives a node that taint alone.
 func (s *session) taint(t *testing.T, node string, taints ...corev1.Taint) {
@@ -81,8 +81,8 @@ func (s *session) taint(t *testing.T, node string, taints ...corev1.Taint) {
 	}
 }
 
-// gone reports whether the API has marked the pod for deletion, or has no more of it.
-func (s *session) gone(t *testing.T, name string) func() bool {
+// deleted reports whether the API has marked the pod for deletion, or has no more of it.
+func (s *session) deleted(t *testing.T, name string) func() bool {
 	return func() bool {
 		pod, err := s.client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
 		return err != nil || pod.DeletionTimestamp != nil
@@ -96,8 +96,8 @@ func TestTaintEvictionAtOnce(t *testing.T) {
 	s.pod(t, "web", "10.0.0.1")
 	eventually(t, "the pod to be known", s.reconciled("taint-eviction", "default/web"))
 	s.taint(t, "node-1", corev1.Taint{Key: "broken", Effect: corev1.TaintEffectNoExecute})
-	eventually(t, "the pod to be deleted", s.gone(t, "web"))
-	s.accountFor(t, "taint-eviction", account{
+	eventually(t, "the pod to be deleted", s.deleted(t, "web"))
+	s.expectActivity(t, "taint-eviction", activity{
 		Causes: []string{"ADDED Pod web seen by PodUpdated", "MODIFIED Node node-1 seen by NodeUpdated"},
 		Writes: []string{"delete pods by default/web", "patch pods/status by default/web"},
 	})
@@ -118,8 +118,8 @@ func (s *session) reconciled(controller, key string) func() bool {
 	}
 }
 
-// patient makes a pod on node-1 that tolerates any taint for a time.
-func (s *session) patient(t *testing.T, name string, seconds int64) {
+// tolerantPod makes a pod on node-1 that tolerates any taint for a time.
+func (s *session) tolerantPod(t *testing.T, name string, seconds int64) {
 	t.Helper()
 	spec := template(name).Spec
 	spec.NodeName = "node-1"
@@ -130,8 +130,8 @@ func (s *session) patient(t *testing.T, name string, seconds int64) {
 	}
 }
 
-// planned are the keys that a controller's queue of that name holds for later, and what asked for them.
-func (s *session) planned(controller, queue string) []string {
+// delayedKeys are the keys that a controller's queue of that name holds for later, and what asked for them.
+func (s *session) delayedKeys(controller, queue string) []string {
 	var out []string
 	for _, c := range s.tap.State().Controllers {
 		for _, q := range c.Queues {
@@ -149,20 +149,20 @@ func TestTaintEvictionLater(t *testing.T) {
 	s := recordedSession(t)
 	s.run(t, 0, "taint-eviction-controller")
 	s.node(t, "node-1")
-	s.patient(t, "soon", 1)
-	s.patient(t, "later", 300)
+	s.tolerantPod(t, "soon", 1)
+	s.tolerantPod(t, "later", 300)
 	eventually(t, "the one to be known", s.reconciled("taint-eviction", "default/soon"))
 	eventually(t, "the other to be known", s.reconciled("taint-eviction", "default/later"))
 	s.taint(t, "node-1", corev1.Taint{Key: "broken", Effect: corev1.TaintEffectNoExecute})
 	const by = " by handleNodeUpdate > processPodOnNode > AddWork"
 	eventually(t, "both deletions to be planned, the first one first", func() bool {
-		return slices.Equal(s.planned("taint-eviction", "taintEvictionQueue"), []string{"default/soon" + by, "default/later" + by})
+		return slices.Equal(s.delayedKeys("taint-eviction", "taintEvictionQueue"), []string{"default/soon" + by, "default/later" + by})
 	})
-	eventually(t, "the one to be done", s.gone(t, "soon"))
+	eventually(t, "the one to be done", s.deleted(t, "soon"))
 	s.expectCauses(t, "taint-eviction", "delete", "pods", `timer of "default/soon": handleNodeUpdate > processPodOnNode > AddWork 1s`)
 	s.taint(t, "node-1")
-	eventually(t, "the other to be cancelled", func() bool { return len(s.planned("taint-eviction", "taintEvictionQueue")) == 0 })
-	if s.gone(t, "later")() {
+	eventually(t, "the other to be cancelled", func() bool { return len(s.delayedKeys("taint-eviction", "taintEvictionQueue")) == 0 })
+	if s.deleted(t, "later")() {
 		t.Error("it is deleted all the same")
 	}
 }
@@ -207,7 +207,7 @@ func TestNodeLifecycleTaintsNodesThatAreNotReady(t *testing.T) {
 	notReady := []string{"node.kubernetes.io/not-ready NoExecute", "node.kubernetes.io/not-ready NoSchedule"}
 	eventually(t, "the taints", func() bool { return slices.Equal(s.taints(t, "node-1"), notReady) })
 	s.expectCauses(t, "node-lifecycle", "patch", "nodes",
-		aTurn, // the taint that evicts
+		timerLoopCause, // the taint that evicts
 		`watch of "node-1":  0s`,
 	)
 	s.report(t, "node-1", corev1.ConditionTrue)
@@ -228,8 +228,8 @@ func TestNodeLifecycleGivesUpSilentNodes(t *testing.T) {
 		pod, err := s.client.CoreV1().Pods("default").Get(t.Context(), "web", metav1.GetOptions{})
 		return err == nil && pod.Status.Conditions[0].Status == corev1.ConditionFalse
 	})
-	s.expectCauses(t, "node-lifecycle", "update", "nodes", aTurn)
-	s.expectCauses(t, "node-lifecycle", "update", "pods", aTurn)
+	s.expectCauses(t, "node-lifecycle", "update", "nodes", timerLoopCause)
+	s.expectCauses(t, "node-lifecycle", "update", "pods", timerLoopCause)
 }
 
 func TestQuietTurnsAreNotTold(t *testing.T) {

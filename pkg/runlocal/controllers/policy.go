@@ -41,7 +41,7 @@ func disruptionController() Controller {
 	}
 }
 
-func buildDisruption(ctx context.Context, e environment) (loop, error) {
+func buildDisruption(ctx context.Context, e environment) (runFunc, error) {
 	discoverer := e.client.Discovery()
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
 	scales, err := scale.NewForConfig(e.config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(discoverer))
@@ -76,8 +76,8 @@ func policyStatusController() Controller {
 	}
 }
 
-func buildPolicyStatus(_ context.Context, e environment) (loop, error) {
-	checker := &validating.TypeChecker{SchemaResolver: newSchemas(e.client.Discovery()), RestMapper: newMapper(e)}
+func buildPolicyStatus(_ context.Context, e environment) (runFunc, error) {
+	checker := &validating.TypeChecker{SchemaResolver: newKindSchemas(e.client.Discovery()), RestMapper: newMapper(e)}
 	c, err := validatingadmissionpolicystatus.NewController(
 		e.informers.Admissionregistration().V1().ValidatingAdmissionPolicies(),
 		e.client.AdmissionregistrationV1().ValidatingAdmissionPolicies(), checker,
@@ -88,20 +88,20 @@ func buildPolicyStatus(_ context.Context, e environment) (loop, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "policyQueue", stringKey)
 }
 
-// schemas are the schemas of kinds: of built-in ones as they were compiled in, of others as the API publishes them. The
+// kindSchemas are the schemas of kinds: of built-in ones as they were compiled in, of others as the API publishes them. The
 // former take some 20 ms to lay out, which is done when a policy asks.
-type schemas struct {
+type kindSchemas struct {
 	all func() resolver.SchemaResolver
 }
 
-func newSchemas(client discovery.DiscoveryInterface) schemas {
-	return schemas{all: sync.OnceValue(func() resolver.SchemaResolver {
+func newKindSchemas(client discovery.DiscoveryInterface) kindSchemas {
+	return kindSchemas{all: sync.OnceValue(func() resolver.SchemaResolver {
 		return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, scheme.Scheme, apiextensionsscheme.Scheme).
 			Combine(&resolver.ClientDiscoveryResolver{Discovery: client})
 	})}
 }
 
 // ResolveSchema implements resolver.SchemaResolver.
-func (s schemas) ResolveSchema(gvk schema.GroupVersionKind) (*spec.Schema, error) {
+func (s kindSchemas) ResolveSchema(gvk schema.GroupVersionKind) (*spec.Schema, error) {
 	return s.all().ResolveSchema(gvk)
 }

@@ -24,12 +24,12 @@ func TestDisruptionCountsHealthyPods(t *testing.T) {
 	if _, err := s.client.PolicyV1().PodDisruptionBudgets("default").Create(t.Context(), budget, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.accountFor(t, "disruption", account{
+	s.expectActivity(t, "disruption", activity{
 		Causes: []string{"ADDED PodDisruptionBudget web seen by addDB > enqueuePdb"},
 		Writes: []string{"update poddisruptionbudgets/status by default/web"},
 	})
 	s.pod(t, "web", "10.0.0.1")
-	s.accountFor(t, "disruption", account{
+	s.expectActivity(t, "disruption", activity{
 		Causes: []string{"ADDED Pod web seen by addPod > enqueuePdb", "MODIFIED Pod web seen by updatePod > enqueuePdb"},
 		Writes: []string{"update poddisruptionbudgets/status by default/web"},
 	})
@@ -91,7 +91,7 @@ func TestPolicyStatusWarnsOfTypes(t *testing.T) {
 		w := got.Status.TypeChecking.ExpressionWarnings[0]
 		return w.FieldRef == "spec.validations[0].expression" && strings.Contains(w.Warning, "undefined field 'replicsa'")
 	})
-	s.accountFor(t, "validatingadmissionpolicy-status", account{
+	s.expectActivity(t, "validatingadmissionpolicy-status", activity{
 		Causes: []string{"ADDED ValidatingAdmissionPolicy odd seen by enqueuePolicy"},
 		Writes: []string{"patch validatingadmissionpolicies/status by odd"},
 	})

@@ -36,7 +36,7 @@ func resourceClaimController() Controller {
 
 // buildResourceClaim names the informer of PodGroups, which is made only with a feature gate that is off by default
 // (DRAWorkloadResourceClaims).
-func buildResourceClaim(ctx context.Context, e environment) (loop, error) {
+func buildResourceClaim(ctx context.Context, e environment) (runFunc, error) {
 	resources := e.informers.Resource().V1()
 	c, err := resourceclaim.NewController(
 		klog.FromContext(ctx), e.client, e.informers.Core().V1().Pods(), e.informers.Scheduling().V1beta1().PodGroups(),
@@ -84,19 +84,19 @@ type deviceTaintWork struct {
 	podRef, ruleRef tainteviction.NamespacedObject
 }
 
-func (w deviceTaintWork) key() string {
+func (w deviceTaintWork) text() string {
 	if w.podRef.Name != "" {
 		return "pods " + w.podRef.Namespace + "/" + w.podRef.Name
 	}
 	return "devicetaintrules " + w.ruleRef.Name
 }
 
-func buildDeviceTaintEviction(_ context.Context, e environment) (loop, error) {
+func buildDeviceTaintEviction(_ context.Context, e environment) (runFunc, error) {
 	if err := tap.Fits[deviceTaintWork](reflect.TypeFor[devicetainteviction.Controller](), "workqueue"); err != nil {
 		return nil, err
 	}
 	resources := e.informers.Resource().V1()
-	claims := &firstUse{ResourceClaimInformer: resources.ResourceClaims()}
+	claims := &hookedClaimInformer{ResourceClaimInformer: resources.ResourceClaims()}
 	c := devicetainteviction.New(
 		e.client, e.informers.Core().V1().Pods(), claims, resources.ResourceSlices(), resources.DeviceTaintRules(),
 		resources.DeviceClasses(), names.DeviceTaintEvictionController,
@@ -104,8 +104,8 @@ func buildDeviceTaintEviction(_ context.Context, e environment) (loop, error) {
 	return func(ctx context.Context, workers int) {
 		logger := klog.FromContext(ctx)
 		// Its Run makes the queue, and then asks for this informer to add its first handler.
-		claims.then(func() {
-			if err := tap.SwapQueue(e.tap, c, "workqueue", deviceTaintWork.key); err != nil {
+		claims.onFirstUse(func() {
+			if err := tap.SwapQueue(e.tap, c, "workqueue", deviceTaintWork.text); err != nil {
 				logger.Error(err, "The reconciles of this controller are not seen")
 			}
 		})
@@ -119,16 +119,16 @@ func buildDeviceTaintEviction(_ context.Context, e environment) (loop, error) {
 	}, nil
 }
 
-// firstUse is an informer of claims that calls a function when it is first asked for after that was set.
-type firstUse struct {
+// hookedClaimInformer is an informer of claims that calls a function when it is first asked for after that was set.
+type hookedClaimInformer struct {
 	resourceinformers.ResourceClaimInformer
 	once func()
 }
 
-func (f *firstUse) then(do func()) { f.once = sync.OnceFunc(do) }
+func (f *hookedClaimInformer) onFirstUse(do func()) { f.once = sync.OnceFunc(do) }
 
 // Informer implements ResourceClaimInformer.
-func (f *firstUse) Informer() cache.SharedIndexInformer {
+func (f *hookedClaimInformer) Informer() cache.SharedIndexInformer {
 	if f.once != nil {
 		f.once()
 	}

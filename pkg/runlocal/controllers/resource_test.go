@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// gpu makes a device on node-1, and a claim that has it for the pod.
-func (s *session) gpu(t *testing.T, pod string) {
+// allocatedDevice makes a device on node-1, and a claim that has it for the pod.
+func (s *session) allocatedDevice(t *testing.T, pod string) {
 	t.Helper()
 	resources, node := s.client.ResourceV1(), "node-1"
 	slice := &resourcev1.ResourceSlice{
@@ -52,7 +52,7 @@ func TestDeviceTaintEviction(t *testing.T) {
 	s := recordedSession(t)
 	s.run(t, 0, "device-taint-eviction-controller")
 	s.node(t, "node-1")
-	s.gpu(t, "web")
+	s.allocatedDevice(t, "web")
 	driver := "gpu.example.com"
 	rule := &resourcev1.DeviceTaintRule{
 		ObjectMeta: metav1.ObjectMeta{Name: "broken"},
@@ -64,7 +64,7 @@ func TestDeviceTaintEviction(t *testing.T) {
 	if _, err := s.client.ResourceV1().DeviceTaintRules().Create(t.Context(), rule, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pod to be deleted", s.gone(t, "web"))
+	eventually(t, "the pod to be deleted", s.deleted(t, "web"))
 	s.expect(t, "device-taint-eviction",
 		"patch devicetaintrules/status by devicetaintrules broken because ADDED DeviceTaintRule broken seen by handleRuleChange")
 	for _, e := range s.requests("delete", "pods") { // because of the rule or of the claim, whichever was seen last
@@ -77,19 +77,19 @@ func TestDeviceTaintEviction(t *testing.T) {
 func TestResourceClaimIsMadeFromItsTemplate(t *testing.T) {
 	s := recordedSession(t)
 	s.run(t, 0, "resourceclaim-controller")
-	s.claimant(t)
+	s.podWithClaim(t)
 	eventually(t, "the pod to know its claim", func() bool {
 		got, err := s.client.CoreV1().Pods("default").Get(t.Context(), "train", metav1.GetOptions{})
 		return err == nil && len(got.Status.ResourceClaimStatuses) == 1
 	})
-	s.accountFor(t, "resourceclaim", account{
+	s.expectActivity(t, "resourceclaim", activity{
 		Causes: []string{"ADDED Pod train seen by enqueuePod"},
 		Writes: []string{"create resourceclaims by pods default/train", "patch pods/status by pods default/train"},
 	})
 }
 
-// claimant makes a pod with a claim of a template.
-func (s *session) claimant(t *testing.T) {
+// podWithClaim makes a pod with a claim of a template.
+func (s *session) podWithClaim(t *testing.T) {
 	t.Helper()
 	template := &resourcev1.ResourceClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: "gpu"},

@@ -36,15 +36,17 @@ func resourceQuotaController() Controller {
 		Writes:  []schema.GroupResource{{Resource: "resourcequotas"}},
 		Needs:   []Need{NeedsMetadata, NeedsMapper},
 		workers: 5,
-		build:   func(ctx context.Context, e environment) (loop, error) { return buildResourceQuota(ctx, e, quotaResync) },
+		build: func(ctx context.Context, e environment) (runFunc, error) {
+			return buildResourceQuota(ctx, e, quotaResync)
+		},
 	}
 }
 
 // quotaResync is kube-controller-manager's --resource-quota-sync-period: how often all quotas are counted anew.
 const quotaResync = 5 * time.Minute
 
-func buildResourceQuota(ctx context.Context, e environment, resync time.Duration) (loop, error) {
-	counted, err := newCounted(e)
+func buildResourceQuota(ctx context.Context, e environment, resync time.Duration) (runFunc, error) {
+	counted, err := newQuotaInformers(e)
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +79,10 @@ func buildResourceQuota(ctx context.Context, e environment, resync time.Duration
 		var running sync.WaitGroup
 		running.Go(func() { c.Run(ctx, workers) })
 		running.Go(func() {
-			counted.untilSynced(ctx)
+			counted.waitForSync(ctx)
 			e.tap.Preparing(false)
 		})
-		c.Sync(ctx, func() ([]*metav1.APIResourceList, error) { return counted.kinds(ctx) }, syncPeriod)
+		c.Sync(ctx, func() ([]*metav1.APIResourceList, error) { return counted.discoverKinds(ctx) }, syncPeriod)
 		running.Wait()
 		counted.metadata.Wait()
 	}
@@ -97,41 +99,41 @@ func tapQuotas(c *tap.Controller, quotas *resourcequota.Controller) error {
 	return tap.SwapRelay(c, quotas, "quotaMonitor.resourceChanges")
 }
 
-// counted are the informers of what quotas count: of whole objects where more than their number counts, of their metadata
+// quotaInformers are the informers of what quotas count: of whole objects where more than their number counts, of their metadata
 // elsewhere, unless another controller has the whole ones. kube-controller-manager's are of whole objects for all built-in
 // kinds. It is an InformerFactory of k8s.io/controller-manager/pkg/informerfactory.
-type counted struct {
+type quotaInformers struct {
 	informers.SharedInformerFactory
 	metadata  *tap.MetadataInformers
 	discovery discovery.DiscoveryInterface
-	turns     kindTurns // used by the one goroutine that asks
+	poller    kindPoller // used by the one goroutine that asks
 
 	mu     sync.Mutex // guards what follows
 	synced map[schema.GroupVersionResource]cache.InformerSynced
 	wanted map[schema.GroupVersionResource]struct{} // what is counted; nil while it is not known
 }
 
-// measured are the resources of which quotas count more than the number of objects, as in NewEvaluators of
+// wholeObjectResources are the resources of which quotas count more than the number of objects, as in NewEvaluators of
 // pkg/quota/v1/evaluator/core/registry.go and DefaultUpdateFilter of pkg/quota/v1/install.
-func measured() []schema.GroupVersionResource {
+func wholeObjectResources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{
 		corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("services"),
 		corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), resourcev1.SchemeGroupVersion.WithResource("resourceclaims"),
 	}
 }
 
-// newCounted makes the informers of whole objects, so that they start with those of other controllers.
-func newCounted(e environment) (*counted, error) {
+// newQuotaInformers makes the informers of whole objects, so that they start with those of other controllers.
+func newQuotaInformers(e environment) (*quotaInformers, error) {
 	client, err := metadata.NewForConfig(e.config)
 	if err != nil {
 		return nil, fmt.Errorf("making the metadata client: %w", err)
 	}
-	c := &counted{
+	c := &quotaInformers{
 		SharedInformerFactory: e.informers, metadata: e.tap.MetadataInformers(e.informers, client, newMapper(e)),
-		discovery: e.client.Discovery(), turns: kindTurns{changes: e.changes()},
+		discovery: e.client.Discovery(), poller: kindPoller{changes: e.changes()},
 		synced: map[schema.GroupVersionResource]cache.InformerSynced{},
 	}
-	for _, resource := range measured() {
+	for _, resource := range wholeObjectResources() {
 		if _, err := e.informers.ForResource(resource); err != nil {
 			return nil, err
 		}
@@ -140,7 +142,7 @@ func newCounted(e environment) (*counted, error) {
 }
 
 // ForResource returns the informer of a resource, whose objects can be listed by namespace.
-func (c *counted) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
+func (c *quotaInformers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
 	generic, err := c.metadata.ForResource(resource)
 	if err != nil {
 		return nil, err
@@ -156,23 +158,23 @@ func (c *counted) ForResource(resource schema.GroupVersionResource) (informers.G
 }
 
 // Start starts what no other informer factory starts.
-func (c *counted) Start(stop <-chan struct{}) { c.metadata.Start(stop) }
+func (c *quotaInformers) Start(stop <-chan struct{}) { c.metadata.Start(stop) }
 
-// kinds waits until there may be another answer than the last, and returns the kinds that the API serves.
-func (c *counted) kinds(ctx context.Context) ([]*metav1.APIResourceList, error) {
-	if !c.turns.wait(ctx) {
+// discoverKinds waits until there may be another answer than the last, and returns the kinds that the API serves.
+func (c *quotaInformers) discoverKinds(ctx context.Context) ([]*metav1.APIResourceList, error) {
+	if !c.poller.wait(ctx) {
 		return nil, ctx.Err()
 	}
 	lists, err := c.discovery.ServerPreferredNamespacedResources()
 	if err != nil {
-		c.turns.again()
+		c.poller.retrySoon()
 		return lists, err
 	}
-	return lists, c.learn(lists)
+	return lists, c.setWanted(lists)
 }
 
-// learn remembers what is counted, and lets go of what is not served any more.
-func (c *counted) learn(lists []*metav1.APIResourceList) error {
+// setServed remembers what is counted, and lets go of what is not served any more.
+func (c *quotaInformers) setWanted(lists []*metav1.APIResourceList) error {
 	wanted, err := resourcequota.GetQuotableResources(func() ([]*metav1.APIResourceList, error) { return lists, nil })
 	if err != nil {
 		return err
@@ -192,15 +194,15 @@ func (c *counted) learn(lists []*metav1.APIResourceList) error {
 	return nil
 }
 
-// untilSynced returns when all that is counted was listed, or when that takes too long.
-func (c *counted) untilSynced(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, syncPatience)
+// waitForSync returns when all that is counted was listed, or when that takes too long.
+func (c *quotaInformers) waitForSync(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, quotaSyncTimeout)
 	defer cancel()
-	for !c.hasSynced() && pause(ctx, syncLook) {
+	for !c.hasSynced() && sleep(ctx, syncPollInterval) {
 	}
 }
 
-func (c *counted) hasSynced() bool {
+func (c *quotaInformers) hasSynced() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for resource := range c.wanted {

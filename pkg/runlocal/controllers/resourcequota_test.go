@@ -43,10 +43,10 @@ func TestQuotaIsCountedAndFreed(t *testing.T) {
 	m := s.configMap(t, "default", "one")
 	s.quota(t, "maps", map[corev1.ResourceName]string{"count/configmaps": "5"})
 	s.uses(t, "maps", "count/configmaps", "1")
-	s.quiet(t)
+	s.settle(t)
 	s.delete(t, m, metav1.DeletePropagationBackground)
 	s.uses(t, "maps", "count/configmaps", "0")
-	s.accountFor(t, "resourcequota", account{
+	s.expectActivity(t, "resourcequota", activity{
 		Causes: []string{
 			"ADDED ResourceQuota maps seen by addQuota",
 			"DELETED ConfigMap one seen by runProcessResourceChanges > processResourceChanges > replenishQuota > enqueueResourceQuota",
@@ -77,7 +77,7 @@ func TestQuotaCountsCustomResourcesOfNewKinds(t *testing.T) {
 	})
 	s.quota(t, "widgets", map[corev1.ResourceName]string{"count/widgets.example.com": "5"})
 	s.uses(t, "widgets", "count/widgets.example.com", "1")
-	s.quiet(t)
+	s.settle(t)
 	if err := client.Delete(t.Context(), "one", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// everything stands for all controllers that run here and are not off by default, as in kube-controller-manager.
-const everything = "*"
+// allControllers stands for all controllers that run here and are not off by default, as in kube-controller-manager.
+const allControllers = "*"
 
 // UnknownError says that no controller has the name.
 type UnknownError struct {
@@ -48,11 +48,11 @@ func Select(args []string) ([]Controller, error) {
 	asked := map[string]bool{} // by name: whether it is wanted
 	for _, arg := range args {
 		name, out := strings.CutPrefix(arg, "-")
-		if name == everything && !out {
+		if name == allControllers && !out {
 			all = true
 			continue
 		}
-		c, err := find(name)
+		c, err := findController(name)
 		if err != nil {
 			return nil, err
 		}
@@ -73,30 +73,30 @@ func Select(args []string) ([]Controller, error) {
 	}), nil
 }
 
-// Unable is a controller that was left out because something of the authority that it needs is missing.
-type Unable struct {
+// SkippedController is a controller that was left out because something of the authority that it needs is missing.
+type SkippedController struct {
 	Controller
-	// Lack is what Controller.Lacks says.
-	Lack string
+	// Reason is what Controller.Lacks says.
+	Reason string
 }
 
 // SelectFor is Select for somebody who has the authority a. Of what "*" stands for it leaves out the controllers that
 // lack something, and returns them too, in the same order. One that is named itself and lacks something is an error, a
 // *NotRunError.
-func SelectFor(a Authority, args []string) (chosen []Controller, left []Unable, err error) {
+func SelectFor(a Authority, args []string) (chosen []Controller, left []SkippedController, err error) {
 	selected, err := Select(args)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, c := range selected {
-		lack := c.Lacks(a)
+		lack := c.MissingAuthority(a)
 		switch {
 		case lack == "":
 			chosen = append(chosen, c)
 		case c.Named(args):
 			return nil, nil, &NotRunError{Name: c.Name, Reason: lack}
 		default:
-			left = append(left, Unable{Controller: c, Lack: lack})
+			left = append(left, SkippedController{Controller: c, Reason: lack})
 		}
 	}
 	return chosen, left, nil
@@ -115,15 +115,15 @@ func Without(args []string, out []Controller) []string {
 		return slices.ContainsFunc(out, func(c Controller) bool { return c.Named([]string{arg}) })
 	})
 	for _, c := range out {
-		if slices.Contains(args, everything) && !c.OffByDefault {
+		if slices.Contains(args, allControllers) && !c.OffByDefault {
 			rest = append(rest, "-"+c.Short)
 		}
 	}
 	return rest
 }
 
-// find returns the controller of that name or alias.
-func find(name string) (Controller, error) {
+// findController returns the controller of that name or alias.
+func findController(name string) (Controller, error) {
 	var known []string
 	for _, c := range All() {
 		if slices.Contains(c.names(), name) {
@@ -149,28 +149,28 @@ type Authority struct {
 
 // What Controller.Lacks says, and NotRunError.Reason.
 const (
-	LacksRootCA            = "it publishes the certificate that the API server is known by, which is not given"
-	LacksServiceAccountKey = "it signs with the private key of service accounts, which is not given"
-	LacksSigningAuthority  = "it signs with the certificate and the key of an authority, which are not given"
+	MissingRootCA            = "it publishes the certificate that the API server is known by, which is not given"
+	MissingServiceAccountKey = "it signs with the private key of service accounts, which is not given"
+	MissingSigningAuthority  = "it signs with the certificate and the key of an authority, which are not given"
 )
 
-func lacksRootCA(a Authority) string {
+func missingRootCA(a Authority) string {
 	if len(a.RootCA) == 0 {
-		return LacksRootCA
+		return MissingRootCA
 	}
 	return ""
 }
 
-func lacksServiceAccountKey(a Authority) string {
+func missingServiceAccountKey(a Authority) string {
 	if a.ServiceAccountKey == nil {
-		return LacksServiceAccountKey
+		return MissingServiceAccountKey
 	}
 	return ""
 }
 
-func lacksSigningAuthority(a Authority) string {
+func missingSigningAuthority(a Authority) string {
 	if a.SigningCertFile == "" || a.SigningKeyFile == "" {
-		return LacksSigningAuthority
+		return MissingSigningAuthority
 	}
 	return ""
 }
@@ -181,16 +181,16 @@ func (c Controller) Unserved(served func(schema.GroupVersionResource) bool) []sc
 	var out []schema.GroupResource
 	for _, r := range c.Reads {
 		readable := func(version string) bool { return served(r.WithVersion(version)) }
-		if r.Resource != "*" && !slices.ContainsFunc(readVersions(r), readable) {
+		if r.Resource != "*" && !slices.ContainsFunc(readableVersions(r), readable) {
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-// readVersions are those of a resource that its controllers can read, any of which does. Upstream's controllers have an
+// readableVersions are those of a resource that its controllers can read, any of which does. Upstream's controllers have an
 // informer of one version each; the publisher of trust bundles takes the newest that there is.
-func readVersions(r schema.GroupResource) []string {
+func readableVersions(r schema.GroupResource) []string {
 	switch r {
 	case schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}:
 		return []string{"v2"}

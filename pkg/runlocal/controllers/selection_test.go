@@ -113,8 +113,8 @@ func TestSelectFor(t *testing.T) {
 		{
 			"of all, those that lack something are left out", signing, []string{"*"}, withKeys,
 			map[string]string{
-				"root-ca-cert-publisher": LacksRootCA, "kube-apiserver-serving-clustertrustbundle-publisher": LacksRootCA,
-				"serviceaccount-token": LacksServiceAccountKey,
+				"root-ca-cert-publisher": MissingRootCA, "kube-apiserver-serving-clustertrustbundle-publisher": MissingRootCA,
+				"serviceaccount-token": MissingServiceAccountKey,
 			}, "",
 		},
 		{"one that was left out lacks nothing", signing, []string{"deployment", "-serviceaccount-token"}, []string{"deployment-controller"}, nil, ""},
@@ -135,7 +135,7 @@ func TestSelectFor(t *testing.T) {
 			if lacks == nil {
 				lacks = map[string]string{}
 			}
-			lacks[c.Short] = c.Lack
+			lacks[c.Short] = c.Reason
 		}
 		if diff := cmp.Diff(test.left, lacks); diff != "" {
 			t.Errorf("%s: left out (-want +got):\n%s", test.reason, diff)
@@ -250,19 +250,19 @@ func TestLacks(t *testing.T) {
 		controller Controller
 		want       string
 	}{
-		{rootCAPublisher(), LacksRootCA},
-		{trustBundlePublisher(), LacksRootCA},
-		{serviceAccountToken(), LacksServiceAccountKey},
-		{csrSigning(), LacksSigningAuthority},
+		{rootCAPublisher(), MissingRootCA},
+		{trustBundlePublisher(), MissingRootCA},
+		{serviceAccountToken(), MissingServiceAccountKey},
+		{csrSigning(), MissingSigningAuthority},
 		{csrApproving(), ""},
 		{deploymentController(), ""},
 	} {
-		if got := test.controller.Lacks(Authority{}); got != test.want {
+		if got := test.controller.MissingAuthority(Authority{}); got != test.want {
 			t.Errorf("%s lacks %q, want %q", test.controller.Name, got, test.want)
 		}
 		whole := Authority{RootCA: []byte("ca"), SigningCertFile: "a", SigningKeyFile: "b"}
 		whole.ServiceAccountKey, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if got := test.controller.Lacks(whole); got != "" {
+		if got := test.controller.MissingAuthority(whole); got != "" {
 			t.Errorf("%s lacks %q, and has all", test.controller.Name, got)
 		}
 	}
@@ -327,7 +327,7 @@ func TestReadVersions(t *testing.T) {
 				continue
 			}
 			eventually(t, "somebody to read "+r.String()+", as the row of "+c.Short+" has it", func() bool {
-				return slices.ContainsFunc(readVersions(r), func(version string) bool { return was(r.WithVersion(version)) })
+				return slices.ContainsFunc(readableVersions(r), func(version string) bool { return was(r.WithVersion(version)) })
 			})
 		}
 	}

@@ -46,8 +46,8 @@ func (l *eventLog) list() []*trace.Event {
 	return slices.Clone(l.all)
 }
 
-// patience bounds what a test waits for on a busy machine; nothing is timed by it.
-const patience = 2 * time.Minute
+// waitTimeout bounds what a test waits for on a busy machine; nothing is timed by it.
+const waitTimeout = 2 * time.Minute
 
 // session is an embedded API with controllers.
 type session struct {
@@ -134,7 +134,7 @@ func (s *session) startThese(t testing.TB, workers int, chosen ...Controller) (s
 // eventually waits for the condition, and fails the test if it does not come about.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
 		return condition(), nil
 	})
 	if err != nil {
@@ -142,8 +142,8 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// account is what the trace tells of a controller.
-type account struct {
+// activity is what the trace tells of a controller.
+type activity struct {
 	// Causes are "EVENT KIND NAME seen by HANDLER" of the watch events that led to reconciles, each once, sorted. What is
 	// generated of a pod's name is "*".
 	Causes []string
@@ -153,9 +153,9 @@ type account struct {
 
 var generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
-// account reads the log. A write that belongs to no reconcile is "by nobody".
-func (s *session) account(controller string) account {
-	var a account
+// activity reads the log. A write that belongs to no reconcile is "by nobody".
+func (s *session) activity(controller string) activity {
+	var a activity
 	for _, e := range s.log.list() {
 		if e.Controller != controller {
 			continue
@@ -169,7 +169,7 @@ func (s *session) account(controller string) account {
 			}
 		case *trace.Request:
 			if d.IsWrite() && !d.Failed() && d.Recorded == nil {
-				a.Writes = append(a.Writes, writeOf(e, d))
+				a.Writes = append(a.Writes, describeWrite(e, d))
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func (s *session) account(controller string) account {
 	return a
 }
 
-func writeOf(e *trace.Event, r *trace.Request) string {
+func describeWrite(e *trace.Event, r *trace.Request) string {
 	by := e.Key
 	if e.Reconcile == 0 {
 		by = "nobody"
@@ -188,18 +188,18 @@ func writeOf(e *trace.Event, r *trace.Request) string {
 	return fmt.Sprintf("%s %s by %s", r.Verb, target, by)
 }
 
-// accountFor waits until the trace tells all of want, and fails if it tells of other writes.
-func (s *session) accountFor(t *testing.T, controller string, want account) {
+// expectActivity waits until the trace tells all of want, and fails if it tells of other writes.
+func (s *session) expectActivity(t *testing.T, controller string, want activity) {
 	t.Helper()
-	var got account
+	var got activity
 
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		got = s.account(controller)
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
+		got = s.activity(controller)
 		got.Causes = slices.DeleteFunc(got.Causes, func(line string) bool { return !slices.Contains(want.Causes, line) })
 		return s.tap.State().Idle() && len(got.Causes) == len(want.Causes) && len(got.Writes) >= len(want.Writes), nil
 	})
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("what %s did (-want +got): %v\n%s\nall: %+v", controller, err, diff, s.account(controller))
+		t.Errorf("what %s did (-want +got): %v\n%s\nall: %+v", controller, err, diff, s.activity(controller))
 	}
 	s.retriesFollowFailures(t)
 }
@@ -222,7 +222,7 @@ func (s *session) retriesFollowFailures(t *testing.T) {
 	}
 }
 
-// node makes a Node that pods may be bound to.
+// nodeDumpPrefix makes a Node that pods may be bound to.
 func (s *session) node(t *testing.T, name string) {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -261,8 +261,8 @@ func (s *session) pod(t *testing.T, name, address string) *corev1.Pod {
 	return pod
 }
 
-// loneSession is a recorded one in which the API does nothing in a controller's place.
-func loneSession(t testing.TB) *session {
+// bareSession is a recorded one in which the API does nothing in a controller's place.
+func bareSession(t testing.TB) *session {
 	t.Helper()
 	log := &eventLog{}
 	s := newSessionOf(t, tap.Options{Recorder: trace.NewRecorder(clock.RealClock{}, log)}, api.Options{})
@@ -270,10 +270,10 @@ func loneSession(t testing.TB) *session {
 	return s
 }
 
-// deeds are the writes of a controller that were granted, Events left out, each with the key that it was made for and
+// writesWithCauses are the writes of a controller that were granted, Events left out, each with the key that it was made for and
 // the first watch event that led to it: "VERB RESOURCE[/SUBRESOURCE] by KEY because EVENT KIND NAME seen by HANDLER". A
 // write outside of any reconcile is "by nobody". They are sorted, and each is there once.
-func (s *session) deeds(controller string) []string {
+func (s *session) writesWithCauses(controller string) []string {
 	var out []string
 	causes := map[trace.ReconcileID]string{}
 	for _, e := range s.log.list() {
@@ -282,7 +282,7 @@ func (s *session) deeds(controller string) []string {
 		}
 		switch d := e.Detail.(type) {
 		case *trace.Start:
-			causes[e.Reconcile] = because(d.Causes)
+			causes[e.Reconcile] = describeCause(d.Causes)
 		case *trace.Request:
 			if d.IsWrite() && !d.Failed() && d.Recorded == nil {
 				out = append(out, deed(e, d)+causes[e.Reconcile])
@@ -301,7 +301,7 @@ func deed(e *trace.Event, r *trace.Request) string {
 	return fmt.Sprintf("%s %s by %s", r.Verb, strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/"), by)
 }
 
-func because(causes []trace.Cause) string {
+func describeCause(causes []trace.Cause) string {
 	for _, c := range causes {
 		if c.Watch != nil {
 			return fmt.Sprintf(" because %s %s %s seen by %s", c.Watch.Event, c.Watch.Kind, c.Watch.Name, c.Handler)
@@ -317,8 +317,8 @@ func because(causes []trace.Cause) string {
 func (s *session) expect(t testing.TB, controller string, want ...string) {
 	t.Helper()
 	var missing, got []string
-	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		got = s.deeds(controller)
+	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
+		got = s.writesWithCauses(controller)
 		missing = slices.DeleteFunc(slices.Clone(want), func(deed string) bool { return slices.Contains(got, deed) })
 		return len(missing) == 0, nil
 	})
@@ -335,8 +335,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// made is what a client's Create returned, which must not have failed.
-func made[T any](t testing.TB) func(T, error) T {
+// mustValue is what a client's Create returned, which must not have failed.
+func mustValue[T any](t testing.TB) func(T, error) T {
 	return func(created T, err error) T {
 		t.Helper()
 		must(t, err)
@@ -347,7 +347,7 @@ func made[T any](t testing.TB) func(T, error) T {
 func (s *session) namespace(t testing.TB, name string) *corev1.Namespace {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	return made[*corev1.Namespace](t)(s.client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))
+	return mustValue[*corev1.Namespace](t)(s.client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))
 }
 
 // impersonating is a client in the name of another.
@@ -355,7 +355,7 @@ func (s *session) impersonating(t testing.TB, user string, groups ...string) kub
 	t.Helper()
 	config := rest.CopyConfig(s.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
-	return made[*kubernetes.Clientset](t)(kubernetes.NewForConfig(config))
+	return mustValue[*kubernetes.Clientset](t)(kubernetes.NewForConfig(config))
 }
 
 func template(app string) corev1.PodTemplateSpec {
@@ -377,8 +377,8 @@ func (s *session) requests(verb, resource string) []*trace.Event {
 	return out
 }
 
-// quiet waits until there is nothing left to do, as Session.Settled does.
-func (s *session) quiet(t *testing.T) {
+// settle waits until there is nothing left to do, as Session.Settled does.
+func (s *session) settle(t *testing.T) {
 	t.Helper()
 	eventually(t, "nothing to do", func() bool {
 		state := s.tap.State()

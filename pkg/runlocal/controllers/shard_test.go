@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// partSession is loneSession for controllers that have to do with these namespaces only; "" is none.
-func partSession(t *testing.T, namespaces ...string) *session {
+// shardSession is loneSession for controllers that have to do with these namespaces only; "" is none.
+func shardSession(t *testing.T, namespaces ...string) *session {
 	t.Helper()
 	log := &eventLog{}
 	s := newSessionOf(t, tap.Options{
@@ -39,12 +39,12 @@ func TestKeysThatAreNamespaces(t *testing.T) {
 		{"root-ca-cert-publisher", "create configmaps by shop because ADDED Namespace shop seen by namespaceAdded"},
 	} {
 		t.Run(row.controller, func(t *testing.T) {
-			s := partSession(t, "shop")
+			s := shardSession(t, "shop")
 			s.run(t, 1, row.controller)
 			s.namespace(t, "blog")
 			s.namespace(t, "shop")
 			s.expect(t, row.controller, row.write)
-			if diff := cmp.Diff([]string{row.write}, s.deeds(row.controller)); diff != "" {
+			if diff := cmp.Diff([]string{row.write}, s.writesWithCauses(row.controller)); diff != "" {
 				t.Errorf("the part and nothing else (-want +got):\n%s", diff)
 			}
 		})
@@ -53,7 +53,7 @@ func TestKeysThatAreNamespaces(t *testing.T) {
 
 // TestNamespacesOfThePartAreEmptied looks at what is queued: the controller waits five seconds before it begins.
 func TestNamespacesOfThePartAreEmptied(t *testing.T) {
-	s := partSession(t, "shop")
+	s := shardSession(t, "shop")
 	s.run(t, 1, "namespace")
 	for _, name := range []string{"blog", "shop"} {
 		s.namespace(t, name)
@@ -77,7 +77,7 @@ func TestNamespacesOfThePartAreEmptied(t *testing.T) {
 
 // TestNodesMakeWorkInEveryPart: what a node brings about in its namespaces a part does itself.
 func TestNodesMakeWorkInEveryPart(t *testing.T) {
-	s := partSession(t, "default")
+	s := shardSession(t, "default")
 	s.run(t, 0, "daemonset", "endpointslice")
 	set := &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
@@ -85,20 +85,20 @@ func TestNodesMakeWorkInEveryPart(t *testing.T) {
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}, Template: template("agent"),
 		},
 	}
-	made[*appsv1.DaemonSet](t)(s.client.AppsV1().DaemonSets("default").Create(t.Context(), set, metav1.CreateOptions{}))
+	mustValue[*appsv1.DaemonSet](t)(s.client.AppsV1().DaemonSets("default").Create(t.Context(), set, metav1.CreateOptions{}))
 	eventually(t, "the set to be looked at without nodes", func() bool {
-		return slices.ContainsFunc(s.deeds("daemonset"), func(d string) bool { return strings.HasPrefix(d, "update daemonsets/status") })
+		return slices.ContainsFunc(s.writesWithCauses("daemonset"), func(d string) bool { return strings.HasPrefix(d, "update daemonsets/status") })
 	})
 	s.node(t, "node-1")
 	eventually(t, "a pod for the node", func() bool {
 		pods, err := s.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(pods.Items) == 1
 	})
-	eventually(t, "endpointslice to learn of the node", func() bool { return s.took("endpointslice", "topologyQueue") })
+	eventually(t, "endpointslice to learn of the node", func() bool { return s.tookKeyOf("endpointslice", "topologyQueue") })
 }
 
-// took reports whether a key of that queue was taken.
-func (s *session) took(controller, queue string) bool {
+// tookKeyOf reports whether a key of that queue was taken.
+func (s *session) tookKeyOf(controller, queue string) bool {
 	return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
 		start, ok := e.Detail.(*trace.Start)
 		return ok && e.Controller == controller && start.Queue == queue
@@ -107,9 +107,9 @@ func (s *session) took(controller, queue string) bool {
 
 // TestClaimsOfThePart: the keys of resourceclaim say what sort they are of before they name a namespace.
 func TestClaimsOfThePart(t *testing.T) {
-	s := partSession(t, "default")
+	s := shardSession(t, "default")
 	s.run(t, 0, "resourceclaim-controller")
-	s.claimant(t)
+	s.podWithClaim(t)
 	eventually(t, "the pod to know its claim", func() bool {
 		got, err := s.client.CoreV1().Pods("default").Get(t.Context(), "train", metav1.GetOptions{})
 		return err == nil && len(got.Status.ResourceClaimStatuses) == 1
@@ -119,14 +119,14 @@ func TestClaimsOfThePart(t *testing.T) {
 // TestTrustBundleIsInNoNamespace, though its signer has a name with a slash.
 func TestTrustBundleIsInNoNamespace(t *testing.T) {
 	const name = "kube-apiserver-serving-clustertrustbundle-publisher"
-	s := partSession(t, "")
+	s := shardSession(t, "")
 	s.run(t, 0, name)
 	s.expect(t, name, "create clustertrustbundles by kubernetes.io:kube-apiserver-serving because of ")
 }
 
 // TestUndividedControllersSeeAll: who has what is in no namespace runs them, for all namespaces.
 func TestUndividedControllersSeeAll(t *testing.T) {
-	s := partSession(t, "")
+	s := shardSession(t, "")
 	chosen := []Controller{volumeBinder()}
 	chosen[0].build = buildVolumeBinder(100 * time.Millisecond)
 	t.Cleanup(s.startThese(t, 0, chosen...))
@@ -134,7 +134,7 @@ func TestUndividedControllersSeeAll(t *testing.T) {
 	s.claim(t, "data", "")
 	s.claimIs(t, "data", "bound", func(c *corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimBound })
 	unprotected := []byte(`{"metadata":{"finalizers":null}}`) // the controller that does it is another part's
-	made[*corev1.PersistentVolumeClaim](t)(s.client.CoreV1().PersistentVolumeClaims("default").Patch(
+	mustValue[*corev1.PersistentVolumeClaim](t)(s.client.CoreV1().PersistentVolumeClaims("default").Patch(
 		t.Context(), "data", types.MergePatchType, unprotected, metav1.PatchOptions{}))
 	s.deleteClaim(t, "data")
 	eventually(t, "the volume to be released", func() bool {

@@ -47,8 +47,8 @@ type Deps struct {
 	// Workers is how many reconciles of a controller may run at a time; 0 is kube-controller-manager's default.
 	Workers int
 
-	// unlistedAfter is after how long the garbage collector does without a kind that cannot be listed; 0 is ten seconds.
-	unlistedAfter time.Duration
+	// listFailureTimeout is after how long the garbage collector does without a kind that cannot be listed; 0 is ten seconds.
+	listFailureTimeout time.Duration
 }
 
 // Running are controllers that were started.
@@ -61,7 +61,7 @@ type Running struct {
 // started is a controller that was built.
 type started struct {
 	Controller
-	loop loop
+	run runFunc
 }
 
 // Start builds the controllers, starts the informers, waits until these have synced and then runs the controllers until
@@ -86,7 +86,7 @@ func Start(ctx context.Context, d Deps, cs []Controller) (*Running, error) {
 		if d.Workers > 0 {
 			workers = d.Workers
 		}
-		r.loops.Go(func() { c.loop(d.Tap.Controller(c.Short).Context(ctx), workers) })
+		r.loops.Go(func() { c.run(d.Tap.Controller(c.Short).Context(ctx), workers) })
 	}
 	if err != nil {
 		r.loops.Wait()
@@ -106,7 +106,7 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 		if !c.Runs() {
 			return built, &NotRunError{Name: c.Name, Reason: c.NotRun}
 		}
-		if lack := c.Lacks(d.Authority); lack != "" {
+		if lack := c.MissingAuthority(d.Authority); lack != "" {
 			return built, &NotRunError{Name: c.Name, Reason: lack}
 		}
 		observer := d.Tap.Controller(c.Short)
@@ -123,11 +123,11 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 		err = observer.Build(ctx, func(ctx context.Context) error {
 			run, err := c.build(ctx, environment{
 				tap: observer, config: config, client: client, informers: d.Informers,
-				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, hosts: d.NodeControllers, collector: d.Collector,
-				shared: together, newest: d.Newest, unlistedAfter: d.unlistedAfter,
+				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, nodeControllers: d.NodeControllers, collector: d.Collector,
+				shared: together, newest: d.Newest, listFailureTimeout: d.listFailureTimeout,
 			})
 			if run != nil {
-				built = append(built, started{Controller: c, loop: run})
+				built = append(built, started{Controller: c, run: run})
 			}
 			return err
 		})
@@ -152,9 +152,9 @@ type (
 	csrInformer = certificatesinformers.CertificateSigningRequestInformer
 )
 
-// concurrently runs all of loops, as concurrentRun of cmd/kube-controller-manager/app/controller_utils.go does, and
+// runConcurrently runs all of loops, as concurrentRun of cmd/kube-controller-manager/app/controller_utils.go does, and
 // returns when all have.
-func concurrently(ctx context.Context, workers int, loops []loop) {
+func runConcurrently(ctx context.Context, workers int, loops []runFunc) {
 	var running sync.WaitGroup
 	for _, l := range loops {
 		running.Go(func() { l(ctx, workers) })

@@ -36,7 +36,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 }
 
 func TestStartRefusesWhatDoesNotRun(t *testing.T) {
-	refused := idle()[0]
+	refused := notRunning()[0]
 	err := startAt(t.Context(), t, []Controller{deploymentController(), refused})
 	var notRun *NotRunError
 	if !errors.As(err, &notRun) || notRun.Name != refused.Name {
@@ -46,7 +46,7 @@ func TestStartRefusesWhatDoesNotRun(t *testing.T) {
 
 func TestStartNamesTheControllerThatCannotBeBuilt(t *testing.T) {
 	broken := deploymentController()
-	broken.build = func(context.Context, environment) (loop, error) { return nil, errors.New("its queue has moved") }
+	broken.build = func(context.Context, environment) (runFunc, error) { return nil, errors.New("its queue has moved") }
 	err := startAt(t.Context(), t, []Controller{replicaSetController(), broken})
 	if err == nil || err.Error() != "building deployment-controller: its queue has moved" {
 		t.Errorf("got %v", err)

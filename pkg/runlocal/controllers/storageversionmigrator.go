@@ -37,12 +37,12 @@ func storageVersionMigrator() Controller {
 
 // buildMigrator builds upstream's three controllers of migrations: one lets them begin, one writes down up to where they
 // go, and one migrates. The last one reads what the garbage collector watches: without that, no migration ends.
-func buildMigrator(ctx context.Context, e environment) (loop, error) {
+func buildMigrator(ctx context.Context, e environment) (runFunc, error) {
 	clients, err := newMigratorClients(e)
 	if err != nil {
 		return nil, err
 	}
-	var loops []loop
+	var loops []runFunc
 	graph := e.shared.graph
 	if graph == nil {
 		alone, keep, err := idleGraph(ctx, e)
@@ -51,16 +51,16 @@ func buildMigrator(ctx context.Context, e environment) (loop, error) {
 		}
 		graph, loops = alone, append(loops, keep)
 	}
-	parts := newMigratorParts(ctx, e, clients, graph)
+	parts := newMigratorControllers(ctx, e, clients, graph)
 	for _, run := range []func(context.Context){parts.migrator.Run, parts.versions.Run, parts.runner.Run} {
 		loops = append(loops, func(ctx context.Context, _ int) { run(ctx) })
 	}
-	return func(ctx context.Context, workers int) { concurrently(ctx, workers, loops) }, parts.observe(e.tap)
+	return func(ctx context.Context, workers int) { runConcurrently(ctx, workers, loops) }, parts.observe(e.tap)
 }
 
 // idleGraph is the graph of a garbage collector that does not run: it watches nothing, as in kube-controller-manager. The
 // loop ends it.
-func idleGraph(ctx context.Context, e environment) (*gc.GraphBuilder, loop, error) {
+func idleGraph(ctx context.Context, e environment) (*gc.GraphBuilder, runFunc, error) {
 	graph, err := newDependencyGraph(ctx, e)
 	if err != nil {
 		return nil, nil, err
@@ -98,16 +98,16 @@ func newMigratorClients(e environment) (c migratorClients, err error) {
 	return c, nil
 }
 
-// migratorParts are the three controllers.
-type migratorParts struct {
+// migratorControllers are the three controllers.
+type migratorControllers struct {
 	migrator *storageversionmigrator.SVMController
 	versions *storageversionmigrator.ResourceVersionController
 	runner   *storageversionmigrator.MigrationRunnerController
 }
 
-func newMigratorParts(ctx context.Context, e environment, clients migratorClients, graph *gc.GraphBuilder) migratorParts {
+func newMigratorControllers(ctx context.Context, e environment, clients migratorClients, graph *gc.GraphBuilder) migratorControllers {
 	mapper, migrations := newMapper(e), e.informers.Storagemigration().V1().StorageVersionMigrations()
-	return migratorParts{
+	return migratorControllers{
 		migrator: storageversionmigrator.NewSVMController(
 			ctx, e.client, clients.dynamic, migrations, names.StorageVersionMigratorController, mapper, graph),
 		versions: storageversionmigrator.NewResourceVersionController(
@@ -118,7 +118,7 @@ func newMigratorParts(ctx context.Context, e environment, clients migratorClient
 }
 
 // observe observes the queues. The keys of two of them say what is done for the migration that they name.
-func (p migratorParts) observe(c *tap.Controller) error {
+func (p migratorControllers) observe(c *tap.Controller) error {
 	if err := tap.SwapQueue(c, p.migrator, "queue", stringKey); err != nil {
 		return err
 	}

@@ -34,14 +34,14 @@ func TestMigratorWritesEveryObjectAgain(t *testing.T) {
 	s := recordedSession(t)
 	s.run(t, 0, "garbagecollector", "svm")
 	s.configMap(t, "default", "one")
-	s.quiet(t)
+	s.settle(t)
 	s.migrate(t)
 	eventually(t, "the version up to which is migrated", func() bool { return s.migration(t).ResourceVersion != "" })
 	s.configMap(t, "default", "later") // what the collector watches is past that version then
 	eventually(t, "the migration to succeed", func() bool {
 		return meta.IsStatusConditionTrue(s.migration(t).Conditions, string(storagemigrationv1.MigrationSucceeded))
 	})
-	s.accountFor(t, "svm", account{
+	s.expectActivity(t, "svm", activity{
 		Causes: []string{"ADDED StorageVersionMigration maps seen by addSVM > enqueue"},
 		Writes: []string{
 			"patch configmaps by maps", "update storageversionmigrations/status by maps",
@@ -56,7 +56,7 @@ func TestMigratorAloneWaits(t *testing.T) {
 	s.run(t, 0, "svm")
 	s.migrate(t)
 	eventually(t, "the version up to which is migrated", func() bool { return s.migration(t).ResourceVersion != "" })
-	s.accountFor(t, "svm", account{
+	s.expectActivity(t, "svm", activity{
 		Causes: []string{"ADDED StorageVersionMigration maps seen by addSVM > enqueue"},
 		Writes: []string{
 			"update storageversionmigrations/status by migrations of configmaps",

@@ -59,8 +59,8 @@ const (
 	needsNodes  = "it acts on what real kubelets and their drivers report"
 )
 
-// idle are the controllers of kube-controller-manager that do not run here, in the order of its names package.
-func idle() []Controller {
+// notRunning are the controllers of kube-controller-manager that do not run here, in the order of its names package.
+func notRunning() []Controller {
 	return []Controller{
 		no(names.NodeIpamController, needsRanges, "nodeipam"),
 		no(names.PersistentVolumeAttachDetachController, needsDriver, "attachdetach"),

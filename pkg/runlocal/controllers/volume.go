@@ -44,8 +44,8 @@ func volumeBinder() Controller {
 // often all claims and volumes are looked at. A claim that waits for a volume finds one that is made later only then.
 const binderSyncPeriod = 15 * time.Second
 
-func buildVolumeBinder(syncPeriod time.Duration) builder {
-	return func(ctx context.Context, e environment) (loop, error) {
+func buildVolumeBinder(syncPeriod time.Duration) buildFunc {
+	return func(ctx context.Context, e environment) (runFunc, error) {
 		core := e.informers.Core().V1()
 		c, err := persistentvolume.NewController(ctx, persistentvolume.ControllerParameters{
 			KubeClient: recyclingClient{e.client}, SyncPeriod: syncPeriod, VolumePlugins: volumePlugins(),
@@ -63,19 +63,19 @@ func buildVolumeBinder(syncPeriod time.Duration) builder {
 			}
 		}
 		return run, tap.Swap(e.tap, c, "runningOperations", func(m goroutinemap.GoRoutineMap) goroutinemap.GoRoutineMap {
-			return operations{m, e.tap}
+			return heldOperations{m, e.tap}
 		})
 	}
 }
 
-// operations runs what the binder leaves to goroutines of their own, as parts of the reconciles that start them.
-type operations struct {
+// heldOperations runs what the binder leaves to goroutines of their own, as parts of the reconciles that start them.
+type heldOperations struct {
 	goroutinemap.GoRoutineMap
 	tap *tap.Controller
 }
 
 // Run implements goroutinemap.GoRoutineMap.
-func (o operations) Run(name string, operation func() error) error {
+func (o heldOperations) Run(name string, operation func() error) error {
 	release := o.tap.Hold()
 	err := o.GoRoutineMap.Run(name, func() error {
 		defer release()
@@ -100,7 +100,7 @@ func ephemeralVolumes() Controller {
 	}
 }
 
-func buildEphemeralVolumes(ctx context.Context, e environment) (loop, error) {
+func buildEphemeralVolumes(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c, err := ephemeral.NewController(ctx, e.client, core.Pods(), core.PersistentVolumeClaims())
 	if err != nil {
@@ -124,7 +124,7 @@ func volumeExpander() Controller {
 	}
 }
 
-func buildVolumeExpander(ctx context.Context, e environment) (loop, error) {
+func buildVolumeExpander(ctx context.Context, e environment) (runFunc, error) {
 	translator := csitrans.New()
 	c, err := expand.NewExpandController(
 		ctx, e.client, e.informers.Core().V1().PersistentVolumeClaims(), nil, translator, csimigration.NewPluginManager(translator),
@@ -149,20 +149,20 @@ func claimProtection() Controller {
 	}
 }
 
-func buildClaimProtection(ctx context.Context, e environment) (loop, error) {
+func buildClaimProtection(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c, err := pvcprotection.NewPVCProtectionController(klog.FromContext(ctx), core.PersistentVolumeClaims(), core.Pods(), e.client)
 	if err != nil {
 		return nil, err
 	}
-	e.tap.SetTraits(tap.ControllerTraits{ErrorLevel: 4, Begins: beginsClaim})
+	e.tap.SetTraits(tap.ControllerTraits{ErrorLevel: 4, Begins: startedClaim})
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// beginsClaim tells which claim pvc-protection begins to work on. One goroutine takes claims from the queue, sorts them by
+// startedClaim tells which claim pvc-protection begins to work on. One goroutine takes claims from the queue, sorts them by
 // namespace and hands them to another, through pvcProcessingStore.namespaceQueue: keys stay under way until the latter is
 // done with them, so that the inner queue needs no account of its own.
-func beginsClaim(message string, keysAndValues []any) string {
+func startedClaim(message string, keysAndValues []any) string {
 	if message != "Processing PVC" || len(keysAndValues) < 2 {
 		return ""
 	}
@@ -182,7 +182,7 @@ func volumeProtection() Controller {
 	}
 }
 
-func buildVolumeProtection(ctx context.Context, e environment) (loop, error) {
+func buildVolumeProtection(ctx context.Context, e environment) (runFunc, error) {
 	c, err := pvprotection.NewPVProtectionController(klog.FromContext(ctx), e.informers.Core().V1().PersistentVolumes(), e.client)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func attributesClassProtection() Controller {
 	}
 }
 
-func buildAttributesClassProtection(ctx context.Context, e environment) (loop, error) {
+func buildAttributesClassProtection(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c, err := vacprotection.NewVACProtectionController(
 		klog.FromContext(ctx), e.client, core.PersistentVolumeClaims(), core.PersistentVolumes(),

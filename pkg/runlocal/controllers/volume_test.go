@@ -88,12 +88,12 @@ func TestBinderBindsTheSmallestVolumeThatFits(t *testing.T) {
 	s.volume(t, "large", "10Gi")
 	s.volume(t, "fitting", "2Gi")
 	s.volume(t, "small", "500Mi")
-	eventually(t, "the volumes to be available", func() bool { return len(s.account("persistentvolume-binder").Writes) == 3 })
+	eventually(t, "the volumes to be available", func() bool { return len(s.activity("persistentvolume-binder").Writes) == 3 })
 	s.claim(t, "data", "")
 	s.claimIs(t, "data", "bound", func(c *corev1.PersistentVolumeClaim) bool {
 		return c.Status.Phase == corev1.ClaimBound && c.Spec.VolumeName == "fitting"
 	})
-	s.accountFor(t, "persistentvolume-binder", account{
+	s.expectActivity(t, "persistentvolume-binder", activity{
 		Causes: []string{
 			"ADDED PersistentVolume fitting seen by enqueueWork",
 			"ADDED PersistentVolumeClaim data seen by enqueueWork",
@@ -199,7 +199,7 @@ func TestClaimIsKeptWhileAPodUsesIt(t *testing.T) {
 	if _, err := s.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pod to be seen", func() bool { return len(s.account("pvc-protection").Causes) > 1 && s.tap.State().Idle() })
+	eventually(t, "the pod to be seen", func() bool { return len(s.activity("pvc-protection").Causes) > 1 && s.tap.State().Idle() })
 	s.deleteClaim(t, "data")
 	eventually(t, "the claim to be looked at and kept", func() bool {
 		for _, e := range s.log.list() {
@@ -213,7 +213,7 @@ func TestClaimIsKeptWhileAPodUsesIt(t *testing.T) {
 	if err := s.client.CoreV1().Pods("default").Delete(t.Context(), "web", metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {
 		t.Fatal(err)
 	}
-	s.accountFor(t, "pvc-protection", account{
+	s.expectActivity(t, "pvc-protection", activity{
 		Causes: []string{
 			"DELETED Pod web seen by podAddedDeletedUpdated > enqueuePVCs",
 			"MODIFIED PersistentVolumeClaim data seen by pvcAddedUpdated",
@@ -241,7 +241,7 @@ func TestVolumeIsKeptWhileItIsBound(t *testing.T) {
 	if _, err := s.client.CoreV1().PersistentVolumes().UpdateStatus(t.Context(), v, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.accountFor(t, "pv-protection", account{
+	s.expectActivity(t, "pv-protection", activity{
 		Causes: []string{"MODIFIED PersistentVolume data seen by pvAddedUpdated"},
 		Writes: []string{"update persistentvolumes by data"},
 	})
@@ -260,7 +260,7 @@ func TestEphemeralVolumeGetsAClaim(t *testing.T) {
 	if _, err := s.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.accountFor(t, "ephemeral-volume", account{
+	s.expectActivity(t, "ephemeral-volume", activity{
 		Causes: []string{"ADDED Pod web seen by enqueuePod"},
 		Writes: []string{"create persistentvolumeclaims by default/web"},
 	})
@@ -283,7 +283,7 @@ func TestAttributesClassIsKeptWhileItIsUsed(t *testing.T) {
 	if err := classes.Delete(t.Context(), "fast", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.accountFor(t, "volumeattributesclass-protection", account{
+	s.expectActivity(t, "volumeattributesclass-protection", activity{
 		Causes: []string{"MODIFIED VolumeAttributesClass fast seen by vacAddedUpdated"},
 		Writes: []string{"update volumeattributesclasses by fast"},
 	})
@@ -294,7 +294,7 @@ func TestExpanderLeavesVolumesToTheirDriver(t *testing.T) {
 	s.class(t, "fast", true)
 	s.run(t, 0, "persistentvolume-binder", "persistentvolume-expander")
 	s.volume(t, "disk", "1Gi", func(v *corev1.PersistentVolumeSpec) { v.StorageClassName = "fast" })
-	eventually(t, "the volume to be available", func() bool { return len(s.account("persistentvolume-binder").Writes) == 1 })
+	eventually(t, "the volume to be available", func() bool { return len(s.activity("persistentvolume-binder").Writes) == 1 })
 	s.claim(t, "data", "fast")
 	s.claimIs(t, "data", "bound", func(c *corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimBound })
 	claim, err := s.client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "data", metav1.GetOptions{})
@@ -325,7 +325,7 @@ func TestAllOfThemTogether(t *testing.T) {
 	}
 	s.run(t, 0, names...)
 	s.volume(t, "kept", "1Gi")
-	eventually(t, "the volume to be available", func() bool { return len(s.account("persistentvolume-binder").Writes) == 1 })
+	eventually(t, "the volume to be available", func() bool { return len(s.activity("persistentvolume-binder").Writes) == 1 })
 	s.claim(t, "data", "")
 	s.claimIs(t, "data", "bound and unused", func(c *corev1.PersistentVolumeClaim) bool {
 		return c.Status.Phase == corev1.ClaimBound && len(c.Status.Conditions) == 1 && c.Status.Conditions[0].Reason == "NoPodsUsingPVC"

@@ -20,23 +20,23 @@ import (
 // with the defaults of pkg/controller/volume/persistentvolume/config/v1alpha1: of all plugins these two can recycle volumes,
 // and the first can delete them. Its provisioning is off by default.
 func volumePlugins() []volume.VolumePlugin {
-	plugins := nfs.ProbeVolumePlugins(recycling(300))
-	for _, p := range hostpath.ProbeVolumePlugins(recycling(60)) {
+	plugins := nfs.ProbeVolumePlugins(recyclerConfig(300))
+	for _, p := range hostpath.ProbeVolumePlugins(recyclerConfig(60)) {
 		plugins = append(plugins, asHarmless(p))
 	}
 	return plugins
 }
 
-// recycling configures a plugin whose recycler may take so many seconds at least, and 30 for each Gi.
-func recycling(least int) volume.VolumeConfig {
+// recyclerConfig configures a plugin whose recycler may take so many seconds at least, and 30 for each Gi.
+func recyclerConfig(least int) volume.VolumeConfig {
 	return volume.VolumeConfig{
 		RecyclerMinimumTimeout: least, RecyclerTimeoutIncrement: 30,
 		RecyclerPodTemplate: volume.NewPersistentVolumeRecyclerPodTemplate(),
 	}
 }
 
-// hostPath is what the binder asks of the plugin for hostPath volumes.
-type hostPath interface {
+// hostPathPlugin is what the binder asks of the plugin for hostPath volumes.
+type hostPathPlugin interface {
 	volume.RecyclableVolumePlugin
 	volume.DeletableVolumePlugin
 	volume.ProvisionableVolumePlugin
@@ -44,10 +44,10 @@ type hostPath interface {
 
 // harmlessHostPath deletes nothing from the disk of the machine that it runs on. Upstream's plugin does: it takes that for
 // the one node of a test cluster, and a released volume at /tmp/x for its own /tmp/x.
-type harmlessHostPath struct{ hostPath }
+type harmlessHostPath struct{ hostPathPlugin }
 
 func asHarmless(p volume.VolumePlugin) volume.VolumePlugin {
-	if h, ok := p.(hostPath); ok {
+	if h, ok := p.(hostPathPlugin); ok {
 		return harmlessHostPath{h}
 	}
 	return p
@@ -55,7 +55,7 @@ func asHarmless(p volume.VolumePlugin) volume.VolumePlugin {
 
 // NewDeleter implements volume.DeletableVolumePlugin.
 func (p harmlessHostPath) NewDeleter(logger klog.Logger, spec *volume.Spec) (volume.Deleter, error) {
-	d, err := p.hostPath.NewDeleter(logger, spec)
+	d, err := p.hostPathPlugin.NewDeleter(logger, spec)
 	if err != nil {
 		return nil, err
 	}
