@@ -48,9 +48,9 @@ type plan struct {
 // crashAfter is how long a container of CrashLoop runs unless it is told otherwise.
 const crashAfter = time.Second
 
-// planOf reads the pod's annotations, and returns one error for each that is not understood. runFor is for pods that are to end and
+// parsePlan reads the pod's annotations, and returns one error for each that is not understood. runFor is for pods that are to end and
 // do not say when.
-func planOf(pod *corev1.Pod, runFor time.Duration) (plan, []error) {
+func parsePlan(pod *corev1.Pod, runFor time.Duration) (plan, []error) {
 	var p plan
 	var errs []error
 	read := func(annotation string, parse func(value string) error) bool {
@@ -73,7 +73,7 @@ func planOf(pod *corev1.Pod, runFor time.Duration) (plan, []error) {
 		return err
 	})
 	crash := p.failure == CrashLoop
-	errs = append(errs, checkLoad(pod)...)
+	errs = append(errs, checkUsageAnnotations(pod)...)
 	p.ends = hasRunFor || hasExitCode || crash || pod.Spec.RestartPolicy != corev1.RestartPolicyAlways
 	switch {
 	case hasRunFor:

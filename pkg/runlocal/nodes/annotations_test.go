@@ -49,7 +49,7 @@ func TestPlanOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, errs := planOf(tt.pod, runFor)
+			got, errs := parsePlan(tt.pod, runFor)
 			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(plan{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}

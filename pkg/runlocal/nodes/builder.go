@@ -16,21 +16,21 @@ import (
 // builder makes the parts of Nodes from complete Options.
 type builder struct {
 	Options
-	scheduling, running            *tap.Controller
+	schedulerTap, kubeletTap       *tap.Controller
 	schedulerClient, kubeletClient kubernetes.Interface
 	schedulerEvents, kubeletEvents *recorder // nil without events
 
-	changed chan struct{} // a node's kubelet has something to say
+	reportNow chan struct{} // a node's kubelet has something to say
 }
 
 // newBuilder makes the clients. busy is asked by the recorders.
 func newBuilder(o Options, busy func() bool) (*builder, error) {
-	b := &builder{Options: o, scheduling: o.Tap.Controller(SchedulerName), running: o.Tap.Controller(KubeletName), changed: make(chan struct{}, 1)}
+	b := &builder{Options: o, schedulerTap: o.Tap.Controller(SchedulerName), kubeletTap: o.Tap.Controller(KubeletName), reportNow: make(chan struct{}, 1)}
 	var err error
-	if b.schedulerClient, err = client(b.scheduling, "kube-scheduler", o); err != nil {
+	if b.schedulerClient, err = client(b.schedulerTap, "kube-scheduler", o); err != nil {
 		return nil, err
 	}
-	if b.kubeletClient, err = client(b.running, "kubelet", o); err != nil {
+	if b.kubeletClient, err = client(b.kubeletTap, "kubelet", o); err != nil {
 		return nil, err
 	}
 	if !o.NoEvents {
@@ -69,10 +69,10 @@ func (b *builder) scheduler(ctx context.Context) (*engine.Controller, error) {
 		client:  b.schedulerClient,
 		clock:   b.Clock,
 		events:  b.schedulerEvents,
-		cluster: newCluster(),
-		waiting: map[engine.Request]attempts{},
+		cache:   newSchedulerCache(),
+		waiting: map[engine.Request]schedulingAttempts{},
 	}
-	c, err := b.controller(b.scheduling, s)
+	c, err := b.controller(b.schedulerTap, s)
 	if err != nil {
 		return nil, err
 	}
@@ -82,13 +82,13 @@ func (b *builder) scheduler(ctx context.Context) (*engine.Controller, error) {
 			return nil, err
 		}
 	}
-	return c, b.watch(ctx, b.scheduling, c, s.onNode, s.onPod)
+	return c, b.watch(ctx, b.schedulerTap, c, s.onNode, s.onPod)
 }
 
 // watchVolumes lets the scheduler know of volumes; after an error c is put away.
 func (b *builder) watchVolumes(ctx context.Context, c *engine.Controller, s *scheduler) error {
-	return b.build(ctx, b.scheduling, c, func(ctx context.Context) (err error) {
-		if s.volumes, err = newVolumes(ctx, b.schedulerClient, b.Informers); err != nil {
+	return b.build(ctx, b.schedulerTap, c, func(ctx context.Context) (err error) {
+		if s.volumes, err = newVolumeBinder(ctx, b.schedulerClient, b.Informers); err != nil {
 			return err
 		}
 		core := b.Informers.Core().V1()
@@ -111,19 +111,19 @@ func (b *builder) kubelet(ctx context.Context) (*engine.Controller, error) {
 		readyAfter: b.PodReadyAfter,
 		stopAfter:  b.PodStopAfter,
 		runFor:     b.RunFor,
-		changed:    b.changed,
-		addresses:  newAddresses(),
-		machines:   map[types.UID]*machine{},
+		reportNow:  b.reportNow,
+		addresses:  newPodAddresses(),
+		states:     map[types.UID]*podState{},
 	}
-	c, err := b.controller(b.running, k)
+	c, err := b.controller(b.kubeletTap, k)
 	if err != nil {
 		return nil, err
 	}
-	return c, b.watch(ctx, b.running, c, k.onNode, k.onPod)
+	return c, b.watch(ctx, b.kubeletTap, c, k.onNode, k.onPod)
 }
 
 func (b *builder) controller(c *tap.Controller, r engine.Reconciler) (*engine.Controller, error) {
-	return engine.New(engine.Options{Name: c.Name(), Reconciler: r, Workers: b.Workers, MaxRetries: -1, Clock: b.Clock, Observer: tapped{c}})
+	return engine.New(engine.Options{Name: c.Name(), Reconciler: r, Workers: b.Workers, MaxRetries: -1, Clock: b.Clock, Observer: tapObserver{c}})
 }
 
 // watch registers the handlers of c; after an error c is put away.
@@ -145,12 +145,12 @@ func (b *builder) build(ctx context.Context, tapped *tap.Controller, c *engine.C
 	return nil
 }
 
-func (b *builder) heart() *heart {
-	return &heart{
-		leases:  b.kubeletClient.CoordinationV1().Leases(corev1.NamespaceNodeLease),
-		status:  b.kubeletClient.CoreV1().Nodes(),
-		nodes:   b.Informers.Core().V1().Nodes().Lister(),
-		clock:   b.Clock,
-		changed: b.changed,
+func (b *builder) leaseRenewer() *leaseRenewer {
+	return &leaseRenewer{
+		leases:    b.kubeletClient.CoordinationV1().Leases(corev1.NamespaceNodeLease),
+		status:    b.kubeletClient.CoreV1().Nodes(),
+		nodes:     b.Informers.Core().V1().Nodes().Lister(),
+		clock:     b.Clock,
+		reportNow: b.reportNow,
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // conditions are the pod's conditions: those of others as they are, then the kubelet's. They mirror pkg/kubelet/status/generate.go.
-func (m *machine) conditions(pod *corev1.Pod, s *corev1.PodStatus, now time.Time) []corev1.PodCondition {
+func (m *podState) conditions(pod *corev1.Pod, s *corev1.PodStatus, now time.Time) []corev1.PodCondition {
 	all := slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c corev1.PodCondition) bool { return byKubelet(c.Type) })
 	containersReady := m.containersReady(pod, s)
 	own := []corev1.PodCondition{
@@ -53,10 +53,10 @@ const (
 )
 
 // readyToStart reports whether the sandbox is there. One that was made is stopped with the pod.
-func (m *machine) readyToStart(phase corev1.PodPhase) corev1.PodCondition {
+func (m *podState) readyToStart(phase corev1.PodPhase) corev1.PodCondition {
 	c := corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue}
 	switch {
-	case !m.sandboxed():
+	case !m.hasSandbox():
 		c.Status, c.Reason, c.Message = corev1.ConditionFalse, reasonSandboxNotReady, messageNoSandbox
 	case phase == corev1.PodSucceeded || phase == corev1.PodFailed:
 		c.Status, c.Reason, c.Message = corev1.ConditionFalse, reasonSandboxNotReady, messageSandboxNotReady
@@ -64,13 +64,13 @@ func (m *machine) readyToStart(phase corev1.PodPhase) corev1.PodCondition {
 	return c
 }
 
-func (m *machine) initializedCondition(s *corev1.PodStatus) corev1.PodCondition {
+func (m *podState) initializedCondition(s *corev1.PodStatus) corev1.PodCondition {
 	c := corev1.PodCondition{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}
 	if s.Phase == corev1.PodSucceeded {
 		c.Reason = reasonPodCompleted
 		return c
 	}
-	if slices.ContainsFunc(m.main, func(c *container) bool { return c.state != created && c.state != pulling }) {
+	if slices.ContainsFunc(m.containers, func(c *container) bool { return c.state != created && c.state != pulling }) {
 		return c
 	}
 	var incomplete []string
@@ -86,7 +86,7 @@ func (m *machine) initializedCondition(s *corev1.PodStatus) corev1.PodCondition 
 	return c
 }
 
-func (m *machine) containersReady(pod *corev1.Pod, s *corev1.PodStatus) corev1.PodCondition {
+func (m *podState) containersReady(pod *corev1.Pod, s *corev1.PodStatus) corev1.PodCondition {
 	c := corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse}
 	switch s.Phase {
 	case corev1.PodSucceeded:

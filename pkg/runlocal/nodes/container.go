@@ -10,43 +10,43 @@ import (
 
 // Delays of the kubelet, as pkg/kubelet/kubelet.go has them.
 const (
-	// relist is about how long the kubelet takes to notice that a container has exited.
-	relist = time.Second
-	// firstBackoff delays the second restart of a container, and the second pull of an image; it doubles each time.
-	firstBackoff = 10 * time.Second
-	maxBackoff   = 300 * time.Second
+	// relistPeriod is about how long the kubelet takes to notice that a container has exited.
+	relistPeriod = time.Second
+	// initialBackoff delays the second restart of a container, and the second pull of an image; it doubles each time.
+	initialBackoff = 10 * time.Second
+	maxBackoff     = 300 * time.Second
 )
 
 // state is what a container does.
 type state int
 
 const (
-	created  state = iota // not started yet
-	pulling               // its image was not found: it waits for the next pull
-	running               //
-	exited                //
-	crashing              // exited, and waits for its restart
+	created    state = iota // not started yet
+	pulling                 // its image was not found: it waits for the next pull
+	running                 //
+	exited                  //
+	backingOff              // exited, and waits for its restart
 )
 
 // container is a simulated container, as a container runtime would know it: to the nanosecond, which the API is not.
 type container struct {
 	spec *corev1.Container
-	// once says that it is an init container other than a sidecar: success is not repeated, and makes it ready.
-	once bool
+	// runsOnce says that it is an init container other than a sidecar: success is not repeated, and makes it ready.
+	runsOnce bool
 	// plan is what it does; an init container's says when it ends.
 	plan plan
 	// readyAfter is the time from start to ready.
 	readyAfter time.Duration
 
-	state    state
-	since    time.Time // when it came to be in this state
-	code     int32     // of the last exit
-	restarts int32
-	started  time.Time     // the last start
-	last     *exit         // the exit before the last start
-	backoff  time.Duration // what the next restart or pull waits for; 0 before the first
-	pulls    string        // the reason of a waiting container whose image cannot be pulled
-	killed   bool
+	state      state
+	since      time.Time // when it came to be in this state
+	exitCode   int32     // of the last exit
+	restarts   int32
+	started    time.Time     // the last start
+	last       *exit         // the exit before the last start
+	backoff    time.Duration // what the next restart or pull waits for; 0 before the first
+	pullReason string        // the reason of a waiting container whose image cannot be pulled
+	killed     bool
 }
 
 // exit is the end of a run.
@@ -56,8 +56,8 @@ type exit struct {
 	restarts          int32 // of the run that ended
 }
 
-// note is an event that a container is worth.
-type note struct {
+// containerEvent is an event that a container is worth.
+type containerEvent struct {
 	container       string // name; empty if it is about the pod
 	init            bool
 	warning         bool
@@ -85,8 +85,8 @@ func (c *container) due(pod *corev1.Pod, start time.Time) time.Time {
 	case created:
 		return start
 	case pulling:
-		if c.pulls == reasonErrImagePull {
-			return c.since.Add(relist)
+		if c.pullReason == reasonErrImagePull {
+			return c.since.Add(relistPeriod)
 		}
 		return c.since.Add(c.backoff)
 	case running:
@@ -94,10 +94,10 @@ func (c *container) due(pod *corev1.Pod, start time.Time) time.Time {
 			return c.started.Add(c.plan.runFor)
 		}
 	case exited:
-		if !c.succeeded() && podutil.ContainerShouldRestart(*c.spec, pod.Spec, c.code) {
-			return c.since.Add(relist)
+		if !c.succeeded() && podutil.ContainerShouldRestart(*c.spec, pod.Spec, c.exitCode) {
+			return c.since.Add(relistPeriod)
 		}
-	case crashing:
+	case backingOff:
 		return c.since.Add(c.backoff)
 	}
 	return time.Time{}
@@ -112,8 +112,8 @@ const (
 	reasonInitializing     = "PodInitializing"
 )
 
-// step makes the transition that was due at the time, and returns the events that the kubelet would record.
-func (c *container) step(pod *corev1.Pod, at time.Time) []note {
+// transition makes the transition that was due at the time, and returns the events that the kubelet would record.
+func (c *container) transition(pod *corev1.Pod, at time.Time) []containerEvent {
 	switch c.state {
 	case created:
 		if c.plan.failure == ImagePullError {
@@ -121,19 +121,19 @@ func (c *container) step(pod *corev1.Pod, at time.Time) []note {
 		}
 		return c.start(at)
 	case pulling:
-		return c.repull(at)
+		return c.retryPull(at)
 	case running:
 		c.exit(at, c.plan.exitCode)
 	case exited:
 		return c.restart(pod, at)
-	case crashing:
+	case backingOff:
 		return c.start(at)
 	}
 	return nil
 }
 
-func (c *container) start(at time.Time) []note {
-	if c.state == exited || c.state == crashing {
+func (c *container) start(at time.Time) []containerEvent {
+	if c.state == exited || c.state == backingOff {
 		c.last = c.lastExit()
 		c.restarts++
 		c.backoff = nextBackoff(c.backoff)
@@ -143,7 +143,7 @@ func (c *container) start(at time.Time) []note {
 	if c.spec.ImagePullPolicy == corev1.PullAlways {
 		image = fmt.Sprintf("Successfully pulled image %q in 0s (0s including waiting). Image size: 0 bytes.", c.spec.Image)
 	}
-	return []note{
+	return []containerEvent{
 		{container: c.spec.Name, reason: "Pulled", message: image},
 		{container: c.spec.Name, reason: "Created", message: "Container created"},
 		{container: c.spec.Name, reason: "Started", message: "Container started"},
@@ -152,24 +152,24 @@ func (c *container) start(at time.Time) []note {
 
 // lastExit is the exit of a container that has exited.
 func (c *container) lastExit() *exit {
-	return &exit{started: c.started, finished: c.since, code: c.code, restarts: c.restarts}
+	return &exit{started: c.started, finished: c.since, code: c.exitCode, restarts: c.restarts}
 }
 
 func (c *container) exit(at time.Time, code int32) {
-	c.state, c.since, c.code = exited, at, code
+	c.state, c.since, c.exitCode = exited, at, code
 }
 
 // restart starts the container again, or makes it wait, as doBackOff in pkg/kubelet/kuberuntime/kuberuntime_manager.go does: the
 // first restart comes at once, and so does that of a container that ran for long.
-func (c *container) restart(pod *corev1.Pod, at time.Time) []note {
+func (c *container) restart(pod *corev1.Pod, at time.Time) []containerEvent {
 	if c.since.Sub(c.started) > 2*maxBackoff {
 		c.backoff = 0
 	}
 	if c.backoff == 0 {
 		return c.start(at)
 	}
-	c.state = crashing
-	return []note{{
+	c.state = backingOff
+	return []containerEvent{{
 		container: c.spec.Name, warning: true, reason: "BackOff",
 		message: fmt.Sprintf("Back-off restarting failed container %s in pod %s", c.spec.Name, podText(pod)),
 	}}
@@ -177,29 +177,29 @@ func (c *container) restart(pod *corev1.Pod, at time.Time) []note {
 
 func nextBackoff(b time.Duration) time.Duration {
 	if b == 0 {
-		return firstBackoff
+		return initialBackoff
 	}
 	return min(2*b, maxBackoff)
 }
 
 // pull tries to pull the image, in vain.
-func (c *container) pull(at time.Time) []note {
-	c.state, c.since, c.pulls = pulling, at, reasonErrImagePull
+func (c *container) pull(at time.Time) []containerEvent {
+	c.state, c.since, c.pullReason = pulling, at, reasonErrImagePull
 	c.backoff = nextBackoff(c.backoff)
-	return []note{
+	return []containerEvent{
 		{container: c.spec.Name, reason: "Pulling", message: fmt.Sprintf("Pulling image %q", c.spec.Image)},
 		{container: c.spec.Name, warning: true, reason: "Failed", message: fmt.Sprintf("Failed to pull image %q: %s", c.spec.Image, pullError(c.spec.Image))},
 		{container: c.spec.Name, warning: true, reason: "Failed", message: "Error: " + reasonErrImagePull},
 	}
 }
 
-// repull goes from the error to the back-off, or from the back-off to the next pull.
-func (c *container) repull(at time.Time) []note {
-	if c.pulls == reasonImagePullBackOff {
+// retryPull goes from the error to the back-off, or from the back-off to the next pull.
+func (c *container) retryPull(at time.Time) []containerEvent {
+	if c.pullReason == reasonImagePullBackOff {
 		return c.pull(at)
 	}
-	c.pulls = reasonImagePullBackOff
-	return []note{
+	c.pullReason = reasonImagePullBackOff
+	return []containerEvent{
 		{container: c.spec.Name, reason: "BackOff", message: fmt.Sprintf("Back-off pulling image %q", c.spec.Image)},
 		{container: c.spec.Name, warning: true, reason: "Failed", message: "Error: " + reasonImagePullBackOff},
 	}
@@ -217,16 +217,16 @@ func (c *container) kill(at time.Time, code int32) {
 	switch c.state {
 	case running:
 		c.exit(at, code)
-	case crashing:
+	case backingOff:
 		c.state = exited
 	}
 }
 
 // succeeded says that the container is done for good.
-func (c *container) succeeded() bool { return c.once && c.state == exited && c.code == 0 }
+func (c *container) succeeded() bool { return c.runsOnce && c.state == exited && c.exitCode == 0 }
 
-// over says that the container has exited and will not start again.
-func (c *container) over(pod *corev1.Pod) bool {
+// finished says that the container has exited and will not start again.
+func (c *container) finished(pod *corev1.Pod) bool {
 	return c.state == exited && c.due(pod, time.Time{}).IsZero()
 }
 

@@ -37,14 +37,14 @@ func (c *container) status(pod *corev1.Pod, now time.Time) corev1.ContainerStatu
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: *seconds(c.started)}
 	case exited:
 		s.State.Terminated = c.lastExit().terminated(pod, c.spec.Name)
-	case crashing:
+	case backingOff:
 		s.LastTerminationState.Terminated = c.lastExit().terminated(pod, c.spec.Name)
 		s.State.Waiting = &corev1.ContainerStateWaiting{
 			Reason:  reasonCrashLoopBackOff,
 			Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", c.backoff, c.spec.Name, podText(pod)),
 		}
 	}
-	if c.state == running || c.state == exited || c.state == crashing {
+	if c.state == running || c.state == exited || c.state == backingOff {
 		c.describeRun(pod, &s)
 	}
 	return s
@@ -63,10 +63,10 @@ func (c *container) describeRun(pod *corev1.Pod, s *corev1.ContainerStatus) {
 
 func (c *container) waitingForImage() *corev1.ContainerStateWaiting {
 	message := pullError(c.spec.Image)
-	if c.pulls == reasonImagePullBackOff {
+	if c.pullReason == reasonImagePullBackOff {
 		message = fmt.Sprintf("Back-off pulling image %q: %s: %s", c.spec.Image, reasonErrImagePull, message)
 	}
-	return &corev1.ContainerStateWaiting{Reason: c.pulls, Message: message}
+	return &corev1.ContainerStateWaiting{Reason: c.pullReason, Message: message}
 }
 
 func (e *exit) terminated(pod *corev1.Pod, name string) *corev1.ContainerStateTerminated {

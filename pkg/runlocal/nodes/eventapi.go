@@ -26,7 +26,7 @@ type kubeletEvents struct{ client corev1client.EventsGetter }
 
 var _ eventWriter = kubeletEvents{}
 
-func (k kubeletEvents) create(ctx context.Context, name string, o *occurrence) error {
+func (k kubeletEvents) create(ctx context.Context, name string, o *eventRecord) error {
 	e := &corev1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: o.regarding.Namespace, Name: name},
 		InvolvedObject:      o.regarding,
@@ -46,7 +46,7 @@ func (k kubeletEvents) create(ctx context.Context, name string, o *occurrence) e
 	return nil
 }
 
-func (k kubeletEvents) repeat(ctx context.Context, name string, o *occurrence, count int32) error {
+func (k kubeletEvents) repeat(ctx context.Context, name string, o *eventRecord, count int32) error {
 	patch, err := json.Marshal(map[string]any{"count": count, "lastTimestamp": seconds(o.at)})
 	if err != nil {
 		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
@@ -70,7 +70,7 @@ func action(reason string) string {
 	return "Scheduling"
 }
 
-func (s schedulerEvents) create(ctx context.Context, name string, o *occurrence) error {
+func (s schedulerEvents) create(ctx context.Context, name string, o *eventRecord) error {
 	e := &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: o.regarding.Namespace, Name: name},
 		EventTime:           metav1.NewMicroTime(o.at),
@@ -88,7 +88,7 @@ func (s schedulerEvents) create(ctx context.Context, name string, o *occurrence)
 	return nil
 }
 
-func (s schedulerEvents) repeat(ctx context.Context, name string, o *occurrence, count int32) error {
+func (s schedulerEvents) repeat(ctx context.Context, name string, o *eventRecord, count int32) error {
 	series := &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(o.at)}
 	patch, err := json.Marshal(map[string]any{"series": series})
 	if err != nil {

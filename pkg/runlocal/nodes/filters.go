@@ -11,15 +11,15 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// refusal is why a node does not do.
-type refusal struct {
+// reject is why a node does not do.
+type rejection struct {
 	// reasons are worded as upstream's plugins do; NodeResourcesFit has one for each resource.
 	reasons []string
 	// resolvable says that it would do if pods on it went away.
 	resolvable bool
-	// crowded says that pods take what it would need to have, be it enough or not.
-	crowded bool
-	// volumes says that the pod's volumes are or would be elsewhere.
+	// lacksRoom says that pods take what it would need to have, be it enough or not.
+	lacksRoom bool
+	// volumeBinder says that the pod's volumes are or would be elsewhere.
 	volumes bool
 }
 
@@ -34,18 +34,18 @@ const (
 
 // filter says why the pod cannot go to the node, nil if it can. As in upstream's default profile the first plugin that refuses
 // counts: NodeUnschedulable, TaintToleration, NodeAffinity (with nodeSelector), NodePorts, NodeResourcesFit.
-func filter(pod *corev1.Pod, d demand, u *usage) *refusal {
+func filter(pod *corev1.Pod, d podDemand, u *nodeInfo) *rejection {
 	switch {
 	case u.node.Spec.Unschedulable && !tolerates(pod, &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):
-		return &refusal{reasons: []string{reasonUnschedulable}}
+		return &rejection{reasons: []string{reasonUnschedulable}}
 	case !toleratesAll(pod, u.node):
-		return &refusal{reasons: []string{reasonTaint}}
-	case !affine(pod, u.node):
-		return &refusal{reasons: []string{reasonAffinity}}
+		return &rejection{reasons: []string{reasonTaint}}
+	case !matchesNodeAffinity(pod, u.node):
+		return &rejection{reasons: []string{reasonAffinity}}
 	case !portsFree(d, u):
-		return &refusal{reasons: []string{reasonPorts}, resolvable: true, crowded: true}
+		return &rejection{reasons: []string{reasonPorts}, resolvable: true, lacksRoom: true}
 	}
-	return fits(d, u)
+	return fitsResources(d, u)
 }
 
 func tolerates(pod *corev1.Pod, taint *corev1.Taint) bool {
@@ -60,14 +60,14 @@ func toleratesAll(pod *corev1.Pod, node *corev1.Node) bool {
 	return !untolerated
 }
 
-// affine reports whether the node matches nodeSelector and required node affinity. Terms that cannot be parsed match nothing, as
+// matchesNodeAffinity reports whether the node matches nodeSelector and required node affinity. Terms that cannot be parsed match nothing, as
 // upstream has it.
-func affine(pod *corev1.Pod, node *corev1.Node) bool {
+func matchesNodeAffinity(pod *corev1.Pod, node *corev1.Node) bool {
 	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
 	return err == nil && match
 }
 
-func portsFree(d demand, u *usage) bool {
+func portsFree(d podDemand, u *nodeInfo) bool {
 	if len(d.ports) == 0 {
 		return true
 	}
@@ -81,9 +81,9 @@ func portsFree(d demand, u *usage) bool {
 	return true
 }
 
-// fits mirrors fitsRequest in pkg/scheduler/framework/plugins/noderesources/fit.go.
-func fits(d demand, u *usage) *refusal {
-	r := &refusal{resolvable: true, crowded: true}
+// fitsResources mirrors fitsRequest in pkg/scheduler/framework/plugins/noderesources/fit.go.
+func fitsResources(d podDemand, u *nodeInfo) *rejection {
+	r := &rejection{resolvable: true, lacksRoom: true}
 	if int64(len(u.pods))+1 > u.allocatable[corev1.ResourcePods] {
 		r.reasons = append(r.reasons, reasonTooManyPods)
 	}
@@ -123,7 +123,7 @@ func (s score) better(other score) bool {
 	) < 0
 }
 
-func scoreOf(pod *corev1.Pod, d demand, u *usage) score {
+func scoreOf(pod *corev1.Pod, d podDemand, u *nodeInfo) score {
 	s := score{pods: len(u.pods), name: u.node.Name}
 	for i := range u.node.Spec.Taints {
 		if t := &u.node.Spec.Taints[i]; t.Effect == corev1.TaintEffectPreferNoSchedule && !tolerates(pod, t) {

@@ -62,9 +62,9 @@ func prioritized(priority int32) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Priority = &priority }
 }
 
-// clusterOf is a cluster of the nodes with pods on the first one.
-func clusterOf(nodes []*corev1.Node, pods ...*corev1.Pod) *cluster {
-	c := newCluster()
+// cacheOf is a cluster of the nodes with pods on the first one.
+func cacheOf(nodes []*corev1.Node, pods ...*corev1.Pod) *schedulerCache {
+	c := newSchedulerCache()
 	for _, n := range nodes {
 		c.setNode(n)
 	}
@@ -130,10 +130,10 @@ func TestFilter(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := clusterOf([]*corev1.Node{tt.node}, tt.pods...)
+			c := cacheOf([]*corev1.Node{tt.node}, tt.pods...)
 			r := filter(tt.pod, demandOf(tt.pod), c.nodes["n"])
 			if r == nil {
-				r = &refusal{}
+				r = &rejection{}
 			}
 			if diff := cmp.Diff(tt.want, r.reasons); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
@@ -179,7 +179,7 @@ func TestUnfit(t *testing.T) {
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			node, why := clusterOf(tt.nodes, tt.pods...).schedule(tt.pod, nil, changes{})
+			node, why := cacheOf(tt.nodes, tt.pods...).schedule(tt.pod, nil, changeCounts{})
 			if why == nil {
 				t.Fatalf("%s: scheduled to %q", tt.reason, node)
 			}
@@ -215,7 +215,7 @@ func TestChoice(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, why := clusterOf(tt.nodes, tt.pods...).schedule(tt.pod, nil, changes{})
+			got, why := cacheOf(tt.nodes, tt.pods...).schedule(tt.pod, nil, changeCounts{})
 			if why != nil || got != tt.want {
 				t.Errorf("%s: scheduled to %q (%v), want %q", tt.reason, got, why, tt.want)
 			}

@@ -32,11 +32,11 @@ type kubelet struct {
 
 	readyAfter, stopAfter, runFor time.Duration
 
-	changed   chan<- struct{} // asks for a heartbeat
-	addresses *addresses
+	reportNow chan<- struct{} // asks for a heartbeat
+	addresses *podAddresses
 
-	mu       sync.Mutex
-	machines map[types.UID]*machine // a machine itself belongs to the reconcile of its pod
+	mu     sync.Mutex
+	states map[types.UID]*podState // a machine itself belongs to the reconcile of its pod
 }
 
 var _ engine.Reconciler = (*kubelet)(nil)
@@ -53,7 +53,7 @@ func (k *kubelet) onPod(e engine.Event) []engine.Request {
 	if e.Old == nil || e.Initial {
 		k.addresses.reserve(pod.Status.PodIP)
 	}
-	if e.Old != nil && k.own(pod) {
+	if e.Old != nil && k.isOwnWrite(pod) {
 		return nil
 	}
 	return engine.Self(e)
@@ -62,16 +62,16 @@ func (k *kubelet) onPod(e engine.Event) []engine.Request {
 // onNode enqueues the pods of a node whose kubelet has begun to do something, and has it report what is new.
 func (k *kubelet) onNode(e engine.Event) []engine.Request {
 	node, ok := e.New.(*corev1.Node)
-	if !ok || !attended(node) {
+	if !ok || !hasActiveKubelet(node) {
 		return nil
 	}
-	if e.Old == nil || len(unreported(node, time.Time{})) > 0 {
+	if e.Old == nil || len(missingConditions(node, time.Time{})) > 0 {
 		select {
-		case k.changed <- struct{}{}:
+		case k.reportNow <- struct{}{}:
 		default: // it has been asked for
 		}
 	}
-	if old, ok := e.Old.(*corev1.Node); ok && attended(old) {
+	if old, ok := e.Old.(*corev1.Node); ok && hasActiveKubelet(old) {
 		return nil
 	}
 	all, err := k.pods.List(labels.Everything())
@@ -87,8 +87,8 @@ func (k *kubelet) onNode(e engine.Event) []engine.Request {
 	return requests
 }
 
-// wrote keeps what the API answered, or the informer's copy of it if that has come meanwhile.
-func (k *kubelet) wrote(m *machine, pod *corev1.Pod) {
+// setLatest keeps what the API answered, or the informer's copy of it if that has come meanwhile.
+func (k *kubelet) setLatest(m *podState, pod *corev1.Pod) {
 	if cached, err := k.pods.Pods(pod.Namespace).Get(pod.Name); err == nil && cached.ResourceVersion == pod.ResourceVersion {
 		pod = cached
 	}
@@ -97,12 +97,12 @@ func (k *kubelet) wrote(m *machine, pod *corev1.Pod) {
 	m.latest = pod
 }
 
-// own reports whether the event is that of the kubelet's own last write, which leaves nothing to do. From then on the informer's
+// isOwnWrite reports whether the event is that of the kubelet's own last write, which leaves nothing to do. From then on the informer's
 // copy of that is kept: a second one for every pod would be a sixth of all memory.
-func (k *kubelet) own(pod *corev1.Pod) bool {
+func (k *kubelet) isOwnWrite(pod *corev1.Pod) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	m := k.machines[pod.UID]
+	m := k.states[pod.UID]
 	if m == nil || m.latest == nil || m.latest.ResourceVersion != pod.ResourceVersion {
 		return false
 	}
@@ -113,9 +113,9 @@ func (k *kubelet) own(pod *corev1.Pod) bool {
 func (k *kubelet) forget(uid types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if m := k.machines[uid]; m != nil {
+	if m := k.states[uid]; m != nil {
 		k.addresses.release(m.ip)
-		delete(k.machines, uid)
+		delete(k.states, uid)
 	}
 }
 
@@ -129,7 +129,7 @@ func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Resul
 		return engine.Result{}, fmt.Errorf("reading pod %q: %w", r, err)
 	}
 	node, err := k.nodes.Get(pod.Spec.NodeName)
-	if apierrors.IsNotFound(err) || err == nil && !attended(node) {
+	if apierrors.IsNotFound(err) || err == nil && !hasActiveKubelet(node) {
 		return engine.Result{}, nil
 	}
 	if err != nil {
@@ -144,28 +144,28 @@ func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Resul
 
 func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (engine.Result, error) {
 	now := k.clock.Now()
-	m := k.machine(pod, node, now)
-	pod = k.freshest(m, pod)
+	m := k.stateOf(pod, node, now)
+	pod = k.newest(m, pod)
 	if podutil.IsPodPhaseTerminal(pod.Status.Phase) {
 		return engine.Result{}, k.finish(ctx, m, pod)
 	}
-	var notes []note
+	var notes []containerEvent
 	if pod.DeletionTimestamp != nil {
 		notes = m.stop(now.Add(k.stopTime(pod)))
 	}
 	notes = append(notes, m.advance(pod, now)...)
-	if m.ip == "" && m.sandboxed() {
-		if err := k.connect(m, pod, node); err != nil {
+	if m.ip == "" && m.hasSandbox() {
+		if err := k.assignIP(m, pod, node); err != nil {
 			return engine.Result{}, err
 		}
 	}
-	k.tell(pod, notes, now)
+	k.recordEvents(pod, notes, now)
 	status := m.status(pod, internalIP(node), now)
 	updated, err := patchStatus(ctx, k.client, pod, &status)
 	if err != nil {
 		return engine.Result{}, err
 	}
-	k.wrote(m, updated)
+	k.setLatest(m, updated)
 	if podutil.IsPodPhaseTerminal(updated.Status.Phase) {
 		return engine.Result{}, k.finish(ctx, m, updated)
 	}
@@ -173,30 +173,30 @@ func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod, node *corev1.Node) 
 		!apiequality.Semantic.DeepEqual(again, updated.Status) {
 		return engine.Result{RequeueAfter: 1}, nil // somebody else wrote meanwhile; own may have swallowed the event of it
 	}
-	if next := m.next(pod, now); !next.IsZero() {
+	if next := m.nextChange(pod, now); !next.IsZero() {
 		return engine.Result{RequeueAfter: max(next.Sub(k.clock.Now()), 1)}, nil
 	}
 	return engine.Result{}, nil
 }
 
-// machine returns the pod's machine, which is made when the pod is first seen.
-func (k *kubelet) machine(pod *corev1.Pod, node *corev1.Node, now time.Time) *machine {
+// stateOf returns the pod's machine, which is made when the pod is first seen.
+func (k *kubelet) stateOf(pod *corev1.Pod, node *corev1.Node, now time.Time) *podState {
 	k.mu.Lock()
-	m := k.machines[pod.UID]
+	m := k.states[pod.UID]
 	k.mu.Unlock()
 	if m != nil {
 		return m
 	}
-	p, errs := planOf(pod, k.runFor)
+	p, errs := parsePlan(pod, k.runFor)
 	for _, err := range errs {
-		k.events.record(&occurrence{
+		k.events.record(&eventRecord{
 			regarding: regarding(pod, ""), warning: true, reason: "InvalidAnnotation", host: node.Name, at: now,
 			message: fmt.Sprintf("Not simulated as asked for: %v", err),
 		})
 	}
-	m = newMachine(pod, p, k.readyAfter, now)
+	m = newPodState(pod, p, k.readyAfter, now)
 	k.mu.Lock()
-	k.machines[pod.UID] = m
+	k.states[pod.UID] = m
 	k.mu.Unlock()
 	if latest, err := k.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || latest.UID != pod.UID {
 		k.forget(pod.UID) // its deletion was handled before the machine was there
@@ -204,9 +204,9 @@ func (k *kubelet) machine(pod *corev1.Pod, node *corev1.Node, now time.Time) *ma
 	return m
 }
 
-// freshest is the pod as the informer has it, or as the API last answered if that is newer: what was written must not be
+// newest is the pod as the informer has it, or as the API last answered if that is newer: what was written must not be
 // taken back by a cache that has not seen it yet.
-func (k *kubelet) freshest(m *machine, pod *corev1.Pod) *corev1.Pod {
+func (k *kubelet) newest(m *podState, pod *corev1.Pod) *corev1.Pod {
 	k.mu.Lock()
 	latest := m.latest
 	k.mu.Unlock()
@@ -219,8 +219,8 @@ func (k *kubelet) freshest(m *machine, pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// connect gives the pod an address: the node's if it uses the node's network.
-func (k *kubelet) connect(m *machine, pod *corev1.Pod, node *corev1.Node) error {
+// assignIP gives the pod an address: the node's if it uses the node's network.
+func (k *kubelet) assignIP(m *podState, pod *corev1.Pod, node *corev1.Node) error {
 	if pod.Spec.HostNetwork {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -233,7 +233,7 @@ func (k *kubelet) connect(m *machine, pod *corev1.Pod, node *corev1.Node) error 
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.machines[pod.UID] != m {
+	if k.states[pod.UID] != m {
 		k.addresses.release(ip) // the pod is gone: nobody else would do this
 		return nil
 	}
@@ -249,9 +249,9 @@ func (k *kubelet) stopTime(pod *corev1.Pod) time.Duration {
 	return min(k.stopAfter, time.Duration(*pod.DeletionGracePeriodSeconds)*time.Second)
 }
 
-// finish removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go does. With a grace of
+// bindToNode removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go does. With a grace of
 // 0 that has been done, and what holds the pod is a finalizer.
-func (k *kubelet) finish(ctx context.Context, m *machine, pod *corev1.Pod) error {
+func (k *kubelet) finish(ctx context.Context, m *podState, pod *corev1.Pod) error {
 	if m.removed || pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
 		return nil
 	}
@@ -270,14 +270,14 @@ func (k *kubelet) finish(ctx context.Context, m *machine, pod *corev1.Pod) error
 	return nil
 }
 
-// tell records events.
-func (k *kubelet) tell(pod *corev1.Pod, notes []note, now time.Time) {
+// recordEvents records events.
+func (k *kubelet) recordEvents(pod *corev1.Pod, notes []containerEvent, now time.Time) {
 	for _, n := range notes {
 		list := "containers"
 		if n.init {
 			list = "initContainers"
 		}
-		k.events.record(&occurrence{
+		k.events.record(&eventRecord{
 			regarding: regarding(pod, fmt.Sprintf("spec.%s{%s}", list, n.container)), warning: n.warning,
 			reason: n.reason, message: n.message, host: pod.Spec.NodeName, at: now,
 		})

@@ -102,7 +102,7 @@ func TestPhases(t *testing.T) {
 // untilVersion reads versions of pods until one is as it should be.
 func untilVersion(t *testing.T, w watch.Interface, what string, is func(*corev1.Pod) bool) {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(waitTimeout)
 	for {
 		select {
 		case e := <-w.ResultChan():
@@ -166,7 +166,7 @@ func TestDeletionIsStatusThenDelete(t *testing.T) {
 	want := []string{"patch status", "patch status", "delete"}
 	var writes []string
 	// That the pod is gone may be seen before the kubelet knows it.
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
 		writes = nil
 		for _, e := range s.trace.list() {
 			if r, ok := e.Detail.(*trace.Request); ok && e.Controller == KubeletName && r.IsWrite() && r.Resource == "pods" {
@@ -195,8 +195,8 @@ func TestFreshest(t *testing.T) {
 		{"versions that cannot be compared are left to the API", version("9"), version("x"), "x"},
 	}
 	for _, tt := range tests {
-		k, m := &kubelet{}, &machine{latest: tt.written}
-		if got := k.freshest(m, tt.cache).ResourceVersion; got != tt.want {
+		k, m := &kubelet{}, &podState{latest: tt.written}
+		if got := k.newest(m, tt.cache).ResourceVersion; got != tt.want {
 			t.Errorf("%s: got version %s, want %s", tt.reason, got, tt.want)
 		}
 	}
@@ -206,27 +206,27 @@ func TestOwnIsKeptOnce(t *testing.T) {
 	version := func(v string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: v}}
 	}
-	m := &machine{latest: version("5")}
-	k := &kubelet{machines: map[types.UID]*machine{"u": m}}
-	if k.own(version("4")) || k.own(version("6")) {
+	m := &podState{latest: version("5")}
+	k := &kubelet{states: map[types.UID]*podState{"u": m}}
+	if k.isOwnWrite(version("4")) || k.isOwnWrite(version("6")) {
 		t.Error("a change by others was taken for the kubelet's own")
 	}
 	seen := version("5")
-	if !k.own(seen) || m.latest != seen {
+	if !k.isOwnWrite(seen) || m.latest != seen {
 		t.Error("the kubelet's own write was not known, or is kept beside the informer's copy of it")
 	}
-	if !k.own(version("5")) {
+	if !k.isOwnWrite(version("5")) {
 		t.Error("the kubelet's own write is not known a second time")
 	}
 }
 
 func TestKubeletForgets(t *testing.T) {
-	k := &kubelet{addresses: newAddresses(), machines: map[types.UID]*machine{"old": {ip: "10.0.0.1"}}}
+	k := &kubelet{addresses: newPodAddresses(), states: map[types.UID]*podState{"old": {ip: "10.0.0.1"}}}
 	k.addresses.reserve("10.0.0.1")
 	old, replaced := bound(named("old"), "a"), bound(named("new"), "a")
 	replaced.Name = "old"
 	requests := k.onPod(engine.Event{Old: old, New: replaced})
-	if len(k.machines) != 0 || k.addresses.used["10.0.0.1"] {
+	if len(k.states) != 0 || k.addresses.used["10.0.0.1"] {
 		t.Error("the machine or the address of a pod is kept whose deletion was seen as an update")
 	}
 	if !slices.Equal(requests, []engine.Request{{Namespace: "default", Name: "old"}}) {

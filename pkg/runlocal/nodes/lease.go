@@ -24,33 +24,33 @@ const (
 	leaseInterval = leaseSeconds * time.Second / 4
 )
 
-// heart renews the leases of all simulated nodes, and reports their conditions.
-type heart struct {
-	leases  coordinationclient.LeaseInterface
-	status  corev1client.NodeInterface
-	nodes   corelisters.NodeLister
-	clock   clock.WithTicker
-	changed <-chan struct{} // asks for a beat out of turn
+// leaseRenewer renews the leases of all simulated nodes, and reports their conditions.
+type leaseRenewer struct {
+	leases    coordinationclient.LeaseInterface
+	status    corev1client.NodeInterface
+	nodes     corelisters.NodeLister
+	clock     clock.WithTicker
+	reportNow <-chan struct{} // asks for a beat out of turn
 }
 
 // run beats until stop is closed.
-func (h *heart) run(ctx context.Context, stop <-chan struct{}) {
+func (h *leaseRenewer) run(ctx context.Context, stop <-chan struct{}) {
 	ticker := h.clock.NewTicker(leaseInterval)
 	defer ticker.Stop()
 	for {
-		h.beat(ctx)
+		h.renewAll(ctx)
 		select {
 		case <-stop:
 			return
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-		case <-h.changed:
+		case <-h.reportNow:
 		}
 	}
 }
 
-func (h *heart) beat(ctx context.Context) {
+func (h *leaseRenewer) renewAll(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	all, err := h.nodes.List(labels.Everything())
 	if err != nil {
@@ -58,17 +58,17 @@ func (h *heart) beat(ctx context.Context) {
 		return
 	}
 	for _, node := range all {
-		if !attended(node) || ctx.Err() != nil {
+		if !hasActiveKubelet(node) || ctx.Err() != nil {
 			continue
 		}
-		err := errors.Join(h.renew(ctx, node), report(ctx, h.status, node, h.clock.Now()))
+		err := errors.Join(h.renew(ctx, node), reportConditions(ctx, h.status, node, h.clock.Now()))
 		if err != nil && ctx.Err() == nil {
 			logger.Error(err, "Heartbeat left out", "node", node.Name)
 		}
 	}
 }
 
-func (h *heart) renew(ctx context.Context, node *corev1.Node) error {
+func (h *leaseRenewer) renew(ctx context.Context, node *corev1.Node) error {
 	lease, err := h.leases.Get(ctx, node.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		if _, err = h.leases.Create(ctx, newLease(node, h.clock.Now()), metav1.CreateOptions{}); err != nil {

@@ -29,19 +29,19 @@ const (
 	idleMemory   = 10 << 20
 )
 
-// load names the annotations of a resource.
-type load struct{ usage, shared string }
+// usageAnnotation names the annotations of a resource.
+type usageAnnotation struct{ usage, shared string }
 
-// loads are the resources that are measured.
-func loads() map[corev1.ResourceName]load {
-	return map[corev1.ResourceName]load{
+// usageAnnotations are the resources that are measured.
+func usageAnnotations() map[corev1.ResourceName]usageAnnotation {
+	return map[corev1.ResourceName]usageAnnotation{
 		corev1.ResourceCPU:    {CPUUsageAnnotation, CPULoadAnnotation},
 		corev1.ResourceMemory: {MemoryUsageAnnotation, MemoryLoadAnnotation},
 	}
 }
 
-// checkLoad returns an error for each annotation that is not understood, sorted by annotation.
-func checkLoad(pod *corev1.Pod) []error {
+// checkUsageAnnotations returns an error for each annotation that is not understood, sorted by annotation.
+func checkUsageAnnotations(pod *corev1.Pod) []error {
 	var errs []error
 	for _, annotation := range []string{CPULoadAnnotation, CPUUsageAnnotation, MemoryLoadAnnotation, MemoryUsageAnnotation} {
 		if _, err := quantityOf(pod, annotation); err != nil {
@@ -69,14 +69,14 @@ func amount(name corev1.ResourceName, q *resource.Quantity) int64 {
 	return amountsOf(corev1.ResourceList{name: *q})[name]
 }
 
-// used is what the running containers of a pod use, by name. sharers is how many pods share a load with it, itself
+// containerUsage is what the running containers of a pod use, by name. sharers is how many pods share a load with it, itself
 // included; 0 if it takes no part.
-func used(pod *corev1.Pod, running []string, sharers int) map[string]amounts {
+func containerUsage(pod *corev1.Pod, running []string, sharers int) map[string]amounts {
 	out := make(map[string]amounts, len(running))
 	for _, name := range running {
 		out[name] = amounts{}
 	}
-	for name, l := range loads() {
+	for name, l := range usageAnnotations() {
 		total, known := podUsage(pod, name, l, sharers)
 		for i, container := range running {
 			part := total / int64(len(running))
@@ -93,7 +93,7 @@ func used(pod *corev1.Pod, running []string, sharers int) map[string]amounts {
 }
 
 // podUsage is what annotations say that the whole pod uses, if they do.
-func podUsage(pod *corev1.Pod, name corev1.ResourceName, l load, sharers int) (total int64, known bool) {
+func podUsage(pod *corev1.Pod, name corev1.ResourceName, l usageAnnotation, sharers int) (total int64, known bool) {
 	if q, err := quantityOf(pod, l.usage); q != nil && err == nil {
 		return amount(name, q), true
 	}
@@ -130,20 +130,20 @@ func runningContainers(pod *corev1.Pod) []string {
 	return out
 }
 
-// sharing counts the ready pods of each controller. A pod without a controller is its own.
-func sharing(pods []*corev1.Pod) map[types.UID]int {
+// loadSharers counts the ready pods of each controller. A pod without a controller is its own.
+func loadSharers(pods []*corev1.Pod) map[types.UID]int {
 	out := map[types.UID]int{}
 	for _, pod := range pods {
-		if takesPart(pod) {
-			out[sharedBy(pod)]++
+		if sharesLoad(pod) {
+			out[loadSharerKey(pod)]++
 		}
 	}
 	return out
 }
 
-func takesPart(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && podutil.IsPodReady(pod) }
+func sharesLoad(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && podutil.IsPodReady(pod) }
 
-func sharedBy(pod *corev1.Pod) types.UID {
+func loadSharerKey(pod *corev1.Pod) types.UID {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		return owner.UID
 	}

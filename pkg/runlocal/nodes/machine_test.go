@@ -14,8 +14,8 @@ import (
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// life is a pod's life in virtual time, without an API.
-type life struct {
+// podLife is a pod's life in virtual time, without an API.
+type podLife struct {
 	pod                   *corev1.Pod
 	readyAfter, stopAfter time.Duration
 	deleteAt              time.Duration // 0 for never
@@ -23,9 +23,9 @@ type life struct {
 }
 
 // lines tells every status that the kubelet would write: time, phase, containers, whether ready.
-func (l life) lines() []string {
-	p, _ := planOf(l.pod, time.Second)
-	m := newMachine(l.pod, p, l.readyAfter, epoch)
+func (l podLife) lines() []string {
+	p, _ := parsePlan(l.pod, time.Second)
+	m := newPodState(l.pod, p, l.readyAfter, epoch)
 	end := epoch.Add(24 * time.Hour)
 	if l.until > 0 {
 		end = epoch.Add(l.until)
@@ -42,7 +42,7 @@ func (l life) lines() []string {
 		if len(lines) == 0 || !strings.HasSuffix(lines[len(lines)-1], " "+line) {
 			lines = append(lines, fmt.Sprintf("%v %s", now.Sub(epoch), line))
 		}
-		next := m.next(l.pod, now)
+		next := m.nextChange(l.pod, now)
 		if l.deleteAt > 0 && l.pod.DeletionTimestamp == nil && (next.IsZero() || next.After(epoch.Add(l.deleteAt))) {
 			next = epoch.Add(l.deleteAt)
 		}
@@ -94,27 +94,27 @@ func TestLife(t *testing.T) {
 	tests := []struct {
 		name   string
 		reason string
-		life   life
+		life   podLife
 		want   []string
 	}{{
 		name:   "at once",
 		reason: "without delay a pod is ready by one status",
-		life:   life{pod: podOf("p")},
+		life:   podLife{pod: podOf("p")},
 		want:   []string{"0s Running web:running Ready"},
 	}, {
 		name:   "by phases",
 		reason: "half the time goes by before containers run, half before they are ready",
-		life:   life{pod: podOf("p"), readyAfter: 4 * time.Second},
+		life:   podLife{pod: podOf("p"), readyAfter: 4 * time.Second},
 		want:   []string{"0s Pending web:ContainerCreating", "2s Running web:running", "4s Running web:running Ready"},
 	}, {
 		name:   "init containers at once",
 		reason: "init containers cost no status either",
-		life:   life{pod: podOf("p", withInit("a", "b"))},
+		life:   podLife{pod: podOf("p", withInit("a", "b"))},
 		want:   []string{"0s Running a:Completed(0) b:Completed(0) web:running Ready"},
 	}, {
 		name:   "init containers by phases",
 		reason: "they run one after the other, in the second quarter",
-		life:   life{pod: podOf("p", withInit("a", "b")), readyAfter: 8 * time.Second},
+		life:   podLife{pod: podOf("p", withInit("a", "b")), readyAfter: 8 * time.Second},
 		want: []string{
 			"0s Pending a:PodInitializing b:PodInitializing web:PodInitializing",
 			"2s Pending a:running b:PodInitializing web:PodInitializing",
@@ -125,7 +125,7 @@ func TestLife(t *testing.T) {
 	}, {
 		name:   "sidecar",
 		reason: "a sidecar starts before the rest and runs beside it",
-		life:   life{pod: podOf("p", withInit("proxy+")), readyAfter: 4 * time.Second},
+		life:   podLife{pod: podOf("p", withInit("proxy+")), readyAfter: 4 * time.Second},
 		want: []string{
 			"0s Pending proxy:PodInitializing web:PodInitializing",
 			"1s Pending proxy:running web:PodInitializing",
@@ -135,34 +135,34 @@ func TestLife(t *testing.T) {
 	}, {
 		name:   "job",
 		reason: "a pod that is not restarted succeeds after its time",
-		life:   life{pod: podOf("p", restart(corev1.RestartPolicyNever), annotated(RunForAnnotation, "3s"))},
+		life:   podLife{pod: podOf("p", restart(corev1.RestartPolicyNever), annotated(RunForAnnotation, "3s"))},
 		want:   []string{"0s Running web:running Ready", "3s Succeeded web:Completed(0)"},
 	}, {
 		name:   "job with a sidecar",
 		reason: "the sidecar does not keep the pod from ending",
-		life:   life{pod: podOf("p", restart(corev1.RestartPolicyNever), withInit("proxy+"))},
+		life:   podLife{pod: podOf("p", restart(corev1.RestartPolicyNever), withInit("proxy+"))},
 		want:   []string{"0s Running proxy:running web:running Ready", "1s Succeeded proxy:Completed(0) web:Completed(0)"},
 	}, {
 		name:   "failed job",
 		reason: "an exit code makes it fail",
-		life:   life{pod: podOf("p", restart(corev1.RestartPolicyNever), annotated(ExitCodeAnnotation, "3"))},
+		life:   podLife{pod: podOf("p", restart(corev1.RestartPolicyNever), annotated(ExitCodeAnnotation, "3"))},
 		want:   []string{"0s Running web:running Ready", "1s Failed web:Error(3)"},
 	}, {
 		name:   "on failure, success",
 		reason: "success is not repeated",
-		life:   life{pod: podOf("p", restart(corev1.RestartPolicyOnFailure))},
+		life:   podLife{pod: podOf("p", restart(corev1.RestartPolicyOnFailure))},
 		want:   []string{"0s Running web:running Ready", "1s Succeeded web:Completed(0)"},
 	}, {
 		name:   "on failure, failure",
 		reason: "failure is repeated, at first at once",
-		life:   life{pod: podOf("p", restart(corev1.RestartPolicyOnFailure), annotated(ExitCodeAnnotation, "3")), until: 3 * time.Second},
+		life:   podLife{pod: podOf("p", restart(corev1.RestartPolicyOnFailure), annotated(ExitCodeAnnotation, "3")), until: 3 * time.Second},
 		want: []string{
 			"0s Running web:running Ready", "1s Running web:Error(3)", "2s Running web:running#1 Ready", "3s Running web:Error(3)#1",
 		},
 	}, {
 		name:   "crash loop",
 		reason: "delays are counted from the exit and double: none, 10s, 20s",
-		life:   life{pod: podOf("p", annotated(SimulateAnnotation, "crash-loop")), until: 40 * time.Second},
+		life:   podLife{pod: podOf("p", annotated(SimulateAnnotation, "crash-loop")), until: 40 * time.Second},
 		want: []string{
 			"0s Running web:running Ready",
 			"1s Running web:Error(1)",
@@ -179,7 +179,7 @@ func TestLife(t *testing.T) {
 	}, {
 		name:   "a long run ends the back-off",
 		reason: "what ran for more than ten minutes is restarted at once",
-		life: life{
+		life: podLife{
 			pod: podOf("p", annotated(RunForAnnotation, "11m")), until: 35 * time.Minute,
 		},
 		want: []string{
@@ -194,12 +194,12 @@ func TestLife(t *testing.T) {
 	}, {
 		name:   "crash of a pod that is not restarted",
 		reason: "then it is a failure for good",
-		life:   life{pod: podOf("p", restart(corev1.RestartPolicyNever), annotated(SimulateAnnotation, "crash-loop"))},
+		life:   podLife{pod: podOf("p", restart(corev1.RestartPolicyNever), annotated(SimulateAnnotation, "crash-loop"))},
 		want:   []string{"0s Running web:running Ready", "1s Failed web:Error(1)"},
 	}, {
 		name:   "image pull error",
 		reason: "pulls are repeated 10s and 20s after the one before",
-		life:   life{pod: podOf("p", annotated(SimulateAnnotation, "image-pull-error")), until: 31 * time.Second},
+		life:   podLife{pod: podOf("p", annotated(SimulateAnnotation, "image-pull-error")), until: 31 * time.Second},
 		want: []string{
 			"0s Pending web:ErrImagePull", "1s Pending web:ImagePullBackOff", "10s Pending web:ErrImagePull",
 			"11s Pending web:ImagePullBackOff", "30s Pending web:ErrImagePull", "31s Pending web:ImagePullBackOff",
@@ -207,22 +207,22 @@ func TestLife(t *testing.T) {
 	}, {
 		name:   "never ready",
 		reason: "it runs, and that is all",
-		life:   life{pod: podOf("p", annotated(SimulateAnnotation, "never-ready")), readyAfter: 2 * time.Second},
+		life:   podLife{pod: podOf("p", annotated(SimulateAnnotation, "never-ready")), readyAfter: 2 * time.Second},
 		want:   []string{"0s Pending web:ContainerCreating", "1s Running web:running"},
 	}, {
 		name:   "deleted",
 		reason: "containers end well when they are told to",
-		life:   life{pod: podOf("p"), deleteAt: 5 * time.Second, stopAfter: 2 * time.Second},
+		life:   podLife{pod: podOf("p"), deleteAt: 5 * time.Second, stopAfter: 2 * time.Second},
 		want:   []string{"0s Running web:running Ready", "7s Succeeded web:Completed(0)"},
 	}, {
 		name:   "deleted before it ran",
 		reason: "what never ran has failed",
-		life:   life{pod: podOf("p"), readyAfter: time.Minute, deleteAt: 5 * time.Second},
+		life:   podLife{pod: podOf("p"), readyAfter: time.Minute, deleteAt: 5 * time.Second},
 		want:   []string{"0s Pending web:ContainerCreating", "5s Failed web:ContainerCreating"},
 	}, {
 		name:   "deleted while initializing",
 		reason: "an init container that was stopped is not done",
-		life:   life{pod: podOf("p", withInit("a")), readyAfter: 8 * time.Second, deleteAt: 3 * time.Second},
+		life:   podLife{pod: podOf("p", withInit("a")), readyAfter: 8 * time.Second, deleteAt: 3 * time.Second},
 		want: []string{
 			"0s Pending a:PodInitializing web:PodInitializing", "2s Pending a:running web:PodInitializing",
 			"3s Failed a:Error(143) web:PodInitializing",
@@ -230,7 +230,7 @@ func TestLife(t *testing.T) {
 	}, {
 		name:   "deleted while crashing",
 		reason: "the last exit is what counts",
-		life:   life{pod: podOf("p", annotated(SimulateAnnotation, "crash-loop")), deleteAt: 5 * time.Second},
+		life:   podLife{pod: podOf("p", annotated(SimulateAnnotation, "crash-loop")), deleteAt: 5 * time.Second},
 		want: []string{
 			"0s Running web:running Ready", "1s Running web:Error(1)", "2s Running web:running#1 Ready",
 			"3s Running web:Error(1)#1", "4s Running web:CrashLoopBackOff#1", "5s Failed web:Error(1)#1",
@@ -284,11 +284,11 @@ func TestLifeGoesOn(t *testing.T) {
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			first := life{pod: podOf("p", tt.change...), until: tt.before}
+			first := podLife{pod: podOf("p", tt.change...), until: tt.before}
 			first.lines()
 			// A second kubelet sees the pod later; its times are told as if the pod had lived from then on.
-			shift(&first.pod.Status, -tt.before)
-			got := life{pod: first.pod, until: tt.until}.lines()
+			shiftTimes(&first.pod.Status, -tt.before)
+			got := podLife{pod: first.pod, until: tt.until}.lines()
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
@@ -296,8 +296,8 @@ func TestLifeGoesOn(t *testing.T) {
 	}
 }
 
-// shift moves all times of the status.
-func shift(s *corev1.PodStatus, by time.Duration) {
+// shiftTimes moves all times of the status.
+func shiftTimes(s *corev1.PodStatus, by time.Duration) {
 	move := func(t *metav1.Time) { t.Time = t.Add(by) }
 	move(s.StartTime)
 	for i := range s.ContainerStatuses {
@@ -361,8 +361,8 @@ func TestEventsOfALife(t *testing.T) {
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, _ := planOf(tt.pod, time.Second)
-			m := newMachine(tt.pod, p, 0, epoch)
+			p, _ := parsePlan(tt.pod, time.Second)
+			m := newPodState(tt.pod, p, 0, epoch)
 			notes := m.advance(tt.pod, epoch.Add(tt.until))
 			if tt.deleted {
 				notes = append(m.stop(epoch), m.stop(epoch)...)

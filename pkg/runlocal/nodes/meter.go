@@ -24,12 +24,12 @@ var errNotWatching = errors.New("pods and nodes are not known yet")
 // requests, or what annotations of the pod say. It is what they use at that moment, so the window of time is 0. Its
 // methods may be called concurrently. A zero Meter is not usable.
 type Meter struct {
-	clock   clock.PassiveClock
-	watched atomic.Pointer[watched]
+	clock     clock.PassiveClock
+	informers atomic.Pointer[meterInformers]
 }
 
-// watched are the pods and nodes that a Meter looks at.
-type watched struct {
+// meterInformers are the pods and nodes that a Meter looks at.
+type meterInformers struct {
 	pods  coreinformers.PodInformer
 	nodes coreinformers.NodeInformer
 }
@@ -46,7 +46,7 @@ func NewMeter(c clock.PassiveClock) *Meter {
 func (m *Meter) Watch(pods coreinformers.PodInformer, nodes coreinformers.NodeInformer) {
 	pods.Informer()
 	nodes.Informer()
-	m.watched.Store(&watched{pods: pods, nodes: nodes})
+	m.informers.Store(&meterInformers{pods: pods, nodes: nodes})
 }
 
 // Pods returns what the pods use that run on simulated nodes, sorted by namespace and name: those of a namespace, of all
@@ -60,7 +60,7 @@ func (m *Meter) Pods(namespace string, selector labels.Selector) ([]metrics.PodM
 	if err != nil {
 		return nil, err
 	}
-	now, sharers := m.clock.Now(), sharing(pods)
+	now, sharers := m.clock.Now(), loadSharers(pods)
 	out := []metrics.PodMetrics{}
 	for _, pod := range pods {
 		if !selector.Matches(labels.Set(pod.Labels)) {
@@ -83,7 +83,7 @@ func (m *Meter) Nodes(selector labels.Selector) ([]metrics.NodeMetrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := m.watched.Load()
+	w := m.informers.Load()
 	sums := map[string]amounts{}
 	for i := range pods {
 		pod, err := w.pods.Lister().Pods(pods[i].Namespace).Get(pods[i].Name)
@@ -113,8 +113,8 @@ func (m *Meter) Nodes(selector labels.Selector) ([]metrics.NodeMetrics, error) {
 	return out, nil
 }
 
-func (m *Meter) ready() (*watched, error) {
-	w := m.watched.Load()
+func (m *Meter) ready() (*meterInformers, error) {
+	w := m.informers.Load()
 	if w == nil || !w.pods.Informer().HasSynced() || !w.nodes.Informer().HasSynced() {
 		return nil, errNotWatching
 	}
@@ -122,17 +122,17 @@ func (m *Meter) ready() (*watched, error) {
 }
 
 // has reports whether there is a simulated node of that name.
-func (w *watched) has(name string) bool {
+func (w *meterInformers) has(name string) bool {
 	node, err := w.nodes.Lister().Get(name)
 	return err == nil && simulated(node)
 }
 
 func podMetrics(pod *corev1.Pod, running []string, sharers map[types.UID]int, now time.Time) metrics.PodMetrics {
 	n := 0
-	if takesPart(pod) {
-		n = sharers[sharedBy(pod)]
+	if sharesLoad(pod) {
+		n = sharers[loadSharerKey(pod)]
 	}
-	usage := used(pod, running, n)
+	usage := containerUsage(pod, running, n)
 	out := metrics.PodMetrics{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels, CreationTimestamp: metav1.NewTime(now),

@@ -24,7 +24,7 @@ func DefaultCapacity() corev1.ResourceList {
 		corev1.ResourceCPU:              resource.MustParse("64"),
 		corev1.ResourceMemory:           resource.MustParse("256Gi"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
-		corev1.ResourcePods:             *resource.NewQuantity(podsANode, resource.DecimalSI),
+		corev1.ResourcePods:             *resource.NewQuantity(podsPerNode, resource.DecimalSI),
 	}
 }
 
@@ -46,8 +46,8 @@ func newNode(n int, capacity corev1.ResourceList, version string, now time.Time)
 			},
 		},
 		Spec: corev1.NodeSpec{
-			PodCIDR:    block(n).String(),
-			PodCIDRs:   []string{block(n).String()},
+			PodCIDR:    podCIDR(n).String(),
+			PodCIDRs:   []string{podCIDR(n).String()},
 			ProviderID: runtimeName + "://" + name,
 		},
 		Status: corev1.NodeStatus{

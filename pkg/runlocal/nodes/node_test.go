@@ -32,7 +32,7 @@ func TestNodeObjects(t *testing.T) {
 	if n.Status.NodeInfo.KubeletVersion != "v1.37.1" || !strings.Contains(n.Status.NodeInfo.OSImage, "simulated") {
 		t.Errorf("node info %+v", n.Status.NodeInfo)
 	}
-	if internalIP(&n) != "172.18.0.3" || n.Status.Allocatable.Pods().Value() != podsANode {
+	if internalIP(&n) != "172.18.0.3" || n.Status.Allocatable.Pods().Value() != podsPerNode {
 		t.Errorf("address %q, %v pods", internalIP(&n), n.Status.Allocatable.Pods())
 	}
 	ready := 0
@@ -49,7 +49,7 @@ func TestNodeObjects(t *testing.T) {
 func TestLeases(t *testing.T) {
 	s := newSandbox(t, Options{Count: 2})
 	leases := s.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		list, err := leases.List(ctx, metav1.ListOptions{})
 		return err == nil && len(list.Items) == 2, err
 	})
@@ -67,7 +67,7 @@ func TestLeases(t *testing.T) {
 	if *lease.Spec.HolderIdentity != "node-2" || *lease.Spec.LeaseDurationSeconds != 40 || lease.OwnerReferences[0].UID != node.UID {
 		t.Errorf("lease %+v of node %s", lease, node.UID)
 	}
-	h := &heart{leases: leases, clock: fixed(lease.Spec.RenewTime.Add(time.Minute))}
+	h := &leaseRenewer{leases: leases, clock: fixed(lease.Spec.RenewTime.Add(time.Minute))}
 	// The sandbox's own heart beats beside this one, and may come in between.
 	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return h.renew(t.Context(), node) }); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestStartRefuses(t *testing.T) {
 		{"there is nothing to talk to", Options{Informers: factory}},
 		{"there is nothing to listen to", Options{Config: config}},
 		{"there are no negative nodes", Options{Config: config, Informers: factory, Count: -1}},
-		{"there are only so many ranges of addresses", Options{Config: config, Informers: factory, Count: maxBlocks + 1}},
+		{"there are only so many ranges of addresses", Options{Config: config, Informers: factory, Count: maxNodes + 1}},
 		{"time does not go back", Options{Config: config, Informers: factory, PodReadyAfter: -1}},
 		{"an API that cannot be reached is an error, not a hang", Options{Config: config, Informers: factory, Count: 1}},
 		{"a config that makes no client is an error", Options{Config: &rest.Config{Host: "://"}, Informers: factory}},

@@ -25,16 +25,18 @@ const (
 	NotReady NodeFailure = "not-ready"
 )
 
-// failure is what the node is to simulate; empty for a healthy node.
-func failure(node *corev1.Node) NodeFailure { return NodeFailure(node.Annotations[SimulateAnnotation]) }
+// nodeFailure is what the node is to simulate; empty for a healthy node.
+func nodeFailure(node *corev1.Node) NodeFailure {
+	return NodeFailure(node.Annotations[SimulateAnnotation])
+}
 
-// attended reports whether the node's kubelet is ours to play, and does something.
-func attended(node *corev1.Node) bool { return simulated(node) && failure(node) != Silent }
+// hasActiveKubelet reports whether the node's kubelet is ours to play, and does something.
+func hasActiveKubelet(node *corev1.Node) bool { return simulated(node) && nodeFailure(node) != Silent }
 
-// readiness are the conditions that the node's kubelet has to report.
-func readiness(node *corev1.Node, now time.Time) []corev1.NodeCondition {
+// reportedConditions are the conditions that the node's kubelet has to report.
+func reportedConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
 	conditions := nodeConditions(now)
-	if failure(node) == NotReady {
+	if nodeFailure(node) == NotReady {
 		i := slices.IndexFunc(conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 		conditions[i].Status = corev1.ConditionFalse
 		conditions[i].Reason, conditions[i].Message = "KubeletNotReady", "not ready, as the node's annotation asks for"
@@ -42,18 +44,18 @@ func readiness(node *corev1.Node, now time.Time) []corev1.NodeCondition {
 	return conditions
 }
 
-// unreported are the conditions among readiness that the node does not have. What changes its status has changed now.
-func unreported(node *corev1.Node, now time.Time) []corev1.NodeCondition {
-	return slices.DeleteFunc(readiness(node, now), func(c corev1.NodeCondition) bool {
+// missingConditions are the conditions among readiness that the node does not have. What changes its status has changed now.
+func missingConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
+	return slices.DeleteFunc(reportedConditions(node, now), func(c corev1.NodeCondition) bool {
 		return slices.ContainsFunc(node.Status.Conditions, func(has corev1.NodeCondition) bool {
 			return has.Type == c.Type && has.Status == c.Status && has.Reason == c.Reason
 		})
 	})
 }
 
-// report writes what the node's status lacks of what its kubelet has to say, as a kubelet does when something has changed.
-func report(ctx context.Context, client corev1client.NodeInterface, node *corev1.Node, now time.Time) error {
-	conditions := unreported(node, now)
+// reportConditions writes what the node's status lacks of what its kubelet has to say, as a kubelet does when something has changed.
+func reportConditions(ctx context.Context, client corev1client.NodeInterface, node *corev1.Node, now time.Time) error {
+	conditions := missingConditions(node, now)
 	if len(conditions) == 0 {
 		return nil
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// spelt are conditions in short.
-func spelt(conditions []corev1.NodeCondition) []string {
+// conditionTexts are conditions in short.
+func conditionTexts(conditions []corev1.NodeCondition) []string {
 	var out []string
 	for _, c := range conditions {
 		out = append(out, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason))
@@ -48,7 +48,7 @@ func TestUnreported(t *testing.T) {
 	} {
 		node := &corev1.Node{Status: corev1.NodeStatus{Conditions: test.has}}
 		node.Annotations = map[string]string{SimulateAnnotation: test.annotation}
-		if diff := cmp.Diff(test.want, spelt(unreported(node, epoch))); diff != "" {
+		if diff := cmp.Diff(test.want, conditionTexts(missingConditions(node, epoch))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 		}
 	}
@@ -66,7 +66,7 @@ func (s *sandbox) simulate(node string, f NodeFailure) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	err = wait.PollUntilContextTimeout(s.t.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(s.t.Context(), time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
 		return s.sawNode(patched.ResourceVersion), nil
 	})
 	if err != nil {
@@ -86,12 +86,12 @@ func (s *sandbox) sawNode(version string) bool {
 func (s *sandbox) untilNode(node string, ready corev1.ConditionStatus) {
 	s.t.Helper()
 	var last []string
-	err := wait.PollUntilContextTimeout(s.t.Context(), 5*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.t.Context(), 5*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		n, err := s.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
-		last = spelt(n.Status.Conditions)
+		last = conditionTexts(n.Status.Conditions)
 		return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 			return c.Type == corev1.NodeReady && c.Status == ready
 		}), nil

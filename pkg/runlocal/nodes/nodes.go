@@ -18,27 +18,27 @@ const (
 	KubeletName   = "kubelet"
 )
 
-// flushFor is how long Events that were not written yet may hold up a stop.
-const flushFor = 500 * time.Millisecond
+// flushTimeout is how long Events that were not written yet may hold up a stop.
+const flushTimeout = 500 * time.Millisecond
 
 // Nodes are the running simulation. Its methods may be called concurrently.
 type Nodes struct {
 	scheduler, kubelet *engine.Controller
 
-	stopping chan struct{} // closed when reconciling has ended: recorders write what they have, and end
-	cancel   context.CancelFunc
-	rest     sync.WaitGroup // recorders and heart
-	finished chan struct{}
-	err      error
+	stopping   chan struct{} // closed when reconciling has ended: recorders write what they have, and end
+	cancel     context.CancelFunc
+	background sync.WaitGroup // recorders and heart
+	finished   chan struct{}
+	err        error
 }
 
-// tapped lets a tap observe the engine.
-type tapped struct{ *tap.Controller }
+// tapObserver lets a tap observe the engine.
+type tapObserver struct{ *tap.Controller }
 
-var _ engine.Observer = tapped{}
+var _ engine.Observer = tapObserver{}
 
 // Queue implements engine.Observer.
-func (t tapped) Queue(q engine.Queue) engine.Queue {
+func (t tapObserver) Queue(q engine.Queue) engine.Queue {
 	return tap.WrapQueue(t.Controller, "", q, engine.Request.String)
 }
 
@@ -71,21 +71,21 @@ func Start(ctx context.Context, o Options) (*Nodes, error) {
 		cancel()
 		return nil, err // cannot be: both have just been made
 	}
-	n.background(background, b)
+	n.startBackground(background, b)
 	go n.run(o.Clock)
 	return n, nil
 }
 
-// background starts what works beside the reconcilers: recorders until they have written all, the heart until ctx ends.
-func (n *Nodes) background(ctx context.Context, b *builder) {
+// startBackground starts what works beside the reconcilers: recorders until they have written all, the heart until ctx ends.
+func (n *Nodes) startBackground(ctx context.Context, b *builder) {
 	if !b.NoEvents {
-		n.rest.Go(func() { b.schedulerEvents.run(b.scheduling.Context(ctx), n.stopping) })
-		n.rest.Go(func() { b.kubeletEvents.run(b.running.Context(ctx), n.stopping) })
+		n.background.Go(func() { b.schedulerEvents.run(b.schedulerTap.Context(ctx), n.stopping) })
+		n.background.Go(func() { b.kubeletEvents.run(b.kubeletTap.Context(ctx), n.stopping) })
 	}
-	n.rest.Go(func() {
+	n.background.Go(func() {
 		select {
 		case <-b.Informers.Core().V1().Nodes().Informer().HasSyncedChecker().Done():
-			b.heart().run(b.running.Context(ctx), n.stopping)
+			b.leaseRenewer().run(b.kubeletTap.Context(ctx), n.stopping)
 		case <-n.stopping:
 		}
 	})
@@ -98,14 +98,14 @@ func (n *Nodes) busy() bool { return n.scheduler.Len()+n.kubelet.Len() > 0 }
 func (n *Nodes) run(clk clock.Clock) {
 	defer close(n.finished)
 	defer n.cancel()
-	n.err = errors.Join(orderly(n.scheduler.Wait()), orderly(n.kubelet.Wait()))
+	n.err = errors.Join(ignoreNotSynced(n.scheduler.Wait()), ignoreNotSynced(n.kubelet.Wait()))
 	close(n.stopping)
 	idle := make(chan struct{})
 	go func() {
-		n.rest.Wait()
+		n.background.Wait()
 		close(idle)
 	}()
-	flush := clk.NewTimer(flushFor)
+	flush := clk.NewTimer(flushTimeout)
 	defer flush.Stop()
 	select {
 	case <-idle:
@@ -115,8 +115,8 @@ func (n *Nodes) run(clk clock.Clock) {
 	}
 }
 
-// orderly forgives a stop that came before there was anything to do.
-func orderly(err error) error {
+// ignoreNotSynced forgives a stop that came before there was anything to do.
+func ignoreNotSynced(err error) error {
 	if errors.Is(err, engine.ErrNotSynced) {
 		return nil
 	}

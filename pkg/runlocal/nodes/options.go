@@ -48,8 +48,8 @@ func (o Options) complete() (Options, error) {
 	switch {
 	case o.Config == nil || o.Informers == nil:
 		return o, errors.New("starting nodes: a config and informers are needed")
-	case o.Count < 0 || o.Count > maxBlocks:
-		return o, fmt.Errorf("starting %d nodes: there may be 0 to %d", o.Count, maxBlocks)
+	case o.Count < 0 || o.Count > maxNodes:
+		return o, fmt.Errorf("starting %d nodes: there may be 0 to %d", o.Count, maxNodes)
 	case o.PodReadyAfter < 0 || o.PodStopAfter < 0 || o.RunFor < 0:
 		return o, errors.New("starting nodes: a time is less than 0")
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// patched answers every status patch with the pod that a kubelet at epoch would have written, changed by the function. It stands for
+// kubeletAnswering answers every status patch with the pod that a kubelet at epoch would have written, changed by the function. It stands for
 // writes of others that come between the kubelet's reading and its write, which an API server cannot be made to do on demand.
-func patched(t *testing.T, pod *corev1.Pod, change func(*corev1.Pod)) *kubelet {
+func kubeletAnswering(t *testing.T, pod *corev1.Pod, change func(*corev1.Pod)) *kubelet {
 	t.Helper()
 	pods, nodes := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	node := newNode(0, DefaultCapacity(), "v0.0.0", epoch)
@@ -29,7 +29,7 @@ func patched(t *testing.T, pod *corev1.Pod, change func(*corev1.Pod)) *kubelet {
 	client := fake.NewClientset()
 	client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		answer := pod.DeepCopy()
-		m := newMachine(answer, plan{}, 0, epoch)
+		m := newPodState(answer, plan{}, 0, epoch)
 		m.advance(answer, epoch)
 		m.ip = "10.128.0.1"
 		answer.Status = m.status(answer, hostIP(0), epoch)
@@ -39,7 +39,7 @@ func patched(t *testing.T, pod *corev1.Pod, change func(*corev1.Pod)) *kubelet {
 	})
 	return &kubelet{
 		pods: corelisters.NewPodLister(pods), nodes: corelisters.NewNodeLister(nodes), client: client, clock: fixed(epoch),
-		addresses: newAddresses(), machines: map[types.UID]*machine{},
+		addresses: newPodAddresses(), states: map[types.UID]*podState{},
 	}
 }
 
@@ -66,7 +66,7 @@ func TestWritesOfOthersMeanwhile(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			before := bound(tt.pod, "node-1")
-			k := patched(t, before, tt.change)
+			k := kubeletAnswering(t, before, tt.change)
 			result, err := k.Reconcile(t.Context(), engine.Request{Namespace: "default", Name: "p"})
 			if err != nil {
 				t.Fatal(err)

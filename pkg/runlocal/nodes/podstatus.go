@@ -12,12 +12,12 @@ import (
 
 // status is the status that the kubelet would report of the pod, whose present status is the base of it. It mirrors
 // generateAPIPodStatus in pkg/kubelet/kubelet_pods.go. hostIP may be empty.
-func (m *machine) status(pod *corev1.Pod, hostIP string, now time.Time) corev1.PodStatus {
+func (m *podState) status(pod *corev1.Pod, hostIP string, now time.Time) corev1.PodStatus {
 	s := *pod.Status.DeepCopy()
 	s.ObservedGeneration = podutil.CalculatePodStatusObservedGeneration(pod)
 	s.QOSClass = qos.GetPodQOS(pod)
 	if s.StartTime == nil {
-		s.StartTime = seconds(m.born)
+		s.StartTime = seconds(m.startTime)
 	}
 	if hostIP != "" {
 		s.HostIP, s.HostIPs = hostIP, []corev1.HostIP{{IP: hostIP}}
@@ -26,7 +26,7 @@ func (m *machine) status(pod *corev1.Pod, hostIP string, now time.Time) corev1.P
 		s.PodIP, s.PodIPs = m.ip, []corev1.PodIP{{IP: m.ip}}
 	}
 	s.InitContainerStatuses = m.statuses(pod, m.init, now)
-	s.ContainerStatuses = m.statuses(pod, m.main, now)
+	s.ContainerStatuses = m.statuses(pod, m.containers, now)
 	if !podutil.IsPodPhaseTerminal(s.Phase) {
 		s.Phase = m.phase(pod)
 	}
@@ -34,7 +34,7 @@ func (m *machine) status(pod *corev1.Pod, hostIP string, now time.Time) corev1.P
 	return s
 }
 
-func (m *machine) statuses(pod *corev1.Pod, containers []*container, now time.Time) []corev1.ContainerStatus {
+func (m *podState) statuses(pod *corev1.Pod, containers []*container, now time.Time) []corev1.ContainerStatus {
 	var all []corev1.ContainerStatus
 	for _, c := range containers {
 		all = append(all, c.status(pod, now))
@@ -43,16 +43,16 @@ func (m *machine) statuses(pod *corev1.Pod, containers []*container, now time.Ti
 }
 
 // phase mirrors getPhase in pkg/kubelet/kubelet_pods.go.
-func (m *machine) phase(pod *corev1.Pod) corev1.PodPhase {
-	waiting := slices.ContainsFunc(m.main, func(c *container) bool { return c.state == created || c.state == pulling })
+func (m *podState) phase(pod *corev1.Pod) corev1.PodPhase {
+	waiting := slices.ContainsFunc(m.containers, func(c *container) bool { return c.state == created || c.state == pulling })
 	switch {
 	case m.stopped && waiting:
 		return corev1.PodFailed // TerminatePod in pkg/kubelet/status/status_manager.go
 	case waiting:
 		return corev1.PodPending
-	case slices.ContainsFunc(m.main, func(c *container) bool { return !c.over(pod) }):
+	case slices.ContainsFunc(m.containers, func(c *container) bool { return !c.finished(pod) }):
 		return corev1.PodRunning
-	case slices.ContainsFunc(m.main, func(c *container) bool { return c.code != 0 }):
+	case slices.ContainsFunc(m.containers, func(c *container) bool { return c.exitCode != 0 }):
 		return corev1.PodFailed
 	}
 	return corev1.PodSucceeded

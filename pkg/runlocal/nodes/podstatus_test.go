@@ -12,8 +12,8 @@ import (
 
 // statusAt is the status of a pod that is first seen at epoch.
 func statusAt(pod *corev1.Pod, readyAfter, at time.Duration) corev1.PodStatus {
-	p, _ := planOf(pod, time.Second)
-	m := newMachine(pod, p, readyAfter, epoch)
+	p, _ := parsePlan(pod, time.Second)
+	m := newPodState(pod, p, readyAfter, epoch)
 	m.advance(pod, epoch.Add(at))
 	return m.status(pod, "172.18.0.2", epoch.Add(at))
 }

@@ -43,9 +43,9 @@ func ensureDefaultClass(ctx context.Context, classes storagev1client.StorageClas
 // pkg/volume/util/storageclass.go.
 const isDefaultClass = "storageclass.kubernetes.io/is-default-class"
 
-// asksUs reports whether the claim waits for a volume that we are asked to make: the volume binder names the provisioner in an
+// isForUs reports whether the claim waits for a volume that we are asked to make: the volume binder names the provisioner in an
 // annotation when it is its turn.
-func asksUs(claim *corev1.PersistentVolumeClaim) bool {
+func isForUs(claim *corev1.PersistentVolumeClaim) bool {
 	asked, ok := claim.Annotations[volumehelpers.AnnStorageProvisioner]
 	if !ok {
 		asked = claim.Annotations[volumehelpers.AnnBetaStorageProvisioner]
@@ -61,7 +61,7 @@ func (p *provisioner) provision(ctx context.Context, r engine.Request) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading claim %q: %w", r, err)
-	case !asksUs(claim):
+	case !isForUs(claim):
 		return nil
 	}
 	name := volumehelpers.GetPersistentVolumeClaimClass(claim)
@@ -77,8 +77,8 @@ func (p *provisioner) provision(ctx context.Context, r engine.Request) error {
 	if waitsForConsumer(class) && node == "" {
 		return nil // the scheduler chooses a node first, or chooses anew
 	}
-	if why := unable(claim, class); why != "" {
-		p.refuse(ctx, claim, why)
+	if why := unsupportedReason(claim, class); why != "" {
+		p.recordFailure(ctx, claim, why)
 		return nil
 	}
 	return p.makeVolume(ctx, claim, class, node)
@@ -88,8 +88,8 @@ func waitsForConsumer(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
-// unable says why there can be no volume for the claim; empty if there can.
-func unable(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) string {
+// unsupportedReason says why there can be no volume for the claim; empty if there can.
+func unsupportedReason(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) string {
 	switch {
 	case class.Provisioner != Provisioner:
 		return fmt.Sprintf("is not the provisioner of StorageClass %q", class.Name)
@@ -114,7 +114,7 @@ func (p *provisioner) makeVolume(
 	if _, err := p.volumes.Get(volume.Name); err == nil {
 		return nil // the claim is about to be bound to it
 	}
-	if volume.Spec.NodeAffinity, err = p.reachableFrom(class, node); apierrors.IsNotFound(err) {
+	if volume.Spec.NodeAffinity, err = p.nodeAffinityFor(class, node); apierrors.IsNotFound(err) {
 		return p.reschedule(ctx, claim, node)
 	}
 	if err != nil {
@@ -168,9 +168,9 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 	return volume, nil
 }
 
-// reachableFrom says which nodes have the volume: the one that was chosen for it, or those of the class's topologies, or
+// nodeAffinityFor says which nodes have the volume: the one that was chosen for it, or those of the class's topologies, or
 // all (nil). The error is the API's NotFound if the node is gone.
-func (p *provisioner) reachableFrom(class *storagev1.StorageClass, node string) (*corev1.VolumeNodeAffinity, error) {
+func (p *provisioner) nodeAffinityFor(class *storagev1.StorageClass, node string) (*corev1.VolumeNodeAffinity, error) {
 	var terms []corev1.NodeSelectorTerm
 	if node != "" {
 		found, err := p.nodes.Get(node)
@@ -202,7 +202,7 @@ func (p *provisioner) reachableFrom(class *storagev1.StorageClass, node string) 
 
 // reschedule asks the scheduler for another node, by taking the one that is gone from the claim.
 func (p *provisioner) reschedule(ctx context.Context, claim *corev1.PersistentVolumeClaim, node string) error {
-	p.refuse(ctx, claim, fmt.Sprintf("finds no node %q", node))
+	p.recordFailure(ctx, claim, fmt.Sprintf("finds no node %q", node))
 	anew := claim.DeepCopy()
 	delete(anew.Annotations, volumehelpers.AnnSelectedNode)
 	if _, err := p.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, anew, metav1.UpdateOptions{}); err != nil {

@@ -114,7 +114,7 @@ func newProvisioner(
 		events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: Provisioner}),
 	}
 	c, err := engine.New(engine.Options{
-		Name: ProvisionerName, Reconciler: p, Workers: o.Workers, MaxRetries: -1, Observer: tapped{observer},
+		Name: ProvisionerName, Reconciler: p, Workers: o.Workers, MaxRetries: -1, Observer: tapObserver{observer},
 	})
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func newProvisioner(
 // run waits for the end and puts everything away.
 func (p *RunningProvisioner) run() {
 	defer close(p.finished)
-	p.err = orderly(p.controller.Wait())
+	p.err = ignoreNotSynced(p.controller.Wait())
 	p.events.Shutdown()
 }
 
@@ -151,7 +151,7 @@ func (p *RunningProvisioner) Wait() error {
 
 // onClaim tells of claims that wait for a volume of ours.
 func onClaim(e engine.Event) []engine.Request {
-	if claim, ok := e.New.(*corev1.PersistentVolumeClaim); ok && asksUs(claim) {
+	if claim, ok := e.New.(*corev1.PersistentVolumeClaim); ok && isForUs(claim) {
 		return engine.Self(e)
 	}
 	return nil
@@ -159,7 +159,7 @@ func onClaim(e engine.Event) []engine.Request {
 
 // onVolume tells of volumes of ours that need something.
 func onVolume(e engine.Event) []engine.Request {
-	if volume, ok := e.New.(*corev1.PersistentVolume); ok && isOurs(volume) && (isOver(volume) || needsFinalizers(volume)) {
+	if volume, ok := e.New.(*corev1.PersistentVolume); ok && isOurs(volume) && (isReleased(volume) || needsFinalizers(volume)) {
 		return engine.Self(e)
 	}
 	return nil
@@ -177,7 +177,7 @@ func (p *provisioner) onClass(e engine.Event) []engine.Request {
 	}
 	var requests []engine.Request
 	for _, claim := range claims {
-		if asksUs(claim) && volumehelpers.GetPersistentVolumeClaimClass(claim) == class.Name {
+		if isForUs(claim) && volumehelpers.GetPersistentVolumeClaimClass(claim) == class.Name {
 			requests = append(requests, engine.Request{Namespace: claim.Namespace, Name: claim.Name})
 		}
 	}
@@ -195,8 +195,8 @@ func (p *provisioner) Reconcile(ctx context.Context, r engine.Request) (engine.R
 // claimKey spells a claim as the events of provisioners do.
 func claimKey(claim *corev1.PersistentVolumeClaim) string { return klog.KObj(claim).String() }
 
-// refuse tells why a claim gets no volume. Trying again does not help until the claim changes.
-func (p *provisioner) refuse(ctx context.Context, claim *corev1.PersistentVolumeClaim, why string) {
+// recordFailure tells why a claim gets no volume. Trying again does not help until the claim changes.
+func (p *provisioner) recordFailure(ctx context.Context, claim *corev1.PersistentVolumeClaim, why string) {
 	klog.FromContext(ctx).Info("No volume for the claim", "claim", klog.KObj(claim), "reason", why)
 	p.events.Event(claim, corev1.EventTypeWarning, "ProvisioningFailed", fmt.Sprintf("%s %s", Provisioner, why))
 }

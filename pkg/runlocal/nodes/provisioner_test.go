@@ -81,7 +81,7 @@ func (s *storage) claim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentV
 // eventually waits for the condition.
 func (s *storage) eventually(what string, condition func() (bool, error)) {
 	s.t.Helper()
-	err := wait.PollUntilContextTimeout(s.t.Context(), 5*time.Millisecond, patience, true,
+	err := wait.PollUntilContextTimeout(s.t.Context(), 5*time.Millisecond, waitTimeout, true,
 		func(context.Context) (bool, error) { return condition() })
 	if err != nil {
 		s.t.Fatalf("waiting for %s: %v", what, err)
@@ -176,14 +176,14 @@ func TestVolumeIsMadeForClaim(t *testing.T) {
 	if diff := cmp.Diff(want, volume.Spec); diff != "" {
 		t.Errorf("spec of the volume (-want +got):\n%s", diff)
 	}
-	if volume.Annotations[volumehelpers.AnnDynamicallyProvisioned] != Provisioner || !isHeld(volume) {
+	if volume.Annotations[volumehelpers.AnnDynamicallyProvisioned] != Provisioner || !hasFinalizer(volume) {
 		t.Errorf("the volume has annotations %v and finalizers %v", volume.Annotations, volume.Finalizers)
 	}
 	if e := s.event("data", "ProvisioningSucceeded"); e.Message != "Successfully provisioned volume "+volume.Name || e.Source.Component != Provisioner {
 		t.Errorf("event %q of %q", e.Message, e.Source.Component)
 	}
 	s.event("data", "Provisioning")
-	if kept := s.volume(s.claim(claimOf("kept", "keep"))); isHeld(kept) || kept.Spec.PersistentVolumeReclaimPolicy != retain {
+	if kept := s.volume(s.claim(claimOf("kept", "keep"))); hasFinalizer(kept) || kept.Spec.PersistentVolumeReclaimPolicy != retain {
 		t.Errorf("a volume that is kept has policy %s and finalizers %v", kept.Spec.PersistentVolumeReclaimPolicy, kept.Finalizers)
 	}
 }
@@ -274,7 +274,7 @@ func TestClaimsThatGetNoVolume(t *testing.T) {
 			if row.change != nil {
 				row.change(claim)
 			}
-			if got := unable(claim, class); got != row.want[len(Provisioner)+1:] {
+			if got := unsupportedReason(claim, class); got != row.want[len(Provisioner)+1:] {
 				t.Errorf("%s: got %q, want %q", row.reason, got, row.want)
 			}
 		})
@@ -295,7 +295,7 @@ func TestReleasedVolumeIsDeleted(t *testing.T) {
 	}
 	s.eventually("the volume to be without our finalizer", func() (bool, error) {
 		volume, err := s.CoreV1().PersistentVolumes().Get(t.Context(), volume.Name, metav1.GetOptions{})
-		return err == nil && volume.DeletionTimestamp != nil && !isHeld(volume), err
+		return err == nil && volume.DeletionTimestamp != nil && !hasFinalizer(volume), err
 	})
 }
 
@@ -321,7 +321,7 @@ func TestWhatVolumesNeed(t *testing.T) {
 	} {
 		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Finalizers: row.finalizers, DeletionTimestamp: row.deleted}}
 		volume.Status.Phase, volume.Spec.PersistentVolumeReclaimPolicy = row.phase, row.policy
-		if over, finalizing := isOver(volume), needsFinalizers(volume); over != row.over || finalizing != row.finalizing {
+		if over, finalizing := isReleased(volume), needsFinalizers(volume); over != row.over || finalizing != row.finalizing {
 			t.Errorf("%s (%s): over %v, finalizers to change %v", row.name, row.reason, over, finalizing)
 		}
 	}
@@ -337,7 +337,7 @@ func TestFinalizerFollowsThePolicy(t *testing.T) {
 	}
 	s.eventually("the finalizer to go", func() (bool, error) {
 		volume, err = s.CoreV1().PersistentVolumes().Get(t.Context(), volume.Name, metav1.GetOptions{})
-		return err == nil && !isHeld(volume), err
+		return err == nil && !hasFinalizer(volume), err
 	})
 }
 
@@ -375,7 +375,7 @@ func TestClassTopologies(t *testing.T) {
 	class := classOf("zoned", func(c *storagev1.StorageClass) {
 		c.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "zone", Values: []string{"a", "b"}}}}}
 	})
-	affinity, err := (&provisioner{}).reachableFrom(class, "")
+	affinity, err := (&provisioner{}).nodeAffinityFor(class, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,24 +19,24 @@ func isOurs(volume *corev1.PersistentVolume) bool {
 	return volume.Annotations[volumehelpers.AnnDynamicallyProvisioned] == Provisioner
 }
 
-// isOver reports whether the volume is to be deleted with what is on it. One that is being deleted without our finalizer has been.
-func isOver(volume *corev1.PersistentVolume) bool {
+// isReleased reports whether the volume is to be deleted with what is on it. One that is being deleted without our finalizer has been.
+func isReleased(volume *corev1.PersistentVolume) bool {
 	return volume.Status.Phase == corev1.VolumeReleased &&
 		volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete &&
-		(volume.DeletionTimestamp == nil || isHeld(volume))
+		(volume.DeletionTimestamp == nil || hasFinalizer(volume))
 }
 
-// isHeld reports whether the volume has the finalizer that keeps it until what is on it is deleted.
-func isHeld(volume *corev1.PersistentVolume) bool {
+// hasFinalizer reports whether the volume has the finalizer that keeps it until what is on it is deleted.
+func hasFinalizer(volume *corev1.PersistentVolume) bool {
 	return slices.Contains(volume.Finalizers, volumehelpers.PVDeletionProtectionFinalizer)
 }
 
 // needsFinalizers reports whether the reclaim policy and our finalizer do not fit: the policy may be changed.
 func needsFinalizers(volume *corev1.PersistentVolume) bool {
 	if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
-		return isHeld(volume)
+		return hasFinalizer(volume)
 	}
-	return !isHeld(volume) && volume.DeletionTimestamp == nil && volume.Status.Phase == corev1.VolumeBound
+	return !hasFinalizer(volume) && volume.DeletionTimestamp == nil && volume.Status.Phase == corev1.VolumeBound
 }
 
 // reclaim deletes a volume that nobody claims any more, or mends its finalizers.
@@ -50,8 +50,8 @@ func (p *provisioner) reclaim(ctx context.Context, name string) error {
 	case !isOurs(volume):
 		return nil
 	case needsFinalizers(volume):
-		return p.hold(ctx, volume, !isHeld(volume))
-	case !isOver(volume):
+		return p.setFinalizer(ctx, volume, !hasFinalizer(volume))
+	case !isReleased(volume):
 		return nil
 	}
 	klog.FromContext(ctx).V(2).Info("Deleting the volume, which is released", "volume", name)
@@ -60,17 +60,17 @@ func (p *provisioner) reclaim(ctx context.Context, name string) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting volume %q: %w", name, err)
 	}
-	if !isHeld(volume) {
+	if !hasFinalizer(volume) {
 		return nil
 	}
-	if err := p.hold(ctx, volume, false); !apierrors.IsNotFound(err) {
+	if err := p.setFinalizer(ctx, volume, false); !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil
 }
 
-// hold puts our finalizer on the volume, or takes it off.
-func (p *provisioner) hold(ctx context.Context, volume *corev1.PersistentVolume, held bool) error {
+// setFinalizer puts our finalizer on the volume, or takes it off.
+func (p *provisioner) setFinalizer(ctx context.Context, volume *corev1.PersistentVolume, held bool) error {
 	metadata := map[string]any{"uid": volume.UID}
 	key := "finalizers"
 	if !held {

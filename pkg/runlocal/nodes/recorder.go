@@ -15,18 +15,18 @@ import (
 // Events are written after the fact and yield to the pods: what happens matters more than what is told of it, and four events a pod
 // would make a thousand pods take twice as long.
 const (
-	// yieldStep is how often a recorder looks whether the reconcilers have become idle.
-	yieldStep = 10 * time.Millisecond
-	// quiet is how long nothing must have been recorded before writing begins: pods come in bursts with gaps.
-	quiet = 50 * time.Millisecond
-	// yieldAtMost is how long an event waits for that.
-	yieldAtMost = 5 * time.Second
-	// rememberedEvents bounds how many events can still be counted up when they repeat.
-	rememberedEvents = 4096
+	// yieldPollInterval is how often a recorder looks whether the reconcilers have become idle.
+	yieldPollInterval = 10 * time.Millisecond
+	// quietPeriod is how long nothing must have been recorded before writing begins: pods come in bursts with gaps.
+	quietPeriod = 50 * time.Millisecond
+	// maxYield is how long an event waits for that.
+	maxYield = 5 * time.Second
+	// maxRememberedEvents bounds how many events can still be counted up when they repeat.
+	maxRememberedEvents = 4096
 )
 
-// occurrence is an event that shall be recorded.
-type occurrence struct {
+// eventRecord is an event that shall be recorded.
+type eventRecord struct {
 	regarding       corev1.ObjectReference // a pod or a container of one
 	warning         bool
 	reason, message string
@@ -34,7 +34,7 @@ type occurrence struct {
 	at              time.Time
 }
 
-func (o *occurrence) eventType() string {
+func (o *eventRecord) eventType() string {
 	if o.warning {
 		return corev1.EventTypeWarning
 	}
@@ -42,17 +42,17 @@ func (o *occurrence) eventType() string {
 }
 
 // identity tells events apart that are not repetitions.
-func (o *occurrence) identity() string {
+func (o *eventRecord) identity() string {
 	return fmt.Sprintf("%s|%s|%s|%s", o.regarding.UID, o.regarding.FieldPath, o.reason, o.message)
 }
 
 // eventWriter writes events in one of the two APIs that there are for them.
 type eventWriter interface {
 	// create writes an event of that name.
-	create(ctx context.Context, name string, o *occurrence) error
+	create(ctx context.Context, name string, o *eventRecord) error
 	// repeat counts up the event of that name, which has then occurred count times. If it is not there, the error is the API's
 	// NotFound.
-	repeat(ctx context.Context, name string, o *occurrence, count int32) error
+	repeat(ctx context.Context, name string, o *eventRecord, count int32) error
 }
 
 // recorder writes events on a goroutine of its own. record may be called concurrently.
@@ -62,25 +62,25 @@ type recorder struct {
 	busy   func() bool // whether there is something better to do
 
 	mu      sync.Mutex
-	pending []*occurrence
+	pending []*eventRecord
 	latest  time.Time     // of the last record
 	wake    chan struct{} // has room for one
 
-	serial int                  // makes names unique; of run's goroutine, like the rest
-	known  map[string]*recorded // by identity
+	serial  int                      // makes names unique; of run's goroutine, like the rest
+	written map[string]*writtenEvent // by identity
 }
 
-type recorded struct {
+type writtenEvent struct {
 	name  string
 	count int32
 }
 
 func newRecorder(w eventWriter, clk clock.WithTicker, busy func() bool) *recorder {
-	return &recorder{writer: w, clock: clk, busy: busy, wake: make(chan struct{}, 1), known: map[string]*recorded{}}
+	return &recorder{writer: w, clock: clk, busy: busy, wake: make(chan struct{}, 1), written: map[string]*writtenEvent{}}
 }
 
 // record takes an event to be written soon. It does nothing on a nil recorder.
-func (r *recorder) record(o *occurrence) {
+func (r *recorder) record(o *eventRecord) {
 	if r == nil {
 		return
 	}
@@ -94,8 +94,8 @@ func (r *recorder) record(o *occurrence) {
 	}
 }
 
-// take returns the oldest event that was not written; nil if there is none.
-func (r *recorder) take() *occurrence {
+// next returns the oldest event that was not written; nil if there is none.
+func (r *recorder) next() *eventRecord {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.pending) == 0 {
@@ -108,7 +108,7 @@ func (r *recorder) take() *occurrence {
 	return o
 }
 
-func (r *recorder) left() int {
+func (r *recorder) pendingCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.pending)
@@ -117,7 +117,7 @@ func (r *recorder) left() int {
 // run writes events until ctx ends; after stop is closed it yields no more and returns when all are written.
 func (r *recorder) run(ctx context.Context, stop <-chan struct{}) {
 	for ctx.Err() == nil {
-		if o := r.take(); o != nil {
+		if o := r.next(); o != nil {
 			r.yield(ctx, o, stop)
 			if err := r.write(ctx, o); err != nil && ctx.Err() == nil {
 				klog.FromContext(ctx).V(2).Info("Event not recorded", "reason", o.reason, "pod", klog.KRef(o.regarding.Namespace, o.regarding.Name), "err", err.Error())
@@ -127,7 +127,7 @@ func (r *recorder) run(ctx context.Context, stop <-chan struct{}) {
 		select {
 		case <-r.wake:
 		case <-stop:
-			if r.left() == 0 {
+			if r.pendingCount() == 0 {
 				return
 			}
 		case <-ctx.Done():
@@ -135,18 +135,18 @@ func (r *recorder) run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// calm says that nothing is being done or has been done a moment ago.
-func (r *recorder) calm() bool {
+// isQuiet says that nothing is being done or has been done a moment ago.
+func (r *recorder) isQuiet() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.busy() && r.clock.Since(r.latest) >= quiet
+	return !r.busy() && r.clock.Since(r.latest) >= quietPeriod
 }
 
 // yield waits until there is nothing better to do, or the event is old.
-func (r *recorder) yield(ctx context.Context, o *occurrence, stop <-chan struct{}) {
-	for !r.calm() && r.clock.Since(o.at) < yieldAtMost {
+func (r *recorder) yield(ctx context.Context, o *eventRecord, stop <-chan struct{}) {
+	for !r.isQuiet() && r.clock.Since(o.at) < maxYield {
 		select {
-		case <-r.clock.After(yieldStep):
+		case <-r.clock.After(yieldPollInterval):
 		case <-stop:
 			return
 		case <-ctx.Done():
@@ -157,23 +157,23 @@ func (r *recorder) yield(ctx context.Context, o *occurrence, stop <-chan struct{
 
 // write counts the event up, or creates it: a known one again if it has been deleted meanwhile, as client-go's recordEvent in
 // tools/record/event.go does.
-func (r *recorder) write(ctx context.Context, o *occurrence) error {
+func (r *recorder) write(ctx context.Context, o *eventRecord) error {
 	id := o.identity()
-	if k := r.known[id]; k != nil {
+	if k := r.written[id]; k != nil {
 		k.count++
 		if err := r.writer.repeat(ctx, k.name, o, k.count); !apierrors.IsNotFound(err) {
 			return err
 		}
-		delete(r.known, id)
+		delete(r.written, id)
 	}
-	if len(r.known) >= rememberedEvents {
-		clear(r.known)
+	if len(r.written) >= maxRememberedEvents {
+		clear(r.written)
 	}
 	r.serial++
 	name := fmt.Sprintf("%s.%x", o.regarding.Name, o.at.UnixNano()+int64(r.serial))
 	if err := r.writer.create(ctx, name, o); err != nil {
 		return err
 	}
-	r.known[id] = &recorded{name: name, count: 1}
+	r.written[id] = &writtenEvent{name: name, count: 1}
 	return nil
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// patience bounds what a test waits for on a busy machine; nothing is timed by it.
-const patience = 2 * time.Minute
+// waitTimeout bounds what a test waits for on a busy machine; nothing is timed by it.
+const waitTimeout = 2 * time.Minute
 
 // sandbox is an embedded API server with simulated nodes.
 type sandbox struct {
@@ -103,7 +103,7 @@ func (s *sandbox) create(pod *corev1.Pod) *corev1.Pod {
 // until waits until the pod satisfies the condition, and returns it.
 func (s *sandbox) until(name, what string, condition func(*corev1.Pod) bool) *corev1.Pod {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
 	var last *corev1.Pod
 	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "pods", "default", fields.OneTermEqualSelector("metadata.name", name))
@@ -126,7 +126,7 @@ func (s *sandbox) until(name, what string, condition func(*corev1.Pod) bool) *co
 // untilGone waits until the pod is not there.
 func (s *sandbox) untilGone(name string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
 	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "pods", "default", fields.OneTermEqualSelector("metadata.name", name))
 	_, err := watchtools.UntilWithSync(ctx, lw, &corev1.Pod{},
@@ -140,7 +140,7 @@ func (s *sandbox) untilGone(name string) {
 // untilEvent waits for an Event about the pod whose message contains that text, and returns it.
 func (s *sandbox) untilEvent(pod, reason, message string) *corev1.Event {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
 	var found *corev1.Event
 	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "events", "default", fields.Everything())

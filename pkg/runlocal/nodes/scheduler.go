@@ -27,8 +27,8 @@ const (
 	unschedulableFlush   = 5 * time.Minute
 )
 
-// noteLimit is the length of an Event's note, in bytes.
-const noteLimit = 1024
+// maxNoteLength is the length of an Event's note, in bytes.
+const maxNoteLength = 1024
 
 // scheduler binds pods. Its events come from two informers, its Reconcile from any number of workers; deciding is done by one at a
 // time, under cluster's lock, binding by all.
@@ -39,22 +39,22 @@ type scheduler struct {
 	clock  clock.Clock
 	events *recorder
 
-	cluster *cluster
-	volumes *volumes // nil where volumes do not count
+	cache   *schedulerCache
+	volumes *volumeBinder // nil where volumes do not count
 	// enqueueAfter is the engine's; it is set before Start.
 	enqueueAfter func(engine.Request, time.Duration)
 
 	mu      sync.Mutex
-	waiting map[engine.Request]attempts // pods that did not fit
+	waiting map[engine.Request]schedulingAttempts // pods that did not fit
 }
 
-// attempts are the tries of a pod that did not fit.
-type attempts struct {
-	uid     types.UID // of the pod: another one of that name starts anew
-	count   int
-	last    time.Time
-	crowded bool // as in unfit: pods that go may let it fit
-	volumes bool // as in unfit: volumes and claims may let it fit
+// schedulingAttempts are the tries of a pod that did not fit.
+type schedulingAttempts struct {
+	uid       types.UID // of the pod: another one of that name starts anew
+	count     int
+	last      time.Time
+	lacksRoom bool // as in unfit: pods that go may let it fit
+	volumes   bool // as in unfit: volumes and claims may let it fit
 }
 
 var _ engine.Reconciler = (*scheduler)(nil)
@@ -68,16 +68,16 @@ func (s *scheduler) onPod(e engine.Event) []engine.Request {
 	r := engine.Request{Namespace: pod.Namespace, Name: pod.Name}
 	freed := false
 	if old, ok := e.Old.(*corev1.Pod); ok && (e.New == nil || old.UID != pod.UID) {
-		freed = s.cluster.removePod(old.UID)
+		freed = s.cache.removePod(old.UID)
 	}
 	if e.New != nil {
-		freed = s.cluster.setPod(pod) || freed
+		freed = s.cache.setPod(pod) || freed
 	}
 	if freed {
-		s.retryCrowded()
+		s.retryLackingRoom()
 	}
 	if e.New == nil || !needsScheduling(pod) {
-		s.leave(r, pod)
+		s.dropPod(r, pod)
 		return nil
 	}
 	if old, ok := e.Old.(*corev1.Pod); ok && sameForScheduling(old, pod) && s.isWaiting(r, pod.UID) {
@@ -90,10 +90,10 @@ func (s *scheduler) onPod(e engine.Event) []engine.Request {
 func (s *scheduler) onNode(e engine.Event) []engine.Request {
 	node, ok := e.New.(*corev1.Node)
 	if !ok {
-		s.cluster.removeNode(e.Old.GetName())
+		s.cache.removeNode(e.Old.GetName())
 		return nil
 	}
-	s.cluster.setNode(node)
+	s.cache.setNode(node)
 	if old, ok := e.Old.(*corev1.Node); !ok || !sameNodeForScheduling(old, node) {
 		s.retryWaiting()
 	}
@@ -111,37 +111,37 @@ func (s *scheduler) Reconcile(ctx context.Context, r engine.Request) (engine.Res
 	pod, err := s.pods.Pods(r.Namespace).Get(r.Name)
 	if apierrors.IsNotFound(err) {
 		s.forget(r) // an attempt may have ended after the deletion was seen
-		s.underway(r, "")
+		s.pendingBinding(r, "")
 		return engine.Result{}, nil
 	}
 	if err != nil {
 		return engine.Result{}, fmt.Errorf("reading pod %q: %w", r, err)
 	}
-	if u := s.underway(r, pod.UID); u != nil && needsScheduling(pod) {
-		return s.goOn(ctx, r, pod, u)
+	if u := s.pendingBinding(r, pod.UID); u != nil && needsScheduling(pod) {
+		return s.finishBinding(ctx, r, pod, u)
 	}
-	if !needsScheduling(pod) || s.cluster.has(pod.UID) {
+	if !needsScheduling(pod) || s.cache.has(pod.UID) {
 		s.forget(r)
 		return engine.Result{}, nil
 	}
-	s.warnOfLimits(ctx, pod)
+	s.logIgnoredFields(ctx, pod)
 	d, err := s.decide(ctx, pod)
 	switch {
 	case err != nil:
 		return engine.Result{}, err
-	case d.unfit != nil:
-		return s.unschedulable(ctx, r, pod, corev1.PodReasonUnschedulable, d.unfit)
-	case !d.bound:
+	case d.fitError != nil:
+		return s.unschedulable(ctx, r, pod, corev1.PodReasonUnschedulable, d.fitError)
+	case !d.volumesBound:
 		return s.bindVolumes(ctx, r, pod, d)
 	}
-	return engine.Result{}, s.finish(ctx, r, pod, d.node)
+	return engine.Result{}, s.bindToNode(ctx, r, pod, d.node)
 }
 
-// finish binds the pod to the node, on which it is assumed.
-func (s *scheduler) finish(ctx context.Context, r engine.Request, pod *corev1.Pod, node string) error {
+// bindToNode binds the pod to the node, on which it is assumed.
+func (s *scheduler) bindToNode(ctx context.Context, r engine.Request, pod *corev1.Pod, node string) error {
 	err := s.bind(ctx, pod, node)
-	if err != nil && s.cluster.unassume(pod.UID) {
-		s.retryCrowded()
+	if err != nil && s.cache.unassume(pod.UID) {
+		s.retryLackingRoom()
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -160,7 +160,7 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) erro
 	if err != nil {
 		return fmt.Errorf("binding pod %q to node %q: %w", pod.Name, node, err)
 	}
-	s.events.record(&occurrence{
+	s.events.record(&eventRecord{
 		regarding: regarding(pod, ""), reason: "Scheduled", at: s.clock.Now(),
 		message: fmt.Sprintf("Successfully assigned %v/%v to %v", pod.Namespace, pod.Name, node),
 	})
@@ -169,22 +169,22 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) erro
 
 // unschedulable tells why the pod stays pending, as handleSchedulingFailure in pkg/scheduler/schedule_one.go does.
 func (s *scheduler) unschedulable(
-	ctx context.Context, r engine.Request, pod *corev1.Pod, reason string, why *unfit,
+	ctx context.Context, r engine.Request, pod *corev1.Pod, reason string, why *fitError,
 ) (engine.Result, error) {
 	switch {
-	case why.error != "":
-		klog.FromContext(ctx).Info("Error scheduling pod; retrying", "pod", klog.KObj(pod), "err", why.error)
+	case why.bindError != "":
+		klog.FromContext(ctx).Info("Error scheduling pod; retrying", "pod", klog.KObj(pod), "err", why.bindError)
 	case why.nodes == 0:
 		klog.FromContext(ctx).V(2).Info("Unable to schedule pod; no nodes are registered to the cluster; waiting", "pod", klog.KObj(pod))
 	default:
 		klog.FromContext(ctx).V(2).Info("Unable to schedule pod; no fit; waiting", "pod", klog.KObj(pod), "err", why.String())
 	}
-	backoff := s.wait(r, pod.UID, why)
+	backoff := s.addWaiting(r, pod.UID, why)
 	message := why.String()
-	if len(message) > noteLimit {
-		message = message[:noteLimit-len(" ...")] + " ..."
+	if len(message) > maxNoteLength {
+		message = message[:maxNoteLength-len(" ...")] + " ..."
 	}
-	s.events.record(&occurrence{
+	s.events.record(&eventRecord{
 		regarding: regarding(pod, ""), warning: true, reason: "FailedScheduling", message: message, at: s.clock.Now(),
 	})
 	status := pod.Status.DeepCopy()
@@ -205,14 +205,14 @@ func (s *scheduler) unschedulable(
 			return engine.Result{}, err
 		}
 	}
-	if s.cluster.mayFit(why) {
+	if s.cache.mayFit(why) {
 		return engine.Result{RequeueAfter: backoff}, nil // what changed found the pod not waiting yet
 	}
 	return engine.Result{RequeueAfter: unschedulableFlush}, nil
 }
 
-// warnOfLimits says in the log what of the pod's wishes is not looked at.
-func (s *scheduler) warnOfLimits(ctx context.Context, pod *corev1.Pod) {
+// logIgnoredFields says in the log what of the pod's wishes is not looked at.
+func (s *scheduler) logIgnoredFields(ctx context.Context, pod *corev1.Pod) {
 	var ignored []string
 	if a := pod.Spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
 		ignored = append(ignored, "spec.affinity.podAffinity, podAntiAffinity")

@@ -18,32 +18,32 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// lone is a scheduler whose informer and queue are the test's, so that events come between any two of its steps.
-type lone struct {
+// fakeScheduler is a scheduler whose informer and queue are the test's, so that events come between any two of its steps.
+type fakeScheduler struct {
 	*scheduler
 	store  cache.Indexer // what its lister reads
 	client *fake.Clientset
 	again  []engine.Request // added to the queue by the scheduler itself
 }
 
-func newLone(t *testing.T, pods []*corev1.Pod, nodes ...*corev1.Node) *lone {
+func newFakeScheduler(t *testing.T, pods []*corev1.Pod, nodes ...*corev1.Node) *fakeScheduler {
 	t.Helper()
-	l := &lone{store: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), client: fake.NewClientset()}
+	l := &fakeScheduler{store: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), client: fake.NewClientset()}
 	for _, p := range pods {
 		if err := l.store.Add(p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	l.scheduler = &scheduler{
-		pods: corelisters.NewPodLister(l.store), client: l.client, clock: fixed(epoch), cluster: clusterOf(nodes),
-		waiting:      map[engine.Request]attempts{},
+		pods: corelisters.NewPodLister(l.store), client: l.client, clock: fixed(epoch), cache: cacheOf(nodes),
+		waiting:      map[engine.Request]schedulingAttempts{},
 		enqueueAfter: func(r engine.Request, _ time.Duration) { l.again = append(l.again, r) },
 	}
 	return l
 }
 
 // answer answers the writes of that verb and subresource of pods.
-func (l *lone) answer(verb, subresource string, do func() error) {
+func (l *fakeScheduler) answer(verb, subresource string, do func() error) {
 	l.client.PrependReactor(verb, "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if a.GetSubresource() != subresource {
 			return false, nil, nil
@@ -59,46 +59,48 @@ func requestOf(p *corev1.Pod) engine.Request {
 func podNotFound() error { return apierrors.NewNotFound(corev1.Resource("pods"), "p") }
 
 func TestRoomOfFailedBindings(t *testing.T) {
-	seenBound := func(l *lone) { l.onPod(engine.Event{Old: named("p"), New: bound(named("p"), "a")}) }
+	seenBound := func(l *fakeScheduler) { l.onPod(engine.Event{Old: named("p"), New: bound(named("p"), "a")}) }
 	tests := []struct {
 		name   string
 		reason string
-		before func(l *lone) // the scheduler reads the pod
-		bind   func(l *lone) error
+		before func(l *fakeScheduler) // the scheduler reads the pod
+		bind   func(l *fakeScheduler) error
 		fails  bool
 		left   int64 // thousandths of a CPU that are taken
 	}{{
 		name: "bound", reason: "a bound pod takes its room",
-		bind: func(*lone) error { return nil },
+		bind: func(*fakeScheduler) error { return nil },
 		left: 1000,
 	}, {
 		name: "deleted before it was read", reason: "no event comes any more that could free the room",
-		before: func(l *lone) { l.onPod(engine.Event{Old: named("p")}) },
-		bind:   func(*lone) error { return podNotFound() },
+		before: func(l *fakeScheduler) { l.onPod(engine.Event{Old: named("p")}) },
+		bind:   func(*fakeScheduler) error { return podNotFound() },
 	}, {
 		name: "deleted while it is bound", reason: "room is freed once",
-		bind: func(l *lone) error {
+		bind: func(l *fakeScheduler) error {
 			l.onPod(engine.Event{Old: named("p")})
 			return podNotFound()
 		},
 	}, {
 		name: "replaced", reason: "the pod of that uid is gone, and the one in its place is tried again",
-		bind:  func(*lone) error { return apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("other uid")) },
+		bind: func(*fakeScheduler) error {
+			return apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("other uid"))
+		},
 		fails: true,
 	}, {
 		name: "refused", reason: "what is not bound needs no room until it is tried again",
-		bind:  func(*lone) error { return errors.New("boom") },
+		bind:  func(*fakeScheduler) error { return errors.New("boom") },
 		fails: true,
 	}, {
 		name: "answer lost", reason: "what has been seen bound needs its room, whatever the answer",
-		bind: func(l *lone) error {
+		bind: func(l *fakeScheduler) error {
 			seenBound(l)
 			return errors.New("timeout")
 		},
 		fails: true, left: 1000,
 	}, {
 		name: "bound and deleted, answer lost", reason: "and none when it has been seen to go",
-		bind: func(l *lone) error {
+		bind: func(l *fakeScheduler) error {
 			seenBound(l)
 			l.onPod(engine.Event{Old: bound(named("p"), "a")})
 			return errors.New("timeout")
@@ -107,9 +109,9 @@ func TestRoomOfFailedBindings(t *testing.T) {
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLone(t, []*corev1.Pod{named("p")}, nodeOf("a"))
+			l := newFakeScheduler(t, []*corev1.Pod{named("p")}, nodeOf("a"))
 			other := engine.Request{Namespace: "default", Name: "waits for room"}
-			l.wait(other, "other", &unfit{crowded: true})
+			l.addWaiting(other, "other", &fitError{lacksRoom: true})
 			if tt.before != nil {
 				tt.before(l)
 			}
@@ -118,7 +120,7 @@ func TestRoomOfFailedBindings(t *testing.T) {
 			if fails := err != nil; fails != tt.fails {
 				t.Errorf("%s: error %v, want one = %t", tt.reason, err, tt.fails)
 			}
-			if got := l.cluster.nodes["a"].requested[corev1.ResourceCPU]; got != tt.left {
+			if got := l.cache.nodes["a"].requested[corev1.ResourceCPU]; got != tt.left {
 				t.Errorf("%s: %d of a CPU are taken, want %d", tt.reason, got, tt.left)
 			}
 			var woken []engine.Request
@@ -134,11 +136,11 @@ func TestRoomOfFailedBindings(t *testing.T) {
 
 // TestLongestWaitingIsTriedFirst: it gets the room that there is then, and every run of a manifest goes the same way.
 func TestLongestWaitingIsTriedFirst(t *testing.T) {
-	l := newLone(t, nil)
+	l := newFakeScheduler(t, nil)
 	for n, name := range []string{"c", "b", "d", "a"} {
 		r := engine.Request{Namespace: "default", Name: name}
 		l.clock = fixed(epoch.Add(time.Duration(n/2) * time.Second)) // two at a time
-		l.wait(r, "uid", &unfit{crowded: true})
+		l.addWaiting(r, "uid", &fitError{lacksRoom: true})
 	}
 	l.retryWaiting()
 	var got []string
@@ -151,9 +153,9 @@ func TestLongestWaitingIsTriedFirst(t *testing.T) {
 }
 
 func TestPlacedPodKeepsItsPlace(t *testing.T) {
-	c := clusterOf([]*corev1.Node{nodeOf("a")})
+	c := cacheOf([]*corev1.Node{nodeOf("a")})
 	c.setPod(bound(named("p"), "a"))
-	if _, why := c.schedule(named("p"), nil, changes{}); why != nil {
+	if _, why := c.schedule(named("p"), nil, changeCounts{}); why != nil {
 		t.Fatal(why)
 	}
 	if c.unassume("p") || !c.has("p") {
@@ -170,33 +172,33 @@ func TestGonePodsDoNotWait(t *testing.T) {
 		name   string
 		reason string
 		pod    *corev1.Pod // in the lister, if any
-		do     func(l *lone)
+		do     func(l *fakeScheduler)
 	}{{
 		name: "gone", reason: "an attempt that outlasts the deletion's event waits again; the next one ends that",
-		do: func(l *lone) { l.wait(r, "p", &unfit{crowded: true}) },
+		do: func(l *fakeScheduler) { l.addWaiting(r, "p", &fitError{lacksRoom: true}) },
 	}, {
 		name: "not ours any more", reason: "what somebody else schedules does not wait for us",
 		pod: bound(named("p"), "elsewhere"),
-		do:  func(l *lone) { l.wait(r, "p", &unfit{crowded: true}) },
+		do:  func(l *fakeScheduler) { l.addWaiting(r, "p", &fitError{lacksRoom: true}) },
 	}, {
 		name: "on a node", reason: "what has been seen on a node waits for none, though the lister is late",
 		pod: named("p"),
-		do: func(l *lone) {
-			l.cluster.setPod(bound(named("p"), "a"))
-			l.wait(r, "p", &unfit{crowded: true})
+		do: func(l *fakeScheduler) {
+			l.cache.setPod(bound(named("p"), "a"))
+			l.addWaiting(r, "p", &fitError{lacksRoom: true})
 		},
 	}, {
 		name: "gone while its binding is asked for", reason: "there is nothing left to bind",
 		pod: named("p"),
-		do: func(l *lone) {
+		do: func(l *fakeScheduler) {
 			l.onNode(engine.Event{New: nodeOf("a")})
-			l.wait(r, "p", &unfit{crowded: true})
+			l.addWaiting(r, "p", &fitError{lacksRoom: true})
 			l.answer("create", "binding", podNotFound)
 		},
 	}, {
 		name: "gone while its condition is written", reason: "there is nobody left to tell",
 		pod: named("p"),
-		do:  func(l *lone) { l.answer("patch", "status", podNotFound) },
+		do:  func(l *fakeScheduler) { l.answer("patch", "status", podNotFound) },
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -204,13 +206,13 @@ func TestGonePodsDoNotWait(t *testing.T) {
 			if tt.pod != nil {
 				pods = append(pods, tt.pod)
 			}
-			l := newLone(t, pods)
+			l := newFakeScheduler(t, pods)
 			tt.do(l)
 			result, err := l.Reconcile(t.Context(), r)
 			if err != nil || result.RequeueAfter != 0 {
 				t.Errorf("%s: returned %+v and %v, want it done", tt.reason, result, err)
 			}
-			if diff := cmp.Diff(map[engine.Request]attempts{}, l.waiting, cmp.AllowUnexported(attempts{})); diff != "" {
+			if diff := cmp.Diff(map[engine.Request]schedulingAttempts{}, l.waiting, cmp.AllowUnexported(schedulingAttempts{})); diff != "" {
 				t.Errorf("%s: waiting (-want +got):\n%s", tt.reason, diff)
 			}
 		})
@@ -218,17 +220,17 @@ func TestGonePodsDoNotWait(t *testing.T) {
 }
 
 func TestAttemptsAreOfOnePod(t *testing.T) {
-	l := newLone(t, nil)
+	l := newFakeScheduler(t, nil)
 	r := requestOf(named("p"))
 	for n, want := range []time.Duration{time.Second, 2 * time.Second} {
-		if got := l.wait(r, "first", &unfit{crowded: true}); got != want {
+		if got := l.addWaiting(r, "first", &fitError{lacksRoom: true}); got != want {
 			t.Errorf("backoff %v after try %d, want %v", got, n+1, want)
 		}
 	}
 	if l.isWaiting(r, "second") {
 		t.Error("a pod waits because another one of its name did")
 	}
-	if got := l.wait(r, "second", &unfit{crowded: true}); got != time.Second {
+	if got := l.addWaiting(r, "second", &fitError{lacksRoom: true}); got != time.Second {
 		t.Errorf("backoff %v after the first try, want %v: another pod's tries do not count", got, time.Second)
 	}
 	if !l.isWaiting(r, "second") || l.isWaiting(r, "first") {
@@ -242,12 +244,12 @@ func TestWhatWakesPodsThatDoNotFit(t *testing.T) {
 		change(p)
 		return p
 	}
-	gone := func(l *lone) { l.onPod(engine.Event{Old: bound(named("other"), "a")}) }
+	gone := func(l *fakeScheduler) { l.onPod(engine.Event{Old: bound(named("other"), "a")}) }
 	tests := []struct {
 		name   string
 		reason string
 		pod    *corev1.Pod
-		event  func(l *lone)
+		event  func(l *fakeScheduler)
 		woken  bool
 	}{{
 		name: "no room, and a pod goes", reason: "there may be room now",
@@ -257,12 +259,12 @@ func TestWhatWakesPodsThatDoNotFit(t *testing.T) {
 		pod: changed(selecting("disk", "none")), event: gone,
 	}, {
 		name: "no node of that label, and a node comes", reason: "it may have the label",
-		pod: changed(selecting("disk", "none")), event: func(l *lone) { l.onNode(engine.Event{New: nodeOf("b")}) }, woken: true,
+		pod: changed(selecting("disk", "none")), event: func(l *fakeScheduler) { l.onNode(engine.Event{New: nodeOf("b")}) }, woken: true,
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLone(t, []*corev1.Pod{tt.pod}, nodeOf("a"))
-			l.cluster.setPod(bound(named("other"), "a"))
+			l := newFakeScheduler(t, []*corev1.Pod{tt.pod}, nodeOf("a"))
+			l.cache.setPod(bound(named("other"), "a"))
 			l.answer("patch", "status", func() error { return nil })
 			if _, err := l.Reconcile(t.Context(), requestOf(tt.pod)); err != nil {
 				t.Fatal(err)

@@ -12,33 +12,33 @@ import (
 
 // decision is what the scheduler has decided of a pod: a node, where it is assumed, or why there is none.
 type decision struct {
-	node   string
-	unfit  *unfit
-	wishes *wishes
-	bound  bool // its claims are, if it has any
+	node         string
+	fitError     *fitError
+	request      *volumeRequest
+	volumesBound bool // its claims are, if it has any
 }
 
 // decide chooses a node, and assumes the pod and its volumes there.
 func (s *scheduler) decide(ctx context.Context, pod *corev1.Pod) (decision, error) {
-	seen := s.cluster.now()
+	seen := s.cache.currentChanges()
 	if s.volumes == nil {
-		node, unfit := s.cluster.schedule(pod, nil, seen)
-		return decision{node: node, unfit: unfit, bound: true}, nil
+		node, unfit := s.cache.schedule(pod, nil, seen)
+		return decision{node: node, fitError: unfit, volumesBound: true}, nil
 	}
 	s.volumes.deciding.Lock()
 	defer s.volumes.deciding.Unlock()
-	w, refused, err := s.volumes.wishesOf(ctx, pod)
+	w, refused, err := s.volumes.requestFor(ctx, pod)
 	if err != nil {
 		return decision{}, err
 	}
 	if refused != "" {
-		return decision{unfit: s.cluster.refuse(pod, refused, seen)}, nil
+		return decision{fitError: s.cache.rejectAll(pod, refused, seen)}, nil
 	}
-	d := decision{wishes: w}
-	if d.node, d.unfit = s.cluster.schedule(pod, w, seen); d.unfit != nil {
+	d := decision{request: w}
+	if d.node, d.fitError = s.cache.schedule(pod, w, seen); d.fitError != nil {
 		return d, nil
 	}
-	if d.bound, err = w.reserve(d.node); err != nil {
+	if d.volumesBound, err = w.reserve(d.node); err != nil {
 		s.unassume(pod)
 	}
 	return d, err
@@ -46,8 +46,8 @@ func (s *scheduler) decide(ctx context.Context, pod *corev1.Pod) (decision, erro
 
 // unassume gives up the node that the pod is assumed on.
 func (s *scheduler) unassume(pod *corev1.Pod) {
-	if s.cluster.unassume(pod.UID) {
-		s.retryCrowded()
+	if s.cache.unassume(pod.UID) {
+		s.retryLackingRoom()
 	}
 }
 
@@ -56,11 +56,11 @@ func (s *scheduler) unassume(pod *corev1.Pod) {
 func (s *scheduler) bindVolumes(ctx context.Context, r engine.Request, pod *corev1.Pod, d decision) (engine.Result, error) {
 	klog.FromContext(ctx).V(2).Info("Binding the pod's volumes first", "pod", klog.KObj(pod), "node", d.node)
 	if err := s.nominate(ctx, pod, d.node); err != nil {
-		d.wishes.release(d.node)
+		d.request.release(d.node)
 		s.unassume(pod)
 		return engine.Result{}, err
 	}
-	if err := s.volumes.begin(ctx, r, d.wishes, d.node); err != nil {
+	if err := s.volumes.startBinding(ctx, r, d.request, d.node); err != nil {
 		s.unassume(pod)
 		return engine.Result{}, err
 	}
@@ -75,40 +75,40 @@ func (s *scheduler) nominate(ctx context.Context, pod *corev1.Pod, node string) 
 	return err
 }
 
-// underway returns the pod of that uid as far as it is; nil if it does not wait for claims to be bound. Another one of the
+// pendingBinding returns the pod of that uid as far as it is; nil if it does not wait for claims to be bound. Another one of the
 // name is gone, and is forgotten: an attempt may have ended after its deletion was seen.
-func (s *scheduler) underway(r engine.Request, uid types.UID) *underway {
+func (s *scheduler) pendingBinding(r engine.Request, uid types.UID) *pendingBinding {
 	if s.volumes == nil {
 		return nil
 	}
 	u := s.volumes.get(r)
 	if u != nil && u.pod.UID != uid {
-		s.volumes.end(r)
+		s.volumes.forget(r)
 		s.unassume(u.pod)
 		return nil
 	}
 	return u
 }
 
-// goOn binds a pod whose claims are bound, and schedules it anew if they cannot be.
-func (s *scheduler) goOn(ctx context.Context, r engine.Request, pod *corev1.Pod, u *underway) (engine.Result, error) {
+// finishBinding binds a pod whose claims are bound, and schedules it anew if they cannot be.
+func (s *scheduler) finishBinding(ctx context.Context, r engine.Request, pod *corev1.Pod, u *pendingBinding) (engine.Result, error) {
 	name := u.pod.Spec.NodeName
 	node, err := s.nodes.Get(name)
 	bound := false
 	if err == nil {
-		bound, err = s.volumes.bound(ctx, u, node)
+		bound, err = s.volumes.isBound(ctx, u, node)
 	}
 	switch {
 	case err != nil:
-		s.volumes.end(r)
+		s.volumes.forget(r)
 		s.unassume(pod)
 		anew := pod.DeepCopy()
 		anew.Status.NominatedNodeName = ""
 		if err := s.nominate(ctx, pod, ""); err != nil {
 			return engine.Result{}, err
 		}
-		why := &unfit{volumes: true, seen: s.cluster.now()}
-		why.error = `running PreBind plugin "VolumeBinding": binding volumes: ` + err.Error()
+		why := &fitError{volumes: true, seen: s.cache.currentChanges()}
+		why.bindError = `running PreBind plugin "VolumeBinding": binding volumes: ` + err.Error()
 		if result, err := s.unschedulable(ctx, r, anew, corev1.PodReasonSchedulerError, why); err != nil {
 			return result, err
 		}
@@ -116,18 +116,18 @@ func (s *scheduler) goOn(ctx context.Context, r engine.Request, pod *corev1.Pod,
 	case !bound:
 		return engine.Result{}, nil
 	}
-	s.volumes.end(r)
-	return engine.Result{}, s.finish(ctx, r, pod, name)
+	s.volumes.forget(r)
+	return engine.Result{}, s.bindToNode(ctx, r, pod, name)
 }
 
-// leave forgets a pod that is gone, or is not to be scheduled any more.
-func (s *scheduler) leave(r engine.Request, pod *corev1.Pod) {
+// dropPod forgets a pod that is gone, or is not to be scheduled any more.
+func (s *scheduler) dropPod(r engine.Request, pod *corev1.Pod) {
 	s.forget(r)
 	if s.volumes == nil {
 		return
 	}
 	if u := s.volumes.get(r); u != nil && u.pod.UID == pod.UID {
-		s.volumes.end(r)
+		s.volumes.forget(r)
 		s.unassume(pod)
 	}
 }
@@ -135,9 +135,9 @@ func (s *scheduler) leave(r engine.Request, pod *corev1.Pod) {
 // onClaim tells of pods that wait for the claim.
 func (s *scheduler) onClaim(e engine.Event) []engine.Request {
 	claim := e.Object()
-	s.cluster.changedVolumes()
+	s.cache.changedVolumes()
 	if e.New != nil {
-		s.retry(func(r engine.Request, a attempts) bool {
+		s.retry(func(r engine.Request, a schedulingAttempts) bool {
 			if !a.volumes || r.Namespace != claim.GetNamespace() {
 				return false
 			}
@@ -145,20 +145,20 @@ func (s *scheduler) onClaim(e engine.Event) []engine.Request {
 			return err == nil && uses(pod, claim.GetName())
 		})
 	}
-	return s.volumes.using(claim.GetNamespace(), claim.GetName())
+	return s.volumes.podsUsing(claim.GetNamespace(), claim.GetName())
 }
 
 // onVolume tells of pods that may wait for the volume.
 func (s *scheduler) onVolume(e engine.Event) []engine.Request {
 	s.onClass(e)
-	return s.volumes.using("", "")
+	return s.volumes.podsUsing("", "")
 }
 
 // onClass tries pods again that may need the class: it may let claims wait for them, and allow more nodes.
 func (s *scheduler) onClass(e engine.Event) []engine.Request {
-	s.cluster.changedVolumes()
+	s.cache.changedVolumes()
 	if e.New != nil {
-		s.retry(func(_ engine.Request, a attempts) bool { return a.volumes })
+		s.retry(func(_ engine.Request, a schedulingAttempts) bool { return a.volumes })
 	}
 	return nil
 }

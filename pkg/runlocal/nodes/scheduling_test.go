@@ -17,8 +17,8 @@ import (
 
 func scheduled(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
 
-// refused says that the condition PodScheduled is False for that reason and returns its message.
-func refused(pod *corev1.Pod, reason string) (string, bool) {
+// rejectionText says that the condition PodScheduled is False for that reason and returns its message.
+func rejectionText(pod *corev1.Pod, reason string) (string, bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == reason {
 			return c.Message, true
@@ -28,7 +28,7 @@ func refused(pod *corev1.Pod, reason string) (string, bool) {
 }
 
 func unschedulable(pod *corev1.Pod) bool {
-	_, ok := refused(pod, corev1.PodReasonUnschedulable)
+	_, ok := rejectionText(pod, corev1.PodReasonUnschedulable)
 	return ok
 }
 
@@ -36,7 +36,7 @@ func TestUnschedulableUntilNodeComes(t *testing.T) {
 	s := newSandbox(t, Options{})
 	s.create(podOf("web"))
 	pod := s.until("web", "unschedulable", unschedulable)
-	if message, _ := refused(pod, corev1.PodReasonUnschedulable); message != "no nodes available to schedule pods" {
+	if message, _ := rejectionText(pod, corev1.PodReasonUnschedulable); message != "no nodes available to schedule pods" {
 		t.Errorf("message %q", message)
 	}
 	e := s.untilEvent("web", "FailedScheduling", "")
@@ -64,7 +64,7 @@ func TestUnschedulableUntilRoom(t *testing.T) {
 	s.create(podOf("c", requesting(corev1.ResourceCPU, "1")))
 	pod := s.until("c", "unschedulable", unschedulable)
 	want := "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod."
-	if message, _ := refused(pod, corev1.PodReasonUnschedulable); message != want {
+	if message, _ := rejectionText(pod, corev1.PodReasonUnschedulable); message != want {
 		t.Errorf("message %q, want %q", message, want)
 	}
 	if err := s.CoreV1().Pods("default").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
@@ -94,7 +94,7 @@ func TestNotScheduled(t *testing.T) {
 		t.Errorf("pod on a node that is not simulated moved: %v", text(pod))
 	}
 	gated := s.get("gated")
-	if _, ok := refused(gated, corev1.PodReasonSchedulingGated); !ok {
+	if _, ok := rejectionText(gated, corev1.PodReasonSchedulingGated); !ok {
 		t.Errorf("gated pod has conditions %v", gated.Status.Conditions)
 	}
 	gated.Spec.SchedulingGates = nil
@@ -140,7 +140,7 @@ func TestTrace(t *testing.T) {
 	}
 	var writes map[string]int
 	// The last Event may be seen before its writer knows that it is written.
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
 		writes = s.writesAbout("default/web")
 		return maps.Equal(want, writes), nil
 	})

@@ -24,7 +24,7 @@ func TestConflictIsTracedAsRetry(t *testing.T) {
 		observer := tap.New(tap.Options{Recorder: trace.NewRecorder(clock.RealClock{}, seen, summary)})
 		tries := 0
 		c, err := engine.New(engine.Options{
-			Name: "test", Observer: tapped{observer.Controller("test")},
+			Name: "test", Observer: tapObserver{observer.Controller("test")},
 			Reconciler: engine.Func(func(context.Context, engine.Request) (engine.Result, error) {
 				if tries++; tries > 1 {
 					return engine.Result{}, nil
@@ -39,7 +39,7 @@ func TestConflictIsTracedAsRetry(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Enqueue(engine.Request{Namespace: "default", Name: "p"})
-		pass(time.Minute)
+		advanceTime(time.Minute)
 		c.Stop()
 		if err := c.Wait(); err != nil {
 			t.Error(err)

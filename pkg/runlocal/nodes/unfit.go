@@ -8,34 +8,34 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// noNodes is worded as ErrNoNodesAvailable in pkg/scheduler/scheduler.go.
-const noNodes = "no nodes available to schedule pods"
+// noNodesMessage is worded as ErrNoNodesAvailable in pkg/scheduler/scheduler.go.
+const noNodesMessage = "no nodes available to schedule pods"
 
-// notFound stands in the place of what preemption would say if no node was looked at: kube-scheduler's plugin DynamicResources, which is
+// noPostFilterMessage stands in the place of what preemption would say if no node was looked at: kube-scheduler's plugin DynamicResources, which is
 // asked next, then misses what it notes when it looks at nodes (PostFilter in pkg/scheduler/framework/plugins/dynamicresources).
-const notFound = "not found"
+const noPostFilterMessage = "not found"
 
-// unfit says why no node will do for a pod. Its text is that of FitError in pkg/scheduler/framework/types.go, with what
+// fitError says why no node will do for a pod. Its text is that of FitError in pkg/scheduler/framework/types.go, with what
 // the preemption plugin would add.
-type unfit struct {
-	nodes   int
-	before  string         // why no node was looked at; empty if they were
-	error   string         // what went wrong after a node was found; empty if nothing
-	reasons map[string]int // nodes by reason
+type fitError struct {
+	nodes            int
+	preFilterMessage string         // why no node was looked at; empty if they were
+	bindError        string         // what went wrong after a node was found; empty if nothing
+	reasons          map[string]int // nodes by reason
 	// resolvable counts the nodes that would do if pods on them went away, victims those where pods of a lower
 	// priority are.
 	resolvable, victims int
-	never               bool // the pod may not preempt
-	crowded             bool // a node was refused for what pods take of it
+	neverPreempts       bool // the pod may not preempt
+	lacksRoom           bool // a node was refused for what pods take of it
 	volumes             bool // claims are why, or why a node was refused
-	seen                changes
+	seen                changeCounts
 }
 
-func (u *unfit) add(pod *corev1.Pod, on *usage, r *refusal) {
+func (u *fitError) addNode(pod *corev1.Pod, on *nodeInfo, r *rejection) {
 	for _, reason := range r.reasons {
 		u.reasons[reason]++
 	}
-	u.crowded, u.volumes = u.crowded || r.crowded, u.volumes || r.volumes
+	u.lacksRoom, u.volumes = u.lacksRoom || r.lacksRoom, u.volumes || r.volumes
 	if !r.resolvable {
 		return
 	}
@@ -48,24 +48,24 @@ func (u *unfit) add(pod *corev1.Pod, on *usage, r *refusal) {
 	}
 }
 
-func (u *unfit) String() string {
+func (u *fitError) String() string {
 	switch {
-	case u.error != "":
-		return u.error
+	case u.bindError != "":
+		return u.bindError
 	case u.nodes == 0:
-		return noNodes
+		return noNodesMessage
 	}
-	if u.before != "" {
-		return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, u.before, notFound)
+	if u.preFilterMessage != "" {
+		return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, u.preFilterMessage, noPostFilterMessage)
 	}
-	return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, histogram(u.reasons), u.preemption())
+	return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, countsText(u.reasons), u.preemption())
 }
 
 // preemption is what upstream says when preemption does not help. Where it might, which would take more than is simulated, that is
 // said.
-func (u *unfit) preemption() string {
+func (u *fitError) preemption() string {
 	switch {
-	case u.never:
+	case u.neverPreempts:
 		return "preemption: not eligible due to preemptionPolicy=Never."
 	case u.victims > 0:
 		return "preemption: not simulated."
@@ -77,11 +77,11 @@ func (u *unfit) preemption() string {
 	if rest := u.nodes - u.resolvable; rest > 0 {
 		counts["Preemption is not helpful for scheduling"] = rest
 	}
-	return fmt.Sprintf("preemption: 0/%d nodes are available: %s.", u.nodes, histogram(counts))
+	return fmt.Sprintf("preemption: 0/%d nodes are available: %s.", u.nodes, countsText(counts))
 }
 
-// histogram lists "3 Insufficient cpu", sorted as text.
-func histogram(reasons map[string]int) string {
+// countsText lists "3 Insufficient cpu", sorted as text.
+func countsText(reasons map[string]int) string {
 	var all []string
 	for reason, n := range reasons {
 		all = append(all, fmt.Sprintf("%d %s", n, reason))

@@ -23,7 +23,7 @@ func bound(p *corev1.Pod, node string) *corev1.Pod {
 }
 
 func TestAssumedPodsCount(t *testing.T) {
-	c := clusterOf([]*corev1.Node{nodeOf("a", func(n *corev1.Node) {
+	c := cacheOf([]*corev1.Node{nodeOf("a", func(n *corev1.Node) {
 		n.Status.Allocatable[corev1.ResourcePods] = *n.Status.Allocatable.Cpu() // 4
 	})})
 	var mu sync.Mutex
@@ -31,7 +31,7 @@ func TestAssumedPodsCount(t *testing.T) {
 	var workers sync.WaitGroup
 	for i := range 20 {
 		workers.Go(func() {
-			if _, why := c.schedule(named(fmt.Sprint(i)), nil, changes{}); why == nil {
+			if _, why := c.schedule(named(fmt.Sprint(i)), nil, changeCounts{}); why == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				fitted++
@@ -50,28 +50,28 @@ func TestRoomIsFreed(t *testing.T) {
 	tests := []struct {
 		name   string
 		reason string
-		do     func(c *cluster) bool
+		do     func(c *schedulerCache) bool
 		freed  bool
 		left   int64 // thousandths of a CPU that are taken
 	}{
-		{"seen bound", "the binding of an assumed pod takes no more room", func(c *cluster) bool { return c.setPod(bound(named("p"), "a")) }, false, 1000},
-		{"not seen bound", "an assumed pod that is not bound yet keeps its room", func(c *cluster) bool { return c.setPod(named("p")) }, false, 1000},
-		{"ended", "a pod that ended needs none", func(c *cluster) bool { return c.setPod(ended) }, true, 0},
-		{"ended twice", "room is freed once", func(c *cluster) bool { c.setPod(ended); return c.setPod(ended) }, false, 0},
-		{"deleted", "nor does one that is gone", func(c *cluster) bool { return c.removePod("p") }, true, 0},
-		{"never seen", "what was not there frees nothing", func(c *cluster) bool { return c.removePod("q") }, false, 1000},
-		{"bound elsewhere", "what counts is where it is", func(c *cluster) bool { return c.setPod(bound(named("p"), "b")) }, false, 0},
-		{"node gone", "pods outlive their node in the account", func(c *cluster) bool {
+		{"seen bound", "the binding of an assumed pod takes no more room", func(c *schedulerCache) bool { return c.setPod(bound(named("p"), "a")) }, false, 1000},
+		{"not seen bound", "an assumed pod that is not bound yet keeps its room", func(c *schedulerCache) bool { return c.setPod(named("p")) }, false, 1000},
+		{"ended", "a pod that ended needs none", func(c *schedulerCache) bool { return c.setPod(ended) }, true, 0},
+		{"ended twice", "room is freed once", func(c *schedulerCache) bool { c.setPod(ended); return c.setPod(ended) }, false, 0},
+		{"deleted", "nor does one that is gone", func(c *schedulerCache) bool { return c.removePod("p") }, true, 0},
+		{"never seen", "what was not there frees nothing", func(c *schedulerCache) bool { return c.removePod("q") }, false, 1000},
+		{"bound elsewhere", "what counts is where it is", func(c *schedulerCache) bool { return c.setPod(bound(named("p"), "b")) }, false, 0},
+		{"node gone", "pods outlive their node in the account", func(c *schedulerCache) bool {
 			c.removeNode("a")
 			c.setNode(nodeOf("a"))
 			return false
 		}, false, 1000},
-		{"node unknown", "a node that was never there can go", func(c *cluster) bool { c.removeNode("z"); return false }, false, 1000},
+		{"node unknown", "a node that was never there can go", func(c *schedulerCache) bool { c.removeNode("z"); return false }, false, 1000},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := clusterOf([]*corev1.Node{nodeOf("a")})
-			if _, why := c.schedule(named("p"), nil, changes{}); why != nil {
+			c := cacheOf([]*corev1.Node{nodeOf("a")})
+			if _, why := c.schedule(named("p"), nil, changeCounts{}); why != nil {
 				t.Fatal(why)
 			}
 			if freed := tt.do(c); freed != tt.freed {
@@ -90,7 +90,7 @@ func TestRoomIsFreed(t *testing.T) {
 func TestBackoffOfAttempts(t *testing.T) {
 	want := map[int]string{1: "1s", 2: "2s", 3: "4s", 4: "8s", 5: "10s", 100: "10s"}
 	for n, d := range want {
-		if got := (attempts{count: n}).backoff().String(); got != d {
+		if got := (schedulingAttempts{count: n}).backoff().String(); got != d {
 			t.Errorf("after %d tries: %s, want %s", n, got, d)
 		}
 	}

@@ -24,26 +24,26 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// volumes are what the scheduler knows of volumes, by kube-scheduler's own plugin VolumeBinding. The plugin waits for claims to
+// volumeBinder are what the scheduler knows of volumes, by kube-scheduler's own plugin VolumeBinding. The plugin waits for claims to
 // be bound, ten minutes at most; here that is left to watch events, for as long as it takes: the plugin's time to wait is none.
-type volumes struct {
+type volumeBinder struct {
 	plugin *volumebinding.VolumeBinding
 	claims corelisters.PersistentVolumeClaimLister
 	// deciding keeps one pod's decision, from looking at volumes to assuming them, apart from another's.
 	deciding sync.Mutex
 
 	mu       sync.Mutex
-	underway map[engine.Request]*underway
+	bindings map[engine.Request]*pendingBinding
 }
 
-// underway is a pod that has a node and waits for its claims to be bound.
-type underway struct {
+// pendingBinding is a pod that has a node and waits for its claims to be bound.
+type pendingBinding struct {
 	pod     *corev1.Pod // with its node
 	volumes *volumebinding.PodVolumes
 }
 
-// newVolumes registers handlers with informers of volumes, claims and more.
-func newVolumes(ctx context.Context, client kubernetes.Interface, f informers.SharedInformerFactory) (*volumes, error) {
+// newVolumeBinder registers handlers with informers of volumes, claims and more.
+func newVolumeBinder(ctx context.Context, client kubernetes.Interface, f informers.SharedInformerFactory) (*volumeBinder, error) {
 	core, storage := f.Core().V1(), f.Storage().V1()
 	binder, err := volumebinding.NewVolumeBinder(
 		klog.FromContext(ctx), client, feature.Features{EnableVolumeAttributesClass: true},
@@ -58,14 +58,14 @@ func newVolumes(ctx context.Context, client kubernetes.Interface, f informers.Sh
 		return nil, fmt.Errorf("making the scheduler's volume binder: %w", err)
 	}
 	claims := core.PersistentVolumeClaims().Lister()
-	return &volumes{
+	return &volumeBinder{
 		plugin: &volumebinding.VolumeBinding{Binder: binder, PVCLister: claims}, claims: claims,
-		underway: map[engine.Request]*underway{},
+		bindings: map[engine.Request]*pendingBinding{},
 	}, nil
 }
 
-// wishes are a pod's claims, and how each node that was looked at would meet them.
-type wishes struct {
+// request are a pod's claims, and how each node that was looked at would meet them.
+type volumeRequest struct {
 	ctx    context.Context
 	binder volumebinding.SchedulerVolumeBinder
 	pod    *corev1.Pod
@@ -73,8 +73,8 @@ type wishes struct {
 	found  map[string]*volumebinding.PodVolumes
 }
 
-// wishesOf looks at the pod's claims. They are nil for a pod without any. refused is why no node will do.
-func (v *volumes) wishesOf(ctx context.Context, pod *corev1.Pod) (w *wishes, refused string, err error) {
+// requestFor looks at the pod's claims. They are nil for a pod without any. refused is why no node will do.
+func (v *volumeBinder) requestFor(ctx context.Context, pod *corev1.Pod) (w *volumeRequest, refused string, err error) {
 	_, status := v.plugin.PreFilter(ctx, framework.NewCycleState(), pod, nil)
 	switch {
 	case status.IsSkip():
@@ -88,21 +88,21 @@ func (v *volumes) wishesOf(ctx context.Context, pod *corev1.Pod) (w *wishes, ref
 	if err != nil {
 		return nil, "", fmt.Errorf("looking at the claims of pod %q: %w", pod.Name, err)
 	}
-	w = &wishes{ctx: ctx, binder: v.plugin.Binder, pod: pod, claims: claims, found: map[string]*volumebinding.PodVolumes{}}
+	w = &volumeRequest{ctx: ctx, binder: v.plugin.Binder, pod: pod, claims: claims, found: map[string]*volumebinding.PodVolumes{}}
 	return w, "", nil
 }
 
-// refusal says why the node does not do; nil if it does. A nil receiver wishes for nothing.
-func (w *wishes) refusal(node *corev1.Node) *refusal {
+// reject says why the node does not do; nil if it does. A nil receiver wishes for nothing.
+func (w *volumeRequest) reject(node *corev1.Node) *rejection {
 	if w == nil {
 		return nil
 	}
 	found, reasons, err := w.binder.FindPodVolumes(klog.FromContext(w.ctx), w.pod, w.claims, node)
 	if err != nil {
-		return &refusal{reasons: []string{err.Error()}, volumes: true}
+		return &rejection{reasons: []string{err.Error()}, volumes: true}
 	}
 	if len(reasons) > 0 {
-		r := &refusal{volumes: true}
+		r := &rejection{volumes: true}
 		for _, reason := range reasons {
 			r.reasons = append(r.reasons, string(reason))
 		}
@@ -113,7 +113,7 @@ func (w *wishes) refusal(node *corev1.Node) *refusal {
 }
 
 // reserve assumes that the node's volumes are the pod's. done says that nothing is left to be bound.
-func (w *wishes) reserve(node string) (done bool, err error) {
+func (w *volumeRequest) reserve(node string) (done bool, err error) {
 	if w == nil {
 		return true, nil
 	}
@@ -125,48 +125,48 @@ func (w *wishes) reserve(node string) (done bool, err error) {
 }
 
 // release takes back what reserve has assumed.
-func (w *wishes) release(node string) { w.binder.RevertAssumedPodVolumes(w.found[node]) }
+func (w *volumeRequest) release(node string) { w.binder.RevertAssumedPodVolumes(w.found[node]) }
 
-// begin writes what is to be bound into claims and volumes. The pod is under way then, until end.
-func (v *volumes) begin(ctx context.Context, r engine.Request, w *wishes, node string) error {
+// startBinding writes what is to be bound into claims and volumes. The pod is under way then, until end.
+func (v *volumeBinder) startBinding(ctx context.Context, r engine.Request, w *volumeRequest, node string) error {
 	pod := *w.pod
 	pod.Spec.NodeName = node
-	u := &underway{pod: &pod, volumes: w.found[node]}
+	u := &pendingBinding{pod: &pod, volumes: w.found[node]}
 	v.mu.Lock()
-	v.underway[r] = u // before claims tell of it
+	v.bindings[r] = u // before claims tell of it
 	v.mu.Unlock()
 	err := v.plugin.Binder.BindPodVolumes(ctx, &pod, u.volumes)
 	if err == nil || wait.Interrupted(err) && ctx.Err() == nil {
 		return nil
 	}
-	v.end(r)
+	v.forget(r)
 	return fmt.Errorf("binding the volumes of pod %q: %w", pod.Name, err)
 }
 
 // get returns how far the pod of that name is; nil if none is under way.
-func (v *volumes) get(r engine.Request) *underway {
+func (v *volumeBinder) get(r engine.Request) *pendingBinding {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.underway[r]
+	return v.bindings[r]
 }
 
-// end forgets the pod, and what was assumed of volumes for it.
-func (v *volumes) end(r engine.Request) {
+// forget forgets the pod, and what was assumed of volumes for it.
+func (v *volumeBinder) forget(r engine.Request) {
 	v.mu.Lock()
-	u := v.underway[r]
-	delete(v.underway, r)
+	u := v.bindings[r]
+	delete(v.bindings, r)
 	v.mu.Unlock()
 	if u != nil {
 		v.plugin.Binder.RevertAssumedPodVolumes(u.volumes)
 	}
 }
 
-// using lists the pods that are under way and use the claim, by name; with an empty name of the claim, all.
-func (v *volumes) using(namespace, claim string) []engine.Request {
+// podsUsing lists the pods that are under way and use the claim, by name; with an empty name of the claim, all.
+func (v *volumeBinder) podsUsing(namespace, claim string) []engine.Request {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var requests []engine.Request
-	for r, u := range v.underway {
+	for r, u := range v.bindings {
 		if claim == "" || r.Namespace == namespace && uses(u.pod, claim) {
 			requests = append(requests, r)
 		}
@@ -175,12 +175,12 @@ func (v *volumes) using(namespace, claim string) []engine.Request {
 	return requests
 }
 
-// errRetried is why a pod under way has to be scheduled anew; its text is that of kube-scheduler.
-var errRetried = errors.New("provisioning failed")
+// errProvisioningFailed is why a pod under way has to be scheduled anew; its text is that of kube-scheduler.
+var errProvisioningFailed = errors.New("provisioning failed")
 
-// bound reports whether all that the pod waits for is bound. It mirrors checkBindings in
+// isBound reports whether all that the pod waits for is bound. It mirrors checkBindings in
 // pkg/scheduler/framework/plugins/volumebinding/binder.go; an error is why the pod has to be scheduled anew.
-func (v *volumes) bound(ctx context.Context, u *underway, node *corev1.Node) (bool, error) {
+func (v *volumeBinder) isBound(ctx context.Context, u *pendingBinding, node *corev1.Node) (bool, error) {
 	for _, p := range u.volumes.DynamicProvisions {
 		claim, err := v.claims.PersistentVolumeClaims(p.PVC.Namespace).Get(p.PVC.Name)
 		if err != nil {
@@ -188,7 +188,7 @@ func (v *volumes) bound(ctx context.Context, u *underway, node *corev1.Node) (bo
 		}
 		seen := claim.ResourceVersion != p.PVC.ResourceVersion // what we have written
 		if seen && claim.Annotations[volumehelpers.AnnSelectedNode] != u.pod.Spec.NodeName {
-			return false, fmt.Errorf("%w for PVC %q", errRetried, claim.Name)
+			return false, fmt.Errorf("%w for PVC %q", errProvisioningFailed, claim.Name)
 		}
 	}
 	for i := range u.pod.Spec.Volumes {
@@ -204,14 +204,14 @@ func (v *volumes) bound(ctx context.Context, u *underway, node *corev1.Node) (bo
 			return false, nil
 		}
 	}
-	w, refused, err := v.wishesOf(ctx, u.pod)
+	w, refused, err := v.requestFor(ctx, u.pod)
 	if err == nil && refused != "" {
 		err = errors.New(refused)
 	}
 	if err != nil {
 		return false, err
 	}
-	if r := w.refusal(node); r != nil {
+	if r := w.reject(node); r != nil {
 		return false, errors.New(r.reasons[0])
 	}
 	return true, nil

@@ -23,8 +23,8 @@ func withClaim(name string) func(*corev1.Pod) {
 	}
 }
 
-// storing is a sandbox whose scheduler looks at volumes; the test plays the volume binder and the provisioner.
-func storing(t *testing.T, classes ...*storagev1.StorageClass) (*sandbox, *storage) {
+// newStorageSandbox is a sandbox whose scheduler looks at volumes; the test plays the volume binder and the provisioner.
+func newStorageSandbox(t *testing.T, classes ...*storagev1.StorageClass) (*sandbox, *storage) {
 	t.Helper()
 	s := newSandbox(t, Options{Count: 3, Volumes: true})
 	disks := &storage{Interface: s.Interface, t: t}
@@ -111,13 +111,13 @@ const (
 func (s *sandbox) untilRefused(name, why string) {
 	s.t.Helper()
 	s.until(name, "refused for "+why, func(p *corev1.Pod) bool {
-		message, ok := refused(p, corev1.PodReasonUnschedulable)
+		message, ok := rejectionText(p, corev1.PodReasonUnschedulable)
 		return ok && message == "0/3 nodes are available: "+why
 	})
 }
 
 func TestPodWaitsForItsClaim(t *testing.T) {
-	s, disks := storing(t, classOf("fast"))
+	s, disks := newStorageSandbox(t, classOf("fast"))
 	s.create(podOf("web", withClaim("data")))
 	s.untilRefused("web", `persistentvolumeclaim "data" not found`+before)
 	disks.claim(claimOf("data", "fast"))
@@ -130,7 +130,7 @@ func TestPodWaitsForItsClaim(t *testing.T) {
 }
 
 func TestVolumeIsOnNoNode(t *testing.T) {
-	s, disks := storing(t, classOf("fast"))
+	s, disks := newStorageSandbox(t, classOf("fast"))
 	disks.claim(claimOf("data", "fast"))
 	disks.disk("disk", "fast", "node-9")
 	disks.bind("data", "disk")
@@ -139,7 +139,7 @@ func TestVolumeIsOnNoNode(t *testing.T) {
 }
 
 func TestNoVolumeToBind(t *testing.T) {
-	s, disks := storing(t, classOf("manual", delayed, func(c *storagev1.StorageClass) { c.Provisioner = volumehelpers.NotSupportedProvisioner }))
+	s, disks := newStorageSandbox(t, classOf("manual", delayed, func(c *storagev1.StorageClass) { c.Provisioner = volumehelpers.NotSupportedProvisioner }))
 	disks.claim(claimOf("data", "manual"))
 	s.create(podOf("web", withClaim("data")))
 	s.untilRefused("web", "3 node(s) didn't find available persistent volumes to bind"+after)
@@ -155,7 +155,7 @@ func TestNoVolumeToBind(t *testing.T) {
 }
 
 func TestNodeIsChosenForTheClaim(t *testing.T) {
-	s, disks := storing(t, classOf("slow", delayed))
+	s, disks := newStorageSandbox(t, classOf("slow", delayed))
 	disks.claim(claimOf("data", "slow"))
 	s.create(podOf("web", withClaim("data")))
 	node := disks.chosen("data")
@@ -170,7 +170,7 @@ func TestNodeIsChosenForTheClaim(t *testing.T) {
 }
 
 func TestProvisionerWantsAnotherNode(t *testing.T) {
-	s, disks := storing(t, classOf("slow", delayed))
+	s, disks := newStorageSandbox(t, classOf("slow", delayed))
 	disks.claim(claimOf("data", "slow"))
 	s.create(podOf("web", withClaim("data")))
 	disks.chosen("data")
@@ -180,7 +180,7 @@ func TestProvisionerWantsAnotherNode(t *testing.T) {
 }
 
 func TestPodGoesWhileItsClaimWaits(t *testing.T) {
-	s, disks := storing(t, classOf("slow", delayed))
+	s, disks := newStorageSandbox(t, classOf("slow", delayed))
 	disks.claim(claimOf("data", "slow"))
 	s.create(podOf("web", withClaim("data"), requesting(corev1.ResourceCPU, "60")))
 	first := disks.chosen("data")
@@ -197,7 +197,7 @@ func TestPodGoesWhileItsClaimWaits(t *testing.T) {
 }
 
 func TestEphemeralClaimIsWaitedFor(t *testing.T) {
-	s, _ := storing(t)
+	s, _ := newStorageSandbox(t)
 	s.create(podOf("web", func(p *corev1.Pod) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{
 			Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimOf("", "").Spec}},
@@ -213,7 +213,7 @@ func TestWithoutVolumesClaimsDoNotCount(t *testing.T) {
 }
 
 func TestTwoPodsDoNotGetOneVolume(t *testing.T) {
-	s, disks := storing(t, classOf("manual", delayed, func(c *storagev1.StorageClass) { c.Provisioner = volumehelpers.NotSupportedProvisioner }))
+	s, disks := newStorageSandbox(t, classOf("manual", delayed, func(c *storagev1.StorageClass) { c.Provisioner = volumehelpers.NotSupportedProvisioner }))
 	for _, name := range []string{"a", "b"} {
 		disks.claim(claimOf(name, "manual"))
 		disks.disk("disk-"+name, "manual", "")
@@ -255,10 +255,10 @@ func TestPodThatHasGoneIsForgotten(t *testing.T) {
 			}
 		}
 		s := &scheduler{
-			pods: corelisters.NewPodLister(pods), cluster: newCluster(), waiting: map[engine.Request]attempts{},
-			volumes: &volumes{
+			pods: corelisters.NewPodLister(pods), cache: newSchedulerCache(), waiting: map[engine.Request]schedulingAttempts{},
+			volumes: &volumeBinder{
 				plugin:   &volumebinding.VolumeBinding{Binder: volumebinding.NewFakeVolumeBinder(&volumebinding.FakeVolumeBinderConfig{})},
-				underway: map[engine.Request]*underway{r: {pod: podOf("web", func(p *corev1.Pod) { p.UID = "old" })}},
+				bindings: map[engine.Request]*pendingBinding{r: {pod: podOf("web", func(p *corev1.Pod) { p.UID = "old" })}},
 			},
 		}
 		if _, err := s.Reconcile(t.Context(), r); err != nil {
@@ -277,7 +277,7 @@ func TestUses(t *testing.T) {
 			t.Errorf("it uses %q: want %v", claim, want)
 		}
 	}
-	v := &volumes{underway: map[engine.Request]*underway{{Namespace: "default", Name: "web"}: {pod: pod}}}
+	v := &volumeBinder{bindings: map[engine.Request]*pendingBinding{{Namespace: "default", Name: "web"}: {pod: pod}}}
 	for _, row := range []struct {
 		namespace, claim string
 		want             int
@@ -288,7 +288,7 @@ func TestUses(t *testing.T) {
 		{"elsewhere", "data", 0, "nor for one of that name elsewhere"},
 		{"", "", 1, "a volume may concern all"},
 	} {
-		if got := len(v.using(row.namespace, row.claim)); got != row.want {
+		if got := len(v.podsUsing(row.namespace, row.claim)); got != row.want {
 			t.Errorf("%s/%s: %d pods, want %d: %s", row.namespace, row.claim, got, row.want, row.reason)
 		}
 	}

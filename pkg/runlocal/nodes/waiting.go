@@ -13,15 +13,15 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// wait notes that the pod of that uid did not fit, and why, and returns its backoff.
-func (s *scheduler) wait(r engine.Request, uid types.UID, why *unfit) time.Duration {
+// addWaiting notes that the pod of that uid did not fit, and why, and returns its backoff.
+func (s *scheduler) addWaiting(r engine.Request, uid types.UID, why *fitError) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.waiting[r]
 	if a.uid != uid {
-		a = attempts{uid: uid}
+		a = schedulingAttempts{uid: uid}
 	}
-	a.count, a.last, a.crowded, a.volumes = a.count+1, s.clock.Now(), why.crowded, why.volumes
+	a.count, a.last, a.lacksRoom, a.volumes = a.count+1, s.clock.Now(), why.lacksRoom, why.volumes
 	s.waiting[r] = a
 	return a.backoff()
 }
@@ -40,20 +40,22 @@ func (s *scheduler) isWaiting(r engine.Request, uid types.UID) bool {
 }
 
 // retryWaiting tries all pods again that did not fit, because there is a node that they have not seen.
-func (s *scheduler) retryWaiting() { s.retry(func(engine.Request, attempts) bool { return true }) }
+func (s *scheduler) retryWaiting() {
+	s.retry(func(engine.Request, schedulingAttempts) bool { return true })
+}
 
-// retryCrowded tries those again that had no room, because a pod has gone. To the others that makes no difference: of upstream's plugins
+// retryLackingRoom tries those again that had no room, because a pod has gone. To the others that makes no difference: of upstream's plugins
 // only NodePorts and NodeResourcesFit ask for such events in EventsToRegister.
-func (s *scheduler) retryCrowded() {
-	s.retry(func(_ engine.Request, a attempts) bool { return a.crowded })
+func (s *scheduler) retryLackingRoom() {
+	s.retry(func(_ engine.Request, a schedulingAttempts) bool { return a.lacksRoom })
 }
 
 // retry tries the chosen pods again, each when its backoff is over: those first that were tried longest ago, as kube-scheduler's queue
 // has them (pkg/scheduler/framework/plugins/queuesort), but for priorities.
-func (s *scheduler) retry(chosen func(engine.Request, attempts) bool) {
+func (s *scheduler) retry(chosen func(engine.Request, schedulingAttempts) bool) {
 	type pod struct {
 		engine.Request
-		attempts
+		schedulingAttempts
 	}
 	var again []pod
 	s.mu.Lock()
@@ -72,7 +74,7 @@ func (s *scheduler) retry(chosen func(engine.Request, attempts) bool) {
 	}
 }
 
-func (a attempts) backoff() time.Duration {
+func (a schedulingAttempts) backoff() time.Duration {
 	d := firstScheduleBackoff
 	for range a.count - 1 {
 		if d *= 2; d >= maxScheduleBackoff {
