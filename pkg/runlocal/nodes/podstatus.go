@@ -1,11 +1,19 @@
 package nodes
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 )
@@ -62,4 +70,171 @@ func (m *podState) phase(pod *corev1.Pod) corev1.PodPhase {
 func seconds(t time.Time) *metav1.Time {
 	s := metav1.NewTime(t).Rfc3339Copy()
 	return &s
+}
+
+// conditions are the pod's conditions: those of others as they are, then the kubelet's. They mirror pkg/kubelet/status/generate.go.
+func (m *podState) conditions(pod *corev1.Pod, s *corev1.PodStatus, now time.Time) []corev1.PodCondition {
+	all := slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c corev1.PodCondition) bool { return byKubelet(c.Type) })
+	containersReady := m.containersReady(pod, s)
+	own := []corev1.PodCondition{
+		m.readyToStart(s.Phase),
+		m.initializedCondition(s),
+		podReady(pod, all, containersReady),
+		containersReady,
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+	}
+	for _, c := range own {
+		c.ObservedGeneration = podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, c.Type)
+		c.LastTransitionTime = *seconds(now)
+		if _, before := podutil.GetPodCondition(&pod.Status, c.Type); before != nil && before.Status == c.Status {
+			c.LastTransitionTime = before.LastTransitionTime
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func byKubelet(t corev1.PodConditionType) bool {
+	switch t {
+	case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled:
+		return true
+	}
+	return false
+}
+
+// Reasons and messages, as pkg/kubelet/status/generate.go and pkg/kubelet/types/constants.go spell them.
+const (
+	reasonSandboxNotReady          = "PodSandboxNotReady"
+	messageNoSandbox               = "no pod sandbox exists"
+	messageSandboxNotReady         = "pod sandbox is not ready"
+	reasonPodCompleted             = "PodCompleted"
+	reasonPodFailed                = "PodFailed"
+	reasonContainersNotReady       = "ContainersNotReady"
+	reasonContainersNotInitialized = "ContainersNotInitialized"
+	reasonReadinessGatesNotReady   = "ReadinessGatesNotReady"
+)
+
+// readyToStart reports whether the sandbox is there. One that was made is stopped with the pod.
+func (m *podState) readyToStart(phase corev1.PodPhase) corev1.PodCondition {
+	c := corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue}
+	switch {
+	case !m.hasSandbox():
+		c.Status, c.Reason, c.Message = corev1.ConditionFalse, reasonSandboxNotReady, messageNoSandbox
+	case phase == corev1.PodSucceeded || phase == corev1.PodFailed:
+		c.Status, c.Reason, c.Message = corev1.ConditionFalse, reasonSandboxNotReady, messageSandboxNotReady
+	}
+	return c
+}
+
+func (m *podState) initializedCondition(s *corev1.PodStatus) corev1.PodCondition {
+	c := corev1.PodCondition{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}
+	if s.Phase == corev1.PodSucceeded {
+		c.Reason = reasonPodCompleted
+		return c
+	}
+	if slices.ContainsFunc(m.containers, func(c *container) bool { return c.state != created && c.state != pulling }) {
+		return c
+	}
+	var incomplete []string
+	for _, i := range m.init {
+		if !i.initialized() {
+			incomplete = append(incomplete, i.spec.Name)
+		}
+	}
+	if len(incomplete) > 0 {
+		c.Status, c.Reason = corev1.ConditionFalse, reasonContainersNotInitialized
+		c.Message = fmt.Sprintf("containers with incomplete status: %s", incomplete)
+	}
+	return c
+}
+
+func (m *podState) containersReady(pod *corev1.Pod, s *corev1.PodStatus) corev1.PodCondition {
+	c := corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse}
+	switch s.Phase {
+	case corev1.PodSucceeded:
+		c.Reason = reasonPodCompleted
+		return c
+	case corev1.PodFailed:
+		c.Reason = reasonPodFailed
+		return c
+	}
+	if unready := unready(pod, s); len(unready) > 0 {
+		c.Reason = reasonContainersNotReady
+		c.Message = fmt.Sprintf("containers with unready status: %s", unready)
+		return c
+	}
+	c.Status = corev1.ConditionTrue
+	return c
+}
+
+// unready lists the containers that should be ready and are not: sidecars first.
+func unready(pod *corev1.Pod, s *corev1.PodStatus) []string {
+	var names []string
+	for i := range s.InitContainerStatuses {
+		if podutil.IsRestartableInitContainer(&pod.Spec.InitContainers[i]) && !s.InitContainerStatuses[i].Ready {
+			names = append(names, s.InitContainerStatuses[i].Name)
+		}
+	}
+	for _, c := range s.ContainerStatuses {
+		if !c.Ready {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// podReady is ContainersReady and all readiness gates.
+func podReady(pod *corev1.Pod, others []corev1.PodCondition, containersReady corev1.PodCondition) corev1.PodCondition {
+	c := containersReady
+	c.Type = corev1.PodReady
+	if c.Status != corev1.ConditionTrue {
+		return c
+	}
+	var problems []string
+	for _, gate := range pod.Spec.ReadinessGates {
+		switch _, met := podutil.GetPodConditionFromList(others, gate.ConditionType); {
+		case met == nil:
+			problems = append(problems, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", string(gate.ConditionType)))
+		case met.Status != corev1.ConditionTrue:
+			problems = append(problems, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", string(gate.ConditionType), met.Status))
+		}
+	}
+	if len(problems) > 0 {
+		c.Status, c.Reason, c.Message = corev1.ConditionFalse, reasonReadinessGatesNotReady, strings.Join(problems, ", ")
+	}
+	return c
+}
+
+// patchStatus writes the status as kubelet and scheduler do: a strategic merge patch of what differs, which holds only for the
+// pod of that uid. Without a difference it writes nothing and returns the pod. It mirrors PatchPodStatus in pkg/util/pod/pod.go, which
+// hides the API's error from its caller.
+func patchStatus(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, status *corev1.PodStatus) (*corev1.Pod, error) {
+	patch, err := statusPatch(pod, status)
+	if err != nil {
+		return nil, fmt.Errorf("comparing the status of pod %q: %w", pod.Name, err)
+	}
+	if patch == nil {
+		return pod, nil
+	}
+	updated, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return nil, fmt.Errorf("patching the status of pod %q: %w", pod.Name, err)
+	}
+	return updated, nil
+}
+
+// statusPatch is nil if nothing differs.
+func statusPatch(pod *corev1.Pod, status *corev1.PodStatus) ([]byte, error) {
+	if apiequality.Semantic.DeepEqual(&pod.Status, status) {
+		return nil, nil
+	}
+	before, err := json.Marshal(corev1.Pod{Status: pod.Status})
+	if err != nil {
+		return nil, err
+	}
+	after, err := json.Marshal(corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID}, Status: *status})
+	if err != nil {
+		return nil, err
+	}
+	return strategicpatch.CreateTwoWayMergePatch(before, after, corev1.Pod{})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -223,3 +224,8 @@ func (s *sandbox) get(name string) *corev1.Pod {
 
 // fixed is a clock that stands still.
 func fixed(t time.Time) clock.WithTicker { return clocktesting.NewFakeClock(t) }
+
+// TestMain checks that nothing is left running by the tests. Klog's flusher is the process's.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
