@@ -48,6 +48,7 @@ func traced(t *testing.T) *session {
 }
 
 func TestCausesNameEventAndHandler(t *testing.T) {
+	t.Parallel()
 	s := traced(t)
 	create := s.requests("create", "replicasets")
 	if len(create) != 1 || create[0].Controller != "deployment" || create[0].Key != "default/web" || create[0].Reconcile == 0 {
@@ -84,6 +85,7 @@ func TestCausesNameEventAndHandler(t *testing.T) {
 }
 
 func TestDecisionsAndWritesBelongToTheReconcile(t *testing.T) {
+	t.Parallel()
 	s := traced(t)
 	decided := map[trace.ReconcileID]trace.Values{}
 	for _, e := range s.log.list() {
@@ -106,6 +108,7 @@ func TestDecisionsAndWritesBelongToTheReconcile(t *testing.T) {
 }
 
 func TestEventsBelongToTheReconcileThatRecordedThem(t *testing.T) {
+	t.Parallel()
 	s := traced(t)
 	want := map[string]trace.ReconcileID{}
 	for _, e := range s.requests("create", "pods") {
@@ -124,6 +127,7 @@ func TestEventsBelongToTheReconcileThatRecordedThem(t *testing.T) {
 }
 
 func TestWatchEventsAreToldOnce(t *testing.T) {
+	t.Parallel()
 	s := traced(t)
 	type id struct{ uid, version, event string }
 	seen := map[id]uint64{}
@@ -144,6 +148,7 @@ func TestWatchEventsAreToldOnce(t *testing.T) {
 }
 
 func TestHandledReachesTheLastEventOfEveryResource(t *testing.T) {
+	t.Parallel()
 	s := traced(t)
 	for _, gr := range []schema.GroupResource{{Resource: "pods"}, {Group: "apps", Resource: "replicasets"}, {Group: "apps", Resource: "deployments"}} {
 		eventually(t, gr.String()+" to be handled", func() bool { return s.tap.State().Handled[gr] == s.server.LastEvent(gr) })
@@ -162,6 +167,7 @@ func TestHandledReachesTheLastEventOfEveryResource(t *testing.T) {
 }
 
 func TestEveryPodBelongsToTheReconcileOfItsOwner(t *testing.T) {
+	t.Parallel()
 	const sets, replicas, workers = 20, 50, 5
 	s := recordedSession(t)
 	s.run(t, workers, "replicaset")
@@ -196,6 +202,7 @@ func TestEveryPodBelongsToTheReconcileOfItsOwner(t *testing.T) {
 
 // TestDaemonSetFollowsNodes adds a node when the set is there, so that both of the controller's queues work.
 func TestDaemonSetFollowsNodes(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "daemonset")
 	set := &appsv1.DaemonSet{
@@ -221,6 +228,7 @@ func TestDaemonSetFollowsNodes(t *testing.T) {
 }
 
 func TestStatefulSetMakesItsFirstPodAndClaim(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "statefulset")
 	claim := corev1.PersistentVolumeClaim{

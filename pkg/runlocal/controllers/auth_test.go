@@ -13,6 +13,7 @@ import (
 )
 
 func TestServiceAccountIsMadeAndMadeAgain(t *testing.T) {
+	t.Parallel()
 	s := bareSession(t)
 	s.run(t, 0, "serviceaccount")
 	s.namespace(t, "shop")
@@ -22,6 +23,7 @@ func TestServiceAccountIsMadeAndMadeAgain(t *testing.T) {
 }
 
 func TestClusterRolesAreAggregated(t *testing.T) {
+	t.Parallel()
 	s := bareSession(t)
 	s.server.WaitReady(t.Context())
 	s.run(t, 0, "clusterrole-aggregation")
@@ -62,6 +64,7 @@ func bootstrapToken(id string, expires time.Time) *corev1.Secret {
 }
 
 func TestClusterInfoIsSigned(t *testing.T) {
+	t.Parallel()
 	s := bareSession(t)
 	s.run(t, 0, "bootstrapsigner")
 	info := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cluster-info"}, Data: map[string]string{"kubeconfig": "apiVersion: v1"}}
@@ -74,6 +77,7 @@ func TestClusterInfoIsSigned(t *testing.T) {
 }
 
 func TestExpiredTokensAreRemoved(t *testing.T) {
+	t.Parallel()
 	s := bareSession(t)
 	s.run(t, 0, "tokencleaner")
 	for id, expires := range map[string]time.Time{"abcdef": time.Now().Add(-time.Hour), "uvwxyz": time.Now().Add(time.Hour)} {
@@ -100,6 +104,7 @@ func tokenSecret(name string) *corev1.Secret {
 }
 
 func TestServiceAccountTokenIsMadeAndRemoved(t *testing.T) {
+	t.Parallel()
 	s := bareSession(t)
 	s.server.WaitReady(t.Context())
 	s.run(t, 0, "serviceaccount-token")
@@ -119,6 +124,7 @@ func TestServiceAccountTokenIsMadeAndRemoved(t *testing.T) {
 
 // TestUnusedTokensAreMarked has a clock that is ahead by more than the year that tokens may be left unused.
 func TestUnusedTokensAreMarked(t *testing.T) {
+	t.Parallel()
 	s := bareSession(t)
 	s.server.WaitReady(t.Context())
 	secret := mustValue[*corev1.Secret](t)(s.client.CoreV1().Secrets("default").Create(t.Context(), tokenSecret("old"), metav1.CreateOptions{}))

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/metrics/pkg/apis/metrics"
-	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
@@ -37,10 +36,8 @@ func (b busyPods) Pods(namespace string, _ labels.Selector) ([]metrics.PodMetric
 func (busyPods) Nodes(labels.Selector) ([]metrics.NodeMetrics, error) { return nil, nil }
 
 func TestAutoscalerScales(t *testing.T) {
-	log := &eventLog{}
-	s := newSessionOf(t, tap.Options{Recorder: trace.NewRecorder(clock.RealClock{}, log)},
-		api.Options{DefaultServiceAccounts: true, Metrics: busyPods{names: []string{"web"}}})
-	s.log = log
+	t.Parallel()
+	s := recordedSessionOn(t, tap.Options{}, ownServer(api.Options{DefaultServiceAccounts: true, Metrics: busyPods{names: []string{"web"}}}))
 	set := replicaSetOf("web", 1)
 	set, err := s.client.AppsV1().ReplicaSets("default").Create(t.Context(), set, metav1.CreateOptions{})
 	if err != nil {
@@ -73,7 +70,7 @@ func TestAutoscalerScales(t *testing.T) {
 		Writes: []string{"update horizontalpodautoscalers/status by default/web", "update replicasets/scale by default/web"},
 	})
 	eventually(t, "the autoscaler to look again by itself", func() bool {
-		return slices.ContainsFunc(log.list(), func(e *trace.Event) bool {
+		return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
 			end, ok := e.Detail.(*trace.End)
 			return ok && e.Controller == "horizontalpodautoscaling" && end.Outcome == trace.Done && end.Next != nil && end.Next.Retry == 0
 		})

@@ -25,6 +25,7 @@ func (s *session) job(t *testing.T, job *batchv1.Job) *batchv1.Job {
 }
 
 func TestJobMakesPods(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "job")
 	s.job(t, jobOf("once"))
@@ -39,6 +40,7 @@ func TestJobMakesPods(t *testing.T) {
 
 // TestJobLetsGoOfAnOrphan needs the controller's second queue: the pod has no Job.
 func TestJobLetsGoOfAnOrphan(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "job")
 	orphan := s.pod(t, "orphan", "")
@@ -53,6 +55,7 @@ func TestJobLetsGoOfAnOrphan(t *testing.T) {
 }
 
 func TestCronJobMakesTheJobThatIsDue(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	cron := &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Name: "often"},
@@ -76,6 +79,7 @@ func TestCronJobMakesTheJobThatIsDue(t *testing.T) {
 }
 
 func TestTTLAfterFinishedDeletesAFinishedJob(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "ttl-after-finished")
 	job := jobOf("done")

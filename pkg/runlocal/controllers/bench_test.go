@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -39,7 +41,7 @@ func BenchmarkThousandPods(b *testing.B) {
 			var used float64
 			for b.Loop() {
 				b.StopTimer()
-				s := newSession(b, test.recorder)
+				s := newSession(b, tap.Options{Recorder: test.recorder}, ownServer(api.Options{DefaultServiceAccounts: true}))
 				stop := s.start(b, 0, "deployment", "replicaset")
 				before := cpu(b)
 				b.StartTimer()

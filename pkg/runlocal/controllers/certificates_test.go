@@ -57,6 +57,7 @@ func (s *session) bootstrappers(t testing.TB) {
 }
 
 func TestRequestOfANodeIsApprovedAndSigned(t *testing.T) {
+	t.Parallel()
 	s := bareSession(t)
 	s.server.WaitReady(t.Context())
 	s.bootstrappers(t)
@@ -93,6 +94,7 @@ func expiredCertificate(t testing.TB) []byte {
 }
 
 func TestExpiredRequestIsRemoved(t *testing.T) {
+	t.Parallel()
 	s := bareSession(t)
 	requests := s.client.CertificatesV1().CertificateSigningRequests()
 	for _, name := range []string{"old", "young"} {
@@ -118,6 +120,7 @@ func TestExpiredRequestIsRemoved(t *testing.T) {
 
 // TestOldPodCertificateRequestIsRemoved has a clock that is ahead by more than such a request may take.
 func TestOldPodCertificateRequestIsRemoved(t *testing.T) {
+	t.Parallel()
 	s := bareSession(t)
 	key := mustValue[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	stub := mustValue[[]byte](t)(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key))
@@ -137,6 +140,7 @@ func TestOldPodCertificateRequestIsRemoved(t *testing.T) {
 }
 
 func TestRootCAIsPublishedAndRestored(t *testing.T) {
+	t.Parallel()
 	s := bareSession(t)
 	s.run(t, 0, "root-ca-cert-publisher")
 	s.namespace(t, "shop")
@@ -155,6 +159,7 @@ func TestRootCAIsPublishedAndRestored(t *testing.T) {
 }
 
 func TestTrustBundleIsPublished(t *testing.T) {
+	t.Parallel()
 	const name = "kube-apiserver-serving-clustertrustbundle-publisher"
 	s := bareSession(t)
 	s.run(t, 0, name)

@@ -98,6 +98,7 @@ const widgetsPath = "/apis/example.com/v1/widgets"
 // TestCollectorSeesAllBeforeItActs: an owner waits for its dependents when the collector starts, and the list of these takes
 // long. What the collector does before it comes loses them.
 func TestCollectorSeesAllBeforeItActs(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		reason string
 		policy metav1.DeletionPropagation
@@ -111,7 +112,7 @@ func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			t.Parallel()
-			s := recordedSession(t)
+			s := ownSession(t)
 			client := s.define(t, widgets())
 			owner := s.configMap(t, "default", "owner")
 			widget(t, client, "Widget", "w", ownedBy(owner, true))
@@ -155,7 +156,8 @@ func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 
 // TestCollectorLeavesOutKindsThatCannotBeListed: one broken API does not stop the collector, and nothing is lost by it.
 func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
-	s := recordedSession(t)
+	t.Parallel()
+	s := ownSession(t)
 	client := s.define(t, widgets())
 	absent := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "never", UID: "11111111-2222-3333-4444-555555555555"}
 	s.configMap(t, "default", "a-garbage", absent)
@@ -204,7 +206,8 @@ func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
 
 // TestCollectorLeavesOutGroupsThatAreNotKnown: discovery fails of one group, as of an APIService whose server is gone.
 func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
-	s := recordedSession(t)
+	t.Parallel()
+	s := ownSession(t)
 	client := s.define(t, widgets())
 	absent := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "never", UID: "11111111-2222-3333-4444-555555555555"}
 	s.configMap(t, "default", "a-garbage", absent)
@@ -249,7 +252,8 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 // TestCollectorLeavesOutGroupsThatFailLater: the collector knows a kind, and its discovery fails from then on. What is not found
 // of that kind, in whichever version, is no proof that it is absent.
 func TestCollectorLeavesOutGroupsThatFailLater(t *testing.T) {
-	s := recordedSession(t)
+	t.Parallel()
+	s := ownSession(t)
 	s.define(t, widgets())
 	f := &faultyTransport{plain: true, broken: map[string]bool{}}
 	var seen viewLog
@@ -280,6 +284,7 @@ func TestCollectorLeavesOutGroupsThatFailLater(t *testing.T) {
 
 // TestCollectorWaitsForKindsThatCome: objects of a kind that was just defined have owners at once.
 func TestCollectorWaitsForKindsThatCome(t *testing.T) {
+	t.Parallel()
 	s := collecting(t)
 	s.settle(t)
 	for _, name := range []string{"gadget", "gear", "gizmo"} {
@@ -306,7 +311,9 @@ func TestCollectorWaitsForKindsThatCome(t *testing.T) {
 // TestCollectorSeesDependentsBeforeTheirOwnerGoes: the watches of two kinds are not ordered, and the collector looks at both. An
 // owner that goes just after a dependent has come is to find it.
 func TestCollectorSeesDependentsBeforeTheirOwnerGoes(t *testing.T) {
-	s := collecting(t)
+	t.Parallel()
+	s := ownSession(t)
+	s.run(t, 0, "garbagecollector")
 	client := s.define(t, widgets())
 	s.settle(t)
 	for n := range 60 {
@@ -324,6 +331,7 @@ func TestCollectorSeesDependentsBeforeTheirOwnerGoes(t *testing.T) {
 // TestDangerousControllersSeeAllBeforeTheyAct: none that would destroy what it does not see begins before every list of what
 // it reads has come.
 func TestDangerousControllersSeeAllBeforeTheyAct(t *testing.T) {
+	t.Parallel()
 	for _, c := range All() {
 		for _, r := range c.Reads {
 			if c.Danger == "" || r.Resource == "*" {

@@ -9,15 +9,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
-	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 func TestReplicationControllerMakesPods(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "replicationcontroller")
 	pods, replicas := template("web"), int32(1)
@@ -38,9 +36,9 @@ func TestReplicationControllerMakesPods(t *testing.T) {
 
 // TestNamespaceGoesWithItsContents has a clock of its own for the queue, for the controller waits five seconds.
 func TestNamespaceGoesWithItsContents(t *testing.T) {
-	log, ticking := &eventLog{}, clocktesting.NewFakeClock(time.Now())
-	s := newSessionOf(t, tap.Options{Recorder: trace.NewRecorder(clock.RealClock{}, log), Clock: ticking}, api.Options{})
-	s.log = log
+	t.Parallel()
+	ticking := clocktesting.NewFakeClock(time.Now())
+	s := recordedSessionOn(t, tap.Options{Clock: ticking}, bareServers.Server)
 	s.run(t, 0, "namespace")
 	s.namespace(t, "shop")
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}
@@ -99,6 +97,7 @@ func TestNamespacedKinds(t *testing.T) {
 }
 
 func TestTTLTellsKubeletsHowLongToKeepSecrets(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "ttl")
 	if _, err := s.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{}); err != nil {
@@ -112,6 +111,7 @@ func TestTTLTellsKubeletsHowLongToKeepSecrets(t *testing.T) {
 }
 
 func TestPodGCDeletesPodsOfNodesThatAreGone(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.node(t, "node-1")
 	s.pod(t, "web", "10.0.0.1")
@@ -126,6 +126,7 @@ func TestPodGCDeletesPodsOfNodesThatAreGone(t *testing.T) {
 }
 
 func TestPodGCLeavesSomePodsThatHaveEnded(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.runWith(t, NodeControllerOptions{podGCPeriod: 20 * time.Millisecond, TerminatedPods: 1}, podGarbageCollector())
 	for _, name := range []string{"one", "two", "three"} {

@@ -27,6 +27,7 @@ func (s *session) service(t *testing.T, name string, selecting bool) {
 
 // TestServicesFollowPods has a pod become ready: what the queue of pods hands on is the cause.
 func TestServicesFollowPods(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		controller, resource string
 	}{
@@ -34,6 +35,7 @@ func TestServicesFollowPods(t *testing.T) {
 		{"endpointslice", "endpointslices"},
 	} {
 		t.Run(test.controller, func(t *testing.T) {
+			t.Parallel()
 			s := recordedSession(t)
 			s.run(t, 0, test.controller)
 			s.service(t, "web", true)
@@ -52,6 +54,7 @@ func TestServicesFollowPods(t *testing.T) {
 }
 
 func TestEndpointSliceMirroringFollowsEndpoints(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "endpointslicemirroring")
 	s.service(t, "outside", false)
@@ -71,6 +74,7 @@ func TestEndpointSliceMirroringFollowsEndpoints(t *testing.T) {
 }
 
 func TestServiceCIDRIsReadyAndHeld(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "service-cidr-controller")
 	ranges := s.client.NetworkingV1().ServiceCIDRs()

@@ -101,6 +101,7 @@ func (s *session) collectorWrites() []string {
 }
 
 func TestCascades(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		policy metav1.DeletionPropagation
 		left   string // what of the Deployment's dependents is left, and owned by what
@@ -118,6 +119,7 @@ func TestCascades(t *testing.T) {
 		}},
 	} {
 		t.Run(string(test.policy), func(t *testing.T) {
+			t.Parallel()
 			s := collecting(t, "deployment", "replicaset")
 			if _, err := s.client.AppsV1().Deployments("default").Create(t.Context(), deploymentOf("web", 1), metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
@@ -185,6 +187,7 @@ func (s *session) ownersText(t *testing.T) string {
 }
 
 func TestForegroundWaitsForWhatBlocks(t *testing.T) {
+	t.Parallel()
 	s := collecting(t)
 	owner := s.configMap(t, "default", "owner")
 	for _, blocks := range []bool{true, false} {
@@ -206,6 +209,7 @@ func TestForegroundWaitsForWhatBlocks(t *testing.T) {
 }
 
 func TestDependentOfAbsentOwnerIsCollected(t *testing.T) {
+	t.Parallel()
 	s := collecting(t)
 	absent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "never", UID: "11111111-2222-3333-4444-555555555555"}}
 	s.configMap(t, "default", "dependent", ownedBy(absent, false))
@@ -222,6 +226,7 @@ func TestDependentOfAbsentOwnerIsCollected(t *testing.T) {
 }
 
 func TestSolidOwnerKeepsAndDanglingReferencesGo(t *testing.T) {
+	t.Parallel()
 	s := collecting(t)
 	first, second := s.configMap(t, "default", "first"), s.configMap(t, "default", "second")
 	s.configMap(t, "default", "dependent", ownedBy(first, false), ownedBy(second, false))
@@ -242,6 +247,7 @@ func TestSolidOwnerKeepsAndDanglingReferencesGo(t *testing.T) {
 }
 
 func TestOwnerInAnotherNamespaceCountsAsAbsent(t *testing.T) {
+	t.Parallel()
 	s := collecting(t)
 	if _, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -264,8 +270,10 @@ func TestOwnerInAnotherNamespaceCountsAsAbsent(t *testing.T) {
 }
 
 func TestCycleIsCollected(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
 		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
 			s := collecting(t)
 			a := s.configMap(t, "default", "a")
 			b := s.configMap(t, "default", "b", ownedBy(a, true))
@@ -281,6 +289,7 @@ func TestCycleIsCollected(t *testing.T) {
 }
 
 func TestOwnerOfUnknownKindKeepsItsDependent(t *testing.T) {
+	t.Parallel()
 	s := collecting(t)
 	owner := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: "11111111-2222-3333-4444-555555555555"}
 	s.configMap(t, "default", "dependent", owner)
@@ -303,6 +312,7 @@ func TestOwnerOfUnknownKindKeepsItsDependent(t *testing.T) {
 }
 
 func TestCollectorStartsAndEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	stop := s.start(t, 0, "garbagecollector")
 	stop() // goleak sees what it leaves
@@ -329,7 +339,9 @@ func widgets() *apiextensionsv1.CustomResourceDefinition {
 }
 
 func TestCustomResourcesOfLaterAreCollected(t *testing.T) {
-	s := collecting(t)
+	t.Parallel()
+	s := ownSession(t)
+	s.run(t, 0, "garbagecollector")
 	crds := apiextensions.NewForConfigOrDie(jsonConfig(s.config)).ApiextensionsV1().CustomResourceDefinitions()
 	resource := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	client := dynamic.NewForConfigOrDie(jsonConfig(s.config)).Resource(resource).Namespace("default")

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/nodelifecycle"
 	lifecycleconfig "k8s.io/kubernetes/pkg/controller/nodelifecycle/config/v1alpha1"
 	"k8s.io/kubernetes/pkg/controller/tainteviction"
+	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
@@ -40,6 +41,8 @@ type NodeControllerOptions struct {
 
 	// podGCQuarantine is how long a node must have been missing, and collect how often podgc looks; 0 is what podgc has.
 	podGCQuarantine, podGCPeriod time.Duration
+	// evictionClock is by which taint-eviction deletes pods that tolerate a taint for a time; nil is the real clock.
+	evictionClock clock.WithDelayedExecution
 }
 
 // podAndNodeResources are what these controllers read.
@@ -159,6 +162,12 @@ func buildTaintEviction(ctx context.Context, e environment) (runFunc, error) {
 	}
 	if err := tap.SwapQueue(e.tap, c, "podUpdateQueue", taintedPod.text); err != nil {
 		return nil, err
+	}
+	if own := e.nodeControllers.evictionClock; own != nil {
+		replace := func(clock.WithDelayedExecution) clock.WithDelayedExecution { return own }
+		if err := tap.Swap(e.tap, c, "taintEvictionQueue.clock", replace); err != nil {
+			return nil, err
+		}
 	}
 	run := func(ctx context.Context, _ int) { c.Run(ctx) }
 	return run, tap.Swap(e.tap, c, "taintEvictionQueue.workFunc", func(next evict) evict {

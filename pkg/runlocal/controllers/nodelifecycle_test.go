@@ -11,7 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -90,6 +92,7 @@ func (s *session) deleted(t *testing.T, name string) func() bool {
 }
 
 func TestTaintEvictionAtOnce(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "taint-eviction-controller")
 	s.node(t, "node-1")
@@ -145,9 +148,12 @@ func (s *session) delayedKeys(controller, queue string) []string {
 	return out
 }
 
+// TestTaintEvictionLater has a clock of its own for deletions that are due later: none comes before the test has looked.
 func TestTaintEvictionLater(t *testing.T) {
-	s := recordedSession(t)
-	s.run(t, 0, "taint-eviction-controller")
+	t.Parallel()
+	ticking := clocktesting.NewFakeClock(time.Now())
+	s := recordedSessionOn(t, tap.Options{Clock: ticking}, servers.Server)
+	s.runWith(t, NodeControllerOptions{evictionClock: ticking}, taintEviction())
 	s.node(t, "node-1")
 	s.tolerantPod(t, "soon", 1)
 	s.tolerantPod(t, "later", 300)
@@ -158,10 +164,12 @@ func TestTaintEvictionLater(t *testing.T) {
 	eventually(t, "both deletions to be planned, the first one first", func() bool {
 		return slices.Equal(s.delayedKeys("taint-eviction", "taintEvictionQueue"), []string{"default/soon" + by, "default/later" + by})
 	})
+	ticking.Step(time.Second)
 	eventually(t, "the one to be done", s.deleted(t, "soon"))
 	s.expectCauses(t, "taint-eviction", "delete", "pods", `timer of "default/soon": handleNodeUpdate > processPodOnNode > AddWork 1s`)
 	s.taint(t, "node-1")
 	eventually(t, "the other to be cancelled", func() bool { return len(s.delayedKeys("taint-eviction", "taintEvictionQueue")) == 0 })
+	ticking.Step(time.Hour)
 	if s.deleted(t, "later")() {
 		t.Error("it is deleted all the same")
 	}
@@ -196,6 +204,7 @@ func (s *session) taints(t *testing.T, node string) []string {
 }
 
 func TestNodeLifecycleTaintsNodesThatAreNotReady(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	for _, name := range []string{"node-1", "node-2"} { // of one alone it would think that the network is at fault
 		s.node(t, name)
@@ -215,6 +224,7 @@ func TestNodeLifecycleTaintsNodesThatAreNotReady(t *testing.T) {
 }
 
 func TestNodeLifecycleGivesUpSilentNodes(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.node(t, "node-1")
 	s.report(t, "node-1", corev1.ConditionTrue)
@@ -233,6 +243,7 @@ func TestNodeLifecycleGivesUpSilentNodes(t *testing.T) {
 }
 
 func TestQuietTurnsAreNotTold(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.runWith(t, NodeControllerOptions{MonitorPeriod: time.Millisecond}, nodeLifecycle())
 	eventually(t, "the monitor to have run", func() bool { return s.tap.State().Idle() })

@@ -12,6 +12,7 @@ import (
 )
 
 func TestDisruptionCountsHealthyPods(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "disruption")
 	one := intstr.FromInt32(1)
@@ -41,6 +42,7 @@ func TestDisruptionCountsHealthyPods(t *testing.T) {
 
 // TestDisruptionWaitsForAnEvictedPod needs the queue of pods whose condition is stale.
 func TestDisruptionWaitsForAnEvictedPod(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "disruption")
 	pod := s.pod(t, "web", "10.0.0.1")
@@ -65,6 +67,7 @@ func TestDisruptionWaitsForAnEvictedPod(t *testing.T) {
 }
 
 func TestPolicyStatusWarnsOfTypes(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "validatingadmissionpolicy-status-controller")
 	policies := s.client.AdmissionregistrationV1().ValidatingAdmissionPolicies()

@@ -49,6 +49,7 @@ func (s *session) allocatedDevice(t *testing.T, pod string) {
 }
 
 func TestDeviceTaintEviction(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "device-taint-eviction-controller")
 	s.node(t, "node-1")
@@ -75,6 +76,7 @@ func TestDeviceTaintEviction(t *testing.T) {
 }
 
 func TestResourceClaimIsMadeFromItsTemplate(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "resourceclaim-controller")
 	s.podWithClaim(t)

@@ -38,7 +38,8 @@ func (s *session) uses(t *testing.T, quota string, resource corev1.ResourceName,
 }
 
 func TestQuotaIsCountedAndFreed(t *testing.T) {
-	s := recordedSession(t)
+	t.Parallel()
+	s := ownSession(t)
 	s.run(t, 0, "resourcequota")
 	m := s.configMap(t, "default", "one")
 	s.quota(t, "maps", map[corev1.ResourceName]string{"count/configmaps": "5"})
@@ -56,7 +57,8 @@ func TestQuotaIsCountedAndFreed(t *testing.T) {
 }
 
 func TestQuotaCountsCustomResourcesOfNewKinds(t *testing.T) {
-	s := recordedSession(t)
+	t.Parallel()
+	s := ownSession(t)
 	s.run(t, 0, "resourcequota")
 	definitions := apiextensions.NewForConfigOrDie(jsonConfig(s.config)).ApiextensionsV1().CustomResourceDefinitions()
 	if _, err := definitions.Create(t.Context(), widgets(), metav1.CreateOptions{}); err != nil {

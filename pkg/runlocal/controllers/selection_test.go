@@ -23,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/controller-manager/app"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
 func namesOf(cs []Controller) []string {
@@ -312,7 +314,8 @@ func (l lists) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestReadVersions starts every controller, and waits until what their rows say is read in one of the versions.
 func TestReadVersions(t *testing.T) {
-	s := newSession(t, nil)
+	t.Parallel()
+	s := newSession(t, tap.Options{}, servers.Server)
 	seen := lists{mu: &sync.Mutex{}, of: map[schema.GroupVersionResource]bool{}}
 	s.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lists{next, seen.mu, seen.of} })
 	s.run(t, 1, "*")

@@ -21,11 +21,15 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/apitest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain fails if a test leaves a goroutine running.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(apitest.Main{M: m, Pools: []*apitest.Pool{servers, bareServers}})
+}
 
 // eventLog is a sink that keeps everything.
 type eventLog struct {
@@ -58,39 +62,73 @@ type session struct {
 	server *api.Server
 }
 
-// newSession starts the API; recorder may be nil.
-func newSession(t testing.TB, recorder *trace.Recorder) *session {
-	t.Helper()
-	return newSessionOf(t, tap.Options{Recorder: recorder}, api.Options{DefaultServiceAccounts: true})
+// Servers that tests share, one test after another. One with DefaultServiceAccounts makes ServiceAccounts itself; a bare one leaves that to
+// the controllers.
+var (
+	servers     = apitest.NewPool(api.Options{DefaultServiceAccounts: true})
+	bareServers = apitest.NewPool(api.Options{})
+)
+
+// serverFunc returns an API server for the length of the test, which calls onCommit after every write.
+type serverFunc func(t testing.TB, onCommit func(context.Context, uint64)) *api.Server
+
+// ownServer starts a server for one test alone. A test needs that if it has options of its own, defines kinds or makes quotas: a server does
+// not forget these at once.
+func ownServer(o api.Options) serverFunc {
+	return func(t testing.TB, onCommit func(context.Context, uint64)) *api.Server {
+		t.Helper()
+		o.OnCommit = onCommit
+		server, err := api.Start(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := server.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		return server
+	}
 }
 
-// newSessionOf starts the API; OnCommit is set.
-func newSessionOf(t testing.TB, observing tap.Options, serving api.Options) *session {
+// newSession returns a session on a server.
+func newSession(t testing.TB, observing tap.Options, serverOf serverFunc) *session {
 	t.Helper()
 	tapped := tap.New(observing)
-	serving.OnCommit = tapped.Committed
-	server, err := api.Start(t.Context(), serving)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := serverOf(t, tapped.Committed)
+	tapped.Committed(t.Context(), server.ResourceVersion()) // what was written before is not waited for
 	config := server.Config()
 	config.QPS = -1
 	config.ContentType = runtime.ContentTypeProtobuf
 	return &session{client: kubernetes.NewForConfigOrDie(config), config: config, tap: tapped, server: server}
 }
 
-// recordedSession is newSession with a log of the events.
-func recordedSession(t testing.TB) *session {
+// recordedSessionOn returns a session on a server, with a log of the events.
+func recordedSessionOn(t testing.TB, observing tap.Options, serverOf serverFunc) *session {
 	t.Helper()
 	log := &eventLog{}
-	s := newSession(t, trace.NewRecorder(clock.RealClock{}, log))
+	observing.Recorder = trace.NewRecorder(clock.RealClock{}, log)
+	s := newSession(t, observing, serverOf)
 	s.log = log
 	return s
+}
+
+// recordedSession returns a session with a log of the events, on a server that makes ServiceAccounts.
+func recordedSession(t testing.TB) *session {
+	t.Helper()
+	return recordedSessionOn(t, tap.Options{}, servers.Server)
+}
+
+// ownSession is recordedSession on a server for this test alone.
+func ownSession(t testing.TB) *session {
+	t.Helper()
+	return recordedSessionOn(t, tap.Options{}, ownServer(api.Options{DefaultServiceAccounts: true}))
+}
+
+// bareSession is recordedSession on a server that does nothing in a controller's place.
+func bareSession(t testing.TB) *session {
+	t.Helper()
+	return recordedSessionOn(t, tap.Options{}, bareServers.Server)
 }
 
 // run starts the controllers until the test ends.
@@ -259,15 +297,6 @@ func (s *session) pod(t *testing.T, name, address string) *corev1.Pod {
 		t.Fatal(err)
 	}
 	return pod
-}
-
-// bareSession is a recorded one in which the API does nothing in a controller's place.
-func bareSession(t testing.TB) *session {
-	t.Helper()
-	log := &eventLog{}
-	s := newSessionOf(t, tap.Options{Recorder: trace.NewRecorder(clock.RealClock{}, log)}, api.Options{})
-	s.log = log
-	return s
 }
 
 // writesWithCauses are the writes of a controller that were granted, Events left out, each with the key that it was made for and

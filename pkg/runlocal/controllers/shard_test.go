@@ -11,9 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -21,17 +19,13 @@ import (
 // shardSession is loneSession for controllers that have to do with these namespaces only; "" is none.
 func shardSession(t *testing.T, namespaces ...string) *session {
 	t.Helper()
-	log := &eventLog{}
-	s := newSessionOf(t, tap.Options{
-		Recorder: trace.NewRecorder(clock.RealClock{}, log),
-		Keep:     func(namespace string) bool { return slices.Contains(namespaces, namespace) },
-	}, api.Options{})
-	s.log = log
-	return s
+	keep := func(namespace string) bool { return slices.Contains(namespaces, namespace) }
+	return recordedSessionOn(t, tap.Options{Keep: keep}, bareServers.Server)
 }
 
 // TestKeysThatAreNamespaces: the namespaces of the part are worked on, and no others.
 func TestKeysThatAreNamespaces(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		controller, write string
 	}{
@@ -39,6 +33,7 @@ func TestKeysThatAreNamespaces(t *testing.T) {
 		{"root-ca-cert-publisher", "create configmaps by shop because ADDED Namespace shop seen by namespaceAdded"},
 	} {
 		t.Run(row.controller, func(t *testing.T) {
+			t.Parallel()
 			s := shardSession(t, "shop")
 			s.run(t, 1, row.controller)
 			s.namespace(t, "blog")
@@ -53,6 +48,7 @@ func TestKeysThatAreNamespaces(t *testing.T) {
 
 // TestNamespacesOfThePartAreEmptied looks at what is queued: the controller waits five seconds before it begins.
 func TestNamespacesOfThePartAreEmptied(t *testing.T) {
+	t.Parallel()
 	s := shardSession(t, "shop")
 	s.run(t, 1, "namespace")
 	for _, name := range []string{"blog", "shop"} {
@@ -77,6 +73,7 @@ func TestNamespacesOfThePartAreEmptied(t *testing.T) {
 
 // TestNodesMakeWorkInEveryPart: what a node brings about in its namespaces a part does itself.
 func TestNodesMakeWorkInEveryPart(t *testing.T) {
+	t.Parallel()
 	s := shardSession(t, "default")
 	s.run(t, 0, "daemonset", "endpointslice")
 	set := &appsv1.DaemonSet{
@@ -107,6 +104,7 @@ func (s *session) tookKeyOf(controller, queue string) bool {
 
 // TestClaimsOfThePart: the keys of resourceclaim say what sort they are of before they name a namespace.
 func TestClaimsOfThePart(t *testing.T) {
+	t.Parallel()
 	s := shardSession(t, "default")
 	s.run(t, 0, "resourceclaim-controller")
 	s.podWithClaim(t)
@@ -118,6 +116,7 @@ func TestClaimsOfThePart(t *testing.T) {
 
 // TestTrustBundleIsInNoNamespace, though its signer has a name with a slash.
 func TestTrustBundleIsInNoNamespace(t *testing.T) {
+	t.Parallel()
 	const name = "kube-apiserver-serving-clustertrustbundle-publisher"
 	s := shardSession(t, "")
 	s.run(t, 0, name)
@@ -126,6 +125,7 @@ func TestTrustBundleIsInNoNamespace(t *testing.T) {
 
 // TestUndividedControllersSeeAll: who has what is in no namespace runs them, for all namespaces.
 func TestUndividedControllersSeeAll(t *testing.T) {
+	t.Parallel()
 	s := shardSession(t, "")
 	chosen := []Controller{volumeBinder()}
 	chosen[0].build = buildVolumeBinder(100 * time.Millisecond)

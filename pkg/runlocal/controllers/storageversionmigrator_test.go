@@ -31,6 +31,7 @@ func (s *session) migration(t *testing.T) storagemigrationv1.StorageVersionMigra
 }
 
 func TestMigratorWritesEveryObjectAgain(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "garbagecollector", "svm")
 	s.configMap(t, "default", "one")
@@ -52,6 +53,7 @@ func TestMigratorWritesEveryObjectAgain(t *testing.T) {
 }
 
 func TestMigratorAloneWaits(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "svm")
 	s.migrate(t)

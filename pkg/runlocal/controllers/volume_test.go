@@ -83,6 +83,7 @@ func (s *session) deleteClaim(t *testing.T, name string) {
 }
 
 func TestBinderBindsTheSmallestVolumeThatFits(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "persistentvolume-binder")
 	s.volume(t, "large", "10Gi")
@@ -108,6 +109,7 @@ func TestBinderBindsTheSmallestVolumeThatFits(t *testing.T) {
 }
 
 func TestBinderLooksAgainAtItsPeriod(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	row := volumeBinder()
 	row.build = buildVolumeBinder(50 * time.Millisecond)
@@ -120,6 +122,7 @@ func TestBinderLooksAgainAtItsPeriod(t *testing.T) {
 
 // TestBinderAsksTheProvisioner needs that what the binder does on a goroutine of its own belongs to the reconcile that started it.
 func TestBinderAsksTheProvisioner(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.class(t, "fast", false)
 	s.run(t, 0, "persistentvolume-binder")
@@ -149,6 +152,7 @@ func TestBinderAsksTheProvisioner(t *testing.T) {
 }
 
 func TestBinderLeavesThisMachineAlone(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("/tmp", "binder")
 	if err != nil {
 		t.Fatal(err)
@@ -187,6 +191,7 @@ func TestBinderLeavesThisMachineAlone(t *testing.T) {
 }
 
 func TestClaimIsKeptWhileAPodUsesIt(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "pvc-protection")
 	s.node(t, "node-1")
@@ -223,6 +228,7 @@ func TestClaimIsKeptWhileAPodUsesIt(t *testing.T) {
 }
 
 func TestVolumeIsKeptWhileItIsBound(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "pv-protection")
 	v := s.volume(t, "data", "1Gi")
@@ -248,6 +254,7 @@ func TestVolumeIsKeptWhileItIsBound(t *testing.T) {
 }
 
 func TestEphemeralVolumeGetsAClaim(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "ephemeral-volume")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: template("web").Spec}
@@ -271,6 +278,7 @@ func TestEphemeralVolumeGetsAClaim(t *testing.T) {
 }
 
 func TestAttributesClassIsKeptWhileItIsUsed(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "volumeattributesclass-protection-controller")
 	classes := s.client.StorageV1().VolumeAttributesClasses()
@@ -290,6 +298,7 @@ func TestAttributesClassIsKeptWhileItIsUsed(t *testing.T) {
 }
 
 func TestExpanderLeavesVolumesToTheirDriver(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	s.class(t, "fast", true)
 	s.run(t, 0, "persistentvolume-binder", "persistentvolume-expander")
@@ -318,6 +327,7 @@ func TestExpanderLeavesVolumesToTheirDriver(t *testing.T) {
 
 // TestAllOfThemTogether has a claim and its volume come and go with all controllers of volumes.
 func TestAllOfThemTogether(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	var names []string
 	for _, c := range volumes() {

@@ -102,6 +102,7 @@ func (s *sandbox) untilNode(node string, ready corev1.ConditionStatus) {
 }
 
 func TestNodeThatIsNotReady(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	s.simulate("node-1", NotReady)
 	s.untilNode("node-1", corev1.ConditionFalse)
@@ -110,6 +111,7 @@ func TestNodeThatIsNotReady(t *testing.T) {
 }
 
 func TestNodeThatSomebodyMakesGetsConditions(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{})
 	mine := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "mine", Labels: map[string]string{SimulatedLabel: "true"}}}
 	if _, err := s.CoreV1().Nodes().Create(t.Context(), mine, metav1.CreateOptions{}); err != nil {
@@ -119,6 +121,7 @@ func TestNodeThatSomebodyMakesGetsConditions(t *testing.T) {
 }
 
 func TestSilentNode(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	s.create(podOf("before"))
 	s.until("before", "running", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })

@@ -39,6 +39,7 @@ func waitingFor(reason string) func(*corev1.Pod) bool {
 }
 
 func TestFailuresOnDemand(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	s.create(podOf("crash", annotated(SimulateAnnotation, "crash-loop"), annotated(RunForAnnotation, "10ms")))
 	s.create(podOf("image", annotated(SimulateAnnotation, "image-pull-error")))
@@ -63,6 +64,7 @@ func TestFailuresOnDemand(t *testing.T) {
 }
 
 func TestPodsThatEnd(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1, RunFor: 10 * time.Millisecond})
 	s.create(podOf("done", restart(corev1.RestartPolicyNever)))
 	s.create(podOf("failed", restart(corev1.RestartPolicyNever), annotated(ExitCodeAnnotation, "3")))
@@ -83,6 +85,7 @@ func TestPodsThatEnd(t *testing.T) {
 
 // TestPhases sees every version of the pod, because each phase lasts only a moment.
 func TestPhases(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1, PodReadyAfter: 2 * time.Second})
 	w, err := s.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -121,6 +124,7 @@ func untilVersion(t *testing.T, w watch.Interface, what string, is func(*corev1.
 }
 
 func TestReadinessGateOpens(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	s.create(podOf("web", func(p *corev1.Pod) {
 		p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/up"}}
@@ -137,6 +141,7 @@ func TestReadinessGateOpens(t *testing.T) {
 }
 
 func TestForcedDeletionAndReplacement(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	s.create(podOf("web"))
 	first := s.until("web", "ready", ready)
@@ -152,6 +157,7 @@ func TestForcedDeletionAndReplacement(t *testing.T) {
 }
 
 func TestHostNetwork(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	s.create(podOf("web", func(p *corev1.Pod) { p.Spec.HostNetwork = true }))
 	if pod := s.until("web", "ready", ready); pod.Status.PodIP != pod.Status.HostIP {
@@ -160,6 +166,7 @@ func TestHostNetwork(t *testing.T) {
 }
 
 func TestDeletionIsStatusThenDelete(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	s.create(podOf("web"))
 	s.until("web", "ready", ready)

@@ -17,6 +17,7 @@ import (
 )
 
 func TestNodeObjects(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 2, Version: "v1.37.1"})
 	list, err := s.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -47,6 +48,7 @@ func TestNodeObjects(t *testing.T) {
 }
 
 func TestLeases(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 2})
 	leases := s.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
@@ -82,6 +84,7 @@ func TestLeases(t *testing.T) {
 }
 
 func TestNodesThatAreThere(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	again, err := ensureNode(t.Context(), s.CoreV1().Nodes(), newNode(0, DefaultCapacity(), "v9", epoch))
 	if err != nil {
@@ -115,6 +118,7 @@ func TestStartRefuses(t *testing.T) {
 }
 
 func TestContextEndsNodes(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := newSandbox(t, Options{})
 	n, err := Start(ctx, Options{Config: s.config, Informers: informers.NewSharedInformerFactory(s, 0)})

@@ -19,6 +19,7 @@ import (
 )
 
 func TestPodBecomesReady(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	s.create(podOf("web"))
 	pod := s.until("web", "ready", ready)
@@ -41,6 +42,7 @@ func TestPodBecomesReady(t *testing.T) {
 }
 
 func TestDeletionWithGrace(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1, PodStopAfter: 300 * time.Millisecond})
 	s.create(podOf("web", func(p *corev1.Pod) { p.Finalizers = []string{"example.com/hold"} }))
 	s.until("web", "ready", ready)

@@ -16,7 +16,6 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
@@ -29,15 +28,7 @@ type storage struct {
 
 func newStorage(t testing.TB, before ...*storagev1.StorageClass) *storage {
 	t.Helper()
-	server, err := api.Start(context.WithoutCancel(t.Context()), api.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := volumeServers.Server(t, nil)
 	s := &storage{Interface: kubernetes.NewForConfigOrDie(server.Config()), t: t}
 	for _, class := range before {
 		s.class(class)
@@ -155,6 +146,7 @@ func selectedNode(name string) func(*corev1.PersistentVolumeClaim) {
 }
 
 func TestVolumeIsMadeForClaim(t *testing.T) {
+	t.Parallel()
 	retain := corev1.PersistentVolumeReclaimRetain
 	s := newStorage(t, classOf("keep", func(c *storagev1.StorageClass) { c.ReclaimPolicy = &retain }), classOf("drop"))
 	claim := s.claim(claimOf("data", "drop"))
@@ -189,6 +181,7 @@ func TestVolumeIsMadeForClaim(t *testing.T) {
 }
 
 func TestVolumeIsOnTheChosenNode(t *testing.T) {
+	t.Parallel()
 	s := newStorage(t)
 	node := newNode(0, DefaultCapacity(), "v1.37.1", epoch)
 	if _, err := s.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
@@ -213,6 +206,7 @@ func TestVolumeIsOnTheChosenNode(t *testing.T) {
 }
 
 func TestAnotherNodeIsAskedFor(t *testing.T) {
+	t.Parallel()
 	s := newStorage(t)
 	s.claim(claimOf("data", DefaultStorageClass, selectedNode("gone")))
 	s.eventually("the node to be taken from the claim", func() (bool, error) {
@@ -225,6 +219,7 @@ func TestAnotherNodeIsAskedFor(t *testing.T) {
 }
 
 func TestClaimWaitsForItsClass(t *testing.T) {
+	t.Parallel()
 	s := newStorage(t)
 	claim := s.claim(claimOf("data", "late"))
 	s.volume(s.claim(claimOf("first", "early", func(c *corev1.PersistentVolumeClaim) {
@@ -235,6 +230,7 @@ func TestClaimWaitsForItsClass(t *testing.T) {
 }
 
 func TestClaimsThatGetNoVolume(t *testing.T) {
+	t.Parallel()
 	block, other := corev1.PersistentVolumeBlock, "other"
 	for name, row := range map[string]struct {
 		change func(*corev1.PersistentVolumeClaim)
@@ -287,6 +283,7 @@ func TestClaimsThatGetNoVolume(t *testing.T) {
 }
 
 func TestReleasedVolumeIsDeleted(t *testing.T) {
+	t.Parallel()
 	s := newStorage(t, classOf("drop"))
 	volume := s.volume(s.claim(claimOf("data", "drop")))
 	volume.Status.Phase = corev1.VolumeReleased
@@ -328,6 +325,7 @@ func TestWhatVolumesNeed(t *testing.T) {
 }
 
 func TestFinalizerFollowsThePolicy(t *testing.T) {
+	t.Parallel()
 	s := newStorage(t, classOf("drop"))
 	volume := s.volume(s.claim(claimOf("data", "drop")))
 	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
@@ -342,6 +340,7 @@ func TestFinalizerFollowsThePolicy(t *testing.T) {
 }
 
 func TestDefaultClass(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		before []*storagev1.StorageClass
 		want   []string
@@ -355,6 +354,7 @@ func TestDefaultClass(t *testing.T) {
 		"no default": {before: []*storagev1.StorageClass{classOf("mine")}, want: []string{"mine", DefaultStorageClass}, reason: "a class alone is not the default"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newStorage(t, row.before...)
 			list, err := s.StorageV1().StorageClasses().List(t.Context(), metav1.ListOptions{})
 			if err != nil {

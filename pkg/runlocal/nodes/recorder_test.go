@@ -128,6 +128,7 @@ func TestRecorderOfDeletedEvents(t *testing.T) {
 }
 
 func TestDeletedEventsComeAgain(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{NoEvents: true})
 	writers := map[string]eventWriter{"kubelet": kubeletEvents{s.CoreV1()}, "scheduler": schedulerEvents{s.EventsV1()}}
 	for name, w := range writers {

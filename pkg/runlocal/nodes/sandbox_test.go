@@ -23,6 +23,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/apitest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -57,20 +58,19 @@ func (e *events) list() []*trace.Event {
 	return append([]*trace.Event(nil), e.all...)
 }
 
-// newSandbox starts both for the length of the test. Config, Informers and Tap are filled in.
+// Servers that tests share, one test after another: for pods, which need no ServiceAccounts there, and for volumes.
+var (
+	podServers    = apitest.NewPool(api.Options{DisableAdmission: []string{"ServiceAccount"}})
+	volumeServers = apitest.NewPool(api.Options{})
+)
+
+// newSandbox starts simulated nodes for the length of the test. Config, Informers and Tap are filled in.
 func newSandbox(t testing.TB, o Options) *sandbox {
 	t.Helper()
 	s := &sandbox{t: t, trace: &events{}}
 	o.Tap = tap.New(tap.Options{Recorder: trace.NewRecorder(clock.RealClock{}, s.trace)})
-	server, err := api.Start(context.WithoutCancel(t.Context()), api.Options{DisableAdmission: []string{"ServiceAccount"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := podServers.Server(t, nil)
+	var err error
 	if s.Interface, err = kubernetes.NewForConfig(server.Config()); err != nil {
 		t.Fatal(err)
 	}
@@ -227,5 +227,5 @@ func fixed(t time.Time) clock.WithTicker { return clocktesting.NewFakeClock(t) }
 
 // TestMain checks that nothing is left running by the tests. Klog's flusher is the process's.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(apitest.Main{M: m, Pools: []*apitest.Pool{podServers, volumeServers}})
 }

@@ -301,6 +301,7 @@ func unschedulable(pod *corev1.Pod) bool {
 }
 
 func TestUnschedulableUntilNodeComes(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{})
 	s.create(podOf("web"))
 	pod := s.until("web", "unschedulable", unschedulable)
@@ -322,6 +323,7 @@ func TestUnschedulableUntilNodeComes(t *testing.T) {
 }
 
 func TestUnschedulableUntilRoom(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 2, Capacity: corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("1Gi"), corev1.ResourcePods: resource.MustParse("10"),
 	}})
@@ -345,6 +347,7 @@ func TestUnschedulableUntilRoom(t *testing.T) {
 }
 
 func TestNotScheduled(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	s.create(podOf("other", func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }))
 	s.create(podOf("gated", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}} }))
@@ -373,6 +376,7 @@ func TestNotScheduled(t *testing.T) {
 }
 
 func TestRetriedWhenNodeChanges(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	node, err := s.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
 	if err != nil {
@@ -391,6 +395,7 @@ func TestRetriedWhenNodeChanges(t *testing.T) {
 }
 
 func TestTrace(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	s.create(podOf("web"))
 	s.until("web", "ready", ready)

@@ -117,6 +117,7 @@ func (s *sandbox) untilRefused(name, why string) {
 }
 
 func TestPodWaitsForItsClaim(t *testing.T) {
+	t.Parallel()
 	s, disks := newStorageSandbox(t, classOf("fast"))
 	s.create(podOf("web", withClaim("data")))
 	s.untilRefused("web", `persistentvolumeclaim "data" not found`+before)
@@ -130,6 +131,7 @@ func TestPodWaitsForItsClaim(t *testing.T) {
 }
 
 func TestVolumeIsOnNoNode(t *testing.T) {
+	t.Parallel()
 	s, disks := newStorageSandbox(t, classOf("fast"))
 	disks.claim(claimOf("data", "fast"))
 	disks.disk("disk", "fast", "node-9")
@@ -139,6 +141,7 @@ func TestVolumeIsOnNoNode(t *testing.T) {
 }
 
 func TestNoVolumeToBind(t *testing.T) {
+	t.Parallel()
 	s, disks := newStorageSandbox(t, classOf("manual", delayed, func(c *storagev1.StorageClass) { c.Provisioner = volumehelpers.NotSupportedProvisioner }))
 	disks.claim(claimOf("data", "manual"))
 	s.create(podOf("web", withClaim("data")))
@@ -155,6 +158,7 @@ func TestNoVolumeToBind(t *testing.T) {
 }
 
 func TestNodeIsChosenForTheClaim(t *testing.T) {
+	t.Parallel()
 	s, disks := newStorageSandbox(t, classOf("slow", delayed))
 	disks.claim(claimOf("data", "slow"))
 	s.create(podOf("web", withClaim("data")))
@@ -170,6 +174,7 @@ func TestNodeIsChosenForTheClaim(t *testing.T) {
 }
 
 func TestProvisionerWantsAnotherNode(t *testing.T) {
+	t.Parallel()
 	s, disks := newStorageSandbox(t, classOf("slow", delayed))
 	disks.claim(claimOf("data", "slow"))
 	s.create(podOf("web", withClaim("data")))
@@ -180,6 +185,7 @@ func TestProvisionerWantsAnotherNode(t *testing.T) {
 }
 
 func TestPodGoesWhileItsClaimWaits(t *testing.T) {
+	t.Parallel()
 	s, disks := newStorageSandbox(t, classOf("slow", delayed))
 	disks.claim(claimOf("data", "slow"))
 	s.create(podOf("web", withClaim("data"), requesting(corev1.ResourceCPU, "60")))
@@ -197,6 +203,7 @@ func TestPodGoesWhileItsClaimWaits(t *testing.T) {
 }
 
 func TestEphemeralClaimIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	s, _ := newStorageSandbox(t)
 	s.create(podOf("web", func(p *corev1.Pod) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{
@@ -207,12 +214,14 @@ func TestEphemeralClaimIsWaitedFor(t *testing.T) {
 }
 
 func TestWithoutVolumesClaimsDoNotCount(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	s.create(podOf("web", withClaim("nowhere")))
 	s.until("web", "ready", ready)
 }
 
 func TestTwoPodsDoNotGetOneVolume(t *testing.T) {
+	t.Parallel()
 	s, disks := newStorageSandbox(t, classOf("manual", delayed, func(c *storagev1.StorageClass) { c.Provisioner = volumehelpers.NotSupportedProvisioner }))
 	for _, name := range []string{"a", "b"} {
 		disks.claim(claimOf(name, "manual"))
