@@ -24,6 +24,7 @@ var rules = map[string][]string{
 	"pkg/replay":                            {"pkg/inspect", "pkg/runlocal/trace"},
 	"pkg/runlocal":                          {"pkg/inspect", "pkg/runlocal/api", "pkg/runlocal/apirequest", "pkg/runlocal/controllers", "pkg/runlocal/guard", "pkg/runlocal/nodes", "pkg/runlocal/engine", "pkg/runlocal/lease", "pkg/runlocal/apihealth", "pkg/runlocal/serving", "pkg/runlocal/tap", "pkg/runlocal/trace"},
 	"pkg/runlocal/api":                      {"pkg/runlocal/api/memstore", "pkg/runlocal/serving"},
+	"pkg/runlocal/api/apitest":              {"pkg/runlocal/api"},
 	"pkg/runlocal/api/memstore":             {},
 	"pkg/runlocal/controllers":              {"pkg/runlocal/tap", "pkg/runlocal/trace"},
 	"pkg/runlocal/nodes":                    {"pkg/runlocal/engine", "pkg/runlocal/tap", "pkg/runlocal/trace"},

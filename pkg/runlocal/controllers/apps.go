@@ -107,12 +107,12 @@ func buildDaemonSet(ctx context.Context, e environment) (runFunc, error) {
 	apps, core := e.informers.Apps().V1(), e.informers.Core().V1()
 	c, err := daemon.NewDaemonSetsController(
 		ctx, apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), e.client,
-		flowcontrol.NewBackOff(time.Second, 15*time.Minute), // of failed pods, as upstream's constructor is given it
+		flowcontrol.NewBackOff(time.Second, 15*time.Minute), // of failed pods, as in newDaemonSetController
 	)
 	if err != nil {
 		return nil, err
 	}
-	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.ForAll}) // the nodes of nodeUpdateQueue, each of which makes keys of DaemonSets
+	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.ForAll}) // the keys of nodeUpdateQueue are nodes, and concern all DaemonSets
 	if err := tap.SwapQueue(e.tap, c, "nodeUpdateQueue", stringKey); err != nil {
 		return c.Run, err
 	}

@@ -59,7 +59,7 @@ func serviceAccountToken() Controller {
 	}
 }
 
-// accountKey and secretKey are laid out as serviceAccountQueueKey and secretQueueKey of
+// accountKey and secretKey have the layout of serviceAccountQueueKey and secretQueueKey in
 // pkg/controller/serviceaccount/tokens_controller.go.
 type (
 	accountKey struct {
@@ -100,7 +100,7 @@ func buildServiceAccountToken(ctx context.Context, e environment) (runFunc, erro
 const legacyTokenMaxAge = 365 * 24 * time.Hour
 
 // legacyTokenCleaner is newLegacyServiceAccountTokenCleanerController of cmd/kube-controller-manager/app/core.go. It has
-// no queue: it looks at all tokens once a day. now tells their age.
+// no queue: it checks all tokens once a day. Their age is counted by now.
 func legacyTokenCleaner(now clock.Clock) Controller {
 	return Controller{
 		Name:              names.LegacyServiceAccountTokenCleanerController,

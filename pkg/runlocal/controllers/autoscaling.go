@@ -23,17 +23,17 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// Autoscaling are the times of the horizontal pod autoscaler. The zero value stands for kube-controller-manager's defaults.
+// Autoscaling holds the periods of the horizontal pod autoscaler. The zero value is kube-controller-manager's defaults.
 type Autoscaling struct {
-	// SyncPeriod is how often an autoscaler is looked at when nothing has changed, as by the flag
+	// SyncPeriod is how often an autoscaler is reconciled when nothing has changed, as with the flag
 	// --horizontal-pod-autoscaler-sync-period; 0 is 15 s.
 	SyncPeriod time.Duration
-	// DownscaleStabilization is how far back the controller looks for a higher recommendation before it scales down, as by
+	// DownscaleStabilization is how far back the controller looks for a higher recommendation before it scales down, as with
 	// the flag --horizontal-pod-autoscaler-downscale-stabilization; 0 is 5 min.
 	DownscaleStabilization time.Duration
 }
 
-// config completes the times by kube-controller-manager's defaults.
+// config returns kube-controller-manager's configuration with these periods.
 func (a Autoscaling) config() kcmconfig.HPAControllerConfiguration {
 	var c kcmconfig.HPAControllerConfiguration
 	hpaconfig.RecommendedDefaultHPAControllerConfiguration(&c)
@@ -70,7 +70,7 @@ func buildPodAutoscaler(ctx context.Context, e environment) (runFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.tap.SetTraits(tap.ControllerTraits{Waits: true}) // it adds every key again, to look at it once a period
+	e.tap.SetTraits(tap.ControllerTraits{Waits: true}) // it adds every key again after each reconcile, to be processed once a period
 	c := podautoscaler.NewHorizontalController(
 		ctx, e.client.CoreV1(), scales, e.client.AutoscalingV2(), mapper, measured,
 		e.informers.Autoscaling().V2().HorizontalPodAutoscalers(), e.informers.Core().V1().Pods(),
@@ -89,7 +89,7 @@ func buildPodAutoscaler(ctx context.Context, e environment) (runFunc, error) {
 	return run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// metricsClient asks the APIs of resource metrics, of custom and of external ones.
+// metricsClient returns a client of the APIs of resource metrics, custom metrics and external metrics.
 func metricsClient(
 	e environment, mapper *restmapper.DeferredDiscoveryRESTMapper, versions custom_metrics.AvailableAPIsGetter,
 ) (metrics.MetricsClient, error) {

@@ -25,7 +25,7 @@ func jobController() Controller {
 	}
 }
 
-// buildJob leaves out the informers of Workloads and PodGroups, which are for a feature gate that is off by default
+// buildJob passes no informers of Workloads and PodGroups: they are for a feature gate that is off by default
 // (WorkloadWithJob).
 func buildJob(ctx context.Context, e environment) (runFunc, error) {
 	c, err := job.NewController(ctx, e.client, e.informers.Core().V1().Pods(), e.informers.Batch().V1().Jobs(), nil, nil)
@@ -38,8 +38,8 @@ func buildJob(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// orphanPodKey is laid out as orphanPodKey of pkg/controller/job/job_controller.go: a pod, or the pods of a selector, whose
-// Job is gone.
+// orphanPodKey has the layout of orphanPodKey in pkg/controller/job/job_controller.go: a pod, or the pods of a selector,
+// whose Job is gone.
 type orphanPodKey struct {
 	kind      int
 	namespace string

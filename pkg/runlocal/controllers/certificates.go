@@ -26,7 +26,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// csrResources are certificate signing requests, as the rows of their controllers have them.
+// csrResources is what most controllers of certificate signing requests read and write.
 func csrResources() []schema.GroupResource {
 	return []schema.GroupResource{{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}}
 }
@@ -93,7 +93,7 @@ func buildCSRSigning(ctx context.Context, e environment) (runFunc, error) {
 }
 
 // csrCleaner is newCertificateSigningRequestCleanerController of cmd/kube-controller-manager/app/certificates.go. It has
-// no queue: it looks at all requests once an hour.
+// no queue: it checks all requests once an hour.
 func csrCleaner() Controller {
 	return Controller{
 		Name:              names.CertificateSigningRequestCleanerController,
@@ -109,19 +109,19 @@ func csrCleaner() Controller {
 
 func buildCSRCleaner(_ context.Context, e environment) (runFunc, error) {
 	requests := e.informers.Certificates().V1().CertificateSigningRequests()
-	requests.Informer() // the cleaner only asks for a lister, when the informers have been started
+	requests.Informer() // before the informers are started: the cleaner uses only the lister
 	return cleaner.NewCSRCleanerController(e.client.CertificatesV1().CertificateSigningRequests(), requests).Run, nil
 }
 
 const (
-	// podCertificateMaxAge and podCertificateLook are what newPodCertificateRequestCleanerController has.
+	// podCertificateMaxAge and podCertificateCleanPeriod are those of newPodCertificateRequestCleanerController.
 	podCertificateMaxAge      = 15 * time.Minute
 	podCertificateCleanPeriod = 5 * time.Minute
 )
 
 // podCertificateRequestCleaner is newPodCertificateRequestCleanerController of
 // cmd/kube-controller-manager/app/certificates.go. Its feature gate, PodCertificateRequest, is on by default. It has no
-// queue: it looks at all requests from time to time. now tells their age.
+// queue: it checks all requests from time to time. Their age is counted by now.
 func podCertificateRequestCleaner(now clock.PassiveClock) Controller {
 	requests := []schema.GroupResource{{Group: "certificates.k8s.io", Resource: "podcertificaterequests"}}
 	return Controller{
@@ -162,7 +162,7 @@ func buildRootCAPublisher(_ context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// servingSigner is whose trust bundle is published; upstream has it as a literal in certificates.go.
+// servingSigner is the signer whose trust bundle is published; upstream has it as a literal in certificates.go.
 const servingSigner = "kubernetes.io/kube-apiserver-serving"
 
 // trustBundlePublisher is newKubeAPIServerSignerClusterTrustBundledPublisherController of
@@ -180,9 +180,9 @@ func trustBundlePublisher() Controller {
 	}
 }
 
-// buildTrustBundlePublisher returns no loop where no version of trust bundles is served, as upstream does. The publisher
-// has an informer of its own, as it watches the bundles of one signer only: so its reconciles name the handler that led
-// to them, and not the event.
+// buildTrustBundlePublisher returns nil if no version of trust bundles is served: the controller has nothing to do then,
+// as upstream. The publisher makes its informer itself, for the bundles of one signer only, and the tap does not see its
+// events: the cause of a reconcile is the handler that added the key, not the event.
 func buildTrustBundlePublisher(ctx context.Context, e environment) (runFunc, error) {
 	content, err := dynamiccertificates.NewStaticCAContent("kube-apiserver-serving", e.authority.RootCA)
 	if err != nil {
@@ -204,12 +204,13 @@ func buildTrustBundlePublisher(ctx context.Context, e environment) (runFunc, err
 	return run, tap.SwapQueue(e.tap, c, "queue", func(string) string { return bundleKey })
 }
 
-// bundleKey spells the one key, as the names of the signer's bundles begin: they are in no namespace.
+// bundleKey is the text of the only key: what the names of the signer's bundles begin with. They are in no namespace, and
+// a slash would look like one.
 const bundleKey = "kubernetes.io:kube-apiserver-serving"
 
 type bundlePublisherConstructor func(string, dynamiccertificates.CAContentProvider, kubernetes.Interface) (publisher.PublisherRunner, error)
 
-// bundlePublisherFor finds the constructor for the newest version of trust bundles that is served, nil if none is.
+// bundlePublisherFor returns the constructor for the newest version of trust bundles that is served; nil if none is.
 func bundlePublisherFor(ctx context.Context, served discovery.ServerResourcesInterfaceWithContext) (bundlePublisherConstructor, error) {
 	for _, version := range []struct {
 		schema.GroupVersion
@@ -224,7 +225,7 @@ func bundlePublisherFor(ctx context.Context, served discovery.ServerResourcesInt
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("asking for the resources of %s: %w", version.GroupVersion, err)
+			return nil, fmt.Errorf("discovering the resources of %s: %w", version.GroupVersion, err)
 		}
 		if hasResource(resources, "clustertrustbundles") {
 			return version.construct, nil

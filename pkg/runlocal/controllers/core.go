@@ -38,8 +38,8 @@ func replicationController() Controller {
 	}
 }
 
-// buildReplicationController taps a queue that two structs hold: upstream copies the controller whose handlers it has
-// registered.
+// buildReplicationController taps a queue that two structs hold: upstream copies the controller after it has registered
+// its handlers.
 func buildReplicationController(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c := replication.NewReplicationManager(ctx, core.Pods(), core.ReplicationControllers(), e.client, replication.BurstReplicas)
@@ -60,7 +60,7 @@ func namespaceController() Controller {
 		Writes:           every,
 		Needs:            []Need{NeedsMetadata},
 		Danger:           "takes a namespace for empty whose content it does not see",
-		NoisyLogMessages: []string{"Namespace has been deleted"}, // the last event of a namespace is a key
+		NoisyLogMessages: []string{"Namespace has been deleted"}, // it is a key once more when it is gone
 		workers:          10,
 		build:            buildNamespace,
 	}
@@ -68,7 +68,7 @@ func namespaceController() Controller {
 
 func buildNamespace(ctx context.Context, e environment) (runFunc, error) {
 	config := *e.config
-	config.QPS *= 20 // upstream: it makes many requests
+	config.QPS *= 20 // as upstream: it makes many requests
 	config.Burst *= 100
 	client, err := kubernetes.NewForConfig(&config)
 	if err != nil {
@@ -89,26 +89,26 @@ func buildNamespace(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// namespacedKinds asks which kinds there are in namespaces. Upstream's constructor, which asks first, ends the process if
-// there are none: so it is asked here before, and gets that answer.
+// namespacedKinds returns a function that discovers the kinds of namespaced objects. Upstream's constructor calls it once
+// and ends the process if it returns none: so discovery is read here first, and the first call returns what it answered.
 func namespacedKinds(from discovery.DiscoveryInterface) (func() ([]*metav1.APIResourceList, error), error) {
 	first, err := from.ServerPreferredNamespacedResources()
 	if len(first) == 0 {
-		return nil, fmt.Errorf("asking which kinds there are in namespaces: %w", orNoKinds(err))
+		return nil, fmt.Errorf("discovering the kinds of namespaced objects: %w", orNoKinds(err))
 	}
-	var asked atomic.Bool
+	var called atomic.Bool
 	return func() ([]*metav1.APIResourceList, error) {
-		if !asked.Swap(true) {
+		if !called.Swap(true) {
 			return first, err
 		}
 		return from.ServerPreferredNamespacedResources()
 	}, nil
 }
 
-// orNoKinds is err, or an error that says that there were none.
+// orNoKinds returns err, or if it is nil an error for an answer without kinds.
 func orNoKinds(err error) error {
 	if err == nil {
-		return errors.New("the API server tells of none")
+		return errors.New("the API server returned none")
 	}
 	return err
 }
@@ -128,13 +128,13 @@ func podGarbageCollector() Controller {
 	}
 }
 
-// What podgc has (pkg/controller/podgc/gc_controller.go: gcCheckPeriod, quarantineTime).
+// gcCheckPeriod and quarantineTime of pkg/controller/podgc/gc_controller.go.
 const (
 	podGCPeriod     = 20 * time.Second
 	podGCQuarantine = 40 * time.Second
 )
 
-// terminatedPods is the threshold as podgc takes it, 0 for none.
+// terminatedPods returns the threshold as NewPodGCInternal takes it, 0 for none.
 func (h NodeControllerOptions) terminatedPods() int {
 	if h.TerminatedPods != 0 {
 		return max(h.TerminatedPods, 0)
@@ -144,7 +144,7 @@ func (h NodeControllerOptions) terminatedPods() int {
 	return int(c.TerminatedPodGCThreshold)
 }
 
-// buildPodGarbageCollector makes what NewPodGC makes, of which the times cannot be set.
+// buildPodGarbageCollector does what NewPodGC does, which takes no periods.
 func buildPodGarbageCollector(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c := podgc.NewPodGCInternal(

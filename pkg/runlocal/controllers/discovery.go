@@ -26,11 +26,11 @@ func endpointsController() Controller {
 	}
 }
 
-// noBatching is kube-controller-manager's default of the periods in which changes of endpoints are gathered
+// noBatching is kube-controller-manager's default of the periods in which changes of endpoints are batched
 // (--endpoint-updates-batch-period and the two like it).
 const noBatching = 0
 
-// buildEndpoints has the queue of pods, which only finds the services of a pod that has changed, hand on what it saw.
+// buildEndpoints taps podQueue as a relay: its worker only adds the services of a changed pod to the other queue.
 func buildEndpoints(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c := endpoint.NewEndpointController(ctx, core.Pods(), core.Services(), core.Endpoints(), e.client, noBatching)
@@ -61,14 +61,14 @@ func endpointSliceController() Controller {
 // maxEndpointsPerSlice is the default of kube-controller-manager's flag of that name.
 const maxEndpointsPerSlice = 100
 
-// buildEndpointSlice has the queue of pods, which only finds the services of a pod that has changed, hand on what it saw.
+// buildEndpointSlice taps podQueue as a relay: its worker only adds the services of a changed pod to the other queue.
 func buildEndpointSlice(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
 	c := endpointslice.NewController(
 		ctx, core.Pods(), core.Services(), core.Nodes(), e.informers.Discovery().V1().EndpointSlices(),
 		maxEndpointsPerSlice, e.client, noBatching,
 	)
-	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.ForAll}) // the one key of topologyQueue, by which it learns of nodes
+	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.ForAll}) // topologyQueue has a single key, for all changes of nodes
 	if err := tap.SwapRelay(e.tap, c, "podQueue"); err != nil {
 		return c.Run, err
 	}

@@ -5,28 +5,37 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
 )
 
+// Kinds tells which kinds an API serves besides the built-in ones. Its methods are called often, and concurrently.
+type Kinds interface {
+	// Changes returns a number that changes when the API may have begun or ceased to serve a kind.
+	Changes() uint64
+	// Custom returns the custom resources that are served at this moment.
+	Custom() []schema.GroupResource
+}
+
 const (
-	// kindsPollInterval is how often it is looked whether kinds may have changed. That costs next to nothing.
+	// kindsPollInterval is how often Kinds.Changes is called. That costs next to nothing.
 	kindsPollInterval = 100 * time.Millisecond
-	// discoveryLag is for how long after a change discovery may lag behind it: it is asked at each turn. So it is after an error.
+	// discoveryLag is how long discovery may lag behind a change of kinds. Until then, and for as long after an error,
+	// discovery is read at each turn.
 	discoveryLag = 2 * time.Second
-	// kindsResyncPeriod is how long is waited when changes are not known, as in kube-controller-manager.
+	// kindsResyncPeriod is how often discovery is read when changes are not known, as in kube-controller-manager.
 	kindsResyncPeriod = 30 * time.Second
 )
 
-// kindPoller tell a goroutine that asks again and again which kinds the API serves when it is worth asking. It is for that
-// goroutine alone.
+// kindPoller tells a goroutine that reads discovery in a loop when that is worth doing. Only that goroutine may use it.
 type kindPoller struct {
 	// changes returns a number that changes when kinds may have; nil if that is not known.
 	changes func() uint64
-	// partial reports that not all changes are known: kinds are asked for from time to time as well.
+	// partial is true if not all changes are known: discovery is then read from time to time as well.
 	partial bool
-	// mustPoll reports whether there is another reason to ask; nil if there is none.
+	// urgent reports whether there is another reason to read discovery; it may be nil.
 	urgent func() bool
 
 	lastAsked   time.Time // zero before the first turn
@@ -34,10 +43,10 @@ type kindPoller struct {
 	lagUntil    time.Time
 }
 
-// retrySoon makes the next turns come soon, changes or none: what was not answered is asked for again.
+// retrySoon makes the next turns come soon even without changes, after discovery has failed.
 func (k *kindPoller) retrySoon() { k.lagUntil = time.Now().Add(discoveryLag) }
 
-// wait returns when discovery is to be asked, or with false when ctx has ended.
+// wait returns true when discovery is to be read, and false when ctx has ended.
 func (k *kindPoller) wait(ctx context.Context) bool {
 	for !k.due(time.Now()) {
 		if !sleep(ctx, kindsPollInterval) {
@@ -48,7 +57,7 @@ func (k *kindPoller) wait(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// due reports whether discovery is to be asked.
+// due reports whether discovery is to be read.
 func (k *kindPoller) due(now time.Time) bool {
 	if k.changes != nil {
 		if changes := k.changes(); changes != k.lastChanges {
@@ -66,6 +75,7 @@ func (k *kindPoller) due(now time.Time) bool {
 	return (k.changes == nil || k.partial) && now.Sub(k.lastAsked) >= kindsResyncPeriod
 }
 
+// sleep waits for that time and returns true, or false if ctx ends before.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -77,8 +87,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// kindCache is what is known of the kinds that the API serves. kube-controller-manager forgets it every 30 s; this one
-// counts as stale as soon as there may be new kinds, and a mapper asks again when it misses one.
+// kindCache caches discovery for a RESTMapper. kube-controller-manager empties its cache every 30 s; this one is stale as
+// soon as there may be new kinds, and a mapper that misses a kind empties a stale cache and tries again.
 type kindCache struct {
 	discovery.CachedDiscoveryInterface
 	changes func() uint64 // Kinds.Changes; nil if that is not known
@@ -90,7 +100,7 @@ type kindCache struct {
 	lagUntil    time.Time // until when discovery may lag behind the last change
 }
 
-// newMapper returns a mapper of kinds and resources that learns of new ones. It asks when it is first used.
+// newMapper returns a mapper of kinds and resources that finds new ones too. It reads discovery when it is first used.
 func newMapper(e environment) *restmapper.DeferredDiscoveryRESTMapper {
 	return restmapper.NewDeferredDiscoveryRESTMapper(&kindCache{
 		CachedDiscoveryInterface: memory.NewMemCacheClient(e.client.Discovery()), changes: e.changes(), now: time.Now,
@@ -99,8 +109,8 @@ func newMapper(e environment) *restmapper.DeferredDiscoveryRESTMapper {
 
 var _ discovery.CachedDiscoveryInterface = (*kindCache)(nil)
 
-// Fresh implements discovery.CachedDiscoveryInterface: a mapper that misses a kind in a cache that is fresh takes it that
-// there is none. What was asked for a moment ago counts as fresh in any case, for the mapper asks until it is.
+// Fresh implements discovery.CachedDiscoveryInterface. A mapper that misses a kind in a fresh cache reports that there is
+// none; in a stale one it invalidates the cache until it is fresh, so what was just emptied counts as fresh in any case.
 func (k *kindCache) Fresh() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -18,34 +18,29 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// nodeControllers look after nodes and the pods on them.
-func hosts() []Controller {
-	return []Controller{
-		nodeLifecycle(), taintEviction(), podGarbageCollector(), ttlController(), deviceTaintEviction(),
-	}
-}
-
-// NodeControllers are the settings of the controllers of nodes. The zero value stands for kube-controller-manager's defaults.
+// NodeControllerOptions are settings of the controllers that look after nodes and the pods on them: node lifecycle, taint
+// eviction and pod garbage collection. The zero value is kube-controller-manager's defaults.
 type NodeControllerOptions struct {
-	// MonitorPeriod is how often the health of nodes is looked at, as by the flag --node-monitor-period; 0 is 5 s.
+	// MonitorPeriod is how often the health of nodes is checked, as with the flag --node-monitor-period; 0 is 5 s.
 	MonitorPeriod time.Duration
-	// GracePeriod is how long a node may be silent before it is taken for unreachable, as by the flag
+	// GracePeriod is how long a node may be silent before it is marked as unreachable, as with the flag
 	// --node-monitor-grace-period; 0 is 50 s.
 	GracePeriod time.Duration
-	// EvictionRate is how many nodes a second may be tainted because they are not ready, as by the flag
+	// EvictionRate is how many nodes a second may be tainted because they are not ready, as with the flag
 	// --node-eviction-rate; 0 is 0.1. The first of a zone is tainted at once.
 	EvictionRate float32
-	// TerminatedPods is how many pods that have ended are left before the oldest are deleted, as by the flag
-	// --terminated-pod-gc-threshold; 0 is 12500, less than 0 leaves all.
+	// TerminatedPods is how many terminated pods may exist before the oldest are deleted, as with the flag
+	// --terminated-pod-gc-threshold; 0 is 12500, and with less than 0 none is deleted.
 	TerminatedPods int
 
-	// podGCQuarantine is how long a node must have been missing, and collect how often podgc looks; 0 is what podgc has.
+	// podGCQuarantine is how long a node must be gone before its pods are deleted, podGCPeriod how often podgc checks; 0 is
+	// podgc's default.
 	podGCQuarantine, podGCPeriod time.Duration
-	// evictionClock is by which taint-eviction deletes pods that tolerate a taint for a time; nil is the real clock.
+	// evictionClock times the deletion of pods that tolerate a taint for a while; nil is the real clock.
 	evictionClock clock.WithDelayedExecution
 }
 
-// podAndNodeResources are what these controllers read.
+// podAndNodeResources is what most of these controllers read.
 func podAndNodeResources() []schema.GroupResource {
 	return []schema.GroupResource{{Resource: "pods"}, {Resource: "nodes"}}
 }
@@ -60,7 +55,7 @@ func nodeLifecycle() Controller {
 			schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, schema.GroupResource{Group: "apps", Resource: "daemonsets"}),
 		Writes: podAndNodeResources(),
 		Danger: "takes a node for dead whose lease it does not see, and evicts its pods",
-		// Every change of a node and of a pod is a key, and a node that stays silent is looked at again and again.
+		// Every change of a node and of a pod is a key, and a silent node is checked again each period.
 		NoisyLogMessages: []string{
 			"Node hasn't been updated", "Missing timestamp for Node. Assuming now as a timestamp",
 			"Setting initial state for unseen zone", "Initializing eviction metric for zone",
@@ -75,7 +70,7 @@ func nodeLifecycle() Controller {
 // configurable.
 const nodeUpdateWorkers = 8
 
-// What kube-controller-manager's flags default to (cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go).
+// Defaults of kube-controller-manager's flags (cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go).
 const (
 	evictionRate          = 0.1
 	secondaryEvictionRate = 0.01
@@ -83,7 +78,7 @@ const (
 	unhealthyZone         = 0.55
 )
 
-// lifecycleConfig completes the times by kube-controller-manager's defaults.
+// lifecycleConfig returns kube-controller-manager's configuration with these settings.
 func (h NodeControllerOptions) lifecycleConfig() kcmconfig.NodeLifecycleControllerConfiguration {
 	var c kcmconfig.NodeLifecycleControllerConfiguration
 	c.NodeMonitorPeriod.Duration, c.NodeMonitorGracePeriod.Duration = h.MonitorPeriod, h.GracePeriod
@@ -128,7 +123,7 @@ func taintEviction() Controller {
 	}
 }
 
-// Keys of pkg/controller/tainteviction/taint_eviction.go.
+// Keys with the layout of those in pkg/controller/tainteviction/taint_eviction.go.
 type (
 	// taintedNode is nodeUpdateItem.
 	taintedNode struct{ nodeName string }
@@ -139,12 +134,12 @@ type (
 func (n taintedNode) text() string { return n.nodeName }
 func (p taintedPod) text() string  { return p.podNamespace + "/" + p.podName }
 
-// evict is the function by which taint-eviction deletes a pod when its time has come.
+// evict is the type of the function by which taint-eviction deletes a pod.
 type evict = func(ctx context.Context, fireAt time.Time, args *tainteviction.WorkArgs) error
 
 func buildTaintEviction(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
-	// The index that it looks pods up by is node-lifecycle's to make, which need not run.
+	// The controller finds pods by an index that node-lifecycle adds, which need not run.
 	if err := kcm.AddPodNodeNameIndexer(core.Pods().Informer()); err != nil {
 		return nil, fmt.Errorf("indexing pods by node: %w", err)
 	}
@@ -177,8 +172,9 @@ func buildTaintEviction(ctx context.Context, e environment) (runFunc, error) {
 	})
 }
 
-// startedNodeOrPod tells which node or pod a worker begins to work on. Two goroutines take keys from the queues, and hand them
-// to the workers through channels.
+// startedNodeOrPod returns the key of the node or pod that a worker begins to work on, by what it logs first; "" if the
+// message is another one. The keys are taken from the queues by two goroutines, which pass them to the workers through
+// channels.
 func startedNodeOrPod(message string, keysAndValues []any) string {
 	switch message {
 	case "Noticed node update", "Noticed node deletion", "Noticed pod update", "Noticed pod deletion":
@@ -187,8 +183,8 @@ func startedNodeOrPod(message string, keysAndValues []any) string {
 	return ""
 }
 
-// recordEvictions tells which deletions are planned and cancelled, by what TimedWorkerQueue of
-// pkg/controller/tainteviction/timed_workers.go logs of each.
+// recordEvictions records which deletions are planned and cancelled, by what TimedWorkerQueue in
+// pkg/controller/tainteviction/timed_workers.go logs.
 func recordEvictions(evictions *tap.Timed, message string, keysAndValues []any) {
 	item := fmt.Sprint(valueOf("item", keysAndValues))
 	switch message {
@@ -196,14 +192,14 @@ func recordEvictions(evictions *tap.Timed, message string, keysAndValues []any) 
 		from, ok := valueOf("createTime", keysAndValues).(time.Time)
 		to, also := valueOf("firedTime", keysAndValues).(time.Time)
 		if ok && also {
-			evictions.Planned(item, to.Sub(from)) // as createWorker counts
+			evictions.Planned(item, to.Sub(from)) // the delay that createWorker uses
 		}
 	case "Cancelling TimedWorkerQueue item", "Replacing existing work":
 		evictions.Cancelled(item)
 	}
 }
 
-// valueOf is the value of a key that was logged, an empty text if there is none.
+// valueOf returns the value that was logged for a key, "" if there is none.
 func valueOf(key string, keysAndValues []any) any {
 	for i := 0; i+1 < len(keysAndValues); i += 2 {
 		if keysAndValues[i] == key {

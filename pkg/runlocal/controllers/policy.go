@@ -88,8 +88,8 @@ func buildPolicyStatus(_ context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "policyQueue", stringKey)
 }
 
-// kindSchemas are the schemas of kinds: of built-in ones as they were compiled in, of others as the API publishes them. The
-// former take some 20 ms to lay out, which is done when a policy asks.
+// kindSchemas resolves the schemas of kinds: of built-in ones from what is compiled in, of others from what the API
+// publishes. The former take some 20 ms to build, which is done when a policy is checked first.
 type kindSchemas struct {
 	all func() resolver.SchemaResolver
 }

@@ -34,7 +34,7 @@ func resourceClaimController() Controller {
 	}
 }
 
-// buildResourceClaim names the informer of PodGroups, which is made only with a feature gate that is off by default
+// buildResourceClaim passes an informer of PodGroups, which upstream starts only with a feature gate that is off by default
 // (DRAWorkloadResourceClaims).
 func buildResourceClaim(ctx context.Context, e environment) (runFunc, error) {
 	resources := e.informers.Resource().V1()
@@ -48,11 +48,11 @@ func buildResourceClaim(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", claimantKey)
 }
 
-// claimantKey spells a key of resourceclaim as other controllers' are that have several sorts: its own begin with a prefix
-// (podKeyPrefix and its likes in pkg/controller/resourceclaim/controller.go).
+// claimantKey returns the text of a key as for other controllers whose keys are of several kinds. Upstream's begin with a
+// prefix (podKeyPrefix and others in pkg/controller/resourceclaim/controller.go).
 func claimantKey(key string) string {
-	sort, name, _ := strings.Cut(key, ":")
-	switch sort {
+	prefix, name, _ := strings.Cut(key, ":")
+	switch prefix {
 	case "pod":
 		return "pods " + name
 	case "podgroup":
@@ -79,7 +79,8 @@ func deviceTaintEviction() Controller {
 	}
 }
 
-// deviceTaintWork is workItem of pkg/controller/devicetainteviction/device_taint_eviction.go: a pod or a rule.
+// deviceTaintWork has the layout of workItem in pkg/controller/devicetainteviction/device_taint_eviction.go: a pod or a
+// rule.
 type deviceTaintWork struct {
 	podRef, ruleRef tainteviction.NamespacedObject
 }
@@ -103,7 +104,7 @@ func buildDeviceTaintEviction(_ context.Context, e environment) (runFunc, error)
 	)
 	return func(ctx context.Context, workers int) {
 		logger := klog.FromContext(ctx)
-		// Its Run makes the queue, and then asks for this informer to add its first handler.
+		// Its Run makes the queue, and then gets this informer to add its first handler.
 		claims.onFirstUse(func() {
 			if err := tap.SwapQueue(e.tap, c, "workqueue", deviceTaintWork.text); err != nil {
 				logger.Error(err, "The reconciles of this controller are not seen")
@@ -119,7 +120,8 @@ func buildDeviceTaintEviction(_ context.Context, e environment) (runFunc, error)
 	}, nil
 }
 
-// hookedClaimInformer is an informer of claims that calls a function when it is first asked for after that was set.
+// hookedClaimInformer provides an informer of claims, and calls the function that onFirstUse was given when the informer
+// is next requested.
 type hookedClaimInformer struct {
 	resourceinformers.ResourceClaimInformer
 	once func()

@@ -31,7 +31,7 @@ func resourceQuotaController() Controller {
 		Aliases: []string{"resourcequota"},
 		Reads: []schema.GroupResource{
 			{Group: "*", Resource: "*"},
-			{Group: "resource.k8s.io", Resource: "resourceclaims"}, {Group: "resource.k8s.io", Resource: "deviceclasses"}, // waited for
+			{Group: "resource.k8s.io", Resource: "resourceclaims"}, {Group: "resource.k8s.io", Resource: "deviceclasses"}, // quotas wait for these
 		},
 		Writes:  []schema.GroupResource{{Resource: "resourcequotas"}},
 		Needs:   []Need{NeedsMetadata, NeedsMapper},
@@ -42,7 +42,7 @@ func resourceQuotaController() Controller {
 	}
 }
 
-// quotaResync is kube-controller-manager's --resource-quota-sync-period: how often all quotas are counted anew.
+// quotaResync is kube-controller-manager's default of --resource-quota-sync-period: how often all quotas are recounted.
 const quotaResync = 5 * time.Minute
 
 func buildResourceQuota(ctx context.Context, e environment, resync time.Duration) (runFunc, error) {
@@ -53,18 +53,18 @@ func buildResourceQuota(ctx context.Context, e environment, resync time.Duration
 	listers := generic.ListerFuncForResourceFunc(counted.ForResource)
 	quotas, err := quotainstall.NewQuotaConfigurationForControllers(listers, e.informers)
 	if err != nil {
-		return nil, fmt.Errorf("making what quotas are counted by: %w", err)
+		return nil, fmt.Errorf("making the quota configuration: %w", err)
 	}
 	started := make(chan struct{})
-	close(started) // it is run when the other informers have synced
+	close(started) // the controller is run when the informers have synced
 	c, err := resourcequota.NewController(ctx, &resourcequota.ControllerOptions{
 		QuotaClient:           e.client.CoreV1(),
 		ResourceQuotaInformer: e.informers.Core().V1().ResourceQuotas(),
 		ResyncPeriod:          func() time.Duration { return resync },
 		InformerFactory:       counted,
-		// What is told again changes no quota: kube-controller-manager has its informers tell all once in 12 to 24 h.
+		// A resync changes no quota. kube-controller-manager has one every 12 to 24 h.
 		ReplenishmentResyncPeriod: func() time.Duration { return 0 },
-		// The kinds are asked for when all controllers have their informers, so that this one can share them.
+		// Kinds are discovered by Sync, when all other controllers have their informers, so that this one can share them.
 		DiscoveryFunc:        func() ([]*metav1.APIResourceList, error) { return nil, nil },
 		IgnoredResourcesFunc: quotas.IgnoredResources,
 		InformersStarted:     started,
@@ -89,7 +89,7 @@ func buildResourceQuota(ctx context.Context, e environment, resync time.Duration
 	return run, tapQuotas(e.tap, c)
 }
 
-// tapQuotas observes the queues: what handlers see passes through the monitor's.
+// tapQuotas taps the queues. Events pass through that of the quota monitor, as through a relay.
 func tapQuotas(c *tap.Controller, quotas *resourcequota.Controller) error {
 	for _, field := range []string{"queue", "missingUsageQueue"} {
 		if err := tap.SwapQueue(c, quotas, field, stringKey); err != nil {
@@ -99,21 +99,21 @@ func tapQuotas(c *tap.Controller, quotas *resourcequota.Controller) error {
 	return tap.SwapRelay(c, quotas, "quotaMonitor.resourceChanges")
 }
 
-// quotaInformers are the informers of what quotas count: of whole objects where more than their number counts, of their metadata
-// elsewhere, unless another controller has the whole ones. kube-controller-manager's are of whole objects for all built-in
-// kinds. It is an InformerFactory of k8s.io/controller-manager/pkg/informerfactory.
+// quotaInformers provides the informers of what quotas count: of whole objects where more than their number counts, of
+// their metadata elsewhere, unless another controller watches the whole objects. kube-controller-manager has whole objects
+// of all built-in kinds. It implements InformerFactory of k8s.io/controller-manager/pkg/informerfactory.
 type quotaInformers struct {
 	informers.SharedInformerFactory
 	metadata  *tap.MetadataInformers
 	discovery discovery.DiscoveryInterface
-	poller    kindPoller // used by the one goroutine that asks
+	poller    kindPoller // used only by the goroutine that calls discoverKinds
 
 	mu     sync.Mutex // guards what follows
 	synced map[schema.GroupVersionResource]cache.InformerSynced
-	wanted map[schema.GroupVersionResource]struct{} // what is counted; nil while it is not known
+	wanted map[schema.GroupVersionResource]struct{} // what is counted; nil before the first discovery
 }
 
-// wholeObjectResources are the resources of which quotas count more than the number of objects, as in NewEvaluators of
+// wholeObjectResources returns the resources of which quotas count more than the number of objects, as in NewEvaluators of
 // pkg/quota/v1/evaluator/core/registry.go and DefaultUpdateFilter of pkg/quota/v1/install.
 func wholeObjectResources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{
@@ -122,7 +122,7 @@ func wholeObjectResources() []schema.GroupVersionResource {
 	}
 }
 
-// newQuotaInformers makes the informers of whole objects, so that they start with those of other controllers.
+// newQuotaInformers requests the informers of whole objects, so that they start with those of other controllers.
 func newQuotaInformers(e environment) (*quotaInformers, error) {
 	client, err := metadata.NewForConfig(e.config)
 	if err != nil {
@@ -141,7 +141,7 @@ func newQuotaInformers(e environment) (*quotaInformers, error) {
 	return c, nil
 }
 
-// ForResource returns the informer of a resource, whose objects can be listed by namespace.
+// ForResource returns the informer of a resource, with an index by namespace.
 func (c *quotaInformers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
 	generic, err := c.metadata.ForResource(resource)
 	if err != nil {
@@ -157,10 +157,10 @@ func (c *quotaInformers) ForResource(resource schema.GroupVersionResource) (info
 	return generic, err
 }
 
-// Start starts what no other informer factory starts.
+// Start starts the informers of metadata; the others are started by Start of this package.
 func (c *quotaInformers) Start(stop <-chan struct{}) { c.metadata.Start(stop) }
 
-// discoverKinds waits until there may be another answer than the last, and returns the kinds that the API serves.
+// discoverKinds waits until the kinds may have changed, and returns those that the API serves.
 func (c *quotaInformers) discoverKinds(ctx context.Context) ([]*metav1.APIResourceList, error) {
 	if !c.poller.wait(ctx) {
 		return nil, ctx.Err()
@@ -194,7 +194,7 @@ func (c *quotaInformers) setWanted(lists []*metav1.APIResourceList) error {
 	return nil
 }
 
-// waitForSync returns when all that is counted was listed, or when that takes too long.
+// waitForSync waits until all that is counted was listed, for quotaSyncTimeout at most.
 func (c *quotaInformers) waitForSync(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, quotaSyncTimeout)
 	defer cancel()

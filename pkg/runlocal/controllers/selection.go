@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// allControllers stands for all controllers that run here and are not off by default, as in kube-controller-manager.
+// allControllers selects all controllers that run here and are not off by default, as in kube-controller-manager.
 const allControllers = "*"
 
-// UnknownError says that no controller has the name.
+// UnknownError is the error for a name that no controller has.
 type UnknownError struct {
 	Name string
-	// Known are the names and aliases that there are, sorted, those of controllers that do not run here included.
+	// Known are all names and aliases, sorted, those of controllers that do not run here included.
 	Known []string
 }
 
@@ -24,11 +24,11 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no controller %q in kube-controller-manager", e.Name)
 }
 
-// NotRunError says that the controller is known and does not run here.
+// NotRunError is the error for a controller that is known and cannot run here.
 type NotRunError struct {
 	// Name is kube-controller-manager's.
 	Name string
-	// Reason is why, as in Controller.NotRun.
+	// Reason is Controller.NotRun or what Controller.MissingAuthority returns.
 	Reason string
 }
 
@@ -37,15 +37,15 @@ func (e *NotRunError) Error() string {
 	return fmt.Sprintf("controller %q does not run here: %s", e.Name, e.Reason)
 }
 
-// Select finds the controllers that args name, in the order in which they are started and each once. An argument is a
-// name or an alias, "*" for all that run here and are not off by default, or "-name" to leave one out. Of two arguments
-// for the same controller the first counts, and each counts more than "*", wherever that stands: as among the values of
-// kube-controller-manager's --controllers (IsControllerEnabled of k8s.io/controller-manager/app). It fails with an
-// *UnknownError or a *NotRunError for the first argument that cannot be met; leaving out what does not run anyway is no
-// error.
+// Select returns the controllers that args name, each once, in the order in which they are started. An argument is a name
+// or an alias, "*" for all that run here and are not off by default, or "-name" to leave one out. Of two arguments for the
+// same controller the first wins, and both win over "*", wherever that is: as among the values of
+// kube-controller-manager's --controllers (IsControllerEnabled of k8s.io/controller-manager/app). The error is an
+// *UnknownError or a *NotRunError for the first argument that cannot be met; "-name" of a controller that does not run
+// here is no error.
 func Select(args []string) ([]Controller, error) {
 	all := false
-	asked := map[string]bool{} // by name: whether it is wanted
+	named := map[string]bool{} // by name: whether the controller is to run
 	for _, arg := range args {
 		name, out := strings.CutPrefix(arg, "-")
 		if name == allControllers && !out {
@@ -56,16 +56,16 @@ func Select(args []string) ([]Controller, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, before := asked[c.Name]; before {
+		if _, before := named[c.Name]; before {
 			continue
 		}
 		if !out && !c.Runs() {
 			return nil, &NotRunError{Name: c.Name, Reason: c.NotRun}
 		}
-		asked[c.Name] = !out
+		named[c.Name] = !out
 	}
 	return slices.DeleteFunc(running(), func(c Controller) bool {
-		wanted, explicit := asked[c.Name]
+		wanted, explicit := named[c.Name]
 		if explicit {
 			return !wanted
 		}
@@ -73,43 +73,43 @@ func Select(args []string) ([]Controller, error) {
 	}), nil
 }
 
-// SkippedController is a controller that was left out because something of the authority that it needs is missing.
+// SkippedController is a controller that "*" does not select, because it lacks something of the authority that it needs.
 type SkippedController struct {
 	Controller
-	// Reason is what Controller.Lacks says.
+	// Reason is what Controller.MissingAuthority returns.
 	Reason string
 }
 
-// SelectFor is Select for somebody who has the authority a. Of what "*" stands for it leaves out the controllers that
-// lack something, and returns them too, in the same order. One that is named itself and lacks something is an error, a
-// *NotRunError.
+// SelectFor is Select for a user with the authority a. Of what "*" selects it skips the controllers for which something of
+// the authority is missing, and returns these as well, in the same order. If such a controller is named itself, the error
+// is a *NotRunError.
 func SelectFor(a Authority, args []string) (chosen []Controller, left []SkippedController, err error) {
 	selected, err := Select(args)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, c := range selected {
-		lack := c.MissingAuthority(a)
+		missing := c.MissingAuthority(a)
 		switch {
-		case lack == "":
+		case missing == "":
 			chosen = append(chosen, c)
 		case c.Named(args):
-			return nil, nil, &NotRunError{Name: c.Name, Reason: lack}
+			return nil, nil, &NotRunError{Name: c.Name, Reason: missing}
 		default:
-			left = append(left, SkippedController{Controller: c, Reason: lack})
+			left = append(left, SkippedController{Controller: c, Reason: missing})
 		}
 	}
 	return chosen, left, nil
 }
 
-// Named reports whether one of args, as Select takes them, is a name or an alias of the controller: "*" is none, and neither
-// is "-name".
+// Named reports whether one of args, as Select takes them, is a name or an alias of the controller. "*" and "-name" are
+// not.
 func (c Controller) Named(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(c.names(), arg) })
 }
 
-// Without is args, as Select takes them, changed so that Select finds what it found but these controllers. Nothing is left of
-// args that name no others.
+// Without returns args, as Select takes them, changed so that Select no longer finds the controllers out. It returns
+// nothing if args named no others.
 func Without(args []string, out []Controller) []string {
 	rest := slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
 		return slices.ContainsFunc(out, func(c Controller) bool { return c.Named([]string{arg}) })
@@ -135,10 +135,10 @@ func findController(name string) (Controller, error) {
 	return Controller{}, &UnknownError{Name: name, Known: known}
 }
 
-// Authority is what kube-controller-manager is started with on a control plane, and what no API tells: the keys and the
-// certificates that it signs with. Its zero value is that of somebody who has only a client's credentials.
+// Authority holds the keys and certificates that kube-controller-manager is started with on a control plane, and which no
+// API returns. The zero value is that of a user who has only the credentials of a client.
 type Authority struct {
-	// RootCA are the certificates, in PEM, by which pods know the API server; nil if they are not known.
+	// RootCA holds the certificates, in PEM, by which pods verify the API server; nil if they are not known.
 	RootCA []byte
 	// ServiceAccountKey signs the tokens of service accounts; nil if it is not known.
 	ServiceAccountKey crypto.Signer
@@ -147,7 +147,7 @@ type Authority struct {
 	SigningCertFile, SigningKeyFile string
 }
 
-// What Controller.Lacks says, and NotRunError.Reason.
+// The reasons that Controller.MissingAuthority returns.
 const (
 	MissingRootCA            = "it publishes the certificate that the API server is known by, which is not given"
 	MissingServiceAccountKey = "it signs with the private key of service accounts, which is not given"
@@ -175,8 +175,8 @@ func missingSigningAuthority(a Authority) string {
 	return ""
 }
 
-// Unserved returns which of the resources that the controller reads are not served in a version that it can read, so that it
-// cannot run: an API server that is older has not all. served is asked for each; nil is returned if nothing is missing.
+// Unserved returns the resources that the controller reads and that are served in no version that it can read, as may be
+// the case on an older API server. The controller cannot run then. It returns nil if all are served.
 func (c Controller) Unserved(served func(schema.GroupVersionResource) bool) []schema.GroupResource {
 	var out []schema.GroupResource
 	for _, r := range c.Reads {
@@ -188,8 +188,8 @@ func (c Controller) Unserved(served func(schema.GroupVersionResource) bool) []sc
 	return out
 }
 
-// readableVersions are those of a resource that its controllers can read, any of which does. Upstream's controllers have an
-// informer of one version each; the publisher of trust bundles takes the newest that there is.
+// readableVersions returns the versions of a resource that its controllers can read; one of them is enough. Upstream's
+// controllers have an informer for one version; the publisher of trust bundles takes the newest that is served.
 func readableVersions(r schema.GroupResource) []string {
 	switch r {
 	case schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}:

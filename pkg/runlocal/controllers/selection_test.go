@@ -169,7 +169,7 @@ func TestSelectSaysWhyAControllerDoesNotRun(t *testing.T) {
 	if !errors.As(err, &refused) {
 		t.Fatalf("want a *NotRunError, got %v", err)
 	}
-	want := NotRunError{Name: "node-ipam-controller", Reason: needsRanges}
+	want := NotRunError{Name: "node-ipam-controller", Reason: notRunning()[0].NotRun}
 	if diff := cmp.Diff(want, *refused); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}

@@ -30,13 +30,14 @@ func storageVersionMigrator() Controller {
 		Reads:   []schema.GroupResource{migrations},
 		Writes:  []schema.GroupResource{migrations, definitions, {Group: "*", Resource: "*"}},
 		Needs:   []Need{NeedsMetadata, NeedsMapper},
-		workers: 5, // of migrations; upstream starts them whatever it is asked for
+		workers: 5, // of migrations; upstream's Run takes no other number
 		build:   buildMigrator,
 	}
 }
 
-// buildMigrator builds upstream's three controllers of migrations: one lets them begin, one writes down up to where they
-// go, and one migrates. The last one reads what the garbage collector watches: without that, no migration ends.
+// buildMigrator builds upstream's three controllers of migrations: one starts them, one writes up to which resource
+// version they go, and one migrates. The last one reads the graph of the garbage collector: without that, no migration
+// ends.
 func buildMigrator(ctx context.Context, e environment) (runFunc, error) {
 	clients, err := newMigratorClients(e)
 	if err != nil {
@@ -45,11 +46,11 @@ func buildMigrator(ctx context.Context, e environment) (runFunc, error) {
 	var loops []runFunc
 	graph := e.shared.graph
 	if graph == nil {
-		alone, keep, err := idleGraph(ctx, e)
+		idle, run, err := idleGraph(ctx, e)
 		if err != nil {
 			return nil, err
 		}
-		graph, loops = alone, append(loops, keep)
+		graph, loops = idle, append(loops, run)
 	}
 	parts := newMigratorControllers(ctx, e, clients, graph)
 	for _, run := range []func(context.Context){parts.migrator.Run, parts.versions.Run, parts.runner.Run} {
@@ -58,8 +59,8 @@ func buildMigrator(ctx context.Context, e environment) (runFunc, error) {
 	return func(ctx context.Context, workers int) { runConcurrently(ctx, workers, loops) }, parts.observe(e.tap)
 }
 
-// idleGraph is the graph of a garbage collector that does not run: it watches nothing, as in kube-controller-manager. The
-// loop ends it.
+// idleGraph returns the graph of a garbage collector that does not run: it watches nothing, as in kube-controller-manager.
+// The graph's goroutines end with the function that is returned.
 func idleGraph(ctx context.Context, e environment) (*gc.GraphBuilder, runFunc, error) {
 	graph, err := newDependencyGraph(ctx, e)
 	if err != nil {
@@ -75,7 +76,7 @@ func idleGraph(ctx context.Context, e environment) (*gc.GraphBuilder, runFunc, e
 	}, nil
 }
 
-// migratorClients are what the controllers reach the API by.
+// migratorClients are the clients of the three controllers.
 type migratorClients struct {
 	metadata    metadata.Interface
 	dynamic     *dynamic.DynamicClient
@@ -84,7 +85,7 @@ type migratorClients struct {
 
 func newMigratorClients(e environment) (c migratorClients, err error) {
 	config := rest.CopyConfig(e.config)
-	config.QPS *= 20 // upstream: a migration takes many requests
+	config.QPS *= 20 // as upstream: a migration takes many requests
 	config.Burst *= 100
 	if c.definitions, err = apiextensions.NewForConfig(config); err != nil {
 		return c, fmt.Errorf("making the client of definitions: %w", err)
@@ -98,7 +99,7 @@ func newMigratorClients(e environment) (c migratorClients, err error) {
 	return c, nil
 }
 
-// migratorControllers are the three controllers.
+// migratorControllers are upstream's three controllers of migrations.
 type migratorControllers struct {
 	migrator *storageversionmigrator.SVMController
 	versions *storageversionmigrator.ResourceVersionController
@@ -117,7 +118,7 @@ func newMigratorControllers(ctx context.Context, e environment, clients migrator
 	}
 }
 
-// observe observes the queues. The keys of two of them say what is done for the migration that they name.
+// observe taps the queues. The text of a key says which of the controllers it is for.
 func (p migratorControllers) observe(c *tap.Controller) error {
 	if err := tap.SwapQueue(c, p.migrator, "queue", stringKey); err != nil {
 		return err

@@ -32,16 +32,16 @@ func volumeBinder() Controller {
 			{Resource: "pods"}, {Resource: "nodes"},
 		},
 		Writes: []schema.GroupResource{
-			{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}, {Resource: "pods"}, // pods that recycle a volume
+			{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}, {Resource: "pods"}, // pods that recycle volumes
 		},
 		ClusterScopedWork: true,
-		workers:           1, // for each of the two queues; it is upstream's, and no option
+		workers:           1, // for each of the two queues; upstream has no option
 		build:             buildVolumeBinder(binderSyncPeriod),
 	}
 }
 
 // binderSyncPeriod is the default of PVClaimBinderSyncPeriod in pkg/controller/volume/persistentvolume/config/v1alpha1: how
-// often all claims and volumes are looked at. A claim that waits for a volume finds one that is made later only then.
+// often all claims and volumes are resynced. A pending claim is bound to a volume that is created later only then.
 const binderSyncPeriod = 15 * time.Second
 
 func buildVolumeBinder(syncPeriod time.Duration) buildFunc {
@@ -68,7 +68,8 @@ func buildVolumeBinder(syncPeriod time.Duration) buildFunc {
 	}
 }
 
-// heldOperations runs what the binder leaves to goroutines of their own, as parts of the reconciles that start them.
+// heldOperations runs the binder's asynchronous operations as parts of the reconciles that start them: a reconcile ends
+// when they have.
 type heldOperations struct {
 	goroutinemap.GoRoutineMap
 	tap *tap.Controller
@@ -110,8 +111,8 @@ func buildEphemeralVolumes(ctx context.Context, e environment) (runFunc, error) 
 }
 
 // volumeExpander is newPersistentVolumeExpanderController of cmd/kube-controller-manager/app/core.go. None of upstream's
-// plugins can expand volumes any more: the controller leaves them to a driver's resizer, and says so in an Event and an
-// annotation.
+// plugins can expand volumes any more: the controller leaves that to a driver's resizer, and reports it in an Event and
+// an annotation.
 func volumeExpander() Controller {
 	return Controller{
 		Name:    names.PersistentVolumeExpanderController,
@@ -143,7 +144,7 @@ func claimProtection() Controller {
 		Aliases:          []string{"pvc-protection"},
 		Reads:            []schema.GroupResource{{Resource: "persistentvolumeclaims"}, {Resource: "pods"}},
 		Writes:           []schema.GroupResource{{Resource: "persistentvolumeclaims"}},
-		NoisyLogMessages: []string{"Pod uses PVC"}, // every change of a pod with claims is a key
+		NoisyLogMessages: []string{"Pod uses PVC"}, // every change of a pod with claims adds a key
 		workers:          1,
 		build:            buildClaimProtection,
 	}
@@ -159,9 +160,9 @@ func buildClaimProtection(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// startedClaim tells which claim pvc-protection begins to work on. One goroutine takes claims from the queue, sorts them by
-// namespace and hands them to another, through pvcProcessingStore.namespaceQueue: keys stay under way until the latter is
-// done with them, so that the inner queue needs no account of its own.
+// startedClaim returns the key of the claim that pvc-protection begins to work on, by what it logs first; "" if the message
+// is another one. One goroutine takes claims from the queue, sorts them by namespace and passes them to another one through
+// pvcProcessingStore.namespaceQueue. Keys are done only when the latter is done with them, so the inner queue is not tapped.
 func startedClaim(message string, keysAndValues []any) string {
 	if message != "Processing PVC" || len(keysAndValues) < 2 {
 		return ""

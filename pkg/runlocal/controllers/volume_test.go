@@ -329,11 +329,8 @@ func TestExpanderLeavesVolumesToTheirDriver(t *testing.T) {
 func TestAllOfThemTogether(t *testing.T) {
 	t.Parallel()
 	s := recordedSession(t)
-	var names []string
-	for _, c := range volumes() {
-		names = append(names, c.Name)
-	}
-	s.run(t, 0, names...)
+	s.run(t, 0, "persistentvolume-binder", "ephemeral-volume", "pvc-protection", "pv-protection",
+		"volumeattributesclass-protection-controller", "persistentvolume-expander")
 	s.volume(t, "kept", "1Gi")
 	eventually(t, "the volume to be available", func() bool { return len(s.activity("persistentvolume-binder").Writes) == 1 })
 	s.claim(t, "data", "")

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"maps"
 	"slices"
 	"sync"
@@ -108,7 +109,7 @@ func (m Main) Run() int {
 	code := m.M.Run()
 	for _, p := range m.Pools {
 		if err := p.Close(); err != nil {
-			fmt.Printf("FAIL: stopping an API server: %v\n", err)
+			log.Printf("Stopping an API server: %v", err)
 			code = max(code, 1)
 		}
 	}
