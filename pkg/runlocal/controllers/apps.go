@@ -32,7 +32,8 @@ func deploymentController() Controller {
 
 func buildDeployment(ctx context.Context, e environment) (runFunc, error) {
 	apps := e.informers.Apps().V1()
-	c, err := deployment.NewDeploymentController(ctx, apps.Deployments(), apps.ReplicaSets(), e.informers.Core().V1().Pods(), e.client)
+	c, err := deployment.NewDeploymentController(ctx, apps.Deployments(), apps.ReplicaSets(),
+		e.informers.Core().V1().Pods(), e.client)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,8 @@ func daemonSetController() Controller {
 		Short:   "daemonset",
 		Aliases: []string{"daemonset"},
 		Reads: []schema.GroupResource{
-			{Group: "apps", Resource: "daemonsets"}, {Group: "apps", Resource: "controllerrevisions"}, {Resource: "pods"}, {Resource: "nodes"},
+			{Group: "apps", Resource: "daemonsets"}, {Group: "apps", Resource: "controllerrevisions"}, {Resource: "pods"},
+			{Resource: "nodes"},
 		},
 		Writes: []schema.GroupResource{
 			{Group: "apps", Resource: "daemonsets"}, {Group: "apps", Resource: "controllerrevisions"}, {Resource: "pods"},
@@ -112,7 +114,8 @@ func buildDaemonSet(ctx context.Context, e environment) (runFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.ForAll}) // the keys of nodeUpdateQueue are nodes, and concern all DaemonSets
+	// the keys of nodeUpdateQueue are nodes, and concern all DaemonSets
+	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.ForAll})
 	if err := tap.SwapQueue(e.tap, c, "nodeUpdateQueue", stringKey); err != nil {
 		return c.Run, err
 	}

@@ -19,7 +19,8 @@ func deploymentOf(name string, replicas int32) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}, Template: template(name),
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+			Template: template(name),
 		},
 	}
 }
@@ -28,7 +29,8 @@ func replicaSetOf(name string, replicas int32) *appsv1.ReplicaSet {
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
 		Spec: appsv1.ReplicaSetSpec{
-			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}, Template: template(name),
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+			Template: template(name),
 		},
 	}
 }
@@ -38,7 +40,8 @@ func traced(t *testing.T) *session {
 	t.Helper()
 	s := recordedSession(t)
 	s.run(t, 0, "deployment", "replicaset")
-	if _, err := s.client.AppsV1().Deployments("default").Create(t.Context(), deploymentOf("web", 3), metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.AppsV1().Deployments("default").Create(t.Context(), deploymentOf("web", 3),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "three pods, four Events and idle controllers", func() bool {
@@ -51,7 +54,8 @@ func TestCausesNameEventAndHandler(t *testing.T) {
 	t.Parallel()
 	s := traced(t)
 	create := s.requests("create", "replicasets")
-	if len(create) != 1 || create[0].Controller != "deployment" || create[0].Key != "default/web" || create[0].Reconcile == 0 {
+	if len(create) != 1 || create[0].Controller != "deployment" || create[0].Key != "default/web" ||
+		create[0].Reconcile == 0 {
 		t.Fatalf("want one ReplicaSet, created by a reconcile of deployment default/web; got %+v", create)
 	}
 	type first struct {
@@ -96,13 +100,15 @@ func TestDecisionsAndWritesBelongToTheReconcile(t *testing.T) {
 	creates := s.requests("create", "pods")
 	by := creates[0].Reconcile
 	key := creates[0].Key
-	want := map[trace.ReconcileID]trace.Values{by: {{Key: "replicaSet", Value: key}, {Key: "need", Value: "3"}, {Key: "creating", Value: "3"}}}
+	want := map[trace.ReconcileID]trace.Values{by: {{Key: "replicaSet", Value: key}, {Key: "need", Value: "3"},
+		{Key: "creating", Value: "3"}}}
 	if diff := cmp.Diff(want, decided); diff != "" {
 		t.Errorf("decisions by reconcile (-want +got):\n%s", diff)
 	}
 	for _, e := range creates {
 		if e.Reconcile != by || e.Controller != "replicaset" {
-			t.Errorf("pod %s was created by reconcile %d of %q, want %d of replicaset", e.Detail.(*trace.Request).Name, e.Reconcile, e.Controller, by)
+			t.Errorf("pod %s was created by reconcile %d of %q, want %d of replicaset", e.Detail.(*trace.Request).Name,
+				e.Reconcile, e.Controller, by)
 		}
 	}
 }
@@ -150,8 +156,10 @@ func TestWatchEventsAreToldOnce(t *testing.T) {
 func TestHandledReachesTheLastEventOfEveryResource(t *testing.T) {
 	t.Parallel()
 	s := traced(t)
-	for _, gr := range []schema.GroupResource{{Resource: "pods"}, {Group: "apps", Resource: "replicasets"}, {Group: "apps", Resource: "deployments"}} {
-		eventually(t, gr.String()+" to be handled", func() bool { return s.tap.State().Handled[gr] == s.server.LastEvent(gr) })
+	for _, gr := range []schema.GroupResource{{Resource: "pods"}, {Group: "apps", Resource: "replicasets"},
+		{Group: "apps", Resource: "deployments"}} {
+		eventually(t, gr.String()+" to be handled",
+			func() bool { return s.tap.State().Handled[gr] == s.server.LastEvent(gr) })
 	}
 	eventually(t, "the one key that comes back, which the progress deadline brings about", func() bool {
 		var delayed []string
@@ -222,7 +230,8 @@ func TestDaemonSetFollowsNodes(t *testing.T) {
 	s.expectActivity(t, "daemonset", activity{
 		Causes: []string{"ADDED Node node-1 seen by addNode", "ADDED Pod agent-* seen by addPod > enqueue"},
 		Writes: []string{
-			"create controllerrevisions by default/agent", "create pods by default/agent", "update daemonsets/status by default/agent",
+			"create controllerrevisions by default/agent", "create pods by default/agent",
+			"update daemonsets/status by default/agent",
 		},
 	})
 }
@@ -242,7 +251,8 @@ func TestStatefulSetMakesItsFirstPodAndClaim(t *testing.T) {
 	set := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: appsv1.StatefulSetSpec{
-			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, Template: template("web"),
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Template:             template("web"),
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim},
 		},
 	}
@@ -250,7 +260,8 @@ func TestStatefulSetMakesItsFirstPodAndClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expectActivity(t, "statefulset", activity{
-		Causes: []string{"ADDED Pod web-0 seen by addPod > enqueueStatefulSet", "ADDED StatefulSet web seen by enqueueStatefulSet"},
+		Causes: []string{"ADDED Pod web-0 seen by addPod > enqueueStatefulSet",
+			"ADDED StatefulSet web seen by enqueueStatefulSet"},
 		Writes: []string{
 			"create controllerrevisions by default/web", "create persistentvolumeclaims by default/web",
 			"create pods by default/web", "update statefulsets/status by default/web",

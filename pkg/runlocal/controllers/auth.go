@@ -85,7 +85,8 @@ func buildServiceAccountToken(ctx context.Context, e environment) (runFunc, erro
 		return nil, fmt.Errorf("signing with the private key of service accounts: %w", err)
 	}
 	core := e.informers.Core().V1()
-	c, err := serviceaccountcontroller.NewTokensController(klog.FromContext(ctx), core.ServiceAccounts(), core.Secrets(), e.client,
+	c, err := serviceaccountcontroller.NewTokensController(klog.FromContext(ctx), core.ServiceAccounts(), core.Secrets(),
+		e.client,
 		serviceaccountcontroller.TokensControllerOptions{TokenGenerator: signer, RootCA: e.authority.RootCA})
 	if err != nil {
 		return nil, err
@@ -99,8 +100,8 @@ func buildServiceAccountToken(ctx context.Context, e environment) (runFunc, erro
 // legacyTokenMaxAge is CleanUpPeriod of pkg/controller/serviceaccount/config/v1alpha1/defaults.go.
 const legacyTokenMaxAge = 365 * 24 * time.Hour
 
-// legacyTokenCleaner is newLegacyServiceAccountTokenCleanerController of cmd/kube-controller-manager/app/core.go. It has
-// no queue: it checks all tokens once a day. Their age is counted by now.
+// legacyTokenCleaner is newLegacyServiceAccountTokenCleanerController of cmd/kube-controller-manager/app/core.go. It
+// has no queue: it checks all tokens once a day. Their age is counted by now.
 func legacyTokenCleaner(now clock.Clock) Controller {
 	return Controller{
 		Name:              names.LegacyServiceAccountTokenCleanerController,
@@ -112,7 +113,8 @@ func legacyTokenCleaner(now clock.Clock) Controller {
 		workers:           1, // its Run takes no other number
 		build: func(_ context.Context, e environment) (runFunc, error) {
 			core := e.informers.Core().V1()
-			c, err := serviceaccountcontroller.NewLegacySATokenCleaner(core.ServiceAccounts(), core.Secrets(), core.Pods(), e.client, now,
+			c, err := serviceaccountcontroller.NewLegacySATokenCleaner(core.ServiceAccounts(), core.Secrets(), core.Pods(),
+				e.client, now,
 				serviceaccountcontroller.LegacySATokenCleanerOptions{
 					CleanUpPeriod: legacyTokenMaxAge, SyncInterval: serviceaccountcontroller.DefaultCleanerSyncInterval,
 				})
@@ -165,7 +167,8 @@ func tokenCleaner() Controller {
 }
 
 func buildTokenCleaner(_ context.Context, e environment) (runFunc, error) {
-	c, err := bootstrap.NewTokenCleaner(e.client, e.informers.Core().V1().Secrets(), bootstrap.DefaultTokenCleanerOptions())
+	c, err := bootstrap.NewTokenCleaner(e.client, e.informers.Core().V1().Secrets(),
+		bootstrap.DefaultTokenCleanerOptions())
 	if err != nil {
 		return nil, err
 	}

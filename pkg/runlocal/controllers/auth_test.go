@@ -19,7 +19,8 @@ func TestServiceAccountIsMadeAndMadeAgain(t *testing.T) {
 	s.namespace(t, "shop")
 	s.expect(t, "serviceaccount", "create serviceaccounts by shop because ADDED Namespace shop seen by namespaceAdded")
 	must(t, s.client.CoreV1().ServiceAccounts("shop").Delete(t.Context(), "default", metav1.DeleteOptions{}))
-	s.expect(t, "serviceaccount", "create serviceaccounts by shop because DELETED ServiceAccount default seen by serviceAccountDeleted")
+	s.expect(t, "serviceaccount",
+		"create serviceaccounts by shop because DELETED ServiceAccount default seen by serviceAccountDeleted")
 }
 
 func TestClusterRolesAreAggregated(t *testing.T) {
@@ -40,11 +41,13 @@ func TestClusterRolesAreAggregated(t *testing.T) {
 			{MatchLabels: map[string]string{"monitoring": "yes"}},
 		}},
 	}, metav1.CreateOptions{}))
-	s.expect(t, "clusterrole-aggregation", "patch clusterroles by monitoring because ADDED ClusterRole monitoring seen by enqueue")
+	s.expect(t, "clusterrole-aggregation",
+		"patch clusterroles by monitoring because ADDED ClusterRole monitoring seen by enqueue")
 	s.settle(t)
 	part.Rules[0].Verbs = []string{"get", "list"}
 	mustValue[*rbacv1.ClusterRole](t)(roles.Update(t.Context(), part, metav1.UpdateOptions{}))
-	s.expect(t, "clusterrole-aggregation", "patch clusterroles by monitoring because MODIFIED ClusterRole read-pods seen by enqueue")
+	s.expect(t, "clusterrole-aggregation",
+		"patch clusterroles by monitoring because MODIFIED ClusterRole read-pods seen by enqueue")
 	whole := mustValue[*rbacv1.ClusterRole](t)(roles.Get(t.Context(), "monitoring", metav1.GetOptions{}))
 	if diff := cmp.Diff(part.Rules, whole.Rules); diff != "" {
 		t.Errorf("what the role allows (-part +whole):\n%s", diff)
@@ -67,11 +70,14 @@ func TestClusterInfoIsSigned(t *testing.T) {
 	t.Parallel()
 	s := bareSession(t)
 	s.run(t, 0, "bootstrapsigner")
-	info := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cluster-info"}, Data: map[string]string{"kubeconfig": "apiVersion: v1"}}
-	mustValue[*corev1.ConfigMap](t)(s.client.CoreV1().ConfigMaps("kube-public").Create(t.Context(), info, metav1.CreateOptions{}))
+	info := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cluster-info"},
+		Data: map[string]string{"kubeconfig": "apiVersion: v1"}}
+	mustValue[*corev1.ConfigMap](t)(s.client.CoreV1().ConfigMaps("kube-public").Create(t.Context(), info,
+		metav1.CreateOptions{}))
 	eventually(t, "a look at what no token signs yet", s.reconciled("bootstrapsigner", "kube-public/cluster-info"))
 	token := bootstrapToken("abcdef", time.Now().Add(time.Hour))
-	mustValue[*corev1.Secret](t)(s.client.CoreV1().Secrets("kube-system").Create(t.Context(), token, metav1.CreateOptions{}))
+	mustValue[*corev1.Secret](t)(s.client.CoreV1().Secrets("kube-system").Create(t.Context(), token,
+		metav1.CreateOptions{}))
 	s.expect(t, "bootstrapsigner",
 		"update configmaps by kube-public/cluster-info because ADDED Secret bootstrap-token-abcdef seen by pokeConfigMapSync")
 }
@@ -80,8 +86,10 @@ func TestExpiredTokensAreRemoved(t *testing.T) {
 	t.Parallel()
 	s := bareSession(t)
 	s.run(t, 0, "tokencleaner")
-	for id, expires := range map[string]time.Time{"abcdef": time.Now().Add(-time.Hour), "uvwxyz": time.Now().Add(time.Hour)} {
-		mustValue[*corev1.Secret](t)(s.client.CoreV1().Secrets("kube-system").Create(t.Context(), bootstrapToken(id, expires), metav1.CreateOptions{}))
+	for id, expires := range map[string]time.Time{"abcdef": time.Now().Add(-time.Hour),
+		"uvwxyz": time.Now().Add(time.Hour)} {
+		mustValue[*corev1.Secret](t)(s.client.CoreV1().Secrets("kube-system").Create(t.Context(),
+			bootstrapToken(id, expires), metav1.CreateOptions{}))
 	}
 	s.expect(t, "tokencleaner",
 		"delete secrets by kube-system/bootstrap-token-abcdef because ADDED Secret bootstrap-token-abcdef seen by enqueueSecrets")
@@ -110,7 +118,8 @@ func TestServiceAccountTokenIsMadeAndRemoved(t *testing.T) {
 	s.run(t, 0, "serviceaccount-token")
 	secrets := s.client.CoreV1().Secrets("default")
 	mustValue[*corev1.Secret](t)(secrets.Create(t.Context(), tokenSecret("robot"), metav1.CreateOptions{}))
-	s.expect(t, "serviceaccount-token", "update secrets by secrets default/robot because ADDED Secret robot seen by queueSecretSync")
+	s.expect(t, "serviceaccount-token",
+		"update secrets by secrets default/robot because ADDED Secret robot seen by queueSecretSync")
 	filled := mustValue[*corev1.Secret](t)(secrets.Get(t.Context(), "robot", metav1.GetOptions{}))
 	config := rest.CopyConfig(s.config)
 	config.BearerToken = string(filled.Data["token"])
@@ -127,7 +136,8 @@ func TestUnusedTokensAreMarked(t *testing.T) {
 	t.Parallel()
 	s := bareSession(t)
 	s.server.WaitReady(t.Context())
-	secret := mustValue[*corev1.Secret](t)(s.client.CoreV1().Secrets("default").Create(t.Context(), tokenSecret("old"), metav1.CreateOptions{}))
+	secret := mustValue[*corev1.Secret](t)(s.client.CoreV1().Secrets("default").Create(t.Context(), tokenSecret("old"),
+		metav1.CreateOptions{}))
 	accounts := s.client.CoreV1().ServiceAccounts("default")
 	account := mustValue[*corev1.ServiceAccount](t)(accounts.Get(t.Context(), "default", metav1.GetOptions{}))
 	account.Secrets = []corev1.ObjectReference{{Name: secret.Name}} // as those had that got tokens by themselves

@@ -28,8 +28,8 @@ type Autoscaling struct {
 	// SyncPeriod is how often an autoscaler is reconciled when nothing has changed, as with the flag
 	// --horizontal-pod-autoscaler-sync-period; 0 is 15 s.
 	SyncPeriod time.Duration
-	// DownscaleStabilization is how far back the controller looks for a higher recommendation before it scales down, as with
-	// the flag --horizontal-pod-autoscaler-downscale-stabilization; 0 is 5 min.
+	// DownscaleStabilization is how far back the controller looks for a higher recommendation before it scales down, as
+	// with the flag --horizontal-pod-autoscaler-downscale-stabilization; 0 is 5 min.
 	DownscaleStabilization time.Duration
 }
 
@@ -70,11 +70,13 @@ func buildPodAutoscaler(ctx context.Context, e environment) (runFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.tap.SetTraits(tap.ControllerTraits{Waits: true}) // it adds every key again after each reconcile, to be processed once a period
+	// it adds every key again after each reconcile, to be processed once a period
+	e.tap.SetTraits(tap.ControllerTraits{Waits: true})
 	c := podautoscaler.NewHorizontalController(
 		ctx, e.client.CoreV1(), scales, e.client.AutoscalingV2(), mapper, measured,
 		e.informers.Autoscaling().V2().HorizontalPodAutoscalers(), e.informers.Core().V1().Pods(),
-		config.HorizontalPodAutoscalerSyncPeriod.Duration, config.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration,
+		config.HorizontalPodAutoscalerSyncPeriod.Duration,
+		config.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration,
 		config.HorizontalPodAutoscalerTolerance, config.HorizontalPodAutoscalerCPUInitializationPeriod.Duration,
 		config.HorizontalPodAutoscalerInitialReadinessDelay.Duration,
 	)

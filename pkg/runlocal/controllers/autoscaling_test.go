@@ -27,7 +27,8 @@ func (b busyPods) Pods(namespace string, _ labels.Selector) ([]metrics.PodMetric
 	for _, name := range b.names {
 		out = append(out, metrics.PodMetrics{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Timestamp: metav1.Now(),
-			Containers: []metrics.ContainerMetrics{{Name: "c", Usage: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("400m")}}},
+			Containers: []metrics.ContainerMetrics{{Name: "c",
+				Usage: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("400m")}}},
 		})
 	}
 	return out, nil
@@ -37,14 +38,16 @@ func (busyPods) Nodes(labels.Selector) ([]metrics.NodeMetrics, error) { return n
 
 func TestAutoscalerScales(t *testing.T) {
 	t.Parallel()
-	s := recordedSessionOn(t, tap.Options{}, ownServer(api.Options{DefaultServiceAccounts: true, Metrics: busyPods{names: []string{"web"}}}))
+	s := recordedSessionOn(t, tap.Options{},
+		ownServer(api.Options{DefaultServiceAccounts: true, Metrics: busyPods{names: []string{"web"}}}))
 	set := replicaSetOf("web", 1)
 	set, err := s.client.AppsV1().ReplicaSets("default").Create(t.Context(), set, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	set.Status.Replicas = 1
-	if _, err := s.client.AppsV1().ReplicaSets("default").UpdateStatus(t.Context(), set, metav1.UpdateOptions{}); err != nil {
+	if _, err := s.client.AppsV1().ReplicaSets("default").UpdateStatus(t.Context(), set,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	pod := s.pod(t, "web", "10.0.0.1")
@@ -52,7 +55,8 @@ func TestAutoscalerScales(t *testing.T) {
 	if _, err := s.client.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), autoscalerOf("web", 3), metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), autoscalerOf("web", 3),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	often := podAutoscalerController()
@@ -72,7 +76,8 @@ func TestAutoscalerScales(t *testing.T) {
 	eventually(t, "the autoscaler to look again by itself", func() bool {
 		return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
 			end, ok := e.Detail.(*trace.End)
-			return ok && e.Controller == "horizontalpodautoscaling" && end.Outcome == trace.Done && end.Next != nil && end.Next.Retry == 0
+			return ok && e.Controller == "horizontalpodautoscaling" && end.Outcome == trace.Done && end.Next != nil &&
+				end.Next.Retry == 0
 		})
 	})
 	s.retriesFollowFailures(t)
@@ -85,12 +90,13 @@ func autoscalerOf(name string, most int32) *autoscalingv2.HorizontalPodAutoscale
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name},
 			MaxReplicas:    most,
-			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
-				Name: corev1.ResourceCPU,
-				Target: autoscalingv2.MetricTarget{
-					Type: autoscalingv2.AverageValueMetricType, AverageValue: resource.NewMilliQuantity(100, resource.DecimalSI),
-				},
-			}}},
+			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType,
+				Resource: &autoscalingv2.ResourceMetricSource{
+					Name: corev1.ResourceCPU,
+					Target: autoscalingv2.MetricTarget{
+						Type: autoscalingv2.AverageValueMetricType, AverageValue: resource.NewMilliQuantity(100, resource.DecimalSI),
+					},
+				}}},
 		},
 	}
 }
@@ -107,7 +113,8 @@ func TestAutoscalingDefaults(t *testing.T) {
 		{Autoscaling{DownscaleStabilization: time.Second}, times{15 * time.Second, time.Second}, "the other"},
 	} {
 		c := test.asked.config()
-		got := times{c.HorizontalPodAutoscalerSyncPeriod.Duration, c.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration}
+		got := times{c.HorizontalPodAutoscalerSyncPeriod.Duration,
+			c.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 		}

@@ -38,8 +38,8 @@ func buildJob(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// orphanPodKey has the layout of orphanPodKey in pkg/controller/job/job_controller.go: a pod, or the pods of a selector,
-// whose Job is gone.
+// orphanPodKey has the layout of orphanPodKey in pkg/controller/job/job_controller.go: a pod, or the pods of a
+// selector, whose Job is gone.
 type orphanPodKey struct {
 	kind      int
 	namespace string

@@ -59,7 +59,8 @@ func TestCronJobMakesTheJobThatIsDue(t *testing.T) {
 	s := recordedSession(t)
 	cron := &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Name: "often"},
-		Spec:       batchv1.CronJobSpec{Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: jobOf("often").Spec}},
+		Spec: batchv1.CronJobSpec{Schedule: "* * * * *",
+			JobTemplate: batchv1.JobTemplateSpec{Spec: jobOf("often").Spec}},
 	}
 	crons := s.client.BatchV1().CronJobs("default")
 	cron, err := crons.Create(t.Context(), cron, metav1.CreateOptions{})
@@ -89,7 +90,8 @@ func TestTTLAfterFinishedDeletesAFinishedJob(t *testing.T) {
 	now := metav1.Now()
 	job.Status.StartTime, job.Status.CompletionTime = &now, &now
 	for _, sort := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
-		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: sort, Status: corev1.ConditionTrue, LastTransitionTime: now})
+		job.Status.Conditions = append(job.Status.Conditions,
+			batchv1.JobCondition{Type: sort, Status: corev1.ConditionTrue, LastTransitionTime: now})
 	}
 	if _, err := s.client.BatchV1().Jobs("default").UpdateStatus(t.Context(), job, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)

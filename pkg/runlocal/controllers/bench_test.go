@@ -26,8 +26,8 @@ func cpu(b *testing.B) float64 {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
 
-// BenchmarkThousandPods takes a Deployment to a thousand pods, with and without a trace. Their difference is the cost of
-// the trace.
+// BenchmarkThousandPods takes a Deployment to a thousand pods, with and without a trace. Their difference is the cost
+// of the trace.
 func BenchmarkThousandPods(b *testing.B) {
 	const replicas = 1000
 	for _, test := range []struct {
@@ -45,7 +45,8 @@ func BenchmarkThousandPods(b *testing.B) {
 				stop := s.start(b, 0, "deployment", "replicaset")
 				before := cpu(b)
 				b.StartTimer()
-				if _, err := s.client.AppsV1().Deployments("default").Create(b.Context(), deploymentOf("web", replicas), metav1.CreateOptions{}); err != nil {
+				if _, err := s.client.AppsV1().Deployments("default").Create(b.Context(), deploymentOf("web", replicas),
+					metav1.CreateOptions{}); err != nil {
 					b.Fatal(err)
 				}
 				eventually(b, "all pods", func() bool {

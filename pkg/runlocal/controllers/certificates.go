@@ -38,7 +38,8 @@ func csrApproving() Controller {
 		Short:   "csrapproving",
 		Aliases: []string{"csrapproving"},
 		Reads:   csrResources(),
-		Writes:  append(csrResources(), schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}),
+		Writes: append(csrResources(),
+			schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}),
 		workers: 5,
 		build:   buildCSRApproving,
 	}
@@ -73,7 +74,9 @@ func buildCSRSigning(ctx context.Context, e environment) (runFunc, error) {
 	run := func(ctx context.Context, workers int) { runConcurrently(ctx, workers, loops) }
 	for _, s := range []struct {
 		queue     string
-		construct func(context.Context, clientset, csrInformer, string, string, time.Duration) (*signer.CSRSigningController, error)
+		construct func(
+			context.Context, clientset, csrInformer, string, string, time.Duration,
+		) (*signer.CSRSigningController, error)
 	}{
 		{"kubelet-serving", signer.NewKubeletServingCSRSigningController},
 		{"kube-apiserver-client-kubelet", signer.NewKubeletClientCSRSigningController},
@@ -92,8 +95,8 @@ func buildCSRSigning(ctx context.Context, e environment) (runFunc, error) {
 	return run, nil
 }
 
-// csrCleaner is newCertificateSigningRequestCleanerController of cmd/kube-controller-manager/app/certificates.go. It has
-// no queue: it checks all requests once an hour.
+// csrCleaner is newCertificateSigningRequestCleanerController of cmd/kube-controller-manager/app/certificates.go. It
+// has no queue: it checks all requests once an hour.
 func csrCleaner() Controller {
 	return Controller{
 		Name:              names.CertificateSigningRequestCleanerController,
@@ -133,7 +136,8 @@ func podCertificateRequestCleaner(now clock.PassiveClock) Controller {
 		workers:           1,
 		build: func(_ context.Context, e environment) (runFunc, error) {
 			requests := e.informers.Certificates().V1().PodCertificateRequests()
-			return cleaner.NewPCRCleanerController(e.client, requests, now, podCertificateMaxAge, podCertificateCleanPeriod).Run, nil
+			return cleaner.NewPCRCleanerController(e.client, requests, now, podCertificateMaxAge,
+				podCertificateCleanPeriod).Run, nil
 		},
 	}
 }
@@ -180,9 +184,9 @@ func trustBundlePublisher() Controller {
 	}
 }
 
-// buildTrustBundlePublisher returns nil if no version of trust bundles is served: the controller has nothing to do then,
-// as upstream. The publisher makes its informer itself, for the bundles of one signer only, and the tap does not see its
-// events: the cause of a reconcile is the handler that added the key, not the event.
+// buildTrustBundlePublisher returns nil if no version of trust bundles is served: the controller has nothing to do
+// then, as upstream. The publisher makes its informer itself, for the bundles of one signer only, and the tap does not
+// see its events: the cause of a reconcile is the handler that added the key, not the event.
 func buildTrustBundlePublisher(ctx context.Context, e environment) (runFunc, error) {
 	content, err := dynamiccertificates.NewStaticCAContent("kube-apiserver-serving", e.authority.RootCA)
 	if err != nil {
@@ -204,14 +208,18 @@ func buildTrustBundlePublisher(ctx context.Context, e environment) (runFunc, err
 	return run, tap.SwapQueue(e.tap, c, "queue", func(string) string { return bundleKey })
 }
 
-// bundleKey is the text of the only key: what the names of the signer's bundles begin with. They are in no namespace, and
-// a slash would look like one.
+// bundleKey is the text of the only key: what the names of the signer's bundles begin with. They are in no namespace,
+// and a slash would look like one.
 const bundleKey = "kubernetes.io:kube-apiserver-serving"
 
-type bundlePublisherConstructor func(string, dynamiccertificates.CAContentProvider, kubernetes.Interface) (publisher.PublisherRunner, error)
+type bundlePublisherConstructor func(
+	string, dynamiccertificates.CAContentProvider, kubernetes.Interface,
+) (publisher.PublisherRunner, error)
 
 // bundlePublisherFor returns the constructor for the newest version of trust bundles that is served; nil if none is.
-func bundlePublisherFor(ctx context.Context, served discovery.ServerResourcesInterfaceWithContext) (bundlePublisherConstructor, error) {
+func bundlePublisherFor(
+	ctx context.Context, served discovery.ServerResourcesInterfaceWithContext,
+) (bundlePublisherConstructor, error) {
 	for _, version := range []struct {
 		schema.GroupVersion
 		construct bundlePublisherConstructor

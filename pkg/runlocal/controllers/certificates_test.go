@@ -34,7 +34,8 @@ func nodeRequest(t testing.TB, name, signer string) *certificatesv1.CertificateS
 	t.Helper()
 	key := mustValue[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	subject := pkix.Name{CommonName: "system:node:" + name, Organization: []string{"system:nodes"}}
-	der := mustValue[[]byte](t)(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key))
+	der := mustValue[[]byte](t)(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject},
+		key))
 	return &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
@@ -47,12 +48,14 @@ func nodeRequest(t testing.TB, name, signer string) *certificatesv1.CertificateS
 // bootstrappers may ask for certificates of nodes, as kubeadm lets them.
 func (s *session) bootstrappers(t testing.TB) {
 	t.Helper()
-	for _, role := range []string{"system:node-bootstrapper", "system:certificates.k8s.io:certificatesigningrequests:nodeclient"} {
-		mustValue[*rbacv1.ClusterRoleBinding](t)(s.client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "test:" + role},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects:   []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "system:bootstrappers"}},
-		}, metav1.CreateOptions{}))
+	for _, role := range []string{"system:node-bootstrapper",
+		"system:certificates.k8s.io:certificatesigningrequests:nodeclient"} {
+		mustValue[*rbacv1.ClusterRoleBinding](t)(s.client.RbacV1().ClusterRoleBindings().Create(t.Context(),
+			&rbacv1.ClusterRoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: "test:" + role},
+				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+				Subjects:   []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "system:bootstrappers"}},
+			}, metav1.CreateOptions{}))
 	}
 }
 
@@ -88,7 +91,8 @@ func TestRequestOfANodeIsApprovedAndSigned(t *testing.T) {
 func expiredCertificate(t testing.TB) []byte {
 	t.Helper()
 	key := mustValue[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-2 * time.Hour),
+		NotAfter: time.Now().Add(-time.Hour)}
 	der := mustValue[[]byte](t)(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
@@ -106,9 +110,11 @@ func TestExpiredRequestIsRemoved(t *testing.T) {
 		csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
 			{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test"},
 		}
-		csr = mustValue[*certificatesv1.CertificateSigningRequest](t)(requests.UpdateApproval(t.Context(), name, csr, metav1.UpdateOptions{}))
+		csr = mustValue[*certificatesv1.CertificateSigningRequest](t)(requests.UpdateApproval(t.Context(), name, csr,
+			metav1.UpdateOptions{}))
 		csr.Status.Certificate = expiredCertificate(t)
-		mustValue[*certificatesv1.CertificateSigningRequest](t)(requests.UpdateStatus(t.Context(), csr, metav1.UpdateOptions{}))
+		mustValue[*certificatesv1.CertificateSigningRequest](t)(requests.UpdateStatus(t.Context(), csr,
+			metav1.UpdateOptions{}))
 	}
 	s.run(t, 0, "csrcleaner")
 	s.expect(t, "csrcleaner", "delete certificatesigningrequests by nobody")
@@ -128,8 +134,9 @@ func TestOldPodCertificateRequestIsRemoved(t *testing.T) {
 	request := &certificatesv1.PodCertificateRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: "late"},
 		Spec: certificatesv1.PodCertificateRequestSpec{
-			SignerName: "example.com/signer", PodName: "p", PodUID: "pod-uid", ServiceAccountName: "default", ServiceAccountUID: "account-uid",
-			NodeName: "n1", NodeUID: "node-uid", MaxExpirationSeconds: &seconds, StubPKCS10Request: stub,
+			SignerName: "example.com/signer", PodName: "p", PodUID: "pod-uid", ServiceAccountName: "default",
+			ServiceAccountUID: "account-uid",
+			NodeName:          "n1", NodeUID: "node-uid", MaxExpirationSeconds: &seconds, StubPKCS10Request: stub,
 		},
 	}
 	mustValue[*certificatesv1.PodCertificateRequest](t)(

@@ -19,10 +19,10 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// collectorClient is the garbage collector's client of metadata. It observes how the API answers the lists that the
-// collector's monitors begin with, and refuses what the collector must not do while some kind cannot be listed: to take an
-// object of that kind for absent, and to release an owner whose dependents it was asked to orphan, for it may have some of
-// that kind. What is refused the collector tries again.
+// collectorClient is the garbage collector's metadata client. It records how the API answers the lists that the
+// collector's monitors begin with. While some kind cannot be listed, it fails two requests, which the collector
+// retries: the one by which it would find an object of that kind absent, and the one by which it would end the
+// orphaning of an owner's dependents, some of which may be of that kind.
 type collectorClient struct {
 	metadata.Interface
 	lists *listResults
@@ -36,7 +36,7 @@ func (c collectorClient) Resource(resource schema.GroupVersionResource) metadata
 	return collectorGetter{collectorResource{next, resource, c.lists}, next}
 }
 
-// collectorGetter is a collectorResource for all namespaces or one.
+// collectorGetter is a collectorResource of all namespaces, from which one of a single namespace can be had.
 type collectorGetter struct {
 	collectorResource
 	all metadata.Getter
@@ -57,7 +57,7 @@ type collectorResource struct {
 // List implements metadata.ResourceInterface.
 func (r collectorResource) List(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	list, err := r.ResourceInterface.List(ctx, o)
-	if o.Continue == "" || err != nil { // a further page is no further list
+	if o.Continue == "" || err != nil { // a further page belongs to the same list
 		r.lists.record(r.resource, err, time.Now())
 	}
 	return list, err
@@ -77,7 +77,8 @@ func (r collectorResource) Get(
 	ctx context.Context, name string, o metav1.GetOptions, subresources ...string,
 ) (*metav1.PartialObjectMetadata, error) {
 	if err := r.lists.leftOut(r.resource); err != nil {
-		return nil, fmt.Errorf("looking up %s %q, of which the collector cannot know all: %w", r.resource.GroupResource(), name, err)
+		return nil, fmt.Errorf("looking up %s %q, of which the collector cannot know all: %w", r.resource.GroupResource(),
+			name, err)
 	}
 	return r.ResourceInterface.Get(ctx, name, o, subresources...)
 }
@@ -99,8 +100,8 @@ func (r collectorResource) Patch(
 	return r.ResourceInterface.Patch(ctx, name, pt, data, o, subresources...)
 }
 
-// endsOrphaning reports whether a patch sets finalizers, and not the one that keeps an owner until its dependents are
-// orphaned: as removeFinalizer of pkg/controller/garbagecollector/operations.go does.
+// endsOrphaning reports whether a patch sets finalizers without "orphan", which keeps an owner until its dependents are
+// orphaned: that of removeFinalizer in pkg/controller/garbagecollector/operations.go does.
 func endsOrphaning(pt types.PatchType, data []byte) bool {
 	var patch struct {
 		Metadata struct{ Finalizers []string }
@@ -111,7 +112,7 @@ func endsOrphaning(pt types.PatchType, data []byte) bool {
 	return !slices.Contains(patch.Metadata.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
-// UnlistedKind is a kind whose objects cannot be listed.
+// UnlistedKind is the error for a kind whose objects cannot be listed.
 type UnlistedKind struct {
 	Resource schema.GroupResource
 	Err      error
@@ -122,31 +123,32 @@ func (k *UnlistedKind) Error() string {
 	return fmt.Sprintf("%s cannot be listed: %v", k.Resource, k.Err)
 }
 
-// Unwrap returns why.
+// Unwrap returns the error of the lists.
 func (k *UnlistedKind) Unwrap() error { return k.Err }
 
-// errListUnfinished is what is known of a list that is begun again and again without an error.
+// errListUnfinished is the error of a list that is begun again and again and ends without an error each time.
 var errListUnfinished = errors.New("its answers end before they are whole")
 
-// listResults are the API's answers to the lists of monitors that are not filled, and which kinds the collector does without
-// because of them. Its zero value is empty; it may be used concurrently.
+// listResults holds the API's answers to the lists of monitors that have not synced, and which kinds the collector does
+// without because of them. The zero value is empty. Its methods may be called concurrently.
 type listResults struct {
 	mu           sync.Mutex
 	byResource   map[schema.GroupVersionResource]*listResult
 	kindsLeftOut map[schema.GroupVersionResource]error
 }
 
-// listResult is what the API has answered to the lists of one resource.
+// listResult is what the API answered to the lists of one resource.
 type listResult struct {
-	first time.Time // when it answered first that did not end in success
+	first time.Time // when the first list was answered
 	count int
 	err   error // of the last answer
 }
 
-// unfinishedLists is how many lists of a resource must have begun, none of which has ended, before it counts as failing.
+// unfinishedLists is how many lists of a resource must have begun without an error, none of which has filled the
+// monitor, before the resource counts as failing.
 const unfinishedLists = 4
 
-// discoveryDone notes an answer. That the server was not reached is none.
+// record records the answer to a list. An error without an answer of the API, such as a refused connection, is ignored.
 func (l *listResults) record(resource schema.GroupVersionResource, err error, now time.Time) {
 	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
 		return
@@ -165,8 +167,8 @@ func (l *listResults) record(resource schema.GroupVersionResource, err error, no
 	a.err = err
 }
 
-// failing returns why a resource that no monitor has filled cannot be listed; nil if it is not known, or not for so long, that
-// it cannot.
+// failing returns why a resource whose monitor has not synced cannot be listed. It returns nil if no list has failed,
+// or if the first answer came less than after before now and the error is not final.
 func (l *listResults) failing(resource schema.GroupVersionResource, now time.Time, after time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,29 +182,30 @@ func (l *listResults) failing(resource schema.GroupVersionResource, now time.Tim
 	return a.err
 }
 
-// isFinal reports whether an API server says that it will not list a resource, rather than that it cannot.
+// isFinal reports whether the error will not go away by trying again.
 func isFinal(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// forget drops what is known of a resource that a monitor has filled.
+// forget drops the answers for a resource whose monitor has synced.
 func (l *listResults) forget(resource schema.GroupVersionResource) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.byResource, resource)
 }
 
-// everyResource stands for the resources of an API group that are not known.
+// everyResource is the name in place of the resources of an API version whose discovery failed.
 const everyResource = "*"
 
-// setLeftOut sets the kinds that the collector does without.
+// setLeftOut sets the kinds that the collector does without, and why. The map must not be changed afterwards.
 func (l *listResults) setLeftOut(kinds map[schema.GroupVersionResource]error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kindsLeftOut = kinds
 }
 
-// leftOut is why the collector does without a resource, whichever its version, as an *UnlistedKind; nil if it does not.
+// leftOut returns why the collector does without a resource, in whichever version, as an *UnlistedKind; nil if it does
+// not.
 func (l *listResults) leftOut(resource schema.GroupVersionResource) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,7 +217,7 @@ func (l *listResults) leftOut(resource schema.GroupVersionResource) error {
 	return nil
 }
 
-// anyLeftOut is leftOut of the first by name of those that the collector does without.
+// anyLeftOut returns leftOut of the first resource by name that the collector does without; nil if there is none.
 func (l *listResults) anyLeftOut() error {
 	if all := l.allLeftOut(); len(all) > 0 {
 		return &all[0]
@@ -222,14 +225,14 @@ func (l *listResults) anyLeftOut() error {
 	return nil
 }
 
-// resourcesLeftOut are those that the collector does without, in no order.
+// resourcesLeftOut returns the resources that the collector does without, in no order.
 func (l *listResults) resourcesLeftOut() []schema.GroupVersionResource {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(l.kindsLeftOut))
 }
 
-// allLeftOut are the kinds that the collector does without, sorted.
+// allLeftOut returns the kinds that the collector does without, sorted.
 func (l *listResults) allLeftOut() []UnlistedKind {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,35 +17,36 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// listFailureTimeout is after how long a kind whose lists fail is left out of what the garbage collector watches.
+// listFailureTimeout is how long the lists of a kind may fail before the garbage collector does without the kind.
 const listFailureTimeout = 10 * time.Second
 
-// servedKinds tells the garbage collector which kinds to watch: those that the API serves, but for those that it has been
-// failing to list. The collector asks again and again; it gets its answer when there may be another one.
+// servedKinds is the discovery client of the garbage collector, by which that decides which kinds to watch: those that
+// the API serves, without those whose lists have been failing. The collector reads discovery in a loop; a call returns
+// when there may be another answer than the last.
 type servedKinds struct {
 	*discovery.DiscoveryClient
-	poller   kindPoller // used by the collector's one goroutine that asks
+	poller   kindPoller // used only by the goroutine that reads discovery
 	onServed func(served func(schema.GroupVersionResource) bool)
-	// listed reports whether an informer holds all objects of a resource, and watched whether the collector has been given
-	// them. Both may be called concurrently.
+	// listed reports whether an informer holds all objects of a resource, and watched whether the collector has been
+	// given them. Both may be called concurrently.
 	listed, watched func(schema.GroupVersionResource) bool
-	// custom returns the custom resources that the API serves at this moment; nil if that is not known.
+	// custom is Kinds.Custom; nil if that is not known.
 	custom             func() []schema.GroupResource
 	lists              *listResults
-	listFailureTimeout time.Duration // unlistedAfter
+	listFailureTimeout time.Duration
 
 	mu             sync.RWMutex
 	resources      map[schema.GroupKind]string   // such as "replicasets.apps"
 	wanted         []schema.GroupVersionResource // what the collector is to watch
-	discovered     map[schema.GroupResource]bool // what discovery has answered last
-	failedVersions map[schema.GroupVersion]error // the API versions that discovery knows nothing of
+	discovered     map[schema.GroupResource]bool // all resources of the last answer of discovery
+	failedVersions map[schema.GroupVersion]error // the API versions whose discovery failed
 	discoveryDone  bool
-	changes        uint64 // turns.changes when discovery was asked
-	version        uint64 // of wanted
+	changes        uint64 // poller.lastChanges of the last answer
+	version        uint64 // changes whenever wanted does
 }
 
-// ServerPreferredResourcesWithContext implements discovery.ServerResourcesInterfaceWithContext. It waits until there may
-// be another answer than the last.
+// ServerPreferredResourcesWithContext implements discovery.ServerResourcesInterfaceWithContext. It waits until the
+// answer may differ from the last.
 func (k *servedKinds) ServerPreferredResourcesWithContext(ctx context.Context) ([]*metav1.APIResourceList, error) {
 	if !k.poller.wait(ctx) {
 		return nil, ctx.Err()
@@ -62,23 +63,24 @@ func (k *servedKinds) ServerPreferredResourcesWithContext(ctx context.Context) (
 	return k.watchable(lists, failed, changes), err
 }
 
-// sameVersions reports whether discovery has failed of the same API versions.
+// sameVersions reports whether discovery failed for the same API versions.
 func sameVersions(a, b map[schema.GroupVersion]error) bool {
 	return maps.EqualFunc(a, b, func(error, error) bool { return true })
 }
 
-// setServed remembers the names of all resources, and lets go of those that are not served any more.
+// setServed remembers the names of all resources, and stops the monitors of those that are no longer served.
 func (k *servedKinds) setServed(lists []*metav1.APIResourceList) {
 	served, resources := map[schema.GroupVersionResource]bool{}, map[schema.GroupKind]string{}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			continue // the collector says so
+			continue // the collector logs it
 		}
 		for i := range list.APIResources {
 			r := &list.APIResources[i]
 			served[gv.WithResource(r.Name)] = true
-			resources[schema.GroupKind{Group: gv.Group, Kind: r.Kind}] = schema.GroupResource{Group: gv.Group, Resource: r.Name}.String()
+			kind, resource := schema.GroupKind{Group: gv.Group, Kind: r.Kind}, schema.GroupResource{Group: gv.Group, Resource: r.Name}
+			resources[kind] = resource.String()
 		}
 	}
 	k.mu.Lock()
@@ -87,9 +89,9 @@ func (k *servedKinds) setServed(lists []*metav1.APIResourceList) {
 	k.onServed(func(r schema.GroupVersionResource) bool { return served[r] })
 }
 
-// watchable returns the lists without the kinds that cannot be listed, and remembers which are to be watched. The kinds of an
-// API version of which discovery has failed cannot be listed either, whatever they are. An API that does not answer, of which there
-// are no lists, changes nothing.
+// watchable returns the lists without the kinds that cannot be listed, and remembers which are to be watched. Of an API
+// version whose discovery failed no kind can be listed. Without any lists, because the API did not answer, nothing
+// changes.
 func (k *servedKinds) watchable(
 	lists []*metav1.APIResourceList, failed map[schema.GroupVersion]error, changes uint64,
 ) []*metav1.APIResourceList {
@@ -138,8 +140,8 @@ func (k *servedKinds) watchable(
 	return out
 }
 
-// isWatched reports whether the garbage collector watches a resource, as GetDeletableResources of
-// pkg/controller/garbagecollector/garbagecollector.go decides.
+// isWatched reports whether the garbage collector watches a resource. It mirrors GetDeletableResources in
+// pkg/controller/garbagecollector/garbagecollector.go.
 func isWatched(version string, r *metav1.APIResource, resource schema.GroupVersionResource) bool {
 	if _, ignored := gc.DefaultIgnoredResources()[resource.GroupResource()]; ignored {
 		return false
@@ -147,9 +149,9 @@ func isWatched(version string, r *metav1.APIResource, resource schema.GroupVersi
 	return discovery.SupportsAllVerbs{Verbs: []string{"delete", "list", "watch"}}.Match(version, r)
 }
 
-// unlisted are the kinds that the collector is to watch and has not been given all objects of, sorted; a custom resource that
-// the API serves and discovery has not told of is one. version is that of what is to be watched; ok is false while discovery has
-// not answered since a kind may have come.
+// unlisted returns the kinds that the collector is to watch and has not been given all objects of, sorted. Custom
+// resources that the API serves and discovery does not return yet are among them. version is that of the kinds to be
+// watched; ok is false if kinds may have been added since discovery was last read.
 func (k *servedKinds) unlisted() (waiting []schema.GroupResource, version uint64, ok bool) {
 	version, ok = k.current()
 	k.mu.RLock()
@@ -173,16 +175,16 @@ func (k *servedKinds) unlisted() (waiting []schema.GroupResource, version uint64
 	return waiting, version, ok
 }
 
-// current reports whether discovery was asked since a kind may have come, and returns the version of what the collector is to
-// watch.
+// current returns the version of the kinds that the collector is to watch; ok is false if kinds may have been added
+// since discovery was last read.
 func (k *servedKinds) current() (version uint64, ok bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.version, k.discoveryDone && k.changes == k.poller.changes()
 }
 
-// mustPoll reports whether the collector is to ask again although no kind has come or gone: because one that it waits for may
-// have to be left out, or one that is left out can be listed.
+// mustPoll reports whether discovery is to be read although no kind was added or removed: because a kind that the
+// collector waits for may have to be left out, or one that is left out can be listed.
 func (k *servedKinds) mustPoll() bool {
 	if waiting, _, ok := k.unlisted(); !ok || len(waiting) > 0 {
 		return true
@@ -194,7 +196,7 @@ func compareResources(a, b schema.GroupResource) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 }
 
-// text spells what the collector works on as kubectl does: "replicasets.apps default/web-7d9".
+// key returns the text of a key of the collector, as kubectl names objects: "replicasets.apps default/web-7d9".
 func (k *servedKinds) key(of *tap.Identity) string {
 	kind := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind).GroupKind()
 	k.mu.RLock()

@@ -16,7 +16,8 @@ import (
 )
 
 func identity(apiVersion, kind, namespace, name string) *tap.Identity {
-	return &tap.Identity{OwnerReference: metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name}, Namespace: namespace}
+	return &tap.Identity{OwnerReference: metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name},
+		Namespace: namespace}
 }
 
 func TestKeysOfTheCollector(t *testing.T) {
@@ -32,14 +33,16 @@ func TestKeysOfTheCollector(t *testing.T) {
 	}{
 		{"an object of the core group", identity("v1", "Pod", "default", "a"), "pods default/a"},
 		{"one without a namespace", identity("v1", "Node", "", "n"), "nodes n"},
-		{"a custom resource, whose plural nobody can guess", identity("example.com/v1", "Mouse", "default", "m"), "mice.example.com default/m"},
+		{"a custom resource, whose plural nobody can guess", identity("example.com/v1", "Mouse", "default", "m"),
+			"mice.example.com default/m"},
 		{"a kind that is not served", identity("example.com/v1", "Widget", "default", "w"), "widget.example.com default/w"},
 	} {
 		if got := k.key(test.of); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
 		}
 	}
-	refs := []metav1.OwnerReference{identity("v1", "Pod", "", "a").OwnerReference, identity("v1", "Node", "", "n").OwnerReference}
+	refs := []metav1.OwnerReference{identity("v1", "Pod", "", "a").OwnerReference,
+		identity("v1", "Node", "", "n").OwnerReference}
 	if got := k.value(refs); got != "pods a and nodes n" {
 		t.Errorf("owners are logged as %q", got)
 	}
@@ -52,7 +55,8 @@ func TestServedKindsLetsGoOfWhatIsNotServed(t *testing.T) {
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	var kept func(schema.GroupVersionResource) bool
 	k := &servedKinds{onServed: func(served func(schema.GroupVersionResource) bool) { kept = served }}
-	k.setServed([]*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "pods", Kind: "Pod"}}}})
+	k.setServed([]*metav1.APIResourceList{{GroupVersion: "v1",
+		APIResources: []metav1.APIResource{{Name: "pods", Kind: "Pod"}}}})
 	if !kept(pods) {
 		t.Error("pods are served")
 	}
@@ -72,7 +76,8 @@ func TestServedKindsAsksAgainAfterAnError(t *testing.T) {
 			return nil, errors.New("not now")
 		}),
 	})
-	k := &servedKinds{DiscoveryClient: client, poller: kindPoller{changes: func() uint64 { return 0 }}, lists: &listResults{}}
+	k := &servedKinds{DiscoveryClient: client, poller: kindPoller{changes: func() uint64 { return 0 }},
+		lists: &listResults{}}
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	for range 2 {

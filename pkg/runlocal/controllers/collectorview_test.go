@@ -95,8 +95,8 @@ func widget(t *testing.T, client dynamic.ResourceInterface, kind, name string, o
 
 const widgetsPath = "/apis/example.com/v1/widgets"
 
-// TestCollectorSeesAllBeforeItActs: an owner waits for its dependents when the collector starts, and the list of these takes
-// long. What the collector does before it comes loses them.
+// TestCollectorSeesAllBeforeItActs: an owner waits for its dependents when the collector starts, and the list of these
+// takes long. What the collector does before it comes loses them.
 func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -159,9 +159,11 @@ func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
 	t.Parallel()
 	s := ownSession(t)
 	client := s.define(t, widgets())
-	absent := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "never", UID: "11111111-2222-3333-4444-555555555555"}
+	absent := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "never",
+		UID: "11111111-2222-3333-4444-555555555555"}
 	s.configMap(t, "default", "a-garbage", absent)
-	unseen := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "v", UID: "11111111-2222-3333-4444-666666666666"}
+	unseen := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "v",
+		UID: "11111111-2222-3333-4444-666666666666"}
 	s.configMap(t, "default", "b-owned-by-a-widget", unseen)
 	owner := s.configMap(t, "default", "c-owner")
 	widget(t, client, "Widget", "w", ownedBy(owner, false))
@@ -172,7 +174,8 @@ func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
 	s.startOn(t, f, func(d *Deps) { d.Collector, d.listFailureTimeout = seen.tell, time.Millisecond }, "garbagecollector")
 	eventually(t, "the collector to go on without the kind", func() bool { view, _ := seen.get(); return view.Collecting })
 	view, _ := seen.get()
-	if len(view.LeftOut) != 1 || view.LeftOut[0].Resource.String() != "widgets.example.com" || !apierrors.IsInternalError(view.LeftOut[0].Err) {
+	if len(view.LeftOut) != 1 || view.LeftOut[0].Resource.String() != "widgets.example.com" ||
+		!apierrors.IsInternalError(view.LeftOut[0].Err) {
 		t.Errorf("left out are %v", view.LeftOut)
 	}
 	kept := []string{"b-owned-by-a-widget", "c-owner orphan"}
@@ -209,9 +212,11 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 	t.Parallel()
 	s := ownSession(t)
 	client := s.define(t, widgets())
-	absent := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "never", UID: "11111111-2222-3333-4444-555555555555"}
+	absent := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "never",
+		UID: "11111111-2222-3333-4444-555555555555"}
 	s.configMap(t, "default", "a-garbage", absent)
-	unseen := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "v", UID: "11111111-2222-3333-4444-666666666666"}
+	unseen := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "v",
+		UID: "11111111-2222-3333-4444-666666666666"}
 	s.configMap(t, "default", "b-owned-by-a-widget", unseen)
 	owner := s.configMap(t, "default", "c-owner")
 	widget(t, client, "Widget", "w", ownedBy(owner, false))
@@ -220,7 +225,8 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 	f := &faultyTransport{plain: true, broken: map[string]bool{"/apis/example.com/v1": true}}
 	var seen viewLog
 	s.startOn(t, f, func(d *Deps) { d.Collector = seen.tell }, "garbagecollector")
-	eventually(t, "the collector to go on without the group", func() bool { view, _ := seen.get(); return view.Collecting })
+	eventually(t, "the collector to go on without the group",
+		func() bool { view, _ := seen.get(); return view.Collecting })
 	view, _ := seen.get()
 	if len(view.LeftOut) != 1 || view.LeftOut[0].Resource.String() != "*.example.com" || view.LeftOut[0].Err == nil {
 		t.Errorf("left out are %v", view.LeftOut)
@@ -229,7 +235,8 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 	eventually(t, "the orphaning to be refused", func() bool {
 		return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
 			end, ok := e.Detail.(*trace.End)
-			return ok && end.Outcome == trace.Failed && strings.Contains(end.Error, `orphaning the dependents of configmaps "c-owner"`)
+			return ok && end.Outcome == trace.Failed &&
+				strings.Contains(end.Error, `orphaning the dependents of configmaps "c-owner"`)
 		})
 	})
 
@@ -249,8 +256,8 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 	}
 }
 
-// TestCollectorLeavesOutGroupsThatFailLater: the collector knows a kind, and its discovery fails from then on. What is not found
-// of that kind, in whichever version, is no proof that it is absent.
+// TestCollectorLeavesOutGroupsThatFailLater: the collector knows a kind, and its discovery fails from then on. What is
+// not found of that kind, in whichever version, is no proof that it is absent.
 func TestCollectorLeavesOutGroupsThatFailLater(t *testing.T) {
 	t.Parallel()
 	s := ownSession(t)
@@ -258,10 +265,12 @@ func TestCollectorLeavesOutGroupsThatFailLater(t *testing.T) {
 	f := &faultyTransport{plain: true, broken: map[string]bool{}}
 	var seen viewLog
 	s.startOn(t, f, func(d *Deps) { d.Collector = seen.tell }, "garbagecollector")
-	eventually(t, "the collector to collect", func() bool { view, _ := seen.get(); return view.Collecting && len(view.LeftOut) == 0 })
+	eventually(t, "the collector to collect",
+		func() bool { view, _ := seen.get(); return view.Collecting && len(view.LeftOut) == 0 })
 
 	f.set(func() { f.broken["/apis/example.com/v1"] = true })
-	// Discovery is asked when a definition changes. No kind comes or goes, so that the collector's mapper goes on to know the old ones.
+	// Discovery is asked when a definition changes. No kind comes or goes, so that the collector's mapper goes on to
+	// know the old ones.
 	crds := apiextensions.NewForConfigOrDie(jsonConfig(s.config)).ApiextensionsV1().CustomResourceDefinitions()
 	touch := []byte(`{"metadata":{"annotations":{"example.com/touched":"true"}}}`)
 	if _, err := crds.Patch(t.Context(), widgets().Name, types.MergePatchType, touch, metav1.PatchOptions{}); err != nil {
@@ -271,7 +280,8 @@ func TestCollectorLeavesOutGroupsThatFailLater(t *testing.T) {
 		view, _ := seen.get()
 		return view.Collecting && len(view.LeftOut) == 1 && view.LeftOut[0].Resource.String() == "*.example.com"
 	})
-	unseen := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "v", UID: "11111111-2222-3333-4444-666666666666"}
+	unseen := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "v",
+		UID: "11111111-2222-3333-4444-666666666666"}
 	s.configMap(t, "default", "owned-by-a-widget", unseen)
 	eventually(t, "the collector to try", func() bool {
 		return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
@@ -308,8 +318,8 @@ func TestCollectorWaitsForKindsThatCome(t *testing.T) {
 	}
 }
 
-// TestCollectorSeesDependentsBeforeTheirOwnerGoes: the watches of two kinds are not ordered, and the collector looks at both. An
-// owner that goes just after a dependent has come is to find it.
+// TestCollectorSeesDependentsBeforeTheirOwnerGoes: the watches of two kinds are not ordered, and the collector looks at
+// both. An owner that goes just after a dependent has come is to find it.
 func TestCollectorSeesDependentsBeforeTheirOwnerGoes(t *testing.T) {
 	t.Parallel()
 	s := ownSession(t)
@@ -328,8 +338,8 @@ func TestCollectorSeesDependentsBeforeTheirOwnerGoes(t *testing.T) {
 	}
 }
 
-// TestDangerousControllersSeeAllBeforeTheyAct: none that would destroy what it does not see begins before every list of what
-// it reads has come.
+// TestDangerousControllersSeeAllBeforeTheyAct: none that would destroy what it does not see begins before every list of
+// what it reads has come.
 func TestDangerousControllersSeeAllBeforeTheyAct(t *testing.T) {
 	t.Parallel()
 	for _, c := range All() {

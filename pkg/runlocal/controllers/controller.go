@@ -32,13 +32,13 @@ type Controller struct {
 	Short string
 	// Aliases are the other names that kube-controller-manager takes for it.
 	Aliases []string
-	// Reads are the resources that it lists and watches; Writes those that it writes, Events left out. Both are empty for
-	// a controller that does not run here.
+	// Reads are the resources that it lists and watches; Writes those that it writes, Events left out. Both are empty
+	// for a controller that does not run here.
 	Reads, Writes []schema.GroupResource
 	// Needs is what it needs beside a client and informers.
 	Needs []Need
-	// Danger is what it would destroy if it saw only a part of the cluster, such as "deletes pods whose node it does not
-	// see"; empty if nothing.
+	// Danger is what it would destroy if it saw only a part of the cluster, such as "deletes pods whose node it does
+	// not see"; empty if nothing.
 	Danger string
 	// ToleratesUnlistedKinds is true if it works without the kinds that cannot be discovered or listed, and destroys
 	// nothing because it does not see them.
@@ -46,8 +46,8 @@ type Controller struct {
 	// ClusterScopedWork is true if it works on all namespaces at once, by a timer or for objects in no namespace. Of
 	// several runs that divide the namespaces between them, only one runs it.
 	ClusterScopedWork bool
-	// NoisyLogMessages are messages that it logs, up to level 2, whenever it processes a key, and that tell no decision.
-	// They are nil if there are none.
+	// NoisyLogMessages are messages that it logs, up to level 2, whenever it processes a key, and that tell no
+	// decision. They are nil if there are none.
 	NoisyLogMessages []string
 	// OffByDefault is true if kube-controller-manager's "*" does not include it.
 	OffByDefault bool
@@ -63,8 +63,8 @@ type Controller struct {
 // Runs reports whether Start can run the controller.
 func (c Controller) Runs() bool { return c.build != nil }
 
-// MissingAuthority returns why the controller cannot run with the authority a: what it would sign with or publish is not
-// there. It returns "" if nothing is missing.
+// MissingAuthority returns why the controller cannot run with the authority a: what it would sign with or publish is
+// not there. It returns "" if nothing is missing.
 func (c Controller) MissingAuthority(a Authority) string {
 	if c.missingAuthority == nil {
 		return ""

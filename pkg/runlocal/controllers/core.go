@@ -42,7 +42,8 @@ func replicationController() Controller {
 // its handlers.
 func buildReplicationController(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
-	c := replication.NewReplicationManager(ctx, core.Pods(), core.ReplicationControllers(), e.client, replication.BurstReplicas)
+	c := replication.NewReplicationManager(ctx, core.Pods(), core.ReplicationControllers(), e.client,
+		replication.BurstReplicas)
 	return c.Run, tap.SwapSharedQueue(e.tap, c, "queue", stringKey)
 }
 
@@ -89,8 +90,9 @@ func buildNamespace(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// namespacedKinds returns a function that discovers the kinds of namespaced objects. Upstream's constructor calls it once
-// and ends the process if it returns none: so discovery is read here first, and the first call returns what it answered.
+// namespacedKinds returns a function that discovers the kinds of namespaced objects. Upstream's constructor calls it
+// once and ends the process if it returns none: so discovery is read here first, and the first call returns what it
+// answered.
 func namespacedKinds(from discovery.DiscoveryInterface) (func() ([]*metav1.APIResourceList, error), error) {
 	first, err := from.ServerPreferredNamespacedResources()
 	if len(first) == 0 {

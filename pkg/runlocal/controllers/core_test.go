@@ -20,9 +20,11 @@ func TestReplicationControllerMakesPods(t *testing.T) {
 	s.run(t, 0, "replicationcontroller")
 	pods, replicas := template("web"), int32(1)
 	rc := &corev1.ReplicationController{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: corev1.ReplicationControllerSpec{Replicas: &replicas, Template: &pods},
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       corev1.ReplicationControllerSpec{Replicas: &replicas, Template: &pods},
 	}
-	if _, err := s.client.CoreV1().ReplicationControllers("default").Create(t.Context(), rc, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.CoreV1().ReplicationControllers("default").Create(t.Context(), rc,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.expectActivity(t, "replicationcontroller", activity{
@@ -42,7 +44,8 @@ func TestNamespaceGoesWithItsContents(t *testing.T) {
 	s.run(t, 0, "namespace")
 	s.namespace(t, "shop")
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}
-	mustValue[*corev1.ConfigMap](t)(s.client.CoreV1().ConfigMaps("shop").Create(t.Context(), settings, metav1.CreateOptions{}))
+	mustValue[*corev1.ConfigMap](t)(s.client.CoreV1().ConfigMaps("shop").Create(t.Context(), settings,
+		metav1.CreateOptions{}))
 	must(t, s.client.CoreV1().Namespaces().Delete(t.Context(), "shop", metav1.DeleteOptions{}))
 	eventually(t, "the namespace to be gone", func() bool {
 		ticking.Step(time.Second)
@@ -100,7 +103,8 @@ func TestTTLTellsKubeletsHowLongToKeepSecrets(t *testing.T) {
 	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "ttl")
-	if _, err := s.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.CoreV1().Nodes().Create(t.Context(),
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.expect(t, "ttl", "patch nodes by node-1 because ADDED Node node-1 seen by addNode > enqueueNode")
@@ -115,7 +119,8 @@ func TestPodGCDeletesPodsOfNodesThatAreGone(t *testing.T) {
 	s := recordedSession(t)
 	s.node(t, "node-1")
 	s.pod(t, "web", "10.0.0.1")
-	s.runWith(t, NodeControllerOptions{podGCPeriod: 20 * time.Millisecond, podGCQuarantine: 10 * time.Millisecond}, podGarbageCollector())
+	s.runWith(t, NodeControllerOptions{podGCPeriod: 20 * time.Millisecond, podGCQuarantine: 10 * time.Millisecond},
+		podGarbageCollector())
 	if err := s.client.CoreV1().Nodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -47,11 +47,13 @@ func endpointSliceController() Controller {
 		Short:   "endpointslice",
 		Aliases: []string{"endpointslice"},
 		Reads: []schema.GroupResource{
-			{Resource: "services"}, {Resource: "pods"}, {Resource: "nodes"}, {Group: "discovery.k8s.io", Resource: "endpointslices"},
+			{Resource: "services"}, {Resource: "pods"}, {Resource: "nodes"},
+			{Group: "discovery.k8s.io", Resource: "endpointslices"},
 		},
 		Writes: []schema.GroupResource{{Group: "discovery.k8s.io", Resource: "endpointslices"}},
 		NoisyLogMessages: []string{
-			"Can't get CPU or zone information for node", "Insufficient node info for topology hints", // of Services that ask for none
+			// of Services that ask for none
+			"Can't get CPU or zone information for node", "Insufficient node info for topology hints",
 		},
 		workers: 5,
 		build:   buildEndpointSlice,
@@ -80,7 +82,8 @@ func buildEndpointSlice(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, nil
 }
 
-// endpointSliceMirroringController is newEndpointSliceMirroringController of cmd/kube-controller-manager/app/discovery.go.
+// endpointSliceMirroringController is newEndpointSliceMirroringController of
+// cmd/kube-controller-manager/app/discovery.go.
 func endpointSliceMirroringController() Controller {
 	return Controller{
 		Name:    names.EndpointSliceMirroringController,

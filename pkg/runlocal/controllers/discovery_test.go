@@ -64,7 +64,8 @@ func TestEndpointSliceMirroringFollowsEndpoints(t *testing.T) {
 			Addresses: []corev1.EndpointAddress{{IP: "192.0.2.7"}}, Ports: []corev1.EndpointPort{{Port: 80}},
 		}},
 	}
-	if _, err := s.client.CoreV1().Endpoints("default").Create(t.Context(), endpoints, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.CoreV1().Endpoints("default").Create(t.Context(), endpoints,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.expectActivity(t, "endpointslicemirroring", activity{

@@ -1,8 +1,8 @@
 // Package controllers runs kube-controller-manager's controllers in this process, unmodified: it builds them as
 // kube-controller-manager does, and has package tap observe their queues, informers, logs and requests.
 //
-// Its core is a table with a row for each controller of kube-controller-manager (All): what the controller reads, writes
-// and needs, and if it does not run here, why. Select picks rows by name, Start builds and runs what was picked.
+// Its core is a table with a row for each controller of kube-controller-manager (All): what the controller reads,
+// writes and needs, and if it does not run here, why. Select picks rows by name, Start builds and runs what was picked.
 //
 // The package restricts no controller. What a controller may write is decided by the client configuration that Start is
 // given: see package guard for dry runs.

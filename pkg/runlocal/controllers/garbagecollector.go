@@ -40,12 +40,14 @@ func garbageCollector() Controller {
 }
 
 const (
-	// syncPeriod is the least time between two looks at which kinds there are. kube-controller-manager has 30 s; here kinds
-	// are asked for only when they may have changed.
+	// syncPeriod is the least time between two discoveries. kube-controller-manager has 30 s; here discovery is read
+	// only when kinds may have changed.
 	syncPeriod = time.Second
-	// ungated is how long the collector's workers wait for what it is to see by themselves: the gate of their queues decides.
-	ungated = math.MaxInt64
-	// quotaSyncTimeout is how long the session does not count as settled while a resource that quotas count cannot be listed.
+	// initialSyncTimeout is how long the collector waits for its monitors at first: without a limit. After that the
+	// gate of its queues decides when its workers may take keys.
+	initialSyncTimeout = math.MaxInt64
+	// quotaSyncTimeout is how long a session does not count as settled because a resource that quotas count was not
+	// listed.
 	quotaSyncTimeout = 10 * time.Second
 )
 
@@ -69,7 +71,7 @@ func buildGarbageCollector(ctx context.Context, e environment) (runFunc, error) 
 	e.tap.Preparing(true)
 	return func(ctx context.Context, workers int) {
 		var running sync.WaitGroup
-		running.Go(func() { collector.Run(ctx, workers, ungated) })
+		running.Go(func() { collector.Run(ctx, workers, initialSyncTimeout) })
 		running.Go(func() { gate.run(ctx) })
 		collector.Sync(ctx, graph.kinds, syncPeriod)
 		running.Wait()
@@ -77,7 +79,7 @@ func buildGarbageCollector(ctx context.Context, e environment) (runFunc, error) 
 	}, swapped
 }
 
-// tapGraph observes the queues of the graph. The collector takes two of them from the graph when it is made.
+// tapGraph taps the queues of the graph. It must be called before the collector is made, which copies two of them.
 func tapGraph(e environment, graph *gc.GraphBuilder, spell func(*tap.Identity) string) error {
 	c := e.tap
 	attemptToDelete, _, _ := graph.GetGraphResources()
@@ -93,28 +95,29 @@ func tapGraph(e environment, graph *gc.GraphBuilder, spell func(*tap.Identity) s
 	return tap.SwapOrderedRelay(c, graph, "graphChanges", e.newest)
 }
 
-// shared is what controllers of one Start use together. It is for buildAll and the builders, one after the other.
+// shared is what controllers of one Start have in common. Only buildAll and the builders use it, one after another.
 type shared struct {
-	// graph is the garbage collector's, nil before that is built: kube-controller-manager makes one for several controllers.
+	// graph is the garbage collector's; nil before that is built. kube-controller-manager makes one for several
+	// controllers.
 	graph *gc.GraphBuilder
 }
 
-// dependencyGraph is the garbage collector's view of all objects, and what it is made of.
+// dependencyGraph is the garbage collector's view of all objects, with the clients and informers that fill it.
 type dependencyGraph struct {
 	*gc.GraphBuilder
 	client   metadata.Interface
 	mapper   *restmapper.DeferredDiscoveryRESTMapper
 	monitors *tap.MetadataInformers
 	kinds    *servedKinds
-	// delivered is Tap.Delivered.
+	// delivered is tap.Controller.Delivered.
 	delivered func() bool
 }
 
 // newDependencyGraph mirrors what CreateControllerContext of cmd/kube-controller-manager/app/controllermanager.go makes
-// the graph from. The goroutines of its queues end when it is run.
+// the graph from. The goroutines of its queues end only after a collector was run with it.
 func newDependencyGraph(ctx context.Context, e environment) (*dependencyGraph, error) {
 	config := *e.config
-	config.QPS *= 2 // upstream: each deletion takes two requests
+	config.QPS *= 2 // as upstream: each deletion takes two requests
 	plain, err := metadata.NewForConfig(&config)
 	if err != nil {
 		return nil, fmt.Errorf("making the metadata client: %w", err)
@@ -128,14 +131,15 @@ func newDependencyGraph(ctx context.Context, e environment) (*dependencyGraph, e
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
 	monitors := e.tap.MetadataInformers(e.informers, client, mapper)
 	started := make(chan struct{})
-	close(started) // it is run when the other informers have synced
+	close(started) // the collector is run when the other informers have synced
 	graph := &dependencyGraph{
 		GraphBuilder: gc.NewDependencyGraphBuilder(ctx, client, mapper, gc.DefaultIgnoredResources(), monitors, started),
 		client:       client, mapper: mapper, monitors: monitors, delivered: e.tap.Delivered,
 	}
 	kinds := &servedKinds{
 		DiscoveryClient: discoverer, onServed: monitors.Keep, listed: monitors.Synced, watched: graph.IsResourceSynced,
-		lists: lists, listFailureTimeout: cmp.Or(e.listFailureTimeout, listFailureTimeout), resources: map[schema.GroupKind]string{},
+		lists: lists, listFailureTimeout: cmp.Or(e.listFailureTimeout, listFailureTimeout),
+		resources: map[schema.GroupKind]string{},
 	}
 	kinds.poller = kindPoller{changes: e.changes(), urgent: kinds.mustPoll}
 	if e.kinds != nil {
@@ -147,7 +151,8 @@ func newDependencyGraph(ctx context.Context, e environment) (*dependencyGraph, e
 	return graph, nil
 }
 
-// definitionChanges returns Kinds.Changes as far as the collector sees what defines kinds.
+// definitionChanges returns a function in place of Kinds.Changes, by what the collector sees of
+// CustomResourceDefinitions and APIServices.
 func definitionChanges(monitors *tap.MetadataInformers) func() uint64 {
 	defining := []schema.GroupVersionResource{
 		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
@@ -161,13 +166,13 @@ func definitionChanges(monitors *tap.MetadataInformers) func() uint64 {
 	}
 }
 
-// collectorTraits are how the garbage collector differs from other controllers: it says at level 5 that it does not know
-// an owner's kind, and looks again at an owner that no watch event has shown so far.
+// collectorTraits are how the garbage collector differs from other controllers: it logs at level 5 that it does not
+// know an owner's kind, and adds a key again while no watch event has shown the owner that it waits for.
 func collectorTraits(kinds *servedKinds) tap.ControllerTraits {
 	return tap.ControllerTraits{ErrorLevel: 5, Waits: true, Value: kinds.value, Error: stripNodeDumps}
 }
 
-// value spells the objects that the collector logs as its keys are spelt.
+// value returns the text of a logged object or owner reference, as in keys; "" for other values.
 func (k *servedKinds) value(v any) string {
 	if i := tap.IdentityOf(v); i != nil {
 		return k.key(i)
@@ -186,10 +191,10 @@ func (k *servedKinds) value(v any) string {
 	return strings.Join(names, " and ")
 }
 
-// nodeDumpPrefix is how the dump of a node begins in the collector's errors.
+// nodeDumpPrefix is what the dump of a node of the graph begins with in the collector's errors.
 const nodeDumpPrefix = " &garbagecollector.node{"
 
-// stripNodeDumps leaves the dumps of nodes out of an error: the reconcile's key says which object it is.
+// stripNodeDumps removes the dumps of nodes from the text of an error. The reconcile's key names the object anyway.
 func stripNodeDumps(text string) string {
 	before, dump, found := strings.Cut(text, nodeDumpPrefix)
 	if !found {

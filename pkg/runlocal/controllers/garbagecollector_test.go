@@ -44,7 +44,8 @@ func (s *session) configMap(t *testing.T, namespace, name string, owners ...meta
 
 // ownedBy refers to a ConfigMap.
 func ownedBy(owner *corev1.ConfigMap, blocks bool) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: &blocks}
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID,
+		BlockOwnerDeletion: &blocks}
 }
 
 // configMaps are the names of those that the test has made, and what they wait for.
@@ -77,7 +78,8 @@ func (s *session) expectConfigMaps(t *testing.T, namespace string, want ...strin
 // delete deletes a ConfigMap.
 func (s *session) delete(t *testing.T, m *corev1.ConfigMap, policy metav1.DeletionPropagation) {
 	t.Helper()
-	if err := s.client.CoreV1().ConfigMaps(m.Namespace).Delete(t.Context(), m.Name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+	if err := s.client.CoreV1().ConfigMaps(m.Namespace).Delete(t.Context(), m.Name,
+		metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -121,7 +123,8 @@ func TestCascades(t *testing.T) {
 		t.Run(string(test.policy), func(t *testing.T) {
 			t.Parallel()
 			s := collecting(t, "deployment", "replicaset")
-			if _, err := s.client.AppsV1().Deployments("default").Create(t.Context(), deploymentOf("web", 1), metav1.CreateOptions{}); err != nil {
+			if _, err := s.client.AppsV1().Deployments("default").Create(t.Context(), deploymentOf("web", 1),
+				metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			// The answer that the pod's maker has may be recorded before that of the ReplicaSet's.
@@ -133,7 +136,8 @@ func TestCascades(t *testing.T) {
 				s.requests("create", "replicasets")[0].Detail.(*trace.Request).Name, "RS",
 			)
 			s.settle(t)
-			if err := s.client.AppsV1().Deployments("default").Delete(t.Context(), "web", metav1.DeleteOptions{PropagationPolicy: &test.policy}); err != nil {
+			if err := s.client.AppsV1().Deployments("default").Delete(t.Context(), "web",
+				metav1.DeleteOptions{PropagationPolicy: &test.policy}); err != nil {
 				t.Fatal(err)
 			}
 			s.settle(t)
@@ -194,15 +198,18 @@ func TestForegroundWaitsForWhatBlocks(t *testing.T) {
 		name := map[bool]string{true: "a-blocks", false: "b-does-not"}[blocks]
 		dependent := s.configMap(t, "default", name, ownedBy(owner, blocks))
 		patch := []byte(`{"metadata":{"finalizers":["example.com/stay"]}}`)
-		if _, err := s.client.CoreV1().ConfigMaps("default").Patch(t.Context(), dependent.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := s.client.CoreV1().ConfigMaps("default").Patch(t.Context(), dependent.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.settle(t)
 	s.delete(t, owner, metav1.DeletePropagationForeground)
-	s.expectConfigMaps(t, "default", "a-blocks example.com/stay", "b-does-not example.com/stay", "owner foregroundDeletion")
+	s.expectConfigMaps(t, "default", "a-blocks example.com/stay", "b-does-not example.com/stay",
+		"owner foregroundDeletion")
 	s.settle(t)
-	if _, err := s.client.CoreV1().ConfigMaps("default").Patch(t.Context(), "a-blocks", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := s.client.CoreV1().ConfigMaps("default").Patch(t.Context(), "a-blocks", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.expectConfigMaps(t, "default", "b-does-not example.com/stay")
@@ -215,7 +222,8 @@ func TestDependentOfAbsentOwnerIsCollected(t *testing.T) {
 	s.configMap(t, "default", "dependent", ownedBy(absent, false))
 	s.expectConfigMaps(t, "default")
 	s.settle(t)
-	if diff := cmp.Diff([]string{"delete configmaps/dependent by configmaps default/dependent"}, s.collectorWrites()); diff != "" {
+	if diff := cmp.Diff([]string{"delete configmaps/dependent by configmaps default/dependent"},
+		s.collectorWrites()); diff != "" {
 		t.Errorf("the collector's writes (-want +got):\n%s", diff)
 	}
 	for _, e := range s.log.list() {
@@ -249,7 +257,8 @@ func TestSolidOwnerKeepsAndDanglingReferencesGo(t *testing.T) {
 func TestOwnerInAnotherNamespaceCountsAsAbsent(t *testing.T) {
 	t.Parallel()
 	s := collecting(t)
-	if _, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	owner := s.configMap(t, "default", "owner")
@@ -264,14 +273,16 @@ func TestOwnerInAnotherNamespaceCountsAsAbsent(t *testing.T) {
 		}
 		return recorded != nil
 	})
-	if recorded.Reason != "OwnerRefInvalidNamespace" || recorded.Regarding.Namespace != "other" || recorded.Regarding.Name != "dependent" {
+	if recorded.Reason != "OwnerRefInvalidNamespace" || recorded.Regarding.Namespace != "other" ||
+		recorded.Regarding.Name != "dependent" {
 		t.Errorf("the Event is %+v", recorded)
 	}
 }
 
 func TestCycleIsCollected(t *testing.T) {
 	t.Parallel()
-	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground,
+		metav1.DeletePropagationForeground} {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()
 			s := collecting(t)
@@ -291,7 +302,8 @@ func TestCycleIsCollected(t *testing.T) {
 func TestOwnerOfUnknownKindKeepsItsDependent(t *testing.T) {
 	t.Parallel()
 	s := collecting(t)
-	owner := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: "11111111-2222-3333-4444-555555555555"}
+	owner := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w",
+		UID: "11111111-2222-3333-4444-555555555555"}
 	s.configMap(t, "default", "dependent", owner)
 	var failed *trace.Event
 	eventually(t, "a failure", func() bool {
@@ -329,7 +341,8 @@ func widgets() *apiextensionsv1.CustomResourceDefinition {
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget", ListKind: "WidgetList", Singular: "widget"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget", ListKind: "WidgetList",
+				Singular: "widget"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
@@ -361,7 +374,8 @@ func TestCustomResourcesOfLaterAreCollected(t *testing.T) {
 			made, err = client.Create(t.Context(), widget, metav1.CreateOptions{})
 			return err == nil
 		})
-		child := s.configMap(t, "default", "child", metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: made.GetUID()})
+		child := s.configMap(t, "default", "child",
+			metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: made.GetUID()})
 		eventually(t, "the collector to watch it", func() bool { return s.tap.State().Handled[resource.GroupResource()] > 0 })
 		s.settle(t)
 		s.delete(t, owner, metav1.DeletePropagationBackground)
@@ -392,7 +406,9 @@ type dumped struct {
 }
 
 func TestErrorsWithoutNodes(t *testing.T) {
-	dump := fmt.Sprintf("&garbagecollector.node%s", fmt.Sprintf("%#v", dumped{identity("v1", "Pod", "default", "a"), []metav1.OwnerReference{{Name: "x"}}})[len("controllers.dumped"):])
+	dump := fmt.Sprintf("&garbagecollector.node%s",
+		fmt.Sprintf("%#v", dumped{identity("v1", "Pod", "default", "a"),
+			[]metav1.OwnerReference{{Name: "x"}}})[len("controllers.dumped"):])
 	reason := errors.New("it has moved")
 	for _, test := range []struct{ reason, text, want string }{
 		{"the dump goes", fmt.Sprintf("error syncing item %s: %v", dump, reason), "error syncing item: it has moved"},

@@ -87,8 +87,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// kindCache caches discovery for a RESTMapper. kube-controller-manager empties its cache every 30 s; this one is stale as
-// soon as there may be new kinds, and a mapper that misses a kind empties a stale cache and tries again.
+// kindCache caches discovery for a RESTMapper. kube-controller-manager empties its cache every 30 s; this one is stale
+// as soon as there may be new kinds, and a mapper that misses a kind empties a stale cache and tries again.
 type kindCache struct {
 	discovery.CachedDiscoveryInterface
 	changes func() uint64 // Kinds.Changes; nil if that is not known
@@ -109,8 +109,9 @@ func newMapper(e environment) *restmapper.DeferredDiscoveryRESTMapper {
 
 var _ discovery.CachedDiscoveryInterface = (*kindCache)(nil)
 
-// Fresh implements discovery.CachedDiscoveryInterface. A mapper that misses a kind in a fresh cache reports that there is
-// none; in a stale one it invalidates the cache until it is fresh, so what was just emptied counts as fresh in any case.
+// Fresh implements discovery.CachedDiscoveryInterface. A mapper that misses a kind in a fresh cache reports that there
+// is none; in a stale one it invalidates the cache until it is fresh, so what was just emptied counts as fresh in any
+// case.
 func (k *kindCache) Fresh() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// NodeControllerOptions are settings of the controllers that look after nodes and the pods on them: node lifecycle, taint
-// eviction and pod garbage collection. The zero value is kube-controller-manager's defaults.
+// NodeControllerOptions are settings of the controllers that look after nodes and the pods on them: node lifecycle,
+// taint eviction and pod garbage collection. The zero value is kube-controller-manager's defaults.
 type NodeControllerOptions struct {
 	// MonitorPeriod is how often the health of nodes is checked, as with the flag --node-monitor-period; 0 is 5 s.
 	MonitorPeriod time.Duration
@@ -33,8 +33,8 @@ type NodeControllerOptions struct {
 	// --terminated-pod-gc-threshold; 0 is 12500, and with less than 0 none is deleted.
 	TerminatedPods int
 
-	// podGCQuarantine is how long a node must be gone before its pods are deleted, podGCPeriod how often podgc checks; 0 is
-	// podgc's default.
+	// podGCQuarantine is how long a node must be gone before its pods are deleted, podGCPeriod how often podgc checks;
+	// 0 is podgc's default.
 	podGCQuarantine, podGCPeriod time.Duration
 	// evictionClock times the deletion of pods that tolerate a taint for a while; nil is the real clock.
 	evictionClock clock.WithDelayedExecution
@@ -52,7 +52,8 @@ func nodeLifecycle() Controller {
 		Short:   "node-lifecycle",
 		Aliases: []string{"nodelifecycle"},
 		Reads: append(podAndNodeResources(),
-			schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, schema.GroupResource{Group: "apps", Resource: "daemonsets"}),
+			schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"},
+			schema.GroupResource{Group: "apps", Resource: "daemonsets"}),
 		Writes: podAndNodeResources(),
 		Danger: "takes a node for dead whose lease it does not see, and evicts its pods",
 		// Every change of a node and of a pod is a key, and a silent node is checked again each period.
@@ -96,7 +97,8 @@ func buildNodeLifecycle(ctx context.Context, e environment) (runFunc, error) {
 	times := e.nodeControllers.lifecycleConfig()
 	core := e.informers.Core().V1()
 	c, err := nodelifecycle.NewNodeLifecycleController(
-		ctx, e.informers.Coordination().V1().Leases(), core.Pods(), core.Nodes(), e.informers.Apps().V1().DaemonSets(), e.client,
+		ctx, e.informers.Coordination().V1().Leases(), core.Pods(), core.Nodes(), e.informers.Apps().V1().DaemonSets(),
+		e.client,
 		times.NodeMonitorPeriod.Duration, times.NodeStartupGracePeriod.Duration, times.NodeMonitorGracePeriod.Duration,
 		times.NodeEvictionRate, secondaryEvictionRate, largeCluster, unhealthyZone,
 	)

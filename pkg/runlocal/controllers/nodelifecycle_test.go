@@ -57,10 +57,11 @@ func (s *session) causesOf(controller, verb, resource string) []string {
 func (s *session) expectCauses(t *testing.T, controller, verb, resource string, want ...string) {
 	t.Helper()
 	var got []string
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
-		got = s.causesOf(controller, verb, resource)
-		return slices.Equal(want, got), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true,
+		func(context.Context) (bool, error) {
+			got = s.causesOf(controller, verb, resource)
+			return slices.Equal(want, got), nil
+		})
 	if err != nil {
 		t.Errorf("what has led to %s %s (-want +got):\n%s", verb, resource, cmp.Diff(want, got))
 	}
@@ -104,7 +105,8 @@ func TestTaintEvictionAtOnce(t *testing.T) {
 		Causes: []string{"ADDED Pod web seen by PodUpdated", "MODIFIED Node node-1 seen by NodeUpdated"},
 		Writes: []string{"delete pods by default/web", "patch pods/status by default/web"},
 	})
-	s.expectCauses(t, "taint-eviction", "delete", "pods", `reconcile of "default/web": handleNodeUpdate > processPodOnNode > AddWork 0s`)
+	s.expectCauses(t, "taint-eviction", "delete", "pods",
+		`reconcile of "default/web": handleNodeUpdate > processPodOnNode > AddWork 0s`)
 	eventually(t, "the Event to belong to it", func() bool {
 		return slices.ContainsFunc(s.requests("create", "events"), func(e *trace.Event) bool {
 			return e.Controller == "taint-eviction" && e.Reconcile != 0 && e.Key == "default/web"
@@ -126,7 +128,8 @@ func (s *session) tolerantPod(t *testing.T, name string, seconds int64) {
 	t.Helper()
 	spec := template(name).Spec
 	spec.NodeName = "node-1"
-	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds}}
+	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		TolerationSeconds: &seconds}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 	if _, err := s.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -148,7 +151,8 @@ func (s *session) delayedKeys(controller, queue string) []string {
 	return out
 }
 
-// TestTaintEvictionLater has a clock of its own for deletions that are due later: none comes before the test has looked.
+// TestTaintEvictionLater has a clock of its own for deletions that are due later: none comes before the test has
+// looked.
 func TestTaintEvictionLater(t *testing.T) {
 	t.Parallel()
 	ticking := clocktesting.NewFakeClock(time.Now())
@@ -162,13 +166,16 @@ func TestTaintEvictionLater(t *testing.T) {
 	s.taint(t, "node-1", corev1.Taint{Key: "broken", Effect: corev1.TaintEffectNoExecute})
 	const by = " by handleNodeUpdate > processPodOnNode > AddWork"
 	eventually(t, "both deletions to be planned, the first one first", func() bool {
-		return slices.Equal(s.delayedKeys("taint-eviction", "taintEvictionQueue"), []string{"default/soon" + by, "default/later" + by})
+		return slices.Equal(s.delayedKeys("taint-eviction", "taintEvictionQueue"),
+			[]string{"default/soon" + by, "default/later" + by})
 	})
 	ticking.Step(time.Second)
 	eventually(t, "the one to be done", s.deleted(t, "soon"))
-	s.expectCauses(t, "taint-eviction", "delete", "pods", `timer of "default/soon": handleNodeUpdate > processPodOnNode > AddWork 1s`)
+	s.expectCauses(t, "taint-eviction", "delete", "pods",
+		`timer of "default/soon": handleNodeUpdate > processPodOnNode > AddWork 1s`)
 	s.taint(t, "node-1")
-	eventually(t, "the other to be cancelled", func() bool { return len(s.delayedKeys("taint-eviction", "taintEvictionQueue")) == 0 })
+	eventually(t, "the other to be cancelled",
+		func() bool { return len(s.delayedKeys("taint-eviction", "taintEvictionQueue")) == 0 })
 	ticking.Step(time.Hour)
 	if s.deleted(t, "later")() {
 		t.Error("it is deleted all the same")
@@ -182,7 +189,8 @@ func (s *session) report(t *testing.T, node string, ready corev1.ConditionStatus
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastHeartbeatTime: metav1.Now(),
+		LastTransitionTime: metav1.Now()}}
 	if _, err := s.client.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +237,8 @@ func TestNodeLifecycleGivesUpSilentNodes(t *testing.T) {
 	s.node(t, "node-1")
 	s.report(t, "node-1", corev1.ConditionTrue)
 	s.pod(t, "web", "10.0.0.1")
-	s.runWith(t, NodeControllerOptions{MonitorPeriod: 20 * time.Millisecond, GracePeriod: 100 * time.Millisecond}, nodeLifecycle())
+	s.runWith(t, NodeControllerOptions{MonitorPeriod: 20 * time.Millisecond, GracePeriod: 100 * time.Millisecond},
+		nodeLifecycle())
 	eventually(t, "nobody to know of the node", func() bool {
 		n, err := s.client.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
 		return err == nil && n.Status.Conditions[0].Status == corev1.ConditionUnknown

@@ -32,7 +32,8 @@ func disruptionController() Controller {
 		Aliases: []string{"disruption"},
 		Reads: []schema.GroupResource{
 			{Resource: "pods"}, {Group: "policy", Resource: "poddisruptionbudgets"}, {Resource: "replicationcontrollers"},
-			{Group: "apps", Resource: "replicasets"}, {Group: "apps", Resource: "deployments"}, {Group: "apps", Resource: "statefulsets"},
+			{Group: "apps", Resource: "replicasets"}, {Group: "apps", Resource: "deployments"},
+			{Group: "apps", Resource: "statefulsets"},
 		},
 		Writes:  []schema.GroupResource{{Group: "policy", Resource: "poddisruptionbudgets"}, {Resource: "pods"}},
 		Needs:   []Need{NeedsMapper, NeedsScale},
@@ -44,7 +45,8 @@ func disruptionController() Controller {
 func buildDisruption(ctx context.Context, e environment) (runFunc, error) {
 	discoverer := e.client.Discovery()
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
-	scales, err := scale.NewForConfig(e.config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(discoverer))
+	scales, err := scale.NewForConfig(e.config, mapper, dynamic.LegacyAPIPathResolverFunc,
+		scale.NewDiscoveryScaleKindResolver(discoverer))
 	if err != nil {
 		return nil, fmt.Errorf("making the scale client: %w", err)
 	}
@@ -96,7 +98,8 @@ type kindSchemas struct {
 
 func newKindSchemas(client discovery.DiscoveryInterface) kindSchemas {
 	return kindSchemas{all: sync.OnceValue(func() resolver.SchemaResolver {
-		return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, scheme.Scheme, apiextensionsscheme.Scheme).
+		return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, scheme.Scheme,
+			apiextensionsscheme.Scheme).
 			Combine(&resolver.ClientDiscoveryResolver{Discovery: client})
 	})}
 }

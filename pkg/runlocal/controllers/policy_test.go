@@ -22,7 +22,8 @@ func TestDisruptionCountsHealthyPods(t *testing.T) {
 			MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 		},
 	}
-	if _, err := s.client.PolicyV1().PodDisruptionBudgets("default").Create(t.Context(), budget, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.PolicyV1().PodDisruptionBudgets("default").Create(t.Context(), budget,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.expectActivity(t, "disruption", activity{
@@ -77,7 +78,8 @@ func TestPolicyStatusWarnsOfTypes(t *testing.T) {
 			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
 				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+					Rule: admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"},
+						Resources: []string{"deployments"}},
 				},
 			}}},
 			Validations: []admissionregistrationv1.Validation{{Expression: "object.spec.replicsa > 1"}},

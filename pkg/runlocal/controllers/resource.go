@@ -34,8 +34,8 @@ func resourceClaimController() Controller {
 	}
 }
 
-// buildResourceClaim passes an informer of PodGroups, which upstream starts only with a feature gate that is off by default
-// (DRAWorkloadResourceClaims).
+// buildResourceClaim passes an informer of PodGroups, which upstream starts only with a feature gate that is off by
+// default (DRAWorkloadResourceClaims).
 func buildResourceClaim(ctx context.Context, e environment) (runFunc, error) {
 	resources := e.informers.Resource().V1()
 	c, err := resourceclaim.NewController(
@@ -48,8 +48,8 @@ func buildResourceClaim(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", claimantKey)
 }
 
-// claimantKey returns the text of a key as for other controllers whose keys are of several kinds. Upstream's begin with a
-// prefix (podKeyPrefix and others in pkg/controller/resourceclaim/controller.go).
+// claimantKey returns the text of a key as for other controllers whose keys are of several kinds. Upstream's begin with
+// a prefix (podKeyPrefix and others in pkg/controller/resourceclaim/controller.go).
 func claimantKey(key string) string {
 	prefix, name, _ := strings.Cut(key, ":")
 	switch prefix {
@@ -69,7 +69,8 @@ func deviceTaintEviction() Controller {
 		Name:  names.DeviceTaintEvictionController,
 		Short: "device-taint-eviction",
 		Reads: []schema.GroupResource{
-			{Resource: "pods"}, {Group: "resource.k8s.io", Resource: "resourceclaims"}, {Group: "resource.k8s.io", Resource: "resourceslices"},
+			{Resource: "pods"}, {Group: "resource.k8s.io", Resource: "resourceclaims"},
+			{Group: "resource.k8s.io", Resource: "resourceslices"},
 			{Group: "resource.k8s.io", Resource: "devicetaintrules"}, {Group: "resource.k8s.io", Resource: "deviceclasses"},
 		},
 		Writes:  []schema.GroupResource{{Resource: "pods"}, {Group: "resource.k8s.io", Resource: "devicetaintrules"}},
@@ -120,8 +121,8 @@ func buildDeviceTaintEviction(_ context.Context, e environment) (runFunc, error)
 	}, nil
 }
 
-// hookedClaimInformer provides an informer of claims, and calls the function that onFirstUse was given when the informer
-// is next requested.
+// hookedClaimInformer provides an informer of claims, and calls the function that onFirstUse was given when the
+// informer is next requested.
 type hookedClaimInformer struct {
 	resourceinformers.ResourceClaimInformer
 	once func()

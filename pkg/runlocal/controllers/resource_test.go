@@ -22,7 +22,8 @@ func (s *session) allocatedDevice(t *testing.T, pod string) {
 	if _, err := resources.ResourceSlices().Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	request := resourcev1.DeviceRequest{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.example.com"}}
+	request := resourcev1.DeviceRequest{Name: "gpu",
+		Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.example.com"}}
 	claim, err := resources.ResourceClaims("default").Create(t.Context(), &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "gpu"},
 		Spec:       resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{request}}},
@@ -33,13 +34,15 @@ func (s *session) allocatedDevice(t *testing.T, pod string) {
 	spec, name := template(pod).Spec, "gpu"
 	spec.NodeName = node
 	spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &name}}
-	user, err := s.client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod}, Spec: spec}, metav1.CreateOptions{})
+	user, err := s.client.CoreV1().Pods("default").Create(t.Context(),
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod}, Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	claim.Status = resourcev1.ResourceClaimStatus{
 		Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
-			Results: []resourcev1.DeviceRequestAllocationResult{{Request: "gpu", Driver: "gpu.example.com", Pool: node, Device: "gpu-0"}},
+			Results: []resourcev1.DeviceRequestAllocationResult{{Request: "gpu", Driver: "gpu.example.com", Pool: node,
+				Device: "gpu-0"}},
 		}},
 		ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: pod, UID: user.UID}},
 	}
@@ -96,10 +99,12 @@ func (s *session) podWithClaim(t *testing.T) {
 	template := &resourcev1.ResourceClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: "gpu"},
 		Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-			Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.example.com"}}},
+			Requests: []resourcev1.DeviceRequest{{Name: "gpu",
+				Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.example.com"}}},
 		}}},
 	}
-	if _, err := s.client.ResourceV1().ResourceClaimTemplates("default").Create(t.Context(), template, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.ResourceV1().ResourceClaimTemplates("default").Create(t.Context(), template,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	name := "gpu"

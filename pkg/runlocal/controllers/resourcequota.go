@@ -31,7 +31,8 @@ func resourceQuotaController() Controller {
 		Aliases: []string{"resourcequota"},
 		Reads: []schema.GroupResource{
 			{Group: "*", Resource: "*"},
-			{Group: "resource.k8s.io", Resource: "resourceclaims"}, {Group: "resource.k8s.io", Resource: "deviceclasses"}, // quotas wait for these
+			// quotas wait for these
+			{Group: "resource.k8s.io", Resource: "resourceclaims"}, {Group: "resource.k8s.io", Resource: "deviceclasses"},
 		},
 		Writes:  []schema.GroupResource{{Resource: "resourcequotas"}},
 		Needs:   []Need{NeedsMetadata, NeedsMapper},
@@ -64,7 +65,8 @@ func buildResourceQuota(ctx context.Context, e environment, resync time.Duration
 		InformerFactory:       counted,
 		// A resync changes no quota. kube-controller-manager has one every 12 to 24 h.
 		ReplenishmentResyncPeriod: func() time.Duration { return 0 },
-		// Kinds are discovered by Sync, when all other controllers have their informers, so that this one can share them.
+		// Kinds are discovered by Sync, when all other controllers have their informers, so that this one can share
+		// them.
 		DiscoveryFunc:        func() ([]*metav1.APIResourceList, error) { return nil, nil },
 		IgnoredResourcesFunc: quotas.IgnoredResources,
 		InformersStarted:     started,
@@ -100,8 +102,8 @@ func tapQuotas(c *tap.Controller, quotas *resourcequota.Controller) error {
 }
 
 // quotaInformers provides the informers of what quotas count: of whole objects where more than their number counts, of
-// their metadata elsewhere, unless another controller watches the whole objects. kube-controller-manager has whole objects
-// of all built-in kinds. It implements InformerFactory of k8s.io/controller-manager/pkg/informerfactory.
+// their metadata elsewhere, unless another controller watches the whole objects. kube-controller-manager has whole
+// objects of all built-in kinds. It implements InformerFactory of k8s.io/controller-manager/pkg/informerfactory.
 type quotaInformers struct {
 	informers.SharedInformerFactory
 	metadata  *tap.MetadataInformers
@@ -113,12 +115,13 @@ type quotaInformers struct {
 	wanted map[schema.GroupVersionResource]struct{} // what is counted; nil before the first discovery
 }
 
-// wholeObjectResources returns the resources of which quotas count more than the number of objects, as in NewEvaluators of
-// pkg/quota/v1/evaluator/core/registry.go and DefaultUpdateFilter of pkg/quota/v1/install.
+// wholeObjectResources returns the resources of which quotas count more than the number of objects, as in NewEvaluators
+// of pkg/quota/v1/evaluator/core/registry.go and DefaultUpdateFilter of pkg/quota/v1/install.
 func wholeObjectResources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{
 		corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("services"),
-		corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), resourcev1.SchemeGroupVersion.WithResource("resourceclaims"),
+		corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"),
+		resourcev1.SchemeGroupVersion.WithResource("resourceclaims"),
 	}
 }
 
@@ -173,7 +176,7 @@ func (c *quotaInformers) discoverKinds(ctx context.Context) ([]*metav1.APIResour
 	return lists, c.setWanted(lists)
 }
 
-// setServed remembers what is counted, and lets go of what is not served any more.
+// setWanted remembers what is counted, and stops the informers of what is no longer served.
 func (c *quotaInformers) setWanted(lists []*metav1.APIResourceList) error {
 	wanted, err := resourcequota.GetQuotableResources(func() ([]*metav1.APIResourceList, error) { return lists, nil })
 	if err != nil {

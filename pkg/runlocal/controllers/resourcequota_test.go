@@ -15,11 +15,13 @@ import (
 // quota creates a quota of the namespace default.
 func (s *session) quota(t *testing.T, name string, hard map[corev1.ResourceName]string) {
 	t.Helper()
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{}}}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{}}}
 	for name, amount := range hard {
 		quota.Spec.Hard[name] = resource.MustParse(amount)
 	}
-	if _, err := s.client.CoreV1().ResourceQuotas("default").Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.CoreV1().ResourceQuotas("default").Create(t.Context(), quota,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

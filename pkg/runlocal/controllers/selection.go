@@ -73,16 +73,17 @@ func Select(args []string) ([]Controller, error) {
 	}), nil
 }
 
-// SkippedController is a controller that "*" does not select, because it lacks something of the authority that it needs.
+// SkippedController is a controller that "*" does not select, because it lacks something of the authority that it
+// needs.
 type SkippedController struct {
 	Controller
 	// Reason is what Controller.MissingAuthority returns.
 	Reason string
 }
 
-// SelectFor is Select for a user with the authority a. Of what "*" selects it skips the controllers for which something of
-// the authority is missing, and returns these as well, in the same order. If such a controller is named itself, the error
-// is a *NotRunError.
+// SelectFor is Select for a user with the authority a. Of what "*" selects it skips the controllers for which something
+// of the authority is missing, and returns these as well, in the same order. If such a controller is named itself, the
+// error is a *NotRunError.
 func SelectFor(a Authority, args []string) (chosen []Controller, left []SkippedController, err error) {
 	selected, err := Select(args)
 	if err != nil {
@@ -135,15 +136,15 @@ func findController(name string) (Controller, error) {
 	return Controller{}, &UnknownError{Name: name, Known: known}
 }
 
-// Authority holds the keys and certificates that kube-controller-manager is started with on a control plane, and which no
-// API returns. The zero value is that of a user who has only the credentials of a client.
+// Authority holds the keys and certificates that kube-controller-manager is started with on a control plane, and which
+// no API returns. The zero value is that of a user who has only the credentials of a client.
 type Authority struct {
 	// RootCA holds the certificates, in PEM, by which pods verify the API server; nil if they are not known.
 	RootCA []byte
 	// ServiceAccountKey signs the tokens of service accounts; nil if it is not known.
 	ServiceAccountKey crypto.Signer
-	// SigningCertFile and SigningKeyFile hold the certificate and the key, in PEM, that certificate signing requests are
-	// signed with. Both or none are set.
+	// SigningCertFile and SigningKeyFile hold the certificate and the key, in PEM, that certificate signing requests
+	// are signed with. Both or none are set.
 	SigningCertFile, SigningKeyFile string
 }
 
@@ -175,8 +176,8 @@ func missingSigningAuthority(a Authority) string {
 	return ""
 }
 
-// Unserved returns the resources that the controller reads and that are served in no version that it can read, as may be
-// the case on an older API server. The controller cannot run then. It returns nil if all are served.
+// Unserved returns the resources that the controller reads and that are served in no version that it can read, as may
+// be the case on an older API server. The controller cannot run then. It returns nil if all are served.
 func (c Controller) Unserved(served func(schema.GroupVersionResource) bool) []schema.GroupResource {
 	var out []schema.GroupResource
 	for _, r := range c.Reads {

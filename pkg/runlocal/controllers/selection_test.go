@@ -37,7 +37,8 @@ func namesOf(cs []Controller) []string {
 
 // allNames are the names of what "*" stands for, without some.
 func allNames(without ...string) []string {
-	return namesOf(slices.DeleteFunc(running(), func(c Controller) bool { return c.OffByDefault || slices.Contains(without, c.Name) }))
+	return namesOf(slices.DeleteFunc(running(),
+		func(c Controller) bool { return c.OffByDefault || slices.Contains(without, c.Name) }))
 }
 
 func TestSelect(t *testing.T) {
@@ -50,11 +51,13 @@ func TestSelect(t *testing.T) {
 		{"nothing asked for is nothing run", nil, nil},
 		{"a name", []string{"replicaset-controller"}, both[1:]},
 		{"an alias, as kube-controller-manager takes it", []string{"deployment"}, both[:1]},
-		{"the short name of one that has no alias", []string{"podcertificaterequest-cleaner"}, []string{"podcertificaterequest-cleaner-controller"}},
+		{"the short name of one that has no alias", []string{"podcertificaterequest-cleaner"},
+			[]string{"podcertificaterequest-cleaner-controller"}},
 		{"the order is that of starting, not of asking", []string{"replicaset", "deployment"}, both},
 		{"name and alias are one controller", []string{"deployment", "deployment-controller"}, both[:1]},
 		{"all that run, and are not off by default", []string{"*"}, allNames()},
-		{"all but two", []string{"*", "-replicaset", "-garbagecollector"}, allNames("replicaset-controller", "garbage-collector-controller")},
+		{"all but two", []string{"*", "-replicaset", "-garbagecollector"},
+			allNames("replicaset-controller", "garbage-collector-controller")},
 		{"the star counts wherever it stands", []string{"-replicaset", "*"}, allNames("replicaset-controller")},
 		{"the first of two counts: left out", []string{"-deployment", "deployment", "replicaset"}, both[1:]},
 		{"the first of two counts: run", []string{"deployment", "-deployment-controller", "replicaset"}, both},
@@ -71,8 +74,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestSelectIsUpstreams compares what is chosen with kube-controller-manager's own decision, for every list of up to three
-// of some arguments.
+// TestSelectIsUpstreams compares what is chosen with kube-controller-manager's own decision, for every list of up to
+// three of some arguments.
 func TestSelectIsUpstreams(t *testing.T) {
 	off := sets.NewString()
 	for _, c := range running() {
@@ -91,7 +94,8 @@ func TestSelectIsUpstreams(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%q: %v", args, err)
 				}
-				want := namesOf(slices.DeleteFunc(running(), func(c Controller) bool { return !app.IsControllerEnabled(c.Name, off, args) }))
+				want := namesOf(slices.DeleteFunc(running(),
+					func(c Controller) bool { return !app.IsControllerEnabled(c.Name, off, args) }))
 				if diff := cmp.Diff(want, namesOf(chosen)); diff != "" {
 					t.Errorf("%s (-upstream +here):\n%s", strings.Join(args, ","), diff)
 				}
@@ -119,10 +123,14 @@ func TestSelectFor(t *testing.T) {
 				"serviceaccount-token": MissingServiceAccountKey,
 			}, "",
 		},
-		{"one that was left out lacks nothing", signing, []string{"deployment", "-serviceaccount-token"}, []string{"deployment-controller"}, nil, ""},
-		{"one that is named and has all", signing, []string{"csrsigning"}, []string{"certificatesigningrequest-signing-controller"}, nil, ""},
-		{"one that is named is not left out silently", Authority{}, []string{"*", "csrsigning"}, nil, nil, "certificatesigningrequest-signing-controller"},
-		{"half of what signs is none", Authority{SigningCertFile: "ca.crt"}, []string{"csrsigning"}, nil, nil, "certificatesigningrequest-signing-controller"},
+		{"one that was left out lacks nothing", signing, []string{"deployment", "-serviceaccount-token"},
+			[]string{"deployment-controller"}, nil, ""},
+		{"one that is named and has all", signing, []string{"csrsigning"},
+			[]string{"certificatesigningrequest-signing-controller"}, nil, ""},
+		{"one that is named is not left out silently", Authority{}, []string{"*", "csrsigning"}, nil, nil,
+			"certificatesigningrequest-signing-controller"},
+		{"half of what signs is none", Authority{SigningCertFile: "ca.crt"}, []string{"csrsigning"}, nil, nil,
+			"certificatesigningrequest-signing-controller"},
 	} {
 		chosen, left, err := SelectFor(test.authority, test.args)
 		refused, ok := errors.AsType[*NotRunError](err)
@@ -152,7 +160,8 @@ func TestSelectRefusesUnknownNames(t *testing.T) {
 		if !errors.As(err, &unknown) {
 			t.Fatalf("%q: want an *UnknownError, got %v", arg, err)
 		}
-		if want := map[string]string{"deploymnt": "deploymnt", "-deploymnt": "deploymnt", "": "", "-*": "*"}[arg]; unknown.Name != want {
+		if want := map[string]string{"deploymnt": "deploymnt", "-deploymnt": "deploymnt", "": "",
+			"-*": "*"}[arg]; unknown.Name != want {
 			t.Errorf("%q: the error names %q, want %q", arg, unknown.Name, want)
 		}
 		for _, name := range []string{"deployment", "deployment-controller", "job"} {
@@ -271,7 +280,8 @@ func TestLacks(t *testing.T) {
 }
 
 func TestUnserved(t *testing.T) {
-	deployments, claims := schema.GroupResource{Group: "apps", Resource: "deployments"}, schema.GroupResource{Group: "resource.k8s.io", Resource: "resourceclaims"}
+	deployments, claims := schema.GroupResource{Group: "apps",
+		Resource: "deployments"}, schema.GroupResource{Group: "resource.k8s.io", Resource: "resourceclaims"}
 	bundles := schema.GroupResource{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}
 	for _, tt := range []struct {
 		reason string
@@ -279,10 +289,13 @@ func TestUnserved(t *testing.T) {
 		served []schema.GroupVersionResource
 		want   []schema.GroupResource
 	}{
-		{"all is there", []schema.GroupResource{deployments}, []schema.GroupVersionResource{deployments.WithVersion("v1")}, nil},
+		{"all is there", []schema.GroupResource{deployments}, []schema.GroupVersionResource{deployments.WithVersion("v1")},
+			nil},
 		{"an older version is none that upstream's informers read", []schema.GroupResource{deployments, claims},
-			[]schema.GroupVersionResource{deployments.WithVersion("v1"), claims.WithVersion("v1beta1")}, []schema.GroupResource{claims}},
-		{"of trust bundles any version does", []schema.GroupResource{bundles}, []schema.GroupVersionResource{bundles.WithVersion("v1alpha1")}, nil},
+			[]schema.GroupVersionResource{deployments.WithVersion("v1"), claims.WithVersion("v1beta1")},
+			[]schema.GroupResource{claims}},
+		{"of trust bundles any version does", []schema.GroupResource{bundles},
+			[]schema.GroupVersionResource{bundles.WithVersion("v1alpha1")}, nil},
 		{"whatever kinds there are", []schema.GroupResource{{Group: "*", Resource: "*"}}, nil, nil},
 	} {
 		c := Controller{Reads: tt.reads}

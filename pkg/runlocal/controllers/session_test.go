@@ -62,8 +62,8 @@ type session struct {
 	server *api.Server
 }
 
-// Servers that tests share, one test after another. One with DefaultServiceAccounts makes ServiceAccounts itself; a bare one leaves that to
-// the controllers.
+// Servers that tests share, one test after another. One with DefaultServiceAccounts makes ServiceAccounts itself; a
+// bare one leaves that to the controllers.
 var (
 	servers     = apitest.NewPool(api.Options{DefaultServiceAccounts: true})
 	bareServers = apitest.NewPool(api.Options{})
@@ -72,8 +72,8 @@ var (
 // serverFunc returns an API server for the length of the test, which calls onCommit after every write.
 type serverFunc func(t testing.TB, onCommit func(context.Context, uint64)) *api.Server
 
-// ownServer starts a server for one test alone. A test needs that if it has options of its own, defines kinds or makes quotas: a server does
-// not forget these at once.
+// ownServer starts a server for one test alone. A test needs that if it has options of its own, defines kinds or makes
+// quotas: a server does not forget these at once.
 func ownServer(o api.Options) serverFunc {
 	return func(t testing.TB, onCommit func(context.Context, uint64)) *api.Server {
 		t.Helper()
@@ -172,9 +172,10 @@ func (s *session) startThese(t testing.TB, workers int, chosen ...Controller) (s
 // eventually waits for the condition, and fails the test if it does not come about.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
-		return condition(), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true,
+		func(context.Context) (bool, error) {
+			return condition(), nil
+		})
 	if err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}
@@ -182,8 +183,8 @@ func eventually(t testing.TB, what string, condition func() bool) {
 
 // activity is what the trace tells of a controller.
 type activity struct {
-	// Causes are "EVENT KIND NAME seen by HANDLER" of the watch events that led to reconciles, each once, sorted. What is
-	// generated of a pod's name is "*".
+	// Causes are "EVENT KIND NAME seen by HANDLER" of the watch events that led to reconciles, each once, sorted. What
+	// is generated of a pod's name is "*".
 	Causes []string
 	// Writes are "VERB RESOURCE[/SUBRESOURCE] by KEY" of writes that were granted, Events left out, each once, sorted.
 	Writes []string
@@ -202,7 +203,8 @@ func (s *session) activity(controller string) activity {
 		case *trace.Start:
 			for _, c := range d.Causes {
 				if w := c.Watch; w != nil {
-					a.Causes = append(a.Causes, fmt.Sprintf("%s %s %s seen by %s", w.Event, w.Kind, generated.ReplaceAllString(w.Name, "-*"), c.Handler))
+					a.Causes = append(a.Causes, fmt.Sprintf("%s %s %s seen by %s", w.Event, w.Kind,
+						generated.ReplaceAllString(w.Name, "-*"), c.Handler))
 				}
 			}
 		case *trace.Request:
@@ -231,11 +233,12 @@ func (s *session) expectActivity(t *testing.T, controller string, want activity)
 	t.Helper()
 	var got activity
 
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
-		got = s.activity(controller)
-		got.Causes = slices.DeleteFunc(got.Causes, func(line string) bool { return !slices.Contains(want.Causes, line) })
-		return s.tap.State().Idle() && len(got.Causes) == len(want.Causes) && len(got.Writes) >= len(want.Writes), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true,
+		func(context.Context) (bool, error) {
+			got = s.activity(controller)
+			got.Causes = slices.DeleteFunc(got.Causes, func(line string) bool { return !slices.Contains(want.Causes, line) })
+			return s.tap.State().Idle() && len(got.Causes) == len(want.Causes) && len(got.Writes) >= len(want.Writes), nil
+		})
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("what %s did (-want +got): %v\n%s\nall: %+v", controller, err, diff, s.activity(controller))
 	}
@@ -299,9 +302,9 @@ func (s *session) pod(t *testing.T, name, address string) *corev1.Pod {
 	return pod
 }
 
-// writesWithCauses are the writes of a controller that were granted, Events left out, each with the key that it was made for and
-// the first watch event that led to it: "VERB RESOURCE[/SUBRESOURCE] by KEY because EVENT KIND NAME seen by HANDLER". A
-// write outside of any reconcile is "by nobody". They are sorted, and each is there once.
+// writesWithCauses are the writes of a controller that were granted, Events left out, each with the key that it was
+// made for and the first watch event that led to it: "VERB RESOURCE[/SUBRESOURCE] by KEY because EVENT KIND NAME seen
+// by HANDLER". A write outside of any reconcile is "by nobody". They are sorted, and each is there once.
 func (s *session) writesWithCauses(controller string) []string {
 	var out []string
 	causes := map[trace.ReconcileID]string{}
@@ -346,11 +349,12 @@ func describeCause(causes []trace.Cause) string {
 func (s *session) expect(t testing.TB, controller string, want ...string) {
 	t.Helper()
 	var missing, got []string
-	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
-		got = s.writesWithCauses(controller)
-		missing = slices.DeleteFunc(slices.Clone(want), func(deed string) bool { return slices.Contains(got, deed) })
-		return len(missing) == 0, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, waitTimeout, true,
+		func(context.Context) (bool, error) {
+			got = s.writesWithCauses(controller)
+			missing = slices.DeleteFunc(slices.Clone(want), func(deed string) bool { return slices.Contains(got, deed) })
+			return len(missing) == 0, nil
+		})
 	if err != nil {
 		t.Errorf("%s has not done\n\t%s\nbut\n\t%s", controller, strings.Join(missing, "\n\t"), strings.Join(got, "\n\t"))
 	}
@@ -376,7 +380,8 @@ func mustValue[T any](t testing.TB) func(T, error) T {
 func (s *session) namespace(t testing.TB, name string) *corev1.Namespace {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	return mustValue[*corev1.Namespace](t)(s.client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))
+	return mustValue[*corev1.Namespace](t)(s.client.CoreV1().Namespaces().Create(t.Context(), namespace,
+		metav1.CreateOptions{}))
 }
 
 // impersonating is a client in the name of another.
@@ -394,8 +399,8 @@ func template(app string) corev1.PodTemplateSpec {
 	}
 }
 
-// requests are the log's requests with that verb for that resource that were granted: a controller whose informer lags may
-// ask for an object twice, and is refused the second.
+// requests are the log's requests with that verb for that resource that were granted: a controller whose informer lags
+// may ask for an object twice, and is refused the second.
 func (s *session) requests(verb, resource string) []*trace.Event {
 	var out []*trace.Event
 	for _, e := range s.log.list() {

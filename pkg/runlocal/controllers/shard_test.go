@@ -82,16 +82,19 @@ func TestNodesMakeWorkInEveryPart(t *testing.T) {
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}, Template: template("agent"),
 		},
 	}
-	mustValue[*appsv1.DaemonSet](t)(s.client.AppsV1().DaemonSets("default").Create(t.Context(), set, metav1.CreateOptions{}))
+	mustValue[*appsv1.DaemonSet](t)(s.client.AppsV1().DaemonSets("default").Create(t.Context(), set,
+		metav1.CreateOptions{}))
 	eventually(t, "the set to be looked at without nodes", func() bool {
-		return slices.ContainsFunc(s.writesWithCauses("daemonset"), func(d string) bool { return strings.HasPrefix(d, "update daemonsets/status") })
+		return slices.ContainsFunc(s.writesWithCauses("daemonset"),
+			func(d string) bool { return strings.HasPrefix(d, "update daemonsets/status") })
 	})
 	s.node(t, "node-1")
 	eventually(t, "a pod for the node", func() bool {
 		pods, err := s.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(pods.Items) == 1
 	})
-	eventually(t, "endpointslice to learn of the node", func() bool { return s.tookKeyOf("endpointslice", "topologyQueue") })
+	eventually(t, "endpointslice to learn of the node",
+		func() bool { return s.tookKeyOf("endpointslice", "topologyQueue") })
 }
 
 // tookKeyOf reports whether a key of that queue was taken.
@@ -132,7 +135,8 @@ func TestUndividedControllersSeeAll(t *testing.T) {
 	t.Cleanup(s.startThese(t, 0, chosen...))
 	s.volume(t, "disk", "1Gi")
 	s.claim(t, "data", "")
-	s.claimIs(t, "data", "bound", func(c *corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimBound })
+	s.claimIs(t, "data", "bound",
+		func(c *corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimBound })
 	unprotected := []byte(`{"metadata":{"finalizers":null}}`) // the controller that does it is another part's
 	mustValue[*corev1.PersistentVolumeClaim](t)(s.client.CoreV1().PersistentVolumeClaims("default").Patch(
 		t.Context(), "data", types.MergePatchType, unprotected, metav1.PatchOptions{}))

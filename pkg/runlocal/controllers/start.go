@@ -27,10 +27,11 @@ type Deps struct {
 	Authority Authority
 	// Kinds are those of the API. If it is nil, controllers that act on all kinds poll discovery.
 	Kinds Kinds
-	// Newest returns the resource version of the newest watch event of a resource, 0 if there was none. It is called often,
-	// concurrently. It is nil if that is not known.
+	// Newest returns the resource version of the newest watch event of a resource, 0 if there was none. It is called
+	// often, concurrently. It is nil if that is not known.
 	Newest func(schema.GroupResource) uint64
-	// Collector is called, always from the same goroutine, when what the garbage collector sees has changed. It may be nil.
+	// Collector is called, always from the same goroutine, when what the garbage collector sees has changed. It may be
+	// nil.
 	Collector func(CollectorView)
 	// Autoscaling holds the periods of the horizontal pod autoscaler.
 	Autoscaling Autoscaling
@@ -58,8 +59,8 @@ type started struct {
 
 // Start builds the controllers, starts the informers, waits until these have synced and then runs the controllers until
 // ctx ends. If it returns an error, the controllers have ended, and the informers that it started are ending: Shutdown
-// of d.Informers waits for them. The error names the controller; it is that of ctx if ctx ended before the informers had
-// synced.
+// of d.Informers waits for them. The error names the controller; it is that of ctx if ctx ended before the informers
+// had synced.
 func Start(ctx context.Context, d Deps, cs []Controller) (*Running, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Running{informers: d.Informers, cancel: cancel}
@@ -90,8 +91,8 @@ func Start(ctx context.Context, d Deps, cs []Controller) (*Running, error) {
 // FieldManager is the manager of the fields that controllers write: their user agent up to the first slash.
 const FieldManager = "kube-controller-manager"
 
-// buildAll builds the controllers. With an error it returns those that were built before: they must be run, with a context
-// that has ended, so that what their constructors started ends too.
+// buildAll builds the controllers. With an error it returns those that were built before: they must be run, with a
+// context that has ended, so that what their constructors started ends too.
 func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 	var built []started
 	common := &shared{}
@@ -116,8 +117,8 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 		err = observer.Build(ctx, func(ctx context.Context) error {
 			run, err := c.build(ctx, environment{
 				tap: observer, config: config, client: client, informers: d.Informers,
-				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, nodeControllers: d.NodeControllers, collector: d.Collector,
-				shared: common, newest: d.Newest, listFailureTimeout: d.listFailureTimeout,
+				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, nodeControllers: d.NodeControllers,
+				collector: d.Collector, shared: common, newest: d.Newest, listFailureTimeout: d.listFailureTimeout,
 			})
 			if run != nil {
 				built = append(built, started{Controller: c, run: run})

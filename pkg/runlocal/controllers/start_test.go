@@ -30,7 +30,8 @@ func startAt(ctx context.Context, t *testing.T, cs []Controller) error {
 func TestStartEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := startAt(ctx, t, []Controller{deploymentController(), replicaSetController()}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := startAt(ctx, t, []Controller{deploymentController(), replicaSetController()}); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("want the context's error, got %v", err)
 	}
 }

@@ -59,8 +59,8 @@ func buildMigrator(ctx context.Context, e environment) (runFunc, error) {
 	return func(ctx context.Context, workers int) { runConcurrently(ctx, workers, loops) }, parts.observe(e.tap)
 }
 
-// idleGraph returns the graph of a garbage collector that does not run: it watches nothing, as in kube-controller-manager.
-// The graph's goroutines end with the function that is returned.
+// idleGraph returns the graph of a garbage collector that does not run: it watches nothing, as in
+// kube-controller-manager. The graph's goroutines end with the function that is returned.
 func idleGraph(ctx context.Context, e environment) (*gc.GraphBuilder, runFunc, error) {
 	graph, err := newDependencyGraph(ctx, e)
 	if err != nil {
@@ -106,7 +106,9 @@ type migratorControllers struct {
 	runner   *storageversionmigrator.MigrationRunnerController
 }
 
-func newMigratorControllers(ctx context.Context, e environment, clients migratorClients, graph *gc.GraphBuilder) migratorControllers {
+func newMigratorControllers(
+	ctx context.Context, e environment, clients migratorClients, graph *gc.GraphBuilder,
+) migratorControllers {
 	mapper, migrations := newMapper(e), e.informers.Storagemigration().V1().StorageVersionMigrations()
 	return migratorControllers{
 		migrator: storageversionmigrator.NewSVMController(

@@ -15,7 +15,8 @@ func (s *session) migrate(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "maps"},
 		Spec:       storagemigrationv1.StorageVersionMigrationSpec{Resource: metav1.GroupResource{Resource: "configmaps"}},
 	}
-	if _, err := s.client.StoragemigrationV1().StorageVersionMigrations().Create(t.Context(), migration, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.StoragemigrationV1().StorageVersionMigrations().Create(t.Context(), migration,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

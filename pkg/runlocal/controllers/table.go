@@ -13,7 +13,8 @@ func running() []Controller {
 		csrApproving(), csrSigning(), csrCleaner(), podCertificateRequestCleaner(clock.RealClock{}),
 		clusterRoleAggregation(), bootstrapSigner(), tokenCleaner(), legacyTokenCleaner(clock.RealClock{}),
 		// Workloads.
-		deploymentController(), replicaSetController(), replicationController(), statefulSetController(), daemonSetController(),
+		deploymentController(), replicaSetController(), replicationController(), statefulSetController(),
+		daemonSetController(),
 		jobController(), cronJobController(), ttlAfterFinishedController(), disruptionController(), podAutoscalerController(),
 		// Endpoints of services.
 		endpointsController(), endpointSliceController(), endpointSliceMirroringController(),
@@ -22,7 +23,8 @@ func running() []Controller {
 		// Nodes and the pods on them.
 		nodeLifecycle(), taintEviction(), podGarbageCollector(), ttlController(), deviceTaintEviction(),
 		// Volumes.
-		volumeBinder(), ephemeralVolumes(), claimProtection(), volumeProtection(), attributesClassProtection(), volumeExpander(),
+		volumeBinder(), ephemeralVolumes(), claimProtection(), volumeProtection(), attributesClassProtection(),
+		volumeExpander(),
 		// Resource claims, and the configuration of the API server.
 		resourceClaimController(), serviceCIDRController(), policyStatusController(),
 	}

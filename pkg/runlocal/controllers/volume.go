@@ -28,11 +28,13 @@ func volumeBinder() Controller {
 		Short:   "persistentvolume-binder",
 		Aliases: []string{"persistentvolume-binder"},
 		Reads: []schema.GroupResource{
-			{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}, {Group: "storage.k8s.io", Resource: "storageclasses"},
+			{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"},
+			{Group: "storage.k8s.io", Resource: "storageclasses"},
 			{Resource: "pods"}, {Resource: "nodes"},
 		},
 		Writes: []schema.GroupResource{
-			{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}, {Resource: "pods"}, // pods that recycle volumes
+			// pods that recycle volumes
+			{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}, {Resource: "pods"},
 		},
 		ClusterScopedWork: true,
 		workers:           1, // for each of the two queues; upstream has no option
@@ -40,8 +42,8 @@ func volumeBinder() Controller {
 	}
 }
 
-// binderSyncPeriod is the default of PVClaimBinderSyncPeriod in pkg/controller/volume/persistentvolume/config/v1alpha1: how
-// often all claims and volumes are resynced. A pending claim is bound to a volume that is created later only then.
+// binderSyncPeriod is the default of PVClaimBinderSyncPeriod in pkg/controller/volume/persistentvolume/config/v1alpha1:
+// how often all claims and volumes are resynced. A pending claim is bound to a volume that is created later only then.
 const binderSyncPeriod = 15 * time.Second
 
 func buildVolumeBinder(syncPeriod time.Duration) buildFunc {
@@ -110,9 +112,9 @@ func buildEphemeralVolumes(ctx context.Context, e environment) (runFunc, error) 
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// volumeExpander is newPersistentVolumeExpanderController of cmd/kube-controller-manager/app/core.go. None of upstream's
-// plugins can expand volumes any more: the controller leaves that to a driver's resizer, and reports it in an Event and
-// an annotation.
+// volumeExpander is newPersistentVolumeExpanderController of cmd/kube-controller-manager/app/core.go. None of
+// upstream's plugins can expand volumes any more: the controller leaves that to a driver's resizer, and reports it in
+// an Event and an annotation.
 func volumeExpander() Controller {
 	return Controller{
 		Name:    names.PersistentVolumeExpanderController,
@@ -128,7 +130,8 @@ func volumeExpander() Controller {
 func buildVolumeExpander(ctx context.Context, e environment) (runFunc, error) {
 	translator := csitrans.New()
 	c, err := expand.NewExpandController(
-		ctx, e.client, e.informers.Core().V1().PersistentVolumeClaims(), nil, translator, csimigration.NewPluginManager(translator),
+		ctx, e.client, e.informers.Core().V1().PersistentVolumeClaims(), nil, translator,
+		csimigration.NewPluginManager(translator),
 	)
 	if err != nil {
 		return nil, err
@@ -152,7 +155,8 @@ func claimProtection() Controller {
 
 func buildClaimProtection(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
-	c, err := pvcprotection.NewPVCProtectionController(klog.FromContext(ctx), core.PersistentVolumeClaims(), core.Pods(), e.client)
+	c, err := pvcprotection.NewPVCProtectionController(klog.FromContext(ctx), core.PersistentVolumeClaims(), core.Pods(),
+		e.client)
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +164,10 @@ func buildClaimProtection(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// startedClaim returns the key of the claim that pvc-protection begins to work on, by what it logs first; "" if the message
-// is another one. One goroutine takes claims from the queue, sorts them by namespace and passes them to another one through
-// pvcProcessingStore.namespaceQueue. Keys are done only when the latter is done with them, so the inner queue is not tapped.
+// startedClaim returns the key of the claim that pvc-protection begins to work on, by what it logs first; "" if the
+// message is another one. One goroutine takes claims from the queue, sorts them by namespace and passes them to another
+// one through pvcProcessingStore.namespaceQueue. Keys are done only when the latter is done with them, so the inner
+// queue is not tapped.
 func startedClaim(message string, keysAndValues []any) string {
 	if message != "Processing PVC" || len(keysAndValues) < 2 {
 		return ""
@@ -184,7 +189,8 @@ func volumeProtection() Controller {
 }
 
 func buildVolumeProtection(ctx context.Context, e environment) (runFunc, error) {
-	c, err := pvprotection.NewPVProtectionController(klog.FromContext(ctx), e.informers.Core().V1().PersistentVolumes(), e.client)
+	c, err := pvprotection.NewPVProtectionController(klog.FromContext(ctx), e.informers.Core().V1().PersistentVolumes(),
+		e.client)
 	if err != nil {
 		return nil, err
 	}
@@ -195,9 +201,11 @@ func buildVolumeProtection(ctx context.Context, e environment) (runFunc, error) 
 func attributesClassProtection() Controller {
 	classes := schema.GroupResource{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}
 	return Controller{
-		Name:              names.VolumeAttributesClassProtectionController,
-		Short:             "volumeattributesclass-protection",
-		Reads:             []schema.GroupResource{{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}, classes},
+		Name:  names.VolumeAttributesClassProtectionController,
+		Short: "volumeattributesclass-protection",
+		Reads: []schema.GroupResource{
+			{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}, classes,
+		},
 		Writes:            []schema.GroupResource{classes},
 		Danger:            "lets a volume attributes class go whose claims it does not see",
 		ClusterScopedWork: true,

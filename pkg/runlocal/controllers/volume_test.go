@@ -22,13 +22,16 @@ func storageOf(size string) corev1.ResourceList {
 }
 
 // volume makes a volume at a path that no machine has, without a class, unless change says otherwise.
-func (s *session) volume(t *testing.T, name, size string, change ...func(*corev1.PersistentVolumeSpec)) *corev1.PersistentVolume {
+func (s *session) volume(
+	t *testing.T, name, size string, change ...func(*corev1.PersistentVolumeSpec),
+) *corev1.PersistentVolume {
 	t.Helper()
 	v := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Capacity: storageOf(size),
-			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere/" + name}},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere/" +
+				name}},
 		},
 	}
 	for _, f := range change {
@@ -60,7 +63,8 @@ func (s *session) claim(t *testing.T, name, class string) *corev1.PersistentVolu
 
 func (s *session) class(t *testing.T, name string, expandable bool) {
 	t.Helper()
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "example.com/disk", AllowVolumeExpansion: &expandable}
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "example.com/disk",
+		AllowVolumeExpansion: &expandable}
 	if _, err := s.client.StorageV1().StorageClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +81,8 @@ func (s *session) claimIs(t *testing.T, name, what string, is func(*corev1.Persi
 
 func (s *session) deleteClaim(t *testing.T, name string) {
 	t.Helper()
-	if err := s.client.CoreV1().PersistentVolumeClaims("default").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+	if err := s.client.CoreV1().PersistentVolumeClaims("default").Delete(t.Context(), name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -89,7 +94,8 @@ func TestBinderBindsTheSmallestVolumeThatFits(t *testing.T) {
 	s.volume(t, "large", "10Gi")
 	s.volume(t, "fitting", "2Gi")
 	s.volume(t, "small", "500Mi")
-	eventually(t, "the volumes to be available", func() bool { return len(s.activity("persistentvolume-binder").Writes) == 3 })
+	eventually(t, "the volumes to be available",
+		func() bool { return len(s.activity("persistentvolume-binder").Writes) == 3 })
 	s.claim(t, "data", "")
 	s.claimIs(t, "data", "bound", func(c *corev1.PersistentVolumeClaim) bool {
 		return c.Status.Phase == corev1.ClaimBound && c.Spec.VolumeName == "fitting"
@@ -103,7 +109,8 @@ func TestBinderBindsTheSmallestVolumeThatFits(t *testing.T) {
 			"update persistentvolumeclaims by default/data", "update persistentvolumeclaims/status by default/data",
 			"update persistentvolumes by default/data",
 			"update persistentvolumes/status by default/data",
-			"update persistentvolumes/status by fitting", "update persistentvolumes/status by large", "update persistentvolumes/status by small",
+			"update persistentvolumes/status by fitting", "update persistentvolumes/status by large",
+			"update persistentvolumes/status by small",
 		},
 	})
 }
@@ -115,12 +122,14 @@ func TestBinderLooksAgainAtItsPeriod(t *testing.T) {
 	row.build = buildVolumeBinder(50 * time.Millisecond)
 	t.Cleanup(s.startThese(t, 0, row))
 	s.claim(t, "data", "")
-	s.claimIs(t, "data", "without a volume", func(c *corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimPending })
+	s.claimIs(t, "data", "without a volume",
+		func(c *corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimPending })
 	s.volume(t, "late", "1Gi")
 	s.claimIs(t, "data", "bound", func(c *corev1.PersistentVolumeClaim) bool { return c.Spec.VolumeName == "late" })
 }
 
-// TestBinderAsksTheProvisioner needs that what the binder does on a goroutine of its own belongs to the reconcile that started it.
+// TestBinderAsksTheProvisioner needs that what the binder does on a goroutine of its own belongs to the reconcile that
+// started it.
 func TestBinderAsksTheProvisioner(t *testing.T) {
 	t.Parallel()
 	s := recordedSession(t)
@@ -204,7 +213,8 @@ func TestClaimIsKeptWhileAPodUsesIt(t *testing.T) {
 	if _, err := s.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pod to be seen", func() bool { return len(s.activity("pvc-protection").Causes) > 1 && s.tap.State().Idle() })
+	eventually(t, "the pod to be seen",
+		func() bool { return len(s.activity("pvc-protection").Causes) > 1 && s.tap.State().Idle() })
 	s.deleteClaim(t, "data")
 	eventually(t, "the claim to be looked at and kept", func() bool {
 		for _, e := range s.log.list() {
@@ -215,7 +225,8 @@ func TestClaimIsKeptWhileAPodUsesIt(t *testing.T) {
 		return false
 	})
 	zero := int64(0)
-	if err := s.client.CoreV1().Pods("default").Delete(t.Context(), "web", metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {
+	if err := s.client.CoreV1().Pods("default").Delete(t.Context(), "web",
+		metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {
 		t.Fatal(err)
 	}
 	s.expectActivity(t, "pvc-protection", activity{
@@ -258,12 +269,13 @@ func TestEphemeralVolumeGetsAClaim(t *testing.T) {
 	s := recordedSession(t)
 	s.run(t, 0, "ephemeral-volume")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: template("web").Spec}
-	pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
-		VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: storageOf("1Gi")},
-		}},
-	}}}}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "scratch",
+		VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
+			VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: corev1.PersistentVolumeClaimSpec{
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources:   corev1.VolumeResourceRequirements{Requests: storageOf("1Gi")},
+			}},
+		}}}}
 	if _, err := s.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +295,8 @@ func TestAttributesClassIsKeptWhileItIsUsed(t *testing.T) {
 	s.run(t, 0, "volumeattributesclass-protection-controller")
 	classes := s.client.StorageV1().VolumeAttributesClasses()
 	class := &storagev1.VolumeAttributesClass{
-		ObjectMeta: metav1.ObjectMeta{Name: "fast"}, DriverName: "example.com/disk", Parameters: map[string]string{"iops": "9"},
+		ObjectMeta: metav1.ObjectMeta{Name: "fast"}, DriverName: "example.com/disk",
+		Parameters: map[string]string{"iops": "9"},
 	}
 	if _, err := classes.Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -303,15 +316,18 @@ func TestExpanderLeavesVolumesToTheirDriver(t *testing.T) {
 	s.class(t, "fast", true)
 	s.run(t, 0, "persistentvolume-binder", "persistentvolume-expander")
 	s.volume(t, "disk", "1Gi", func(v *corev1.PersistentVolumeSpec) { v.StorageClassName = "fast" })
-	eventually(t, "the volume to be available", func() bool { return len(s.activity("persistentvolume-binder").Writes) == 1 })
+	eventually(t, "the volume to be available",
+		func() bool { return len(s.activity("persistentvolume-binder").Writes) == 1 })
 	s.claim(t, "data", "fast")
-	s.claimIs(t, "data", "bound", func(c *corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimBound })
+	s.claimIs(t, "data", "bound",
+		func(c *corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimBound })
 	claim, err := s.client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "data", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	claim.Spec.Resources.Requests = storageOf("2Gi")
-	if _, err := s.client.CoreV1().PersistentVolumeClaims("default").Update(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
+	if _, err := s.client.CoreV1().PersistentVolumeClaims("default").Update(t.Context(), claim,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	const said = "waiting for an external controller to expand this PVC"
@@ -332,10 +348,12 @@ func TestAllOfThemTogether(t *testing.T) {
 	s.run(t, 0, "persistentvolume-binder", "ephemeral-volume", "pvc-protection", "pv-protection",
 		"volumeattributesclass-protection-controller", "persistentvolume-expander")
 	s.volume(t, "kept", "1Gi")
-	eventually(t, "the volume to be available", func() bool { return len(s.activity("persistentvolume-binder").Writes) == 1 })
+	eventually(t, "the volume to be available",
+		func() bool { return len(s.activity("persistentvolume-binder").Writes) == 1 })
 	s.claim(t, "data", "")
 	s.claimIs(t, "data", "bound and unused", func(c *corev1.PersistentVolumeClaim) bool {
-		return c.Status.Phase == corev1.ClaimBound && len(c.Status.Conditions) == 1 && c.Status.Conditions[0].Reason == "NoPodsUsingPVC"
+		return c.Status.Phase == corev1.ClaimBound && len(c.Status.Conditions) == 1 &&
+			c.Status.Conditions[0].Reason == "NoPodsUsingPVC"
 	})
 	s.deleteClaim(t, "data")
 	eventually(t, "the volume to be released, and nothing left to do", func() bool {
@@ -343,6 +361,7 @@ func TestAllOfThemTogether(t *testing.T) {
 		return err == nil && v.Status.Phase == corev1.VolumeReleased && s.tap.State().Idle()
 	})
 	for _, gr := range []schema.GroupResource{{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}} {
-		eventually(t, gr.String()+" to be handled", func() bool { return s.tap.State().Handled[gr] == s.server.LastEvent(gr) })
+		eventually(t, gr.String()+" to be handled",
+			func() bool { return s.tap.State().Handled[gr] == s.server.LastEvent(gr) })
 	}
 }

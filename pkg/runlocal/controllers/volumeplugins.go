@@ -16,9 +16,10 @@ import (
 	"k8s.io/kubernetes/pkg/volume/nfs"
 )
 
-// volumePlugins returns those that ProbeProvisionableRecyclableVolumePlugins of cmd/kube-controller-manager/app/plugins.go
-// finds, with the defaults of pkg/controller/volume/persistentvolume/config/v1alpha1. Of all plugins only nfs and hostPath
-// can recycle volumes, and only hostPath can delete them; its provisioning is off by default.
+// volumePlugins returns those that ProbeProvisionableRecyclableVolumePlugins of
+// cmd/kube-controller-manager/app/plugins.go finds, with the defaults of
+// pkg/controller/volume/persistentvolume/config/v1alpha1. Of all plugins only nfs and hostPath can recycle volumes, and
+// only hostPath can delete them; its provisioning is off by default.
 func volumePlugins() []volume.VolumePlugin {
 	plugins := nfs.ProbeVolumePlugins(recyclerConfig(300))
 	for _, p := range hostpath.ProbeVolumePlugins(recyclerConfig(60)) {
@@ -76,10 +77,10 @@ func (d harmlessDeleter) Delete() error {
 	return nil
 }
 
-// recyclingClient is the volume binder's client. The binder creates pods only to recycle volumes, in a goroutine for each
-// volume, which then waits without a limit until the pod has ended (pkg/volume/util/recyclerclient). In a dry run the pod
-// is never stored and the wait would never end: so the goroutine ends when the API has accepted the pod, and with it the
-// reconcile that the goroutine belongs to.
+// recyclingClient is the volume binder's client. The binder creates pods only to recycle volumes, in a goroutine for
+// each volume, which then waits without a limit until the pod has ended (pkg/volume/util/recyclerclient). In a dry run
+// the pod is never stored and the wait would never end: so the goroutine ends when the API has accepted the pod, and
+// with it the reconcile that the goroutine belongs to.
 type recyclingClient struct{ kubernetes.Interface }
 
 // CoreV1 implements kubernetes.Interface.
@@ -96,8 +97,9 @@ func (c recyclingCore) Pods(namespace string) corev1client.PodInterface {
 
 type recyclerPods struct{ corev1client.PodInterface }
 
-// Create implements corev1client.PodInterface. If the pod was accepted but not stored, so that it has no resource version,
-// it ends the goroutine instead of returning. With an error the binder would write that the volume could not be recycled.
+// Create implements corev1client.PodInterface. If the pod was accepted but not stored, so that it has no resource
+// version, it ends the goroutine instead of returning. With an error the binder would write that the volume could not
+// be recycled.
 func (p recyclerPods) Create(ctx context.Context, pod *corev1.Pod, o metav1.CreateOptions) (*corev1.Pod, error) {
 	created, err := p.PodInterface.Create(ctx, pod, o)
 	if err == nil && created.ResourceVersion == "" {

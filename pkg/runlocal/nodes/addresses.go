@@ -61,8 +61,8 @@ func (a *podAddresses) release(ip string) {
 	delete(a.used, ip)
 }
 
-// next returns a free address of the node's. Those that were free for longest come first, so that the address of a pod that has
-// just gone is not seen again at once.
+// next returns a free address of the node's. Those that were free for longest come first, so that the address of a pod
+// that has just gone is not seen again at once.
 func (a *podAddresses) take(node *corev1.Node) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -16,7 +16,8 @@ func TestAddresses(t *testing.T) {
 		do     func(take func() string, a *podAddresses) []string
 		want   []string
 	}{{
-		name: "in order", reason: "addresses are those of the node's range, without its first", node: nodeOf("n", cidr("10.9.0.0/24")),
+		name: "in order", reason: "addresses are those of the node's range, without its first",
+		node: nodeOf("n", cidr("10.9.0.0/24")),
 		do:   func(take func() string, _ *podAddresses) []string { return []string{take(), take()} },
 		want: []string{"10.9.0.1", "10.9.0.2"},
 	}, {

@@ -10,20 +10,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Annotations of a pod that change what its simulated containers do. A value that is not understood counts as absent, and
-// a Warning event says so.
+// Annotations of a pod that change what its simulated containers do. A value that is not understood counts as absent,
+// and a Warning event says so.
 const (
 	// SimulateAnnotation makes the pod fail: its value is a Failure. On a Node its value is a NodeFailure.
 	SimulateAnnotation = "kubectl-reconcile.github.io/simulate"
-	// RunForAnnotation makes containers exit that long after their start ("2s", more than 0). Without it they run on, unless the
-	// pod's restart policy is Never or OnFailure: then they exit after Options.RunFor.
+	// RunForAnnotation makes containers exit that long after their start ("2s", more than 0). Without it they run on,
+	// unless the pod's restart policy is Never or OnFailure: then they exit after Options.RunFor.
 	RunForAnnotation = "kubectl-reconcile.github.io/run-for"
-	// ExitCodeAnnotation is the code that containers exit with, 0 to 255; they do so after RunForAnnotation or Options.RunFor.
+	// ExitCodeAnnotation is the code that containers exit with, 0 to 255; they do so after RunForAnnotation or
+	// Options.RunFor.
 	ExitCodeAnnotation = "kubectl-reconcile.github.io/exit-code"
 )
 
-// SimulatedLabel marks, with the value "true", the nodes whose pods are simulated. Nodes made by Start have it; a Node that
-// somebody else makes is simulated if it has it too.
+// SimulatedLabel marks, with the value "true", the nodes whose pods are simulated. Nodes made by Start have it; a Node
+// that somebody else makes is simulated if it has it too.
 const SimulatedLabel = "kubectl-reconcile.github.io/simulated"
 
 // Failure is a value of SimulateAnnotation.
@@ -31,8 +32,8 @@ type Failure string
 
 // The failures that can be asked for. They concern the pod's regular containers; init containers succeed.
 const (
-	// CrashLoop makes containers exit after RunForAnnotation (one second without it) with ExitCodeAnnotation (1 without it), and
-	// the kubelet's back-off of their restarts does the rest.
+	// CrashLoop makes containers exit after RunForAnnotation (one second without it) with ExitCodeAnnotation (1 without
+	// it), and the kubelet's back-off of their restarts does the rest.
 	CrashLoop Failure = "crash-loop"
 	// ImagePullError makes every pull fail: ErrImagePull, then ImagePullBackOff.
 	ImagePullError Failure = "image-pull-error"
@@ -51,8 +52,8 @@ type plan struct {
 // crashAfter is how long a container of CrashLoop runs unless it is told otherwise.
 const crashAfter = time.Second
 
-// parsePlan reads the pod's annotations, and returns one error for each that is not understood. runFor is for pods that are to end and
-// do not say when.
+// parsePlan reads the pod's annotations, and returns one error for each that is not understood. runFor is for pods that
+// are to end and do not say when.
 func parsePlan(pod *corev1.Pod, runFor time.Duration) (plan, []error) {
 	var p plan
 	var errs []error
@@ -117,8 +118,8 @@ func (p *plan) readExitCode(value string) (err error) {
 	return err
 }
 
-// ExitCodesAnnotation are codes by completion index ("1=3,4=0"), for the pods of an indexed Job: all have one template. A pod
-// whose index is there exits with that code, whatever ExitCodeAnnotation says; for other pods it has no effect.
+// ExitCodesAnnotation are codes by completion index ("1=3,4=0"), for the pods of an indexed Job: all have one template.
+// A pod whose index is there exits with that code, whatever ExitCodeAnnotation says; for other pods it has no effect.
 const ExitCodesAnnotation = "kubectl-reconcile.github.io/exit-codes"
 
 func parseExitCode(value string) (int32, error) {

@@ -25,7 +25,10 @@ type builder struct {
 
 // newBuilder makes the clients. busy is asked by the recorders.
 func newBuilder(o Options, busy func() bool) (*builder, error) {
-	b := &builder{Options: o, schedulerTap: o.Tap.Controller(SchedulerName), kubeletTap: o.Tap.Controller(KubeletName), reportNow: make(chan struct{}, 1)}
+	b := &builder{
+		Options: o, schedulerTap: o.Tap.Controller(SchedulerName), kubeletTap: o.Tap.Controller(KubeletName),
+		reportNow: make(chan struct{}, 1),
+	}
 	var err error
 	if b.schedulerClient, err = client(b.schedulerTap, "kube-scheduler", o); err != nil {
 		return nil, err
@@ -54,7 +57,8 @@ func client(c *tap.Controller, agent string, o Options) (kubernetes.Interface, e
 // makeNodes makes the Node objects, as the kubelets do when they register.
 func (b *builder) makeNodes(ctx context.Context) error {
 	for n := range b.Count {
-		if _, err := ensureNode(ctx, b.kubeletClient.CoreV1().Nodes(), newNode(n, b.Capacity, b.Version, b.Clock.Now())); err != nil {
+		node := newNode(n, b.Capacity, b.Version, b.Clock.Now())
+		if _, err := ensureNode(ctx, b.kubeletClient.CoreV1().Nodes(), node); err != nil {
 			return err
 		}
 	}
@@ -123,11 +127,15 @@ func (b *builder) kubelet(ctx context.Context) (*engine.Controller, error) {
 }
 
 func (b *builder) controller(c *tap.Controller, r engine.Reconciler) (*engine.Controller, error) {
-	return engine.New(engine.Options{Name: c.Name(), Reconciler: r, Workers: b.Workers, MaxRetries: -1, Clock: b.Clock, Observer: tapObserver{c}})
+	return engine.New(engine.Options{
+		Name: c.Name(), Reconciler: r, Workers: b.Workers, MaxRetries: -1, Clock: b.Clock, Observer: tapObserver{c},
+	})
 }
 
 // watch registers the handlers of c; after an error c is put away.
-func (b *builder) watch(ctx context.Context, tapped *tap.Controller, c *engine.Controller, onNode, onPod engine.Map) error {
+func (b *builder) watch(
+	ctx context.Context, tapped *tap.Controller, c *engine.Controller, onNode, onPod engine.Map,
+) error {
 	return b.build(ctx, tapped, c, func(ctx context.Context) error {
 		return errors.Join(
 			c.Watch(ctx, b.Informers.Core().V1().Nodes().Informer(), onNode, 0),
@@ -137,7 +145,9 @@ func (b *builder) watch(ctx context.Context, tapped *tap.Controller, c *engine.C
 }
 
 // build registers handlers of c, known to be those of the tapped controller; after an error c is put away.
-func (b *builder) build(ctx context.Context, tapped *tap.Controller, c *engine.Controller, register func(context.Context) error) error {
+func (b *builder) build(
+	ctx context.Context, tapped *tap.Controller, c *engine.Controller, register func(context.Context) error,
+) error {
 	if err := tapped.Build(ctx, register); err != nil {
 		c.Stop()
 		return errors.Join(err, c.Wait())

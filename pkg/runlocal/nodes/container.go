@@ -78,8 +78,8 @@ func (c *container) ready(now time.Time) (bool, time.Time) {
 	return true, time.Time{}
 }
 
-// due is when the container's next transition comes by itself, zero if none does. start is when it may first start, zero if
-// that is not known yet.
+// due is when the container's next transition comes by itself, zero if none does. start is when it may first start,
+// zero if that is not known yet.
 func (c *container) due(pod *corev1.Pod, start time.Time) time.Time {
 	if c.killed {
 		return time.Time{}
@@ -162,8 +162,8 @@ func (c *container) exit(at time.Time, code int32) {
 	c.state, c.since, c.exitCode = exited, at, code
 }
 
-// restart starts the container again, or makes it wait, as doBackOff in pkg/kubelet/kuberuntime/kuberuntime_manager.go does: the
-// first restart comes at once, and so does that of a container that ran for long.
+// restart starts the container again, or makes it wait, as doBackOff in pkg/kubelet/kuberuntime/kuberuntime_manager.go
+// does: the first restart comes at once, and so does that of a container that ran for long.
 func (c *container) restart(pod *corev1.Pod, at time.Time) []containerEvent {
 	if c.since.Sub(c.started) > 2*maxBackoff {
 		c.backoff = 0
@@ -191,7 +191,10 @@ func (c *container) pull(at time.Time) []containerEvent {
 	c.backoff = nextBackoff(c.backoff)
 	return []containerEvent{
 		{container: c.spec.Name, reason: "Pulling", message: fmt.Sprintf("Pulling image %q", c.spec.Image)},
-		{container: c.spec.Name, warning: true, reason: "Failed", message: fmt.Sprintf("Failed to pull image %q: %s", c.spec.Image, pullError(c.spec.Image))},
+		{
+			container: c.spec.Name, warning: true, reason: "Failed",
+			message: fmt.Sprintf("Failed to pull image %q: %s", c.spec.Image, pullError(c.spec.Image)),
+		},
 		{container: c.spec.Name, warning: true, reason: "Failed", message: "Error: " + reasonErrImagePull},
 	}
 }
@@ -238,7 +241,8 @@ func podText(pod *corev1.Pod) string {
 	return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
 }
 
-// status is the container's part of the pod's status. It mirrors convertToAPIContainerStatuses in pkg/kubelet/kubelet_pods.go.
+// status is the container's part of the pod's status. It mirrors convertToAPIContainerStatuses in
+// pkg/kubelet/kubelet_pods.go.
 func (c *container) status(pod *corev1.Pod, now time.Time) corev1.ContainerStatus {
 	isRunning := c.state == running
 	s := corev1.ContainerStatus{

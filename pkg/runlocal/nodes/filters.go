@@ -33,11 +33,12 @@ const (
 	reasonTooManyPods   = "Too many pods"
 )
 
-// filter says why the pod cannot go to the node, nil if it can. As in upstream's default profile the first plugin that refuses
-// counts: NodeUnschedulable, TaintToleration, NodeAffinity (with nodeSelector), NodePorts, NodeResourcesFit.
+// filter says why the pod cannot go to the node, nil if it can. As in upstream's default profile the first plugin that
+// refuses counts: NodeUnschedulable, TaintToleration, NodeAffinity (with nodeSelector), NodePorts, NodeResourcesFit.
 func filter(pod *corev1.Pod, d podDemand, u *nodeInfo) *rejection {
+	unschedulable := &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	switch {
-	case u.node.Spec.Unschedulable && !tolerates(pod, &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):
+	case u.node.Spec.Unschedulable && !tolerates(pod, unschedulable):
 		return &rejection{reasons: []string{reasonUnschedulable}}
 	case !toleratesAll(pod, u.node):
 		return &rejection{reasons: []string{reasonTaint}}
@@ -61,8 +62,8 @@ func toleratesAll(pod *corev1.Pod, node *corev1.Node) bool {
 	return !untolerated
 }
 
-// matchesNodeAffinity reports whether the node matches nodeSelector and required node affinity. Terms that cannot be parsed match nothing, as
-// upstream has it.
+// matchesNodeAffinity reports whether the node matches nodeSelector and required node affinity. Terms that cannot be
+// parsed match nothing, as upstream has it.
 func matchesNodeAffinity(pod *corev1.Pod, node *corev1.Node) bool {
 	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
 	return err == nil && match
@@ -103,8 +104,8 @@ func fitsResources(d podDemand, u *nodeInfo) *rejection {
 	return r
 }
 
-// score ranks the nodes that would do. It is not upstream's sum of weighted plugins but their order of weight, and so that equal
-// clusters are scheduled equally, the name decides in the end.
+// score ranks the nodes that would do. It is not upstream's sum of weighted plugins but their order of weight, and so
+// that equal clusters are scheduled equally, the name decides in the end.
 type score struct {
 	taints    int   // PreferNoSchedule taints that the pod does not tolerate: fewer are better
 	preferred int64 // weight of the preferred node affinity that matches: more is better
@@ -147,12 +148,13 @@ func scoreOf(pod *corev1.Pod, d podDemand, u *nodeInfo) score {
 // noNodesMessage is worded as ErrNoNodesAvailable in pkg/scheduler/scheduler.go.
 const noNodesMessage = "no nodes available to schedule pods"
 
-// noPostFilterMessage stands in the place of what preemption would say if no node was looked at: kube-scheduler's plugin DynamicResources, which is
-// asked next, then misses what it notes when it looks at nodes (PostFilter in pkg/scheduler/framework/plugins/dynamicresources).
+// noPostFilterMessage stands in the place of what preemption would say if no node was looked at: kube-scheduler's
+// plugin DynamicResources, which is asked next, then misses what it notes when it looks at nodes (PostFilter in
+// pkg/scheduler/framework/plugins/dynamicresources).
 const noPostFilterMessage = "not found"
 
-// fitError says why no node will do for a pod. Its text is that of FitError in pkg/scheduler/framework/types.go, with what
-// the preemption plugin would add.
+// fitError says why no node will do for a pod. Its text is that of FitError in pkg/scheduler/framework/types.go, with
+// what the preemption plugin would add.
 type fitError struct {
 	nodes            int
 	preFilterMessage string         // why no node was looked at; empty if they were
@@ -197,8 +199,8 @@ func (u *fitError) String() string {
 	return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, countsText(u.reasons), u.preemption())
 }
 
-// preemption is what upstream says when preemption does not help. Where it might, which would take more than is simulated, that is
-// said.
+// preemption is what upstream says when preemption does not help. Where it might, which would take more than is
+// simulated, that is said.
 func (u *fitError) preemption() string {
 	switch {
 	case u.neverPreempts:

@@ -21,7 +21,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Heartbeats of the kubelet: its default NodeLeaseDurationSeconds, and the quarter of it (pkg/kubelet/kubelet.go) between two.
+// Heartbeats of the kubelet: its default NodeLeaseDurationSeconds, and the quarter of it (pkg/kubelet/kubelet.go)
+// between two.
 const (
 	leaseSeconds  = 40
 	leaseInterval = leaseSeconds * time.Second / 4
@@ -100,8 +101,8 @@ func newLease(node *corev1.Node, now time.Time) *coordinationv1.Lease {
 	}
 }
 
-// NodeFailure is a value of SimulateAnnotation on a Node. It may come and go while the node is there. Other values count as
-// none.
+// NodeFailure is a value of SimulateAnnotation on a Node. It may come and go while the node is there. Other values
+// count as none.
 type NodeFailure string
 
 // The failures of nodes.
@@ -131,7 +132,8 @@ func reportedConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition
 	return conditions
 }
 
-// missingConditions are the conditions among readiness that the node does not have. What changes its status has changed now.
+// missingConditions are the conditions among readiness that the node does not have. What changes its status has changed
+// now.
 func missingConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
 	return slices.DeleteFunc(reportedConditions(node, now), func(c corev1.NodeCondition) bool {
 		return slices.ContainsFunc(node.Status.Conditions, func(has corev1.NodeCondition) bool {
@@ -140,7 +142,8 @@ func missingConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition 
 	})
 }
 
-// reportConditions writes what the node's status lacks of what its kubelet has to say, as a kubelet does when something has changed.
+// reportConditions writes what the node's status lacks of what its kubelet has to say, as a kubelet does when something
+// has changed.
 func reportConditions(ctx context.Context, client corev1client.NodeInterface, node *corev1.Node, now time.Time) error {
 	conditions := missingConditions(node, now)
 	if len(conditions) == 0 {
@@ -150,7 +153,8 @@ func reportConditions(ctx context.Context, client corev1client.NodeInterface, no
 	if err != nil {
 		return fmt.Errorf("spelling the conditions of node %q: %w", node.Name, err)
 	}
-	if _, err := client.Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := client.Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{},
+		"status"); err != nil {
 		return fmt.Errorf("reporting the conditions of node %q: %w", node.Name, err)
 	}
 	return nil

@@ -66,9 +66,10 @@ func (s *sandbox) simulate(node string, f NodeFailure) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	err = wait.PollUntilContextTimeout(s.t.Context(), time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
-		return s.sawNode(patched.ResourceVersion), nil
-	})
+	err = wait.PollUntilContextTimeout(s.t.Context(), time.Millisecond, waitTimeout, true,
+		func(context.Context) (bool, error) {
+			return s.sawNode(patched.ResourceVersion), nil
+		})
 	if err != nil {
 		s.t.Fatalf("waiting for the simulation to see node %q: %v", node, err)
 	}
@@ -86,16 +87,17 @@ func (s *sandbox) sawNode(version string) bool {
 func (s *sandbox) untilNode(node string, ready corev1.ConditionStatus) {
 	s.t.Helper()
 	var last []string
-	err := wait.PollUntilContextTimeout(s.t.Context(), 5*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
-		n, err := s.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		last = conditionTexts(n.Status.Conditions)
-		return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == ready
-		}), nil
-	})
+	err := wait.PollUntilContextTimeout(s.t.Context(), 5*time.Millisecond, waitTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			n, err := s.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			last = conditionTexts(n.Status.Conditions)
+			return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+				return c.Type == corev1.NodeReady && c.Status == ready
+			}), nil
+		})
 	if err != nil {
 		s.t.Fatalf("waiting for node %q to be ready=%s: %v; it has %q", node, ready, err, last)
 	}

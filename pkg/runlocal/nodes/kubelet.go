@@ -22,7 +22,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// kubelet moves the pods of all simulated nodes. Its events come from two informers, its Reconcile from any number of workers.
+// kubelet moves the pods of all simulated nodes. Its events come from two informers, its Reconcile from any number of
+// workers.
 type kubelet struct {
 	pods   corelisters.PodLister
 	nodes  corelisters.NodeLister
@@ -89,7 +90,8 @@ func (k *kubelet) onNode(e engine.Event) []engine.Request {
 
 // setLatest keeps what the API answered, or the informer's copy of it if that has come meanwhile.
 func (k *kubelet) setLatest(m *podState, pod *corev1.Pod) {
-	if cached, err := k.pods.Pods(pod.Namespace).Get(pod.Name); err == nil && cached.ResourceVersion == pod.ResourceVersion {
+	cached, err := k.pods.Pods(pod.Namespace).Get(pod.Name)
+	if err == nil && cached.ResourceVersion == pod.ResourceVersion {
 		pod = cached
 	}
 	k.mu.Lock()
@@ -97,8 +99,8 @@ func (k *kubelet) setLatest(m *podState, pod *corev1.Pod) {
 	m.latest = pod
 }
 
-// isOwnWrite reports whether the event is that of the kubelet's own last write, which leaves nothing to do. From then on the informer's
-// copy of that is kept: a second one for every pod would be a sixth of all memory.
+// isOwnWrite reports whether the event is that of the kubelet's own last write, which leaves nothing to do. From then
+// on the informer's copy of that is kept: a second one for every pod would be a sixth of all memory.
 func (k *kubelet) isOwnWrite(pod *corev1.Pod) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -213,7 +215,8 @@ func (k *kubelet) newest(m *podState, pod *corev1.Pod) *corev1.Pod {
 	if latest == nil {
 		return pod
 	}
-	if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, latest.ResourceVersion); err == nil && order < 0 {
+	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, latest.ResourceVersion)
+	if err == nil && order < 0 {
 		return latest
 	}
 	return pod
@@ -249,10 +252,10 @@ func (k *kubelet) stopTime(pod *corev1.Pod) time.Duration {
 	return min(k.stopAfter, time.Duration(*pod.DeletionGracePeriodSeconds)*time.Second)
 }
 
-// bindToNode removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go does. With a grace of
-// 0 that has been done, and what holds the pod is a finalizer.
+// bindToNode removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go
+// does. With a grace of 0 that has been done, and what holds the pod is a finalizer.
 func (k *kubelet) finish(ctx context.Context, m *podState, pod *corev1.Pod) error {
-	if m.removed || pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
+	if grace := pod.DeletionGracePeriodSeconds; m.removed || pod.DeletionTimestamp == nil || grace != nil && *grace == 0 {
 		return nil
 	}
 	err := k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{

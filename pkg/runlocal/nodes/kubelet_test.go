@@ -55,10 +55,12 @@ func TestFailuresOnDemand(t *testing.T) {
 	}
 	pod := s.until("crash", "in its back-off", waitingFor("CrashLoopBackOff"))
 	c := onlyContainer(pod)
-	if c.RestartCount != 1 || c.LastTerminationState.Terminated == nil || c.LastTerminationState.Terminated.ExitCode != 1 || ready(pod) {
+	if c.RestartCount != 1 || c.LastTerminationState.Terminated == nil ||
+		c.LastTerminationState.Terminated.ExitCode != 1 || ready(pod) {
 		t.Errorf("crashing container: %+v", c)
 	}
-	if e := s.untilEvent("crash", "BackOff", ""); e.InvolvedObject.FieldPath != "spec.containers{web}" || e.Source.Host != "node-1" {
+	if e := s.untilEvent("crash", "BackOff", ""); e.InvolvedObject.FieldPath != "spec.containers{web}" ||
+		e.Source.Host != "node-1" {
 		t.Errorf("event about %q from %q", e.InvolvedObject.FieldPath, e.Source.Host)
 	}
 }
@@ -98,7 +100,8 @@ func TestPhases(t *testing.T) {
 		is   func(*corev1.Pod) bool
 	}{
 		{"initializing", func(p *corev1.Pod) bool {
-			return p.Status.Phase == corev1.PodPending && len(p.Status.InitContainerStatuses) == 1 && p.Status.InitContainerStatuses[0].State.Running != nil
+			return p.Status.Phase == corev1.PodPending && len(p.Status.InitContainerStatuses) == 1 &&
+				p.Status.InitContainerStatuses[0].State.Running != nil
 		}},
 		{"running and not ready", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && !ready(p) }},
 		{"ready", ready},
@@ -133,7 +136,8 @@ func TestReadinessGateOpens(t *testing.T) {
 	if ready(pod) {
 		t.Error("the pod is ready though its gate is closed")
 	}
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: "example.com/up", Status: corev1.ConditionTrue})
+	pod.Status.Conditions = append(pod.Status.Conditions,
+		corev1.PodCondition{Type: "example.com/up", Status: corev1.ConditionTrue})
 	if _, err := s.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -178,15 +182,16 @@ func TestDeletionIsStatusThenDelete(t *testing.T) {
 	want := []string{"patch status", "patch status", "delete"}
 	var writes []string
 	// That the pod is gone may be seen before the kubelet knows it.
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
-		writes = nil
-		for _, e := range s.trace.list() {
-			if r, ok := e.Detail.(*trace.Request); ok && e.Controller == KubeletName && r.IsWrite() && r.Resource == "pods" {
-				writes = append(writes, strings.TrimSuffix(r.Verb+" "+r.Subresource, " "))
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true,
+		func(context.Context) (bool, error) {
+			writes = nil
+			for _, e := range s.trace.list() {
+				if r, ok := e.Detail.(*trace.Request); ok && e.Controller == KubeletName && r.IsWrite() && r.Resource == "pods" {
+					writes = append(writes, strings.TrimSuffix(r.Verb+" "+r.Subresource, " "))
+				}
 			}
-		}
-		return len(writes) >= len(want), nil
-	})
+			return len(writes) >= len(want), nil
+		})
 	if diff := cmp.Diff(want, writes); err != nil || diff != "" {
 		t.Errorf("the kubelet's writes of pods (-want +got): %v\n%s", err, diff)
 	}
@@ -274,11 +279,13 @@ func TestStopTime(t *testing.T) {
 	}
 }
 
-// kubeletAnswering answers every status patch with the pod that a kubelet at epoch would have written, changed by the function. It stands for
-// writes of others that come between the kubelet's reading and its write, which an API server cannot be made to do on demand.
+// kubeletAnswering answers every status patch with the pod that a kubelet at epoch would have written, changed by the
+// function. It stands for writes of others that come between the kubelet's reading and its write, which an API server
+// cannot be made to do on demand.
 func kubeletAnswering(t *testing.T, pod *corev1.Pod, change func(*corev1.Pod)) *kubelet {
 	t.Helper()
-	pods, nodes := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	pods, nodes := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{}), cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	node := newNode(0, DefaultCapacity(), "v0.0.0", epoch)
 	for store, object := range map[cache.Indexer]any{pods: pod, nodes: node} {
 		if err := store.Add(object); err != nil {
@@ -314,12 +321,15 @@ func TestWritesOfOthersMeanwhile(t *testing.T) {
 		again  bool
 	}{
 		{"none", "what was written as it should be is done with", podOf("p"), func(*corev1.Pod) {}, false},
-		{"deleted", "a deletion must not be missed", podOf("p"), func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: epoch} }, true},
+		{"deleted", "a deletion must not be missed", podOf("p"),
+			func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: epoch} }, true},
 		{"gate", "nor a gate that has opened", podOf("p", gated), func(p *corev1.Pod) {
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: "example.com/up", Status: corev1.ConditionTrue})
+			p.Status.Conditions = append(p.Status.Conditions,
+				corev1.PodCondition{Type: "example.com/up", Status: corev1.ConditionTrue})
 		}, true},
 		{"other condition", "a condition that nothing depends on changes nothing", podOf("p"), func(p *corev1.Pod) {
-			p.Status.Conditions = append([]corev1.PodCondition{{Type: "example.com/x", Status: corev1.ConditionTrue}}, p.Status.Conditions...)
+			p.Status.Conditions = append([]corev1.PodCondition{{Type: "example.com/x", Status: corev1.ConditionTrue}},
+				p.Status.Conditions...)
 		}, false},
 	}
 	for _, tt := range tests {

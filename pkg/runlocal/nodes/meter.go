@@ -22,9 +22,9 @@ import (
 // errNotWatching is what a Meter says before it knows pods and nodes.
 var errNotWatching = errors.New("pods and nodes are not known yet")
 
-// Meter tells what the containers of simulated pods use, as metrics-server does from what kubelets measure: half of their
-// requests, or what annotations of the pod say. It is what they use at that moment, so the window of time is 0. Its
-// methods may be called concurrently. A zero Meter is not usable.
+// Meter tells what the containers of simulated pods use, as metrics-server does from what kubelets measure: half of
+// their requests, or what annotations of the pod say. It is what they use at that moment, so the window of time is 0.
+// Its methods may be called concurrently. A zero Meter is not usable.
 type Meter struct {
 	clock     clock.PassiveClock
 	informers atomic.Pointer[meterInformers]
@@ -51,14 +51,15 @@ func (m *Meter) Watch(pods coreinformers.PodInformer, nodes coreinformers.NodeIn
 	m.informers.Store(&meterInformers{pods: pods, nodes: nodes})
 }
 
-// Pods returns what the pods use that run on simulated nodes, sorted by namespace and name: those of a namespace, of all
-// if it is empty, which the selector selects. The error says that pods are not known yet.
+// Pods returns what the pods use that run on simulated nodes, sorted by namespace and name: those of a namespace, of
+// all if it is empty, which the selector selects. The error says that pods are not known yet.
 func (m *Meter) Pods(namespace string, selector labels.Selector) ([]metrics.PodMetrics, error) {
 	w, err := m.ready()
 	if err != nil {
 		return nil, err
 	}
-	pods, err := w.pods.Lister().Pods(namespace).List(labels.Everything()) // those not selected may share a load with others
+	// those not selected may share a load with others
+	pods, err := w.pods.Lister().Pods(namespace).List(labels.Everything())
 	if err != nil {
 		return nil, err
 	}
@@ -168,8 +169,9 @@ const (
 	// CPUUsageAnnotation and MemoryUsageAnnotation are what the pod uses ("300m", "64Mi").
 	CPUUsageAnnotation    = "kubectl-reconcile.github.io/cpu-usage"
 	MemoryUsageAnnotation = "kubectl-reconcile.github.io/memory-usage"
-	// CPULoadAnnotation and MemoryLoadAnnotation are a load that the pod shares, in equal parts, with the other ready pods of
-	// its controller; a pod that is not ready takes no part. Where the pod's usage is annotated too, that counts.
+	// CPULoadAnnotation and MemoryLoadAnnotation are a load that the pod shares, in equal parts, with the other ready
+	// pods of its controller; a pod that is not ready takes no part. Where the pod's usage is annotated too, that
+	// counts.
 	CPULoadAnnotation    = "kubectl-reconcile.github.io/cpu-load"
 	MemoryLoadAnnotation = "kubectl-reconcile.github.io/memory-load"
 )
@@ -194,7 +196,8 @@ func usageAnnotations() map[corev1.ResourceName]usageAnnotation {
 // checkUsageAnnotations returns an error for each annotation that is not understood, sorted by annotation.
 func checkUsageAnnotations(pod *corev1.Pod) []error {
 	var errs []error
-	for _, annotation := range []string{CPULoadAnnotation, CPUUsageAnnotation, MemoryLoadAnnotation, MemoryUsageAnnotation} {
+	for _, annotation := range []string{CPULoadAnnotation, CPUUsageAnnotation, MemoryLoadAnnotation,
+		MemoryUsageAnnotation} {
 		if _, err := quantityOf(pod, annotation); err != nil {
 			errs = append(errs, fmt.Errorf("annotation %s: %w", annotation, err))
 		}
@@ -220,8 +223,8 @@ func amount(name corev1.ResourceName, q *resource.Quantity) int64 {
 	return amountsOf(corev1.ResourceList{name: *q})[name]
 }
 
-// containerUsage is what the running containers of a pod use, by name. sharers is how many pods share a load with it, itself
-// included; 0 if it takes no part.
+// containerUsage is what the running containers of a pod use, by name. sharers is how many pods share a load with it,
+// itself included; 0 if it takes no part.
 func containerUsage(pod *corev1.Pod, running []string, sharers int) map[string]amounts {
 	out := make(map[string]amounts, len(running))
 	for _, name := range running {

@@ -16,12 +16,14 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// measuredPod is a pod that runs on a node, ready, with containers that request "cpu memory" each; empty requests nothing.
+// measuredPod is a pod that runs on a node, ready, with containers that request "cpu memory" each; empty requests
+// nothing.
 func measuredPod(name, node string, requests []string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := podOf(name)
 	pod.Namespace, pod.Labels = "default", map[string]string{"name": name}
 	pod.Spec.NodeName, pod.Spec.Containers = node, nil
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+	pod.Status.Conditions = append(pod.Status.Conditions,
+		corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 	for i, cpu := range requests {
 		c := corev1.Container{Name: string(rune('a' + i))}
 		if cpu != "" {
@@ -97,9 +99,11 @@ func TestMeterMeasuresPods(t *testing.T) {
 		want   map[string][]string
 	}{
 		{"idle", "without annotations a container uses half of its requests, or a little",
-			[]*corev1.Pod{measuredPod("p", "one", []string{"300m", ""})}, map[string][]string{"p": {"a 150m 10Mi", "b 10m 10Mi"}}},
+			[]*corev1.Pod{measuredPod("p", "one", []string{"300m", ""})},
+			map[string][]string{"p": {"a 150m 10Mi", "b 10m 10Mi"}}},
 		{"usage", "the parts of a pod make the whole",
-			[]*corev1.Pod{measuredPod("p", "one", []string{"1", "1", "1"}, annotated(CPUUsageAnnotation, "100m"), annotated(MemoryUsageAnnotation, "6Mi"))},
+			[]*corev1.Pod{measuredPod("p", "one", []string{"1", "1", "1"}, annotated(CPUUsageAnnotation, "100m"),
+				annotated(MemoryUsageAnnotation, "6Mi"))},
 			map[string][]string{"p": {"a 34m 2Mi", "b 33m 2Mi", "c 33m 2Mi"}}},
 		{"load", "ready pods of a controller share it, those of another do not",
 			[]*corev1.Pod{
@@ -114,13 +118,16 @@ func TestMeterMeasuresPods(t *testing.T) {
 				measuredPod("q", "one", []string{""}, ownedBy("x"), annotated(MemoryLoadAnnotation, "64Mi"), notReady),
 			}, map[string][]string{"p": {"a 10m 64Mi"}, "q": {"a 10m 0"}}},
 		{"both", "the pod's own usage comes before a load",
-			[]*corev1.Pod{measuredPod("p", "one", []string{""}, annotated(CPULoadAnnotation, "1"), annotated(CPUUsageAnnotation, "0"))},
+			[]*corev1.Pod{measuredPod("p", "one", []string{""}, annotated(CPULoadAnnotation, "1"),
+				annotated(CPUUsageAnnotation, "0"))},
 			map[string][]string{"p": {"a 0 10Mi"}}},
 		{"wrong", "what is not understood counts as absent",
-			[]*corev1.Pod{measuredPod("p", "one", []string{"1"}, annotated(CPUUsageAnnotation, "much"), annotated(CPULoadAnnotation, "-1"))},
+			[]*corev1.Pod{measuredPod("p", "one", []string{"1"}, annotated(CPUUsageAnnotation, "much"),
+				annotated(CPULoadAnnotation, "-1"))},
 			map[string][]string{"p": {"a 500m 10Mi"}}},
 		{"elsewhere", "nobody measures what is not simulated, or does not run",
-			[]*corev1.Pod{measuredPod("p", "other", []string{"1"}), measuredPod("q", "", []string{"1"}), measuredPod("r", "one", nil), measuredPod("s", "gone", []string{"1"})},
+			[]*corev1.Pod{measuredPod("p", "other", []string{"1"}), measuredPod("q", "", []string{"1"}),
+				measuredPod("r", "one", nil), measuredPod("s", "gone", []string{"1"})},
 			map[string][]string{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -168,7 +175,8 @@ func TestMeterSelects(t *testing.T) {
 }
 
 func TestMeterMeasuresNodes(t *testing.T) {
-	m := meterOf(t, measuredPod("p", "one", []string{"1", "1"}), measuredPod("q", "one", []string{""}), measuredPod("r", "other", []string{"1"}))
+	m := meterOf(t, measuredPod("p", "one", []string{"1", "1"}), measuredPod("q", "one", []string{""}),
+		measuredPod("r", "other", []string{"1"}))
 	got, err := m.Nodes(labels.Everything())
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +185,8 @@ func TestMeterMeasuresNodes(t *testing.T) {
 	want := []metrics.NodeMetrics{{
 		ObjectMeta: metav1.ObjectMeta{Name: "one", Labels: map[string]string{SimulatedLabel: "true"}, CreationTimestamp: now},
 		Timestamp:  now,
-		Usage:      corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1010m"), corev1.ResourceMemory: resource.MustParse("30Mi")},
+		Usage: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1010m"),
+			corev1.ResourceMemory: resource.MustParse("30Mi")},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the sum of its pods, of simulated nodes alone (-want +got):\n%s", diff)

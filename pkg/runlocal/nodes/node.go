@@ -17,8 +17,8 @@ import (
 // runtimeName is the container runtime that our nodes name.
 const runtimeName = "simulated"
 
-// DefaultCapacity is what a simulated node has unless Options.Capacity says otherwise: more than a usual machine, so that a
-// thousand pods fit on three.
+// DefaultCapacity is what a simulated node has unless Options.Capacity says otherwise: more than a usual machine, so
+// that a thousand pods fit on three.
 func DefaultCapacity() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:              resource.MustParse("64"),
@@ -83,15 +83,17 @@ func nodeConditions(now time.Time) []corev1.NodeCondition {
 		}
 	}
 	return []corev1.NodeCondition{
-		condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+		condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory",
+			"kubelet has sufficient memory available"),
 		condition(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-		condition(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+		condition(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID",
+			"kubelet has sufficient PID available"),
 		condition(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status"),
 	}
 }
 
-// ensureNode makes the node unless it is there, and takes the taint from it that admission puts on every node that registers: the
-// node lifecycle controller, which would do that when the node is ready, need not run.
+// ensureNode makes the node unless it is there, and takes the taint from it that admission puts on every node that
+// registers: the node lifecycle controller, which would do that when the node is ready, need not run.
 func ensureNode(ctx context.Context, client corev1client.NodeInterface, node *corev1.Node) (*corev1.Node, error) {
 	made, err := client.Create(ctx, node, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
@@ -100,7 +102,8 @@ func ensureNode(ctx context.Context, client corev1client.NodeInterface, node *co
 	if err != nil {
 		return nil, fmt.Errorf("making node %q: %w", node.Name, err)
 	}
-	kept := slices.DeleteFunc(slices.Clone(made.Spec.Taints), func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
+	kept := slices.DeleteFunc(slices.Clone(made.Spec.Taints),
+		func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
 	if len(kept) == len(made.Spec.Taints) {
 		return made, nil
 	}

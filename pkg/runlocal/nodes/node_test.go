@@ -27,7 +27,8 @@ func TestNodeObjects(t *testing.T) {
 		t.Fatalf("nodes %v", list.Items)
 	}
 	n := list.Items[1]
-	if len(n.Spec.Taints) != 0 || n.Spec.PodCIDR != "10.128.16.0/20" || n.Labels[corev1.LabelHostname] != "node-2" || !simulated(&n) {
+	if len(n.Spec.Taints) != 0 || n.Spec.PodCIDR != "10.128.16.0/20" || n.Labels[corev1.LabelHostname] != "node-2" ||
+		!simulated(&n) {
 		t.Errorf("taints %v, pod range %q, labels %v", n.Spec.Taints, n.Spec.PodCIDR, n.Labels)
 	}
 	if n.Status.NodeInfo.KubeletVersion != "v1.37.1" || !strings.Contains(n.Status.NodeInfo.OSImage, "simulated") {
@@ -51,10 +52,11 @@ func TestLeases(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t, Options{Count: 2})
 	leases := s.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
-		list, err := leases.List(ctx, metav1.ListOptions{})
-		return err == nil && len(list.Items) == 2, err
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, waitTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			list, err := leases.List(ctx, metav1.ListOptions{})
+			return err == nil && len(list.Items) == 2, err
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,8 @@ func TestLeases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *lease.Spec.HolderIdentity != "node-2" || *lease.Spec.LeaseDurationSeconds != 40 || lease.OwnerReferences[0].UID != node.UID {
+	if *lease.Spec.HolderIdentity != "node-2" || *lease.Spec.LeaseDurationSeconds != 40 ||
+		lease.OwnerReferences[0].UID != node.UID {
 		t.Errorf("lease %+v of node %s", lease, node.UID)
 	}
 	h := &leaseRenewer{leases: leases, clock: fixed(lease.Spec.RenewTime.Add(time.Minute))}

@@ -46,8 +46,9 @@ func (t tapObserver) Queue(q engine.Queue) engine.Queue {
 	return tap.WrapQueue(t.Controller, "", q, engine.Request.String)
 }
 
-// Start makes the nodes, and begins to schedule pods and to move those on simulated nodes. It blocks only to make the nodes. The end
-// of ctx is a Stop, and ends the informers too. After an error nothing is left running, but nodes may have been made.
+// Start makes the nodes, and begins to schedule pods and to move those on simulated nodes. It blocks only to make the
+// nodes. The end of ctx is a Stop, and ends the informers too. After an error nothing is left running, but nodes may
+// have been made.
 func Start(ctx context.Context, o Options) (*Nodes, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -80,7 +81,8 @@ func Start(ctx context.Context, o Options) (*Nodes, error) {
 	return n, nil
 }
 
-// startBackground starts what works beside the reconcilers: recorders until they have written all, the heart until ctx ends.
+// startBackground starts what works beside the reconcilers: recorders until they have written all, the heart until ctx
+// ends.
 func (n *Nodes) startBackground(ctx context.Context, b *builder) {
 	if !b.NoEvents {
 		n.background.Go(func() { b.schedulerEvents.run(b.schedulerTap.Context(ctx), n.stopping) })
@@ -133,8 +135,8 @@ func (n *Nodes) Stop() {
 	n.kubelet.Stop()
 }
 
-// Wait waits until all has stopped, Events that were still to be written included, and reports what did not stop in order.
-// Several may wait.
+// Wait waits until all has stopped, Events that were still to be written included, and reports what did not stop in
+// order. Several may wait.
 func (n *Nodes) Wait() error {
 	<-n.finished
 	return n.err
@@ -142,7 +144,8 @@ func (n *Nodes) Wait() error {
 
 // Options say how many nodes there are and how fast their pods move. Config and Informers are needed.
 type Options struct {
-	// Config reaches the API, which must let its user do anything with pods, nodes, leases and events. Its rate limits hold.
+	// Config reaches the API, which must let its user do anything with pods, nodes, leases and events. Its rate limits
+	// hold.
 	Config *rest.Config
 	// Informers give pods and nodes; those of Tap are observed. Start starts the informers that were asked for by then.
 	Informers informers.SharedInformerFactory
@@ -162,8 +165,8 @@ type Options struct {
 	RunFor time.Duration
 	// Workers is how many pods each of the two may work on at once; 0 means 4.
 	Workers int
-	// Volumes says that the scheduler looks at the volumes of pods and has their claims bound: for that the volume binder
-	// must run. Without it volumes do not count.
+	// Volumes says that the scheduler looks at the volumes of pods and has their claims bound: for that the volume
+	// binder must run. Without it volumes do not count.
 	Volumes bool
 	// NoEvents leaves out the Events of scheduler and kubelet.
 	NoEvents bool

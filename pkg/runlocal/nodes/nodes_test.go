@@ -23,8 +23,10 @@ func TestPodBecomesReady(t *testing.T) {
 	s := newSandbox(t, Options{Count: 1})
 	s.create(podOf("web"))
 	pod := s.until("web", "ready", ready)
-	if pod.Spec.NodeName != "node-1" || pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP == "" || pod.Status.HostIP != "172.18.0.2" {
-		t.Errorf("pod is on %q in phase %s with address %q on %q", pod.Spec.NodeName, pod.Status.Phase, pod.Status.PodIP, pod.Status.HostIP)
+	if pod.Spec.NodeName != "node-1" || pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP == "" ||
+		pod.Status.HostIP != "172.18.0.2" {
+		t.Errorf("pod is on %q in phase %s with address %q on %q", pod.Spec.NodeName, pod.Status.Phase, pod.Status.PodIP,
+			pod.Status.HostIP)
 	}
 	var types []corev1.PodConditionType
 	for _, c := range pod.Status.Conditions {
@@ -33,7 +35,8 @@ func TestPodBecomesReady(t *testing.T) {
 			t.Errorf("condition %s observed generation %d, want %d", c.Type, c.ObservedGeneration, pod.Generation)
 		}
 	}
-	want := []corev1.PodConditionType{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"}
+	want := []corev1.PodConditionType{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady",
+		"PodScheduled"}
 	if diff := cmp.Diff(want, types); diff != "" {
 		t.Errorf("conditions, in order (-want +got):\n%s", diff)
 	}

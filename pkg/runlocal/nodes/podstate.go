@@ -8,8 +8,8 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
-// stateOf simulates the containers of one pod. It is the kubelet's and the container runtime's memory of the pod; the API's view
-// of it is made by status. It is not safe for concurrent use: the engine reconciles a pod once at a time.
+// stateOf simulates the containers of one pod. It is the kubelet's and the container runtime's memory of the pod; the
+// API's view of it is made by status. It is not safe for concurrent use: the engine reconciles a pod once at a time.
 type podState struct {
 	startTime  time.Time
 	readyAfter time.Duration
@@ -23,8 +23,8 @@ type podState struct {
 	latest *corev1.Pod
 }
 
-// newPodState returns the machine of a pod that is first seen. What its status says to run, runs on: it may have been loaded,
-// or simulated by an earlier process.
+// newPodState returns the machine of a pod that is first seen. What its status says to run, runs on: it may have been
+// loaded, or simulated by an earlier process.
 func newPodState(pod *corev1.Pod, p plan, readyAfter time.Duration, now time.Time) *podState {
 	m := &podState{startTime: now, readyAfter: readyAfter, ip: pod.Status.PodIP}
 	if pod.Status.StartTime != nil {
@@ -59,7 +59,8 @@ func (c *container) restore(statuses []corev1.ContainerStatus) {
 		c.backoff = nextBackoff(c.backoff)
 	}
 	if t := s.LastTerminationState.Terminated; t != nil {
-		c.last = &exit{started: t.StartedAt.Time, finished: t.FinishedAt.Time, code: t.ExitCode, restarts: max(s.RestartCount-1, 0)}
+		c.last = &exit{started: t.StartedAt.Time, finished: t.FinishedAt.Time, code: t.ExitCode,
+			restarts: max(s.RestartCount-1, 0)}
 	}
 	switch {
 	case s.State.Running != nil:
@@ -75,8 +76,8 @@ func (c *container) restore(statuses []corev1.ContainerStatus) {
 // allContainers lists all of them, init containers first.
 func (m *podState) allContainers() []*container { return slices.Concat(m.init, m.containers) }
 
-// advance makes all transitions that are due by now, in order and each at its own time, and returns the events that they
-// are worth.
+// advance makes all transitions that are due by now, in order and each at its own time, and returns the events that
+// they are worth.
 func (m *podState) advance(pod *corev1.Pod, now time.Time) []containerEvent {
 	var notes []containerEvent
 	for m.stopAt.IsZero() {
@@ -109,8 +110,8 @@ func (m *podState) nextTransition(pod *corev1.Pod) (*container, time.Time) {
 	return next, when
 }
 
-// earliestStart is when the i-th of containers may first start, zero while that is not known. Of the time from binding to ready, a quarter
-// goes by before init containers start, and half before the others do.
+// earliestStart is when the i-th of containers may first start, zero while that is not known. Of the time from binding
+// to ready, a quarter goes by before init containers start, and half before the others do.
 func (m *podState) earliestStart(i int) time.Time {
 	if i == 0 && len(m.init) > 0 {
 		return m.startTime.Add(m.readyAfter / 4)

@@ -155,9 +155,11 @@ func TestLife(t *testing.T) {
 	}, {
 		name:   "on failure, failure",
 		reason: "failure is repeated, at first at once",
-		life:   podLife{pod: podOf("p", restart(corev1.RestartPolicyOnFailure), annotated(ExitCodeAnnotation, "3")), until: 3 * time.Second},
+		life: podLife{pod: podOf("p", restart(corev1.RestartPolicyOnFailure), annotated(ExitCodeAnnotation, "3")),
+			until: 3 * time.Second},
 		want: []string{
-			"0s Running web:running Ready", "1s Running web:Error(3)", "2s Running web:running#1 Ready", "3s Running web:Error(3)#1",
+			"0s Running web:running Ready", "1s Running web:Error(3)", "2s Running web:running#1 Ready",
+			"3s Running web:Error(3)#1",
 		},
 	}, {
 		name:   "crash loop",

@@ -52,7 +52,8 @@ func (m *podState) statuses(pod *corev1.Pod, containers []*container, now time.T
 
 // phase mirrors getPhase in pkg/kubelet/kubelet_pods.go.
 func (m *podState) phase(pod *corev1.Pod) corev1.PodPhase {
-	waiting := slices.ContainsFunc(m.containers, func(c *container) bool { return c.state == created || c.state == pulling })
+	waiting := slices.ContainsFunc(m.containers,
+		func(c *container) bool { return c.state == created || c.state == pulling })
 	switch {
 	case m.stopped && waiting:
 		return corev1.PodFailed // TerminatePod in pkg/kubelet/status/status_manager.go
@@ -72,9 +73,11 @@ func seconds(t time.Time) *metav1.Time {
 	return &s
 }
 
-// conditions are the pod's conditions: those of others as they are, then the kubelet's. They mirror pkg/kubelet/status/generate.go.
+// conditions are the pod's conditions: those of others as they are, then the kubelet's. They mirror
+// pkg/kubelet/status/generate.go.
 func (m *podState) conditions(pod *corev1.Pod, s *corev1.PodStatus, now time.Time) []corev1.PodCondition {
-	all := slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c corev1.PodCondition) bool { return byKubelet(c.Type) })
+	all := slices.DeleteFunc(slices.Clone(pod.Status.Conditions),
+		func(c corev1.PodCondition) bool { return byKubelet(c.Type) })
 	containersReady := m.containersReady(pod, s)
 	own := []corev1.PodCondition{
 		m.readyToStart(s.Phase),
@@ -194,9 +197,11 @@ func podReady(pod *corev1.Pod, others []corev1.PodCondition, containersReady cor
 	for _, gate := range pod.Spec.ReadinessGates {
 		switch _, met := podutil.GetPodConditionFromList(others, gate.ConditionType); {
 		case met == nil:
-			problems = append(problems, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", string(gate.ConditionType)))
+			problems = append(problems, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.",
+				string(gate.ConditionType)))
 		case met.Status != corev1.ConditionTrue:
-			problems = append(problems, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", string(gate.ConditionType), met.Status))
+			problems = append(problems, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v",
+				string(gate.ConditionType), met.Status))
 		}
 	}
 	if len(problems) > 0 {
@@ -205,10 +210,12 @@ func podReady(pod *corev1.Pod, others []corev1.PodCondition, containersReady cor
 	return c
 }
 
-// patchStatus writes the status as kubelet and scheduler do: a strategic merge patch of what differs, which holds only for the
-// pod of that uid. Without a difference it writes nothing and returns the pod. It mirrors PatchPodStatus in pkg/util/pod/pod.go, which
-// hides the API's error from its caller.
-func patchStatus(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, status *corev1.PodStatus) (*corev1.Pod, error) {
+// patchStatus writes the status as kubelet and scheduler do: a strategic merge patch of what differs, which holds only
+// for the pod of that uid. Without a difference it writes nothing and returns the pod. It mirrors PatchPodStatus in
+// pkg/util/pod/pod.go, which hides the API's error from its caller.
+func patchStatus(
+	ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, status *corev1.PodStatus,
+) (*corev1.Pod, error) {
 	patch, err := statusPatch(pod, status)
 	if err != nil {
 		return nil, fmt.Errorf("comparing the status of pod %q: %w", pod.Name, err)
@@ -216,7 +223,8 @@ func patchStatus(ctx context.Context, client kubernetes.Interface, pod *corev1.P
 	if patch == nil {
 		return pod, nil
 	}
-	updated, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	updated, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	if err != nil {
 		return nil, fmt.Errorf("patching the status of pod %q: %w", pod.Name, err)
 	}

@@ -46,8 +46,8 @@ func ensureDefaultClass(ctx context.Context, classes storagev1client.StorageClas
 // pkg/volume/util/storageclass.go.
 const isDefaultClass = "storageclass.kubernetes.io/is-default-class"
 
-// isForUs reports whether the claim waits for a volume that we are asked to make: the volume binder names the provisioner in an
-// annotation when it is its turn.
+// isForUs reports whether the claim waits for a volume that we are asked to make: the volume binder names the
+// provisioner in an annotation when it is its turn.
 func isForUs(claim *corev1.PersistentVolumeClaim) bool {
 	asked, ok := claim.Annotations[volumehelpers.AnnStorageProvisioner]
 	if !ok {
@@ -106,7 +106,8 @@ func unsupportedReason(claim *corev1.PersistentVolumeClaim, class *storagev1.Sto
 	return ""
 }
 
-// makeVolume creates the volume, bound beforehand to the claim. A volume of that name is the claim's: its name has the claim's uid.
+// makeVolume creates the volume, bound beforehand to the claim. A volume of that name is the claim's: its name has the
+// claim's uid.
 func (p *provisioner) makeVolume(
 	ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, node string,
 ) error {
@@ -171,8 +172,8 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 	return volume, nil
 }
 
-// nodeAffinityFor says which nodes have the volume: the one that was chosen for it, or those of the class's topologies, or
-// all (nil). The error is the API's NotFound if the node is gone.
+// nodeAffinityFor says which nodes have the volume: the one that was chosen for it, or those of the class's topologies,
+// or all (nil). The error is the API's NotFound if the node is gone.
 func (p *provisioner) nodeAffinityFor(class *storagev1.StorageClass, node string) (*corev1.VolumeNodeAffinity, error) {
 	var terms []corev1.NodeSelectorTerm
 	if node != "" {
@@ -208,7 +209,8 @@ func (p *provisioner) reschedule(ctx context.Context, claim *corev1.PersistentVo
 	p.recordFailure(ctx, claim, fmt.Sprintf("finds no node %q", node))
 	anew := claim.DeepCopy()
 	delete(anew.Annotations, volumehelpers.AnnSelectedNode)
-	if _, err := p.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, anew, metav1.UpdateOptions{}); err != nil {
+	if _, err := p.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, anew,
+		metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("asking for another node for claim %q: %w", claimKey(claim), err)
 	}
 	return nil
@@ -219,7 +221,8 @@ func isOurs(volume *corev1.PersistentVolume) bool {
 	return volume.Annotations[volumehelpers.AnnDynamicallyProvisioned] == Provisioner
 }
 
-// isReleased reports whether the volume is to be deleted with what is on it. One that is being deleted without our finalizer has been.
+// isReleased reports whether the volume is to be deleted with what is on it. One that is being deleted without our
+// finalizer has been.
 func isReleased(volume *corev1.PersistentVolume) bool {
 	return volume.Status.Phase == corev1.VolumeReleased &&
 		volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete &&

@@ -52,9 +52,9 @@ type RunningProvisioner struct {
 	err        error
 }
 
-// provisioner does what the external provisioner of a storage driver does, as sigs.k8s.io/sig-storage-lib-external-provisioner
-// has it in controller/controller.go: it makes a volume for each claim that asks it to by annotation, and deletes it when it
-// is released. It keeps no state.
+// provisioner does what the external provisioner of a storage driver does, as
+// sigs.k8s.io/sig-storage-lib-external-provisioner has it in controller/controller.go: it makes a volume for each claim
+// that asks it to by annotation, and deletes it when it is released. It keeps no state.
 type provisioner struct {
 	client  kubernetes.Interface
 	claims  corelisters.PersistentVolumeClaimLister
@@ -66,8 +66,8 @@ type provisioner struct {
 
 var _ engine.Reconciler = (*provisioner)(nil)
 
-// StartProvisioner makes the default StorageClass if there is none, and begins to make volumes. It blocks only for the class.
-// The end of ctx is a Stop, and ends the informers too.
+// StartProvisioner makes the default StorageClass if there is none, and begins to make volumes. It blocks only for the
+// class. The end of ctx is a Stop, and ends the informers too.
 func StartProvisioner(ctx context.Context, o ProvisionerOptions) (*RunningProvisioner, error) {
 	if o.Config == nil || o.Informers == nil {
 		return nil, errors.New("starting the provisioner: a config and informers are needed")
@@ -159,7 +159,8 @@ func onClaim(e engine.Event) []engine.Request {
 
 // onVolume tells of volumes of ours that need something.
 func onVolume(e engine.Event) []engine.Request {
-	if volume, ok := e.New.(*corev1.PersistentVolume); ok && isOurs(volume) && (isReleased(volume) || needsFinalizers(volume)) {
+	if volume, ok := e.New.(*corev1.PersistentVolume); ok && isOurs(volume) &&
+		(isReleased(volume) || needsFinalizers(volume)) {
 		return engine.Self(e)
 	}
 	return nil

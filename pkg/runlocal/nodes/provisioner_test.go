@@ -156,7 +156,8 @@ func TestVolumeIsMadeForClaim(t *testing.T) {
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Capacity:    corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")},
 		ClaimRef: &corev1.ObjectReference{
-			APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "default", Name: "data", UID: claim.UID, ResourceVersion: claim.ResourceVersion,
+			APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "default", Name: "data", UID: claim.UID,
+			ResourceVersion: claim.ResourceVersion,
 		},
 		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
 		PersistentVolumeSource: corev1.PersistentVolumeSource{
@@ -171,12 +172,15 @@ func TestVolumeIsMadeForClaim(t *testing.T) {
 	if volume.Annotations[volumehelpers.AnnDynamicallyProvisioned] != Provisioner || !hasFinalizer(volume) {
 		t.Errorf("the volume has annotations %v and finalizers %v", volume.Annotations, volume.Finalizers)
 	}
-	if e := s.event("data", "ProvisioningSucceeded"); e.Message != "Successfully provisioned volume "+volume.Name || e.Source.Component != Provisioner {
+	if e := s.event("data", "ProvisioningSucceeded"); e.Message != "Successfully provisioned volume "+volume.Name ||
+		e.Source.Component != Provisioner {
 		t.Errorf("event %q of %q", e.Message, e.Source.Component)
 	}
 	s.event("data", "Provisioning")
-	if kept := s.volume(s.claim(claimOf("kept", "keep"))); hasFinalizer(kept) || kept.Spec.PersistentVolumeReclaimPolicy != retain {
-		t.Errorf("a volume that is kept has policy %s and finalizers %v", kept.Spec.PersistentVolumeReclaimPolicy, kept.Finalizers)
+	if kept := s.volume(s.claim(claimOf("kept", "keep"))); hasFinalizer(kept) ||
+		kept.Spec.PersistentVolumeReclaimPolicy != retain {
+		t.Errorf("a volume that is kept has policy %s and finalizers %v", kept.Spec.PersistentVolumeReclaimPolicy,
+			kept.Finalizers)
 	}
 }
 
@@ -200,7 +204,8 @@ func TestVolumeIsOnTheChosenNode(t *testing.T) {
 	if err := volumehelpers.CheckNodeAffinity(volume, map[string]string{corev1.LabelHostname: "node-2"}); err == nil {
 		t.Error("a volume of node-1 is on node-2 as well")
 	}
-	if _, err := s.CoreV1().PersistentVolumes().Get(t.Context(), "pvc-"+string(claim.UID), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := s.CoreV1().PersistentVolumes().Get(t.Context(), "pvc-"+string(claim.UID),
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a claim without a node has a volume, or: %v", err)
 	}
 }
@@ -310,13 +315,19 @@ func TestWhatVolumesNeed(t *testing.T) {
 	}{
 		{"bound", corev1.VolumeBound, corev1.PersistentVolumeReclaimDelete, held, nil, false, false, "it is in use"},
 		{"released", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, held, nil, true, false, "nobody wants it"},
-		{"kept", corev1.VolumeReleased, corev1.PersistentVolumeReclaimRetain, nil, nil, false, false, "an administrator looks after it"},
-		{"deleted by hand", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, held, &now, true, false, "our finalizer waits for us"},
-		{"done with", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, nil, &now, false, false, "somebody else's finalizer is left"},
-		{"now kept", corev1.VolumeBound, corev1.PersistentVolumeReclaimRetain, held, nil, false, true, "the policy was changed"},
-		{"no longer kept", corev1.VolumeBound, corev1.PersistentVolumeReclaimDelete, nil, nil, false, true, "the policy was changed back"},
+		{"kept", corev1.VolumeReleased, corev1.PersistentVolumeReclaimRetain, nil, nil, false, false,
+			"an administrator looks after it"},
+		{"deleted by hand", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, held, &now, true, false,
+			"our finalizer waits for us"},
+		{"done with", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, nil, &now, false, false,
+			"somebody else's finalizer is left"},
+		{"now kept", corev1.VolumeBound, corev1.PersistentVolumeReclaimRetain, held, nil, false, true,
+			"the policy was changed"},
+		{"no longer kept", corev1.VolumeBound, corev1.PersistentVolumeReclaimDelete, nil, nil, false, true,
+			"the policy was changed back"},
 	} {
-		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Finalizers: row.finalizers, DeletionTimestamp: row.deleted}}
+		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Finalizers: row.finalizers,
+			DeletionTimestamp: row.deleted}}
 		volume.Status.Phase, volume.Spec.PersistentVolumeReclaimPolicy = row.phase, row.policy
 		if over, finalizing := isReleased(volume), needsFinalizers(volume); over != row.over || finalizing != row.finalizing {
 			t.Errorf("%s (%s): over %v, finalizers to change %v", row.name, row.reason, over, finalizing)
@@ -348,10 +359,12 @@ func TestDefaultClass(t *testing.T) {
 	}{
 		"none": {want: []string{DefaultStorageClass}, reason: "claims without a class are to be served"},
 		"other": {
-			before: []*storagev1.StorageClass{classOf("mine", func(c *storagev1.StorageClass) { c.Annotations = map[string]string{isDefaultClass: "true"} })},
-			want:   []string{"mine"}, reason: "two default classes would be a riddle",
+			before: []*storagev1.StorageClass{classOf("mine",
+				func(c *storagev1.StorageClass) { c.Annotations = map[string]string{isDefaultClass: "true"} })},
+			want: []string{"mine"}, reason: "two default classes would be a riddle",
 		},
-		"no default": {before: []*storagev1.StorageClass{classOf("mine")}, want: []string{"mine", DefaultStorageClass}, reason: "a class alone is not the default"},
+		"no default": {before: []*storagev1.StorageClass{classOf("mine")}, want: []string{"mine", DefaultStorageClass},
+			reason: "a class alone is not the default"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

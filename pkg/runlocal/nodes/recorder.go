@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Events are written after the fact and yield to the pods: what happens matters more than what is told of it, and four events a pod
-// would make a thousand pods take twice as long.
+// Events are written after the fact and yield to the pods: what happens matters more than what is told of it, and four
+// events a pod would make a thousand pods take twice as long.
 const (
 	// yieldPollInterval is how often a recorder looks whether the reconcilers have become idle.
 	yieldPollInterval = 10 * time.Millisecond
@@ -56,8 +56,8 @@ func (o *eventRecord) identity() string {
 type eventWriter interface {
 	// create writes an event of that name.
 	create(ctx context.Context, name string, o *eventRecord) error
-	// repeat counts up the event of that name, which has then occurred count times. If it is not there, the error is the API's
-	// NotFound.
+	// repeat counts up the event of that name, which has then occurred count times. If it is not there, the error is
+	// the API's NotFound.
 	repeat(ctx context.Context, name string, o *eventRecord, count int32) error
 }
 
@@ -126,7 +126,8 @@ func (r *recorder) run(ctx context.Context, stop <-chan struct{}) {
 		if o := r.next(); o != nil {
 			r.yield(ctx, o, stop)
 			if err := r.write(ctx, o); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).V(2).Info("Event not recorded", "reason", o.reason, "pod", klog.KRef(o.regarding.Namespace, o.regarding.Name), "err", err.Error())
+				klog.FromContext(ctx).V(2).Info("Event not recorded", "reason", o.reason, "pod",
+					klog.KRef(o.regarding.Namespace, o.regarding.Name), "err", err.Error())
 			}
 			continue
 		}
@@ -161,8 +162,8 @@ func (r *recorder) yield(ctx context.Context, o *eventRecord, stop <-chan struct
 	}
 }
 
-// write counts the event up, or creates it: a known one again if it has been deleted meanwhile, as client-go's recordEvent in
-// tools/record/event.go does.
+// write counts the event up, or creates it: a known one again if it has been deleted meanwhile, as client-go's
+// recordEvent in tools/record/event.go does.
 func (r *recorder) write(ctx context.Context, o *eventRecord) error {
 	id := o.identity()
 	if k := r.written[id]; k != nil {
@@ -222,7 +223,8 @@ func (k kubeletEvents) repeat(ctx context.Context, name string, o *eventRecord, 
 	if err != nil {
 		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
-	if _, err := k.client.Events(o.regarding.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := k.client.Events(o.regarding.Namespace).Patch(ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
 	return nil
@@ -265,7 +267,8 @@ func (s schedulerEvents) repeat(ctx context.Context, name string, o *eventRecord
 	if err != nil {
 		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
-	if _, err := s.client.Events(o.regarding.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := s.client.Events(o.regarding.Namespace).Patch(ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
 	return nil

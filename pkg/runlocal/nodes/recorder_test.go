@@ -111,7 +111,8 @@ func TestRecorderOfDeletedEvents(t *testing.T) {
 		r := newRecorder(w, clock.RealClock{}, func() bool { return false })
 		write := func() {
 			t.Helper()
-			if err := r.write(t.Context(), &eventRecord{regarding: regarding(podOf("p"), ""), reason: "A", at: time.Now()}); err != nil {
+			if err := r.write(t.Context(), &eventRecord{regarding: regarding(podOf("p"), ""), reason: "A",
+				at: time.Now()}); err != nil {
 				t.Errorf("after %q: %v", w.lines, err)
 			}
 		}

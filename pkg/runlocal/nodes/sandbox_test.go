@@ -107,7 +107,8 @@ func (s *sandbox) until(name, what string, condition func(*corev1.Pod) bool) *co
 	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
 	var last *corev1.Pod
-	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "pods", "default", fields.OneTermEqualSelector("metadata.name", name))
+	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "pods", "default",
+		fields.OneTermEqualSelector("metadata.name", name))
 	_, err := watchtools.UntilWithSync(ctx, lw, &corev1.Pod{}, nil, func(e watch.Event) (bool, error) {
 		if e.Type == watch.Deleted {
 			return false, fmt.Errorf("pod %q was deleted", name)
@@ -129,7 +130,8 @@ func (s *sandbox) untilGone(name string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
-	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "pods", "default", fields.OneTermEqualSelector("metadata.name", name))
+	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "pods", "default",
+		fields.OneTermEqualSelector("metadata.name", name))
 	_, err := watchtools.UntilWithSync(ctx, lw, &corev1.Pod{},
 		func(store cache.Store) (bool, error) { return len(store.List()) == 0, nil },
 		func(e watch.Event) (bool, error) { return e.Type == watch.Deleted, nil })

@@ -23,8 +23,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// Delays of kube-scheduler's queue (pkg/scheduler/backend/queue): the backoff of a pod that did not fit, and when one that nothing
-// happened for is tried again.
+// Delays of kube-scheduler's queue (pkg/scheduler/backend/queue): the backoff of a pod that did not fit, and when one
+// that nothing happened for is tried again.
 const (
 	firstScheduleBackoff = time.Second
 	maxScheduleBackoff   = 10 * time.Second
@@ -34,8 +34,8 @@ const (
 // maxNoteLength is the length of an Event's note, in bytes.
 const maxNoteLength = 1024
 
-// scheduler binds pods. Its events come from two informers, its Reconcile from any number of workers; deciding is done by one at a
-// time, under cluster's lock, binding by all.
+// scheduler binds pods. Its events come from two informers, its Reconcile from any number of workers; deciding is done
+// by one at a time, under cluster's lock, binding by all.
 type scheduler struct {
 	pods   corelisters.PodLister
 	nodes  corelisters.NodeLister
@@ -179,7 +179,8 @@ func (s *scheduler) unschedulable(
 	case why.bindError != "":
 		klog.FromContext(ctx).Info("Error scheduling pod; retrying", "pod", klog.KObj(pod), "err", why.bindError)
 	case why.nodes == 0:
-		klog.FromContext(ctx).V(2).Info("Unable to schedule pod; no nodes are registered to the cluster; waiting", "pod", klog.KObj(pod))
+		klog.FromContext(ctx).V(2).Info("Unable to schedule pod; no nodes are registered to the cluster; waiting", "pod",
+			klog.KObj(pod))
 	default:
 		klog.FromContext(ctx).V(2).Info("Unable to schedule pod; no fit; waiting", "pod", klog.KObj(pod), "err", why.String())
 	}
@@ -263,14 +264,14 @@ func (s *scheduler) retryWaiting() {
 	s.retry(func(engine.Request, schedulingAttempts) bool { return true })
 }
 
-// retryLackingRoom tries those again that had no room, because a pod has gone. To the others that makes no difference: of upstream's plugins
-// only NodePorts and NodeResourcesFit ask for such events in EventsToRegister.
+// retryLackingRoom tries those again that had no room, because a pod has gone. To the others that makes no difference:
+// of upstream's plugins only NodePorts and NodeResourcesFit ask for such events in EventsToRegister.
 func (s *scheduler) retryLackingRoom() {
 	s.retry(func(_ engine.Request, a schedulingAttempts) bool { return a.lacksRoom })
 }
 
-// retry tries the chosen pods again, each when its backoff is over: those first that were tried longest ago, as kube-scheduler's queue
-// has them (pkg/scheduler/framework/plugins/queuesort), but for priorities.
+// retry tries the chosen pods again, each when its backoff is over: those first that were tried longest ago, as
+// kube-scheduler's queue has them (pkg/scheduler/framework/plugins/queuesort), but for priorities.
 func (s *scheduler) retry(chosen func(engine.Request, schedulingAttempts) bool) {
 	type pod struct {
 		engine.Request
@@ -312,7 +313,8 @@ func sameForScheduling(a, b *corev1.Pod) bool {
 // sameNodeForScheduling says that nothing changed that could make a pod fit, as heartbeats do not.
 func sameNodeForScheduling(a, b *corev1.Node) bool {
 	return a.Spec.Unschedulable == b.Spec.Unschedulable &&
-		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(x, y corev1.Taint) bool { return x.MatchTaint(&y) && x.Value == y.Value }) &&
+		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints,
+			func(x, y corev1.Taint) bool { return x.MatchTaint(&y) && x.Value == y.Value }) &&
 		apiequality.Semantic.DeepEqual(a.Labels, b.Labels) &&
 		apiequality.Semantic.DeepEqual(a.Status.Allocatable, b.Status.Allocatable)
 }

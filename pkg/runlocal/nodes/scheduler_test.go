@@ -24,7 +24,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// fakeScheduler is a scheduler whose informer and queue are the test's, so that events come between any two of its steps.
+// fakeScheduler is a scheduler whose informer and queue are the test's, so that events come between any two of its
+// steps.
 type fakeScheduler struct {
 	*scheduler
 	store  cache.Indexer // what its lister reads
@@ -218,7 +219,8 @@ func TestGonePodsDoNotWait(t *testing.T) {
 			if err != nil || result.RequeueAfter != 0 {
 				t.Errorf("%s: returned %+v and %v, want it done", tt.reason, result, err)
 			}
-			if diff := cmp.Diff(map[engine.Request]schedulingAttempts{}, l.waiting, cmp.AllowUnexported(schedulingAttempts{})); diff != "" {
+			if diff := cmp.Diff(map[engine.Request]schedulingAttempts{}, l.waiting,
+				cmp.AllowUnexported(schedulingAttempts{})); diff != "" {
 				t.Errorf("%s: waiting (-want +got):\n%s", tt.reason, diff)
 			}
 		})
@@ -261,11 +263,13 @@ func TestWhatWakesPodsThatDoNotFit(t *testing.T) {
 		name: "no room, and a pod goes", reason: "there may be room now",
 		pod: changed(requesting(corev1.ResourceCPU, "1000")), event: gone, woken: true,
 	}, {
-		name: "no node of that label, and a pod goes", reason: "that changes no label, so kube-scheduler does not look again either",
-		pod: changed(selecting("disk", "none")), event: gone,
+		name:   "no node of that label, and a pod goes",
+		reason: "that changes no label, so kube-scheduler does not look again either",
+		pod:    changed(selecting("disk", "none")), event: gone,
 	}, {
 		name: "no node of that label, and a node comes", reason: "it may have the label",
-		pod: changed(selecting("disk", "none")), event: func(l *fakeScheduler) { l.onNode(engine.Event{New: nodeOf("b")}) }, woken: true,
+		pod: changed(selecting("disk", "none")), event: func(l *fakeScheduler) { l.onNode(engine.Event{New: nodeOf("b")}) },
+		woken: true,
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -309,7 +313,8 @@ func TestUnschedulableUntilNodeComes(t *testing.T) {
 		t.Errorf("message %q", message)
 	}
 	e := s.untilEvent("web", "FailedScheduling", "")
-	if e.Message != "no nodes available to schedule pods" || e.Type != "Warning" || e.ReportingController != "default-scheduler" {
+	if e.Message != "no nodes available to schedule pods" || e.Type != "Warning" ||
+		e.ReportingController != "default-scheduler" {
 		t.Errorf("event %s %q from %q", e.Type, e.Message, e.ReportingController)
 	}
 	node := newNode(7, DefaultCapacity(), "v1.37.1", epoch)
@@ -325,7 +330,8 @@ func TestUnschedulableUntilNodeComes(t *testing.T) {
 func TestUnschedulableUntilRoom(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t, Options{Count: 2, Capacity: corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("1Gi"), corev1.ResourcePods: resource.MustParse("10"),
+		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("1Gi"),
+		corev1.ResourcePods: resource.MustParse("10"),
 	}})
 	for _, name := range []string{"a", "b"} {
 		s.create(podOf(name, requesting(corev1.ResourceCPU, "1500m")))
@@ -413,10 +419,11 @@ func TestTrace(t *testing.T) {
 	}
 	var writes map[string]int
 	// The last Event may be seen before its writer knows that it is written.
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
-		writes = s.writesAbout("default/web")
-		return maps.Equal(want, writes), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, waitTimeout, true,
+		func(context.Context) (bool, error) {
+			writes = s.writesAbout("default/web")
+			return maps.Equal(want, writes), nil
+		})
 	if err != nil {
 		t.Errorf("writes of reconciles of the pod (-want +got):\n%s", cmp.Diff(want, writes))
 	}

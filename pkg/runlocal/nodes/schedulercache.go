@@ -100,8 +100,8 @@ type podInfo struct {
 	assumed  bool // by the scheduler, and not seen there yet
 }
 
-// schedulerCache is the scheduler's view: nodes and what is taken of them, kept up by watch events and by what the scheduler has
-// assumed. Its methods may be called concurrently.
+// schedulerCache is the scheduler's view: nodes and what is taken of them, kept up by watch events and by what the
+// scheduler has assumed. Its methods may be called concurrently.
 type schedulerCache struct {
 	mu      sync.Mutex
 	nodes   map[string]*nodeInfo
@@ -109,7 +109,8 @@ type schedulerCache struct {
 	changes changeCounts
 }
 
-// changeCounts counts what may let a pod fit: whoever finds that it does not can report whether it has looked at the latest state.
+// changeCounts counts what may let a pod fit: whoever finds that it does not can report whether it has looked at the
+// latest state.
 type changeCounts struct {
 	nodes   uint64 // that came or changed
 	room    uint64 // made by pods that went
@@ -152,8 +153,8 @@ func (c *schedulerCache) deleteIfEmpty(name string) {
 	}
 }
 
-// setPod takes in a pod, or its changes, and reports whether a node has more room than before. A pod without a node is left alone: if it
-// is assumed to be on one, it is being bound.
+// setPod takes in a pod, or its changes, and reports whether a node has more room than before. A pod without a node is
+// left alone: if it is assumed to be on one, it is being bound.
 func (c *schedulerCache) setPod(pod *corev1.Pod) (freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,8 +174,8 @@ func (c *schedulerCache) removePod(uid types.UID) (freed bool) {
 	return c.deletePod(uid)
 }
 
-// unassume forgets a pod that could not be bound, and reports whether a node has more room than before. A pod that has been seen on a node
-// stays: somebody has bound it, or the answer got lost.
+// unassume forgets a pod that could not be bound, and reports whether a node has more room than before. A pod that has
+// been seen on a node stays: somebody has bound it, or the answer got lost.
 func (c *schedulerCache) unassume(uid types.UID) (freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,8 +255,8 @@ func (c *schedulerCache) deletePod(uid types.UID) bool {
 	return true
 }
 
-// schedule finds a node for the pod and assumes it there, so that the room is taken before the binding is seen. w is what
-// the pod wishes of volumes, looked at when the state was seen. It returns why if no node will do.
+// schedule finds a node for the pod and assumes it there, so that the room is taken before the binding is seen. w is
+// what the pod wishes of volumes, looked at when the state was seen. It returns why if no node will do.
 func (c *schedulerCache) schedule(pod *corev1.Pod, w *volumeRequest, seen changeCounts) (string, *fitError) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -54,19 +54,25 @@ func TestRoomIsFreed(t *testing.T) {
 		freed  bool
 		left   int64 // thousandths of a CPU that are taken
 	}{
-		{"seen bound", "the binding of an assumed pod takes no more room", func(c *schedulerCache) bool { return c.setPod(bound(named("p"), "a")) }, false, 1000},
-		{"not seen bound", "an assumed pod that is not bound yet keeps its room", func(c *schedulerCache) bool { return c.setPod(named("p")) }, false, 1000},
+		{"seen bound", "the binding of an assumed pod takes no more room",
+			func(c *schedulerCache) bool { return c.setPod(bound(named("p"), "a")) }, false, 1000},
+		{"not seen bound", "an assumed pod that is not bound yet keeps its room",
+			func(c *schedulerCache) bool { return c.setPod(named("p")) }, false, 1000},
 		{"ended", "a pod that ended needs none", func(c *schedulerCache) bool { return c.setPod(ended) }, true, 0},
-		{"ended twice", "room is freed once", func(c *schedulerCache) bool { c.setPod(ended); return c.setPod(ended) }, false, 0},
+		{"ended twice", "room is freed once", func(c *schedulerCache) bool { c.setPod(ended); return c.setPod(ended) },
+			false, 0},
 		{"deleted", "nor does one that is gone", func(c *schedulerCache) bool { return c.removePod("p") }, true, 0},
-		{"never seen", "what was not there frees nothing", func(c *schedulerCache) bool { return c.removePod("q") }, false, 1000},
-		{"bound elsewhere", "what counts is where it is", func(c *schedulerCache) bool { return c.setPod(bound(named("p"), "b")) }, false, 0},
+		{"never seen", "what was not there frees nothing", func(c *schedulerCache) bool { return c.removePod("q") }, false,
+			1000},
+		{"bound elsewhere", "what counts is where it is",
+			func(c *schedulerCache) bool { return c.setPod(bound(named("p"), "b")) }, false, 0},
 		{"node gone", "pods outlive their node in the account", func(c *schedulerCache) bool {
 			c.removeNode("a")
 			c.setNode(nodeOf("a"))
 			return false
 		}, false, 1000},
-		{"node unknown", "a node that was never there can go", func(c *schedulerCache) bool { c.removeNode("z"); return false }, false, 1000},
+		{"node unknown", "a node that was never there can go",
+			func(c *schedulerCache) bool { c.removeNode("z"); return false }, false, 1000},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

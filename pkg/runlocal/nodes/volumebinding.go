@@ -66,9 +66,11 @@ func (s *scheduler) unassume(pod *corev1.Pod) {
 	}
 }
 
-// bindVolumes begins to bind the pod's claims, as bindingCycle in pkg/scheduler/schedule_one.go does. What it waits for then
-// brings the pod back.
-func (s *scheduler) bindVolumes(ctx context.Context, r engine.Request, pod *corev1.Pod, d decision) (engine.Result, error) {
+// bindVolumes begins to bind the pod's claims, as bindingCycle in pkg/scheduler/schedule_one.go does. What it waits for
+// then brings the pod back.
+func (s *scheduler) bindVolumes(
+	ctx context.Context, r engine.Request, pod *corev1.Pod, d decision,
+) (engine.Result, error) {
 	klog.FromContext(ctx).V(2).Info("Binding the pod's volumes first", "pod", klog.KObj(pod), "node", d.node)
 	if err := s.nominate(ctx, pod, d.node); err != nil {
 		d.request.release(d.node)
@@ -90,8 +92,8 @@ func (s *scheduler) nominate(ctx context.Context, pod *corev1.Pod, node string) 
 	return err
 }
 
-// pendingBinding returns the pod of that uid as far as it is; nil if it does not wait for claims to be bound. Another one of the
-// name is gone, and is forgotten: an attempt may have ended after its deletion was seen.
+// pendingBinding returns the pod of that uid as far as it is; nil if it does not wait for claims to be bound. Another
+// one of the name is gone, and is forgotten: an attempt may have ended after its deletion was seen.
 func (s *scheduler) pendingBinding(r engine.Request, uid types.UID) *pendingBinding {
 	if s.volumes == nil {
 		return nil
@@ -106,7 +108,9 @@ func (s *scheduler) pendingBinding(r engine.Request, uid types.UID) *pendingBind
 }
 
 // finishBinding binds a pod whose claims are bound, and schedules it anew if they cannot be.
-func (s *scheduler) finishBinding(ctx context.Context, r engine.Request, pod *corev1.Pod, u *pendingBinding) (engine.Result, error) {
+func (s *scheduler) finishBinding(
+	ctx context.Context, r engine.Request, pod *corev1.Pod, u *pendingBinding,
+) (engine.Result, error) {
 	name := u.pod.Spec.NodeName
 	node, err := s.nodes.Get(name)
 	bound := false
@@ -178,8 +182,9 @@ func (s *scheduler) onClass(e engine.Event) []engine.Request {
 	return nil
 }
 
-// volumeBinder are what the scheduler knows of volumes, by kube-scheduler's own plugin VolumeBinding. The plugin waits for claims to
-// be bound, ten minutes at most; here that is left to watch events, for as long as it takes: the plugin's time to wait is none.
+// volumeBinder are what the scheduler knows of volumes, by kube-scheduler's own plugin VolumeBinding. The plugin waits
+// for claims to be bound, ten minutes at most; here that is left to watch events, for as long as it takes: the plugin's
+// time to wait is none.
 type volumeBinder struct {
 	plugin *volumebinding.VolumeBinding
 	claims corelisters.PersistentVolumeClaimLister
@@ -197,7 +202,9 @@ type pendingBinding struct {
 }
 
 // newVolumeBinder registers handlers with informers of volumes, claims and more.
-func newVolumeBinder(ctx context.Context, client kubernetes.Interface, f informers.SharedInformerFactory) (*volumeBinder, error) {
+func newVolumeBinder(
+	ctx context.Context, client kubernetes.Interface, f informers.SharedInformerFactory,
+) (*volumeBinder, error) {
 	core, storage := f.Core().V1(), f.Storage().V1()
 	binder, err := volumebinding.NewVolumeBinder(
 		klog.FromContext(ctx), client, feature.Features{EnableVolumeAttributesClass: true},
@@ -242,7 +249,8 @@ func (v *volumeBinder) requestFor(ctx context.Context, pod *corev1.Pod) (w *volu
 	if err != nil {
 		return nil, "", fmt.Errorf("looking at the claims of pod %q: %w", pod.Name, err)
 	}
-	w = &volumeRequest{ctx: ctx, binder: v.plugin.Binder, pod: pod, claims: claims, found: map[string]*volumebinding.PodVolumes{}}
+	w = &volumeRequest{ctx: ctx, binder: v.plugin.Binder, pod: pod, claims: claims,
+		found: map[string]*volumebinding.PodVolumes{}}
 	return w, "", nil
 }
 

@@ -23,7 +23,8 @@ func withClaim(name string) func(*corev1.Pod) {
 	}
 }
 
-// newStorageSandbox is a sandbox whose scheduler looks at volumes; the test plays the volume binder and the provisioner.
+// newStorageSandbox is a sandbox whose scheduler looks at volumes; the test plays the volume binder and the
+// provisioner.
 func newStorageSandbox(t *testing.T, classes ...*storagev1.StorageClass) (*sandbox, *storage) {
 	t.Helper()
 	s := newSandbox(t, Options{Count: 3, Volumes: true})
@@ -49,7 +50,8 @@ func (s *storage) disk(name, class, node string) *corev1.PersistentVolume {
 	volume.Name, volume.Finalizers, volume.Spec.ClaimRef = name, nil, nil
 	if node != "" {
 		volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn,
+				Values: []string{node}}},
 		}}}}
 	}
 	volume, err = s.CoreV1().PersistentVolumes().Create(s.t.Context(), volume, metav1.CreateOptions{})
@@ -57,7 +59,8 @@ func (s *storage) disk(name, class, node string) *corev1.PersistentVolume {
 		s.t.Fatal(err)
 	}
 	volume.Status.Phase = corev1.VolumeAvailable
-	if volume, err = s.CoreV1().PersistentVolumes().UpdateStatus(s.t.Context(), volume, metav1.UpdateOptions{}); err != nil {
+	if volume, err = s.CoreV1().PersistentVolumes().UpdateStatus(s.t.Context(), volume,
+		metav1.UpdateOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 	return volume
@@ -142,7 +145,8 @@ func TestVolumeIsOnNoNode(t *testing.T) {
 
 func TestNoVolumeToBind(t *testing.T) {
 	t.Parallel()
-	s, disks := newStorageSandbox(t, classOf("manual", delayed, func(c *storagev1.StorageClass) { c.Provisioner = volumehelpers.NotSupportedProvisioner }))
+	s, disks := newStorageSandbox(t, classOf("manual", delayed,
+		func(c *storagev1.StorageClass) { c.Provisioner = volumehelpers.NotSupportedProvisioner }))
 	disks.claim(claimOf("data", "manual"))
 	s.create(podOf("web", withClaim("data")))
 	s.untilRefused("web", "3 node(s) didn't find available persistent volumes to bind"+after)
@@ -164,12 +168,14 @@ func TestNodeIsChosenForTheClaim(t *testing.T) {
 	s.create(podOf("web", withClaim("data")))
 	node := disks.chosen("data")
 	if pod := s.get("web"); pod.Status.NominatedNodeName != node || scheduled(pod) {
-		t.Errorf("while its claim waits the pod is nominated for %q, and on %q", pod.Status.NominatedNodeName, pod.Spec.NodeName)
+		t.Errorf("while its claim waits the pod is nominated for %q, and on %q", pod.Status.NominatedNodeName,
+			pod.Spec.NodeName)
 	}
 	disks.disk("disk", "slow", node)
 	disks.bind("data", "disk")
 	if pod := s.until("web", "ready", ready); pod.Spec.NodeName != node || pod.Status.NominatedNodeName != "" {
-		t.Errorf("the pod is on %q and nominated for %q, its volume on %q", pod.Spec.NodeName, pod.Status.NominatedNodeName, node)
+		t.Errorf("the pod is on %q and nominated for %q, its volume on %q", pod.Spec.NodeName, pod.Status.NominatedNodeName,
+			node)
 	}
 }
 
@@ -180,7 +186,8 @@ func TestProvisionerWantsAnotherNode(t *testing.T) {
 	s.create(podOf("web", withClaim("data")))
 	disks.chosen("data")
 	disks.change("data", func(c *corev1.PersistentVolumeClaim) { delete(c.Annotations, volumehelpers.AnnSelectedNode) })
-	s.untilEvent("web", "FailedScheduling", `running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "data"`)
+	s.untilEvent("web", "FailedScheduling",
+		`running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "data"`)
 	disks.chosen("data")
 }
 
@@ -222,7 +229,8 @@ func TestWithoutVolumesClaimsDoNotCount(t *testing.T) {
 
 func TestTwoPodsDoNotGetOneVolume(t *testing.T) {
 	t.Parallel()
-	s, disks := newStorageSandbox(t, classOf("manual", delayed, func(c *storagev1.StorageClass) { c.Provisioner = volumehelpers.NotSupportedProvisioner }))
+	s, disks := newStorageSandbox(t, classOf("manual", delayed,
+		func(c *storagev1.StorageClass) { c.Provisioner = volumehelpers.NotSupportedProvisioner }))
 	for _, name := range []string{"a", "b"} {
 		disks.claim(claimOf(name, "manual"))
 		disks.disk("disk-"+name, "manual", "")
@@ -246,7 +254,8 @@ func TestTwoPodsDoNotGetOneVolume(t *testing.T) {
 	}
 }
 
-// TestPodThatHasGoneIsForgotten: its deletion was seen before its claims had begun to be bound, and so nothing else tells.
+// TestPodThatHasGoneIsForgotten: its deletion was seen before its claims had begun to be bound, and so nothing else
+// tells.
 func TestPodThatHasGoneIsForgotten(t *testing.T) {
 	r := engine.Request{Namespace: "default", Name: "web"}
 	for _, row := range []struct {
@@ -254,7 +263,8 @@ func TestPodThatHasGoneIsForgotten(t *testing.T) {
 		there  *corev1.Pod
 	}{
 		{"there is none of its name", nil},
-		{"there is another of its name, which is scheduled", podOf("web", func(p *corev1.Pod) { p.UID, p.Spec.NodeName = "new", "node-1" })},
+		{"there is another of its name, which is scheduled",
+			podOf("web", func(p *corev1.Pod) { p.UID, p.Spec.NodeName = "new", "node-1" })},
 	} {
 		pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 		if row.there != nil {

@@ -1,6 +1,7 @@
-// Package apitest lends embedded API servers to tests. To start one costs more than most tests do with it, so a server is used by one test
-// after another: what a test has left behind is deleted in between. No test shares a server with another one at the same time, so that each
-// may use the same namespaces, make nodes and count all objects that there are.
+// Package apitest lends embedded API servers to tests. To start one costs more than most tests do with it, so a server
+// is used by one test after another: what a test has left behind is deleted in between. No test shares a server with
+// another one at the same time, so that each may use the same namespaces, make nodes and count all objects that there
+// are.
 package apitest
 
 import (
@@ -38,11 +39,12 @@ type Pool struct {
 	stopErr error // of servers that were stopped
 }
 
-// NewPool returns a pool of servers with these options, of which OnCommit must not be set. No server is started before a test asks for one.
+// NewPool returns a pool of servers with these options, of which OnCommit must not be set. No server is started before
+// a test asks for one.
 func NewPool(o api.Options) *Pool { return &Pool{options: o} }
 
-// Server returns a ready server that is the test's alone until its cleanup functions have run. onCommit is called as api.Options.OnCommit
-// is, and may be nil. The test must not stop the server.
+// Server returns a ready server that is the test's alone until its cleanup functions have run. onCommit is called as
+// api.Options.OnCommit is, and may be nil. The test must not stop the server.
 func (p *Pool) Server(t testing.TB, onCommit func(ctx context.Context, resourceVersion uint64)) *api.Server {
 	t.Helper()
 	s := p.take()
@@ -69,7 +71,8 @@ func (p *Pool) Server(t testing.TB, onCommit func(ctx context.Context, resourceV
 	return s.Server
 }
 
-// Close stops all servers, and returns why a server did not stop in order. It must be called when no test runs any more.
+// Close stops all servers, and returns why a server did not stop in order. It must be called when no test runs any
+// more.
 func (p *Pool) Close() error {
 	for s := p.take(); s != nil; s = p.take() {
 		p.stop(s)
@@ -168,17 +171,19 @@ func (s *server) init(ctx context.Context) error {
 	delete(resources, namespaces)
 	s.resources = slices.Collect(maps.Keys(resources))
 	s.initial = map[types.UID]string{}
-	return s.forEach(ctx, append(s.resources, namespaces), func(_ schema.GroupVersionResource, m *metav1.PartialObjectMetadata) error {
-		s.initial[m.UID] = m.ResourceVersion
-		return nil
-	})
+	return s.forEach(ctx, append(s.resources, namespaces),
+		func(_ schema.GroupVersionResource, m *metav1.PartialObjectMetadata) error {
+			s.initial[m.UID] = m.ResourceVersion
+			return nil
+		})
 }
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // forEach calls do with the metadata of all objects of the resources.
 func (s *server) forEach(
-	ctx context.Context, resources []schema.GroupVersionResource, do func(schema.GroupVersionResource, *metav1.PartialObjectMetadata) error,
+	ctx context.Context, resources []schema.GroupVersionResource,
+	do func(schema.GroupVersionResource, *metav1.PartialObjectMetadata) error,
 ) error {
 	for _, r := range resources {
 		list, err := s.metadata.Resource(r).List(ctx, metav1.ListOptions{})
@@ -194,18 +199,19 @@ func (s *server) forEach(
 	return nil
 }
 
-// reset deletes what the server did not hold at first. The error says why the server is not as it was then: an object of its own was
-// changed or deleted, or something cannot be deleted.
+// reset deletes what the server did not hold at first. The error says why the server is not as it was then: an object
+// of its own was changed or deleted, or something cannot be deleted.
 func (s *server) reset(ctx context.Context) error {
 	// Namespaces first: in one that is terminating nothing is made any more.
 	var terminating []string
-	err := s.forEach(ctx, []schema.GroupVersionResource{namespaces}, func(_ schema.GroupVersionResource, m *metav1.PartialObjectMetadata) error {
-		if _, ours := s.initial[m.UID]; ours {
-			return nil
-		}
-		terminating = append(terminating, m.Name)
-		return s.delete(ctx, namespaces, m)
-	})
+	err := s.forEach(ctx, []schema.GroupVersionResource{namespaces},
+		func(_ schema.GroupVersionResource, m *metav1.PartialObjectMetadata) error {
+			if _, ours := s.initial[m.UID]; ours {
+				return nil
+			}
+			terminating = append(terminating, m.Name)
+			return s.delete(ctx, namespaces, m)
+		})
 	if err != nil {
 		return err
 	}
@@ -230,23 +236,25 @@ func (s *server) reset(ctx context.Context) error {
 	return nil
 }
 
-// deleteAll deletes all objects that the server did not hold at first, but namespaces, and reports whether there were any.
+// deleteAll deletes all objects that the server did not hold at first, but namespaces, and reports whether there were
+// any.
 func (s *server) deleteAll(ctx context.Context) (found bool, err error) {
 	left := maps.Clone(s.initial)
-	err = s.forEach(ctx, append(s.resources, namespaces), func(r schema.GroupVersionResource, m *metav1.PartialObjectMetadata) error {
-		version, initial := s.initial[m.UID]
-		switch {
-		case !initial && r == namespaces:
+	err = s.forEach(ctx, append(s.resources, namespaces),
+		func(r schema.GroupVersionResource, m *metav1.PartialObjectMetadata) error {
+			version, initial := s.initial[m.UID]
+			switch {
+			case !initial && r == namespaces:
+				return nil
+			case !initial:
+				found = true
+				return s.delete(ctx, r, m)
+			case version != m.ResourceVersion && !writtenByServer(r):
+				return fmt.Errorf("%s %q was changed", r.GroupResource(), m.Name)
+			}
+			delete(left, m.UID)
 			return nil
-		case !initial:
-			found = true
-			return s.delete(ctx, r, m)
-		case version != m.ResourceVersion && !writtenByServer(r):
-			return fmt.Errorf("%s %q was changed", r.GroupResource(), m.Name)
-		}
-		delete(left, m.UID)
-		return nil
-	})
+		})
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("%d of the server's objects were deleted", len(left))
 	}
@@ -266,7 +274,8 @@ func (s *server) delete(ctx context.Context, r schema.GroupVersionResource, m *m
 	client := s.metadata.Resource(r).Namespace(m.Namespace)
 	if len(m.Finalizers) > 0 {
 		patch := []byte(`{"metadata":{"finalizers":null}}`)
-		if _, err := client.Patch(ctx, m.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := client.Patch(ctx, m.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil &&
+			!apierrors.IsNotFound(err) {
 			return fmt.Errorf("removing the finalizers of %s %q: %w", r.GroupResource(), m.Name, err)
 		}
 	}
