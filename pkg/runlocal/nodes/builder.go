@@ -13,17 +13,17 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// builder makes the parts of Nodes from complete Options.
+// builder makes scheduler, kubelet and what they need, from complete Options.
 type builder struct {
 	Options
 	schedulerTap, kubeletTap       *tap.Controller
 	schedulerClient, kubeletClient kubernetes.Interface
 	schedulerEvents, kubeletEvents *recorder // nil without events
 
-	reportNow chan struct{} // a node's kubelet has something to say
+	reportNow chan struct{} // receives when a node's conditions are to be reported at once
 }
 
-// newBuilder makes the clients. busy is asked by the recorders.
+// newBuilder makes the clients and recorders. busy reports whether reconciles wait, which recorders yield to.
 func newBuilder(o Options, busy func() bool) (*builder, error) {
 	b := &builder{
 		Options: o, schedulerTap: o.Tap.Controller(SchedulerName), kubeletTap: o.Tap.Controller(KubeletName),
@@ -43,7 +43,7 @@ func newBuilder(o Options, busy func() bool) (*builder, error) {
 	return b, nil
 }
 
-// client makes a client of which the API says that agent manages the fields that it writes.
+// client makes a client whose field manager is agent.
 func client(c *tap.Controller, agent string, o Options) (kubernetes.Interface, error) {
 	config := c.Config(o.Config)
 	config.UserAgent = agent + "/kubectl-reconcile simulated"
@@ -65,7 +65,7 @@ func (b *builder) makeNodes(ctx context.Context) error {
 	return nil
 }
 
-// scheduler makes the scheduler, which is told of pods and nodes but not started.
+// scheduler makes the scheduler and registers its event handlers. It is not started.
 func (b *builder) scheduler(ctx context.Context) (*engine.Controller, error) {
 	s := &scheduler{
 		pods:    b.Informers.Core().V1().Pods().Lister(),
@@ -89,7 +89,7 @@ func (b *builder) scheduler(ctx context.Context) (*engine.Controller, error) {
 	return c, b.watch(ctx, b.schedulerTap, c, s.onNode, s.onPod)
 }
 
-// watchVolumes lets the scheduler know of volumes; after an error c is put away.
+// watchVolumes registers the handlers of claims, volumes and classes. On an error it stops c.
 func (b *builder) watchVolumes(ctx context.Context, c *engine.Controller, s *scheduler) error {
 	return b.build(ctx, b.schedulerTap, c, func(ctx context.Context) (err error) {
 		if s.volumes, err = newVolumeBinder(ctx, b.schedulerClient, b.Informers); err != nil {
@@ -104,7 +104,7 @@ func (b *builder) watchVolumes(ctx context.Context, c *engine.Controller, s *sch
 	})
 }
 
-// kubelet makes the kubelet, which is told of pods and nodes but not started.
+// kubelet makes the kubelet and registers its event handlers. It is not started.
 func (b *builder) kubelet(ctx context.Context) (*engine.Controller, error) {
 	k := &kubelet{
 		pods:       b.Informers.Core().V1().Pods().Lister(),
@@ -132,7 +132,7 @@ func (b *builder) controller(c *tap.Controller, r engine.Reconciler) (*engine.Co
 	})
 }
 
-// watch registers the handlers of c; after an error c is put away.
+// watch registers the handlers of nodes and pods. On an error it stops c.
 func (b *builder) watch(
 	ctx context.Context, tapped *tap.Controller, c *engine.Controller, onNode, onPod engine.Map,
 ) error {
@@ -144,7 +144,7 @@ func (b *builder) watch(
 	})
 }
 
-// build registers handlers of c, known to be those of the tapped controller; after an error c is put away.
+// build calls register, whose handlers are recorded as those of the tapped controller. On an error it stops c.
 func (b *builder) build(
 	ctx context.Context, tapped *tap.Controller, c *engine.Controller, register func(context.Context) error,
 ) error {

@@ -11,7 +11,7 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
-// Delays of the kubelet, as pkg/kubelet/kubelet.go has them.
+// Delays of the kubelet, as in pkg/kubelet/kubelet.go.
 const (
 	// relistPeriod is about how long the kubelet takes to notice that a container has exited.
 	relistPeriod = time.Second
@@ -20,29 +20,30 @@ const (
 	maxBackoff     = 300 * time.Second
 )
 
-// state is what a container does.
+// state is the state of a container.
 type state int
 
 const (
 	created    state = iota // not started yet
-	pulling                 // its image was not found: it waits for the next pull
+	pulling                 // waits for the next pull, because its image was not found
 	running                 //
 	exited                  //
 	backingOff              // exited, and waits for its restart
 )
 
-// container is a simulated container, as a container runtime would know it: to the nanosecond, which the API is not.
+// container is a simulated container, as a container runtime would know it. Its times are exact to the nanosecond, those
+// of the API to the second.
 type container struct {
 	spec *corev1.Container
-	// runsOnce says that it is an init container other than a sidecar: success is not repeated, and makes it ready.
+	// runsOnce is true for an init container other than a sidecar: it is not restarted after success, which makes it ready.
 	runsOnce bool
-	// plan is what it does; an init container's says when it ends.
+	// plan is what the container will do; that of an init container has only the time when it exits.
 	plan plan
 	// readyAfter is the time from start to ready.
 	readyAfter time.Duration
 
 	state      state
-	since      time.Time // when it came to be in this state
+	since      time.Time // when it entered the state
 	exitCode   int32     // of the last exit
 	restarts   int32
 	started    time.Time     // the last start
@@ -59,15 +60,15 @@ type exit struct {
 	restarts          int32 // of the run that ended
 }
 
-// containerEvent is an event that a container is worth.
+// containerEvent is an Event that the kubelet would record of a container.
 type containerEvent struct {
-	container       string // name; empty if it is about the pod
+	container       string // name
 	init            bool
 	warning         bool
 	reason, message string
 }
 
-// ready reports whether the container counts as ready, and when that will change by itself; zero if it does not.
+// ready reports whether the container is ready, and if not, when it will be; zero if it will not.
 func (c *container) ready(now time.Time) (bool, time.Time) {
 	if c.state != running || c.plan.failure == NeverReady {
 		return false, time.Time{}
@@ -78,8 +79,8 @@ func (c *container) ready(now time.Time) (bool, time.Time) {
 	return true, time.Time{}
 }
 
-// due is when the container's next transition comes by itself, zero if none does. start is when it may first start,
-// zero if that is not known yet.
+// due returns the time of the container's next transition; zero if there is none. start is when it may first start, zero
+// if that is not known yet.
 func (c *container) due(pod *corev1.Pod, start time.Time) time.Time {
 	if c.killed {
 		return time.Time{}
@@ -106,7 +107,7 @@ func (c *container) due(pod *corev1.Pod, start time.Time) time.Time {
 	return time.Time{}
 }
 
-// Reasons of a waiting container, as pkg/kubelet/images/types.go and pkg/kubelet/container/sync_result.go spell them.
+// Reasons of a waiting container, from pkg/kubelet/images/types.go and pkg/kubelet/container/sync_result.go.
 const (
 	reasonErrImagePull     = "ErrImagePull"
 	reasonImagePullBackOff = "ImagePullBackOff"
@@ -115,7 +116,7 @@ const (
 	reasonInitializing     = "PodInitializing"
 )
 
-// transition makes the transition that was due at the time, and returns the events that the kubelet would record.
+// transition makes the transition that is due at the time, and returns the Events that the kubelet would record.
 func (c *container) transition(pod *corev1.Pod, at time.Time) []containerEvent {
 	switch c.state {
 	case created:
@@ -153,7 +154,7 @@ func (c *container) start(at time.Time) []containerEvent {
 	}
 }
 
-// lastExit is the exit of a container that has exited.
+// lastExit returns the exit of a container that has exited.
 func (c *container) lastExit() *exit {
 	return &exit{started: c.started, finished: c.since, code: c.exitCode, restarts: c.restarts}
 }
@@ -162,8 +163,9 @@ func (c *container) exit(at time.Time, code int32) {
 	c.state, c.since, c.exitCode = exited, at, code
 }
 
-// restart starts the container again, or makes it wait, as doBackOff in pkg/kubelet/kuberuntime/kuberuntime_manager.go
-// does: the first restart comes at once, and so does that of a container that ran for long.
+// restart starts the container again, or makes it wait. It mirrors doBackOff in
+// pkg/kubelet/kuberuntime/kuberuntime_manager.go: the first restart comes at once, and so does that of a container that
+// ran for long.
 func (c *container) restart(pod *corev1.Pod, at time.Time) []containerEvent {
 	if c.since.Sub(c.started) > 2*maxBackoff {
 		c.backoff = 0
@@ -185,7 +187,7 @@ func nextBackoff(b time.Duration) time.Duration {
 	return min(2*b, maxBackoff)
 }
 
-// pull tries to pull the image, in vain.
+// pull fails to pull the image.
 func (c *container) pull(at time.Time) []containerEvent {
 	c.state, c.since, c.pullReason = pulling, at, reasonErrImagePull
 	c.backoff = nextBackoff(c.backoff)
@@ -199,7 +201,7 @@ func (c *container) pull(at time.Time) []containerEvent {
 	}
 }
 
-// retryPull goes from the error to the back-off, or from the back-off to the next pull.
+// retryPull begins the back-off after a failed pull, or pulls again after the back-off.
 func (c *container) retryPull(at time.Time) []containerEvent {
 	if c.pullReason == reasonImagePullBackOff {
 		return c.pull(at)
@@ -211,13 +213,13 @@ func (c *container) retryPull(at time.Time) []containerEvent {
 	}
 }
 
-// pullError is what a container runtime answers when a registry does not know the image.
+// pullError returns the error of a container runtime for an image that its registry does not have.
 func pullError(image string) string {
 	return fmt.Sprintf("rpc error: code = NotFound desc = failed to pull and unpack image %q: failed to resolve reference %q: %s: not found",
 		image, image, image)
 }
 
-// kill ends the container for good, with that exit code if it runs.
+// kill ends the container without a restart, with that exit code if it is running.
 func (c *container) kill(at time.Time, code int32) {
 	c.killed = true
 	switch c.state {
@@ -228,21 +230,20 @@ func (c *container) kill(at time.Time, code int32) {
 	}
 }
 
-// succeeded says that the container is done for good.
+// succeeded reports whether an init container has completed.
 func (c *container) succeeded() bool { return c.runsOnce && c.state == exited && c.exitCode == 0 }
 
-// finished says that the container has exited and will not start again.
+// finished reports whether the container has exited and will not be restarted.
 func (c *container) finished(pod *corev1.Pod) bool {
 	return c.state == exited && c.due(pod, time.Time{}).IsZero()
 }
 
-// podText names a pod as pkg/kubelet/util/format does.
+// podText returns the name of a pod in messages, as pkg/kubelet/util/format does.
 func podText(pod *corev1.Pod) string {
 	return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
 }
 
-// status is the container's part of the pod's status. It mirrors convertToAPIContainerStatuses in
-// pkg/kubelet/kubelet_pods.go.
+// status returns the container's status. It mirrors convertToAPIContainerStatuses in pkg/kubelet/kubelet_pods.go.
 func (c *container) status(pod *corev1.Pod, now time.Time) corev1.ContainerStatus {
 	isRunning := c.state == running
 	s := corev1.ContainerStatus{
@@ -282,7 +283,7 @@ func (c *container) status(pod *corev1.Pod, now time.Time) corev1.ContainerStatu
 	return s
 }
 
-// describeRun fills in what is known of a container only once it was made.
+// describeRun sets the fields that a container has only when it was created by the runtime.
 func (c *container) describeRun(pod *corev1.Pod, s *corev1.ContainerStatus) {
 	s.ImageID = imageID(c.spec.Image)
 	s.ContainerID = containerID(pod, c.spec.Name, c.restarts)
@@ -315,7 +316,7 @@ func (e *exit) terminated(pod *corev1.Pod, name string) *corev1.ContainerStateTe
 	}
 }
 
-// mountStatuses says of every mount whether it is recursively read-only: nothing is mounted, so none is.
+// mountStatuses returns the statuses of mounts. None is recursively read-only, because nothing is mounted.
 func mountStatuses(mounts []corev1.VolumeMount) []corev1.VolumeMountStatus {
 	var all []corev1.VolumeMountStatus
 	for _, m := range mounts {
@@ -329,12 +330,12 @@ func mountStatuses(mounts []corev1.VolumeMount) []corev1.VolumeMountStatus {
 	return all
 }
 
-// containerID is made of what tells the run apart, so that two runs of a session agree.
+// containerID returns an ID that depends only on the pod, the container and its restarts, so that output is stable.
 func containerID(pod *corev1.Pod, name string, restarts int32) string {
 	return runtimeName + "://" + digest(fmt.Sprintf("%s/%s/%d", pod.UID, name, restarts))
 }
 
-// imageID looks like a reference by digest; the digest is that of the reference.
+// imageID returns a reference by digest, where the digest is that of the reference itself.
 func imageID(image string) string {
 	repository, _, _ := strings.Cut(image, "@")
 	if colon := strings.LastIndex(repository, ":"); colon > strings.LastIndex(repository, "/") {

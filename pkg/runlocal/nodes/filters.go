@@ -12,15 +12,16 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// reject is why a node does not do.
+// rejection is why a node does not fit a pod.
 type rejection struct {
-	// reasons are worded as upstream's plugins do; NodeResourcesFit has one for each resource.
+	// reasons are those of upstream's plugins; NodeResourcesFit has one for each resource.
 	reasons []string
-	// resolvable says that it would do if pods on it went away.
+	// resolvable is true if the node would fit without some of its pods.
 	resolvable bool
-	// lacksRoom says that pods take what it would need to have, be it enough or not.
+	// lacksRoom is true if pods on the node take something that this pod needs, whether the node would fit without them or
+	// not.
 	lacksRoom bool
-	// volumeBinder says that the pod's volumes are or would be elsewhere.
+	// volumes is true if the pod's volumes are or would be on other nodes.
 	volumes bool
 }
 
@@ -33,8 +34,9 @@ const (
 	reasonTooManyPods   = "Too many pods"
 )
 
-// filter says why the pod cannot go to the node, nil if it can. As in upstream's default profile the first plugin that
-// refuses counts: NodeUnschedulable, TaintToleration, NodeAffinity (with nodeSelector), NodePorts, NodeResourcesFit.
+// filter returns why the pod does not fit the node, nil if it does. As in upstream's default profile the first plugin that
+// rejects the node wins: NodeUnschedulable, TaintToleration, NodeAffinity (with nodeSelector), NodePorts,
+// NodeResourcesFit.
 func filter(pod *corev1.Pod, d podDemand, u *nodeInfo) *rejection {
 	unschedulable := &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	switch {
@@ -63,7 +65,7 @@ func toleratesAll(pod *corev1.Pod, node *corev1.Node) bool {
 }
 
 // matchesNodeAffinity reports whether the node matches nodeSelector and required node affinity. Terms that cannot be
-// parsed match nothing, as upstream has it.
+// parsed match nothing, as upstream.
 func matchesNodeAffinity(pod *corev1.Pod, node *corev1.Node) bool {
 	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
 	return err == nil && match
@@ -104,8 +106,8 @@ func fitsResources(d podDemand, u *nodeInfo) *rejection {
 	return r
 }
 
-// score ranks the nodes that would do. It is not upstream's sum of weighted plugins but their order of weight, and so
-// that equal clusters are scheduled equally, the name decides in the end.
+// score ranks the nodes that fit. Where upstream adds up weighted scores, its fields are compared one after another, in
+// the order of upstream's weights. The name comes last, so that equal clusters are scheduled equally.
 type score struct {
 	taints    int   // PreferNoSchedule taints that the pod does not tolerate: fewer are better
 	preferred int64 // weight of the preferred node affinity that matches: more is better
@@ -145,27 +147,27 @@ func scoreOf(pod *corev1.Pod, d podDemand, u *nodeInfo) score {
 	return s
 }
 
-// noNodesMessage is worded as ErrNoNodesAvailable in pkg/scheduler/scheduler.go.
+// noNodesMessage is the text of ErrNoNodesAvailable in pkg/scheduler/scheduler.go.
 const noNodesMessage = "no nodes available to schedule pods"
 
-// noPostFilterMessage stands in the place of what preemption would say if no node was looked at: kube-scheduler's
-// plugin DynamicResources, which is asked next, then misses what it notes when it looks at nodes (PostFilter in
+// noPostFilterMessage is what kube-scheduler's message ends with if no node was filtered: its plugin DynamicResources
+// does not find the state that it would have written in Filter (PostFilter in
 // pkg/scheduler/framework/plugins/dynamicresources).
 const noPostFilterMessage = "not found"
 
-// fitError says why no node will do for a pod. Its text is that of FitError in pkg/scheduler/framework/types.go, with
-// what the preemption plugin would add.
+// fitError is why no node fits a pod. Its text is that of FitError in pkg/scheduler/framework/types.go, with what the
+// preemption plugin would add.
 type fitError struct {
 	nodes            int
-	preFilterMessage string         // why no node was looked at; empty if they were
-	bindError        string         // what went wrong after a node was found; empty if nothing
+	preFilterMessage string         // why no node was filtered; empty if nodes were
+	bindError        string         // what failed after a node was chosen; empty if nothing
 	reasons          map[string]int // nodes by reason
-	// resolvable counts the nodes that would do if pods on them went away, victims those where pods of a lower
-	// priority are.
+	// resolvable counts the nodes that would fit without some of their pods, victims those of them that have pods of a lower
+	// priority.
 	resolvable, victims int
 	neverPreempts       bool // the pod may not preempt
-	lacksRoom           bool // a node was refused for what pods take of it
-	volumes             bool // claims are why, or why a node was refused
+	lacksRoom           bool // a node was rejected because of what pods take of it
+	volumes             bool // claims are the cause, or why a node was rejected
 	seen                changeCounts
 }
 
@@ -199,8 +201,8 @@ func (u *fitError) String() string {
 	return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, countsText(u.reasons), u.preemption())
 }
 
-// preemption is what upstream says when preemption does not help. Where it might, which would take more than is
-// simulated, that is said.
+// preemption returns what upstream adds when preemption does not help. Where it might help, it returns that preemption is
+// not simulated.
 func (u *fitError) preemption() string {
 	switch {
 	case u.neverPreempts:
@@ -218,7 +220,7 @@ func (u *fitError) preemption() string {
 	return fmt.Sprintf("preemption: 0/%d nodes are available: %s.", u.nodes, countsText(counts))
 }
 
-// countsText lists "3 Insufficient cpu", sorted as text.
+// countsText returns the reasons with their counts, such as "3 Insufficient cpu", sorted as text.
 func countsText(reasons map[string]int) string {
 	var all []string
 	for reason, n := range reasons {

@@ -21,8 +21,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Heartbeats of the kubelet: its default NodeLeaseDurationSeconds, and the quarter of it (pkg/kubelet/kubelet.go)
-// between two.
+// Heartbeats of the kubelet: its default of NodeLeaseDurationSeconds, and a quarter of that between two renewals
+// (pkg/kubelet/kubelet.go).
 const (
 	leaseSeconds  = 40
 	leaseInterval = leaseSeconds * time.Second / 4
@@ -34,10 +34,10 @@ type leaseRenewer struct {
 	status    corev1client.NodeInterface
 	nodes     corelisters.NodeLister
 	clock     clock.WithTicker
-	reportNow <-chan struct{} // asks for a beat out of turn
+	reportNow <-chan struct{} // requests a heartbeat at once
 }
 
-// run beats until stop is closed.
+// run sends heartbeats until stop is closed or ctx ends.
 func (h *leaseRenewer) run(ctx context.Context, stop <-chan struct{}) {
 	ticker := h.clock.NewTicker(leaseInterval)
 	defer ticker.Stop()
@@ -54,6 +54,7 @@ func (h *leaseRenewer) run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
+// renewAll sends the heartbeats of all nodes with an active kubelet. Errors are logged: the next heartbeat tries again.
 func (h *leaseRenewer) renewAll(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	all, err := h.nodes.List(labels.Everything())
@@ -101,27 +102,26 @@ func newLease(node *corev1.Node, now time.Time) *coordinationv1.Lease {
 	}
 }
 
-// NodeFailure is a value of SimulateAnnotation on a Node. It may come and go while the node is there. Other values
-// count as none.
+// NodeFailure is a value of SimulateAnnotation on a Node. It may be set and removed at any time. Other values are ignored.
 type NodeFailure string
 
 // The failures of nodes.
 const (
-	// Silent makes the node's kubelet say and do nothing: it renews no lease and leaves pods as they are.
+	// Silent makes the node's kubelet do nothing: it renews no lease and leaves pods as they are.
 	Silent NodeFailure = "silent"
-	// NotReady makes the kubelet report that the node is not ready. Its pods run on.
+	// NotReady makes the kubelet report that the node is not ready. Its pods keep running.
 	NotReady NodeFailure = "not-ready"
 )
 
-// nodeFailure is what the node is to simulate; empty for a healthy node.
+// nodeFailure returns the failure that the node simulates; "" for a healthy node.
 func nodeFailure(node *corev1.Node) NodeFailure {
 	return NodeFailure(node.Annotations[SimulateAnnotation])
 }
 
-// hasActiveKubelet reports whether the node's kubelet is ours to play, and does something.
+// hasActiveKubelet reports whether the node is simulated and its kubelet is not silent.
 func hasActiveKubelet(node *corev1.Node) bool { return simulated(node) && nodeFailure(node) != Silent }
 
-// reportedConditions are the conditions that the node's kubelet has to report.
+// reportedConditions returns the conditions that the node's kubelet would report.
 func reportedConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
 	conditions := nodeConditions(now)
 	if nodeFailure(node) == NotReady {
@@ -132,8 +132,7 @@ func reportedConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition
 	return conditions
 }
 
-// missingConditions are the conditions among readiness that the node does not have. What changes its status has changed
-// now.
+// missingConditions returns those of reportedConditions that the node does not have, with now as their transition time.
 func missingConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
 	return slices.DeleteFunc(reportedConditions(node, now), func(c corev1.NodeCondition) bool {
 		return slices.ContainsFunc(node.Status.Conditions, func(has corev1.NodeCondition) bool {
@@ -142,8 +141,7 @@ func missingConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition 
 	})
 }
 
-// reportConditions writes what the node's status lacks of what its kubelet has to say, as a kubelet does when something
-// has changed.
+// reportConditions writes the missing conditions into the node's status, as a kubelet does when something has changed.
 func reportConditions(ctx context.Context, client corev1client.NodeInterface, node *corev1.Node, now time.Time) error {
 	conditions := missingConditions(node, now)
 	if len(conditions) == 0 {
@@ -151,7 +149,7 @@ func reportConditions(ctx context.Context, client corev1client.NodeInterface, no
 	}
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": conditions}})
 	if err != nil {
-		return fmt.Errorf("spelling the conditions of node %q: %w", node.Name, err)
+		return fmt.Errorf("encoding the conditions of node %q: %w", node.Name, err)
 	}
 	if _, err := client.Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{},
 		"status"); err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// kubelet moves the pods of all simulated nodes. Its events come from two informers, its Reconcile from any number of
-// workers.
+// kubelet runs the pods of all simulated nodes: it advances what their containers would do, and writes their status. Its
+// event handlers are called by two informers and Reconcile by several workers, concurrently, but never for one pod at once.
 type kubelet struct {
 	pods   corelisters.PodLister
 	nodes  corelisters.NodeLister
@@ -33,16 +33,16 @@ type kubelet struct {
 
 	readyAfter, stopAfter, runFor time.Duration
 
-	reportNow chan<- struct{} // asks for a heartbeat
+	reportNow chan<- struct{} // sent to when conditions are to be reported at once
 	addresses *podAddresses
 
-	mu     sync.Mutex
-	states map[types.UID]*podState // a machine itself belongs to the reconcile of its pod
+	mu     sync.Mutex              // guards states
+	states map[types.UID]*podState // the fields of a podState belong to the reconcile of its pod
 }
 
 var _ engine.Reconciler = (*kubelet)(nil)
 
-// onPod forgets a pod that is gone and enqueues one that is bound.
+// onPod drops the state of a pod that is gone, and enqueues a pod that is bound.
 func (k *kubelet) onPod(e engine.Event) []engine.Request {
 	if old, ok := e.Old.(*corev1.Pod); ok && (e.New == nil || old.UID != e.New.GetUID()) {
 		k.forget(old.UID)
@@ -60,7 +60,7 @@ func (k *kubelet) onPod(e engine.Event) []engine.Request {
 	return engine.Self(e)
 }
 
-// onNode enqueues the pods of a node whose kubelet has begun to do something, and has it report what is new.
+// onNode enqueues the pods of a node whose kubelet has become active, and has it report conditions that are new.
 func (k *kubelet) onNode(e engine.Event) []engine.Request {
 	node, ok := e.New.(*corev1.Node)
 	if !ok || !hasActiveKubelet(node) {
@@ -69,7 +69,7 @@ func (k *kubelet) onNode(e engine.Event) []engine.Request {
 	if e.Old == nil || len(missingConditions(node, time.Time{})) > 0 {
 		select {
 		case k.reportNow <- struct{}{}:
-		default: // it has been asked for
+		default: // a report is requested already
 		}
 	}
 	if old, ok := e.Old.(*corev1.Node); ok && hasActiveKubelet(old) {
@@ -77,7 +77,7 @@ func (k *kubelet) onNode(e engine.Event) []engine.Request {
 	}
 	all, err := k.pods.List(labels.Everything())
 	if err != nil {
-		return nil // the cache of an informer cannot fail
+		return nil // cannot happen: a lister reads a cache
 	}
 	var requests []engine.Request
 	for _, pod := range all {
@@ -88,7 +88,7 @@ func (k *kubelet) onNode(e engine.Event) []engine.Request {
 	return requests
 }
 
-// setLatest keeps what the API answered, or the informer's copy of it if that has come meanwhile.
+// setLatest keeps the pod that the API answered with, or the informer's copy of it if that has arrived.
 func (k *kubelet) setLatest(m *podState, pod *corev1.Pod) {
 	cached, err := k.pods.Pods(pod.Namespace).Get(pod.Name)
 	if err == nil && cached.ResourceVersion == pod.ResourceVersion {
@@ -99,8 +99,8 @@ func (k *kubelet) setLatest(m *podState, pod *corev1.Pod) {
 	m.latest = pod
 }
 
-// isOwnWrite reports whether the event is that of the kubelet's own last write, which leaves nothing to do. From then
-// on the informer's copy of that is kept: a second one for every pod would be a sixth of all memory.
+// isOwnWrite reports whether the event is that of the kubelet's own last write, after which nothing is left to do. It
+// keeps the informer's copy in place of that write: a second copy of every pod would be a sixth of all memory.
 func (k *kubelet) isOwnWrite(pod *corev1.Pod) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -121,7 +121,7 @@ func (k *kubelet) forget(uid types.UID) {
 	}
 }
 
-// Reconcile implements engine.Reconciler: it moves the pod to where it should be by this time.
+// Reconcile implements engine.Reconciler: it advances the pod to its state at this time.
 func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Result, error) {
 	pod, err := k.pods.Pods(r.Namespace).Get(r.Name)
 	if apierrors.IsNotFound(err) {
@@ -139,7 +139,7 @@ func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Resul
 	}
 	result, err := k.sync(ctx, pod, node)
 	if apierrors.IsNotFound(err) {
-		return engine.Result{}, nil // gone meanwhile
+		return engine.Result{}, nil // deleted meanwhile
 	}
 	return result, err
 }
@@ -173,7 +173,8 @@ func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod, node *corev1.Node) 
 	}
 	if again := m.status(updated, internalIP(node), now); updated.DeletionTimestamp != nil && m.stopAt.IsZero() ||
 		!apiequality.Semantic.DeepEqual(again, updated.Status) {
-		return engine.Result{RequeueAfter: 1}, nil // somebody else wrote meanwhile; own may have swallowed the event of it
+		// Another client wrote meanwhile, and isOwnWrite may have dropped the event.
+		return engine.Result{RequeueAfter: 1}, nil
 	}
 	if next := m.nextChange(pod, now); !next.IsZero() {
 		return engine.Result{RequeueAfter: max(next.Sub(k.clock.Now()), 1)}, nil
@@ -181,7 +182,7 @@ func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod, node *corev1.Node) 
 	return engine.Result{}, nil
 }
 
-// stateOf returns the pod's machine, which is made when the pod is first seen.
+// stateOf returns the pod's state, which is made when the pod is first reconciled.
 func (k *kubelet) stateOf(pod *corev1.Pod, node *corev1.Node, now time.Time) *podState {
 	k.mu.Lock()
 	m := k.states[pod.UID]
@@ -201,13 +202,13 @@ func (k *kubelet) stateOf(pod *corev1.Pod, node *corev1.Node, now time.Time) *po
 	k.states[pod.UID] = m
 	k.mu.Unlock()
 	if latest, err := k.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || latest.UID != pod.UID {
-		k.forget(pod.UID) // its deletion was handled before the machine was there
+		k.forget(pod.UID) // its deletion was handled before the state was stored
 	}
 	return m
 }
 
-// newest is the pod as the informer has it, or as the API last answered if that is newer: what was written must not be
-// taken back by a cache that has not seen it yet.
+// newest returns the pod of the informer, or that of the API's last answer if it is newer: a cache that lags must not
+// revert what was written.
 func (k *kubelet) newest(m *podState, pod *corev1.Pod) *corev1.Pod {
 	k.mu.Lock()
 	latest := m.latest
@@ -237,14 +238,14 @@ func (k *kubelet) assignIP(m *podState, pod *corev1.Pod, node *corev1.Node) erro
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.states[pod.UID] != m {
-		k.addresses.release(ip) // the pod is gone: nobody else would do this
+		k.addresses.release(ip) // the pod is gone, so forget does not release it
 		return nil
 	}
 	m.ip = ip
 	return nil
 }
 
-// stopTime is how long the containers of a deleted pod take to stop: no longer than its grace.
+// stopTime returns how long the containers of a deleted pod take to stop: no longer than its grace period.
 func (k *kubelet) stopTime(pod *corev1.Pod) time.Duration {
 	if pod.DeletionGracePeriodSeconds == nil {
 		return k.stopAfter
@@ -252,8 +253,8 @@ func (k *kubelet) stopTime(pod *corev1.Pod) time.Duration {
 	return min(k.stopAfter, time.Duration(*pod.DeletionGracePeriodSeconds)*time.Second)
 }
 
-// bindToNode removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go
-// does. With a grace of 0 that has been done, and what holds the pod is a finalizer.
+// finish removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go does. With
+// a grace period of 0 that was done before, and the pod is kept by a finalizer.
 func (k *kubelet) finish(ctx context.Context, m *podState, pod *corev1.Pod) error {
 	if grace := pod.DeletionGracePeriodSeconds; m.removed || pod.DeletionTimestamp == nil || grace != nil && *grace == 0 {
 		return nil
@@ -273,7 +274,7 @@ func (k *kubelet) finish(ctx context.Context, m *podState, pod *corev1.Pod) erro
 	return nil
 }
 
-// recordEvents records events.
+// recordEvents records the events of the pod's containers.
 func (k *kubelet) recordEvents(pod *corev1.Pod, notes []containerEvent, now time.Time) {
 	for _, n := range notes {
 		list := "containers"

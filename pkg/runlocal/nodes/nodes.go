@@ -22,21 +22,21 @@ const (
 	KubeletName   = "kubelet"
 )
 
-// flushTimeout is how long Events that were not written yet may hold up a stop.
+// flushTimeout is how long Events that were not written yet may delay the end after Stop.
 const flushTimeout = 500 * time.Millisecond
 
-// Nodes are the running simulation. Its methods may be called concurrently.
+// Nodes is a running scheduler and kubelet. Its methods may be called concurrently.
 type Nodes struct {
 	scheduler, kubelet *engine.Controller
 
-	stopping   chan struct{} // closed when reconciling has ended: recorders write what they have, and end
+	stopping   chan struct{} // closed when both reconcilers have ended: recorders then write what they hold and end
 	cancel     context.CancelFunc
-	background sync.WaitGroup // recorders and heart
+	background sync.WaitGroup // recorders and leaseRenewer
 	finished   chan struct{}
 	err        error
 }
 
-// tapObserver lets a tap observe the engine.
+// tapObserver has a tap observe an engine.
 type tapObserver struct{ *tap.Controller }
 
 var _ engine.Observer = tapObserver{}
@@ -46,9 +46,9 @@ func (t tapObserver) Queue(q engine.Queue) engine.Queue {
 	return tap.WrapQueue(t.Controller, "", q, engine.Request.String)
 }
 
-// Start makes the nodes, and begins to schedule pods and to move those on simulated nodes. It blocks only to make the
-// nodes. The end of ctx is a Stop, and ends the informers too. After an error nothing is left running, but nodes may
-// have been made.
+// Start makes the nodes, and begins to schedule pods and to run those on simulated nodes. It blocks only to make the
+// nodes. When ctx ends, the informers end too, and everything stops as after Stop. After an error nothing is left running,
+// but nodes may have been made.
 func Start(ctx context.Context, o Options) (*Nodes, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -74,15 +74,15 @@ func Start(ctx context.Context, o Options) (*Nodes, error) {
 	o.Informers.StartWithContext(ctx)
 	if err := errors.Join(n.scheduler.Start(ctx), n.kubelet.Start(ctx)); err != nil {
 		cancel()
-		return nil, err // cannot be: both have just been made
+		return nil, err // cannot happen: neither was started before
 	}
 	n.startBackground(background, b)
 	go n.run(o.Clock)
 	return n, nil
 }
 
-// startBackground starts what works beside the reconcilers: recorders until they have written all, the heart until ctx
-// ends.
+// startBackground starts the recorders, which end when they have written all, and the leaseRenewer. All of them end with
+// ctx too.
 func (n *Nodes) startBackground(ctx context.Context, b *builder) {
 	if !b.NoEvents {
 		n.background.Go(func() { b.schedulerEvents.run(b.schedulerTap.Context(ctx), n.stopping) })
@@ -97,10 +97,10 @@ func (n *Nodes) startBackground(ctx context.Context, b *builder) {
 	})
 }
 
-// busy reports whether pods wait for either of the two.
+// busy reports whether scheduler or kubelet have keys in their queues.
 func (n *Nodes) busy() bool { return n.scheduler.Len()+n.kubelet.Len() > 0 }
 
-// run waits for the end and puts everything away.
+// run waits until both reconcilers have ended, and then for what runs in the background.
 func (n *Nodes) run(clk clock.Clock) {
 	defer close(n.finished)
 	defer n.cancel()
@@ -121,7 +121,7 @@ func (n *Nodes) run(clk clock.Clock) {
 	}
 }
 
-// ignoreNotSynced forgives a stop that came before there was anything to do.
+// ignoreNotSynced returns err, or nil if it is the error of a stop before the informers had synced.
 func ignoreNotSynced(err error) error {
 	if errors.Is(err, engine.ErrNotSynced) {
 		return nil
@@ -129,14 +129,14 @@ func ignoreNotSynced(err error) error {
 	return err
 }
 
-// Stop begins a stop and does not wait for it: pods stay as they are. It may be called more than once.
+// Stop has scheduler and kubelet stop and does not wait for that: pods stay as they are. It may be called more than once.
 func (n *Nodes) Stop() {
 	n.scheduler.Stop()
 	n.kubelet.Stop()
 }
 
-// Wait waits until all has stopped, Events that were still to be written included, and reports what did not stop in
-// order. Several may wait.
+// Wait waits until everything has stopped and pending Events are written, and returns why a reconciler did not stop in
+// order. It may be called more than once, and concurrently.
 func (n *Nodes) Wait() error {
 	<-n.finished
 	return n.err
@@ -147,9 +147,10 @@ type Options struct {
 	// Config reaches the API, which must let its user do anything with pods, nodes, leases and events. Its rate limits
 	// hold.
 	Config *rest.Config
-	// Informers give pods and nodes; those of Tap are observed. Start starts the informers that were asked for by then.
+	// Informers provide pods and nodes; if they are those of Tap, their events are recorded. Start starts all informers that
+	// were requested before.
 	Informers informers.SharedInformerFactory
-	// Tap observes scheduler and kubelet under these names; nil means nobody does.
+	// Tap observes scheduler and kubelet, under SchedulerName and KubeletName. It may be nil.
 	Tap *tap.Tap
 	// Count is how many nodes Start makes. With 0 only nodes that others make with SimulatedLabel are simulated.
 	Count int
@@ -165,12 +166,12 @@ type Options struct {
 	RunFor time.Duration
 	// Workers is how many pods each of the two may work on at once; 0 means 4.
 	Workers int
-	// Volumes says that the scheduler looks at the volumes of pods and has their claims bound: for that the volume
-	// binder must run. Without it volumes do not count.
+	// Volumes has the scheduler consider the volumes of pods and wait for their claims to be bound, for which the volume
+	// binder must run. Without it volumes are ignored.
 	Volumes bool
 	// NoEvents leaves out the Events of scheduler and kubelet.
 	NoEvents bool
-	// Clock is the time that all of it takes; nil means the real one.
+	// Clock drives all timers and timestamps; nil means the real clock.
 	Clock clock.WithTicker
 }
 

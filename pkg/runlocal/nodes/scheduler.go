@@ -23,19 +23,19 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// Delays of kube-scheduler's queue (pkg/scheduler/backend/queue): the backoff of a pod that did not fit, and when one
-// that nothing happened for is tried again.
+// Delays of kube-scheduler's queue (pkg/scheduler/backend/queue): the backoff of a pod that did not fit, and after how
+// long it is tried again without an event.
 const (
 	firstScheduleBackoff = time.Second
 	maxScheduleBackoff   = 10 * time.Second
 	unschedulableFlush   = 5 * time.Minute
 )
 
-// maxNoteLength is the length of an Event's note, in bytes.
+// maxNoteLength is the longest note of an Event that the API accepts, in bytes.
 const maxNoteLength = 1024
 
-// scheduler binds pods. Its events come from two informers, its Reconcile from any number of workers; deciding is done
-// by one at a time, under cluster's lock, binding by all.
+// scheduler binds pods to nodes. Its event handlers are called by several informers and Reconcile by several workers,
+// concurrently. Decisions are made one at a time, under the lock of the cache; binding is concurrent.
 type scheduler struct {
 	pods   corelisters.PodLister
 	nodes  corelisters.NodeLister
@@ -44,26 +44,27 @@ type scheduler struct {
 	events *recorder
 
 	cache   *schedulerCache
-	volumes *volumeBinder // nil where volumes do not count
-	// enqueueAfter is the engine's; it is set before Start.
+	volumes *volumeBinder // nil if volumes are ignored
+	// enqueueAfter is engine.Controller.EnqueueAfter; it is set before the engine is started.
 	enqueueAfter func(engine.Request, time.Duration)
 
 	mu      sync.Mutex
 	waiting map[engine.Request]schedulingAttempts // pods that did not fit
 }
 
-// schedulingAttempts are the tries of a pod that did not fit.
+// schedulingAttempts describes the attempts to schedule a pod that did not fit.
 type schedulingAttempts struct {
-	uid       types.UID // of the pod: another one of that name starts anew
+	uid       types.UID // of the pod: another one of that name starts from the beginning
 	count     int
 	last      time.Time
-	lacksRoom bool // as in unfit: pods that go may let it fit
-	volumes   bool // as in unfit: volumes and claims may let it fit
+	lacksRoom bool // as in fitError: the pod may fit when other pods are gone
+	volumes   bool // as in fitError: the pod may fit when volumes or claims have changed
 }
 
 var _ engine.Reconciler = (*scheduler)(nil)
 
-// onPod takes in a pod and reports whether it is to be scheduled.
+// onPod updates the cache and enqueues a pod that is to be scheduled. If a pod has left room on a node, it retries those
+// that lacked room.
 func (s *scheduler) onPod(e engine.Event) []engine.Request {
 	pod, ok := e.Object().(*corev1.Pod)
 	if !ok {
@@ -85,12 +86,12 @@ func (s *scheduler) onPod(e engine.Event) []engine.Request {
 		return nil
 	}
 	if old, ok := e.Old.(*corev1.Pod); ok && sameForScheduling(old, pod) && s.isWaiting(r, pod.UID) {
-		return nil // such as the condition that the scheduler has just written
+		return nil // such as the event of the condition that the scheduler wrote
 	}
 	return []engine.Request{r}
 }
 
-// onNode takes in a node.
+// onNode updates the cache, and retries all waiting pods if the node may have room for them.
 func (s *scheduler) onNode(e engine.Event) []engine.Request {
 	node, ok := e.New.(*corev1.Node)
 	if !ok {
@@ -104,17 +105,17 @@ func (s *scheduler) onNode(e engine.Event) []engine.Request {
 	return nil
 }
 
-// needsScheduling reports whether the pod is ours to bind. The API server itself sets the condition of gated pods.
+// needsScheduling reports whether this scheduler has to bind the pod. Of gated pods the API server sets the condition.
 func needsScheduling(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.Spec.SchedulerName == corev1.DefaultSchedulerName &&
 		pod.DeletionTimestamp == nil && !podutil.IsPodPhaseTerminal(pod.Status.Phase) && len(pod.Spec.SchedulingGates) == 0
 }
 
-// Reconcile implements engine.Reconciler: it binds the pod, or says why it cannot be.
+// Reconcile implements engine.Reconciler: it binds the pod, or writes why it cannot be bound.
 func (s *scheduler) Reconcile(ctx context.Context, r engine.Request) (engine.Result, error) {
 	pod, err := s.pods.Pods(r.Namespace).Get(r.Name)
 	if apierrors.IsNotFound(err) {
-		s.forget(r) // an attempt may have ended after the deletion was seen
+		s.forget(r) // an attempt may have ended after the event of the deletion
 		s.pendingBinding(r, "")
 		return engine.Result{}, nil
 	}
@@ -141,7 +142,7 @@ func (s *scheduler) Reconcile(ctx context.Context, r engine.Request) (engine.Res
 	return engine.Result{}, s.bindToNode(ctx, r, pod, d.node)
 }
 
-// bindToNode binds the pod to the node, on which it is assumed.
+// bindToNode binds the pod to the node that it is assumed on, and frees the node if that fails.
 func (s *scheduler) bindToNode(ctx context.Context, r engine.Request, pod *corev1.Pod, node string) error {
 	err := s.bind(ctx, pod, node)
 	if err != nil && s.cache.unassume(pod.UID) {
@@ -171,7 +172,8 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) erro
 	return nil
 }
 
-// unschedulable tells why the pod stays pending, as handleSchedulingFailure in pkg/scheduler/schedule_one.go does.
+// unschedulable writes why the pod stays pending, in an Event and a condition. It mirrors handleSchedulingFailure in
+// pkg/scheduler/schedule_one.go.
 func (s *scheduler) unschedulable(
 	ctx context.Context, r engine.Request, pod *corev1.Pod, reason string, why *fitError,
 ) (engine.Result, error) {
@@ -211,12 +213,12 @@ func (s *scheduler) unschedulable(
 		}
 	}
 	if s.cache.mayFit(why) {
-		return engine.Result{RequeueAfter: backoff}, nil // what changed found the pod not waiting yet
+		return engine.Result{RequeueAfter: backoff}, nil // the change came before the pod was among those that wait
 	}
 	return engine.Result{RequeueAfter: unschedulableFlush}, nil
 }
 
-// logIgnoredFields says in the log what of the pod's wishes is not looked at.
+// logIgnoredFields logs which fields of the pod that restrict nodes are ignored.
 func (s *scheduler) logIgnoredFields(ctx context.Context, pod *corev1.Pod) {
 	var ignored []string
 	if a := pod.Spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
@@ -233,7 +235,7 @@ func (s *scheduler) logIgnoredFields(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// addWaiting notes that the pod of that uid did not fit, and why, and returns its backoff.
+// addWaiting records that the pod of that UID did not fit, and returns its backoff.
 func (s *scheduler) addWaiting(r engine.Request, uid types.UID, why *fitError) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,19 +261,19 @@ func (s *scheduler) isWaiting(r engine.Request, uid types.UID) bool {
 	return ok && a.uid == uid
 }
 
-// retryWaiting tries all pods again that did not fit, because there is a node that they have not seen.
+// retryWaiting retries all pods that did not fit, because a node was added or changed.
 func (s *scheduler) retryWaiting() {
 	s.retry(func(engine.Request, schedulingAttempts) bool { return true })
 }
 
-// retryLackingRoom tries those again that had no room, because a pod has gone. To the others that makes no difference:
-// of upstream's plugins only NodePorts and NodeResourcesFit ask for such events in EventsToRegister.
+// retryLackingRoom retries the pods that lacked room, because a pod is gone. For the others that makes no difference: of
+// upstream's plugins only NodePorts and NodeResourcesFit have such events in EventsToRegister.
 func (s *scheduler) retryLackingRoom() {
 	s.retry(func(_ engine.Request, a schedulingAttempts) bool { return a.lacksRoom })
 }
 
-// retry tries the chosen pods again, each when its backoff is over: those first that were tried longest ago, as
-// kube-scheduler's queue has them (pkg/scheduler/framework/plugins/queuesort), but for priorities.
+// retry enqueues the chosen pods, each when its backoff is over, in the order of their last attempts: as kube-scheduler's
+// queue does (pkg/scheduler/framework/plugins/queuesort), but without priorities.
 func (s *scheduler) retry(chosen func(engine.Request, schedulingAttempts) bool) {
 	type pod struct {
 		engine.Request
@@ -304,13 +306,13 @@ func (a schedulingAttempts) backoff() time.Duration {
 	return d
 }
 
-// sameForScheduling says that nothing changed that could make a pod fit: a pod without a node can have its tolerations,
-// nodeSelector and affinity changed, and its labels and conditions, which do not count.
+// sameForScheduling reports whether nothing changed that could make the pod fit. Of a pod without a node, tolerations,
+// nodeSelector, affinity and scheduling gates can be changed; labels and conditions make no difference.
 func sameForScheduling(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && a.Generation == b.Generation && len(a.Spec.SchedulingGates) == len(b.Spec.SchedulingGates)
 }
 
-// sameNodeForScheduling says that nothing changed that could make a pod fit, as heartbeats do not.
+// sameNodeForScheduling reports whether nothing changed that could make a pod fit, as by a heartbeat.
 func sameNodeForScheduling(a, b *corev1.Node) bool {
 	return a.Spec.Unschedulable == b.Spec.Unschedulable &&
 		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints,

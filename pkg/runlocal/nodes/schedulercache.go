@@ -10,7 +10,7 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
-// amounts counts resources: CPU in thousandths, all others in their unit.
+// amounts are quantities of resources: CPU in thousandths, all others in their unit.
 type amounts map[corev1.ResourceName]int64
 
 func amountsOf(list corev1.ResourceList) amounts {
@@ -33,12 +33,12 @@ func (a amounts) add(b amounts, sign int64) {
 
 // hostPort is a port that a pod takes of its node.
 type hostPort struct {
-	ip       string // empty for all
+	ip       string // empty for all addresses
 	protocol corev1.Protocol
 	port     int32
 }
 
-// overlaps reports whether the two cannot both be taken: a port of all addresses is one of each.
+// overlaps reports whether the ports conflict: one of all addresses conflicts with that of any address.
 func (h hostPort) overlaps(other hostPort) bool {
 	return h.port == other.port && h.protocol == other.protocol && (h.ip == other.ip || h.ip == "" || other.ip == "")
 }
@@ -46,8 +46,8 @@ func (h hostPort) overlaps(other hostPort) bool {
 // podDemand is what a pod needs of a node.
 type podDemand struct {
 	requests amounts
-	// weight is requests with a little for what asks for nothing, so that such pods spread too, as upstream's
-	// GetNonzeroRequests in pkg/scheduler/util/pod_resources.go has it.
+	// weight is requests, with defaults for a pod that requests nothing, so that such pods are spread too. It mirrors
+	// GetNonzeroRequests in pkg/scheduler/util/pod_resources.go.
 	weight amounts
 	ports  []hostPort
 }
@@ -57,8 +57,8 @@ const (
 	defaultMemoryRequest   = 200 << 20
 )
 
-// demandOf is what the pod needs: the containers' requests as they run together, init containers, sidecars and overhead
-// included, or those of the pod itself.
+// demandOf returns what the pod needs: the requests of the pod itself, or those of its containers as they run together,
+// init containers, sidecars and overhead included.
 func demandOf(pod *corev1.Pod) podDemand {
 	d := podDemand{requests: amountsOf(resource.PodRequests(pod, resource.PodResourcesOptions{}))}
 	d.weight = amounts{
@@ -97,11 +97,12 @@ type podInfo struct {
 	node     string
 	demand   podDemand
 	priority int32
-	assumed  bool // by the scheduler, and not seen there yet
+	assumed  bool // by the scheduler; no event has shown it on the node yet
 }
 
-// schedulerCache is the scheduler's view: nodes and what is taken of them, kept up by watch events and by what the
-// scheduler has assumed. Its methods may be called concurrently.
+// schedulerCache holds the nodes and what pods take of them, from watch events and from what the scheduler has assumed.
+// Pods on a node that is not known yet, or no longer, are kept too. mu guards all fields: nodeInfo, addPod, deletePod and
+// deleteIfEmpty must be called with it held; the other methods lock it and may be called concurrently.
 type schedulerCache struct {
 	mu      sync.Mutex
 	nodes   map[string]*nodeInfo
@@ -109,12 +110,12 @@ type schedulerCache struct {
 	changes changeCounts
 }
 
-// changeCounts counts what may let a pod fit: whoever finds that it does not can report whether it has looked at the
-// latest state.
+// changeCounts counts events that may let a pod fit. An attempt that fails compares the counts from its beginning with
+// the present ones, and so notices events that came in between.
 type changeCounts struct {
-	nodes   uint64 // that came or changed
-	room    uint64 // made by pods that went
-	volumes uint64 // that came or changed, claims and classes too
+	nodes   uint64 // added or changed
+	room    uint64 // pods that are gone
+	volumes uint64 // added or changed, claims and classes too
 }
 
 func newSchedulerCache() *schedulerCache {
@@ -130,7 +131,7 @@ func (c *schedulerCache) nodeInfo(name string) *nodeInfo {
 	return u
 }
 
-// setNode takes in a node, or its changes.
+// setNode adds or updates a node.
 func (c *schedulerCache) setNode(node *corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +140,7 @@ func (c *schedulerCache) setNode(node *corev1.Node) {
 	c.changes.nodes++
 }
 
-// removeNode forgets a node; its pods are kept until they are gone too.
+// removeNode removes a node. Its pods are kept until they are gone too.
 func (c *schedulerCache) removeNode(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,8 +154,8 @@ func (c *schedulerCache) deleteIfEmpty(name string) {
 	}
 }
 
-// setPod takes in a pod, or its changes, and reports whether a node has more room than before. A pod without a node is
-// left alone: if it is assumed to be on one, it is being bound.
+// setPod adds or updates a pod, and reports whether a node has more room than before. For a pod without a node it does
+// nothing: if the pod is assumed on one, it is being bound.
 func (c *schedulerCache) setPod(pod *corev1.Pod) (freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,15 +168,15 @@ func (c *schedulerCache) setPod(pod *corev1.Pod) (freed bool) {
 	return false
 }
 
-// removePod forgets a pod, and reports whether a node has more room than before.
+// removePod removes a pod, and reports whether a node has more room than before.
 func (c *schedulerCache) removePod(uid types.UID) (freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.deletePod(uid)
 }
 
-// unassume forgets a pod that could not be bound, and reports whether a node has more room than before. A pod that has
-// been seen on a node stays: somebody has bound it, or the answer got lost.
+// unassume removes a pod that could not be bound, and reports whether a node has more room than before. A pod that an
+// event has shown on a node stays: it was bound by another client, or the answer to the binding was lost.
 func (c *schedulerCache) unassume(uid types.UID) (freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,7 +191,7 @@ func (c *schedulerCache) has(uid types.UID) bool {
 	return ok
 }
 
-// mayFit reports whether something has happened since that may let the pod fit.
+// mayFit reports whether something that may let the pod fit has happened since the failed attempt began.
 func (c *schedulerCache) mayFit(u *fitError) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,21 +199,21 @@ func (c *schedulerCache) mayFit(u *fitError) bool {
 		u.volumes && c.changes.volumes != u.seen.volumes
 }
 
-// changedVolumes notes that a volume, a claim or a class came or changed.
+// changedVolumes counts that a volume, a claim or a class was added or changed.
 func (c *schedulerCache) changedVolumes() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes.volumes++
 }
 
-// currentChanges is the state that is looked at from here on.
+// currentChanges returns the counts, to be passed to schedule by an attempt that begins.
 func (c *schedulerCache) currentChanges() changeCounts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.changes
 }
 
-// recordFailure is why a pod fits none of the nodes, whatever they are like.
+// rejectAll returns the error for a pod that fits none of the nodes, whatever they are like.
 func (c *schedulerCache) rejectAll(pod *corev1.Pod, why string, seen changeCounts) *fitError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -255,8 +256,9 @@ func (c *schedulerCache) deletePod(uid types.UID) bool {
 	return true
 }
 
-// schedule finds a node for the pod and assumes it there, so that the room is taken before the binding is seen. w is
-// what the pod wishes of volumes, looked at when the state was seen. It returns why if no node will do.
+// schedule chooses a node for the pod and assumes the pod there, so that the room is taken before the event of the
+// binding. w is what the pod needs of volumes, nil for none. seen are the counts from before w was made. If no node fits,
+// it returns why.
 func (c *schedulerCache) schedule(pod *corev1.Pod, w *volumeRequest, seen changeCounts) (string, *fitError) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

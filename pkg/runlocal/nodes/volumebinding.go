@@ -25,15 +25,15 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// decision is what the scheduler has decided of a pod: a node, where it is assumed, or why there is none.
+// decision is the result of an attempt to schedule a pod: the node that it is assumed on, or why there is none.
 type decision struct {
 	node         string
 	fitError     *fitError
 	request      *volumeRequest
-	volumesBound bool // its claims are, if it has any
+	volumesBound bool // whether the pod has no claims that are to be bound first
 }
 
-// decide chooses a node, and assumes the pod and its volumes there.
+// decide chooses a node, and assumes the pod and its volumes on it.
 func (s *scheduler) decide(ctx context.Context, pod *corev1.Pod) (decision, error) {
 	seen := s.cache.currentChanges()
 	if s.volumes == nil {
@@ -42,12 +42,12 @@ func (s *scheduler) decide(ctx context.Context, pod *corev1.Pod) (decision, erro
 	}
 	s.volumes.deciding.Lock()
 	defer s.volumes.deciding.Unlock()
-	w, refused, err := s.volumes.requestFor(ctx, pod)
+	w, rejected, err := s.volumes.requestFor(ctx, pod)
 	if err != nil {
 		return decision{}, err
 	}
-	if refused != "" {
-		return decision{fitError: s.cache.rejectAll(pod, refused, seen)}, nil
+	if rejected != "" {
+		return decision{fitError: s.cache.rejectAll(pod, rejected, seen)}, nil
 	}
 	d := decision{request: w}
 	if d.node, d.fitError = s.cache.schedule(pod, w, seen); d.fitError != nil {
@@ -59,15 +59,15 @@ func (s *scheduler) decide(ctx context.Context, pod *corev1.Pod) (decision, erro
 	return d, err
 }
 
-// unassume gives up the node that the pod is assumed on.
+// unassume frees the node that the pod is assumed on.
 func (s *scheduler) unassume(pod *corev1.Pod) {
 	if s.cache.unassume(pod.UID) {
 		s.retryLackingRoom()
 	}
 }
 
-// bindVolumes begins to bind the pod's claims, as bindingCycle in pkg/scheduler/schedule_one.go does. What it waits for
-// then brings the pod back.
+// bindVolumes starts to bind the pod's claims, as bindingCycle in pkg/scheduler/schedule_one.go does, and does not wait:
+// the events of the claims enqueue the pod again.
 func (s *scheduler) bindVolumes(
 	ctx context.Context, r engine.Request, pod *corev1.Pod, d decision,
 ) (engine.Result, error) {
@@ -84,7 +84,7 @@ func (s *scheduler) bindVolumes(
 	return engine.Result{}, nil
 }
 
-// nominate tells in the pod's status which node it is about to be bound to; an empty name takes that back.
+// nominate writes the node that the pod is about to be bound to into its status, or removes it if the name is empty.
 func (s *scheduler) nominate(ctx context.Context, pod *corev1.Pod, node string) error {
 	status := pod.Status.DeepCopy()
 	status.NominatedNodeName = node
@@ -92,8 +92,8 @@ func (s *scheduler) nominate(ctx context.Context, pod *corev1.Pod, node string) 
 	return err
 }
 
-// pendingBinding returns the pod of that uid as far as it is; nil if it does not wait for claims to be bound. Another
-// one of the name is gone, and is forgotten: an attempt may have ended after its deletion was seen.
+// pendingBinding returns the binding of the pod of that UID; nil if the pod waits for no claims. That of another pod of
+// the name is dropped: the pod is gone, and an attempt may have ended after the event of its deletion.
 func (s *scheduler) pendingBinding(r engine.Request, uid types.UID) *pendingBinding {
 	if s.volumes == nil {
 		return nil
@@ -107,7 +107,7 @@ func (s *scheduler) pendingBinding(r engine.Request, uid types.UID) *pendingBind
 	return u
 }
 
-// finishBinding binds a pod whose claims are bound, and schedules it anew if they cannot be.
+// finishBinding binds a pod if its claims are bound, and schedules it again if they cannot be bound.
 func (s *scheduler) finishBinding(
 	ctx context.Context, r engine.Request, pod *corev1.Pod, u *pendingBinding,
 ) (engine.Result, error) {
@@ -121,14 +121,14 @@ func (s *scheduler) finishBinding(
 	case err != nil:
 		s.volumes.forget(r)
 		s.unassume(pod)
-		anew := pod.DeepCopy()
-		anew.Status.NominatedNodeName = ""
+		retried := pod.DeepCopy()
+		retried.Status.NominatedNodeName = ""
 		if err := s.nominate(ctx, pod, ""); err != nil {
 			return engine.Result{}, err
 		}
 		why := &fitError{volumes: true, seen: s.cache.currentChanges()}
 		why.bindError = `running PreBind plugin "VolumeBinding": binding volumes: ` + err.Error()
-		if result, err := s.unschedulable(ctx, r, anew, corev1.PodReasonSchedulerError, why); err != nil {
+		if result, err := s.unschedulable(ctx, r, retried, corev1.PodReasonSchedulerError, why); err != nil {
 			return result, err
 		}
 		return engine.Result{RequeueAfter: firstScheduleBackoff}, nil
@@ -139,7 +139,7 @@ func (s *scheduler) finishBinding(
 	return engine.Result{}, s.bindToNode(ctx, r, pod, name)
 }
 
-// dropPod forgets a pod that is gone, or is not to be scheduled any more.
+// dropPod drops what is kept of a pod that is gone, or is no longer to be scheduled.
 func (s *scheduler) dropPod(r engine.Request, pod *corev1.Pod) {
 	s.forget(r)
 	if s.volumes == nil {
@@ -151,7 +151,7 @@ func (s *scheduler) dropPod(r engine.Request, pod *corev1.Pod) {
 	}
 }
 
-// onClaim tells of pods that wait for the claim.
+// onClaim enqueues the pods that wait for the claim to be bound, and retries those that did not fit because of it.
 func (s *scheduler) onClaim(e engine.Event) []engine.Request {
 	claim := e.Object()
 	s.cache.changedVolumes()
@@ -167,13 +167,14 @@ func (s *scheduler) onClaim(e engine.Event) []engine.Request {
 	return s.volumes.podsUsing(claim.GetNamespace(), claim.GetName())
 }
 
-// onVolume tells of pods that may wait for the volume.
+// onVolume enqueues all pods that wait for claims to be bound, and retries those that did not fit because of volumes.
 func (s *scheduler) onVolume(e engine.Event) []engine.Request {
 	s.onClass(e)
 	return s.volumes.podsUsing("", "")
 }
 
-// onClass tries pods again that may need the class: it may let claims wait for them, and allow more nodes.
+// onClass retries pods that did not fit because of volumes: the class may let claims wait for a consumer, or allow more
+// nodes.
 func (s *scheduler) onClass(e engine.Event) []engine.Request {
 	s.cache.changedVolumes()
 	if e.New != nil {
@@ -182,16 +183,15 @@ func (s *scheduler) onClass(e engine.Event) []engine.Request {
 	return nil
 }
 
-// volumeBinder are what the scheduler knows of volumes, by kube-scheduler's own plugin VolumeBinding. The plugin waits
-// for claims to be bound, ten minutes at most; here that is left to watch events, for as long as it takes: the plugin's
-// time to wait is none.
+// volumeBinder considers volumes by kube-scheduler's own plugin VolumeBinding. The plugin waits for claims to be bound,
+// ten minutes at most; here its timeout is 0, and watch events bring the pod back, however long that takes.
 type volumeBinder struct {
 	plugin *volumebinding.VolumeBinding
 	claims corelisters.PersistentVolumeClaimLister
-	// deciding keeps one pod's decision, from looking at volumes to assuming them, apart from another's.
+	// deciding is held from reading a pod's claims until its volumes are assumed.
 	deciding sync.Mutex
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards bindings
 	bindings map[engine.Request]*pendingBinding
 }
 
@@ -201,7 +201,7 @@ type pendingBinding struct {
 	volumes *volumebinding.PodVolumes
 }
 
-// newVolumeBinder registers handlers with informers of volumes, claims and more.
+// newVolumeBinder makes the plugin, which registers handlers with informers of volumes, claims and others.
 func newVolumeBinder(
 	ctx context.Context, client kubernetes.Interface, f informers.SharedInformerFactory,
 ) (*volumeBinder, error) {
@@ -225,7 +225,8 @@ func newVolumeBinder(
 	}, nil
 }
 
-// request are a pod's claims, and how each node that was looked at would meet them.
+// volumeRequest holds a pod's claims, and the volumes that each node would meet them with. A nil volumeRequest is that of
+// a pod without claims.
 type volumeRequest struct {
 	ctx    context.Context
 	binder volumebinding.SchedulerVolumeBinder
@@ -234,8 +235,9 @@ type volumeRequest struct {
 	found  map[string]*volumebinding.PodVolumes
 }
 
-// requestFor looks at the pod's claims. They are nil for a pod without any. refused is why no node will do.
-func (v *volumeBinder) requestFor(ctx context.Context, pod *corev1.Pod) (w *volumeRequest, refused string, err error) {
+// requestFor reads the pod's claims. The request is nil for a pod without any. rejected is why no node fits, "" if some
+// may.
+func (v *volumeBinder) requestFor(ctx context.Context, pod *corev1.Pod) (w *volumeRequest, rejected string, err error) {
 	_, status := v.plugin.PreFilter(ctx, framework.NewCycleState(), pod, nil)
 	switch {
 	case status.IsSkip():
@@ -254,7 +256,7 @@ func (v *volumeBinder) requestFor(ctx context.Context, pod *corev1.Pod) (w *volu
 	return w, "", nil
 }
 
-// reject says why the node does not do; nil if it does. A nil receiver wishes for nothing.
+// reject returns why the node does not fit; nil if it does.
 func (w *volumeRequest) reject(node *corev1.Node) *rejection {
 	if w == nil {
 		return nil
@@ -274,7 +276,7 @@ func (w *volumeRequest) reject(node *corev1.Node) *rejection {
 	return nil
 }
 
-// reserve assumes that the node's volumes are the pod's. done says that nothing is left to be bound.
+// reserve assumes the volumes that were found on the node. done is true if nothing is left to be bound.
 func (w *volumeRequest) reserve(node string) (done bool, err error) {
 	if w == nil {
 		return true, nil
@@ -286,16 +288,16 @@ func (w *volumeRequest) reserve(node string) (done bool, err error) {
 	return done, nil
 }
 
-// release takes back what reserve has assumed.
+// release reverts reserve.
 func (w *volumeRequest) release(node string) { w.binder.RevertAssumedPodVolumes(w.found[node]) }
 
-// startBinding writes what is to be bound into claims and volumes. The pod is under way then, until end.
+// startBinding writes what is to be bound into claims and volumes. The pod has a pendingBinding until forget.
 func (v *volumeBinder) startBinding(ctx context.Context, r engine.Request, w *volumeRequest, node string) error {
 	pod := *w.pod
 	pod.Spec.NodeName = node
 	u := &pendingBinding{pod: &pod, volumes: w.found[node]}
 	v.mu.Lock()
-	v.bindings[r] = u // before claims tell of it
+	v.bindings[r] = u // before the events of the claims
 	v.mu.Unlock()
 	err := v.plugin.Binder.BindPodVolumes(ctx, &pod, u.volumes)
 	if err == nil || wait.Interrupted(err) && ctx.Err() == nil {
@@ -305,14 +307,14 @@ func (v *volumeBinder) startBinding(ctx context.Context, r engine.Request, w *vo
 	return fmt.Errorf("binding the volumes of pod %q: %w", pod.Name, err)
 }
 
-// get returns how far the pod of that name is; nil if none is under way.
+// get returns the binding of the pod of that name; nil if there is none.
 func (v *volumeBinder) get(r engine.Request) *pendingBinding {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.bindings[r]
 }
 
-// forget forgets the pod, and what was assumed of volumes for it.
+// forget drops the binding of the pod, and reverts what was assumed of volumes for it.
 func (v *volumeBinder) forget(r engine.Request) {
 	v.mu.Lock()
 	u := v.bindings[r]
@@ -323,7 +325,7 @@ func (v *volumeBinder) forget(r engine.Request) {
 	}
 }
 
-// podsUsing lists the pods that are under way and use the claim, by name; with an empty name of the claim, all.
+// podsUsing returns the pods with a pendingBinding that use the claim, sorted; all of them if claim is empty.
 func (v *volumeBinder) podsUsing(namespace, claim string) []engine.Request {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -337,18 +339,18 @@ func (v *volumeBinder) podsUsing(namespace, claim string) []engine.Request {
 	return requests
 }
 
-// errProvisioningFailed is why a pod under way has to be scheduled anew; its text is that of kube-scheduler.
+// errProvisioningFailed is why a pod with a pendingBinding must be scheduled again; the text is kube-scheduler's.
 var errProvisioningFailed = errors.New("provisioning failed")
 
-// isBound reports whether all that the pod waits for is bound. It mirrors checkBindings in
-// pkg/scheduler/framework/plugins/volumebinding/binder.go; an error is why the pod has to be scheduled anew.
+// isBound reports whether all claims that the pod waits for are bound. It mirrors checkBindings in
+// pkg/scheduler/framework/plugins/volumebinding/binder.go. An error is why the pod must be scheduled again.
 func (v *volumeBinder) isBound(ctx context.Context, u *pendingBinding, node *corev1.Node) (bool, error) {
 	for _, p := range u.volumes.DynamicProvisions {
 		claim, err := v.claims.PersistentVolumeClaims(p.PVC.Namespace).Get(p.PVC.Name)
 		if err != nil {
 			return false, fmt.Errorf("failed to check provisioning pvc: %w", err)
 		}
-		seen := claim.ResourceVersion != p.PVC.ResourceVersion // what we have written
+		seen := claim.ResourceVersion != p.PVC.ResourceVersion // that is: what startBinding wrote
 		if seen && claim.Annotations[volumehelpers.AnnSelectedNode] != u.pod.Spec.NodeName {
 			return false, fmt.Errorf("%w for PVC %q", errProvisioningFailed, claim.Name)
 		}
@@ -366,9 +368,9 @@ func (v *volumeBinder) isBound(ctx context.Context, u *pendingBinding, node *cor
 			return false, nil
 		}
 	}
-	w, refused, err := v.requestFor(ctx, u.pod)
-	if err == nil && refused != "" {
-		err = errors.New(refused)
+	w, rejected, err := v.requestFor(ctx, u.pod)
+	if err == nil && rejected != "" {
+		err = errors.New(rejected)
 	}
 	if err != nil {
 		return false, err
@@ -379,7 +381,7 @@ func (v *volumeBinder) isBound(ctx context.Context, u *pendingBinding, node *cor
 	return true, nil
 }
 
-// claimName is the claim of a pod's volume; empty if it has none.
+// claimName returns the name of the claim of a pod's volume; "" if the volume has none.
 func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
 	switch {
 	case volume.PersistentVolumeClaim != nil:
