@@ -61,7 +61,8 @@ func (a *podAddresses) release(ip string) {
 	delete(a.used, ip)
 }
 
-// take allocates an address of the node. It takes them in turn, so that the address of a deleted pod is not reused at once.
+// take allocates an address of the node. It takes them in turn, so that the address of a deleted pod is not reused at
+// once.
 func (a *podAddresses) take(node *corev1.Node) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,8 +102,8 @@ func (a *podAddresses) blockOf(node *corev1.Node) (*nodeAddresses, error) {
 	return b, nil
 }
 
-// freeBlock returns the number of the last range that no node has, because nodes made by Start have the first ones; -1 if
-// there is none. a.mu must be held.
+// freeBlock returns the number of the last range that no node has, because nodes made by Start have the first ones; -1
+// if there is none. a.mu must be held.
 func (a *podAddresses) freeBlock() int {
 	taken := map[netip.Prefix]bool{}
 	for _, b := range a.nodes {

@@ -15,8 +15,8 @@ import (
 const (
 	// SimulateAnnotation makes the pod fail: its value is a Failure. On a Node its value is a NodeFailure.
 	SimulateAnnotation = "kubectl-reconcile.github.io/simulate"
-	// RunForAnnotation makes containers exit that long after their start ("2s", more than 0). Without it they do not exit,
-	// unless the pod's restart policy is Never or OnFailure: then they exit after Options.RunFor.
+	// RunForAnnotation makes containers exit that long after their start ("2s", more than 0). Without it they do not
+	// exit, unless the pod's restart policy is Never or OnFailure: then they exit after Options.RunFor.
 	RunForAnnotation = "kubectl-reconcile.github.io/run-for"
 	// ExitCodeAnnotation is the code that containers exit with, 0 to 255; they do so after RunForAnnotation or
 	// Options.RunFor.
@@ -118,8 +118,9 @@ func (p *plan) readExitCode(value string) (err error) {
 	return err
 }
 
-// ExitCodesAnnotation has exit codes by completion index ("1=3,4=0"), for the pods of an indexed Job, which all have the
-// same template. It overrides ExitCodeAnnotation for a pod whose index is among them, and has no effect on other pods.
+// ExitCodesAnnotation has exit codes by completion index ("1=3,4=0"), for the pods of an indexed Job, which all have
+// the same template. It overrides ExitCodeAnnotation for a pod whose index is among them, and has no effect on other
+// pods.
 const ExitCodesAnnotation = "kubectl-reconcile.github.io/exit-codes"
 
 func parseExitCode(value string) (int32, error) {

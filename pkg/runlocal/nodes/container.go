@@ -31,11 +31,12 @@ const (
 	backingOff              // exited, and waits for its restart
 )
 
-// container is a simulated container, as a container runtime would know it. Its times are exact to the nanosecond, those
-// of the API to the second.
+// container is a simulated container, as a container runtime would know it. Its times are exact to the nanosecond,
+// those of the API to the second.
 type container struct {
 	spec *corev1.Container
-	// runsOnce is true for an init container other than a sidecar: it is not restarted after success, which makes it ready.
+	// runsOnce is true for an init container other than a sidecar: it is not restarted after success, which makes it
+	// ready.
 	runsOnce bool
 	// plan is what the container will do; that of an init container has only the time when it exits.
 	plan plan
@@ -79,8 +80,8 @@ func (c *container) ready(now time.Time) (bool, time.Time) {
 	return true, time.Time{}
 }
 
-// due returns the time of the container's next transition; zero if there is none. start is when it may first start, zero
-// if that is not known yet.
+// due returns the time of the container's next transition; zero if there is none. start is when it may first start,
+// zero if that is not known yet.
 func (c *container) due(pod *corev1.Pod, start time.Time) time.Time {
 	if c.killed {
 		return time.Time{}

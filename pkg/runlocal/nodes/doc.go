@@ -1,6 +1,6 @@
 // Package nodes simulates what a cluster's nodes and storage do: it makes Node objects, binds pods to them as
-// kube-scheduler would, moves bound pods through their phases as a kubelet would, with failures on demand by annotation,
-// and makes volumes as the external provisioner of a storage driver would.
+// kube-scheduler would, moves bound pods through their phases as a kubelet would, with failures on demand by
+// annotation, and makes volumes as the external provisioner of a storage driver would.
 //
 // Nothing runs: no container is started, no image pulled, no probe made, no volume mounted. The scheduler considers
 // unschedulable nodes, taints, nodeSelector, required node affinity, host ports and resource requests, claims where a

@@ -18,8 +18,8 @@ type rejection struct {
 	reasons []string
 	// resolvable is true if the node would fit without some of its pods.
 	resolvable bool
-	// lacksRoom is true if pods on the node take something that this pod needs, whether the node would fit without them or
-	// not.
+	// lacksRoom is true if pods on the node take something that this pod needs, whether the node would fit without them
+	// or not.
 	lacksRoom bool
 	// volumes is true if the pod's volumes are or would be on other nodes.
 	volumes bool
@@ -34,8 +34,8 @@ const (
 	reasonTooManyPods   = "Too many pods"
 )
 
-// filter returns why the pod does not fit the node, nil if it does. As in upstream's default profile the first plugin that
-// rejects the node wins: NodeUnschedulable, TaintToleration, NodeAffinity (with nodeSelector), NodePorts,
+// filter returns why the pod does not fit the node, nil if it does. As in upstream's default profile the first plugin
+// that rejects the node wins: NodeUnschedulable, TaintToleration, NodeAffinity (with nodeSelector), NodePorts,
 // NodeResourcesFit.
 func filter(pod *corev1.Pod, d podDemand, u *nodeInfo) *rejection {
 	unschedulable := &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
@@ -162,8 +162,8 @@ type fitError struct {
 	preFilterMessage string         // why no node was filtered; empty if nodes were
 	bindError        string         // what failed after a node was chosen; empty if nothing
 	reasons          map[string]int // nodes by reason
-	// resolvable counts the nodes that would fit without some of their pods, victims those of them that have pods of a lower
-	// priority.
+	// resolvable counts the nodes that would fit without some of their pods, victims those of them that have pods of a
+	// lower priority.
 	resolvable, victims int
 	neverPreempts       bool // the pod may not preempt
 	lacksRoom           bool // a node was rejected because of what pods take of it
@@ -201,8 +201,8 @@ func (u *fitError) String() string {
 	return fmt.Sprintf("0/%d nodes are available: %s. %s", u.nodes, countsText(u.reasons), u.preemption())
 }
 
-// preemption returns what upstream adds when preemption does not help. Where it might help, it returns that preemption is
-// not simulated.
+// preemption returns what upstream adds when preemption does not help. Where it might help, it returns that preemption
+// is not simulated.
 func (u *fitError) preemption() string {
 	switch {
 	case u.neverPreempts:

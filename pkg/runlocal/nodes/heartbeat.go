@@ -102,7 +102,8 @@ func newLease(node *corev1.Node, now time.Time) *coordinationv1.Lease {
 	}
 }
 
-// NodeFailure is a value of SimulateAnnotation on a Node. It may be set and removed at any time. Other values are ignored.
+// NodeFailure is a value of SimulateAnnotation on a Node. It may be set and removed at any time. Other values are
+// ignored.
 type NodeFailure string
 
 // The failures of nodes.

@@ -22,8 +22,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// kubelet runs the pods of all simulated nodes: it advances what their containers would do, and writes their status. Its
-// event handlers are called by two informers and Reconcile by several workers, concurrently, but never for one pod at once.
+// kubelet runs the pods of all simulated nodes: it advances what their containers would do, and writes their status.
+// Its event handlers are called by two informers and Reconcile by several workers, concurrently, but never for one pod
+// at once.
 type kubelet struct {
 	pods   corelisters.PodLister
 	nodes  corelisters.NodeLister
@@ -89,14 +90,14 @@ func (k *kubelet) onNode(e engine.Event) []engine.Request {
 }
 
 // setLatest keeps the pod that the API answered with, or the informer's copy of it if that has arrived.
-func (k *kubelet) setLatest(m *podState, pod *corev1.Pod) {
+func (k *kubelet) setLatest(ps *podState, pod *corev1.Pod) {
 	cached, err := k.pods.Pods(pod.Namespace).Get(pod.Name)
 	if err == nil && cached.ResourceVersion == pod.ResourceVersion {
 		pod = cached
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	m.latest = pod
+	ps.latest = pod
 }
 
 // isOwnWrite reports whether the event is that of the kubelet's own last write, after which nothing is left to do. It
@@ -104,19 +105,19 @@ func (k *kubelet) setLatest(m *podState, pod *corev1.Pod) {
 func (k *kubelet) isOwnWrite(pod *corev1.Pod) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	m := k.states[pod.UID]
-	if m == nil || m.latest == nil || m.latest.ResourceVersion != pod.ResourceVersion {
+	ps := k.states[pod.UID]
+	if ps == nil || ps.latest == nil || ps.latest.ResourceVersion != pod.ResourceVersion {
 		return false
 	}
-	m.latest = pod
+	ps.latest = pod
 	return true
 }
 
 func (k *kubelet) forget(uid types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if m := k.states[uid]; m != nil {
-		k.addresses.release(m.ip)
+	if ps := k.states[uid]; ps != nil {
+		k.addresses.release(ps.ip)
 		delete(k.states, uid)
 	}
 }
@@ -146,37 +147,37 @@ func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Resul
 
 func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (engine.Result, error) {
 	now := k.clock.Now()
-	m := k.stateOf(pod, node, now)
-	pod = k.newest(m, pod)
+	ps := k.stateOf(pod, node, now)
+	pod = k.newest(ps, pod)
 	if podutil.IsPodPhaseTerminal(pod.Status.Phase) {
-		return engine.Result{}, k.finish(ctx, m, pod)
+		return engine.Result{}, k.finish(ctx, ps, pod)
 	}
 	var notes []containerEvent
 	if pod.DeletionTimestamp != nil {
-		notes = m.stop(now.Add(k.stopTime(pod)))
+		notes = ps.stop(now.Add(k.stopTime(pod)))
 	}
-	notes = append(notes, m.advance(pod, now)...)
-	if m.ip == "" && m.hasSandbox() {
-		if err := k.assignIP(m, pod, node); err != nil {
+	notes = append(notes, ps.advance(pod, now)...)
+	if ps.ip == "" && ps.hasSandbox() {
+		if err := k.assignIP(ps, pod, node); err != nil {
 			return engine.Result{}, err
 		}
 	}
 	k.recordEvents(pod, notes, now)
-	status := m.status(pod, internalIP(node), now)
+	status := ps.status(pod, internalIP(node), now)
 	updated, err := patchStatus(ctx, k.client, pod, &status)
 	if err != nil {
 		return engine.Result{}, err
 	}
-	k.setLatest(m, updated)
+	k.setLatest(ps, updated)
 	if podutil.IsPodPhaseTerminal(updated.Status.Phase) {
-		return engine.Result{}, k.finish(ctx, m, updated)
+		return engine.Result{}, k.finish(ctx, ps, updated)
 	}
-	if again := m.status(updated, internalIP(node), now); updated.DeletionTimestamp != nil && m.stopAt.IsZero() ||
+	if again := ps.status(updated, internalIP(node), now); updated.DeletionTimestamp != nil && ps.stopAt.IsZero() ||
 		!apiequality.Semantic.DeepEqual(again, updated.Status) {
 		// Another client wrote meanwhile, and isOwnWrite may have dropped the event.
 		return engine.Result{RequeueAfter: 1}, nil
 	}
-	if next := m.nextChange(pod, now); !next.IsZero() {
+	if next := ps.nextChange(pod, now); !next.IsZero() {
 		return engine.Result{RequeueAfter: max(next.Sub(k.clock.Now()), 1)}, nil
 	}
 	return engine.Result{}, nil
@@ -185,10 +186,10 @@ func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod, node *corev1.Node) 
 // stateOf returns the pod's state, which is made when the pod is first reconciled.
 func (k *kubelet) stateOf(pod *corev1.Pod, node *corev1.Node, now time.Time) *podState {
 	k.mu.Lock()
-	m := k.states[pod.UID]
+	ps := k.states[pod.UID]
 	k.mu.Unlock()
-	if m != nil {
-		return m
+	if ps != nil {
+		return ps
 	}
 	p, errs := parsePlan(pod, k.runFor)
 	for _, err := range errs {
@@ -197,21 +198,21 @@ func (k *kubelet) stateOf(pod *corev1.Pod, node *corev1.Node, now time.Time) *po
 			message: fmt.Sprintf("Not simulated as asked for: %v", err),
 		})
 	}
-	m = newPodState(pod, p, k.readyAfter, now)
+	ps = newPodState(pod, p, k.readyAfter, now)
 	k.mu.Lock()
-	k.states[pod.UID] = m
+	k.states[pod.UID] = ps
 	k.mu.Unlock()
 	if latest, err := k.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || latest.UID != pod.UID {
 		k.forget(pod.UID) // its deletion was handled before the state was stored
 	}
-	return m
+	return ps
 }
 
 // newest returns the pod of the informer, or that of the API's last answer if it is newer: a cache that lags must not
 // revert what was written.
-func (k *kubelet) newest(m *podState, pod *corev1.Pod) *corev1.Pod {
+func (k *kubelet) newest(ps *podState, pod *corev1.Pod) *corev1.Pod {
 	k.mu.Lock()
-	latest := m.latest
+	latest := ps.latest
 	k.mu.Unlock()
 	if latest == nil {
 		return pod
@@ -224,11 +225,11 @@ func (k *kubelet) newest(m *podState, pod *corev1.Pod) *corev1.Pod {
 }
 
 // assignIP gives the pod an address: the node's if it uses the node's network.
-func (k *kubelet) assignIP(m *podState, pod *corev1.Pod, node *corev1.Node) error {
+func (k *kubelet) assignIP(ps *podState, pod *corev1.Pod, node *corev1.Node) error {
 	if pod.Spec.HostNetwork {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		m.ip = internalIP(node)
+		ps.ip = internalIP(node)
 		return nil
 	}
 	ip, err := k.addresses.take(node)
@@ -237,11 +238,11 @@ func (k *kubelet) assignIP(m *podState, pod *corev1.Pod, node *corev1.Node) erro
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.states[pod.UID] != m {
+	if k.states[pod.UID] != ps {
 		k.addresses.release(ip) // the pod is gone, so forget does not release it
 		return nil
 	}
-	m.ip = ip
+	ps.ip = ip
 	return nil
 }
 
@@ -253,10 +254,10 @@ func (k *kubelet) stopTime(pod *corev1.Pod) time.Duration {
 	return min(k.stopAfter, time.Duration(*pod.DeletionGracePeriodSeconds)*time.Second)
 }
 
-// finish removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go does. With
-// a grace period of 0 that was done before, and the pod is kept by a finalizer.
-func (k *kubelet) finish(ctx context.Context, m *podState, pod *corev1.Pod) error {
-	if grace := pod.DeletionGracePeriodSeconds; m.removed || pod.DeletionTimestamp == nil || grace != nil && *grace == 0 {
+// finish removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go does.
+// With a grace period of 0 that was done before, and the pod is kept by a finalizer.
+func (k *kubelet) finish(ctx context.Context, ps *podState, pod *corev1.Pod) error {
+	if grace := pod.DeletionGracePeriodSeconds; ps.removed || pod.DeletionTimestamp == nil || grace != nil && *grace == 0 {
 		return nil
 	}
 	err := k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
@@ -269,7 +270,7 @@ func (k *kubelet) finish(ctx context.Context, m *podState, pod *corev1.Pod) erro
 	if err != nil {
 		return fmt.Errorf("removing pod %q: %w", pod.Name, err)
 	}
-	m.removed = true
+	ps.removed = true
 	klog.FromContext(ctx).V(3).Info("Pod fully terminated and removed", "pod", klog.KObj(pod))
 	return nil
 }

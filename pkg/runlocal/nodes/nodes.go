@@ -47,8 +47,8 @@ func (t tapObserver) Queue(q engine.Queue) engine.Queue {
 }
 
 // Start makes the nodes, and begins to schedule pods and to run those on simulated nodes. It blocks only to make the
-// nodes. When ctx ends, the informers end too, and everything stops as after Stop. After an error nothing is left running,
-// but nodes may have been made.
+// nodes. When ctx ends, the informers end too, and everything stops as after Stop. After an error nothing is left
+// running, but nodes may have been made.
 func Start(ctx context.Context, o Options) (*Nodes, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -81,8 +81,8 @@ func Start(ctx context.Context, o Options) (*Nodes, error) {
 	return n, nil
 }
 
-// startBackground starts the recorders, which end when they have written all, and the leaseRenewer. All of them end with
-// ctx too.
+// startBackground starts the recorders, which end when they have written all, and the leaseRenewer. All of them end
+// with ctx too.
 func (n *Nodes) startBackground(ctx context.Context, b *builder) {
 	if !b.NoEvents {
 		n.background.Go(func() { b.schedulerEvents.run(b.schedulerTap.Context(ctx), n.stopping) })
@@ -129,7 +129,8 @@ func ignoreNotSynced(err error) error {
 	return err
 }
 
-// Stop has scheduler and kubelet stop and does not wait for that: pods stay as they are. It may be called more than once.
+// Stop has scheduler and kubelet stop and does not wait for that: pods stay as they are. It may be called more than
+// once.
 func (n *Nodes) Stop() {
 	n.scheduler.Stop()
 	n.kubelet.Stop()
@@ -147,8 +148,8 @@ type Options struct {
 	// Config reaches the API, which must let its user do anything with pods, nodes, leases and events. Its rate limits
 	// hold.
 	Config *rest.Config
-	// Informers provide pods and nodes; if they are those of Tap, their events are recorded. Start starts all informers that
-	// were requested before.
+	// Informers provide pods and nodes; if they are those of Tap, their events are recorded. Start starts all informers
+	// that were requested before.
 	Informers informers.SharedInformerFactory
 	// Tap observes scheduler and kubelet, under SchedulerName and KubeletName. It may be nil.
 	Tap *tap.Tap
@@ -166,8 +167,8 @@ type Options struct {
 	RunFor time.Duration
 	// Workers is how many pods each of the two may work on at once; 0 means 4.
 	Workers int
-	// Volumes has the scheduler consider the volumes of pods and wait for their claims to be bound, for which the volume
-	// binder must run. Without it volumes are ignored.
+	// Volumes has the scheduler consider the volumes of pods and wait for their claims to be bound, for which the
+	// volume binder must run. Without it volumes are ignored.
 	Volumes bool
 	// NoEvents leaves out the Events of scheduler and kubelet.
 	NoEvents bool

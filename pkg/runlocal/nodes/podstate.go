@@ -8,27 +8,28 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
-// stateOf simulates the containers of one pod. It is the kubelet's and the container runtime's memory of the pod; the
-// API's view of it is made by status. It is not safe for concurrent use: the engine reconciles a pod once at a time.
+// podState is what kubelet and container runtime would know of one pod: the states of its simulated containers. The
+// status for the API is made from it by status. It is not safe for concurrent use, except where a field says so: the
+// engine never reconciles a pod twice at a time.
 type podState struct {
 	startTime  time.Time
 	readyAfter time.Duration
 	init       []*container
 	containers []*container
-	ip         string    // empty until the sandbox is there; written under kubelet.mu
+	ip         string    // empty until the sandbox exists; kubelet.mu guards it
 	stopAt     time.Time // when a deleted pod's containers are stopped; zero while it is not deleted
 	stopped    bool
 	removed    bool // whether the API was asked to remove the pod
-	// latest is the pod as the API answered the last write; nil before the first. kubelet.mu guards it.
+	// latest is the pod that the API answered the last write with; nil before the first write. kubelet.mu guards it.
 	latest *corev1.Pod
 }
 
-// newPodState returns the machine of a pod that is first seen. What its status says to run, runs on: it may have been
-// loaded, or simulated by an earlier process.
+// newPodState returns the state of a pod that is reconciled for the first time. It continues from the pod's status: the
+// pod may have been loaded, or simulated by an earlier process.
 func newPodState(pod *corev1.Pod, p plan, readyAfter time.Duration, now time.Time) *podState {
-	m := &podState{startTime: now, readyAfter: readyAfter, ip: pod.Status.PodIP}
+	ps := &podState{startTime: now, readyAfter: readyAfter, ip: pod.Status.PodIP}
 	if pod.Status.StartTime != nil {
-		m.startTime = pod.Status.StartTime.Time
+		ps.startTime = pod.Status.StartTime.Time
 	}
 	for i := range pod.Spec.InitContainers {
 		c := &container{spec: &pod.Spec.InitContainers[i]}
@@ -37,17 +38,17 @@ func newPodState(pod *corev1.Pod, p plan, readyAfter time.Duration, now time.Tim
 			c.plan = plan{ends: true, runFor: readyAfter / 4 / time.Duration(len(pod.Spec.InitContainers))}
 		}
 		c.restore(pod.Status.InitContainerStatuses)
-		m.init = append(m.init, c)
+		ps.init = append(ps.init, c)
 	}
 	for i := range pod.Spec.Containers {
 		c := &container{spec: &pod.Spec.Containers[i], plan: p, readyAfter: readyAfter / 2}
 		c.restore(pod.Status.ContainerStatuses)
-		m.containers = append(m.containers, c)
+		ps.containers = append(ps.containers, c)
 	}
-	return m
+	return ps
 }
 
-// restore takes over what a status says of the container.
+// restore sets the container's state to what its status says.
 func (c *container) restore(statuses []corev1.ContainerStatus) {
 	i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == c.spec.Name })
 	if i < 0 {
@@ -73,36 +74,36 @@ func (c *container) restore(statuses []corev1.ContainerStatus) {
 	}
 }
 
-// allContainers lists all of them, init containers first.
-func (m *podState) allContainers() []*container { return slices.Concat(m.init, m.containers) }
+// allContainers returns all containers, init containers first.
+func (ps *podState) allContainers() []*container { return slices.Concat(ps.init, ps.containers) }
 
-// advance makes all transitions that are due by now, in order and each at its own time, and returns the events that
-// they are worth.
-func (m *podState) advance(pod *corev1.Pod, now time.Time) []containerEvent {
+// advance makes all transitions that are due by now, in order and each at the time when it was due, and returns their
+// Events.
+func (ps *podState) advance(pod *corev1.Pod, now time.Time) []containerEvent {
 	var notes []containerEvent
-	for m.stopAt.IsZero() {
-		c, at := m.nextTransition(pod)
+	for ps.stopAt.IsZero() {
+		c, at := ps.nextTransition(pod)
 		if c == nil || at.After(now) {
 			break
 		}
 		for _, n := range c.transition(pod, at) {
-			n.init = slices.Contains(m.init, c)
+			n.init = slices.Contains(ps.init, c)
 			notes = append(notes, n)
 		}
-		m.endSidecars(pod, at)
+		ps.endSidecars(pod, at)
 	}
-	if !m.stopAt.IsZero() && !m.stopAt.After(now) {
-		m.kill(m.stopAt)
+	if !ps.stopAt.IsZero() && !ps.stopAt.After(now) {
+		ps.kill(ps.stopAt)
 	}
 	return notes
 }
 
-// nextTransition is the container with the earliest transition to come, nil if none comes by itself.
-func (m *podState) nextTransition(pod *corev1.Pod) (*container, time.Time) {
+// nextTransition returns the container with the earliest transition and its time; nil if no transition is due.
+func (ps *podState) nextTransition(pod *corev1.Pod) (*container, time.Time) {
 	var next *container
 	var when time.Time
-	for i, c := range m.allContainers() {
-		at := c.due(pod, m.earliestStart(i))
+	for i, c := range ps.allContainers() {
+		at := c.due(pod, ps.earliestStart(i))
 		if !at.IsZero() && (next == nil || at.Before(when)) {
 			next, when = c, at
 		}
@@ -110,27 +111,27 @@ func (m *podState) nextTransition(pod *corev1.Pod) (*container, time.Time) {
 	return next, when
 }
 
-// earliestStart is when the i-th of containers may first start, zero while that is not known. Of the time from binding
-// to ready, a quarter goes by before init containers start, and half before the others do.
-func (m *podState) earliestStart(i int) time.Time {
-	if i == 0 && len(m.init) > 0 {
-		return m.startTime.Add(m.readyAfter / 4)
+// earliestStart returns when the i-th of allContainers may first start; zero while that is not known. Of the time from
+// binding to ready, a quarter passes before init containers start, and half before the others do.
+func (ps *podState) earliestStart(i int) time.Time {
+	if i == 0 && len(ps.init) > 0 {
+		return ps.startTime.Add(ps.readyAfter / 4)
 	}
-	begin := m.startTime
-	if len(m.init) > 0 {
-		before := m.init[min(i, len(m.init))-1]
+	begin := ps.startTime
+	if len(ps.init) > 0 {
+		before := ps.init[min(i, len(ps.init))-1]
 		if !before.initialized() {
 			return time.Time{}
 		}
 		begin = before.since
 	}
-	if half := m.startTime.Add(m.readyAfter / 2); i >= len(m.init) && begin.Before(half) {
+	if half := ps.startTime.Add(ps.readyAfter / 2); i >= len(ps.init) && begin.Before(half) {
 		return half
 	}
 	return begin
 }
 
-// initialized says of an init container that the next one may start.
+// initialized reports, of an init container, whether the next one may start.
 func (c *container) initialized() bool {
 	if c.runsOnce {
 		return c.succeeded()
@@ -138,27 +139,28 @@ func (c *container) initialized() bool {
 	return c.state == running
 }
 
-// endSidecars stops restartable init containers when nothing is left that they could serve.
-func (m *podState) endSidecars(pod *corev1.Pod, at time.Time) {
-	if slices.ContainsFunc(m.containers, func(c *container) bool { return !c.finished(pod) }) {
+// endSidecars stops the sidecars when all regular containers have finished.
+func (ps *podState) endSidecars(pod *corev1.Pod, at time.Time) {
+	if slices.ContainsFunc(ps.containers, func(c *container) bool { return !c.finished(pod) }) {
 		return
 	}
-	for _, c := range m.init {
+	for _, c := range ps.init {
 		c.kill(at, 0)
 	}
 }
 
-// stop begins the end of a deleted pod, whose containers take that long to stop, and returns the events of it.
-func (m *podState) stop(at time.Time) []containerEvent {
-	if !m.stopAt.IsZero() {
+// stop plans the end of a deleted pod's containers at that time, and returns the Events of it. It does nothing if the
+// end is planned already.
+func (ps *podState) stop(at time.Time) []containerEvent {
+	if !ps.stopAt.IsZero() {
 		return nil
 	}
-	m.stopAt = at
+	ps.stopAt = at
 	var notes []containerEvent
-	for _, c := range m.allContainers() {
+	for _, c := range ps.allContainers() {
 		if c.state == running {
 			notes = append(notes, containerEvent{
-				container: c.spec.Name, init: slices.Contains(m.init, c),
+				container: c.spec.Name, init: slices.Contains(ps.init, c),
 				reason: "Killing", message: "Stopping container " + c.spec.Name,
 			})
 		}
@@ -166,31 +168,31 @@ func (m *podState) stop(at time.Time) []containerEvent {
 	return notes
 }
 
-// kill ends all containers. Regular ones and sidecars are well-behaved on SIGTERM, other init containers are not done.
-func (m *podState) kill(at time.Time) {
-	for _, c := range m.init {
+// kill ends all containers. Regular ones and sidecars exit with 0 on SIGTERM, other init containers with 143.
+func (ps *podState) kill(at time.Time) {
+	for _, c := range ps.init {
 		code := int32(0)
 		if c.runsOnce {
 			code = 143
 		}
 		c.kill(at, code)
 	}
-	for _, c := range m.containers {
+	for _, c := range ps.containers {
 		c.kill(at, 0)
 	}
-	m.stopped = true
+	ps.stopped = true
 }
 
-// nextChange is when the status changes next by itself; zero if it does not.
-func (m *podState) nextChange(pod *corev1.Pod, now time.Time) time.Time {
-	if !m.stopAt.IsZero() {
-		if m.stopped {
+// nextChange returns when the status changes next without a write of others; zero if it does not.
+func (ps *podState) nextChange(pod *corev1.Pod, now time.Time) time.Time {
+	if !ps.stopAt.IsZero() {
+		if ps.stopped {
 			return time.Time{}
 		}
-		return m.stopAt
+		return ps.stopAt
 	}
-	_, next := m.nextTransition(pod)
-	for _, c := range m.allContainers() {
+	_, next := ps.nextTransition(pod)
+	for _, c := range ps.allContainers() {
 		if _, at := c.ready(now); !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
@@ -198,7 +200,7 @@ func (m *podState) nextChange(pod *corev1.Pod, now time.Time) time.Time {
 	return next
 }
 
-// hasSandbox reports whether the pod's network is there: it is made just before the first container.
-func (m *podState) hasSandbox() bool {
-	return slices.ContainsFunc(m.allContainers(), func(c *container) bool { return c.state != created })
+// hasSandbox reports whether the pod's sandbox exists: it is made just before the first container.
+func (ps *podState) hasSandbox() bool {
+	return slices.ContainsFunc(ps.allContainers(), func(c *container) bool { return c.state != created })
 }

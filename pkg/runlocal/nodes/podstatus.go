@@ -18,31 +18,31 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 )
 
-// status is the status that the kubelet would report of the pod, whose present status is the base of it. It mirrors
+// status returns the status that the kubelet would report of the pod, based on its present status. It mirrors
 // generateAPIPodStatus in pkg/kubelet/kubelet_pods.go. hostIP may be empty.
-func (m *podState) status(pod *corev1.Pod, hostIP string, now time.Time) corev1.PodStatus {
+func (ps *podState) status(pod *corev1.Pod, hostIP string, now time.Time) corev1.PodStatus {
 	s := *pod.Status.DeepCopy()
 	s.ObservedGeneration = podutil.CalculatePodStatusObservedGeneration(pod)
 	s.QOSClass = qos.GetPodQOS(pod)
 	if s.StartTime == nil {
-		s.StartTime = seconds(m.startTime)
+		s.StartTime = seconds(ps.startTime)
 	}
 	if hostIP != "" {
 		s.HostIP, s.HostIPs = hostIP, []corev1.HostIP{{IP: hostIP}}
 	}
-	if m.ip != "" {
-		s.PodIP, s.PodIPs = m.ip, []corev1.PodIP{{IP: m.ip}}
+	if ps.ip != "" {
+		s.PodIP, s.PodIPs = ps.ip, []corev1.PodIP{{IP: ps.ip}}
 	}
-	s.InitContainerStatuses = m.statuses(pod, m.init, now)
-	s.ContainerStatuses = m.statuses(pod, m.containers, now)
+	s.InitContainerStatuses = ps.statuses(pod, ps.init, now)
+	s.ContainerStatuses = ps.statuses(pod, ps.containers, now)
 	if !podutil.IsPodPhaseTerminal(s.Phase) {
-		s.Phase = m.phase(pod)
+		s.Phase = ps.phase(pod)
 	}
-	s.Conditions = m.conditions(pod, &s, now)
+	s.Conditions = ps.conditions(pod, &s, now)
 	return s
 }
 
-func (m *podState) statuses(pod *corev1.Pod, containers []*container, now time.Time) []corev1.ContainerStatus {
+func (ps *podState) statuses(pod *corev1.Pod, containers []*container, now time.Time) []corev1.ContainerStatus {
 	var all []corev1.ContainerStatus
 	for _, c := range containers {
 		all = append(all, c.status(pod, now))
@@ -51,37 +51,37 @@ func (m *podState) statuses(pod *corev1.Pod, containers []*container, now time.T
 }
 
 // phase mirrors getPhase in pkg/kubelet/kubelet_pods.go.
-func (m *podState) phase(pod *corev1.Pod) corev1.PodPhase {
-	waiting := slices.ContainsFunc(m.containers,
+func (ps *podState) phase(pod *corev1.Pod) corev1.PodPhase {
+	waiting := slices.ContainsFunc(ps.containers,
 		func(c *container) bool { return c.state == created || c.state == pulling })
 	switch {
-	case m.stopped && waiting:
+	case ps.stopped && waiting:
 		return corev1.PodFailed // TerminatePod in pkg/kubelet/status/status_manager.go
 	case waiting:
 		return corev1.PodPending
-	case slices.ContainsFunc(m.containers, func(c *container) bool { return !c.finished(pod) }):
+	case slices.ContainsFunc(ps.containers, func(c *container) bool { return !c.finished(pod) }):
 		return corev1.PodRunning
-	case slices.ContainsFunc(m.containers, func(c *container) bool { return c.exitCode != 0 }):
+	case slices.ContainsFunc(ps.containers, func(c *container) bool { return c.exitCode != 0 }):
 		return corev1.PodFailed
 	}
 	return corev1.PodSucceeded
 }
 
-// seconds is the time as the API keeps it.
+// seconds returns the time with the precision of the API.
 func seconds(t time.Time) *metav1.Time {
 	s := metav1.NewTime(t).Rfc3339Copy()
 	return &s
 }
 
-// conditions are the pod's conditions: those of others as they are, then the kubelet's. They mirror
+// conditions returns the pod's conditions: those of others unchanged, then the kubelet's. It mirrors
 // pkg/kubelet/status/generate.go.
-func (m *podState) conditions(pod *corev1.Pod, s *corev1.PodStatus, now time.Time) []corev1.PodCondition {
+func (ps *podState) conditions(pod *corev1.Pod, s *corev1.PodStatus, now time.Time) []corev1.PodCondition {
 	all := slices.DeleteFunc(slices.Clone(pod.Status.Conditions),
 		func(c corev1.PodCondition) bool { return byKubelet(c.Type) })
-	containersReady := m.containersReady(pod, s)
+	containersReady := ps.containersReady(pod, s)
 	own := []corev1.PodCondition{
-		m.readyToStart(s.Phase),
-		m.initializedCondition(s),
+		ps.readyToStart(s.Phase),
+		ps.initializedCondition(s),
 		podReady(pod, all, containersReady),
 		containersReady,
 		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
@@ -105,7 +105,7 @@ func byKubelet(t corev1.PodConditionType) bool {
 	return false
 }
 
-// Reasons and messages, as pkg/kubelet/status/generate.go and pkg/kubelet/types/constants.go spell them.
+// Reasons and messages from pkg/kubelet/status/generate.go and pkg/kubelet/types/constants.go.
 const (
 	reasonSandboxNotReady          = "PodSandboxNotReady"
 	messageNoSandbox               = "no pod sandbox exists"
@@ -117,11 +117,11 @@ const (
 	reasonReadinessGatesNotReady   = "ReadinessGatesNotReady"
 )
 
-// readyToStart reports whether the sandbox is there. One that was made is stopped with the pod.
-func (m *podState) readyToStart(phase corev1.PodPhase) corev1.PodCondition {
+// readyToStart returns the condition PodReadyToStartContainers: whether the sandbox exists and runs.
+func (ps *podState) readyToStart(phase corev1.PodPhase) corev1.PodCondition {
 	c := corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue}
 	switch {
-	case !m.hasSandbox():
+	case !ps.hasSandbox():
 		c.Status, c.Reason, c.Message = corev1.ConditionFalse, reasonSandboxNotReady, messageNoSandbox
 	case phase == corev1.PodSucceeded || phase == corev1.PodFailed:
 		c.Status, c.Reason, c.Message = corev1.ConditionFalse, reasonSandboxNotReady, messageSandboxNotReady
@@ -129,17 +129,17 @@ func (m *podState) readyToStart(phase corev1.PodPhase) corev1.PodCondition {
 	return c
 }
 
-func (m *podState) initializedCondition(s *corev1.PodStatus) corev1.PodCondition {
+func (ps *podState) initializedCondition(s *corev1.PodStatus) corev1.PodCondition {
 	c := corev1.PodCondition{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}
 	if s.Phase == corev1.PodSucceeded {
 		c.Reason = reasonPodCompleted
 		return c
 	}
-	if slices.ContainsFunc(m.containers, func(c *container) bool { return c.state != created && c.state != pulling }) {
+	if slices.ContainsFunc(ps.containers, func(c *container) bool { return c.state != created && c.state != pulling }) {
 		return c
 	}
 	var incomplete []string
-	for _, i := range m.init {
+	for _, i := range ps.init {
 		if !i.initialized() {
 			incomplete = append(incomplete, i.spec.Name)
 		}
@@ -151,7 +151,7 @@ func (m *podState) initializedCondition(s *corev1.PodStatus) corev1.PodCondition
 	return c
 }
 
-func (m *podState) containersReady(pod *corev1.Pod, s *corev1.PodStatus) corev1.PodCondition {
+func (ps *podState) containersReady(pod *corev1.Pod, s *corev1.PodStatus) corev1.PodCondition {
 	c := corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse}
 	switch s.Phase {
 	case corev1.PodSucceeded:
@@ -170,7 +170,7 @@ func (m *podState) containersReady(pod *corev1.Pod, s *corev1.PodStatus) corev1.
 	return c
 }
 
-// unready lists the containers that should be ready and are not: sidecars first.
+// unready returns the containers that should be ready and are not, sidecars first.
 func unready(pod *corev1.Pod, s *corev1.PodStatus) []string {
 	var names []string
 	for i := range s.InitContainerStatuses {
@@ -186,7 +186,7 @@ func unready(pod *corev1.Pod, s *corev1.PodStatus) []string {
 	return names
 }
 
-// podReady is ContainersReady and all readiness gates.
+// podReady returns the condition Ready: that of ContainersReady and of all readiness gates.
 func podReady(pod *corev1.Pod, others []corev1.PodCondition, containersReady corev1.PodCondition) corev1.PodCondition {
 	c := containersReady
 	c.Type = corev1.PodReady
@@ -211,8 +211,8 @@ func podReady(pod *corev1.Pod, others []corev1.PodCondition, containersReady cor
 }
 
 // patchStatus writes the status as kubelet and scheduler do: a strategic merge patch of what differs, which holds only
-// for the pod of that uid. Without a difference it writes nothing and returns the pod. It mirrors PatchPodStatus in
-// pkg/util/pod/pod.go, which hides the API's error from its caller.
+// for the pod of that UID. Without a difference it writes nothing and returns the pod. It mirrors PatchPodStatus in
+// pkg/util/pod/pod.go, which does not wrap the API's error.
 func patchStatus(
 	ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, status *corev1.PodStatus,
 ) (*corev1.Pod, error) {
@@ -231,7 +231,7 @@ func patchStatus(
 	return updated, nil
 }
 
-// statusPatch is nil if nothing differs.
+// statusPatch returns the patch; nil if nothing differs.
 func statusPatch(pod *corev1.Pod, status *corev1.PodStatus) ([]byte, error) {
 	if apiequality.Semantic.DeepEqual(&pod.Status, status) {
 		return nil, nil

@@ -18,25 +18,26 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Events are written after the fact and yield to the pods: what happens matters more than what is told of it, and four
-// events a pod would make a thousand pods take twice as long.
+// Events are written when the reconcilers are idle: four of them for each pod would otherwise make a thousand pods take
+// twice as long.
 const (
-	// yieldPollInterval is how often a recorder looks whether the reconcilers have become idle.
+	// yieldPollInterval is how often a recorder checks whether the reconcilers are idle.
 	yieldPollInterval = 10 * time.Millisecond
-	// quietPeriod is how long nothing must have been recorded before writing begins: pods come in bursts with gaps.
+	// quietPeriod is how long nothing must have been recorded before writing begins: pods are created in bursts with
+	// gaps.
 	quietPeriod = 50 * time.Millisecond
-	// maxYield is how long an event waits for that.
+	// maxYield is how long an event is held back at most.
 	maxYield = 5 * time.Second
-	// maxRememberedEvents bounds how many events can still be counted up when they repeat.
+	// maxRememberedEvents is how many written events are remembered, so that their count is raised when they repeat.
 	maxRememberedEvents = 4096
 )
 
-// eventRecord is an event that shall be recorded.
+// eventRecord is an event to be written.
 type eventRecord struct {
 	regarding       corev1.ObjectReference // a pod or a container of one
 	warning         bool
 	reason, message string
-	host            string // node, empty for none
+	host            string // name of the node; empty for none
 	at              time.Time
 }
 
@@ -47,32 +48,31 @@ func (o *eventRecord) eventType() string {
 	return corev1.EventTypeNormal
 }
 
-// identity tells events apart that are not repetitions.
+// identity returns a text that is equal for repetitions of an event.
 func (o *eventRecord) identity() string {
 	return fmt.Sprintf("%s|%s|%s|%s", o.regarding.UID, o.regarding.FieldPath, o.reason, o.message)
 }
 
-// eventWriter writes events in one of the two APIs that there are for them.
+// eventWriter writes events in one of the two APIs for them.
 type eventWriter interface {
 	// create writes an event of that name.
 	create(ctx context.Context, name string, o *eventRecord) error
-	// repeat counts up the event of that name, which has then occurred count times. If it is not there, the error is
-	// the API's NotFound.
+	// repeat sets the count of the event of that name. The error is the API's NotFound if the event does not exist.
 	repeat(ctx context.Context, name string, o *eventRecord, count int32) error
 }
 
-// recorder writes events on a goroutine of its own. record may be called concurrently.
+// recorder writes events asynchronously, on the goroutine that calls run. record may be called concurrently.
 type recorder struct {
 	writer eventWriter
 	clock  clock.WithTicker
-	busy   func() bool // whether there is something better to do
+	busy   func() bool // reports whether reconciles wait
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards pending and latest
 	pending []*eventRecord
 	latest  time.Time     // of the last record
 	wake    chan struct{} // has room for one
 
-	serial  int                      // makes names unique; of run's goroutine, like the rest
+	serial  int                      // makes names unique; used only by run, as is written
 	written map[string]*writtenEvent // by identity
 }
 
@@ -85,7 +85,7 @@ func newRecorder(w eventWriter, clk clock.WithTicker, busy func() bool) *recorde
 	return &recorder{writer: w, clock: clk, busy: busy, wake: make(chan struct{}, 1), written: map[string]*writtenEvent{}}
 }
 
-// record takes an event to be written soon. It does nothing on a nil recorder.
+// record queues an event to be written. It does nothing on a nil recorder.
 func (r *recorder) record(o *eventRecord) {
 	if r == nil {
 		return
@@ -120,7 +120,7 @@ func (r *recorder) pendingCount() int {
 	return len(r.pending)
 }
 
-// run writes events until ctx ends; after stop is closed it yields no more and returns when all are written.
+// run writes events until ctx ends. After stop is closed it holds no event back, and returns when all are written.
 func (r *recorder) run(ctx context.Context, stop <-chan struct{}) {
 	for ctx.Err() == nil {
 		if o := r.next(); o != nil {
@@ -142,14 +142,14 @@ func (r *recorder) run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// isQuiet says that nothing is being done or has been done a moment ago.
+// isQuiet reports whether no reconcile waits and nothing was recorded for quietPeriod.
 func (r *recorder) isQuiet() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.busy() && r.clock.Since(r.latest) >= quietPeriod
 }
 
-// yield waits until there is nothing better to do, or the event is old.
+// yield waits until isQuiet, until the event is maxYield old, or until stop is closed or ctx ends.
 func (r *recorder) yield(ctx context.Context, o *eventRecord, stop <-chan struct{}) {
 	for !r.isQuiet() && r.clock.Since(o.at) < maxYield {
 		select {
@@ -162,8 +162,8 @@ func (r *recorder) yield(ctx context.Context, o *eventRecord, stop <-chan struct
 	}
 }
 
-// write counts the event up, or creates it: a known one again if it has been deleted meanwhile, as client-go's
-// recordEvent in tools/record/event.go does.
+// write raises the count of an event that was written before, or creates it: also if it was deleted meanwhile, as
+// recordEvent of client-go's tools/record/event.go does.
 func (r *recorder) write(ctx context.Context, o *eventRecord) error {
 	id := o.identity()
 	if k := r.written[id]; k != nil {
@@ -185,7 +185,7 @@ func (r *recorder) write(ctx context.Context, o *eventRecord) error {
 	return nil
 }
 
-// regarding refers to a part of the pod, or to all of it if fieldPath is empty.
+// regarding returns a reference to a part of the pod, or to all of it if fieldPath is empty.
 func regarding(pod *corev1.Pod, fieldPath string) corev1.ObjectReference {
 	return corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
@@ -221,11 +221,11 @@ func (k kubeletEvents) create(ctx context.Context, name string, o *eventRecord) 
 func (k kubeletEvents) repeat(ctx context.Context, name string, o *eventRecord, count int32) error {
 	patch, err := json.Marshal(map[string]any{"count": count, "lastTimestamp": seconds(o.at)})
 	if err != nil {
-		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
+		return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
 	if _, err := k.client.Events(o.regarding.Namespace).Patch(ctx, name, types.MergePatchType, patch,
 		metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
+		return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ type schedulerEvents struct{ client eventsclient.EventsGetter }
 
 var _ eventWriter = schedulerEvents{}
 
-// action is what kube-scheduler says it was doing.
+// action returns the action of kube-scheduler's Events.
 func action(reason string) string {
 	if reason == "Scheduled" {
 		return "Binding"
@@ -265,11 +265,11 @@ func (s schedulerEvents) repeat(ctx context.Context, name string, o *eventRecord
 	series := &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(o.at)}
 	patch, err := json.Marshal(map[string]any{"series": series})
 	if err != nil {
-		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
+		return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
 	if _, err := s.client.Events(o.regarding.Namespace).Patch(ctx, name, types.MergePatchType, patch,
 		metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("counting up event %s of pod %q: %w", o.reason, o.regarding.Name, err)
+		return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
 	return nil
 }

@@ -63,8 +63,8 @@ type schedulingAttempts struct {
 
 var _ engine.Reconciler = (*scheduler)(nil)
 
-// onPod updates the cache and enqueues a pod that is to be scheduled. If a pod has left room on a node, it retries those
-// that lacked room.
+// onPod updates the cache and enqueues a pod that is to be scheduled. If a pod has left room on a node, it retries
+// those that lacked room.
 func (s *scheduler) onPod(e engine.Event) []engine.Request {
 	pod, ok := e.Object().(*corev1.Pod)
 	if !ok {
@@ -266,14 +266,14 @@ func (s *scheduler) retryWaiting() {
 	s.retry(func(engine.Request, schedulingAttempts) bool { return true })
 }
 
-// retryLackingRoom retries the pods that lacked room, because a pod is gone. For the others that makes no difference: of
-// upstream's plugins only NodePorts and NodeResourcesFit have such events in EventsToRegister.
+// retryLackingRoom retries the pods that lacked room, because a pod is gone. For the others that makes no difference:
+// of upstream's plugins only NodePorts and NodeResourcesFit have such events in EventsToRegister.
 func (s *scheduler) retryLackingRoom() {
 	s.retry(func(_ engine.Request, a schedulingAttempts) bool { return a.lacksRoom })
 }
 
-// retry enqueues the chosen pods, each when its backoff is over, in the order of their last attempts: as kube-scheduler's
-// queue does (pkg/scheduler/framework/plugins/queuesort), but without priorities.
+// retry enqueues the chosen pods, each when its backoff is over, in the order of their last attempts: as
+// kube-scheduler's queue does (pkg/scheduler/framework/plugins/queuesort), but without priorities.
 func (s *scheduler) retry(chosen func(engine.Request, schedulingAttempts) bool) {
 	type pod struct {
 		engine.Request

@@ -101,8 +101,8 @@ type podInfo struct {
 }
 
 // schedulerCache holds the nodes and what pods take of them, from watch events and from what the scheduler has assumed.
-// Pods on a node that is not known yet, or no longer, are kept too. mu guards all fields: nodeInfo, addPod, deletePod and
-// deleteIfEmpty must be called with it held; the other methods lock it and may be called concurrently.
+// Pods on a node that is not known yet, or no longer, are kept too. mu guards all fields: nodeInfo, addPod, deletePod
+// and deleteIfEmpty must be called with it held; the other methods lock it and may be called concurrently.
 type schedulerCache struct {
 	mu      sync.Mutex
 	nodes   map[string]*nodeInfo
@@ -257,8 +257,8 @@ func (c *schedulerCache) deletePod(uid types.UID) bool {
 }
 
 // schedule chooses a node for the pod and assumes the pod there, so that the room is taken before the event of the
-// binding. w is what the pod needs of volumes, nil for none. seen are the counts from before w was made. If no node fits,
-// it returns why.
+// binding. w is what the pod needs of volumes, nil for none. seen are the counts from before w was made. If no node
+// fits, it returns why.
 func (c *schedulerCache) schedule(pod *corev1.Pod, w *volumeRequest, seen changeCounts) (string, *fitError) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -66,8 +66,8 @@ func (s *scheduler) unassume(pod *corev1.Pod) {
 	}
 }
 
-// bindVolumes starts to bind the pod's claims, as bindingCycle in pkg/scheduler/schedule_one.go does, and does not wait:
-// the events of the claims enqueue the pod again.
+// bindVolumes starts to bind the pod's claims, as bindingCycle in pkg/scheduler/schedule_one.go does, and does not
+// wait: the events of the claims enqueue the pod again.
 func (s *scheduler) bindVolumes(
 	ctx context.Context, r engine.Request, pod *corev1.Pod, d decision,
 ) (engine.Result, error) {
@@ -225,8 +225,8 @@ func newVolumeBinder(
 	}, nil
 }
 
-// volumeRequest holds a pod's claims, and the volumes that each node would meet them with. A nil volumeRequest is that of
-// a pod without claims.
+// volumeRequest holds a pod's claims, and the volumes that each node would meet them with. A nil volumeRequest is that
+// of a pod without claims.
 type volumeRequest struct {
 	ctx    context.Context
 	binder volumebinding.SchedulerVolumeBinder
