@@ -132,7 +132,7 @@ func TestEventsBelongToTheReconcileThatRecordedThem(t *testing.T) {
 	}
 }
 
-func TestWatchEventsAreToldOnce(t *testing.T) {
+func TestWatchEventsAreRecordedOnce(t *testing.T) {
 	t.Parallel()
 	s := traced(t)
 	type id struct{ uid, version, event string }
@@ -144,7 +144,7 @@ func TestWatchEventsAreToldOnce(t *testing.T) {
 		}
 		this := id{w.UID, w.ResourceVersion, string(w.Event)}
 		if before, twice := seen[this]; twice {
-			t.Errorf("%s of %s %s at %s was told as %d and as %d", w.Event, w.Kind, w.Name, w.ResourceVersion, before, e.Seq)
+			t.Errorf("%s of %s %s at %s was recorded as %d and as %d", w.Event, w.Kind, w.Name, w.ResourceVersion, before, e.Seq)
 		}
 		seen[this] = e.Seq
 		if w.WrittenBy == 0 && w.Kind != "Deployment" {
@@ -161,7 +161,7 @@ func TestHandledReachesTheLastEventOfEveryResource(t *testing.T) {
 		eventually(t, gr.String()+" to be handled",
 			func() bool { return s.tap.State().Handled[gr] == s.server.LastEvent(gr) })
 	}
-	eventually(t, "the one key that comes back, which the progress deadline brings about", func() bool {
+	eventually(t, "the one delayed key, for the progress deadline", func() bool {
 		var delayed []string
 		for _, c := range s.tap.State().Controllers {
 			for _, q := range c.Queues {

@@ -74,7 +74,7 @@ func TestClusterInfoIsSigned(t *testing.T) {
 		Data: map[string]string{"kubeconfig": "apiVersion: v1"}}
 	mustValue[*corev1.ConfigMap](t)(s.client.CoreV1().ConfigMaps("kube-public").Create(t.Context(), info,
 		metav1.CreateOptions{}))
-	eventually(t, "a look at what no token signs yet", s.reconciled("bootstrapsigner", "kube-public/cluster-info"))
+	eventually(t, "a reconcile before a token exists", s.reconciled("bootstrapsigner", "kube-public/cluster-info"))
 	token := bootstrapToken("abcdef", time.Now().Add(time.Hour))
 	mustValue[*corev1.Secret](t)(s.client.CoreV1().Secrets("kube-system").Create(t.Context(), token,
 		metav1.CreateOptions{}))
@@ -93,7 +93,7 @@ func TestExpiredTokensAreRemoved(t *testing.T) {
 	}
 	s.expect(t, "tokencleaner",
 		"delete secrets by kube-system/bootstrap-token-abcdef because ADDED Secret bootstrap-token-abcdef seen by enqueueSecrets")
-	eventually(t, "the other token to be looked at again when it expires", func() bool {
+	eventually(t, "the other token to be enqueued for when it expires", func() bool {
 		for _, c := range s.tap.State().Controllers {
 			if c.Name == "tokencleaner" && len(c.Queues[0].Delayed) == 1 {
 				return c.Queues[0].Delayed[0].Key == "kube-system/bootstrap-token-uvwxyz"
@@ -103,7 +103,7 @@ func TestExpiredTokensAreRemoved(t *testing.T) {
 	})
 }
 
-// tokenSecret asks for a token of the ServiceAccount default.
+// tokenSecret is a Secret that requests a token of the ServiceAccount default.
 func tokenSecret(name string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"}},
@@ -144,5 +144,5 @@ func TestUnusedTokensAreMarked(t *testing.T) {
 	mustValue[*corev1.ServiceAccount](t)(accounts.Update(t.Context(), account, metav1.UpdateOptions{}))
 	later := clocktesting.NewFakeClock(time.Now().Add(2 * legacyTokenMaxAge))
 	t.Cleanup(s.startThese(t, 0, legacyTokenCleaner(later)))
-	s.expect(t, "legacy-service-account-token-cleaner", "patch secrets by nobody")
+	s.expect(t, "legacy-service-account-token-cleaner", "patch secrets by no reconcile")
 }

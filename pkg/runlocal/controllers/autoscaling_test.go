@@ -73,7 +73,7 @@ func TestAutoscalerScales(t *testing.T) {
 		Causes: []string{"ADDED HorizontalPodAutoscaler web seen by enqueueHPA"},
 		Writes: []string{"update horizontalpodautoscalers/status by default/web", "update replicasets/scale by default/web"},
 	})
-	eventually(t, "the autoscaler to look again by itself", func() bool {
+	eventually(t, "the next reconcile to be planned", func() bool {
 		return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
 			end, ok := e.Detail.(*trace.End)
 			return ok && e.Controller == "horizontalpodautoscaling" && end.Outcome == trace.Done && end.Next != nil &&
@@ -104,15 +104,15 @@ func autoscalerOf(name string, most int32) *autoscalingv2.HorizontalPodAutoscale
 func TestAutoscalingDefaults(t *testing.T) {
 	type times struct{ Period, Window time.Duration }
 	for _, test := range []struct {
-		asked  Autoscaling
+		set    Autoscaling
 		want   times
 		reason string
 	}{
 		{Autoscaling{}, times{15 * time.Second, 5 * time.Minute}, "kube-controller-manager's defaults"},
-		{Autoscaling{SyncPeriod: time.Second}, times{time.Second, 5 * time.Minute}, "one of them asked for"},
+		{Autoscaling{SyncPeriod: time.Second}, times{time.Second, 5 * time.Minute}, "one of them is set"},
 		{Autoscaling{DownscaleStabilization: time.Second}, times{15 * time.Second, time.Second}, "the other"},
 	} {
-		c := test.asked.config()
+		c := test.set.config()
 		got := times{c.HorizontalPodAutoscalerSyncPeriod.Duration,
 			c.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration}
 		if diff := cmp.Diff(test.want, got); diff != "" {

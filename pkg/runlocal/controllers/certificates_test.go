@@ -29,7 +29,7 @@ func whoami(t testing.TB, config *rest.Config) string {
 	return review.Status.UserInfo.Username
 }
 
-// nodeRequest is what a kubelet asks for.
+// nodeRequest is the request of a kubelet.
 func nodeRequest(t testing.TB, name, signer string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key := mustValue[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
@@ -45,7 +45,7 @@ func nodeRequest(t testing.TB, name, signer string) *certificatesv1.CertificateS
 	}
 }
 
-// bootstrappers may ask for certificates of nodes, as kubeadm lets them.
+// bootstrappers allows bootstrap tokens to request certificates of nodes, as kubeadm does.
 func (s *session) bootstrappers(t testing.TB) {
 	t.Helper()
 	for _, role := range []string{"system:node-bootstrapper",
@@ -117,7 +117,7 @@ func TestExpiredRequestIsRemoved(t *testing.T) {
 			metav1.UpdateOptions{}))
 	}
 	s.run(t, 0, "csrcleaner")
-	s.expect(t, "csrcleaner", "delete certificatesigningrequests by nobody")
+	s.expect(t, "csrcleaner", "delete certificatesigningrequests by no reconcile")
 	left := mustValue[*certificatesv1.CertificateSigningRequestList](t)(requests.List(t.Context(), metav1.ListOptions{}))
 	if len(left.Items) != 1 || left.Items[0].Name != "young" {
 		t.Errorf("left: %v", left.Items)
@@ -143,7 +143,7 @@ func TestOldPodCertificateRequestIsRemoved(t *testing.T) {
 		s.client.CertificatesV1().PodCertificateRequests("default").Create(t.Context(), request, metav1.CreateOptions{}))
 	later := clocktesting.NewFakePassiveClock(time.Now().Add(2 * podCertificateMaxAge))
 	t.Cleanup(s.startThese(t, 0, podCertificateRequestCleaner(later)))
-	s.expect(t, "podcertificaterequest-cleaner", "delete podcertificaterequests by nobody")
+	s.expect(t, "podcertificaterequest-cleaner", "delete podcertificaterequests by no reconcile")
 }
 
 func TestRootCAIsPublishedAndRestored(t *testing.T) {

@@ -33,7 +33,7 @@ func TestKeysOfTheCollector(t *testing.T) {
 	}{
 		{"an object of the core group", identity("v1", "Pod", "default", "a"), "pods default/a"},
 		{"one without a namespace", identity("v1", "Node", "", "n"), "nodes n"},
-		{"a custom resource, whose plural nobody can guess", identity("example.com/v1", "Mouse", "default", "m"),
+		{"a custom resource, whose plural cannot be guessed", identity("example.com/v1", "Mouse", "default", "m"),
 			"mice.example.com default/m"},
 		{"a kind that is not served", identity("example.com/v1", "Widget", "default", "w"), "widget.example.com default/w"},
 	} {
@@ -51,7 +51,7 @@ func TestKeysOfTheCollector(t *testing.T) {
 	}
 }
 
-func TestServedKindsLetsGoOfWhatIsNotServed(t *testing.T) {
+func TestServedKindsDropsWhatIsNotServed(t *testing.T) {
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	var kept func(schema.GroupVersionResource) bool
 	k := &servedKinds{onServed: func(served func(schema.GroupVersionResource) bool) { kept = served }}
@@ -67,12 +67,12 @@ func TestServedKindsLetsGoOfWhatIsNotServed(t *testing.T) {
 }
 
 // The API answers an error once, and nothing changes afterwards.
-func TestServedKindsAsksAgainAfterAnError(t *testing.T) {
-	asked := 0
+func TestServedKindsRetriesAfterAnError(t *testing.T) {
+	requests := 0
 	client := discovery.NewDiscoveryClient(&fake.RESTClient{
 		NegotiatedSerializer: scheme.Codecs,
 		Client: fake.CreateHTTPClient(func(*http.Request) (*http.Response, error) {
-			asked++
+			requests++
 			return nil, errors.New("not now")
 		}),
 	})
@@ -81,12 +81,12 @@ func TestServedKindsAsksAgainAfterAnError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	for range 2 {
-		before := asked
+		before := requests
 		if _, err := k.ServerPreferredResourcesWithContext(ctx); err == nil {
 			t.Fatal("no error of the API")
 		}
-		if asked == before {
-			t.Fatal("the API was not asked")
+		if requests == before {
+			t.Fatal("no request was made")
 		}
 	}
 }

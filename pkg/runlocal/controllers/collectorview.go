@@ -59,18 +59,18 @@ func (g *collectorGate) isOpen() bool {
 // run opens and closes the gate, and reports the view to onChange, until ctx ends.
 func (g *collectorGate) run(ctx context.Context) {
 	var last CollectorView
-	told := time.Now()
-	for look := syncPollInterval; sleep(ctx, look); {
+	reported := time.Now()
+	for interval := syncPollInterval; sleep(ctx, interval); {
 		view := g.update()
 		g.tap.Preparing(!view.Collecting)
-		look = syncPollInterval
+		interval = syncPollInterval
 		if view.Collecting {
-			look = kindsPollInterval
+			interval = kindsPollInterval
 			g.tap.Opened()
 		}
 		// What the collector waits for changes often, and mostly the wait is over before a user could read it.
-		if worth := view.Collecting || time.Since(told) >= waitingReportInterval; worth && !view.equal(last) {
-			last, told = view, time.Now()
+		if due := view.Collecting || time.Since(reported) >= waitingReportInterval; due && !view.equal(last) {
+			last, reported = view, time.Now()
 			g.onChange(view)
 		}
 	}

@@ -23,23 +23,23 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// viewLog keeps what the collector's view was last told to be.
+// viewLog keeps the view that was reported last, and counts the reports.
 type viewLog struct {
-	mu   sync.Mutex
-	last CollectorView
-	told int
+	mu    sync.Mutex
+	last  CollectorView
+	count int
 }
 
-func (v *viewLog) tell(view CollectorView) {
+func (v *viewLog) report(view CollectorView) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.last, v.told = view, v.told+1
+	v.last, v.count = view, v.count+1
 }
 
 func (v *viewLog) get() (CollectorView, int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.last, v.told
+	return v.last, v.count
 }
 
 // startOn starts controllers as on a cluster, which is reached with faults, until the test ends.
@@ -96,7 +96,7 @@ func widget(t *testing.T, client dynamic.ResourceInterface, kind, name string, o
 const widgetsPath = "/apis/example.com/v1/widgets"
 
 // TestCollectorSeesAllBeforeItActs: an owner waits for its dependents when the collector starts, and the list of these
-// takes long. What the collector does before it comes loses them.
+// takes long. What the collector does before it is complete loses them.
 func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -122,8 +122,8 @@ func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 			release := make(chan struct{})
 			f := &faultyTransport{held: map[string]chan struct{}{widgetsPath: release}, plain: test.plain}
 			var seen viewLog
-			s.startOn(t, f, func(d *Deps) { d.Collector = seen.tell }, "garbagecollector")
-			eventually(t, "the collector to say what it waits for", func() bool { _, told := seen.get(); return told > 0 })
+			s.startOn(t, f, func(d *Deps) { d.Collector = seen.report }, "garbagecollector")
+			eventually(t, "the collector to report what it waits for", func() bool { _, reports := seen.get(); return reports > 0 })
 			view, _ := seen.get()
 			want := CollectorView{Waiting: []schema.GroupResource{{Group: "example.com", Resource: "widgets"}}}
 			if diff := cmp.Diff(want, view); diff != "" {
@@ -148,7 +148,7 @@ func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 				t.Errorf("the orphan has the owners %v", got.GetOwnerReferences())
 			}
 			if view, _ := seen.get(); !view.Collecting {
-				t.Errorf("the collector has not told that it collects: %+v", view)
+				t.Errorf("the collector has not reported that it collects: %+v", view)
 			}
 		})
 	}
@@ -171,8 +171,8 @@ func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
 
 	f := &faultyTransport{broken: map[string]bool{widgetsPath: true}}
 	var seen viewLog
-	s.startOn(t, f, func(d *Deps) { d.Collector, d.listFailureTimeout = seen.tell, time.Millisecond }, "garbagecollector")
-	eventually(t, "the collector to go on without the kind", func() bool { view, _ := seen.get(); return view.Collecting })
+	s.startOn(t, f, func(d *Deps) { d.Collector, d.listFailureTimeout = seen.report, time.Millisecond }, "garbagecollector")
+	eventually(t, "the collector to work without the kind", func() bool { view, _ := seen.get(); return view.Collecting })
 	view, _ := seen.get()
 	if len(view.LeftOut) != 1 || view.LeftOut[0].Resource.String() != "widgets.example.com" ||
 		!apierrors.IsInternalError(view.LeftOut[0].Err) {
@@ -224,8 +224,8 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 
 	f := &faultyTransport{plain: true, broken: map[string]bool{"/apis/example.com/v1": true}}
 	var seen viewLog
-	s.startOn(t, f, func(d *Deps) { d.Collector = seen.tell }, "garbagecollector")
-	eventually(t, "the collector to go on without the group",
+	s.startOn(t, f, func(d *Deps) { d.Collector = seen.report }, "garbagecollector")
+	eventually(t, "the collector to work without the group",
 		func() bool { view, _ := seen.get(); return view.Collecting })
 	view, _ := seen.get()
 	if len(view.LeftOut) != 1 || view.LeftOut[0].Resource.String() != "*.example.com" || view.LeftOut[0].Err == nil {
@@ -264,12 +264,12 @@ func TestCollectorLeavesOutGroupsThatFailLater(t *testing.T) {
 	s.define(t, widgets())
 	f := &faultyTransport{plain: true, broken: map[string]bool{}}
 	var seen viewLog
-	s.startOn(t, f, func(d *Deps) { d.Collector = seen.tell }, "garbagecollector")
+	s.startOn(t, f, func(d *Deps) { d.Collector = seen.report }, "garbagecollector")
 	eventually(t, "the collector to collect",
 		func() bool { view, _ := seen.get(); return view.Collecting && len(view.LeftOut) == 0 })
 
 	f.set(func() { f.broken["/apis/example.com/v1"] = true })
-	// Discovery is asked when a definition changes. No kind comes or goes, so that the collector's mapper goes on to
+	// Discovery is read when a definition changes. No kind is added or removed, so that the collector's mapper continues to
 	// know the old ones.
 	crds := apiextensions.NewForConfigOrDie(jsonConfig(s.config)).ApiextensionsV1().CustomResourceDefinitions()
 	touch := []byte(`{"metadata":{"annotations":{"example.com/touched":"true"}}}`)
@@ -339,7 +339,7 @@ func TestCollectorSeesDependentsBeforeTheirOwnerGoes(t *testing.T) {
 }
 
 // TestDangerousControllersSeeAllBeforeTheyAct: none that would destroy what it does not see begins before every list of
-// what it reads has come.
+// what it reads is complete.
 func TestDangerousControllersSeeAllBeforeTheyAct(t *testing.T) {
 	t.Parallel()
 	for _, c := range All() {

@@ -36,7 +36,7 @@ func TestReplicationControllerMakesPods(t *testing.T) {
 	})
 }
 
-// TestNamespaceGoesWithItsContents has a clock of its own for the queue, for the controller waits five seconds.
+// TestNamespaceGoesWithItsContents has a fake clock for the queue, because the controller waits five seconds.
 func TestNamespaceGoesWithItsContents(t *testing.T) {
 	t.Parallel()
 	ticking := clocktesting.NewFakeClock(time.Now())
@@ -60,13 +60,13 @@ func TestNamespaceGoesWithItsContents(t *testing.T) {
 // discoveryOf answers with lists, and counts.
 type discoveryOf struct {
 	discovery.DiscoveryInterface
-	lists []*metav1.APIResourceList
-	err   error
-	asked int
+	lists    []*metav1.APIResourceList
+	err      error
+	requests int
 }
 
 func (d *discoveryOf) ServerPreferredNamespacedResources() ([]*metav1.APIResourceList, error) {
-	d.asked++
+	d.requests++
 	return d.lists, d.err
 }
 
@@ -79,11 +79,11 @@ func TestNamespacedKinds(t *testing.T) {
 		fails  bool
 	}{
 		{"all kinds", discoveryOf{lists: some}, false},
-		{"some kinds: upstream reports the error, and goes on", discoveryOf{lists: some, err: broken}, false},
+		{"some kinds: upstream reports the error, and continues", discoveryOf{lists: some, err: broken}, false},
 		{"no answer would end the process", discoveryOf{err: broken}, true},
 		{"so would one without kinds", discoveryOf{}, true},
 	} {
-		ask, err := namespacedKinds(&test.from)
+		discover, err := namespacedKinds(&test.from)
 		if (err != nil) != test.fails {
 			t.Errorf("%s: %v", test.reason, err)
 		}
@@ -91,15 +91,15 @@ func TestNamespacedKinds(t *testing.T) {
 			continue
 		}
 		for want := 1; want <= 2; want++ {
-			lists, err := ask()
-			if len(lists) != 1 || !errors.Is(err, test.from.err) || test.from.asked != want {
-				t.Errorf("%s: %v, %v after %d requests, want %d", test.reason, lists, err, test.from.asked, want)
+			lists, err := discover()
+			if len(lists) != 1 || !errors.Is(err, test.from.err) || test.from.requests != want {
+				t.Errorf("%s: %v, %v after %d requests, want %d", test.reason, lists, err, test.from.requests, want)
 			}
 		}
 	}
 }
 
-func TestTTLTellsKubeletsHowLongToKeepSecrets(t *testing.T) {
+func TestTTLAnnotatesNodes(t *testing.T) {
 	t.Parallel()
 	s := recordedSession(t)
 	s.run(t, 0, "ttl")

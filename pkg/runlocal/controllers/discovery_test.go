@@ -25,7 +25,7 @@ func (s *session) service(t *testing.T, name string, selecting bool) {
 	}
 }
 
-// TestServicesFollowPods has a pod become ready: what the queue of pods hands on is the cause.
+// TestServicesFollowPods has a pod become ready: what passes through the queue of pods is the cause.
 func TestServicesFollowPods(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -24,8 +24,8 @@ type faultyTransport struct {
 	// broken are the paths whose lists and watches fail, and below which nothing is found.
 	broken map[string]bool
 	// plain has the server know no watches that begin with a list, nor discovery of all groups at once.
-	plain bool
-	asked map[string]int // lists and watches of a path
+	plain    bool
+	requests map[string]int // by path
 }
 
 // on returns a copy of the configuration whose requests have the faults.
@@ -41,10 +41,10 @@ func (f *faultyTransport) on(config *rest.Config) *rest.Config {
 func (f *faultyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	path := req.URL.Path
 	f.mu.Lock()
-	if f.asked == nil {
-		f.asked = map[string]int{}
+	if f.requests == nil {
+		f.requests = map[string]int{}
 	}
-	f.asked[path]++
+	f.requests[path]++
 	held, broken, plain := f.held[path], f.broken[path], f.plain
 	below := slices.ContainsFunc(slices.Collect(keysOf(f.broken)), func(p string) bool {
 		group, resource := p[:strings.LastIndexByte(p, '/')], p[strings.LastIndexByte(p, '/'):]
@@ -112,5 +112,5 @@ func (f *faultyTransport) set(change func()) {
 func (f *faultyTransport) requestsTo(path string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.asked[path]
+	return f.requests[path]
 }

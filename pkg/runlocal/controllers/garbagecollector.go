@@ -80,10 +80,10 @@ func buildGarbageCollector(ctx context.Context, e environment) (runFunc, error) 
 }
 
 // tapGraph taps the queues of the graph. It must be called before the collector is made, which copies two of them.
-func tapGraph(e environment, graph *gc.GraphBuilder, spell func(*tap.Identity) string) error {
+func tapGraph(e environment, graph *gc.GraphBuilder, text func(*tap.Identity) string) error {
 	c := e.tap
 	attemptToDelete, _, _ := graph.GetGraphResources()
-	key, err := tap.Identities(attemptToDelete, spell)
+	key, err := tap.Identities(attemptToDelete, text)
 	if err != nil {
 		return fmt.Errorf("naming the keys of controller %q: %w", c.Name(), err)
 	}

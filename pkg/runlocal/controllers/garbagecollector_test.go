@@ -331,7 +331,7 @@ func TestCollectorStartsAndEndsWithItsContext(t *testing.T) {
 	broken := deploymentController()
 	broken.build = func(context.Context, environment) (runFunc, error) { return nil, errors.New("its queue has moved") }
 	if err := startAt(t.Context(), t, []Controller{garbageCollector(), broken}); err == nil {
-		t.Error("a controller after it cannot be built, and nobody says so")
+		t.Error("a controller after it cannot be built, and there is no error")
 	}
 }
 
@@ -351,14 +351,14 @@ func widgets() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-func TestCustomResourcesOfLaterAreCollected(t *testing.T) {
+func TestCustomResourcesOfNewKindsAreCollected(t *testing.T) {
 	t.Parallel()
 	s := ownSession(t)
 	s.run(t, 0, "garbagecollector")
 	crds := apiextensions.NewForConfigOrDie(jsonConfig(s.config)).ApiextensionsV1().CustomResourceDefinitions()
 	resource := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	client := dynamic.NewForConfigOrDie(jsonConfig(s.config)).Resource(resource).Namespace("default")
-	for range 2 { // the second time, the kind comes back
+	for range 2 { // the second time, the kind is served again
 		if _, err := crds.Create(t.Context(), widgets(), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -384,14 +384,14 @@ func TestCustomResourcesOfLaterAreCollected(t *testing.T) {
 			return apierrors.IsNotFound(err)
 		})
 		s.expectConfigMaps(t, "default")
-		s.settle(t) // a write is told when its answer has come
+		s.settle(t) // a write is recorded when it is answered
 		if want := "delete widgets/w by widgets.example.com default/w"; !slices.Contains(s.collectorWrites(), want) {
 			t.Errorf("the collector wrote %v, not %q, and not %s", s.collectorWrites(), want, child.Name)
 		}
 		if err := crds.Delete(t.Context(), widgets().Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "nobody to watch the kind", func() bool {
+		eventually(t, "no informer to watch the kind", func() bool {
 			_, watched := s.tap.State().Handled[resource.GroupResource()]
 			return !watched
 		})

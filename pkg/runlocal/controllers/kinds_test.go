@@ -24,32 +24,32 @@ func TestKindCacheIsFresh(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name  string
-		told  bool // whether changes are known
+		known bool // whether changes are known
 		steps []step
 	}{
 		{"changes are known", true, []step{
-			{0, 7, false, "nothing was asked yet"},
-			{0, 7, true, "it was asked just now"},
+			{0, 7, false, "nothing was read yet"},
+			{0, 7, true, "it was emptied just now"},
 			{kindsPollInterval, 7, false, "discovery may lag behind the change"},
 			{discoveryLag + 1, 7, true, "discovery has had its time"},
 			{time.Hour, 7, true, "nothing has changed"},
 			{0, 8, false, "there may be a new kind"},
-			{0, 8, true, "it was asked just now"},
+			{0, 8, true, "it was emptied just now"},
 		}},
 		{"changes are not known", false, []step{
-			{0, 0, false, "nothing was asked yet"},
-			{kindsResyncPeriod - 1, 0, true, "it was asked not long ago"},
-			{1, 0, false, "it was asked long ago"},
+			{0, 0, false, "nothing was read yet"},
+			{kindsResyncPeriod - 1, 0, true, "it was emptied not long ago"},
+			{1, 0, false, "it was emptied long ago"},
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			now, changes := time.Unix(1e9, 0), uint64(0)
 			inner := &countingCache{}
 			cache := &kindCache{CachedDiscoveryInterface: inner, now: func() time.Time { return now }}
-			if test.told {
+			if test.known {
 				cache.changes = func() uint64 { return changes }
 			}
-			asked := 0
+			emptiedTimes := 0
 			for _, s := range test.steps {
 				now, changes = now.Add(s.after), s.changes
 				if got := cache.Fresh(); got != s.want {
@@ -57,11 +57,11 @@ func TestKindCacheIsFresh(t *testing.T) {
 				}
 				if !s.want {
 					cache.Invalidate() // as a mapper does
-					asked++
+					emptiedTimes++
 				}
 			}
-			if inner.times != asked {
-				t.Errorf("the cache behind it was emptied %d times, want %d", inner.times, asked)
+			if inner.times != emptiedTimes {
+				t.Errorf("the cache behind it was emptied %d times, want %d", inner.times, emptiedTimes)
 			}
 		})
 	}
@@ -71,13 +71,13 @@ func TestKindTurnsComeWhenSomethingMayHaveChanged(t *testing.T) {
 	number := uint64(1)
 	k := kindPoller{changes: func() uint64 { return number }}
 	if !k.wait(t.Context()) || k.lastChanges != 1 {
-		t.Fatal("the first time it asks at once")
+		t.Fatal("the first turn is due at once")
 	}
 	number++
 	if !k.wait(t.Context()) || k.lastChanges != 2 {
-		t.Error("it asks when the number has changed")
+		t.Error("a turn is due when the number has changed")
 	}
 	if !k.wait(t.Context()) {
-		t.Error("it asks again soon after a change: discovery may lag behind")
+		t.Error("the next turn comes soon after a change: discovery may lag behind")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// applyTo is a controller of nodes with settings of its own.
+// applyTo returns the controller with these settings.
 func (h NodeControllerOptions) applyTo(c Controller) Controller {
 	build := c.build
 	c.build = func(ctx context.Context, e environment) (runFunc, error) {
@@ -136,7 +136,7 @@ func (s *session) tolerantPod(t *testing.T, name string, seconds int64) {
 	}
 }
 
-// delayedKeys are the keys that a controller's queue of that name holds for later, and what asked for them.
+// delayedKeys are the keys that a controller's queue of that name holds for later, each with the handler that added it.
 func (s *session) delayedKeys(controller, queue string) []string {
 	var out []string
 	for _, c := range s.tap.State().Controllers {
@@ -151,8 +151,8 @@ func (s *session) delayedKeys(controller, queue string) []string {
 	return out
 }
 
-// TestTaintEvictionLater has a clock of its own for deletions that are due later: none comes before the test has
-// looked.
+// TestTaintEvictionLater has a fake clock for deletions that are due later: none is made before the test has seen all of
+// them planned.
 func TestTaintEvictionLater(t *testing.T) {
 	t.Parallel()
 	ticking := clocktesting.NewFakeClock(time.Now())
@@ -231,7 +231,7 @@ func TestNodeLifecycleTaintsNodesThatAreNotReady(t *testing.T) {
 	eventually(t, "the taints to go", func() bool { return len(s.taints(t, "node-1")) == 0 })
 }
 
-func TestNodeLifecycleGivesUpSilentNodes(t *testing.T) {
+func TestNodeLifecycleMarksSilentNodesUnknown(t *testing.T) {
 	t.Parallel()
 	s := recordedSession(t)
 	s.node(t, "node-1")
@@ -239,7 +239,7 @@ func TestNodeLifecycleGivesUpSilentNodes(t *testing.T) {
 	s.pod(t, "web", "10.0.0.1")
 	s.runWith(t, NodeControllerOptions{MonitorPeriod: 20 * time.Millisecond, GracePeriod: 100 * time.Millisecond},
 		nodeLifecycle())
-	eventually(t, "nobody to know of the node", func() bool {
+	eventually(t, "the node to be unknown", func() bool {
 		n, err := s.client.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
 		return err == nil && n.Status.Conditions[0].Status == corev1.ConditionUnknown
 	})
@@ -251,7 +251,7 @@ func TestNodeLifecycleGivesUpSilentNodes(t *testing.T) {
 	s.expectCauses(t, "node-lifecycle", "update", "pods", timerLoopCause)
 }
 
-func TestQuietTurnsAreNotTold(t *testing.T) {
+func TestTurnsWithoutWorkAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	s := recordedSession(t)
 	s.runWith(t, NodeControllerOptions{MonitorPeriod: time.Millisecond}, nodeLifecycle())

@@ -53,7 +53,7 @@ func TestDisruptionWaitsForAnEvictedPod(t *testing.T) {
 	if _, err := s.client.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pod to be looked at again in two minutes", func() bool {
+	eventually(t, "the pod to be enqueued for in two minutes", func() bool {
 		for _, c := range s.tap.State().Controllers {
 			for _, q := range c.Queues {
 				for _, d := range q.Delayed {
@@ -73,7 +73,7 @@ func TestPolicyStatusWarnsOfTypes(t *testing.T) {
 	s.run(t, 0, "validatingadmissionpolicy-status-controller")
 	policies := s.client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: "odd"},
+		ObjectMeta: metav1.ObjectMeta{Name: "typo"},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
 				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
@@ -89,7 +89,7 @@ func TestPolicyStatusWarnsOfTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "a warning of a field that is not there", func() bool {
-		got, err := policies.Get(t.Context(), "odd", metav1.GetOptions{})
+		got, err := policies.Get(t.Context(), "typo", metav1.GetOptions{})
 		if err != nil || got.Status.TypeChecking == nil || len(got.Status.TypeChecking.ExpressionWarnings) == 0 {
 			return false
 		}
@@ -97,7 +97,7 @@ func TestPolicyStatusWarnsOfTypes(t *testing.T) {
 		return w.FieldRef == "spec.validations[0].expression" && strings.Contains(w.Warning, "undefined field 'replicsa'")
 	})
 	s.expectActivity(t, "validatingadmissionpolicy-status", activity{
-		Causes: []string{"ADDED ValidatingAdmissionPolicy odd seen by enqueuePolicy"},
-		Writes: []string{"patch validatingadmissionpolicies/status by odd"},
+		Causes: []string{"ADDED ValidatingAdmissionPolicy typo seen by enqueuePolicy"},
+		Writes: []string{"patch validatingadmissionpolicies/status by typo"},
 	})
 }

@@ -35,7 +35,7 @@ func namesOf(cs []Controller) []string {
 	return out
 }
 
-// allNames are the names of what "*" stands for, without some.
+// allNames are the names of what "*" selects, without some.
 func allNames(without ...string) []string {
 	return namesOf(slices.DeleteFunc(running(),
 		func(c Controller) bool { return c.OffByDefault || slices.Contains(without, c.Name) }))
@@ -48,7 +48,7 @@ func TestSelect(t *testing.T) {
 		args   []string
 		want   []string
 	}{
-		{"nothing asked for is nothing run", nil, nil},
+		{"no arguments select nothing", nil, nil},
 		{"a name", []string{"replicaset-controller"}, both[1:]},
 		{"an alias, as kube-controller-manager takes it", []string{"deployment"}, both[:1]},
 		{"the short name of one that has no alias", []string{"podcertificaterequest-cleaner"},
@@ -342,7 +342,7 @@ func TestReadVersions(t *testing.T) {
 			if r.Resource == "*" || c.OffByDefault {
 				continue
 			}
-			eventually(t, "somebody to read "+r.String()+", as the row of "+c.Short+" has it", func() bool {
+			eventually(t, "a request for "+r.String()+", which the row of "+c.Short+" has", func() bool {
 				return slices.ContainsFunc(readableVersions(r), func(version string) bool { return was(r.WithVersion(version)) })
 			})
 		}

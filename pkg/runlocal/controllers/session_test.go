@@ -50,7 +50,7 @@ func (l *eventLog) list() []*trace.Event {
 	return slices.Clone(l.all)
 }
 
-// waitTimeout bounds what a test waits for on a busy machine; nothing is timed by it.
+// waitTimeout is how long a test waits for a condition on a busy machine. No test depends on its length.
 const waitTimeout = 2 * time.Minute
 
 // session is an embedded API with controllers.
@@ -72,7 +72,7 @@ var (
 // serverFunc returns an API server for the length of the test, which calls onCommit after every write.
 type serverFunc func(t testing.TB, onCommit func(context.Context, uint64)) *api.Server
 
-// ownServer starts a server for one test alone. A test needs that if it has options of its own, defines kinds or makes
+// ownServer starts a server for one test alone. A test needs that if it has other options, defines kinds or makes
 // quotas: a server does not forget these at once.
 func ownServer(o api.Options) serverFunc {
 	return func(t testing.TB, onCommit func(context.Context, uint64)) *api.Server {
@@ -181,7 +181,7 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// activity is what the trace tells of a controller.
+// activity is what a controller did, by the trace.
 type activity struct {
 	// Causes are "EVENT KIND NAME seen by HANDLER" of the watch events that led to reconciles, each once, sorted. What
 	// is generated of a pod's name is "*".
@@ -192,7 +192,7 @@ type activity struct {
 
 var generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
-// activity reads the log. A write that belongs to no reconcile is "by nobody".
+// activity returns what the controller did so far. A write that belongs to no reconcile is "by no reconcile".
 func (s *session) activity(controller string) activity {
 	var a activity
 	for _, e := range s.log.list() {
@@ -222,13 +222,13 @@ func (s *session) activity(controller string) activity {
 func describeWrite(e *trace.Event, r *trace.Request) string {
 	by := e.Key
 	if e.Reconcile == 0 {
-		by = "nobody"
+		by = "no reconcile"
 	}
 	target := strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")
 	return fmt.Sprintf("%s %s by %s", r.Verb, target, by)
 }
 
-// expectActivity waits until the trace tells all of want, and fails if it tells of other writes.
+// expectActivity waits until the trace holds all of want, and fails if it holds other writes.
 func (s *session) expectActivity(t *testing.T, controller string, want activity) {
 	t.Helper()
 	var got activity
@@ -245,7 +245,8 @@ func (s *session) expectActivity(t *testing.T, controller string, want activity)
 	s.retriesFollowFailures(t)
 }
 
-// retriesFollowFailures: a controller that looks at its keys again and again has a rhythm, and is not in trouble.
+// retriesFollowFailures fails the test if a reconcile counts as a retry although the one before did not fail: a controller
+// that adds its keys again once a period does not retry.
 func (s *session) retriesFollowFailures(t *testing.T) {
 	t.Helper()
 	ended := map[trace.ReconcileID]trace.Outcome{}
@@ -304,7 +305,7 @@ func (s *session) pod(t *testing.T, name, address string) *corev1.Pod {
 
 // writesWithCauses are the writes of a controller that were granted, Events left out, each with the key that it was
 // made for and the first watch event that led to it: "VERB RESOURCE[/SUBRESOURCE] by KEY because EVENT KIND NAME seen
-// by HANDLER". A write outside of any reconcile is "by nobody". They are sorted, and each is there once.
+// by HANDLER". A write outside of any reconcile is "by no reconcile". They are sorted, and each is there once.
 func (s *session) writesWithCauses(controller string) []string {
 	var out []string
 	causes := map[trace.ReconcileID]string{}
@@ -317,20 +318,12 @@ func (s *session) writesWithCauses(controller string) []string {
 			causes[e.Reconcile] = describeCause(d.Causes)
 		case *trace.Request:
 			if d.IsWrite() && !d.Failed() && d.Recorded == nil {
-				out = append(out, deed(e, d)+causes[e.Reconcile])
+				out = append(out, describeWrite(e, d)+causes[e.Reconcile])
 			}
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-func deed(e *trace.Event, r *trace.Request) string {
-	by := e.Key
-	if e.Reconcile == 0 {
-		by = "nobody"
-	}
-	return fmt.Sprintf("%s %s by %s", r.Verb, strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/"), by)
 }
 
 func describeCause(causes []trace.Cause) string {
@@ -345,18 +338,18 @@ func describeCause(causes []trace.Cause) string {
 	return ""
 }
 
-// expect waits until the controller has done all of these deeds.
+// expect waits until the controller has made all of these writes, as writesWithCauses returns them.
 func (s *session) expect(t testing.TB, controller string, want ...string) {
 	t.Helper()
 	var missing, got []string
 	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, waitTimeout, true,
 		func(context.Context) (bool, error) {
 			got = s.writesWithCauses(controller)
-			missing = slices.DeleteFunc(slices.Clone(want), func(deed string) bool { return slices.Contains(got, deed) })
+			missing = slices.DeleteFunc(slices.Clone(want), func(write string) bool { return slices.Contains(got, write) })
 			return len(missing) == 0, nil
 		})
 	if err != nil {
-		t.Errorf("%s has not done\n\t%s\nbut\n\t%s", controller, strings.Join(missing, "\n\t"), strings.Join(got, "\n\t"))
+		t.Errorf("%s has not made the writes\n\t%s\nbut\n\t%s", controller, strings.Join(missing, "\n\t"), strings.Join(got, "\n\t"))
 	}
 }
 
@@ -400,7 +393,7 @@ func template(app string) corev1.PodTemplateSpec {
 }
 
 // requests are the log's requests with that verb for that resource that were granted: a controller whose informer lags
-// may ask for an object twice, and is refused the second.
+// may create an object twice, and the second request fails.
 func (s *session) requests(verb, resource string) []*trace.Event {
 	var out []*trace.Event
 	for _, e := range s.log.list() {

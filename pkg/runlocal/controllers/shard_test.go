@@ -23,7 +23,7 @@ func shardSession(t *testing.T, namespaces ...string) *session {
 	return recordedSessionOn(t, tap.Options{Keep: keep}, bareServers.Server)
 }
 
-// TestKeysThatAreNamespaces: the namespaces of the part are worked on, and no others.
+// TestKeysThatAreNamespaces: the namespaces of the shard are worked on, and no others.
 func TestKeysThatAreNamespaces(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -40,14 +40,14 @@ func TestKeysThatAreNamespaces(t *testing.T) {
 			s.namespace(t, "shop")
 			s.expect(t, row.controller, row.write)
 			if diff := cmp.Diff([]string{row.write}, s.writesWithCauses(row.controller)); diff != "" {
-				t.Errorf("the part and nothing else (-want +got):\n%s", diff)
+				t.Errorf("the shard and nothing else (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestNamespacesOfThePartAreEmptied looks at what is queued: the controller waits five seconds before it begins.
-func TestNamespacesOfThePartAreEmptied(t *testing.T) {
+// TestNamespacesOfTheShardAreEmptied checks what is queued: the controller waits five seconds before it begins.
+func TestNamespacesOfTheShardAreEmptied(t *testing.T) {
 	t.Parallel()
 	s := shardSession(t, "shop")
 	s.run(t, 1, "namespace")
@@ -71,8 +71,8 @@ func TestNamespacesOfThePartAreEmptied(t *testing.T) {
 	}
 }
 
-// TestNodesMakeWorkInEveryPart: what a node brings about in its namespaces a part does itself.
-func TestNodesMakeWorkInEveryPart(t *testing.T) {
+// TestNodesMakeWorkInEveryShard: a shard does what a node causes in its namespaces.
+func TestNodesMakeWorkInEveryShard(t *testing.T) {
 	t.Parallel()
 	s := shardSession(t, "default")
 	s.run(t, 0, "daemonset", "endpointslice")
@@ -84,7 +84,7 @@ func TestNodesMakeWorkInEveryPart(t *testing.T) {
 	}
 	mustValue[*appsv1.DaemonSet](t)(s.client.AppsV1().DaemonSets("default").Create(t.Context(), set,
 		metav1.CreateOptions{}))
-	eventually(t, "the set to be looked at without nodes", func() bool {
+	eventually(t, "a reconcile of the set without nodes", func() bool {
 		return slices.ContainsFunc(s.writesWithCauses("daemonset"),
 			func(d string) bool { return strings.HasPrefix(d, "update daemonsets/status") })
 	})
@@ -105,8 +105,8 @@ func (s *session) tookKeyOf(controller, queue string) bool {
 	})
 }
 
-// TestClaimsOfThePart: the keys of resourceclaim say what sort they are of before they name a namespace.
-func TestClaimsOfThePart(t *testing.T) {
+// TestClaimsOfTheShard: the keys of resourceclaim say what sort they are of before they name a namespace.
+func TestClaimsOfTheShard(t *testing.T) {
 	t.Parallel()
 	s := shardSession(t, "default")
 	s.run(t, 0, "resourceclaim-controller")
@@ -126,8 +126,8 @@ func TestTrustBundleIsInNoNamespace(t *testing.T) {
 	s.expect(t, name, "create clustertrustbundles by kubernetes.io:kube-apiserver-serving because of ")
 }
 
-// TestUndividedControllersSeeAll: who has what is in no namespace runs them, for all namespaces.
-func TestUndividedControllersSeeAll(t *testing.T) {
+// TestClusterScopedControllersSeeAll: who has what is in no namespace runs them, for all namespaces.
+func TestClusterScopedControllersSeeAll(t *testing.T) {
 	t.Parallel()
 	s := shardSession(t, "")
 	chosen := []Controller{volumeBinder()}
@@ -137,7 +137,7 @@ func TestUndividedControllersSeeAll(t *testing.T) {
 	s.claim(t, "data", "")
 	s.claimIs(t, "data", "bound",
 		func(c *corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimBound })
-	unprotected := []byte(`{"metadata":{"finalizers":null}}`) // the controller that does it is another part's
+	unprotected := []byte(`{"metadata":{"finalizers":null}}`) // the controller that does it is in another shard
 	mustValue[*corev1.PersistentVolumeClaim](t)(s.client.CoreV1().PersistentVolumeClaims("default").Patch(
 		t.Context(), "data", types.MergePatchType, unprotected, metav1.PatchOptions{}))
 	s.deleteClaim(t, "data")
@@ -147,8 +147,8 @@ func TestUndividedControllersSeeAll(t *testing.T) {
 	})
 }
 
-// TestUndivided: each of these looks beyond the namespace of a key, or at no key at all.
-func TestUndivided(t *testing.T) {
+// TestClusterScopedWork: each of these works on more than the namespace of a key, or without a key.
+func TestClusterScopedWork(t *testing.T) {
 	var got []string
 	for _, c := range All() {
 		if c.ClusterScopedWork {

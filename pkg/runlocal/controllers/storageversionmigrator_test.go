@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// migrate asks for a migration of ConfigMaps.
+// migrate requests a migration of ConfigMaps.
 func (s *session) migrate(t *testing.T) {
 	t.Helper()
 	migration := &storagemigrationv1.StorageVersionMigration{
@@ -21,7 +21,7 @@ func (s *session) migrate(t *testing.T) {
 	}
 }
 
-// migration is the state of the migration, as far as it has come.
+// migration returns the state of the migration.
 func (s *session) migration(t *testing.T) storagemigrationv1.StorageVersionMigrationStatus {
 	t.Helper()
 	m, err := s.client.StoragemigrationV1().StorageVersionMigrations().Get(t.Context(), "maps", metav1.GetOptions{})

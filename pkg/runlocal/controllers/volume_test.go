@@ -128,9 +128,9 @@ func TestBinderLooksAgainAtItsPeriod(t *testing.T) {
 	s.claimIs(t, "data", "bound", func(c *corev1.PersistentVolumeClaim) bool { return c.Spec.VolumeName == "late" })
 }
 
-// TestBinderAsksTheProvisioner needs that what the binder does on a goroutine of its own belongs to the reconcile that
+// TestBinderRequestsProvisioning needs that what the binder does on another goroutine belongs to the reconcile that
 // started it.
-func TestBinderAsksTheProvisioner(t *testing.T) {
+func TestBinderRequestsProvisioning(t *testing.T) {
 	t.Parallel()
 	s := recordedSession(t)
 	s.class(t, "fast", false)
@@ -216,7 +216,7 @@ func TestClaimIsKeptWhileAPodUsesIt(t *testing.T) {
 	eventually(t, "the pod to be seen",
 		func() bool { return len(s.activity("pvc-protection").Causes) > 1 && s.tap.State().Idle() })
 	s.deleteClaim(t, "data")
-	eventually(t, "the claim to be looked at and kept", func() bool {
+	eventually(t, "the claim to be reconciled and kept", func() bool {
 		for _, e := range s.log.list() {
 			if l, ok := e.Detail.(*trace.Log); ok && l.Message == "Keeping PVC because it is being used" {
 				return e.Key == "default/data" && e.Reconcile != 0

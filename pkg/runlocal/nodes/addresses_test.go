@@ -29,7 +29,7 @@ func TestAddresses(t *testing.T) {
 		},
 		want: []string{"10.9.0.2"},
 	}, {
-		name: "released", reason: "a freed address comes back, last of all", node: nodeOf("n", cidr("10.9.0.0/29")),
+		name: "released", reason: "a freed address is reused, last of all", node: nodeOf("n", cidr("10.9.0.0/29")),
 		do: func(take func() string, a *podAddresses) []string {
 			a.release(take())
 			return []string{take(), take(), take(), take(), take(), take()}
@@ -40,7 +40,7 @@ func TestAddresses(t *testing.T) {
 		do:   func(take func() string, _ *podAddresses) []string { return []string{take(), take(), take()} },
 		want: []string{"10.9.0.1", "10.9.0.2", `taking a pod address of node "n": all of 10.9.0.0/30 are in use`},
 	}, {
-		name: "no range", reason: "a node that somebody made without one gets one", node: nodeOf("n"),
+		name: "no range", reason: "a node without one gets one", node: nodeOf("n"),
 		do:   func(take func() string, _ *podAddresses) []string { return []string{take()} },
 		want: []string{"10.255.240.1"},
 	}, {

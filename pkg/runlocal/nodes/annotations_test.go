@@ -47,7 +47,7 @@ func TestPlanOf(t *testing.T) {
 			[]string{`"2" is not a duration`}},
 		{"negative duration", "nothing runs for less than nothing", podOf("p", annotated(RunForAnnotation, "-1s")),
 			plan{runFor: runFor}, []string{"not more than 0"}},
-		{"no duration at all", "0 could be taken for no end", podOf("p", annotated(RunForAnnotation, "0s")),
+		{"no duration at all", "0 could be read as no end", podOf("p", annotated(RunForAnnotation, "0s")),
 			plan{runFor: runFor}, []string{"not more than 0"}},
 		{"exit code too large", "a code is a byte", podOf("p", annotated(ExitCodeAnnotation, "256")), plan{runFor: runFor},
 			[]string{"0 to 255"}},

@@ -119,7 +119,7 @@ func TestFilter(t *testing.T) {
 		{"port of any address", "0.0.0.0 is all addresses", nodeOf("n"),
 			[]*corev1.Pod{podOf("q", hostPorts(tcp(80, "10.0.0.1")))}, podOf("p", hostPorts(tcp(80, "0.0.0.0"))),
 			[]string{reasonPorts}, true},
-		{"port of another address", "addresses have ports of their own", nodeOf("n"),
+		{"port of another address", "each address has its ports", nodeOf("n"),
 			[]*corev1.Pod{podOf("q", hostPorts(tcp(80, "10.0.0.1")))}, podOf("p", hostPorts(tcp(80, "10.0.0.2"))), nil, false},
 		{"port of another protocol", "so have protocols", nodeOf("n"), []*corev1.Pod{podOf("q", hostPorts(tcp(80, "")))},
 			podOf("p", hostPorts(corev1.ContainerPort{HostPort: 80, Protocol: corev1.ProtocolUDP})), nil, false},
@@ -192,7 +192,7 @@ func TestUnfit(t *testing.T) {
 		name: "no nodes", reason: "upstream has its own words for it", pod: podOf("p"),
 		want: "no nodes available to schedule pods",
 	}, {
-		name: "too large", reason: "preemption helps nobody who is larger than a node",
+		name: "too large", reason: "preemption does not help a pod that is larger than a node",
 		nodes: []*corev1.Node{nodeOf("a"), nodeOf("b"), nodeOf("c")}, pod: podOf("p", requesting(corev1.ResourceCPU, "100")),
 		want: "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
 	}, {
@@ -248,7 +248,7 @@ func TestChoice(t *testing.T) {
 			[]*corev1.Node{nodeOf("node-10"), nodeOf("node-2")}, nil, podOf("p"), "node-2"},
 		{"by load", "the node with more room is better", []*corev1.Node{nodeOf("node-2"), nodeOf("node-10")},
 			[]*corev1.Pod{podOf("q", requesting(corev1.ResourceCPU, "1"))}, podOf("p"), "node-10"},
-		{"by pods", "pods that ask for nothing spread too", []*corev1.Node{nodeOf("node-2"), nodeOf("node-10")},
+		{"by pods", "pods that request nothing spread too", []*corev1.Node{nodeOf("node-2"), nodeOf("node-10")},
 			[]*corev1.Pod{podOf("q")}, podOf("p"), "node-10"},
 		{"by preference", "preferred affinity comes before load", []*corev1.Node{nodeOf("node-10"), nodeOf("node-2")},
 			[]*corev1.Pod{podOf("q")}, podOf("p", preferring), "node-10"},

@@ -40,7 +40,7 @@ func TestUnreported(t *testing.T) {
 		has        []corev1.NodeCondition
 		want       []string
 	}{
-		{"a node that somebody has made", "", nil, healthy},
+		{"a node of another client", "", nil, healthy},
 		{"a node of which all is known", "", nodeConditions(epoch), nil},
 		{"a node that was silent", "", unknown, healthy},
 		{"a node that is not to be ready", "not-ready", nodeConditions(epoch), []string{"Ready=False KubeletNotReady"}},
@@ -112,7 +112,7 @@ func TestNodeThatIsNotReady(t *testing.T) {
 	s.untilNode("node-1", corev1.ConditionTrue)
 }
 
-func TestNodeThatSomebodyMakesGetsConditions(t *testing.T) {
+func TestNodeOfAnotherClientGetsConditions(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t, Options{})
 	mine := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "mine", Labels: map[string]string{SimulatedLabel: "true"}}}

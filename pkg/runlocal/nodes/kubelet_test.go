@@ -226,7 +226,7 @@ func TestOwnIsKeptOnce(t *testing.T) {
 	m := &podState{latest: version("5")}
 	k := &kubelet{states: map[types.UID]*podState{"u": m}}
 	if k.isOwnWrite(version("4")) || k.isOwnWrite(version("6")) {
-		t.Error("a change by others was taken for the kubelet's own")
+		t.Error("a change by others counts as the kubelet's own")
 	}
 	seen := version("5")
 	if !k.isOwnWrite(seen) || m.latest != seen {
@@ -244,7 +244,7 @@ func TestKubeletForgets(t *testing.T) {
 	replaced.Name = "old"
 	requests := k.onPod(engine.Event{Old: old, New: replaced})
 	if len(k.states) != 0 || k.addresses.used["10.0.0.1"] {
-		t.Error("the machine or the address of a pod is kept whose deletion was seen as an update")
+		t.Error("the state or the address of a pod is kept whose deletion was seen as an update")
 	}
 	if !slices.Equal(requests, []engine.Request{{Namespace: "default", Name: "old"}}) {
 		t.Errorf("requests %v, want one for the pod in its place", requests)
@@ -280,7 +280,7 @@ func TestStopTime(t *testing.T) {
 }
 
 // kubeletAnswering answers every status patch with the pod that a kubelet at epoch would have written, changed by the
-// function. It stands for writes of others that come between the kubelet's reading and its write, which an API server
+// function. It does what writes of others do that come between the kubelet's reading and its write, which an API server
 // cannot be made to do on demand.
 func kubeletAnswering(t *testing.T, pod *corev1.Pod, change func(*corev1.Pod)) *kubelet {
 	t.Helper()
@@ -351,7 +351,7 @@ func TestWritesOfOthersMeanwhile(t *testing.T) {
 			later := written.DeepCopy()
 			later.ResourceVersion = "8"
 			if r := k.onPod(engine.Event{Old: written, New: later}); len(r) != 1 {
-				t.Errorf("the event of somebody else's write leads to %v, want the pod", r)
+				t.Errorf("the event of another client's write leads to %v, want the pod", r)
 			}
 		})
 	}

@@ -73,7 +73,7 @@ func TestLeases(t *testing.T) {
 		t.Errorf("lease %+v of node %s", lease, node.UID)
 	}
 	h := &leaseRenewer{leases: leases, clock: fixed(lease.Spec.RenewTime.Add(time.Minute))}
-	// The sandbox's own heart beats beside this one, and may come in between.
+	// The sandbox's own leaseRenewer runs beside this one, and may renew in between.
 	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return h.renew(t.Context(), node) }); err != nil {
 		t.Fatal(err)
 	}

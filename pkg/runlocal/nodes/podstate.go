@@ -19,7 +19,7 @@ type podState struct {
 	ip         string    // empty until the sandbox exists; kubelet.mu guards it
 	stopAt     time.Time // when a deleted pod's containers are stopped; zero while it is not deleted
 	stopped    bool
-	removed    bool // whether the API was asked to remove the pod
+	removed    bool // whether the deletion of the pod was requested
 	// latest is the pod that the API answered the last write with; nil before the first write. kubelet.mu guards it.
 	latest *corev1.Pod
 }

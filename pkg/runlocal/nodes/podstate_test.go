@@ -22,7 +22,7 @@ type podLife struct {
 	until                 time.Duration // 0 for as long as it takes, no longer than a day
 }
 
-// lines tells every status that the kubelet would write: time, phase, containers, whether ready.
+// lines returns every status that the kubelet would write: time, phase, containers, whether ready.
 func (l podLife) lines() []string {
 	p, _ := parsePlan(l.pod, time.Second)
 	m := newPodState(l.pod, p, l.readyAfter, epoch)
@@ -213,7 +213,7 @@ func TestLife(t *testing.T) {
 		want:   []string{"0s Pending web:ContainerCreating", "1s Running web:running"},
 	}, {
 		name:   "deleted",
-		reason: "containers end well when they are told to",
+		reason: "containers exit with 0 on SIGTERM",
 		life:   podLife{pod: podOf("p"), deleteAt: 5 * time.Second, stopAfter: 2 * time.Second},
 		want:   []string{"0s Running web:running Ready", "7s Succeeded web:Completed(0)"},
 	}, {
@@ -268,7 +268,7 @@ func TestLifeGoesOn(t *testing.T) {
 		want:   []string{"0s Running web:running Ready", "6s Succeeded web:Completed(0)"},
 	}, {
 		name:   "in the back-off",
-		reason: "restarts and their delay are told by the status",
+		reason: "restarts and their delay are restored from the status",
 		change: []func(*corev1.Pod){annotated(SimulateAnnotation, "crash-loop")},
 		before: 16 * time.Second,
 		until:  20 * time.Second,
@@ -278,7 +278,7 @@ func TestLifeGoesOn(t *testing.T) {
 		},
 	}, {
 		name:   "just exited",
-		reason: "an exit that the status tells is followed by a restart",
+		reason: "an exit in the status is followed by a restart",
 		change: []func(*corev1.Pod){annotated(SimulateAnnotation, "crash-loop")},
 		before: time.Second,
 		until:  time.Second,
@@ -288,7 +288,7 @@ func TestLifeGoesOn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			first := podLife{pod: podOf("p", tt.change...), until: tt.before}
 			first.lines()
-			// A second kubelet sees the pod later; its times are told as if the pod had lived from then on.
+			// A second kubelet sees the pod later; its times are as if the pod had lived from then on.
 			shiftTimes(&first.pod.Status, -tt.before)
 			got := podLife{pod: first.pod, until: tt.until}.lines()
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -325,7 +325,7 @@ func TestEventsOfALife(t *testing.T) {
 		deleted bool
 		want    []string
 	}{{
-		name: "ready", reason: "as a kubelet tells of a start",
+		name: "ready", reason: "as a kubelet reports a start",
 		pod: podOf("p", withInit("a")),
 		want: []string{
 			`initContainers{a} Pulled: Container image "init" already present on machine and can be accessed by the pod`,

@@ -185,7 +185,7 @@ func TestWaitingAndTerminated(t *testing.T) {
 		at          time.Duration
 		state, last corev1.ContainerState
 	}{{
-		name: "error", reason: "an exit tells when and how", pod: crash(), at: time.Second,
+		name: "error", reason: "an exit has a time and a code", pod: crash(), at: time.Second,
 		state: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			ExitCode: 1, Reason: "Error", StartedAt: at(0), FinishedAt: at(time.Second),
 			ContainerID: containerID(podOf("p"), "web", 0),
@@ -207,7 +207,7 @@ func TestWaitingAndTerminated(t *testing.T) {
 			ContainerID: containerID(podOf("p"), "web", 1),
 		}},
 	}, {
-		name: "pull", reason: "the runtime's error is told", pod: image(),
+		name: "pull", reason: "the runtime's error is in the message", pod: image(),
 		state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
 			Reason:  "ErrImagePull",
 			Message: `rpc error: code = NotFound desc = failed to pull and unpack image "nginx:1": failed to resolve reference "nginx:1": nginx:1: not found`,

@@ -263,7 +263,7 @@ func TestClaimsThatGetNoVolume(t *testing.T) {
 		"foreign": {
 			class:  classOf("slow", func(c *storagev1.StorageClass) { c.Provisioner = other }),
 			want:   Provisioner + ` is not the provisioner of StorageClass "slow"`,
-			reason: "the class may have been made anew since the claim was annotated",
+			reason: "the class may have been created again since the claim was annotated",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,13 +314,13 @@ func TestWhatVolumesNeed(t *testing.T) {
 		reason           string
 	}{
 		{"bound", corev1.VolumeBound, corev1.PersistentVolumeReclaimDelete, held, nil, false, false, "it is in use"},
-		{"released", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, held, nil, true, false, "nobody wants it"},
+		{"released", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, held, nil, true, false, "it is released"},
 		{"kept", corev1.VolumeReleased, corev1.PersistentVolumeReclaimRetain, nil, nil, false, false,
 			"an administrator looks after it"},
 		{"deleted by hand", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, held, &now, true, false,
 			"our finalizer waits for us"},
 		{"done with", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, nil, &now, false, false,
-			"somebody else's finalizer is left"},
+			"another finalizer is left"},
 		{"now kept", corev1.VolumeBound, corev1.PersistentVolumeReclaimRetain, held, nil, false, true,
 			"the policy was changed"},
 		{"no longer kept", corev1.VolumeBound, corev1.PersistentVolumeReclaimDelete, nil, nil, false, true,

@@ -53,7 +53,7 @@ func TestRecorder(t *testing.T) {
 		record func(record func(reason string))
 		want   []string
 	}{{
-		name: "calm", reason: "events wait until nothing came for a moment",
+		name: "quiet", reason: "events wait until nothing was recorded for a moment",
 		record: func(record func(string)) { record("A"); record("B") },
 		want:   []string{"50ms create A", "50ms create B"},
 	}, {
@@ -73,7 +73,7 @@ func TestRecorder(t *testing.T) {
 		record: func(record func(string)) { record("A"); record("A") },
 		want:   []string{"50ms create A", "50ms create A"},
 	}, {
-		name: "a gap", reason: "calm is counted from the last event",
+		name: "a gap", reason: "the quiet period begins with the last event",
 		record: func(record func(string)) {
 			record("A")
 			advanceTime(30 * time.Millisecond)

@@ -28,7 +28,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// waitTimeout bounds what a test waits for on a busy machine; nothing is timed by it.
+// waitTimeout is how long a test waits for a condition on a busy machine. No test depends on its length.
 const waitTimeout = 2 * time.Minute
 
 // sandbox is an embedded API server with simulated nodes.

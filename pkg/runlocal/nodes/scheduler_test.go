@@ -79,7 +79,7 @@ func TestRoomOfFailedBindings(t *testing.T) {
 		bind: func(*fakeScheduler) error { return nil },
 		left: 1000,
 	}, {
-		name: "deleted before it was read", reason: "no event comes any more that could free the room",
+		name: "deleted before it was read", reason: "no later event could free the room",
 		before: func(l *fakeScheduler) { l.onPod(engine.Event{Old: named("p")}) },
 		bind:   func(*fakeScheduler) error { return podNotFound() },
 	}, {
@@ -135,7 +135,7 @@ func TestRoomOfFailedBindings(t *testing.T) {
 				woken = append(woken, other)
 			}
 			if diff := cmp.Diff(woken, l.again); diff != "" {
-				t.Errorf("%s: whoever waits for room is tried again when there is some (-want +got):\n%s", tt.reason, diff)
+				t.Errorf("%s: pods that wait for room are retried when there is some (-want +got):\n%s", tt.reason, diff)
 			}
 		})
 	}
@@ -184,7 +184,7 @@ func TestGonePodsDoNotWait(t *testing.T) {
 		name: "gone", reason: "an attempt that outlasts the deletion's event waits again; the next one ends that",
 		do: func(l *fakeScheduler) { l.addWaiting(r, "p", &fitError{lacksRoom: true}) },
 	}, {
-		name: "not ours any more", reason: "what somebody else schedules does not wait for us",
+		name: "not ours any more", reason: "a pod of another scheduler does not wait for this one",
 		pod: bound(named("p"), "elsewhere"),
 		do:  func(l *fakeScheduler) { l.addWaiting(r, "p", &fitError{lacksRoom: true}) },
 	}, {
@@ -195,7 +195,7 @@ func TestGonePodsDoNotWait(t *testing.T) {
 			l.addWaiting(r, "p", &fitError{lacksRoom: true})
 		},
 	}, {
-		name: "gone while its binding is asked for", reason: "there is nothing left to bind",
+		name: "gone while its binding is requested", reason: "there is nothing left to bind",
 		pod: named("p"),
 		do: func(l *fakeScheduler) {
 			l.onNode(engine.Event{New: nodeOf("a")})
@@ -203,7 +203,7 @@ func TestGonePodsDoNotWait(t *testing.T) {
 			l.answer("create", "binding", podNotFound)
 		},
 	}, {
-		name: "gone while its condition is written", reason: "there is nobody left to tell",
+		name: "gone while its condition is written", reason: "there is no pod left to write to",
 		pod: named("p"),
 		do:  func(l *fakeScheduler) { l.answer("patch", "status", podNotFound) },
 	}}
@@ -264,7 +264,7 @@ func TestWhatWakesPodsThatDoNotFit(t *testing.T) {
 		pod: changed(requesting(corev1.ResourceCPU, "1000")), event: gone, woken: true,
 	}, {
 		name:   "no node of that label, and a pod goes",
-		reason: "that changes no label, so kube-scheduler does not look again either",
+		reason: "that changes no label, so kube-scheduler does not retry either",
 		pod:    changed(selecting("disk", "none")), event: gone,
 	}, {
 		name: "no node of that label, and a node comes", reason: "it may have the label",
@@ -321,7 +321,7 @@ func TestUnschedulableUntilNodeComes(t *testing.T) {
 	if _, err := ensureNode(t.Context(), s.CoreV1().Nodes(), node); err != nil {
 		t.Fatal(err)
 	}
-	pod = s.until("web", "ready on a node that somebody else made", ready)
+	pod = s.until("web", "ready on a node of another client", ready)
 	if pod.Spec.NodeName != node.Name || pod.Status.HostIP != "172.18.0.9" {
 		t.Errorf("on node %q with address %q", pod.Spec.NodeName, pod.Status.HostIP)
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// named is a pod with a uid of its own that asks for one CPU.
+// named is a pod with a UID made from its name that requests one CPU.
 func named(name string) *corev1.Pod {
 	p := podOf(name, requesting(corev1.ResourceCPU, "1"))
 	p.UID = types.UID(name)

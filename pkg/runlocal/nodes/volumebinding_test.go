@@ -23,7 +23,7 @@ func withClaim(name string) func(*corev1.Pod) {
 	}
 }
 
-// newStorageSandbox is a sandbox whose scheduler looks at volumes; the test plays the volume binder and the
+// newStorageSandbox is a sandbox whose scheduler considers volumes; the test plays the volume binder and the
 // provisioner.
 func newStorageSandbox(t *testing.T, classes ...*storagev1.StorageClass) (*sandbox, *storage) {
 	t.Helper()
@@ -104,7 +104,7 @@ func (s *storage) chosen(name string) string {
 	return node
 }
 
-// Ends of what the scheduler says: before it looks at nodes, and after it has.
+// Ends of the scheduler's messages: without filtering nodes, and after it.
 const (
 	before = ". not found"
 	after  = ". preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
