@@ -123,7 +123,7 @@ func (a *admission) partial() error {
 func (a *admission) unknownTo(c controllers.Controller) []string {
 	var unknown []string
 	for _, g := range a.kinds.Incomplete() {
-		if c.Danger != "" && !c.LeavesOut && actsOn(c, g.Group) {
+		if c.Danger != "" && !c.ToleratesUnlistedKinds && actsOn(c, g.Group) {
 			unknown = cli.AppendNew(unknown, connect.IncompleteName(g))
 		}
 	}
