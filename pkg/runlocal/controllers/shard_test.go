@@ -20,7 +20,7 @@ import (
 func shardSession(t *testing.T, namespaces ...string) *session {
 	t.Helper()
 	keep := func(namespace string) bool { return slices.Contains(namespaces, namespace) }
-	return recordedSessionOn(t, tap.Options{Keep: keep}, bareServers.Server)
+	return recordedSessionOn(t, tap.Options{InScope: keep}, bareServers.Server)
 }
 
 // TestKeysThatAreNamespaces: the namespaces of the shard are worked on, and no others.
