@@ -36,18 +36,3 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
-
-// ExitCode prints the error of a command.
-func ExitCode(ctx context.Context, streams genericiooptions.IOStreams, err error) int {
-	code := 0
-	if err != nil {
-		code = 1
-	}
-	if IsBrokenPipe(ctx) {
-		code, err = BrokenPipeExitCode, withoutBrokenPipe(err)
-	}
-	if err := withoutFound(err); err != nil {
-		PrintError(streams.ErrOut, err)
-	}
-	return code
-}

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
@@ -82,24 +83,6 @@ func Flatten(err error) []error {
 	return out
 }
 
-// OneLine makes an error's text safe for a terminal, on one line.
-func OneLine(text string) string {
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "error: "), "error ") // libraries say it again
-	return render.Escape(strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", " ")), " "))
-}
-
-// OneLines makes each of several texts so.
-func OneLines(texts []string) []string {
-	out := make([]string, len(texts))
-	for i, text := range texts {
-		out[i] = OneLine(text)
-	}
-	return out
-}
-
-// Wrap breaks a line between words where it is wider than the terminal that it is for.
-func Wrap(w io.Writer, line string) string { return render.Wrap(line, render.TerminalWidth(w), "  ") }
-
 // ErrFound ends a command with the exit code 1 and prints nothing: what was found has been shown.
 var ErrFound = errors.New("found what --exit-code is for")
 
@@ -107,4 +90,19 @@ var ErrFound = errors.New("found what --exit-code is for")
 func withoutFound(err error) error {
 	errs := Flatten(err)
 	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return errors.Is(e, ErrFound) })...)
+}
+
+// ExitCode prints the error of a command.
+func ExitCode(ctx context.Context, streams genericiooptions.IOStreams, err error) int {
+	code := 0
+	if err != nil {
+		code = 1
+	}
+	if IsBrokenPipe(ctx) {
+		code, err = BrokenPipeExitCode, withoutBrokenPipe(err)
+	}
+	if err := withoutFound(err); err != nil {
+		PrintError(streams.ErrOut, err)
+	}
+	return code
 }

@@ -2,12 +2,16 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 func TestPrintError(t *testing.T) {
@@ -62,5 +66,33 @@ func TestWithHint(t *testing.T) {
 	}
 	if got := WithHint(cause, "advice"); !errors.Is(got, cause) || got.Error() != "cause" {
 		t.Errorf("advice changes the error: %v", got)
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	broken := fmt.Errorf("writing the summary: %w", &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE})
+	for _, tt := range []struct {
+		reason string
+		cause  error // of the end; nil if the command came to it by itself
+		err    error
+		code   int
+		stderr string
+	}{
+		{"all is well", nil, nil, 0, ""},
+		{"an error", nil, errors.New("no cluster"), 1, "error: no cluster\n"},
+		{"Ctrl-C is told of by the command", context.Canceled, errors.New("interrupted"), 1, "error: interrupted\n"},
+		{"nobody reads, and the command did not notice", broken, nil, BrokenPipeExitCode, ""},
+		{"nobody reads, which every output says", broken, errors.Join(broken, WithHint(broken, "x"), context.Canceled), BrokenPipeExitCode, ""},
+		{"nobody reads, and that is not all", broken, errors.Join(broken, errors.New("the Lease is lost")), BrokenPipeExitCode, "error: the Lease is lost\n"},
+	} {
+		ctx, end := context.WithCancelCause(t.Context())
+		if tt.cause != nil {
+			end(tt.cause)
+		}
+		streams, _, _, stderr := genericiooptions.NewTestIOStreams()
+		if code := ExitCode(ctx, streams, tt.err); code != tt.code || stderr.String() != tt.stderr {
+			t.Errorf("%s: code %d and stderr %q, want %d and %q", tt.reason, code, stderr, tt.code, tt.stderr)
+		}
+		end(nil)
 	}
 }

@@ -1,8 +1,12 @@
 package connect
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +16,7 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -164,3 +169,50 @@ const (
 	firstAnswer  = 10 * time.Second
 	laterAnswers = 70 * time.Second
 )
+
+// brokenKubeconfig is the error of a kubeconfig that cannot be used.
+func brokenKubeconfig(err error) error {
+	const hint = "`kubectl config view` shows what is read; KUBECONFIG and --kubeconfig name other files"
+	if errors.Is(err, os.ErrNotExist) {
+		if path := (*os.PathError)(nil); errors.As(err, &path) {
+			err = fmt.Errorf("%s: no such file or directory", path.Path)
+		}
+	}
+	return cli.WithHint(fmt.Errorf("reading the kubeconfig: %w", err), hint)
+}
+
+// knownNames refuses a context, cluster or user that the kubeconfig does not have.
+func knownNames(flags *genericclioptions.ConfigFlags, raw clientcmdapi.Config, contextName string) error {
+	unknown := func(sort, name string, known []string) error {
+		slices.Sort(known)
+		more := "the kubeconfig has no " + sort
+		if len(known) > 0 {
+			more = "the kubeconfig has " + sort + " " + cli.Enumerate(known)
+		}
+		return cli.WithHint(fmt.Errorf("%s %q does not exist", sort, name), cli.Suggestion(name, known, more))
+	}
+	switch {
+	case contextName != "" && raw.Contexts[contextName] == nil && *flags.ClusterName == "" && *flags.APIServer == "":
+		return unknown("context", contextName, slices.Collect(maps.Keys(raw.Contexts)))
+	case *flags.ClusterName != "" && raw.Clusters[*flags.ClusterName] == nil:
+		return unknown("cluster", *flags.ClusterName, slices.Collect(maps.Keys(raw.Clusters)))
+	case *flags.AuthInfoName != "" && raw.AuthInfos[*flags.AuthInfoName] == nil:
+		return unknown("user", *flags.AuthInfoName, slices.Collect(maps.Keys(raw.AuthInfos)))
+	}
+	return nil
+}
+
+// unconfigured is the error of having nothing that says where a cluster is, where kubectl would try localhost:8080.
+func unconfigured(raw clientcmdapi.Config, files []string, program string) error {
+	if len(raw.Contexts) > 0 {
+		names := slices.Sorted(maps.Keys(raw.Contexts))
+		return cli.WithHint(errors.New("no context is selected in the kubeconfig"),
+			"--context NAME selects one for a command, `kubectl config use-context NAME` for good; there are "+cli.Enumerate(names))
+	}
+	where := ""
+	if len(files) > 0 {
+		where = ": there is none in " + strings.Join(files, ", ")
+	}
+	const advice = "KUBECONFIG or --kubeconfig names the file that says where it is; `%s run --sandbox -f FILE` needs no cluster"
+	return cli.WithHint(fmt.Errorf("no cluster is configured%s", where), fmt.Sprintf(advice, program))
+}

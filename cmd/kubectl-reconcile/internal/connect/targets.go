@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -245,4 +246,21 @@ func (t Target) FieldSelector(other string) string {
 		return other
 	}
 	return metav1.ObjectNameField + "=" + t.Name
+}
+
+// Compare orders targets by kind, namespace and name.
+func (t Target) Compare(other Target) int {
+	return cmp.Or(t.Target.Compare(other.Target), cmp.Compare(t.Name, other.Name))
+}
+
+// Where says where a target was looked for: ` in namespace "shop"`, or nothing for kinds without namespaces. all says
+// that all namespaces were asked for.
+func (t Target) Where(all bool) string {
+	switch {
+	case t.Namespace != "":
+		return fmt.Sprintf(" in namespace %q", t.Namespace)
+	case all && t.Kind.Namespaced:
+		return " in all namespaces"
+	}
+	return ""
 }

@@ -3,9 +3,12 @@ package heap
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"testing"
+	"time"
 )
 
 // tellVariable makes the test binary, run anew, tell its percentage before and after Grow.
@@ -34,6 +37,77 @@ func TestGrow(t *testing.T) {
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), tellVariable+"=1", tt.environment)
+		said, err := cmd.CombinedOutput()
+		if err != nil || strings.TrimSpace(string(said)) != tt.want {
+			t.Errorf("%s: with %s it is %s, want %s; %v", tt.reason, tt.environment, said, tt.want, err)
+		}
+	}
+}
+
+func TestPercentage(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		inUse  uint64
+		want   int
+	}{
+		{"a runtime that does not tell", 0, Running},
+		{"an idle sandbox", 40 << 20, Running},
+		{"as much garbage as may be", 96 << 20, 200},
+		{"and no more when more is in use", 192 << 20, 100},
+		{"some thousand pods", 320 << 20, 60},
+		{"the collector must not do nothing else", 4 << 30, least},
+	} {
+		if got := percentage(tt.inUse); got != tt.want {
+			t.Errorf("%s: %d percent of %d bytes, want %d", tt.reason, got, tt.inUse, tt.want)
+		}
+	}
+}
+
+// runVariable makes the test binary, run anew, tell its percentage when much is in use after Run, and when it is not any more.
+const runVariable = "HEAP_TEST_RUN"
+
+// inForce is the percentage of the runtime.
+func inForce() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// collected has garbage collected until that percentage is in force, or for some time, and tells which is.
+func collected(want uint64) uint64 {
+	tries := 400
+	if os.Getenv("GOGC") != "" {
+		tries = 4 // it is not to change
+	}
+	for range tries {
+		runtime.GC()
+		if inForce() == want {
+			break
+		}
+		<-time.After(5 * time.Millisecond) // finalizers run by themselves
+	}
+	return inForce()
+}
+
+func runAndTell() {
+	Run()
+	println(inForce(), withMuch(), collected(Running))
+}
+
+// withMuch tells which percentage is in force while much is in use.
+func withMuch() uint64 {
+	much := make([]byte, 512<<20) // no page of it is touched
+	defer runtime.KeepAlive(&much)
+	return collected(least)
+}
+
+func TestRun(t *testing.T) {
+	for _, tt := range []struct{ reason, environment, want string }{
+		{"less may be garbage while much is in use", "GOGC=", "200 50 200"},
+		{"the environment decides", "GOGC=70", "70 70 70"},
+	} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), runVariable+"=1", "GOMEMLIMIT=4GiB", tt.environment)
 		said, err := cmd.CombinedOutput()
 		if err != nil || strings.TrimSpace(string(said)) != tt.want {
 			t.Errorf("%s: with %s it is %s, want %s; %v", tt.reason, tt.environment, said, tt.want, err)

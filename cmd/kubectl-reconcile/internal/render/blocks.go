@@ -1,8 +1,10 @@
 package render
 
 import (
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -165,4 +167,114 @@ func (b *Blocks) Close() error {
 	clear(b.open)
 	b.write(nil) // of the start, if nothing came after it
 	return b.err
+}
+
+// Detail says how much of a trace is shown.
+type Detail int
+
+// The details. Each shows all that the one before shows.
+const (
+	// Quiet shows no reconcile at all.
+	Quiet Detail = iota
+	// Normal shows causes, decisions, writes and outcomes.
+	Normal
+	// Verbose adds every line logged up to level 4, every read, and all names and fields.
+	Verbose
+	// Everything adds all that the controllers log.
+	Everything
+)
+
+// LogLevel is the highest klog level that is shown.
+func (d Detail) LogLevel() int {
+	switch {
+	case d >= Everything:
+		return 10
+	case d == Verbose:
+		return 4
+	}
+	return 2
+}
+
+// endedReconcile is what is remembered of a reconcile that has ended.
+type endedReconcile struct {
+	key   string
+	shown bool // it has a block, or a line
+}
+
+// shows reports whether a reconcile is known to have a block, so that others may point at it. b.mu must be held.
+func (b *Blocks) shows(id trace.ReconcileID) bool {
+	ended, _ := b.ids.get(id)
+	return ended.shown || !b.brief()
+}
+
+// writerShown reports whether the reconcile that wrote what was watched has a block, or will have one: one that has
+// written is shown when it ends. b.mu must be held.
+func (b *Blocks) writerShown(w *trace.Watch) bool {
+	open := b.open[w.WrittenBy]
+	return w.WrittenBy != 0 && (b.shows(w.WrittenBy) || open != nil && !b.folds(open.start.Time))
+}
+
+// remember keeps why a reconcile was made that has no block and is tried again: the next try is made for that. As much is
+// kept as is shown of one reconcile.
+func (b *Blocks) remember(id trace.ReconcileID, why *trace.Start) {
+	if more := len(why.Causes) - mostCauses; more > 0 {
+		why.Causes, why.MoreCauses = why.Causes[:mostCauses:mostCauses], why.MoreCauses+more
+	}
+	b.putOff.put(id, why)
+}
+
+// origin is a start with the causes of reconciles without a block in the place of the retries that they led to.
+func (b *Blocks) origin(s *trace.Start) *trace.Start {
+	out := *s
+	out.Causes = nil
+	for _, c := range s.Causes {
+		first, known := b.putOff.get(c.Reconcile)
+		if c.Type != trace.CauseRetry || !known {
+			out.Causes = append(out.Causes, c)
+			continue
+		}
+		b.putOff.drop(c.Reconcile)
+		out.Causes = append(out.Causes, first.Causes...)
+		out.MoreCauses += first.MoreCauses
+	}
+	return &out
+}
+
+// folded counts what BlocksOptions.Starting folds into one line.
+type folded struct{ reconciles, failed, writes int }
+
+// folds reports whether what happened then is part of the start. b.mu must be held.
+func (b *Blocks) folds(at time.Time) bool {
+	return b.o.Starting != "" && b.brief() && (b.startAt.IsZero() || at.Before(b.startAt))
+}
+
+// foldReconcile counts a reconcile that has ended.
+func (b *Blocks) foldReconcile(end *trace.End) {
+	b.start.reconciles++
+	b.start.writes += end.Writes
+	if end.Outcome != trace.Done && end.PutOff == "" {
+		b.start.failed++
+	}
+}
+
+// foldLone counts what belongs to no reconcile.
+func (b *Blocks) foldLone(e *trace.Event) {
+	if r, ok := e.Detail.(*trace.Request); ok && r.IsWrite() && r.Recorded == nil && !r.Failed() {
+		b.start.writes++
+	}
+}
+
+// startLine tells of the start, once it is over; empty if there is nothing to tell.
+func (b *Blocks) startLine() string {
+	if b.start == (folded{}) || b.startAt.IsZero() {
+		return ""
+	}
+	parts := []string{count(b.start.reconciles, "reconcile")}
+	if b.start.failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", b.start.failed))
+	}
+	parts = append(parts, count(b.start.writes, "write"))
+	b.start = folded{}
+	line := fmt.Sprintf("%s started: %s; -v shows them", b.o.Starting, strings.Join(parts, ", "))
+	return "\n" + Wrap(line, b.o.Width, indent) + "\n"
 }

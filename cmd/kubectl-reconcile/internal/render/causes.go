@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -130,23 +129,4 @@ func (b *Blocks) watch(w *trace.Watch) string {
 		return text + " (" + b.o.Palette.Change(changes) + by + ")"
 	}
 	return text + by
-}
-
-// Round makes a duration short: three digits are enough to compare by.
-func Round(d trace.Duration) string {
-	v := time.Duration(d)
-	step := time.Duration(1)
-	for limit := time.Duration(1000); v >= limit && limit < time.Minute; limit *= 10 {
-		step *= 10
-	}
-	if v >= time.Minute {
-		step = time.Second
-	}
-	text := v.Round(step).String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = strings.TrimSuffix(text, zero[1:])
-		}
-	}
-	return text
 }

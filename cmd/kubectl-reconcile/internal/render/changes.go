@@ -198,11 +198,3 @@ func spelt(text string) string {
 	}
 	return text
 }
-
-// Cut shortens text to that many runes, the last of them then "…".
-func Cut(text string, runes int) string {
-	if r := []rune(text); len(r) > runes {
-		return string(r[:runes-1]) + "…"
-	}
-	return text
-}

@@ -3,12 +3,10 @@ package render
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 func TestChanges(t *testing.T) {
@@ -80,51 +78,5 @@ func TestChanges(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 		})
-	}
-}
-
-func TestRound(t *testing.T) {
-	for _, tt := range []struct {
-		in     time.Duration
-		want   string
-		reason string
-	}{
-		{0, "0s", "no time at all"},
-		{999, "999ns", "three digits are kept"},
-		{1234567, "1.23ms", "three digits of seven"},
-		{1235001, "1.24ms", "rounded, not cut"},
-		{12345678, "12.3ms", "three digits, wherever the point is"},
-		{123456789, "123ms", "three digits without a point"},
-		{999_900_000, "1s", "rounding may carry to the next unit"},
-		{12_345 * time.Millisecond, "12.3s", "seconds as well"},
-		{59_999 * time.Millisecond, "1m", "carried to a minute, whose seconds are nothing"},
-		{61_499 * time.Millisecond, "1m1s", "from a minute on, whole seconds"},
-		{10 * time.Minute, "10m", "no seconds that are zero"},
-		{time.Hour, "1h", "no minutes that are zero either"},
-		{time.Hour + 5*time.Minute, "1h5m", "minutes that are there"},
-		{10*time.Hour + 20*time.Minute, "10h20m", "the zeros of ten and twenty stay"},
-		{-5 * time.Millisecond, "-5ms", "a key that is overdue"},
-	} {
-		if got := Round(trace.Duration(tt.in)); got != tt.want {
-			t.Errorf("Round(%v) = %q, want %q: %s", tt.in, got, tt.want, tt.reason)
-		}
-	}
-}
-
-func TestCut(t *testing.T) {
-	for _, tt := range []struct {
-		in     string
-		runes  int
-		want   string
-		reason string
-	}{
-		{"abc", 3, "abc", "what fits is whole"},
-		{"abcd", 3, "ab…", "the mark counts"},
-		{"日本語で", 3, "日本…", "letters count, not bytes"},
-		{"", 1, "", "nothing to cut"},
-	} {
-		if got := Cut(tt.in, tt.runes); got != tt.want {
-			t.Errorf("Cut(%q, %d) = %q, want %q: %s", tt.in, tt.runes, got, tt.want, tt.reason)
-		}
 	}
 }

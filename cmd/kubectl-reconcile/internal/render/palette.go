@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/fatih/color"
-	"golang.org/x/term"
 )
 
 // ColorMode is the value of --color. It implements pflag.Value.
@@ -35,28 +34,6 @@ func (m *ColorMode) String() string { return string(*m) }
 
 // Type implements pflag.Value.
 func (m *ColorMode) Type() string { return "when" }
-
-// descriptor is what files have.
-type descriptor interface{ Fd() uintptr }
-
-// IsTerminal reports whether w writes to a terminal.
-func IsTerminal(w any) bool {
-	f, ok := w.(descriptor)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// TerminalWidth is how many cells a line of the terminal has that w writes to; 0 if it is none.
-func TerminalWidth(w any) int {
-	f, ok := w.(descriptor)
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
-}
 
 // Palette colours text for one writer. The zero value colours nothing.
 type Palette struct {
@@ -100,4 +77,29 @@ func paint(c *color.Color, s string) string {
 		return s
 	}
 	return c.Sprint(s)
+}
+
+// Tone says how much a text asks to be looked at. The text says the same in words: a tone only helps to find it.
+type Tone int
+
+// The tones, the calmest first.
+const (
+	TonePlain   Tone = iota
+	ToneDim          // seldom read
+	ToneChange       // changing, or on its way
+	ToneTrouble      // wrong
+)
+
+// Paint colours a text by its tone.
+func (p Palette) Paint(t Tone, s string) string {
+	switch t {
+	case ToneDim:
+		return p.Dim(s)
+	case ToneChange:
+		return p.Change(s)
+	case ToneTrouble:
+		return p.Trouble(s)
+	case TonePlain:
+	}
+	return s
 }

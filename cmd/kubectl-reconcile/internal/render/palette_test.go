@@ -46,17 +46,6 @@ func TestNewPalette(t *testing.T) {
 	}
 }
 
-// openTerminal opens a pseudo-terminal's master side, which counts as a terminal; nil where there is none.
-func openTerminal(t *testing.T) *os.File {
-	t.Helper()
-	file, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil || !IsTerminal(file) {
-		return nil
-	}
-	t.Cleanup(func() { _ = file.Close() })
-	return file
-}
-
 func TestPaletteOfNothing(t *testing.T) {
 	p := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
 	if got := p.Trouble(""); got != "" {
@@ -89,22 +78,6 @@ func TestColorModeSet(t *testing.T) {
 		}
 		if want := map[bool]string{true: tt.in, false: "before"}[tt.ok]; mode.String() != want {
 			t.Errorf("Set(%q) leaves %q, want %q", tt.in, mode, want)
-		}
-	}
-}
-
-func TestTerminalWidth(t *testing.T) {
-	file, err := os.Create(t.TempDir() + "/file")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	for name, w := range map[string]any{"a file": file, "no file": &bytes.Buffer{}, "nothing": nil} {
-		if got := TerminalWidth(w); got != 0 {
-			t.Errorf("%s is %d wide: lines would be broken in it", name, got)
-		}
-		if IsTerminal(w) {
-			t.Errorf("%s counts as a terminal", name)
 		}
 	}
 }

@@ -10,51 +10,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// course is what a reconcile has come to so far.
-type course struct {
-	// dry are its dry writes, refused those of its writes that were refused, and unsent those that no server got.
-	dry, refused, unsent int
-	// fails is known from the start: whether it ends with an error, other than the conflict.
-	fails bool
-	// conflict is the write that it ends with; nil if there is none, or if it is shown like any failure.
-	conflict *trace.Request
-}
-
-// after is the course after a group of events.
-func (c course) after(group []*trace.Event) course {
-	r, ok := group[0].Detail.(*trace.Request)
-	if !ok || !r.IsWrite() || r.Recorded != nil {
-		return c
-	}
-	n := len(group)
-	if r.DryRun {
-		c.dry += n
-	}
-	if r.NotSent {
-		c.unsent += n
-	}
-	if r.Failed() {
-		c.refused += n
-	}
-	return c
-}
-
-// writes counts the writes of a reconcile that ends: those that were taken, and those that were refused.
-func (c course) writes(end *trace.End) string {
-	text := count(end.Writes, "write")
-	switch {
-	case c.dry == 0 || end.Writes == 0:
-	case c.unsent >= end.Writes+end.Refused:
-		text += " not sent"
-	default:
-		text = count(end.Writes, "dry write")
-	}
-	if end.Refused > 0 {
-		text += fmt.Sprintf(", %d refused", end.Refused)
-	}
-	return text
-}
-
 func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request, so course) []line {
 	if r.Recorded != nil && *r.Recorded != (trace.RecordedEvent{}) {
 		e := r.Recorded

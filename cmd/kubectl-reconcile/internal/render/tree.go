@@ -1,35 +1,11 @@
 package render
 
 import (
+	"cmp"
+	"fmt"
 	"io"
-	"runtime"
 	"strings"
 )
-
-// Tone says how much a text asks to be looked at. The text says the same in words: a tone only helps to find it.
-type Tone int
-
-// The tones, the calmest first.
-const (
-	TonePlain   Tone = iota
-	ToneDim          // seldom read
-	ToneChange       // changing, or on its way
-	ToneTrouble      // wrong
-)
-
-// Paint colours a text by its tone.
-func (p Palette) Paint(t Tone, s string) string {
-	switch t {
-	case ToneDim:
-		return p.Dim(s)
-	case ToneChange:
-		return p.Change(s)
-	case ToneTrouble:
-		return p.Trouble(s)
-	case TonePlain:
-	}
-	return s
-}
 
 // TreeItem is a line of a tree, and the lines below it. Its texts may come from a cluster: they are escaped when drawn.
 type TreeItem struct {
@@ -99,15 +75,114 @@ func (g guides) tie(dotted, last bool) string {
 	return g.branch
 }
 
-// ASCIIOnly reports whether the user's terminal may know no other letters, by the environment: getenv is os.Getenv or a
-// stand-in for it. Without a locale there is nothing to go by but ASCII, unless on Windows, which has none.
-func ASCIIOnly(getenv func(string) string) bool { return asciiOnly(getenv, runtime.GOOS) }
+const (
+	// mostLevels is how many levels are indented. Those further below keep the indent of the last and are numbered:
+	// else the lines of a deep tree would be mostly blanks.
+	mostLevels = 50
+	// mostReason is how many letters of a reason are written where no terminal bounds them.
+	mostReason = 500
+)
 
-func asciiOnly(getenv func(string) string, system string) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if locale := strings.ToLower(getenv(name)); locale != "" {
-			return !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
-		}
+// treeLayout makes the rows of a tree.
+type treeLayout struct {
+	TreeOptions
+	guides guides
+	items  []*TreeItem
+	names  []Cell
+}
+
+func newTreeLayout(items []*TreeItem, o TreeOptions) *treeLayout {
+	l := &treeLayout{TreeOptions: o, guides: guidesOf(o.ASCII)}
+	for _, item := range items {
+		l.add(item, "", "", 0)
 	}
-	return system != "windows"
+	l.Namespaces = l.Namespaces || l.severalNamespaces()
+	return l
+}
+
+// add flattens an item and what is below it; guide stands before its label, below before the guides of its children.
+// Level is how many items are above it.
+func (l *treeLayout) add(item *TreeItem, guide, below string, level int) {
+	l.items, l.names = append(l.items, item), append(l.names, l.name(item, guide, level))
+	for i, child := range item.Children {
+		last := i == len(item.Children)-1
+		further := l.guides.through
+		if last {
+			further = l.guides.blank
+		}
+		if level >= mostLevels {
+			further = ""
+		}
+		l.add(child, below+l.guides.tie(child.Dotted, last), below+further, level+1)
+	}
+}
+
+// name is the cell of the tree itself.
+func (l *treeLayout) name(item *TreeItem, guide string, level int) Cell {
+	label := Escape(item.Label)
+	out := Cell{Text: guide + label, painted: l.Palette.Dim(guide) + label}
+	note := item.Note
+	if level > mostLevels {
+		note = strings.TrimSuffix(fmt.Sprintf("level %d, %s", level, note), ", ")
+	}
+	if note != "" {
+		note := "  " + Escape(note)
+		out.Text, out.painted = out.Text+note, out.painted+l.Palette.Dim(note)
+	}
+	if item.Asked {
+		out.Text, out.painted = out.Text+"  "+l.guides.asked, out.painted+"  "+l.Palette.Strong(l.guides.asked)
+	}
+	return out
+}
+
+func (l *treeLayout) severalNamespaces() bool {
+	one := ""
+	for _, item := range l.items {
+		if one != "" && item.Namespace != "" && item.Namespace != one {
+			return true
+		}
+		one = cmp.Or(one, item.Namespace)
+	}
+	return false
+}
+
+func (l *treeLayout) columns() []Column {
+	var out []Column
+	if l.Namespaces {
+		out = append(out, Column{Title: "NAMESPACE", Rank: 5})
+	}
+	out = append(out,
+		Column{Title: "NAME"}, Column{Title: "READY", Rank: 3}, Column{Title: "STATUS"},
+		Column{Title: "REASON", Free: true, Rank: 4}, Column{Title: "GEN", Rank: 2}, Column{Title: "AGE", Rank: 1})
+	for _, title := range l.More {
+		out = append(out, Column{Title: title})
+	}
+	return out
+}
+
+// rows are the cells of columns.
+func (l *treeLayout) rows() [][]Cell {
+	out := make([][]Cell, len(l.items))
+	for i, item := range l.items {
+		out[i] = l.cells(item, l.names[i])
+	}
+	return out
+}
+
+func (l *treeLayout) cells(item *TreeItem, name Cell) []Cell {
+	out := make([]Cell, 0, 7+len(l.More))
+	if l.Namespaces {
+		out = append(out, Cell{Text: dash(item.Namespace)})
+	}
+	out = append(out,
+		name, Cell{Text: dash(item.Ready)}, toned(dash(item.Status), item.Tone),
+		toned(Cut(item.Reason, mostReason), item.Tone), toned(dash(item.Generation), item.Drift), Cell{Text: dash(item.Age)})
+	for i := range l.More {
+		text := ""
+		if i < len(item.More) {
+			text = item.More[i]
+		}
+		out = append(out, Cell{Text: dash(text)})
+	}
+	return out
 }

@@ -198,28 +198,6 @@ func TestTreeEndsWithItsReader(t *testing.T) {
 	}
 }
 
-func TestASCIIOnly(t *testing.T) {
-	for _, tt := range []struct {
-		env    map[string]string
-		system string
-		want   bool
-		reason string
-	}{
-		{map[string]string{"LANG": "en_US.UTF-8"}, "linux", false, "the usual case"},
-		{map[string]string{"LANG": "C.utf8"}, "linux", false, "another spelling"},
-		{map[string]string{"LANG": "de_DE.ISO-8859-1"}, "linux", true, "letters of one byte"},
-		{map[string]string{"LANG": "en_US.UTF-8", "LC_ALL": "C"}, "linux", true, "LC_ALL wins"},
-		{map[string]string{"LANG": "C", "LC_CTYPE": "C.UTF-8"}, "linux", false, "LC_CTYPE is about letters, and wins over LANG"},
-		{nil, "linux", true, "without a locale it is that of POSIX"},
-		{nil, "windows", false, "there are no locales in the environment, and terminals know Unicode"},
-		{map[string]string{"LANG": "C"}, "windows", true, "said in the environment"},
-	} {
-		if got := asciiOnly(func(name string) string { return tt.env[name] }, tt.system); got != tt.want {
-			t.Errorf("%v on %s: %t: %s", tt.env, tt.system, got, tt.reason)
-		}
-	}
-}
-
 func BenchmarkTree(b *testing.B) {
 	items := make([]*TreeItem, 10_000)
 	for i := range items {

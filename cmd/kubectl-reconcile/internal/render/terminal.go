@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"time"
 
@@ -133,4 +134,39 @@ func (s *Screen) cut(line string, width int) string {
 		i += len(string(r))
 	}
 	return line
+}
+
+// descriptor is what files have.
+type descriptor interface{ Fd() uintptr }
+
+// IsTerminal reports whether w writes to a terminal.
+func IsTerminal(w any) bool {
+	f, ok := w.(descriptor)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// TerminalWidth is how many cells a line of the terminal has that w writes to; 0 if it is none.
+func TerminalWidth(w any) int {
+	f, ok := w.(descriptor)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// ASCIIOnly reports whether the user's terminal may know no other letters, by the environment: getenv is os.Getenv or a
+// stand-in for it. Without a locale there is nothing to go by but ASCII, unless on Windows, which has none.
+func ASCIIOnly(getenv func(string) string) bool { return asciiOnly(getenv, runtime.GOOS) }
+
+func asciiOnly(getenv func(string) string, system string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if locale := strings.ToLower(getenv(name)); locale != "" {
+			return !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
+		}
+	}
+	return system != "windows"
 }

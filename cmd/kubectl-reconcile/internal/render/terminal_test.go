@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -90,5 +91,54 @@ func TestScreen(t *testing.T) {
 	}
 	if got := NewScreen(&bytes.Buffer{}).Width(); got != usualWidth {
 		t.Errorf("what is no terminal is %d wide", got)
+	}
+}
+
+func TestTerminalWidth(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for name, w := range map[string]any{"a file": file, "no file": &bytes.Buffer{}, "nothing": nil} {
+		if got := TerminalWidth(w); got != 0 {
+			t.Errorf("%s is %d wide: lines would be broken in it", name, got)
+		}
+		if IsTerminal(w) {
+			t.Errorf("%s counts as a terminal", name)
+		}
+	}
+}
+
+// openTerminal opens a pseudo-terminal's master side, which counts as a terminal; nil where there is none.
+func openTerminal(t *testing.T) *os.File {
+	t.Helper()
+	file, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil || !IsTerminal(file) {
+		return nil
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
+func TestASCIIOnly(t *testing.T) {
+	for _, tt := range []struct {
+		env    map[string]string
+		system string
+		want   bool
+		reason string
+	}{
+		{map[string]string{"LANG": "en_US.UTF-8"}, "linux", false, "the usual case"},
+		{map[string]string{"LANG": "C.utf8"}, "linux", false, "another spelling"},
+		{map[string]string{"LANG": "de_DE.ISO-8859-1"}, "linux", true, "letters of one byte"},
+		{map[string]string{"LANG": "en_US.UTF-8", "LC_ALL": "C"}, "linux", true, "LC_ALL wins"},
+		{map[string]string{"LANG": "C", "LC_CTYPE": "C.UTF-8"}, "linux", false, "LC_CTYPE is about letters, and wins over LANG"},
+		{nil, "linux", true, "without a locale it is that of POSIX"},
+		{nil, "windows", false, "there are no locales in the environment, and terminals know Unicode"},
+		{map[string]string{"LANG": "C"}, "windows", true, "said in the environment"},
+	} {
+		if got := asciiOnly(func(name string) string { return tt.env[name] }, tt.system); got != tt.want {
+			t.Errorf("%v on %s: %t: %s", tt.env, tt.system, got, tt.reason)
+		}
 	}
 }

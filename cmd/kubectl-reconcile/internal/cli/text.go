@@ -2,8 +2,11 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
 // MaxNames bounds the names that are listed in a sentence.
@@ -45,3 +48,21 @@ func AppendNew[T comparable](list []T, one T) []T {
 
 // MaxNotesOfAKind bounds the lines of one sort below a tree.
 const MaxNotesOfAKind = 10
+
+// OneLine makes an error's text safe for a terminal, on one line.
+func OneLine(text string) string {
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "error: "), "error ") // libraries say it again
+	return render.Escape(strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", " ")), " "))
+}
+
+// OneLines makes each of several texts so.
+func OneLines(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, text := range texts {
+		out[i] = OneLine(text)
+	}
+	return out
+}
+
+// Wrap breaks a line between words where it is wider than the terminal that it is for.
+func Wrap(w io.Writer, line string) string { return render.Wrap(line, render.TerminalWidth(w), "  ") }

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
 // noAnswerError says that a server did not answer in time.
@@ -69,4 +72,30 @@ type cancelling struct {
 func (b *cancelling) Close() error {
 	defer b.cancel(nil)
 	return b.ReadCloser.Close()
+}
+
+// warnings shows the API's warnings, each once. It implements client-go's rest.WarningHandler.
+type warnings struct {
+	out io.Writer
+
+	mu    sync.Mutex
+	shown map[string]bool
+}
+
+func NewWarnings(out io.Writer) *warnings { return &warnings{out: out, shown: map[string]bool{}} }
+
+// warningCode is the code of the warnings that a Kubernetes API gives; others are not for people.
+const warningCode = 299
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(code int, _, text string) {
+	if code != warningCode || text == "" {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.shown[text] {
+		w.shown[text] = true
+		fmt.Fprintf(w.out, "warning: %s\n", render.Escape(text))
+	}
 }

@@ -2,13 +2,42 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"os"
+	"syscall"
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
+
+// TestPipe lets a command write to a pipe that somebody reads from, and then nobody. The test's own process lives on: the
+// runtime raises SIGPIPE for the standard streams only.
+func TestPipe(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	ctx, end := context.WithCancelCause(t.Context())
+	defer end(nil)
+	out := EndOnBrokenPipe(writer, end)
+	if _, err := fmt.Fprintln(out, "one"); err != nil || ctx.Err() != nil {
+		t.Fatalf("writing to a reader: %v, %v", err, ctx.Err())
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintln(out, "two"); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("writing to nobody: %v", err)
+	}
+	if !IsBrokenPipe(ctx) {
+		t.Errorf("the command goes on: %v", context.Cause(ctx))
+	}
+}
 
 // TestWithProgress: progress is for who looks at a terminal, and for no other.
 func TestWithProgress(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // answers is a transport that answers when its time has come, unless the request ends before.
@@ -84,4 +86,25 @@ func TestAnswerInLeavesInterruptsAlone(t *testing.T) {
 			t.Errorf("the request was cancelled, and yet: %v", err)
 		}
 	})
+}
+
+func TestWarnings(t *testing.T) {
+	var out strings.Builder
+	w := NewWarnings(&out)
+	for _, header := range []struct {
+		code int
+		text string
+	}{
+		{warningCode, "v1 Endpoints is deprecated"},
+		{warningCode, "v1 Endpoints is deprecated"}, // once is enough
+		{199, "of a proxy on the way"},
+		{warningCode, ""},
+		{warningCode, "a \x1b[31mred\x1b[0m policy"},
+	} {
+		w.HandleWarningHeader(header.code, "-", header.text)
+	}
+	want := "warning: v1 Endpoints is deprecated\nwarning: a ^[[31mred^[[0m policy\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
 }

@@ -1,8 +1,10 @@
 package render
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -226,3 +228,101 @@ func stem(r *trace.Request) string {
 	}
 	return r.Name
 }
+
+// isAside reports whether the event is of a controller that is not shown, and is none of the Events that are asked for.
+func (b *Blocks) isAside(e *trace.Event) bool {
+	if !b.brief() || !slices.Contains(b.o.Aside, e.Controller) {
+		return false
+	}
+	r, ok := e.Detail.(*trace.Request)
+	return !ok || r.Recorded == nil
+}
+
+// showsLog reports whether a line is shown, in its block if it has one.
+func (b *Blocks) showsLog(open *block, controller string, l *trace.Log) bool {
+	if l.Level > b.o.Detail.LogLevel() {
+		return false
+	}
+	if open == nil {
+		return b.showsLone(l) && !b.saidBefore(controller, l)
+	}
+	return !b.isRoutine(controller, l)
+}
+
+// isRoutine reports whether a line is one of those that are shown only from Verbose on.
+func (b *Blocks) isRoutine(controller string, l *trace.Log) bool {
+	return b.brief() && l.Error == "" && (isThrottling(l) || slices.Contains(b.o.Routine[controller], l.Message))
+}
+
+// isThrottling reports whether a line is client-go's about a request that had to wait for others (rest.Request): that
+// is no decision of the controller.
+func isThrottling(l *trace.Log) bool { return l.Message == "Waited before sending request" }
+
+// showsLone reports whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down";
+// errors of a start that is cut off come before the run has begun, and at its end those that say no more than that it
+// has ended. What a controller tells of its machinery in detail would drown the reconciles.
+func (b *Blocks) showsLone(l *trace.Log) bool {
+	if b.o.Detail >= Everything || b.o.Detail == Verbose && l.Level <= Normal.LogLevel() {
+		return true
+	}
+	return l.Error != "" && !b.startAt.IsZero() && !strings.HasSuffix(l.Error, context.Canceled.Error())
+}
+
+// uncounted reports whether a repetition of an Event could not be counted only because a dry run kept none.
+func uncounted(r *trace.Request) bool {
+	return r.DryRun && r.Verb == "patch" && r.Code == http.StatusNotFound
+}
+
+// worthShowing leaves out the lines that only log the error that the end tells too.
+func (b *Blocks) worthShowing(events []*trace.Event) []*trace.Event {
+	if len(events) == 0 {
+		return nil // cut off before anything happened
+	}
+	end, ok := events[len(events)-1].Detail.(*trace.End)
+	if !ok || end.Error == "" || !b.brief() {
+		return events
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(e *trace.Event) bool {
+		log, ok := e.Detail.(*trace.Log)
+		return ok && (log.Error == end.Error || slices.ContainsFunc(log.Values, func(v trace.Value) bool { return v.Value == end.Error }))
+	})
+}
+
+// recent remembers what was put latest: room entries at least once there were as many, and at most twice that.
+type recent[K comparable, V any] struct {
+	room       int
+	young, old map[K]V
+}
+
+const (
+	// mostRecent bounds the keys and reconciles that are remembered: a run may last for weeks.
+	mostRecent = 1 << 14
+	// mostPutOff bounds the reconciles that were put off: the causes of each are remembered.
+	mostPutOff = 1 << 12
+)
+
+func (r *recent[K, V]) get(k K) (V, bool) {
+	if v, ok := r.young[k]; ok {
+		return v, true
+	}
+	v, ok := r.old[k]
+	return v, ok
+}
+
+func (r *recent[K, V]) put(k K, v V) {
+	if _, ok := r.young[k]; !ok && len(r.young) >= r.room {
+		r.old, r.young = r.young, nil
+	}
+	if r.young == nil {
+		r.young = map[K]V{}
+	}
+	r.young[k] = v
+}
+
+func (r *recent[K, V]) drop(k K) {
+	delete(r.young, k)
+	delete(r.old, k)
+}
+
+// len counts an entry twice that was put again.
+func (r *recent[K, V]) len() int { return len(r.young) + len(r.old) }
