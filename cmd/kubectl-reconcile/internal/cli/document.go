@@ -26,16 +26,16 @@ func CheckOutput(output string, known []string, usual string) error {
 	return WithHint(UnknownError("output format", output), Suggestion(output, known, all))
 }
 
-// mostIndented is how deeply nested a document may be to be indented: beyond, most of it would be blanks. Two levels
+// maxIndentedDepth is how deeply nested a document may be to be indented: beyond, most of it would be blanks. Two levels
 // are one of a tree.
-const mostIndented = 100
+const maxIndentedDepth = 100
 
 // WriteDocument writes a document in the format json or yaml. One that is nested too deeply is written as JSON on one
 // line, which is YAML, too.
 func WriteDocument(w io.Writer, format string, document any) error {
 	text, err := json.Marshal(document)
 	text = EscapeControls(text)
-	if err == nil && nesting(text) <= mostIndented {
+	if err == nil && nesting(text) <= maxIndentedDepth {
 		text, err = indented(text, format)
 	}
 	if err != nil {

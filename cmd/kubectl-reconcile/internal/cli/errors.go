@@ -86,8 +86,8 @@ func Flatten(err error) []error {
 // ErrFound ends a command with the exit code 1 and prints nothing: what was found has been shown.
 var ErrFound = errors.New("found what --exit-code is for")
 
-// withoutFound leaves out errFound, which is not for people.
-func withoutFound(err error) error {
+// withoutSilentExit leaves out errFound, which is not for people.
+func withoutSilentExit(err error) error {
 	errs := Flatten(err)
 	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return errors.Is(e, ErrFound) })...)
 }
@@ -101,7 +101,7 @@ func ExitCode(ctx context.Context, streams genericiooptions.IOStreams, err error
 	if IsBrokenPipe(ctx) {
 		code, err = BrokenPipeExitCode, withoutBrokenPipe(err)
 	}
-	if err := withoutFound(err); err != nil {
+	if err := withoutSilentExit(err); err != nil {
 		PrintError(streams.ErrOut, err)
 	}
 	return code

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mostSuggestions bounds the names that a hint offers.
-const mostSuggestions = 3
+// maxSuggestions bounds the names that a hint offers.
+const maxSuggestions = 3
 
 // Suggest returns the known names that name may be a misspelling of, nearest first; none if none is near.
 func Suggest(name string, known []string) []string {
@@ -26,7 +26,7 @@ func Suggest(name string, known []string) []string {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
 	})
 	var out []string
-	for _, c := range near[:min(len(near), mostSuggestions)] {
+	for _, c := range near[:min(len(near), maxSuggestions)] {
 		out = append(out, c.name)
 	}
 	return out

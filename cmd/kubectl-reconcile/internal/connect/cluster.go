@@ -97,10 +97,10 @@ func (s *Cluster) names(ctx context.Context, t Target) []string {
 
 // Reading shows how far the cluster is read, until the function that it returns is called.
 func (s *Cluster) Reading(ctx context.Context, p *render.Progress) (end func()) {
-	return p.Show(ctx, func(context.Context) string { return readingText(s.Reader.Progress()) })
+	return p.Show(ctx, func(context.Context) string { return progressText(s.Reader.Progress()) })
 }
 
-func readingText(p cluster.Progress) string {
+func progressText(p cluster.Progress) string {
 	parts := []string{fmt.Sprintf("%d of %s", p.Done, cli.Plural(p.Kinds, "kind"))}
 	switch {
 	case p.Expected > p.Objects:

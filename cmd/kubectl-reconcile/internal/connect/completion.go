@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// completionPatience is how long somebody who has pressed Tab waits for a cluster.
-const completionPatience = 3 * time.Second
+// completionTimeout is how long somebody who has pressed Tab waits for a cluster.
+const completionTimeout = 3 * time.Second
 
 // completeConnection offers the names of the kubeconfig, and the namespaces of the cluster.
 func completeConnection(cmd *cobra.Command, f *Flags) {
@@ -37,7 +37,7 @@ func completeConnection(cmd *cobra.Command, f *Flags) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, names(of))
 	}
 	_ = cmd.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, at *completing) []string {
+		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, at *completionCluster) []string {
 			return at.namesOf(ctx, "namespaces")
 		})
 	})
@@ -46,7 +46,7 @@ func completeConnection(cmd *cobra.Command, f *Flags) {
 // CompleteTargets offers TYPE, then NAME; or TYPE/NAME.
 func CompleteTargets(f *Flags) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, at *completing) []string {
+		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, at *completionCluster) []string {
 			pair := len(args) > 0 && strings.Contains(args[0], "/")
 			switch typeName, _, slash := strings.Cut(typed, "/"); {
 			case slash && (len(args) == 0 || pair):
@@ -66,7 +66,7 @@ func CompleteKinds(cmd *cobra.Command, f *Flags, flag string) {
 	offer := func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
 		there := strings.Split(before, ",")
-		names, directive := completeFromCluster(cmd.Context(), f, func(_ context.Context, at *completing) []string {
+		names, directive := completeFromCluster(cmd.Context(), f, func(_ context.Context, at *completionCluster) []string {
 			return slices.DeleteFunc(at.types(), func(name string) bool { return slices.Contains(there, name) })
 		})
 		return prefixed(before, names), directive | cobra.ShellCompDirectiveNoSpace
@@ -74,15 +74,15 @@ func CompleteKinds(cmd *cobra.Command, f *Flags, flag string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, offer)
 }
 
-// completing is a cluster that completions come from.
-type completing struct {
+// completionCluster is a cluster that completions come from.
+type completionCluster struct {
 	*Cluster
 	namespace string // of the command line
 }
 
 // completeFromCluster offers what the cluster has, or nothing if it does not answer at once.
-func completeFromCluster(ctx context.Context, f *Flags, offer func(context.Context, *completing) []string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(ctx, completionPatience)
+func completeFromCluster(ctx context.Context, f *Flags, offer func(context.Context, *completionCluster) []string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	c, err := f.Connect(genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard})
 	if err != nil {
@@ -92,11 +92,11 @@ func completeFromCluster(ctx context.Context, f *Flags, offer func(context.Conte
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return offer(ctx, &completing{served, c.Namespace}), cobra.ShellCompDirectiveNoFileComp
+	return offer(ctx, &completionCluster{served, c.Namespace}), cobra.ShellCompDirectiveNoFileComp
 }
 
 // namesOf are the names of the objects of a type.
-func (at *completing) namesOf(ctx context.Context, typeName string) []string {
+func (at *completionCluster) namesOf(ctx context.Context, typeName string) []string {
 	kind, err := at.Kinds.Resolve(typeName)
 	if err != nil {
 		return nil
@@ -105,7 +105,7 @@ func (at *completing) namesOf(ctx context.Context, typeName string) []string {
 }
 
 // Types are the plural names of all kinds that can be listed, with the group where two share a name, and the categories.
-func (at *completing) types() []string {
+func (at *completionCluster) types() []string {
 	var out []string
 	seen := map[string]int{}
 	kinds := slices.DeleteFunc(at.Kinds.All(), func(k cluster.Kind) bool { return !k.Can("list") })

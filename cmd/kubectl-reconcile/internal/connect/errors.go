@@ -29,7 +29,7 @@ func (c *Connection) Explain(err error) error {
 		return cli.WithHint(fmt.Errorf("no kind %q is served by %s", unknown.Name, c.Config.Host), unknownKindHint(unknown))
 	case apierrors.IsUnauthorized(err):
 		const text = "the credentials%s are not accepted by %s: they have expired, or there are none"
-		return cli.WithHint(fmt.Errorf(text, c.ofUser(), c.Place()),
+		return cli.WithHint(fmt.Errorf(text, c.userText(), c.Place()),
 			"log in again; `kubectl config view --minify` shows what is sent, `kubectl auth whoami` who that is")
 	case apierrors.IsForbidden(err):
 		return cli.WithHint(err, c.Permitted())
@@ -70,7 +70,7 @@ func (c *Connection) Place() string {
 	return fmt.Sprintf("%s (context %q)", c.Config.Host, c.Context)
 }
 
-func (c *Connection) ofUser() string {
+func (c *Connection) userText() string {
 	if c.User == "" {
 		return ""
 	}
@@ -80,7 +80,7 @@ func (c *Connection) ofUser() string {
 // unreachable says why no answer came from the cluster, and what to do about it; nothing if err is of another sort.
 func (c *Connection) unreachable(err error) (cause, hint string) {
 	check := fmt.Sprintf("is it running, and is this the right context? `%s run --sandbox -f FILE` needs no cluster", c.Program)
-	late, name, operation := (*noAnswerError)(nil), (*net.DNSError)(nil), (*net.OpError)(nil)
+	late, name, operation := (*answerTimeoutError)(nil), (*net.DNSError)(nil), (*net.OpError)(nil)
 	switch {
 	case errors.As(err, &late):
 		return late.Error(), check + "; --request-timeout waits longer"
@@ -94,7 +94,7 @@ func (c *Connection) unreachable(err error) (cause, hint string) {
 	if cause, hint := c.credentialPlugin(err); cause != "" {
 		return cause, hint
 	}
-	if cause, hint := untrusted(err); cause != "" {
+	if cause, hint := tlsFailure(err); cause != "" {
 		return cause, hint
 	}
 	if errors.As(err, &operation) && operation.Op == "dial" {
@@ -119,8 +119,8 @@ func innermost(err error) string {
 	return err.Error()
 }
 
-// untrusted says what is wrong with the server's side of TLS; nothing if that is not it.
-func untrusted(err error) (cause, hint string) {
+// tlsFailure says what is wrong with the server's side of TLS; nothing if that is not it.
+func tlsFailure(err error) (cause, hint string) {
 	authority, host, invalid := x509.UnknownAuthorityError{}, x509.HostnameError{}, x509.CertificateInvalidError{}
 	verification, record := (*tls.CertificateVerificationError)(nil), tls.RecordHeaderError{}
 	switch {
@@ -162,7 +162,7 @@ func (c *Connection) credentialPlugin(err error) (cause, hint string) {
 // Permitted is advice on how to see what may be read, as the same user in the same namespace.
 func (c *Connection) Permitted() string {
 	command := []string{"kubectl auth can-i --list"}
-	if c.enforced {
+	if c.namespaceGiven {
 		command = append(command, "-n", c.Namespace)
 	}
 	if as := c.Config.Impersonate; as.UserName != "" {

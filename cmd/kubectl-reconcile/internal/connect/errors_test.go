@@ -55,7 +55,7 @@ func TestForbiddenError(t *testing.T) {
 			`no permission to list pods in namespace "shop"`, "`kubectl auth can-i --list` shows what is permitted"},
 		{NewTarget(kind, "", ""), true, Connection{},
 			`no permission to list pods in all namespaces`, "`kubectl auth can-i --list` shows what is permitted; a single namespace, by -n, may be"},
-		{NewTarget(kind, "shop", "x"), false, Connection{Namespace: "shop", enforced: true},
+		{NewTarget(kind, "shop", "x"), false, Connection{Namespace: "shop", namespaceGiven: true},
 			`no permission to get pods in namespace "shop"`, "`kubectl auth can-i --list -n shop` shows what is permitted"},
 	} {
 		tt.c.Config = &rest.Config{}

@@ -101,13 +101,13 @@ func usageWith(title string, set *pflag.FlagSet) func(*cobra.Command) error {
 
 // Connection is the cluster that a command reads, and what errors say about it.
 type Connection struct {
-	Config    *rest.Config
-	Namespace string // of -n, else of the context
-	enforced  bool   // -n was given
-	Context   string // empty: the plugin runs in a pod, or flags alone say where the cluster is
-	User      string // by its name in the kubeconfig; empty if there is none
-	Program   string // as a user calls it
-	Progress  *render.Progress
+	Config         *rest.Config
+	Namespace      string // of -n, else of the context
+	namespaceGiven bool   // -n was given
+	Context        string // empty: the plugin runs in a pod, or flags alone say where the cluster is
+	User           string // by its name in the kubeconfig; empty if there is none
+	Program        string // as a user calls it
+	Progress       *render.Progress
 }
 
 // Connect reads the kubeconfig and the flags. It sends nothing: the first request does.
@@ -139,7 +139,7 @@ func (f *Flags) Connect(streams genericiooptions.IOStreams) (*Connection, error)
 			return nil, err
 		}
 	}
-	if c.Namespace, c.enforced, err = loader.Namespace(); err != nil {
+	if c.Namespace, c.namespaceGiven, err = loader.Namespace(); err != nil {
 		return nil, brokenKubeconfig(err)
 	}
 	f.tune(c.Config, streams)
@@ -159,15 +159,15 @@ func (f *Flags) tune(config *rest.Config, streams genericiooptions.IOStreams) {
 		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(f.qps, burst) // one for all clients
 	}
 	if config.Timeout == 0 && !f.Cmd.Flags().Changed("request-timeout") {
-		config.Wrap(answerIn(firstAnswer, laterAnswers))
+		config.Wrap(limitAnswerTime(firstAnswerTimeout, laterAnswerTimeout))
 	}
 }
 
 // How long to wait for an answer unless --request-timeout says. An API server answers a first request at once, if it is
 // there; it gives up on a request after 60 s (--request-timeout of kube-apiserver).
 const (
-	firstAnswer  = 10 * time.Second
-	laterAnswers = 70 * time.Second
+	firstAnswerTimeout = 10 * time.Second
+	laterAnswerTimeout = 70 * time.Second
 )
 
 // brokenKubeconfig is the error of a kubeconfig that cannot be used.

@@ -65,7 +65,7 @@ func (f *ManifestFlags) Read(stdin io.Reader) ([]runlocal.Manifest, error) {
 	if !found {
 		return nil, errors.Join(errs...)
 	}
-	manifests, err := visit(builder.FilenameParam(false, &options))
+	manifests, err := collect(builder.FilenameParam(false, &options))
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return manifests, err
 	}
@@ -88,8 +88,8 @@ func readable(name string) error {
 	return err
 }
 
-// visit reads everything that can be read; what can not is in the error.
-func visit(builder *resource.Builder) ([]runlocal.Manifest, error) {
+// collect reads everything that can be read; what can not is in the error.
+func collect(builder *resource.Builder) ([]runlocal.Manifest, error) {
 	var manifests []runlocal.Manifest
 	var errs []error
 	err := builder.Flatten().Do().Visit(func(info *resource.Info, err error) error {

@@ -223,7 +223,7 @@ func targetOf(m runlocal.Manifest, kinds *cluster.Kinds, c *Connection) (Target,
 	}
 	namespace := c.Namespace
 	if own := m.Object.GetNamespace(); own != "" && kind.Namespaced {
-		if c.enforced && own != namespace {
+		if c.namespaceGiven && own != namespace {
 			return Target{}, fmt.Errorf("%s %q is in namespace %q, and -n says %q", kind, name, own, namespace)
 		}
 		namespace = own

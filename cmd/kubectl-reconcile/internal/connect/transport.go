@@ -12,37 +12,37 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-// noAnswerError says that a server did not answer in time.
-type noAnswerError struct{ after time.Duration }
+// answerTimeoutError says that a server did not answer in time.
+type answerTimeoutError struct{ after time.Duration }
 
-func (e *noAnswerError) Error() string { return fmt.Sprintf("no answer within %s", e.after) }
+func (e *answerTimeoutError) Error() string { return fmt.Sprintf("no answer within %s", e.after) }
 
-// answerIn returns a wrapper of transports that gives up on a request when its answer has not begun in time: the first
+// limitAnswerTime returns a wrapper of transports that gives up on a request when its answer has not begun in time: the first
 // of all, connecting included, in one time, and each that is sent after some answer in another. What follows the
 // beginning of an answer takes as long as it takes, so that watches and long lists live.
-func answerIn(first, later time.Duration) func(http.RoundTripper) http.RoundTripper {
+func limitAnswerTime(first, later time.Duration) func(http.RoundTripper) http.RoundTripper {
 	answered := &atomic.Bool{} // shared: several clients may be made of one configuration
 	return func(next http.RoundTripper) http.RoundTripper {
-		return &impatient{next: next, first: first, later: later, answered: answered}
+		return &answerTimeout{next: next, first: first, later: later, answered: answered}
 	}
 }
 
-type impatient struct {
+type answerTimeout struct {
 	next         http.RoundTripper
 	first, later time.Duration
 	answered     *atomic.Bool
 }
 
 // WrappedRoundTripper lets apimachinery find the transport below.
-func (t *impatient) WrappedRoundTripper() http.RoundTripper { return t.next }
+func (t *answerTimeout) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.
-func (t *impatient) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *answerTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	limit := t.first
 	if t.answered.Load() {
 		limit = t.later
 	}
-	late := &noAnswerError{limit}
+	late := &answerTimeoutError{limit}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(limit, func() { cancel(late) })
 	resp, err := t.next.RoundTrip(req.WithContext(ctx))
@@ -58,18 +58,18 @@ func (t *impatient) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.answered.Store(true)
-	resp.Body = &cancelling{resp.Body, cancel}
+	resp.Body = &cancelOnClose{resp.Body, cancel}
 	return resp, nil
 }
 
-// cancelling frees the context of a request when its answer has been read.
-type cancelling struct {
+// cancelOnClose frees the context of a request when its answer has been read.
+type cancelOnClose struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc
 }
 
 // Close implements io.Closer.
-func (b *cancelling) Close() error {
+func (b *cancelOnClose) Close() error {
 	defer b.cancel(nil)
 	return b.ReadCloser.Close()
 }

@@ -40,7 +40,7 @@ func TestAnswerIn(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				wrap := answerIn(10*time.Second, 70*time.Second)
+				wrap := limitAnswerTime(10*time.Second, 70*time.Second)
 				for i, delay := range tt.delays {
 					began := time.Now()
 					resp, err := wrap(answers{delay}).RoundTrip(request(t.Context(), t))
@@ -71,7 +71,7 @@ func request(ctx context.Context, t *testing.T) *http.Request {
 
 func wantLate(t *testing.T, err error, want, waited time.Duration, reason string) {
 	t.Helper()
-	late := (*noAnswerError)(nil)
+	late := (*answerTimeoutError)(nil)
 	if !errors.As(err, &late) || late.after != want || waited != want {
 		t.Errorf("after %s: %v; want to give up after %s: %s", waited, err, want, reason)
 	}
@@ -81,7 +81,7 @@ func TestAnswerInLeavesInterruptsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		_, err := answerIn(10*time.Second, time.Minute)(answers{time.Hour}).RoundTrip(request(ctx, t))
+		_, err := limitAnswerTime(10*time.Second, time.Minute)(answers{time.Hour}).RoundTrip(request(ctx, t))
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("the request was cancelled, and yet: %v", err)
 		}

@@ -18,34 +18,34 @@ const (
 	// Running is for what runs controllers: a thousand pods take a fifth less time than with half as much, and an idle
 	// sandbox 5 MB more.
 	Running = 200
-	// atFirst is in force until Grow is called.
-	atFirst = 400
+	// initialPercent is in force until Grow is called.
+	initialPercent = 400
 )
 
-// free is false if the environment decides.
-var free = begin()
+// adjustable is false if the environment decides.
+var adjustable = setInitialPercent()
 
-func begin() bool {
+func setInitialPercent() bool {
 	if os.Getenv("GOGC") != "" {
 		return false
 	}
-	debug.SetGCPercent(atFirst)
+	debug.SetGCPercent(initialPercent)
 	return true
 }
 
 // Grow lets the heap grow by so many percent of what was in use when it was last collected, unless the environment
 // decides.
 func Grow(percent int) {
-	if free {
+	if adjustable {
 		debug.SetGCPercent(percent)
 	}
 }
 
-// garbage is how many bytes of garbage there may be, where what is in use would allow more by Running, or less by least:
+// maxGarbage is how many bytes of garbage there may be, where what is in use would allow more by Running, or less by least:
 // a thousand pods take a fifth less time with Running than with 100 percent, but ten thousand would take 2 GB.
 const (
-	garbage = 192 << 20
-	least   = 50
+	maxGarbage = 192 << 20
+	minPercent = 50
 )
 
 // Run is for a process that runs controllers from here on: the heap grows as with Grow(Running) while little is in use,
@@ -53,23 +53,23 @@ const (
 func Run() {
 	Grow(Running)
 	Limit()
-	if free {
-		watch(Running)
+	if adjustable {
+		adjustAfterCollections(Running)
 	}
 }
 
 // sentinel is garbage that tells when garbage is collected. It is larger than what the runtime allocates together.
 type sentinel struct{ _ [32]byte }
 
-// watch sets the percentage anew after each collection. current is the one in force.
-func watch(current int) {
+// adjustAfterCollections sets the percentage anew after each collection. current is the one in force.
+func adjustAfterCollections(current int) {
 	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
-		wanted := percentage(live())
+		wanted := percentage(liveHeap())
 		if difference := wanted - current; difference < -5 || difference > 5 {
 			debug.SetGCPercent(wanted)
 			current = wanted
 		}
-		watch(current)
+		adjustAfterCollections(current)
 	})
 }
 
@@ -78,11 +78,11 @@ func percentage(inUse uint64) int {
 	if inUse == 0 {
 		return Running
 	}
-	return int(min(max(garbage*100/inUse, least), Running))
+	return int(min(max(maxGarbage*100/inUse, minPercent), Running))
 }
 
-// live is how many bytes were in use when garbage was last collected.
-func live() uint64 {
+// liveHeap is how many bytes were in use when garbage was last collected.
+func liveHeap() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	if sample[0].Value.Kind() != metrics.KindUint64 {

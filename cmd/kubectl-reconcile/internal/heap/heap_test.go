@@ -55,7 +55,7 @@ func TestPercentage(t *testing.T) {
 		{"as much garbage as may be", 96 << 20, 200},
 		{"and no more when more is in use", 192 << 20, 100},
 		{"some thousand pods", 320 << 20, 60},
-		{"the collector must not do nothing else", 4 << 30, least},
+		{"the collector must not do nothing else", 4 << 30, minPercent},
 	} {
 		if got := percentage(tt.inUse); got != tt.want {
 			t.Errorf("%s: %d percent of %d bytes, want %d", tt.reason, got, tt.inUse, tt.want)
@@ -98,7 +98,7 @@ func runAndTell() {
 func withMuch() uint64 {
 	much := make([]byte, 512<<20) // no page of it is touched
 	defer runtime.KeepAlive(&much)
-	return collected(least)
+	return collected(minPercent)
 }
 
 func TestRun(t *testing.T) {

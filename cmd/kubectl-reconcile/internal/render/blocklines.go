@@ -20,7 +20,7 @@ type line struct {
 const indent = "           "
 
 func (b *Blocks) write(lines []line) {
-	b.alone = nil
+	b.lastUnattributed = nil
 	var text strings.Builder
 	text.WriteString(b.startLine())
 	for _, l := range lines {
@@ -28,7 +28,7 @@ func (b *Blocks) write(lines []line) {
 		case headWord:
 			fmt.Fprintf(&text, "\n%s\n", Wrap(l.text, b.o.Width, indent))
 		case briefWord:
-			if b.last != briefWord {
+			if b.lastWord != briefWord {
 				fmt.Fprintln(&text)
 			}
 			fmt.Fprintln(&text, Wrap(l.text, b.o.Width, indent))
@@ -36,7 +36,7 @@ func (b *Blocks) write(lines []line) {
 			word := b.o.Palette.Paint(l.tone, fmt.Sprintf("  %-9s", l.word))
 			fmt.Fprintln(&text, Wrap(strings.TrimRight(word+l.text, " "), b.o.Width, indent))
 		}
-		b.last = l.word
+		b.lastWord = l.word
 	}
 	if _, err := io.WriteString(b.out, text.String()); err != nil && b.err == nil {
 		b.err = err
@@ -49,29 +49,29 @@ const (
 	briefWord = "brief"
 )
 
-// lines are those of a reconcile that has just ended, or is cut off.
-func (b *Blocks) lines(open *block) []line {
+// blockLines are those of a reconcile that has just ended, or is cut off.
+func (b *Blocks) blockLines(open *block) []line {
 	out := []line{b.head(open.start, b.latest)}
-	out = append(out, b.causes(open.why)...)
-	so := b.begin(open.events)
-	for _, group := range groupWrites(b.worthShowing(open.events)) {
+	out = append(out, b.causeLines(open.why)...)
+	so := b.initialState(open.events)
+	for _, group := range groupWrites(b.withoutRepeatedErrors(open.events)) {
 		out = append(out, b.eventLines(group, so)...)
 		so = so.after(group)
 	}
 	return out
 }
 
-// begin is the course of a reconcile before its first event.
-func (b *Blocks) begin(events []*trace.Event) course {
+// initialState is the course of a reconcile before its first event.
+func (b *Blocks) initialState(events []*trace.Event) blockState {
 	if len(events) == 0 {
-		return course{} // cut off before anything happened
+		return blockState{} // cut off before anything happened
 	}
 	end, ok := events[len(events)-1].Detail.(*trace.End)
 	if !ok {
-		return course{}
+		return blockState{}
 	}
 	conflict := conflictOf(events, end)
-	so := course{fails: end.Outcome != trace.Done && end.PutOff == "" && conflict == nil}
+	so := blockState{fails: end.Outcome != trace.Done && end.PutOff == "" && conflict == nil}
 	if b.brief() {
 		so.conflict = conflict
 	}
@@ -93,7 +93,7 @@ func (b *Blocks) head(e *trace.Event, at time.Time) line {
 	if e.Key != "" {
 		key = p.Strong(key)
 	}
-	text := fmt.Sprintf("%s  %s  %s  %s", p.Dim(b.seconds(at)), e.Controller, key, p.Dim(number(e.Reconcile)))
+	text := fmt.Sprintf("%s  %s  %s  %s", p.Dim(b.seconds(at)), e.Controller, key, p.Dim(reconcileNumber(e.Reconcile)))
 	return line{word: headWord, text: strings.TrimRight(text, " ")}
 }
 
@@ -105,39 +105,39 @@ func keyText(key string) string {
 	return Escape(key)
 }
 
-// together is how long what a controller does outside of reconciles is taken for one thing.
-const together = time.Second
+// unattributedGap is how long what a controller does outside of reconciles is taken for one thing.
+const unattributedGap = time.Second
 
-// writeLone writes an event that belongs to no open block, under the head of the one before if they go together.
-func (b *Blocks) writeLone(e *trace.Event) {
+// writeUnattributed writes an event that belongs to no open block, under the head of the one before if they go together.
+func (b *Blocks) writeUnattributed(e *trace.Event) {
 	if b.folds(e.Time) {
-		b.foldLone(e)
+		b.foldUnattributed(e)
 		return
 	}
-	lines := b.eventLines([]*trace.Event{e}, course{fails: failsLone(e)})
-	if last := b.alone; last == nil || last.Controller != e.Controller || last.Key != e.Key || last.Reconcile != e.Reconcile ||
-		e.Time.Sub(last.Time) > together {
+	lines := b.eventLines([]*trace.Event{e}, blockState{fails: isUnattributedFailure(e)})
+	if last := b.lastUnattributed; last == nil || last.Controller != e.Controller || last.Key != e.Key || last.Reconcile != e.Reconcile ||
+		e.Time.Sub(last.Time) > unattributedGap {
 		lines = append([]line{b.head(e, e.Time)}, lines...)
 	}
 	b.write(lines)
-	b.alone = e
+	b.lastUnattributed = e
 }
 
-// failsLone reports whether an event that belongs to no reconcile is a failure: a write that came too late is none.
-func failsLone(e *trace.Event) bool {
+// isUnattributedFailure reports whether an event that belongs to no reconcile is a failure: a write that came too late is none.
+func isUnattributedFailure(e *trace.Event) bool {
 	r, ok := e.Detail.(*trace.Request)
 	return !ok || r.Code != http.StatusConflict && r.Code != http.StatusNotFound
 }
 
-func number(id trace.ReconcileID) string {
+func reconcileNumber(id trace.ReconcileID) string {
 	if id == 0 {
 		return ""
 	}
 	return fmt.Sprintf("#%d", id)
 }
 
-// course is what a reconcile has come to so far.
-type course struct {
+// blockState is what a reconcile has come to so far.
+type blockState struct {
 	// dry are its dry writes, refused those of its writes that were refused, and unsent those that no server got.
 	dry, refused, unsent int
 	// fails is known from the start: whether it ends with an error, other than the conflict.
@@ -147,7 +147,7 @@ type course struct {
 }
 
 // after is the course after a group of events.
-func (c course) after(group []*trace.Event) course {
+func (c blockState) after(group []*trace.Event) blockState {
 	r, ok := group[0].Detail.(*trace.Request)
 	if !ok || !r.IsWrite() || r.Recorded != nil {
 		return c
@@ -165,15 +165,15 @@ func (c course) after(group []*trace.Event) course {
 	return c
 }
 
-// writes counts the writes of a reconcile that ends: those that were taken, and those that were refused.
-func (c course) writes(end *trace.End) string {
-	text := count(end.Writes, "write")
+// writesText counts the writes of a reconcile that ends: those that were taken, and those that were refused.
+func (c blockState) writesText(end *trace.End) string {
+	text := counted(end.Writes, "write")
 	switch {
 	case c.dry == 0 || end.Writes == 0:
 	case c.unsent >= end.Writes+end.Refused:
 		text += " not sent"
 	default:
-		text = count(end.Writes, "dry write")
+		text = counted(end.Writes, "dry write")
 	}
 	if end.Refused > 0 {
 		text += fmt.Sprintf(", %d refused", end.Refused)
@@ -206,31 +206,31 @@ func sameWrite(a, b *trace.Event) bool {
 }
 
 // eventLines are those of a group. so is what the reconcile came to before it.
-func (b *Blocks) eventLines(group []*trace.Event, so course) []line {
+func (b *Blocks) eventLines(group []*trace.Event, so blockState) []line {
 	switch d := group[0].Detail.(type) {
 	case *trace.Request:
 		return b.requestLines(group, d, so)
 	case *trace.Log:
-		return []line{b.log(group[0].Reconcile, d, so)}
+		return []line{b.logLine(group[0].Reconcile, d, so)}
 	case *trace.End:
-		return []line{b.end(d, so)}
+		return []line{b.endLine(d, so)}
 	case *trace.Dropped:
-		return []line{{"gave up", fmt.Sprintf("after %d retries: %s", d.Retries, b.reason(d.Error)), ToneTrouble}}
+		return []line{{"gave up", fmt.Sprintf("after %d retries: %s", d.Retries, b.errorText(d.Error)), ToneTrouble}}
 	}
 	return nil
 }
 
-func (b *Blocks) log(reconcile trace.ReconcileID, l *trace.Log, so course) line {
+func (b *Blocks) logLine(reconcile trace.ReconcileID, l *trace.Log, so blockState) line {
 	text := Escape(l.Message)
 	var values []string
 	for _, v := range l.Values {
-		values = append(values, Escape(v.Key+" "+Cut(spelt(v.Value), 2*widest)))
+		values = append(values, Escape(v.Key+" "+Cut(quotedIfEmpty(v.Value), 2*maxValue)))
 	}
 	if len(values) > 0 {
 		text += ": " + strings.Join(values, ", ")
 	}
 	if l.Error != "" {
-		return line{word: "error", text: text + ": " + b.trouble(b.reason(l.Error), so)}
+		return line{word: "error", text: text + ": " + b.markTrouble(b.errorText(l.Error), so)}
 	}
 	if l.Level > Normal.LogLevel() || reconcile == 0 || isThrottling(l) {
 		return line{word: "logged", text: b.o.Palette.Dim(text)}
@@ -238,27 +238,27 @@ func (b *Blocks) log(reconcile trace.ReconcileID, l *trace.Log, so course) line 
 	return line{word: "decided", text: text}
 }
 
-// trouble marks a text if the reconcile that it is of has failed.
-func (b *Blocks) trouble(text string, so course) string {
+// markTrouble marks a text if the reconcile that it is of has failed.
+func (b *Blocks) markTrouble(text string, so blockState) string {
 	if so.fails {
 		return b.o.Palette.Trouble(text)
 	}
 	return text
 }
 
-// reason is an error, safe for a terminal; unless all is asked for, without what an API server says each time.
-func (b *Blocks) reason(text string) string {
+// errorText is an error, safe for a terminal; unless all is asked for, without what an API server says each time.
+func (b *Blocks) errorText(text string) string {
 	if b.brief() {
 		text = Reason(text)
 	}
 	return Escape(text)
 }
 
-func (b *Blocks) end(d *trace.End, so course) line {
+func (b *Blocks) endLine(d *trace.End, so blockState) line {
 	if so.conflict != nil {
 		return line{"conflict", b.o.Palette.Dim(conflictText(so.conflict, d)), ToneDim}
 	}
-	text := fmt.Sprintf("%s, %s", so.writes(d), Round(d.Duration)) + next(d.Next)
+	text := fmt.Sprintf("%s, %s", so.writesText(d), Round(d.Duration)) + nextText(d.Next)
 	if d.Outcome == trace.Done {
 		return line{"done", b.o.Palette.Dim(text), ToneDim}
 	}
@@ -271,7 +271,7 @@ func (b *Blocks) end(d *trace.End, so course) line {
 		tone = ToneTrouble
 	}
 	if d.Error != "" {
-		text += ": " + b.trouble(b.reason(d.Error), so)
+		text += ": " + b.markTrouble(b.errorText(d.Error), so)
 	}
 	switch d.Outcome {
 	case trace.GaveUp:
@@ -282,8 +282,8 @@ func (b *Blocks) end(d *trace.End, so course) line {
 	return line{"failed", text, tone}
 }
 
-// next is the end of a sentence about when a key comes back; empty if it does not by itself.
-func next(n *trace.Next) string {
+// nextText is the end of a sentence about when a key comes back; empty if it does not by itself.
+func nextText(n *trace.Next) string {
 	switch {
 	case n == nil:
 		return ""
@@ -293,7 +293,7 @@ func next(n *trace.Next) string {
 	return "; again in " + Round(n.After)
 }
 
-func count(n int, what string) string {
+func counted(n int, what string) string {
 	switch n {
 	case 0:
 		return "no " + what + "s"

@@ -37,31 +37,31 @@ type Blocks struct {
 	o   BlocksOptions
 	out io.Writer
 
-	mu       sync.Mutex
-	startAt  time.Time
-	latest   time.Time    // when the last event happened
-	alone    *trace.Event // the last that was written, if it belongs to no reconcile
-	open     map[trace.ReconcileID]*block
-	ids      recent[trace.ReconcileID, endedReconcile]
-	putOff   recent[trace.ReconcileID, *trace.Start] // of reconciles without a block, until they are tried again
-	notShown NotShown
-	start    folded
-	seen     recent[string, uint64]   // fingerprints of the latest dry writes
-	failed   recent[string, uint64]   // fingerprints of the keys that failed when they were shown last
-	said     recent[uint64, struct{}] // fingerprints of errors outside of any reconcile
-	last     string                   // the word of the last line that was written
-	err      error
+	mu               sync.Mutex
+	startAt          time.Time
+	latest           time.Time    // when the last event happened
+	lastUnattributed *trace.Event // the last that was written, if it belongs to no reconcile
+	openBlocks       map[trace.ReconcileID]*block
+	ended            recentMap[trace.ReconcileID, endedReconcile]
+	putOff           recentMap[trace.ReconcileID, *trace.Start] // of reconciles without a block, until they are tried again
+	notShown         NotShown
+	startCounts      startTotals
+	lastDryWrites    recentMap[string, uint64]   // fingerprints of the latest dry writes
+	lastFailures     recentMap[string, uint64]   // fingerprints of the keys that failed when they were shown last
+	loggedErrors     recentMap[uint64, struct{}] // fingerprints of errors outside of any reconcile
+	lastWord         string                      // the word of the last line that was written
+	err              error
 }
 
 // NewBlocks returns Blocks that write to out.
 func NewBlocks(out io.Writer, o BlocksOptions) *Blocks {
 	return &Blocks{
-		o: o, out: out, open: map[trace.ReconcileID]*block{},
-		ids:    recent[trace.ReconcileID, endedReconcile]{room: mostRecent},
-		putOff: recent[trace.ReconcileID, *trace.Start]{room: mostPutOff},
-		seen:   recent[string, uint64]{room: mostRecent},
-		failed: recent[string, uint64]{room: mostRecent},
-		said:   recent[uint64, struct{}]{room: mostRecent},
+		o: o, out: out, openBlocks: map[trace.ReconcileID]*block{},
+		ended:         recentMap[trace.ReconcileID, endedReconcile]{capacity: maxRecent},
+		putOff:        recentMap[trace.ReconcileID, *trace.Start]{capacity: maxPutOff},
+		lastDryWrites: recentMap[string, uint64]{capacity: maxRecent},
+		lastFailures:  recentMap[string, uint64]{capacity: maxRecent},
+		loggedErrors:  recentMap[uint64, struct{}]{capacity: maxRecent},
 	}
 }
 
@@ -84,71 +84,71 @@ type block struct {
 
 // Record implements trace.Sink.
 func (b *Blocks) Record(e *trace.Event) {
-	if b.o.Detail == Quiet || b.isAside(e) {
+	if b.o.Detail == Quiet || b.isHidden(e) {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.latest = e.Time
-	open := b.open[e.Reconcile]
+	open := b.openBlocks[e.Reconcile]
 	switch d := e.Detail.(type) {
 	case *trace.Start:
-		b.open[e.Reconcile] = &block{start: e, why: b.origin(d)}
+		b.openBlocks[e.Reconcile] = &block{start: e, why: b.originalStart(d)}
 	case *trace.End:
 		if open != nil {
 			open.events = append(open.events, e)
-			b.ended(open, e, d)
-			delete(b.open, e.Reconcile)
+			b.recordEnd(open, e, d)
+			delete(b.openBlocks, e.Reconcile)
 		}
 	case *trace.Request:
-		b.request(open, e, d)
+		b.recordRequest(open, e, d)
 	case *trace.Log:
-		b.append(open, e, b.showsLog(open, e.Controller, d))
+		b.appendEvent(open, e, b.showsLog(open, e.Controller, d))
 	case *trace.Dropped:
-		b.append(open, e, true)
+		b.appendEvent(open, e, true)
 	}
 }
 
-// ended shows a reconcile that has ended, as much of it as is worth it.
-func (b *Blocks) ended(open *block, e *trace.Event, end *trace.End) {
+// recordEnd shows a reconcile that has ended, as much of it as is worth it.
+func (b *Blocks) recordEnd(open *block, e *trace.Event, end *trace.End) {
 	if b.folds(open.start.Time) {
 		b.foldReconcile(end)
 		return
 	}
-	again := b.failsAgain(open, e, end)
+	again := b.repeatsFailure(open, e, end)
 	switch {
-	case b.brief() && b.leavesOut(open, e, end):
-		b.ids.put(e.Reconcile, endedReconcile{e.Key, false})
+	case b.brief() && b.omits(open, e, end):
+		b.ended.put(e.Reconcile, endedReconcile{e.Key, false})
 		return
 	case again:
-		b.write(b.again(open, end))
-	case b.brief() && !keeps(open.events) && conflictOf(open.events, end) != nil:
-		b.write(b.conflictAlone(open, end))
+		b.write(b.repeatedFailureLine(open, end))
+	case b.brief() && !hasAcceptedWrite(open.events) && conflictOf(open.events, end) != nil:
+		b.write(b.conflictLine(open, end))
 	default:
-		b.write(b.lines(open))
+		b.write(b.blockLines(open))
 	}
-	b.ids.put(e.Reconcile, endedReconcile{e.Key, true})
+	b.ended.put(e.Reconcile, endedReconcile{e.Key, true})
 }
 
-// append adds the event to its block, or writes it alone if there is none.
-func (b *Blocks) append(open *block, e *trace.Event, shown bool) {
+// appendEvent adds the event to its block, or writes it alone if there is none.
+func (b *Blocks) appendEvent(open *block, e *trace.Event, shown bool) {
 	switch {
 	case !shown:
 	case open != nil:
 		open.events = append(open.events, e)
 	default:
-		b.writeLone(e)
+		b.writeUnattributed(e)
 	}
 }
 
-func (b *Blocks) request(open *block, e *trace.Event, r *trace.Request) {
+func (b *Blocks) recordRequest(open *block, e *trace.Event, r *trace.Request) {
 	switch {
 	case r.Recorded != nil:
-		b.append(nil, e, b.o.Events && !uncounted(r)) // sent later than its reconcile ends
+		b.appendEvent(nil, e, b.o.Events && !isFailedEventCount(r)) // sent later than its reconcile ends
 	case r.IsWrite():
-		b.append(open, e, open != nil || !b.repeatsLone(e, r))
+		b.appendEvent(open, e, open != nil || !b.repeatsUnattributedWrite(e, r))
 	default:
-		b.append(open, e, !b.brief())
+		b.appendEvent(open, e, !b.brief())
 	}
 }
 
@@ -156,15 +156,15 @@ func (b *Blocks) request(open *block, e *trace.Event, r *trace.Request) {
 func (b *Blocks) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	unfinished := make([]*block, 0, len(b.open))
-	for _, open := range b.open {
+	unfinished := make([]*block, 0, len(b.openBlocks))
+	for _, open := range b.openBlocks {
 		unfinished = append(unfinished, open)
 	}
 	slices.SortFunc(unfinished, func(x, y *block) int { return x.start.Time.Compare(y.start.Time) })
 	for _, open := range unfinished {
-		b.write(append(b.lines(open), line{word: "cut off", text: "the session ended before this reconcile did"}))
+		b.write(append(b.blockLines(open), line{word: "cut off", text: "the session ended before this reconcile did"}))
 	}
-	clear(b.open)
+	clear(b.openBlocks)
 	b.write(nil) // of the start, if nothing came after it
 	return b.err
 }
@@ -203,28 +203,28 @@ type endedReconcile struct {
 
 // shows reports whether a reconcile is known to have a block, so that others may point at it. b.mu must be held.
 func (b *Blocks) shows(id trace.ReconcileID) bool {
-	ended, _ := b.ids.get(id)
+	ended, _ := b.ended.get(id)
 	return ended.shown || !b.brief()
 }
 
 // writerShown reports whether the reconcile that wrote what was watched has a block, or will have one: one that has
 // written is shown when it ends. b.mu must be held.
 func (b *Blocks) writerShown(w *trace.Watch) bool {
-	open := b.open[w.WrittenBy]
+	open := b.openBlocks[w.WrittenBy]
 	return w.WrittenBy != 0 && (b.shows(w.WrittenBy) || open != nil && !b.folds(open.start.Time))
 }
 
-// remember keeps why a reconcile was made that has no block and is tried again: the next try is made for that. As much is
+// rememberCauses keeps why a reconcile was made that has no block and is tried again: the next try is made for that. As much is
 // kept as is shown of one reconcile.
-func (b *Blocks) remember(id trace.ReconcileID, why *trace.Start) {
-	if more := len(why.Causes) - mostCauses; more > 0 {
-		why.Causes, why.MoreCauses = why.Causes[:mostCauses:mostCauses], why.MoreCauses+more
+func (b *Blocks) rememberCauses(id trace.ReconcileID, why *trace.Start) {
+	if more := len(why.Causes) - maxCauses; more > 0 {
+		why.Causes, why.MoreCauses = why.Causes[:maxCauses:maxCauses], why.MoreCauses+more
 	}
 	b.putOff.put(id, why)
 }
 
-// origin is a start with the causes of reconciles without a block in the place of the retries that they led to.
-func (b *Blocks) origin(s *trace.Start) *trace.Start {
+// originalStart is a start with the causes of reconciles without a block in the place of the retries that they led to.
+func (b *Blocks) originalStart(s *trace.Start) *trace.Start {
 	out := *s
 	out.Causes = nil
 	for _, c := range s.Causes {
@@ -233,15 +233,15 @@ func (b *Blocks) origin(s *trace.Start) *trace.Start {
 			out.Causes = append(out.Causes, c)
 			continue
 		}
-		b.putOff.drop(c.Reconcile)
+		b.putOff.delete(c.Reconcile)
 		out.Causes = append(out.Causes, first.Causes...)
 		out.MoreCauses += first.MoreCauses
 	}
 	return &out
 }
 
-// folded counts what BlocksOptions.Starting folds into one line.
-type folded struct{ reconciles, failed, writes int }
+// startTotals counts what BlocksOptions.Starting folds into one line.
+type startTotals struct{ reconciles, failed, writes int }
 
 // folds reports whether what happened then is part of the start. b.mu must be held.
 func (b *Blocks) folds(at time.Time) bool {
@@ -250,31 +250,31 @@ func (b *Blocks) folds(at time.Time) bool {
 
 // foldReconcile counts a reconcile that has ended.
 func (b *Blocks) foldReconcile(end *trace.End) {
-	b.start.reconciles++
-	b.start.writes += end.Writes
+	b.startCounts.reconciles++
+	b.startCounts.writes += end.Writes
 	if end.Outcome != trace.Done && end.PutOff == "" {
-		b.start.failed++
+		b.startCounts.failed++
 	}
 }
 
-// foldLone counts what belongs to no reconcile.
-func (b *Blocks) foldLone(e *trace.Event) {
+// foldUnattributed counts what belongs to no reconcile.
+func (b *Blocks) foldUnattributed(e *trace.Event) {
 	if r, ok := e.Detail.(*trace.Request); ok && r.IsWrite() && r.Recorded == nil && !r.Failed() {
-		b.start.writes++
+		b.startCounts.writes++
 	}
 }
 
 // startLine tells of the start, once it is over; empty if there is nothing to tell.
 func (b *Blocks) startLine() string {
-	if b.start == (folded{}) || b.startAt.IsZero() {
+	if b.startCounts == (startTotals{}) || b.startAt.IsZero() {
 		return ""
 	}
-	parts := []string{count(b.start.reconciles, "reconcile")}
-	if b.start.failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", b.start.failed))
+	parts := []string{counted(b.startCounts.reconciles, "reconcile")}
+	if b.startCounts.failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", b.startCounts.failed))
 	}
-	parts = append(parts, count(b.start.writes, "write"))
-	b.start = folded{}
+	parts = append(parts, counted(b.startCounts.writes, "write"))
+	b.startCounts = startTotals{}
 	line := fmt.Sprintf("%s started: %s; -v shows them", b.o.Starting, strings.Join(parts, ", "))
 	return "\n" + Wrap(line, b.o.Width, indent) + "\n"
 }

@@ -7,17 +7,17 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// mostCauses bounds the causes that are shown of one reconcile, unless all are asked for.
-const mostCauses = 3
+// maxCauses bounds the causes that are shown of one reconcile, unless all are asked for.
+const maxCauses = 3
 
-func (b *Blocks) causes(s *trace.Start) []line {
+func (b *Blocks) causeLines(s *trace.Start) []line {
 	var out []line
 	causes, more := s.Causes, s.MoreCauses
-	if b.brief() && len(causes) > mostCauses {
-		causes, more = causes[:mostCauses], more+len(causes)-mostCauses
+	if b.brief() && len(causes) > maxCauses {
+		causes, more = causes[:maxCauses], more+len(causes)-maxCauses
 	}
 	for _, c := range causes {
-		out = append(out, line{text: b.cause(c)})
+		out = append(out, line{text: b.causeLine(c)})
 	}
 	if more > 0 {
 		out = append(out, line{text: fmt.Sprintf("and %d more", more)})
@@ -29,10 +29,10 @@ func (b *Blocks) causes(s *trace.Start) []line {
 	return out
 }
 
-func (b *Blocks) cause(c trace.Cause) string {
+func (b *Blocks) causeLine(c trace.Cause) string {
 	text := b.causeText(c)
 	if c.Handler != "" {
-		text += ", " + seenOrAdded(c) + Escape(c.Handler)
+		text += ", " + handlerVerb(c) + Escape(c.Handler)
 	}
 	if c.Type == trace.CauseTimer && c.Watch != nil {
 		text += ", delayed by " + Round(c.Delay)
@@ -50,12 +50,12 @@ func (b *Blocks) writer(w *trace.Watch) string {
 	case w == nil || w.WrittenBy == 0:
 		return ""
 	case b.writerShown(w):
-		return strings.TrimSpace(w.Writer + " " + number(w.WrittenBy))
+		return strings.TrimSpace(w.Writer + " " + reconcileNumber(w.WrittenBy))
 	}
 	return w.Writer
 }
 
-func seenOrAdded(c trace.Cause) string {
+func handlerVerb(c trace.Cause) string {
 	if c.Type == trace.CauseWatch || c.Watch != nil {
 		return "seen by "
 	}
@@ -87,16 +87,16 @@ func (b *Blocks) ifShown(word string, id trace.ReconcileID) string {
 	if id == 0 || !b.shows(id) {
 		return ""
 	}
-	return word + number(id)
+	return word + reconcileNumber(id)
 }
 
 // reconcile names a reconcile by its number, or by its key if it has no block.
 func (b *Blocks) reconcile(id trace.ReconcileID) string {
-	ended, known := b.ids.get(id)
-	open := b.open[id]
+	ended, known := b.ended.get(id)
+	open := b.openBlocks[id]
 	switch {
 	case b.shows(id):
-		return "reconcile " + number(id)
+		return "reconcile " + reconcileNumber(id)
 	case open != nil:
 		return "reconcile of " + keyText(open.start.Key)
 	case known:
@@ -113,7 +113,7 @@ func (b *Blocks) watch(w *trace.Watch) string {
 	if w.Initial {
 		text += " (there before the start)"
 	}
-	o := ChangesOptions{Most: 3}
+	o := ChangesOptions{Limit: 3}
 	if !b.brief() {
 		o = ChangesOptions{All: true}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// silent are fields that say nothing by themselves: they move whenever something else does.
-var silent = []string{"lastUpdateTime", "lastTransitionTime", "lastProbeTime", "lastHeartbeatTime", "kubectl.kubernetes.io/last-applied-configuration"}
+// ignoredFields are fields that say nothing by themselves: they move whenever something else does.
+var ignoredFields = []string{"lastUpdateTime", "lastTransitionTime", "lastProbeTime", "lastHeartbeatTime", "kubectl.kubernetes.io/last-applied-configuration"}
 
 // bookkeeping matches the fields that only hold which version of an object was seen, and generated ids.
 var bookkeeping = regexp.MustCompile(`^metadata\.generation$|[oO]bservedGeneration$` +
@@ -21,8 +21,8 @@ var bookkeeping = regexp.MustCompile(`^metadata\.generation$|[oO]bservedGenerati
 
 // ChangesOptions are the options of Changes.
 type ChangesOptions struct {
-	// Most bounds how many are; 0 is no bound.
-	Most int
+	// Limit bounds how many are; 0 is no bound.
+	Limit int
 	// All spells also the bookkeeping: generations, revisions, ids of containers and hosts.
 	All bool
 }
@@ -34,7 +34,7 @@ type ChangesOptions struct {
 func Changes(changes []inspect.Change, o ChangesOptions) string {
 	shown := slices.DeleteFunc(slices.Clone(changes), func(c inspect.Change) bool {
 		return !o.All && bookkeeping.MatchString(c.Path) ||
-			slices.ContainsFunc(silent, func(s string) bool { return strings.Contains(c.Path, s) })
+			slices.ContainsFunc(ignoredFields, func(s string) bool { return strings.Contains(c.Path, s) })
 	})
 	prefix := commonPrefix(shown)
 	conditions, entries := map[string]*conditionChange{}, map[string]bool{}
@@ -49,7 +49,7 @@ func Changes(changes []inspect.Change, o ChangesOptions) string {
 			continue
 		}
 		rank := rankOf(c.Path)
-		if name, change := wholeEntry(changes, c.Path); name != "" {
+		if name, change := addedOrRemovedEntry(changes, c.Path); name != "" {
 			if !entries[name] {
 				entries[name] = true
 				parts[rank] = append(parts[rank], Escape(strings.TrimPrefix(name, prefix)+": "+change))
@@ -64,8 +64,8 @@ func Changes(changes []inspect.Change, o ChangesOptions) string {
 		}
 	}
 	all := slices.Concat(parts[:]...)
-	if o.Most > 0 && len(all) > o.Most {
-		all = append(all[:o.Most], fmt.Sprintf("%d more", len(all)-o.Most))
+	if o.Limit > 0 && len(all) > o.Limit {
+		all = append(all[:o.Limit], fmt.Sprintf("%d more", len(all)-o.Limit))
 	}
 	return strings.Join(all, ", ")
 }
@@ -111,10 +111,10 @@ func commonPrefix(changes []inspect.Change) string {
 
 var entryPath = regexp.MustCompile(`^(.*?)\[([A-Za-z]+)=([^\]]*)\]`)
 
-// wholeEntry is the entry of a list that the path leads into, if the whole of it came or went: its merge key did. It is
+// addedOrRemovedEntry is the entry of a list that the path leads into, if the whole of it came or went: its merge key did. It is
 // spelt "containerStatuses[web]", and its change "new" or "removed". An autoscaler without metrics writes an entry whose
 // key is empty: "currentMetrics[]".
-func wholeEntry(changes []inspect.Change, path string) (name, change string) {
+func addedOrRemovedEntry(changes []inspect.Change, path string) (name, change string) {
 	m := entryPath.FindStringSubmatch(path)
 	if m == nil {
 		return "", ""
@@ -159,7 +159,7 @@ func (c *conditionChange) text() string {
 	case c.gone:
 		return "gone"
 	case c.status == "" && c.reason == "":
-		return Cut(c.message, widest)
+		return Cut(c.message, maxValue)
 	case c.status == "" || c.reason == "":
 		return c.status + c.reason
 	}
@@ -169,17 +169,17 @@ func (c *conditionChange) text() string {
 func fieldText(path string, c inspect.Change) string {
 	switch {
 	case c.Old == nil:
-		return Escape(path + ": " + short(c.New))
+		return Escape(path + ": " + valueText(c.New))
 	case c.New == nil:
 		return Escape(path + ": removed")
 	}
-	return Escape(fmt.Sprintf("%s: %s -> %s", path, short(c.Old), short(c.New)))
+	return Escape(fmt.Sprintf("%s: %s -> %s", path, valueText(c.Old), valueText(c.New)))
 }
 
-// widest bounds how much of one value is shown, in runes.
-const widest = 48
+// maxValue bounds how much of one value is shown, in runes.
+const maxValue = 48
 
-func short(v any) string {
+func valueText(v any) string {
 	text, ok := v.(string)
 	if !ok {
 		b, err := json.Marshal(v)
@@ -188,11 +188,11 @@ func short(v any) string {
 		}
 		text = string(b)
 	}
-	return Cut(spelt(text), widest)
+	return Cut(quotedIfEmpty(text), maxValue)
 }
 
-// spelt is text, so that an empty one can be seen.
-func spelt(text string) string {
+// quotedIfEmpty is text, so that an empty one can be seen.
+func quotedIfEmpty(text string) string {
 	if text == "" {
 		return `""`
 	}

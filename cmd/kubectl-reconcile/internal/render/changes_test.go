@@ -74,7 +74,7 @@ func TestChanges(t *testing.T) {
 		{"only bookkeeping", []inspect.Change{change("status.observedGeneration", int64(1), int64(2))}, 0, false, "", "nothing is said then"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Changes(tt.in, ChangesOptions{Most: tt.most, All: tt.all})); diff != "" {
+			if diff := cmp.Diff(tt.want, Changes(tt.in, ChangesOptions{Limit: tt.most, All: tt.all})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 		})

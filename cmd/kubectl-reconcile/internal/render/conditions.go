@@ -37,14 +37,14 @@ func Conditions(w io.Writer, rows []StatusRow, o StatusOptions) error {
 func conditionWidths(rows []StatusRow, o ListingOptions) []int {
 	all := NewListing(conditionColumns(), o)
 	for i := range rows {
-		all.texts(rows[i].allConditions())
+		all.measureRows(rows[i].allConditions())
 	}
 	return all.widths
 }
 
 func conditionColumns() []Column {
 	return []Column{
-		{Title: "TYPE"}, {Title: "STATUS"}, {Title: "REASON", Free: true}, {Title: "SINCE", Rank: 2}, {Title: "OBSERVED", Rank: 1},
+		{Title: "TYPE"}, {Title: "STATUS"}, {Title: "REASON", Truncatable: true}, {Title: "SINCE", DropOrder: 2}, {Title: "OBSERVED", DropOrder: 1},
 	}
 }
 
@@ -95,12 +95,12 @@ func (r *StatusRow) heading(o StatusOptions) string {
 		parts = append(parts, Escape(r.Reason))
 	}
 	if r.Drift.Generation > 0 {
-		parts = append(parts, r.generations(p))
+		parts = append(parts, r.generationsText(p))
 	}
 	return strings.Join(parts, "   ")
 }
 
-func (r *StatusRow) generations(p Palette) string {
+func (r *StatusRow) generationsText(p Palette) string {
 	text := fmt.Sprintf("generation %d, ", r.Drift.Generation)
 	switch {
 	case r.Drift.State == inspect.NeverSeen:
@@ -123,13 +123,13 @@ func (r *StatusRow) conditionCells(c inspect.Condition) []Cell {
 	case c.Status != "True" && c.Status != "False":
 		tone = ToneChange
 	}
-	of := toned(observed(c.Generation), ToneDim)
+	of := toned(observedText(c.Generation), ToneDim)
 	if isBehind(c) {
 		of = toned(fmt.Sprintf("%d of %d", *c.Generation, r.Drift.Generation), ToneChange)
 	}
 	return []Cell{
-		toned(strings.TrimPrefix(c.Of+": "+c.Type, ": "), tone), toned(dash(c.Status), tone),
-		toned(dash(c.Reason), quiet(c.Reason, tone)),
+		toned(strings.TrimPrefix(c.Of+": "+c.Type, ": "), tone), toned(dashIfEmpty(c.Status), tone),
+		toned(dashIfEmpty(c.Reason), dimIfEmpty(c.Reason, tone)),
 		{Text: sinceText(c.Since, r.Now)}, of,
 	}
 }

@@ -33,20 +33,20 @@ func (b *Blocks) NotShown() NotShown {
 	return b.notShown
 }
 
-// leavesOut reports whether a reconcile that ends has no block, and counts it. b.mu must be held.
-func (b *Blocks) leavesOut(open *block, e *trace.Event, end *trace.End) bool {
+// omits reports whether a reconcile that ends has no block, and counts it. b.mu must be held.
+func (b *Blocks) omits(open *block, e *trace.Event, end *trace.End) bool {
 	idle := end.Writes+end.Refused == 0
 	writes := dryWrites(open.events)
 	switch {
 	case idle && end.PutOff != "":
 		b.notShown.PutOff++
-		b.remember(e.Reconcile, open.why)
-	case !keeps(open.events) && conflictOf(open.events, end) != nil && end.Next.Retry > 1:
+		b.rememberCauses(e.Reconcile, open.why)
+	case !hasAcceptedWrite(open.events) && conflictOf(open.events, end) != nil && end.Next.Retry > 1:
 		b.notShown.Conflicts++
-		b.remember(e.Reconcile, open.why)
+		b.rememberCauses(e.Reconcile, open.why)
 	case end.Outcome != trace.Done:
 		return false
-	case len(writes) > 0 && b.repeats(e.Controller+"\x00"+e.Key, writes):
+	case len(writes) > 0 && b.repeatsDryWrites(e.Controller+"\x00"+e.Key, writes):
 		b.notShown.Repeated++
 	case idle && !slices.ContainsFunc(open.events, isLoggedError):
 		b.notShown.Idle++
@@ -61,13 +61,13 @@ func isLoggedError(e *trace.Event) bool {
 	return ok && l.Error != ""
 }
 
-// repeatsLone reports whether a write that belongs to no reconcile came to the same before, and counts it.
-func (b *Blocks) repeatsLone(e *trace.Event, r *trace.Request) bool {
+// repeatsUnattributedWrite reports whether a write that belongs to no reconcile came to the same before, and counts it.
+func (b *Blocks) repeatsUnattributedWrite(e *trace.Event, r *trace.Request) bool {
 	if !b.brief() || !r.DryRun {
 		return false
 	}
 	of := []string{e.Controller, "", r.Verb, r.Group, r.Resource, r.Subresource, r.Namespace, stem(r)}
-	if !b.repeats(strings.Join(of, "\x00"), []*trace.Request{r}) {
+	if !b.repeatsDryWrites(strings.Join(of, "\x00"), []*trace.Request{r}) {
 		return false
 	}
 	b.notShown.Repeated++
@@ -90,43 +90,43 @@ func dryWrites(events []*trace.Event) []*trace.Request {
 	return out
 }
 
-// keeps reports whether one of the events is a write that was taken, or would be.
-func keeps(events []*trace.Event) bool {
+// hasAcceptedWrite reports whether one of the events is a write that was taken, or would be.
+func hasAcceptedWrite(events []*trace.Event) bool {
 	return slices.ContainsFunc(events, func(e *trace.Event) bool {
 		r, ok := e.Detail.(*trace.Request)
 		return ok && r.IsWrite() && !r.Failed()
 	})
 }
 
-// repeats reports whether the writes are those that were seen last of what has that name, and remembers them.
-func (b *Blocks) repeats(name string, writes []*trace.Request) bool {
+// repeatsDryWrites reports whether the writes are those that were seen last of what has that name, and remembers them.
+func (b *Blocks) repeatsDryWrites(name string, writes []*trace.Request) bool {
 	hash := fingerprint(writes, "")
-	before, known := b.seen.get(name)
-	b.seen.put(name, hash)
+	before, known := b.lastDryWrites.get(name)
+	b.lastDryWrites.put(name, hash)
 	return known && before == hash
 }
 
-// failsAgain reports whether a reconcile that is about to be shown failed as the one of its key did that was shown
+// repeatsFailure reports whether a reconcile that is about to be shown failed as the one of its key did that was shown
 // last: for the same reason, after the same tries. One that kept a write did not. It remembers how the key failed. b.mu
 // must be held.
-func (b *Blocks) failsAgain(open *block, e *trace.Event, end *trace.End) bool {
+func (b *Blocks) repeatsFailure(open *block, e *trace.Event, end *trace.End) bool {
 	name := e.Controller + "\x00" + end.Queue + "\x00" + e.Key
 	switch {
 	case !b.brief() || end.PutOff != "" || conflictOf(open.events, end) != nil:
 		return false // nothing is known to be right again, nor to go wrong still
 	case end.Outcome != trace.Failed:
-		b.failed.drop(name)
+		b.lastFailures.delete(name)
 		return false
 	}
-	tries, kept := triesOf(open.events)
+	tries, kept := ineffectiveWrites(open.events)
 	hash := fingerprint(tries, end.Error)
-	before, known := b.failed.get(name)
-	b.failed.put(name, hash)
+	before, known := b.lastFailures.get(name)
+	b.lastFailures.put(name, hash)
 	return known && before == hash && !kept
 }
 
-// triesOf are the writes among the events that came to nothing, and whether there were others.
-func triesOf(events []*trace.Event) (tries []*trace.Request, kept bool) {
+// ineffectiveWrites are the writes among the events that came to nothing, and whether there were others.
+func ineffectiveWrites(events []*trace.Event) (tries []*trace.Request, kept bool) {
 	for _, e := range events {
 		r, ok := e.Detail.(*trace.Request)
 		switch {
@@ -140,21 +140,21 @@ func triesOf(events []*trace.Event) (tries []*trace.Request, kept bool) {
 	return tries, kept
 }
 
-// again is the one line of a reconcile that failed as before.
-func (b *Blocks) again(open *block, end *trace.End) []line {
+// repeatedFailureLine is the one line of a reconcile that failed as before.
+func (b *Blocks) repeatedFailureLine(open *block, end *trace.End) []line {
 	head := b.head(open.start, b.latest).text
-	return []line{{word: briefWord, text: head + "  " + b.o.Palette.Trouble("failed as before") + next(end.Next)}}
+	return []line{{word: briefWord, text: head + "  " + b.o.Palette.Trouble("failed as before") + nextText(end.Next)}}
 }
 
-// stubborn is the retry after so many conflicts in a row, about five seconds of them, that they are shown like any
+// persistentConflict is the retry after so many conflicts in a row, about five seconds of them, that they are shown like any
 // failure.
-const stubborn = 10
+const persistentConflict = 10
 
 // conflictOf returns the write at which a reconcile failed because the object had changed since the controller read it:
 // the next try reads it as it is, and mostly goes well. It is nil if the reconcile failed for another reason, or not,
 // or again and again.
 func conflictOf(events []*trace.Event, end *trace.End) *trace.Request {
-	if end.Outcome != trace.Failed || end.Next == nil || end.Next.Retry >= stubborn {
+	if end.Outcome != trace.Failed || end.Next == nil || end.Next.Retry >= persistentConflict {
 		return nil
 	}
 	for _, e := range slices.Backward(events) {
@@ -166,38 +166,38 @@ func conflictOf(events []*trace.Event, end *trace.End) *trace.Request {
 	return nil
 }
 
-// conflictAlone is the one line of a reconcile that came to nothing but a conflict, in brackets: it is no block.
-func (b *Blocks) conflictAlone(open *block, end *trace.End) []line {
+// conflictLine is the one line of a reconcile that came to nothing but a conflict, in brackets: it is no block.
+func (b *Blocks) conflictLine(open *block, end *trace.End) []line {
 	conflict := conflictText(conflictOf(open.events, end), end)
 	text := fmt.Sprintf("(%s  %s  %s  %s  conflict: %s)",
-		b.seconds(b.latest), open.start.Controller, keyText(open.start.Key), number(open.start.Reconcile), conflict)
+		b.seconds(b.latest), open.start.Controller, keyText(open.start.Key), reconcileNumber(open.start.Reconcile), conflict)
 	return []line{{word: briefWord, text: b.o.Palette.Dim(text)}}
 }
 
 // conflictText names the write that met a conflict, and when the key is tried again.
 func conflictText(r *trace.Request, end *trace.End) string {
-	return fmt.Sprintf("%s %s %s%s", r.Verb, kindOf(r), subresourceOf(Escape(r.Name), r), next(end.Next))
+	return fmt.Sprintf("%s %s %s%s", r.Verb, kindOf(r), subresourceOf(Escape(r.Name), r), nextText(end.Next))
 }
 
-// saidBefore reports whether an error outside of any reconcile was shown before, and counts it: the recorders of Events
+// loggedBefore reports whether an error outside of any reconcile was shown before, and counts it: the recorders of Events
 // report each Event that is refused. b.mu must be held.
-func (b *Blocks) saidBefore(controller string, l *trace.Log) bool {
+func (b *Blocks) loggedBefore(controller string, l *trace.Log) bool {
 	if !b.brief() || l.Error == "" {
 		return false
 	}
 	hash := fingerprint(nil, controller+"\x00"+l.Message+"\x00"+l.Error)
-	_, known := b.said.get(hash)
-	b.said.put(hash, struct{}{})
+	_, known := b.loggedErrors.get(hash)
+	b.loggedErrors.put(hash, struct{}{})
 	if known {
 		b.notShown.Repeated++
 	}
 	return known
 }
 
-// passing are the parts of a text that differ each time although it says the same: the ends of names that a server
+// volatileParts are the parts of a text that differ each time although it says the same: the ends of names that a server
 // makes (apimachinery's util/rand) and of those of Events (client-go's tools/record/util), and the port that a
 // connection begins at.
-var passing = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\.[0-9a-f]{16}\b|:\d+->`)
+var volatileParts = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\.[0-9a-f]{16}\b|:\d+->`)
 
 // fingerprint is a hash of writes, whatever their order, their answers and why they were made in vain; what differs
 // each time left out.
@@ -210,7 +210,7 @@ func fingerprint(writes []*trace.Request, why string) uint64 {
 		))
 	}
 	for i, line := range lines {
-		lines[i] = passing.ReplaceAllString(line, "")
+		lines[i] = volatileParts.ReplaceAllString(line, "")
 	}
 	slices.Sort(lines)
 	hash := fnv.New64a()
@@ -229,8 +229,8 @@ func stem(r *trace.Request) string {
 	return r.Name
 }
 
-// isAside reports whether the event is of a controller that is not shown, and is none of the Events that are asked for.
-func (b *Blocks) isAside(e *trace.Event) bool {
+// isHidden reports whether the event is of a controller that is not shown, and is none of the Events that are asked for.
+func (b *Blocks) isHidden(e *trace.Event) bool {
 	if !b.brief() || !slices.Contains(b.o.Aside, e.Controller) {
 		return false
 	}
@@ -244,13 +244,13 @@ func (b *Blocks) showsLog(open *block, controller string, l *trace.Log) bool {
 		return false
 	}
 	if open == nil {
-		return b.showsLone(l) && !b.saidBefore(controller, l)
+		return b.showsUnattributedLog(l) && !b.loggedBefore(controller, l)
 	}
-	return !b.isRoutine(controller, l)
+	return !b.isNoise(controller, l)
 }
 
-// isRoutine reports whether a line is one of those that are shown only from Verbose on.
-func (b *Blocks) isRoutine(controller string, l *trace.Log) bool {
+// isNoise reports whether a line is one of those that are shown only from Verbose on.
+func (b *Blocks) isNoise(controller string, l *trace.Log) bool {
 	return b.brief() && l.Error == "" && (isThrottling(l) || slices.Contains(b.o.Routine[controller], l.Message))
 }
 
@@ -258,23 +258,23 @@ func (b *Blocks) isRoutine(controller string, l *trace.Log) bool {
 // is no decision of the controller.
 func isThrottling(l *trace.Log) bool { return l.Message == "Waited before sending request" }
 
-// showsLone reports whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down";
+// showsUnattributedLog reports whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down";
 // errors of a start that is cut off come before the run has begun, and at its end those that say no more than that it
 // has ended. What a controller tells of its machinery in detail would drown the reconciles.
-func (b *Blocks) showsLone(l *trace.Log) bool {
+func (b *Blocks) showsUnattributedLog(l *trace.Log) bool {
 	if b.o.Detail >= Everything || b.o.Detail == Verbose && l.Level <= Normal.LogLevel() {
 		return true
 	}
 	return l.Error != "" && !b.startAt.IsZero() && !strings.HasSuffix(l.Error, context.Canceled.Error())
 }
 
-// uncounted reports whether a repetition of an Event could not be counted only because a dry run kept none.
-func uncounted(r *trace.Request) bool {
+// isFailedEventCount reports whether a repetition of an Event could not be counted only because a dry run kept none.
+func isFailedEventCount(r *trace.Request) bool {
 	return r.DryRun && r.Verb == "patch" && r.Code == http.StatusNotFound
 }
 
-// worthShowing leaves out the lines that only log the error that the end tells too.
-func (b *Blocks) worthShowing(events []*trace.Event) []*trace.Event {
+// withoutRepeatedErrors leaves out the lines that only log the error that the end tells too.
+func (b *Blocks) withoutRepeatedErrors(events []*trace.Event) []*trace.Event {
 	if len(events) == 0 {
 		return nil // cut off before anything happened
 	}
@@ -288,20 +288,20 @@ func (b *Blocks) worthShowing(events []*trace.Event) []*trace.Event {
 	})
 }
 
-// recent remembers what was put latest: room entries at least once there were as many, and at most twice that.
-type recent[K comparable, V any] struct {
-	room       int
+// recentMap remembers what was put latest: room entries at least once there were as many, and at most twice that.
+type recentMap[K comparable, V any] struct {
+	capacity   int
 	young, old map[K]V
 }
 
 const (
-	// mostRecent bounds the keys and reconciles that are remembered: a run may last for weeks.
-	mostRecent = 1 << 14
-	// mostPutOff bounds the reconciles that were put off: the causes of each are remembered.
-	mostPutOff = 1 << 12
+	// maxRecent bounds the keys and reconciles that are remembered: a run may last for weeks.
+	maxRecent = 1 << 14
+	// maxPutOff bounds the reconciles that were put off: the causes of each are remembered.
+	maxPutOff = 1 << 12
 )
 
-func (r *recent[K, V]) get(k K) (V, bool) {
+func (r *recentMap[K, V]) get(k K) (V, bool) {
 	if v, ok := r.young[k]; ok {
 		return v, true
 	}
@@ -309,8 +309,8 @@ func (r *recent[K, V]) get(k K) (V, bool) {
 	return v, ok
 }
 
-func (r *recent[K, V]) put(k K, v V) {
-	if _, ok := r.young[k]; !ok && len(r.young) >= r.room {
+func (r *recentMap[K, V]) put(k K, v V) {
+	if _, ok := r.young[k]; !ok && len(r.young) >= r.capacity {
 		r.old, r.young = r.young, nil
 	}
 	if r.young == nil {
@@ -319,10 +319,10 @@ func (r *recent[K, V]) put(k K, v V) {
 	r.young[k] = v
 }
 
-func (r *recent[K, V]) drop(k K) {
+func (r *recentMap[K, V]) delete(k K) {
 	delete(r.young, k)
 	delete(r.old, k)
 }
 
 // len counts an entry twice that was put again.
-func (r *recent[K, V]) len() int { return len(r.young) + len(r.old) }
+func (r *recentMap[K, V]) len() int { return len(r.young) + len(r.old) }

@@ -66,7 +66,7 @@ func TestReconcilesWithoutABlock(t *testing.T) {
 		{"an error that was logged is shown", []reconcile{loud}, Normal, 1, NotShown{}},
 		{"so is a write that was refused, though the controller went on", []reconcile{refused}, Normal, 1, NotShown{}},
 		{"a conflict is a line, and those that follow it are counted", []reconcile{conflict(1), conflict(2), conflict(3), wrote("a")}, Normal, 0, NotShown{Conflicts: 2, Idle: 1}},
-		{"so many in a row are no conflict that will heal", []reconcile{conflict(stubborn)}, Normal, 1, NotShown{}},
+		{"so many in a row are no conflict that will heal", []reconcile{conflict(persistentConflict)}, Normal, 1, NotShown{}},
 		{"-v shows each", []reconcile{conflict(1), conflict(2), putOff}, Verbose, 3, NotShown{}},
 		{"the same dry writes are shown once", []reconcile{
 			wrote("a", dryWrite("update", "web-1", 3)), wrote("a", dryWrite("update", "web-1", 3)), wrote("a", dryWrite("update", "web-1", 3)),
@@ -171,7 +171,7 @@ func TestConflicts(t *testing.T) {
   create   Pod web-5fc9f4bf66-aaaaa                    201  500µs
   conflict update Deployment web/status; retry 1 in 5ms
 `},
-		{"again and again", []trace.Detail{update, end(0, stubborn)}, `
+		{"again and again", []trace.Detail{update, end(0, persistentConflict)}, `
 +0.003s  deployment  default/web  #1
   because  its cause was not seen
   update   Deployment web/status                       409  0s  conflict
@@ -385,7 +385,7 @@ func TestMachineryIsShownWithEverything(t *testing.T) {
 }
 
 func TestRecent(t *testing.T) {
-	r := recent[int, string]{room: 2}
+	r := recentMap[int, string]{capacity: 2}
 	get := func(k int, want string) {
 		t.Helper()
 		if got, known := r.get(k); got != want || known != (want != "") {
@@ -405,7 +405,7 @@ func TestRecent(t *testing.T) {
 	get(2, "")
 	get(3, "d")
 	r.put(1, "g")
-	r.drop(1) // old and young
+	r.delete(1) // old and young
 	get(1, "")
 	if r.len() != 2 {
 		t.Errorf("%d are remembered, want 3 and 4", r.len())
@@ -416,7 +416,7 @@ func TestRecent(t *testing.T) {
 func TestBlocksForget(t *testing.T) {
 	b := NewBlocks(&bytes.Buffer{}, BlocksOptions{Detail: Normal})
 	b.StartAt(began())
-	const many = 3 * mostRecent
+	const many = 3 * maxRecent
 	for n := range many {
 		key := fmt.Sprintf("default/web%d", n)
 		e := reconcileEvents("replicaset", trace.ReconcileID(3*n+1), key)
@@ -428,19 +428,19 @@ func TestBlocksForget(t *testing.T) {
 		record(b, ofNone("replicaset", &trace.Log{Message: "no", Error: key}))
 	}
 	for what, n := range map[string]int{
-		"dry writes": b.seen.len(), "failures": b.failed.len(), "reconciles": b.ids.len(), "errors": b.said.len(),
+		"dry writes": b.lastDryWrites.len(), "failures": b.lastFailures.len(), "reconciles": b.ended.len(), "errors": b.loggedErrors.len(),
 	} {
-		if n < mostRecent || n > 2*mostRecent {
-			t.Errorf("%d %s are remembered, want %d or some more", n, what, mostRecent)
+		if n < maxRecent || n > 2*maxRecent {
+			t.Errorf("%d %s are remembered, want %d or some more", n, what, maxRecent)
 		}
 	}
-	if n := b.putOff.len(); n < mostPutOff || n > 2*mostPutOff {
-		t.Errorf("%d reconciles that were put off are remembered, want %d or some more", n, mostPutOff)
+	if n := b.putOff.len(); n < maxPutOff || n > 2*maxPutOff {
+		t.Errorf("%d reconciles that were put off are remembered, want %d or some more", n, maxPutOff)
 	}
-	if _, known := b.ids.get(1); known {
+	if _, known := b.ended.get(1); known {
 		t.Error("the first reconcile is remembered")
 	}
-	if _, known := b.ids.get(3 * many); !known {
+	if _, known := b.ended.get(3 * many); !known {
 		t.Error("the last reconcile is not remembered")
 	}
 }

@@ -23,11 +23,11 @@ type Progress struct {
 }
 
 const (
-	// progressPatience is how long something goes on before that is shown.
-	progressPatience = time.Second
-	// progressAgain is how often it is shown how far that is; less often if it takes time to find out.
-	progressAgain = 250 * time.Millisecond
-	progressRests = 10
+	// progressDelay is how long something goes on before that is shown.
+	progressDelay = time.Second
+	// progressInterval is how often it is shown how far that is; less often if it takes time to find out.
+	progressInterval = 250 * time.Millisecond
+	progressBackoff  = 10
 )
 
 // NewProgress returns a Progress on out, which must be a terminal, timed by clk.
@@ -44,7 +44,7 @@ func (p *Progress) Show(ctx context.Context, text func(context.Context) string) 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var drawing sync.WaitGroup
-	drawing.Go(func() { p.draws(ctx, text) })
+	drawing.Go(func() { p.run(ctx, text) })
 	return func() {
 		cancel()
 		drawing.Wait()
@@ -54,8 +54,8 @@ func (p *Progress) Show(ctx context.Context, text func(context.Context) string) 
 	}
 }
 
-func (p *Progress) draws(ctx context.Context, text func(context.Context) string) {
-	for rest := progressPatience; ; {
+func (p *Progress) run(ctx context.Context, text func(context.Context) string) {
+	for rest := progressDelay; ; {
 		timer := p.clock.NewTimer(rest)
 		select {
 		case <-ctx.Done():
@@ -69,7 +69,7 @@ func (p *Progress) draws(ctx context.Context, text func(context.Context) string)
 			return
 		}
 		p.draw(line)
-		rest = max(progressAgain, progressRests*p.clock.Since(began))
+		rest = max(progressInterval, progressBackoff*p.clock.Since(began))
 	}
 }
 
@@ -101,21 +101,21 @@ func (p *Progress) Writer(w io.Writer) io.Writer {
 	if p == nil {
 		return w
 	}
-	beside := besideProgress{p, w}
+	beside := progressWriter{p, w}
 	if file, ok := w.(descriptor); ok {
-		return &fileBesideProgress{beside, file}
+		return &fileProgressWriter{beside, file}
 	}
 	return &beside
 }
 
-// besideProgress writes to the terminal that a Progress is shown on.
-type besideProgress struct {
+// progressWriter writes to the terminal that a Progress is shown on.
+type progressWriter struct {
 	progress *Progress
 	next     io.Writer
 }
 
 // Write implements io.Writer.
-func (b *besideProgress) Write(data []byte) (int, error) {
+func (b *progressWriter) Write(data []byte) (int, error) {
 	b.progress.mu.Lock()
 	defer b.progress.mu.Unlock()
 	if len(data) > 0 {
@@ -125,8 +125,8 @@ func (b *besideProgress) Write(data []byte) (int, error) {
 	return b.next.Write(data)
 }
 
-// fileBesideProgress is one whose writer is a file, and may be a terminal.
-type fileBesideProgress struct {
-	besideProgress
+// fileProgressWriter is one whose writer is a file, and may be a terminal.
+type fileProgressWriter struct {
+	progressWriter
 	descriptor
 }

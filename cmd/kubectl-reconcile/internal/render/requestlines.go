@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request, so course) []line {
+func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request, so blockState) []line {
 	if r.Recorded != nil && *r.Recorded != (trace.RecordedEvent{}) {
 		e := r.Recorded
 		return []line{{word: "event", text: Escape(fmt.Sprintf("%s %s  %s", e.Type, e.Reason, e.Message))}}
@@ -45,7 +45,7 @@ func subresourceOf(name string, r *trace.Request) string {
 }
 
 // answer is the code of the server's answer and how long that took; of what a server did not get there is neither.
-func (b *Blocks) answer(group []*trace.Event, r *trace.Request, so course) string {
+func (b *Blocks) answer(group []*trace.Event, r *trace.Request, so blockState) string {
 	if r.NotSent {
 		return b.o.Palette.Dim("not sent")
 	}
@@ -53,7 +53,7 @@ func (b *Blocks) answer(group []*trace.Event, r *trace.Request, so course) strin
 	if len(group) > 1 {
 		latency = Round(meanLatency(group)) + " each"
 	}
-	return b.code(r, so) + "  " + b.o.Palette.Dim(latency)
+	return b.statusCode(r, so) + "  " + b.o.Palette.Dim(latency)
 }
 
 func kindOf(r *trace.Request) string {
@@ -63,12 +63,12 @@ func kindOf(r *trace.Request) string {
 	return Escape(r.Resource)
 }
 
-func (b *Blocks) code(r *trace.Request, so course) string {
+func (b *Blocks) statusCode(r *trace.Request, so blockState) string {
 	switch {
 	case r.Code == 0:
-		return b.trouble("---", so)
+		return b.markTrouble("---", so)
 	case r.Failed():
-		return b.trouble(strconv.Itoa(r.Code), so)
+		return b.markTrouble(strconv.Itoa(r.Code), so)
 	}
 	return strconv.Itoa(r.Code)
 }
@@ -79,13 +79,13 @@ func (b *Blocks) note(group []*trace.Event, r *trace.Request) string {
 	case r.Reason == "Conflict":
 		return "conflict"
 	case r.Failed():
-		return b.reason(r.Message)
+		return b.errorText(r.Message)
 	case len(group) > 1:
 		return ""
 	case r.Verb == "create":
 		return b.o.Palette.Change(createdReplicas(r.Change.Fields()))
 	}
-	o := ChangesOptions{Most: 4}
+	o := ChangesOptions{Limit: 4}
 	if !b.brief() {
 		o = ChangesOptions{All: true}
 	}
@@ -110,8 +110,8 @@ func meanLatency(group []*trace.Event) trace.Duration {
 	return sum / trace.Duration(len(group))
 }
 
-// mostNames bounds the names that are shown of one burst, unless all are asked for.
-const mostNames = 5
+// maxNames bounds the names that are shown of one burst, unless all are asked for.
+const maxNames = 5
 
 // names lists the objects of a group, those after the first without what they share with it.
 func (b *Blocks) names(group []*trace.Event) string {
@@ -121,8 +121,8 @@ func (b *Blocks) names(group []*trace.Event) string {
 		names = append(names, Escape(nameOf(r)))
 	}
 	more := 0
-	if b.brief() && len(names) > mostNames {
-		names, more = names[:mostNames], len(names)-mostNames
+	if b.brief() && len(names) > maxNames {
+		names, more = names[:maxNames], len(names)-maxNames
 	}
 	shared := names[0][:strings.LastIndex(names[0], "-")+1]
 	if slices.ContainsFunc(names, func(n string) bool { return !strings.HasPrefix(n, shared) }) {

@@ -57,21 +57,21 @@ func (o StatusOptions) columns() []Column {
 		out = append(out, Column{Title: "TIME"})
 	}
 	if o.Namespaces {
-		out = append(out, Column{Title: "NAMESPACE", Rank: 10})
+		out = append(out, Column{Title: "NAMESPACE", DropOrder: 10})
 	}
 	out = append(out, Column{Title: "NAME"}, Column{Title: "STATUS"})
 	if o.Wide {
-		out = append(out, Column{Title: "READY", Rank: 4})
+		out = append(out, Column{Title: "READY", DropOrder: 4})
 	}
 	out = append(out,
-		Column{Title: "REASON", Free: true, Rank: 9},
-		Column{Title: "GEN", Rank: 2, Spare: !o.Drifted}, Column{Title: "OBSERVED", Rank: 1, Spare: !o.Drifted},
-		Column{Title: "DRIFT", Rank: 7, Spare: !o.Drifted},
-		Column{Title: "CONDITIONS", Free: true, Rank: 5},
-		Column{Title: "SINCE", Rank: 6}, Column{Title: "AGE", Rank: 3})
+		Column{Title: "REASON", Truncatable: true, DropOrder: 9},
+		Column{Title: "GEN", DropOrder: 2, Optional: !o.Drifted}, Column{Title: "OBSERVED", DropOrder: 1, Optional: !o.Drifted},
+		Column{Title: "DRIFT", DropOrder: 7, Optional: !o.Drifted},
+		Column{Title: "CONDITIONS", Truncatable: true, DropOrder: 5},
+		Column{Title: "SINCE", DropOrder: 6}, Column{Title: "AGE", DropOrder: 3})
 	if o.Wide {
 		out = append(out,
-			Column{Title: "KSTATUS", Rank: 1}, Column{Title: "WRITTEN BY", Rank: 1}, Column{Title: "WRITTEN", Rank: 1})
+			Column{Title: "KSTATUS", DropOrder: 1}, Column{Title: "WRITTEN BY", DropOrder: 1}, Column{Title: "WRITTEN", DropOrder: 1})
 	}
 	return out
 }
@@ -87,7 +87,7 @@ func StatusCells(rows []StatusRow, o StatusOptions) [][]Cell {
 
 func (r *StatusRow) cells(o StatusOptions) []Cell {
 	if r.Gone {
-		return r.asGone().cells(o)
+		return r.deletedRow().cells(o)
 	}
 	tone := StatusTone(r.Status)
 	var out []Cell
@@ -95,7 +95,7 @@ func (r *StatusRow) cells(o StatusOptions) []Cell {
 		out = append(out, toned(r.Now.Format(time.TimeOnly), ToneDim))
 	}
 	if o.Namespaces {
-		out = append(out, Cell{Text: dash(r.Namespace)})
+		out = append(out, Cell{Text: dashIfEmpty(r.Namespace)})
 	}
 	name := r.Name
 	if o.Short {
@@ -103,36 +103,36 @@ func (r *StatusRow) cells(o StatusOptions) []Cell {
 	}
 	out = append(out, Cell{Text: name}, toned(r.Status.Status, tone))
 	if o.Wide {
-		out = append(out, Cell{Text: dash(r.Ready)})
+		out = append(out, Cell{Text: dashIfEmpty(r.Ready)})
 	}
 	out = append(out,
-		toned(dash(r.Reason), quiet(r.Reason, tone)),
-		toned(generation(r.Drift.Generation), ToneDim), toned(observed(r.Drift.Observed), ToneDim), r.drift(),
+		toned(dashIfEmpty(r.Reason), dimIfEmpty(r.Reason, tone)),
+		toned(generationText(r.Drift.Generation), ToneDim), toned(observedText(r.Drift.Observed), ToneDim), r.drift(),
 		r.conditions(),
 		Cell{Text: sinceText(r.Since, r.Now)}, Cell{Text: age(r.Created, r.Now)})
 	if o.Wide {
-		out = append(out, Cell{Text: dash(r.Kstatus)})
+		out = append(out, Cell{Text: dashIfEmpty(r.Kstatus)})
 		out = append(out, r.writer()...)
 	}
 	return out
 }
 
-// asGone is the row of an object that is there no more: nothing that it said of itself holds any longer.
-func (r *StatusRow) asGone() *StatusRow {
+// deletedRow is the row of an object that is there no more: nothing that it said of itself holds any longer.
+func (r *StatusRow) deletedRow() *StatusRow {
 	gone := *r
-	gone.Gone, gone.Report = false, inspect.Report{Status: inspect.Status{Status: deleted}}
+	gone.Gone, gone.Report = false, inspect.Report{Status: inspect.Status{Status: statusDeleted}}
 	return &gone
 }
 
-// deleted stands in the place of a status.
-const deleted = "Deleted"
+// statusDeleted stands in the place of a status.
+const statusDeleted = "Deleted"
 
 // StatusTone is how much a status asks to be looked at.
 func StatusTone(s inspect.Status) Tone {
 	switch s.Status {
 	case inspect.Current:
 		return TonePlain
-	case inspect.Suspended, deleted:
+	case inspect.Suspended, statusDeleted:
 		return ToneDim
 	case inspect.InProgress, inspect.Terminating:
 		return ToneChange
@@ -144,22 +144,22 @@ func StatusTone(s inspect.Status) Tone {
 	return ToneTrouble
 }
 
-// quiet keeps the dash of an empty cell from being coloured.
-func quiet(text string, tone Tone) Tone {
+// dimIfEmpty keeps the dash of an empty cell from being coloured.
+func dimIfEmpty(text string, tone Tone) Tone {
 	if text == "" {
 		return ToneDim
 	}
 	return tone
 }
 
-func generation(n int64) string {
+func generationText(n int64) string {
 	if n == 0 {
 		return "-"
 	}
 	return strconv.FormatInt(n, 10)
 }
 
-func observed(n *int64) string {
+func observedText(n *int64) string {
 	if n == nil {
 		return "-"
 	}
@@ -301,20 +301,20 @@ func (p *StatusPicture) Write(w io.Writer, rows []StatusRow, o StatusOptions) er
 	}
 	listing := p.listing(o)
 	err := listing.Write(w, cells)
-	p.titles, p.widths = titles(o.columns()), listing.widths
+	p.titles, p.widths = columnTitles(o.columns()), listing.widths
 	return err
 }
 
 // listing is an empty table whose columns are as wide as they have been.
 func (p *StatusPicture) listing(o StatusOptions) *Listing {
 	out := NewStatusListing(o)
-	if slices.Equal(p.titles, titles(out.columns)) {
+	if slices.Equal(p.titles, columnTitles(out.columns)) {
 		copy(out.widths, p.widths)
 	}
 	return out
 }
 
-func titles(columns []Column) []string {
+func columnTitles(columns []Column) []string {
 	out := make([]string, len(columns))
 	for i, c := range columns {
 		out[i] = c.Title

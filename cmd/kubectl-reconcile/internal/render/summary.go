@@ -28,7 +28,7 @@ func ControllerTable(w io.Writer, controllers []trace.ControllerSummary, o Contr
 	busy := slices.DeleteFunc(slices.Clone(controllers), idle)
 	rest := len(controllers) - len(busy)
 	switch {
-	case rest <= unfolded:
+	case rest <= maxUnfolded:
 		return controllerRows(w, controllers, o)
 	case len(busy) == 0:
 		_, err := fmt.Fprintf(w, "\nnone of %d controllers had anything to do\n", rest)
@@ -49,10 +49,10 @@ func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o Contro
 		writes = "WOULD WRITE"
 	}
 	columns := []Column{
-		{Title: "CONTROLLER", Free: true}, {Title: "RECONCILES"}, {Title: "FAILED"}, {Title: "PUT OFF", Rank: 6},
-		{Title: "RETRIES", Rank: 5}, {Title: writes}, {Title: "REFUSED"},
-		{Title: "P50", Spare: true, Rank: 3}, {Title: "P99", Spare: true, Rank: 4},
-		{Title: "WAITED P50", Spare: true, Rank: 1}, {Title: "WAITED P99", Spare: true, Rank: 2},
+		{Title: "CONTROLLER", Truncatable: true}, {Title: "RECONCILES"}, {Title: "FAILED"}, {Title: "PUT OFF", DropOrder: 6},
+		{Title: "RETRIES", DropOrder: 5}, {Title: writes}, {Title: "REFUSED"},
+		{Title: "P50", Optional: true, DropOrder: 3}, {Title: "P99", Optional: true, DropOrder: 4},
+		{Title: "WAITED P50", Optional: true, DropOrder: 1}, {Title: "WAITED P99", Optional: true, DropOrder: 2},
 	}
 	var rows [][]Cell
 	for _, c := range controllers {
@@ -93,7 +93,7 @@ type WriteRow struct {
 // verbs.
 func WriteTable(w io.Writer, word string, writes []WriteRow, o ListingOptions) error {
 	columns := []Column{
-		{Title: word}, {Title: "RESOURCE", Free: true}, {Title: "OBJECTS", Rank: 1},
+		{Title: word}, {Title: "RESOURCE", Truncatable: true}, {Title: "OBJECTS", DropOrder: 1},
 		{Title: "WRITES"}, {Title: "REFUSED"},
 	}
 	var rows [][]Cell
@@ -115,8 +115,8 @@ type ObjectRow struct {
 	Fold string
 }
 
-// unfolded is how many objects of a sort and state, or controllers without work, may stand in rows of their own.
-const unfolded = 3
+// maxUnfolded is how many objects of a sort and state, or controllers without work, may stand in rows of their own.
+const maxUnfolded = 3
 
 // ObjectTable writes a row an object after an empty line; nothing without objects. Objects that may be folded and are
 // in the same state share one row if they are many. The namespace is shown if there are several. Names are cut only
@@ -131,24 +131,24 @@ func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
 	objects = fold(objects)
 	for _, object := range objects {
 		status := object.Status
-		row := []Cell{{Text: object.Name}, {Text: dash(status.Ready)}, toned(status.Status, StatusTone(status))}
+		row := []Cell{{Text: object.Name}, {Text: dashIfEmpty(status.Ready)}, toned(status.Status, StatusTone(status))}
 		if several {
-			row = append([]Cell{{Text: dash(object.Namespace)}}, row...)
+			row = append([]Cell{{Text: dashIfEmpty(object.Namespace)}}, row...)
 		}
 		rows = append(rows, row)
 	}
 	if !NewListing(columns, o).Fits(rows) {
-		columns[len(columns)-3].Free = true
+		columns[len(columns)-3].Truncatable = true
 	}
-	columns = append(columns, Column{Title: "REASON", Free: true, Rank: 1})
+	columns = append(columns, Column{Title: "REASON", Truncatable: true, DropOrder: 1})
 	for i, object := range objects {
 		rows[i] = append(rows[i], Cell{Text: object.Status.Reason})
 	}
 	return section(w, columns, rows, o)
 }
 
-// dash is a text, or a dash in the place of none.
-func dash(s string) string {
+// dashIfEmpty is a text, or a dash in the place of none.
+func dashIfEmpty(s string) string {
 	if s == "" {
 		return "-"
 	}
@@ -167,7 +167,7 @@ func fold(objects []ObjectRow) []ObjectRow {
 	for _, o := range objects {
 		n := many[of(o)]
 		switch {
-		case o.Fold == "" || n > 0 && n <= unfolded:
+		case o.Fold == "" || n > 0 && n <= maxUnfolded:
 			out = append(out, o)
 		case n > 0:
 			many[of(o)] = -1

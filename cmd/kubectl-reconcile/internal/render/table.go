@@ -12,22 +12,22 @@ import (
 type Column struct {
 	// Title stands above it, as given.
 	Title string
-	// Free says that its texts may be cut, the widest of such columns first, where lines are too long for the terminal.
+	// Truncatable says that its texts may be cut, the widest of such columns first, where lines are too long for the terminal.
 	// Without a terminal nothing is cut: a text of more than mostPadded cells moves what follows it, and no other row.
-	Free bool
-	// Spare says that it goes before anything is cut.
-	Spare bool
-	// Rank orders the columns that are left out where cutting is not enough: the lowest first. 0 stays.
-	Rank int
+	Truncatable bool
+	// Optional says that it goes before anything is cut.
+	Optional bool
+	// DropOrder orders the columns that are left out where cutting is not enough: the lowest first. 0 stays.
+	DropOrder int
 }
 
 // Cell is a text of a Listing. It may come from a cluster: it is escaped when drawn.
 type Cell struct {
 	Text string
 	Tone Tone
-	// painted is Text in several tones, for columns that are not cut; both are escaped already. Empty: Tone is that of
+	// coloured is Text in several tones, for columns that are not cut; both are escaped already. Empty: Tone is that of
 	// all of it.
-	painted string
+	coloured string
 }
 
 func toned(text string, tone Tone) Cell { return Cell{Text: text, Tone: tone} }
@@ -47,17 +47,17 @@ type ListingOptions struct {
 // Rows may be written in parts, of which later ones keep to the columns of the first as far as they can. It is for one
 // goroutine at a time.
 type Listing struct {
-	columns []Column
-	o       ListingOptions
-	widths  []int
-	gap     int
-	begun   bool
-	measure *runewidth.Condition
+	columns   []Column
+	o         ListingOptions
+	widths    []int
+	gap       int
+	hasHeader bool
+	measure   *runewidth.Condition
 }
 
 // NewListing returns an empty table of these columns.
 func NewListing(columns []Column, o ListingOptions) *Listing {
-	return &Listing{columns: columns, o: o, widths: make([]int, len(columns)), gap: usualGap, measure: newMeasure()}
+	return &Listing{columns: columns, o: o, widths: make([]int, len(columns)), gap: defaultGap, measure: newMeasure()}
 }
 
 // Write writes rows, which have a cell a column, and before the first of them the header, unless there are no rows at
@@ -67,16 +67,16 @@ func (l *Listing) Write(w io.Writer, rows [][]Cell) error {
 		return nil
 	}
 	out := bufio.NewWriterSize(w, 1<<16)
-	texts := l.texts(rows)
+	texts := l.measureRows(rows)
 	limits := l.fit()
-	if !l.begun && !l.o.NoHeader {
+	if !l.hasHeader && !l.o.NoHeader {
 		titles := make([]measured, len(l.columns))
 		for i, c := range l.columns {
 			titles[i] = measured{Cell{Text: c.Title}, l.measure.StringWidth(c.Title)}
 		}
 		l.line(out, titles, limits)
 	}
-	l.begun = true
+	l.hasHeader = true
 	for _, row := range texts {
 		l.line(out, row, limits)
 	}
@@ -89,9 +89,9 @@ type measured struct {
 	width int
 }
 
-// texts escapes and measures the cells, and widens the columns for them.
-func (l *Listing) texts(rows [][]Cell) [][]measured {
-	if !l.begun && !l.o.NoHeader {
+// measureRows escapes and measures the cells, and widens the columns for them.
+func (l *Listing) measureRows(rows [][]Cell) [][]measured {
+	if !l.hasHeader && !l.o.NoHeader {
 		for i, c := range l.columns {
 			l.widths[i] = max(l.widths[i], l.measure.StringWidth(c.Title))
 		}
@@ -101,12 +101,12 @@ func (l *Listing) texts(rows [][]Cell) [][]measured {
 	for r, row := range rows {
 		out[r], all = all[:len(l.columns)], all[len(l.columns):]
 		for i, c := range row {
-			if c.painted == "" {
+			if c.coloured == "" {
 				c.Text = Escape(c.Text)
 			}
 			width := l.measure.StringWidth(c.Text)
 			out[r][i] = measured{c, width}
-			if width <= mostPadded || l.o.Width > 0 || !l.columns[i].Free {
+			if width <= maxPadded || l.o.Width > 0 || !l.columns[i].Truncatable {
 				l.widths[i] = max(l.widths[i], width)
 			}
 		}
@@ -114,18 +114,18 @@ func (l *Listing) texts(rows [][]Cell) [][]measured {
 	return out
 }
 
-// mostPadded is how wide a free column may be made without a terminal: one long text is no reason for a gap in every row.
-const mostPadded = 72
+// maxPadded is how wide a free column may be made without a terminal: one long text is no reason for a gap in every row.
+const maxPadded = 72
 
 // line writes one row, without blanks at its end.
 func (l *Listing) line(out *bufio.Writer, row []measured, limits []int) {
 	blanks := 0
 	for i, c := range row {
-		if limits[i] == left {
+		if limits[i] == dropped {
 			continue
 		}
 		if c.width > limits[i] && l.o.Width > 0 {
-			c.Text, c.painted = l.measure.Truncate(c.Text, limits[i], guidesOf(l.o.ASCII).ellipsis), ""
+			c.Text, c.coloured = l.measure.Truncate(c.Text, limits[i], guidesOf(l.o.ASCII).ellipsis), ""
 			c.width = l.measure.StringWidth(c.Text)
 		}
 		if c.Text != "" {
@@ -139,8 +139,8 @@ func (l *Listing) line(out *bufio.Writer, row []measured, limits []int) {
 }
 
 func (l *Listing) paint(c Cell) string {
-	if c.painted != "" {
-		return c.painted
+	if c.coloured != "" {
+		return c.coloured
 	}
 	return l.o.Palette.Paint(c.Tone, c.Text)
 }
@@ -148,20 +148,20 @@ func (l *Listing) paint(c Cell) string {
 // Blanks between two columns: as kubectl has them, on a terminal that has no room for them, and where even names do not
 // fit.
 const (
-	usualGap  = 3
-	narrowGap = 2
-	leastGap  = 1
+	defaultGap = 3
+	narrowGap  = 2
+	leastGap   = 1
 )
 
 // The cells that free columns keep on a narrow terminal: columns that say less go before they have fewer than goodFree,
 // and they themselves before they have fewer than leastFree.
 const (
-	goodFree  = 24
-	leastFree = 12
+	preferredWidth = 24
+	leastWidth     = 12
 )
 
-// left marks a column that is left out.
-const left = -1
+// dropped marks a column that is left out.
+const dropped = -1
 
 // Fits reports whether the terminal has room for these rows without anything cut or left out.
 func (l *Listing) Fits(rows [][]Cell) bool {
@@ -170,7 +170,7 @@ func (l *Listing) Fits(rows [][]Cell) bool {
 	}
 	probe := NewListing(l.columns, l.o)
 	copy(probe.widths, l.widths)
-	probe.texts(rows)
+	probe.measureRows(rows)
 	return probe.total(probe.widths) <= l.o.Width
 }
 
@@ -181,7 +181,7 @@ func (l *Listing) fit() []int {
 		return limits
 	}
 	l.gap = narrowGap
-	l.spare(limits)
+	l.dropOptional(limits)
 	for l.total(limits) > l.o.Width {
 		if !l.shrink(limits) {
 			l.gap = leastGap
@@ -192,33 +192,33 @@ func (l *Listing) fit() []int {
 	return limits
 }
 
-// spare leaves out columns that can be spared, as many as it must.
-func (l *Listing) spare(limits []int) {
+// dropOptional leaves out columns that can be spared, as many as it must.
+func (l *Listing) dropOptional(limits []int) {
 	for l.total(limits) > l.o.Width {
-		least := left
+		least := dropped
 		for i, c := range l.columns {
-			if c.Spare && limits[i] != left && (least < 0 || c.Rank < l.columns[least].Rank) {
+			if c.Optional && limits[i] != dropped && (least < 0 || c.DropOrder < l.columns[least].DropOrder) {
 				least = i
 			}
 		}
 		if least < 0 {
 			return
 		}
-		limits[least] = left
+		limits[least] = dropped
 	}
 }
 
 // shrink makes one column narrower, or leaves it out; false if all is as narrow as can be.
 func (l *Listing) shrink(limits []int) bool {
-	if l.cut(limits, goodFree) {
+	if l.cut(limits, preferredWidth) {
 		return true
 	}
-	least := l.least(limits)
-	if (least < 0 || l.lastFree(limits, least)) && l.cut(limits, leastFree) {
+	least := l.leastImportant(limits)
+	if (least < 0 || l.isLastTruncatable(limits, least)) && l.cut(limits, leastWidth) {
 		return true
 	}
 	if least >= 0 {
-		limits[least] = left
+		limits[least] = dropped
 	}
 	return least >= 0
 }
@@ -226,11 +226,11 @@ func (l *Listing) shrink(limits []int) bool {
 // cut narrows the widest free column as far as it must be, until it is no wider than another and has no less than keep;
 // false if none is wider than that.
 func (l *Listing) cut(limits []int, keep int) bool {
-	widest, next := left, keep
+	widest, next := dropped, keep
 	for i, c := range l.columns {
 		switch {
-		case !c.Free || limits[i] <= keep:
-		case widest == left:
+		case !c.Truncatable || limits[i] <= keep:
+		case widest == dropped:
 			widest = i
 		case limits[i] > limits[widest]:
 			widest, next = i, limits[widest]
@@ -238,38 +238,38 @@ func (l *Listing) cut(limits []int, keep int) bool {
 			next = max(next, limits[i])
 		}
 	}
-	if widest == left {
+	if widest == dropped {
 		return false
 	}
 	limits[widest] -= min(l.total(limits)-l.o.Width, max(1, limits[widest]-next))
 	return true
 }
 
-// least is the column that is missed least; negative if all that are there must stay.
-func (l *Listing) least(limits []int) int {
-	least := left
+// leastImportant is the column that is missed least; negative if all that are there must stay.
+func (l *Listing) leastImportant(limits []int) int {
+	least := dropped
 	for i, c := range l.columns {
-		if c.Rank > 0 && limits[i] != left && (least < 0 || c.Rank < l.columns[least].Rank) {
+		if c.DropOrder > 0 && limits[i] != dropped && (least < 0 || c.DropOrder < l.columns[least].DropOrder) {
 			least = i
 		}
 	}
 	return least
 }
 
-// lastFree reports whether the column is the only free one that is there.
-func (l *Listing) lastFree(limits []int, column int) bool {
+// isLastTruncatable reports whether the column is the only free one that is there.
+func (l *Listing) isLastTruncatable(limits []int, column int) bool {
 	for i, c := range l.columns {
-		if c.Free && limits[i] != left && i != column {
+		if c.Truncatable && limits[i] != dropped && i != column {
 			return false
 		}
 	}
-	return l.columns[column].Free
+	return l.columns[column].Truncatable
 }
 
 // widen gives the free columns what leaving out others has left over.
 func (l *Listing) widen(limits []int) {
 	for i, c := range l.columns {
-		if c.Free && limits[i] != left {
+		if c.Truncatable && limits[i] != dropped {
 			limits[i] += max(0, min(l.widths[i]-limits[i], l.o.Width-l.total(limits)))
 		}
 	}
@@ -279,7 +279,7 @@ func (l *Listing) widen(limits []int) {
 func (l *Listing) total(limits []int) int {
 	n, columns := 0, 0
 	for _, width := range limits {
-		if width != left {
+		if width != dropped {
 			n += width
 			columns++
 		}

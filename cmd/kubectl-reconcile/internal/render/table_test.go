@@ -21,7 +21,7 @@ func cellsOf(rows ...[]string) [][]Cell {
 }
 
 func TestListing(t *testing.T) {
-	columns := []Column{{Title: "NAME"}, {Title: "WHY", Free: true}, {Title: "GEN", Rank: 1}, {Title: "AGE", Rank: 2}}
+	columns := []Column{{Title: "NAME"}, {Title: "WHY", Truncatable: true}, {Title: "GEN", DropOrder: 1}, {Title: "AGE", DropOrder: 2}}
 	row := []string{"deployment/web", "two of three pods are available", "12", "5m"}
 	for _, tt := range []struct {
 		name   string
@@ -95,7 +95,7 @@ func TestListingKeepsFirstError(t *testing.T) {
 }
 
 func TestListingNeverWiderThanTheTerminal(t *testing.T) {
-	columns := []Column{{Title: "NAME"}, {Title: "REASON", Free: true, Rank: 5}, {Title: "GEN", Rank: 1}, {Title: "CONDITIONS", Free: true, Rank: 2}, {Title: "AGE", Rank: 3}}
+	columns := []Column{{Title: "NAME"}, {Title: "REASON", Truncatable: true, DropOrder: 5}, {Title: "GEN", DropOrder: 1}, {Title: "CONDITIONS", Truncatable: true, DropOrder: 2}, {Title: "AGE", DropOrder: 3}}
 	rows := cellsOf([]string{"pod/web", strings.Repeat("why ", 12), "3/4", strings.Repeat("壊れた ", 9), "5m"})
 	for width := 10; width < 160; width++ {
 		var out bytes.Buffer
@@ -115,7 +115,7 @@ func BenchmarkListing(b *testing.B) {
 	for i := range rows {
 		rows[i] = []Cell{{Text: "pod/web-7d4b9c-x1"}, toned("Failed", ToneTrouble), {Text: "ImagePullBackOff: nginx:nope"}, {Text: "3m"}}
 	}
-	columns := []Column{{Title: "NAME"}, {Title: "STATUS"}, {Title: "REASON", Free: true}, {Title: "AGE"}}
+	columns := []Column{{Title: "NAME"}, {Title: "STATUS"}, {Title: "REASON", Truncatable: true}, {Title: "AGE"}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := NewListing(columns, ListingOptions{Width: 60}).Write(&bytes.Buffer{}, rows); err != nil {

@@ -33,8 +33,8 @@ func NewScreen(out io.Writer) *Screen {
 
 // The size that a terminal has which does not tell.
 const (
-	usualWidth  = 80
-	usualHeight = 24
+	defaultWidth  = 80
+	defaultHeight = 24
 )
 
 func terminalSize(w any) (width, height int) {
@@ -43,7 +43,7 @@ func terminalSize(w any) (width, height int) {
 			return width, height
 		}
 	}
-	return usualWidth, usualHeight
+	return defaultWidth, defaultHeight
 }
 
 // Width is how many cells a line of the terminal has at the time.
@@ -57,8 +57,8 @@ func (s *Screen) Width() int {
 const (
 	hideCursor  = "\x1b[?25l"
 	showCursor  = "\x1b[?25h"
-	holdPicture = "\x1b[?2026h"
-	showPicture = "\x1b[?2026l"
+	beginUpdate = "\x1b[?2026h"
+	endUpdate   = "\x1b[?2026l"
 	eraseLine   = "\x1b[K" // from the cursor to the end of the line
 	eraseBelow  = "\x1b[J" // from the cursor to the end of the screen
 	eraseAll    = "\x1b[H\x1b[2J"
@@ -70,7 +70,7 @@ const (
 func (s *Screen) Show(text string) error {
 	width, height := s.size()
 	var out strings.Builder
-	out.WriteString(holdPicture + hideCursor)
+	out.WriteString(beginUpdate + hideCursor)
 	switch {
 	case s.shown == 0:
 	case width != s.width || height != s.height:
@@ -78,17 +78,17 @@ func (s *Screen) Show(text string) error {
 	default:
 		fmt.Fprintf(&out, "\x1b[%dA\r", s.shown)
 	}
-	lines := s.fitting(linesOf(text), width, height)
+	lines := s.fitLines(splitLines(text), width, height)
 	for _, line := range lines {
 		out.WriteString(line + eraseLine + "\r\n")
 	}
-	out.WriteString(eraseBelow + showPicture)
+	out.WriteString(eraseBelow + endUpdate)
 	s.shown, s.width, s.height = len(lines), width, height
 	_, err := io.WriteString(s.out, out.String())
 	return err
 }
 
-func linesOf(text string) []string {
+func splitLines(text string) []string {
 	if text == "" {
 		return nil
 	}
@@ -101,8 +101,8 @@ func (s *Screen) Close() error {
 	return err
 }
 
-// fitting cuts lines to the terminal. Its last line stays free for the cursor.
-func (s *Screen) fitting(lines []string, width, height int) []string {
+// fitLines cuts lines to the terminal. Its last line stays free for the cursor.
+func (s *Screen) fitLines(lines []string, width, height int) []string {
 	var out []string
 	room := max(height-1, 1)
 	for i, line := range lines {

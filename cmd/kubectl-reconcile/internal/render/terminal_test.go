@@ -31,7 +31,7 @@ func (t *terminal) Write(p []byte) (int, error) {
 func (t *terminal) one(s string) (string, error) {
 	for sequence, do := range map[string]func(){
 		hideCursor: func() { t.hidden = true }, showCursor: func() { t.hidden = false },
-		holdPicture: func() {}, showPicture: func() {}, "\r": func() {}, resetColour: func() {},
+		beginUpdate: func() {}, endUpdate: func() {}, "\r": func() {}, resetColour: func() {},
 		eraseAll: func() { t.lines, t.row = nil, 0 }, eraseBelow: func() { t.lines = t.lines[:t.row] },
 	} {
 		if rest, ok := strings.CutPrefix(s, sequence); ok {
@@ -89,7 +89,7 @@ func TestScreen(t *testing.T) {
 	if err := NewScreen(&brokenWriter{3}).Show("line\n"); !errors.Is(err, errBroken) {
 		t.Errorf("the terminal is gone, and yet: %v", err)
 	}
-	if got := NewScreen(&bytes.Buffer{}).Width(); got != usualWidth {
+	if got := NewScreen(&bytes.Buffer{}).Width(); got != defaultWidth {
 		t.Errorf("what is no terminal is %d wide", got)
 	}
 }

@@ -63,7 +63,7 @@ func guidesOf(ascii bool) guides {
 	return guides{"├─", "└─", "├┄", "└┄", "│ ", "  ", "◀", "…"}
 }
 
-func (g guides) tie(dotted, last bool) string {
+func (g guides) connector(dotted, last bool) string {
 	switch {
 	case dotted && last:
 		return g.lastDotted
@@ -76,11 +76,11 @@ func (g guides) tie(dotted, last bool) string {
 }
 
 const (
-	// mostLevels is how many levels are indented. Those further below keep the indent of the last and are numbered:
+	// maxIndentedLevels is how many levels are indented. Those further below keep the indent of the last and are numbered:
 	// else the lines of a deep tree would be mostly blanks.
-	mostLevels = 50
-	// mostReason is how many letters of a reason are written where no terminal bounds them.
-	mostReason = 500
+	maxIndentedLevels = 50
+	// maxReason is how many letters of a reason are written where no terminal bounds them.
+	maxReason = 500
 )
 
 // treeLayout makes the rows of a tree.
@@ -110,27 +110,27 @@ func (l *treeLayout) add(item *TreeItem, guide, below string, level int) {
 		if last {
 			further = l.guides.blank
 		}
-		if level >= mostLevels {
+		if level >= maxIndentedLevels {
 			further = ""
 		}
-		l.add(child, below+l.guides.tie(child.Dotted, last), below+further, level+1)
+		l.add(child, below+l.guides.connector(child.Dotted, last), below+further, level+1)
 	}
 }
 
 // name is the cell of the tree itself.
 func (l *treeLayout) name(item *TreeItem, guide string, level int) Cell {
 	label := Escape(item.Label)
-	out := Cell{Text: guide + label, painted: l.Palette.Dim(guide) + label}
+	out := Cell{Text: guide + label, coloured: l.Palette.Dim(guide) + label}
 	note := item.Note
-	if level > mostLevels {
+	if level > maxIndentedLevels {
 		note = strings.TrimSuffix(fmt.Sprintf("level %d, %s", level, note), ", ")
 	}
 	if note != "" {
 		note := "  " + Escape(note)
-		out.Text, out.painted = out.Text+note, out.painted+l.Palette.Dim(note)
+		out.Text, out.coloured = out.Text+note, out.coloured+l.Palette.Dim(note)
 	}
 	if item.Asked {
-		out.Text, out.painted = out.Text+"  "+l.guides.asked, out.painted+"  "+l.Palette.Strong(l.guides.asked)
+		out.Text, out.coloured = out.Text+"  "+l.guides.asked, out.coloured+"  "+l.Palette.Strong(l.guides.asked)
 	}
 	return out
 }
@@ -149,11 +149,11 @@ func (l *treeLayout) severalNamespaces() bool {
 func (l *treeLayout) columns() []Column {
 	var out []Column
 	if l.Namespaces {
-		out = append(out, Column{Title: "NAMESPACE", Rank: 5})
+		out = append(out, Column{Title: "NAMESPACE", DropOrder: 5})
 	}
 	out = append(out,
-		Column{Title: "NAME"}, Column{Title: "READY", Rank: 3}, Column{Title: "STATUS"},
-		Column{Title: "REASON", Free: true, Rank: 4}, Column{Title: "GEN", Rank: 2}, Column{Title: "AGE", Rank: 1})
+		Column{Title: "NAME"}, Column{Title: "READY", DropOrder: 3}, Column{Title: "STATUS"},
+		Column{Title: "REASON", Truncatable: true, DropOrder: 4}, Column{Title: "GEN", DropOrder: 2}, Column{Title: "AGE", DropOrder: 1})
 	for _, title := range l.More {
 		out = append(out, Column{Title: title})
 	}
@@ -172,17 +172,17 @@ func (l *treeLayout) rows() [][]Cell {
 func (l *treeLayout) cells(item *TreeItem, name Cell) []Cell {
 	out := make([]Cell, 0, 7+len(l.More))
 	if l.Namespaces {
-		out = append(out, Cell{Text: dash(item.Namespace)})
+		out = append(out, Cell{Text: dashIfEmpty(item.Namespace)})
 	}
 	out = append(out,
-		name, Cell{Text: dash(item.Ready)}, toned(dash(item.Status), item.Tone),
-		toned(Cut(item.Reason, mostReason), item.Tone), toned(dash(item.Generation), item.Drift), Cell{Text: dash(item.Age)})
+		name, Cell{Text: dashIfEmpty(item.Ready)}, toned(dashIfEmpty(item.Status), item.Tone),
+		toned(Cut(item.Reason, maxReason), item.Tone), toned(dashIfEmpty(item.Generation), item.Drift), Cell{Text: dashIfEmpty(item.Age)})
 	for i := range l.More {
 		text := ""
 		if i < len(item.More) {
 			text = item.More[i]
 		}
-		out = append(out, Cell{Text: dash(text)})
+		out = append(out, Cell{Text: dashIfEmpty(text)})
 	}
 	return out
 }

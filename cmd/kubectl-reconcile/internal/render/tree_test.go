@@ -18,7 +18,7 @@ func treeLines(t *testing.T, items []*TreeItem, o TreeOptions) []string {
 	if err := Tree(&out, items, o); err != nil {
 		t.Fatal(err)
 	}
-	return linesOf(out.String())
+	return splitLines(out.String())
 }
 
 // rollout is the tree of a Deployment of which a pod cannot start.
@@ -230,9 +230,9 @@ func TestTreeThatIsDeep(t *testing.T) {
 		t.Errorf("%d bytes, want at most %d: they must not grow with the square of the depth", bytes, most)
 	}
 	for level, want := range map[int]string{
-		mostLevels:     strings.Repeat("  ", mostLevels-1) + "└─A/50 ",
-		mostLevels + 1: strings.Repeat("  ", mostLevels) + "└─A/51  level 51 ",
-		depth:          strings.Repeat("  ", mostLevels) + "└─A/1500  level 1500 ",
+		maxIndentedLevels:     strings.Repeat("  ", maxIndentedLevels-1) + "└─A/50 ",
+		maxIndentedLevels + 1: strings.Repeat("  ", maxIndentedLevels) + "└─A/51  level 51 ",
+		depth:                 strings.Repeat("  ", maxIndentedLevels) + "└─A/1500  level 1500 ",
 	} {
 		if got := lines[level+1]; !strings.HasPrefix(got, want) {
 			t.Errorf("level %d is drawn as %q, want %q", level, got, want)
