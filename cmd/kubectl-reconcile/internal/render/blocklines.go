@@ -10,15 +10,16 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// line is a word that says what it is, and the rest.
+// line is a line of a block: a word that classifies it, such as "because" or "create", and the rest.
 type line struct {
 	word, text string
 	tone       Tone // of the word
 }
 
-// indent is how far the text of a line stands behind its word.
+// indent is as wide as the column of words.
 const indent = "           "
 
+// write writes lines, after the line that sums up the start if that is due, in one write. b.mu must be held.
 func (b *Blocks) write(lines []line) {
 	b.lastUnattributed = nil
 	var text strings.Builder
@@ -43,42 +44,44 @@ func (b *Blocks) write(lines []line) {
 	}
 }
 
-// headWord marks the first line of a block, briefWord the only line of a reconcile that has no block.
+// The words of lines that are written without their word: headWord of the first line of a block, briefWord of the only
+// line of a reconcile without a block. Brief lines that follow each other have no blank line between them.
 const (
 	headWord  = "head"
 	briefWord = "brief"
 )
 
-// blockLines are those of a reconcile that has just ended, or is cut off.
+// blockLines returns the lines of a reconcile that has just ended, or has not ended when the session does.
 func (b *Blocks) blockLines(open *block) []line {
 	out := []line{b.head(open.start, b.latest)}
 	out = append(out, b.causeLines(open.why)...)
-	so := b.initialState(open.events)
+	state := b.initialState(open.events)
 	for _, group := range groupWrites(b.withoutRepeatedErrors(open.events)) {
-		out = append(out, b.eventLines(group, so)...)
-		so = so.after(group)
+		out = append(out, b.eventLines(group, state)...)
+		state = state.after(group)
 	}
 	return out
 }
 
-// initialState is the course of a reconcile before its first event.
+// initialState returns the state of a block before its first event.
 func (b *Blocks) initialState(events []*trace.Event) blockState {
 	if len(events) == 0 {
-		return blockState{} // cut off before anything happened
+		return blockState{} // the session ended before anything happened
 	}
 	end, ok := events[len(events)-1].Detail.(*trace.End)
 	if !ok {
 		return blockState{}
 	}
 	conflict := conflictOf(events, end)
-	so := blockState{fails: end.Outcome != trace.Done && end.PutOff == "" && conflict == nil}
+	state := blockState{fails: end.Outcome != trace.Done && end.PutOff == "" && conflict == nil}
 	if b.brief() {
-		so.conflict = conflict
+		state.conflict = conflict
 	}
-	return so
+	return state
 }
 
-// seconds is the time since the start, in seconds.
+// seconds returns the time since the start, which is the time of the first call if StartAt was not called. b.mu must be
+// held.
 func (b *Blocks) seconds(at time.Time) string {
 	if b.startAt.IsZero() {
 		b.startAt = at
@@ -86,7 +89,7 @@ func (b *Blocks) seconds(at time.Time) string {
 	return fmt.Sprintf("%+.3fs", max(at.Sub(b.startAt), 0).Seconds())
 }
 
-// head is the first line of the event's reconcile, at that time.
+// head returns the first line of a block: when, which controller, which key, and the number of the reconcile.
 func (b *Blocks) head(e *trace.Event, at time.Time) line {
 	p := b.o.Palette
 	key := keyText(e.Key)
@@ -97,7 +100,8 @@ func (b *Blocks) head(e *trace.Event, at time.Time) line {
 	return line{word: headWord, text: strings.TrimRight(text, " ")}
 }
 
-// keyText is a key, safe for a terminal, or "(by itself)" without one: at a turn of a loop, or outside of any reconcile.
+// keyText returns a key, safe for a terminal, or "(by itself)" if it is empty: as in an iteration of a timer loop, or outside
+// of any reconcile.
 func keyText(key string) string {
 	if key == "" {
 		return "(by itself)"
@@ -105,10 +109,11 @@ func keyText(key string) string {
 	return Escape(key)
 }
 
-// unattributedGap is how long what a controller does outside of reconciles is taken for one thing.
+// unattributedGap is how close events of a controller outside of reconciles must be to share a head.
 const unattributedGap = time.Second
 
-// writeUnattributed writes an event that belongs to no open block, under the head of the one before if they go together.
+// writeUnattributed writes an event that belongs to no open block, under the head of the event before it if that is of the
+// same controller and close in time. b.mu must be held.
 func (b *Blocks) writeUnattributed(e *trace.Event) {
 	if b.folds(e.Time) {
 		b.foldUnattributed(e)
@@ -123,7 +128,8 @@ func (b *Blocks) writeUnattributed(e *trace.Event) {
 	b.lastUnattributed = e
 }
 
-// isUnattributedFailure reports whether an event that belongs to no reconcile is a failure: a write that came too late is none.
+// isUnattributedFailure reports whether an event that belongs to no reconcile is marked as a failure. A write that came too
+// late, to an object that has changed or is gone, is not: the controller looks again anyway.
 func isUnattributedFailure(e *trace.Event) bool {
 	r, ok := e.Detail.(*trace.Request)
 	return !ok || r.Code != http.StatusConflict && r.Code != http.StatusNotFound
@@ -136,41 +142,42 @@ func reconcileNumber(id trace.ReconcileID) string {
 	return fmt.Sprintf("#%d", id)
 }
 
-// blockState is what a reconcile has come to so far.
+// blockState is what the lines of a block depend on besides their own event: what the reconcile has done before it, and
+// how it ends.
 type blockState struct {
-	// dry are its dry writes, refused those of its writes that were refused, and unsent those that no server got.
+	// dry, refused and unsent count the writes so far that were dry, were refused, or were not sent to any server.
 	dry, refused, unsent int
-	// fails is known from the start: whether it ends with an error, other than the conflict.
+	// fails reports whether the reconcile ends with an error other than the conflict.
 	fails bool
-	// conflict is the write that it ends with; nil if there is none, or if it is shown like any failure.
+	// conflict is the write whose conflict it ends with; nil if there is none, or if it is shown like any failure.
 	conflict *trace.Request
 }
 
-// after is the course after a group of events.
-func (c blockState) after(group []*trace.Event) blockState {
+// after returns the state after a group of events.
+func (s blockState) after(group []*trace.Event) blockState {
 	r, ok := group[0].Detail.(*trace.Request)
 	if !ok || !r.IsWrite() || r.Recorded != nil {
-		return c
+		return s
 	}
 	n := len(group)
 	if r.DryRun {
-		c.dry += n
+		s.dry += n
 	}
 	if r.NotSent {
-		c.unsent += n
+		s.unsent += n
 	}
 	if r.Failed() {
-		c.refused += n
+		s.refused += n
 	}
-	return c
+	return s
 }
 
-// writesText counts the writes of a reconcile that ends: those that were taken, and those that were refused.
-func (c blockState) writesText(end *trace.End) string {
+// writesText spells how many writes of a reconcile were accepted, and how many refused.
+func (s blockState) writesText(end *trace.End) string {
 	text := counted(end.Writes, "write")
 	switch {
-	case c.dry == 0 || end.Writes == 0:
-	case c.unsent >= end.Writes+end.Refused:
+	case s.dry == 0 || end.Writes == 0:
+	case s.unsent >= end.Writes+end.Refused:
 		text += " not sent"
 	default:
 		text = counted(end.Writes, "dry write")
@@ -181,7 +188,7 @@ func (c blockState) writesText(end *trace.End) string {
 	return text
 }
 
-// groupWrites puts creations in a row of the same kind, with the same answer, together: a burst of pods is one line.
+// groupWrites groups consecutive creations or deletions of the same kind with the same answer: a burst of pods is one line.
 func groupWrites(events []*trace.Event) [][]*trace.Event {
 	var out [][]*trace.Event
 	for _, e := range events {
@@ -205,22 +212,22 @@ func sameWrite(a, b *trace.Event) bool {
 		x.Namespace == y.Namespace && x.Code == y.Code && x.Message == y.Message
 }
 
-// eventLines are those of a group. so is what the reconcile came to before it.
-func (b *Blocks) eventLines(group []*trace.Event, so blockState) []line {
+// eventLines returns the lines of a group of events; state is that before the group.
+func (b *Blocks) eventLines(group []*trace.Event, state blockState) []line {
 	switch d := group[0].Detail.(type) {
 	case *trace.Request:
-		return b.requestLines(group, d, so)
+		return b.requestLines(group, d, state)
 	case *trace.Log:
-		return []line{b.logLine(group[0].Reconcile, d, so)}
+		return []line{b.logLine(group[0].Reconcile, d, state)}
 	case *trace.End:
-		return []line{b.endLine(d, so)}
+		return []line{b.endLine(d, state)}
 	case *trace.Dropped:
 		return []line{{"gave up", fmt.Sprintf("after %d retries: %s", d.Retries, b.errorText(d.Error)), ToneTrouble}}
 	}
 	return nil
 }
 
-func (b *Blocks) logLine(reconcile trace.ReconcileID, l *trace.Log, so blockState) line {
+func (b *Blocks) logLine(reconcile trace.ReconcileID, l *trace.Log, state blockState) line {
 	text := Escape(l.Message)
 	var values []string
 	for _, v := range l.Values {
@@ -230,7 +237,7 @@ func (b *Blocks) logLine(reconcile trace.ReconcileID, l *trace.Log, so blockStat
 		text += ": " + strings.Join(values, ", ")
 	}
 	if l.Error != "" {
-		return line{word: "error", text: text + ": " + b.markTrouble(b.errorText(l.Error), so)}
+		return line{word: "error", text: text + ": " + b.markTrouble(b.errorText(l.Error), state)}
 	}
 	if l.Level > Normal.LogLevel() || reconcile == 0 || isThrottling(l) {
 		return line{word: "logged", text: b.o.Palette.Dim(text)}
@@ -238,15 +245,15 @@ func (b *Blocks) logLine(reconcile trace.ReconcileID, l *trace.Log, so blockStat
 	return line{word: "decided", text: text}
 }
 
-// markTrouble marks a text if the reconcile that it is of has failed.
-func (b *Blocks) markTrouble(text string, so blockState) string {
-	if so.fails {
+// markTrouble colours a text if the reconcile that it belongs to fails.
+func (b *Blocks) markTrouble(text string, state blockState) string {
+	if state.fails {
 		return b.o.Palette.Trouble(text)
 	}
 	return text
 }
 
-// errorText is an error, safe for a terminal; unless all is asked for, without what an API server says each time.
+// errorText returns an error, safe for a terminal and, up to Normal, without the phrases that an API server adds to each.
 func (b *Blocks) errorText(text string) string {
 	if b.brief() {
 		text = Reason(text)
@@ -254,11 +261,11 @@ func (b *Blocks) errorText(text string) string {
 	return Escape(text)
 }
 
-func (b *Blocks) endLine(d *trace.End, so blockState) line {
-	if so.conflict != nil {
-		return line{"conflict", b.o.Palette.Dim(conflictText(so.conflict, d)), ToneDim}
+func (b *Blocks) endLine(d *trace.End, state blockState) line {
+	if state.conflict != nil {
+		return line{"conflict", b.o.Palette.Dim(conflictText(state.conflict, d)), ToneDim}
 	}
-	text := fmt.Sprintf("%s, %s", so.writesText(d), Round(d.Duration)) + nextText(d.Next)
+	text := fmt.Sprintf("%s, %s", state.writesText(d), Round(d.Duration)) + nextText(d.Next)
 	if d.Outcome == trace.Done {
 		return line{"done", b.o.Palette.Dim(text), ToneDim}
 	}
@@ -267,11 +274,11 @@ func (b *Blocks) endLine(d *trace.End, so blockState) line {
 		return line{word: "put off", text: text}
 	}
 	tone := TonePlain
-	if so.fails {
+	if state.fails {
 		tone = ToneTrouble
 	}
 	if d.Error != "" {
-		text += ": " + b.markTrouble(b.errorText(d.Error), so)
+		text += ": " + b.markTrouble(b.errorText(d.Error), state)
 	}
 	switch d.Outcome {
 	case trace.GaveUp:
@@ -282,7 +289,7 @@ func (b *Blocks) endLine(d *trace.End, so blockState) line {
 	return line{"failed", text, tone}
 }
 
-// nextText is the end of a sentence about when a key comes back; empty if it does not by itself.
+// nextText spells when a key is reconciled again, as the end of a sentence; it is empty if nothing is scheduled.
 func nextText(n *trace.Next) string {
 	switch {
 	case n == nil:
@@ -293,6 +300,7 @@ func nextText(n *trace.Next) string {
 	return "; again in " + Round(n.After)
 }
 
+// counted spells a number of things: "no writes", "1 write", "2 writes".
 func counted(n int, what string) string {
 	switch n {
 	case 0:

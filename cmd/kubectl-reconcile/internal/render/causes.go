@@ -7,9 +7,10 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// maxCauses bounds the causes that are shown of one reconcile, unless all are asked for.
+// maxCauses bounds the causes that are shown of one reconcile up to Normal.
 const maxCauses = 3
 
+// causeLines returns a line for each cause of a reconcile, and one that counts those that are not shown. b.mu must be held.
 func (b *Blocks) causeLines(s *trace.Start) []line {
 	var out []line
 	causes, more := s.Causes, s.MoreCauses
@@ -29,6 +30,7 @@ func (b *Blocks) causeLines(s *trace.Start) []line {
 	return out
 }
 
+// causeLine returns a cause, who added the key for it, and who wrote what was watched.
 func (b *Blocks) causeLine(c trace.Cause) string {
 	text := b.causeText(c)
 	if c.Handler != "" {
@@ -43,8 +45,8 @@ func (b *Blocks) causeLine(c trace.Cause) string {
 	return text
 }
 
-// writer names the controller that wrote what was watched, and the reconcile if that has a block; empty if it was none
-// of this run.
+// writer names the controller that wrote what was watched, and its reconcile if that has a block; it is empty if the
+// write was none of this run.
 func (b *Blocks) writer(w *trace.Watch) string {
 	switch {
 	case w == nil || w.WrittenBy == 0:
@@ -55,6 +57,7 @@ func (b *Blocks) writer(w *trace.Watch) string {
 	return w.Writer
 }
 
+// handlerVerb returns how a handler is named: one that was called with a watch event saw it, others added the key.
 func handlerVerb(c trace.Cause) string {
 	if c.Type == trace.CauseWatch || c.Watch != nil {
 		return "seen by "
@@ -62,6 +65,7 @@ func handlerVerb(c trace.Cause) string {
 	return "added by "
 }
 
+// causeText returns what happened, without who reacted to it.
 func (b *Blocks) causeText(c trace.Cause) string {
 	switch c.Type {
 	case trace.CauseWatch:
@@ -73,7 +77,7 @@ func (b *Blocks) causeText(c trace.Cause) string {
 			return b.watch(c.Watch)
 		}
 		if c.Delay == 0 {
-			return "a timer of its own"
+			return "its own timer" // a loop of the controller; no reconcile set it
 		}
 		return fmt.Sprintf("timer of %s%s", Round(c.Delay), b.ifShown(" set by ", c.Reconcile))
 	case trace.CauseReconcile:
@@ -82,7 +86,7 @@ func (b *Blocks) causeText(c trace.Cause) string {
 	return "the controller itself"
 }
 
-// ifShown is the number of a reconcile after a word; empty of one that has no block.
+// ifShown returns a word and the number of a reconcile; empty if that has no block.
 func (b *Blocks) ifShown(word string, id trace.ReconcileID) string {
 	if id == 0 || !b.shows(id) {
 		return ""
@@ -105,6 +109,7 @@ func (b *Blocks) reconcile(id trace.ReconcileID) string {
 	return "another reconcile"
 }
 
+// watch spells a watch event: its object, and what changed unless the block of the writer shows that.
 func (b *Blocks) watch(w *trace.Watch) string {
 	if w == nil {
 		return "a watch event"
@@ -118,7 +123,7 @@ func (b *Blocks) watch(w *trace.Watch) string {
 		o = ChangesOptions{All: true}
 	}
 	var changes string
-	if !b.brief() || !b.writerShown(w) { // else the writer's block has them
+	if !b.brief() || !b.writerShown(w) { // else the block of the writer shows them
 		changes = Changes(w.Change.Fields(), o)
 	}
 	by := ""

@@ -11,26 +11,26 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// ignoredFields are fields that say nothing by themselves: they move whenever something else does.
+// ignoredFields are never shown: they change whenever something else does.
 var ignoredFields = []string{"lastUpdateTime", "lastTransitionTime", "lastProbeTime", "lastHeartbeatTime", "kubectl.kubernetes.io/last-applied-configuration"}
 
-// bookkeeping matches the fields that only hold which version of an object was seen, and generated ids.
+// bookkeeping matches fields that only record which version of an object was seen, and generated IDs.
 var bookkeeping = regexp.MustCompile(`^metadata\.generation$|[oO]bservedGeneration$` +
 	`|^metadata\.annotations\[(deployment\.kubernetes\.io/|deprecated\.daemonset\.template\.generation\])` +
 	`|\.(containerID|imageID|hostIP)$|^status\.hostIPs\b`)
 
 // ChangesOptions are the options of Changes.
 type ChangesOptions struct {
-	// Limit bounds how many are; 0 is no bound.
+	// Limit bounds the number of changes; 0 sets no bound.
 	Limit int
-	// All spells also the bookkeeping: generations, revisions, ids of containers and hosts.
+	// All includes bookkeeping: generations, revisions, IDs of containers, addresses of hosts.
 	All bool
 }
 
-// Changes spells field changes shortly: "spec.replicas: 0 -> 3, Ready: True, readyReplicas: 2". The spec comes first,
-// then metadata, conditions, what is ready, what is available, and the rest; in each of them fields are in the order
-// given. They lose the prefix status if all that is spelled lies in it. Of conditions, status and reason are spelled; other
-// entries of lists that came or went are one change.
+// Changes writes field changes in short: "spec.replicas: 0 -> 3, Ready: True, readyReplicas: 2". The spec comes first, then
+// metadata, conditions, what is ready, what is available, and the rest; within each the order is that given. If all
+// changes are in the status, paths lose that prefix. Of a condition its status and reason are shown; another entry of a
+// list that was added or removed is one change. The result is safe for a terminal, and empty if nothing is to be shown.
 func Changes(changes []inspect.Change, o ChangesOptions) string {
 	shown := slices.DeleteFunc(slices.Clone(changes), func(c inspect.Change) bool {
 		return !o.All && bookkeeping.MatchString(c.Path) ||
@@ -70,9 +70,9 @@ func Changes(changes []inspect.Change, o ChangesOptions) string {
 	return strings.Join(all, ", ")
 }
 
-// The ranks of fields, in the order in which they are spelled.
+// The ranks of fields: the order in which they are shown.
 const (
-	rankSpec = iota // or data, and whatever else is neither metadata nor status
+	rankSpec = iota // or data, and all else that is neither metadata nor status
 	rankMetadata
 	rankCondition
 	rankReady
@@ -101,7 +101,7 @@ func rankOf(path string) int {
 
 const statusPrefix = "status."
 
-// commonPrefix is that of a status, if nothing else has changed.
+// commonPrefix returns the prefix of a status if nothing else has changed, else nothing.
 func commonPrefix(changes []inspect.Change) string {
 	if slices.ContainsFunc(changes, func(c inspect.Change) bool { return !strings.HasPrefix(c.Path, statusPrefix) }) {
 		return ""
@@ -111,9 +111,9 @@ func commonPrefix(changes []inspect.Change) string {
 
 var entryPath = regexp.MustCompile(`^(.*?)\[([A-Za-z]+)=([^\]]*)\]`)
 
-// addedOrRemovedEntry is the entry of a list that the path leads into, if the whole of it came or went: its merge key did. It is
-// spelt "containerStatuses[web]", and its change "new" or "removed". An autoscaler without metrics writes an entry whose
-// key is empty: "currentMetrics[]".
+// addedOrRemovedEntry returns the entry of a list that a path leads into if the whole entry was added or removed, which its
+// merge key shows: its name, such as "containerStatuses[web]", and "new" or "removed"; else both are empty. An autoscaler
+// without metrics writes an entry whose key is empty: "currentMetrics[]".
 func addedOrRemovedEntry(changes []inspect.Change, path string) (name, change string) {
 	m := entryPath.FindStringSubmatch(path)
 	if m == nil {
@@ -134,7 +134,7 @@ func addedOrRemovedEntry(changes []inspect.Change, path string) (name, change st
 
 var conditionPath = regexp.MustCompile(`^status\.conditions\[type=([^\]]+)\](?:\.(.+))?$`)
 
-// conditionChange is what changed in one condition; what did not change is empty.
+// conditionChange is what changed in one condition; a field that did not change is empty.
 type conditionChange struct {
 	status, reason, message string
 	gone                    bool
@@ -166,6 +166,7 @@ func (c *conditionChange) text() string {
 	return c.status + " " + c.reason
 }
 
+// fieldText writes the change of one field.
 func fieldText(path string, c inspect.Change) string {
 	switch {
 	case c.Old == nil:
@@ -176,9 +177,10 @@ func fieldText(path string, c inspect.Change) string {
 	return Escape(fmt.Sprintf("%s: %s -> %s", path, valueText(c.Old), valueText(c.New)))
 }
 
-// maxValue bounds how much of one value is shown, in runes.
+// maxValue bounds what is shown of one value, in runes.
 const maxValue = 48
 
+// valueText returns a string as it is and any other value as JSON, cut to maxValue.
 func valueText(v any) string {
 	text, ok := v.(string)
 	if !ok {
@@ -191,7 +193,7 @@ func valueText(v any) string {
 	return Cut(quotedIfEmpty(text), maxValue)
 }
 
-// quotedIfEmpty is text, so that an empty one can be seen.
+// quotedIfEmpty returns text, or quotes if it is empty, so that it can be seen.
 func quotedIfEmpty(text string) string {
 	if text == "" {
 		return `""`

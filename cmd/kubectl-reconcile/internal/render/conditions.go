@@ -10,14 +10,14 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// conditionIndent stands before the conditions of an object, messageIndent before what a condition says.
+// conditionIndent precedes the conditions of an object, messageIndent the message of a condition.
 const (
 	conditionIndent = "  "
 	messageIndent   = "      "
 )
 
-// Conditions writes each object with every condition in full, bad ones first. Messages are broken at the terminal's width.
-// The columns of all are aligned with each other.
+// Conditions writes each object with all its conditions in full, in the order given. Messages are wrapped at the width of the
+// terminal. The columns of all objects are aligned.
 func Conditions(w io.Writer, rows []StatusRow, o StatusOptions) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	widths := conditionWidths(rows, o.ListingOptions)
@@ -33,7 +33,7 @@ func Conditions(w io.Writer, rows []StatusRow, o StatusOptions) error {
 	return out.Flush()
 }
 
-// conditionWidths are how wide the columns must be for the conditions of all objects.
+// conditionWidths returns the widths of columns that fit the conditions of all objects.
 func conditionWidths(rows []StatusRow, o ListingOptions) []int {
 	all := NewListing(conditionColumns(), o)
 	for i := range rows {
@@ -84,7 +84,7 @@ func (r *StatusRow) writeConditions(w io.Writer, widths []int, o ListingOptions)
 	return nil
 }
 
-// heading names the object, with its namespace if there are several, and what is to be said about it as a whole.
+// heading returns the line of an object: its name, with the namespace if namespaces are shown, its status and generations.
 func (r *StatusRow) heading(o StatusOptions) string {
 	p, name := o.Palette, Escape(r.Name)
 	if o.Namespaces && r.Namespace != "" {
@@ -100,6 +100,7 @@ func (r *StatusRow) heading(o StatusOptions) string {
 	return strings.Join(parts, "   ")
 }
 
+// generationsText spells the generation of an object and which one its controller has observed.
 func (r *StatusRow) generationsText(p Palette) string {
 	text := fmt.Sprintf("generation %d, ", r.Drift.Generation)
 	switch {

@@ -12,28 +12,27 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// NotShown counts what has no block, up to Normal.
+// NotShown counts what Blocks leaves out up to Normal.
 type NotShown struct {
 	// Idle counts the reconciles that wrote nothing and went well.
 	Idle int
-	// PutOff counts those that wrote nothing because a cache did not show yet what their controller had written.
+	// PutOff counts those that wrote nothing because an informer cache did not show yet what their controller had written.
 	PutOff int
-	// Conflicts counts those that came to nothing but a conflict, as the one before of their key did, which has a line.
+	// Conflicts counts those that accepted no write and ended in a conflict, as the last of their key did, which has a line.
 	Conflicts int
-	// Repeated counts those, and the writes outside of any reconcile, that came to the very same dry writes as the last
-	// of their key did; outside of any reconcile, also those that were refused as before, and errors that were logged
-	// as before.
+	// Repeated counts those whose dry writes were the same as in the last reconcile of their key; and, outside of any
+	// reconcile, repeated dry writes, whether accepted or refused, and repeated errors.
 	Repeated int
 }
 
-// NotShown returns what was left out so far. It may be called at any time.
+// NotShown returns the counts of what was left out so far. It may be called at any time, also after Close.
 func (b *Blocks) NotShown() NotShown {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.notShown
 }
 
-// omits reports whether a reconcile that ends has no block, and counts it. b.mu must be held.
+// omits reports whether a reconcile that has ended is left out, and if so counts it. b.mu must be held.
 func (b *Blocks) omits(open *block, e *trace.Event, end *trace.End) bool {
 	idle := end.Writes+end.Refused == 0
 	writes := dryWrites(open.events)
@@ -61,7 +60,8 @@ func isLoggedError(e *trace.Event) bool {
 	return ok && l.Error != ""
 }
 
-// repeatsUnattributedWrite reports whether a write that belongs to no reconcile came to the same before, and counts it.
+// repeatsUnattributedWrite reports whether a dry write that belongs to no reconcile is the same as the last one of that
+// object, and if so counts it. b.mu must be held.
 func (b *Blocks) repeatsUnattributedWrite(e *trace.Event, r *trace.Request) bool {
 	if !b.brief() || !r.DryRun {
 		return false
@@ -74,7 +74,7 @@ func (b *Blocks) repeatsUnattributedWrite(e *trace.Event, r *trace.Request) bool
 	return true
 }
 
-// dryWrites are the writes among the events, if all of them are dry ones.
+// dryWrites returns the writes among the events if all of them are dry-run writes, else nil.
 func dryWrites(events []*trace.Event) []*trace.Request {
 	var out []*trace.Request
 	for _, e := range events {
@@ -90,7 +90,7 @@ func dryWrites(events []*trace.Event) []*trace.Request {
 	return out
 }
 
-// hasAcceptedWrite reports whether one of the events is a write that was taken, or would be.
+// hasAcceptedWrite reports whether one of the events is a write that the server accepted, as a dry run or not.
 func hasAcceptedWrite(events []*trace.Event) bool {
 	return slices.ContainsFunc(events, func(e *trace.Event) bool {
 		r, ok := e.Detail.(*trace.Request)
@@ -98,7 +98,8 @@ func hasAcceptedWrite(events []*trace.Event) bool {
 	})
 }
 
-// repeatsDryWrites reports whether the writes are those that were seen last of what has that name, and remembers them.
+// repeatsDryWrites reports whether the writes are the same as the last ones under that name, and remembers them. b.mu
+// must be held.
 func (b *Blocks) repeatsDryWrites(name string, writes []*trace.Request) bool {
 	hash := fingerprint(writes, "")
 	before, known := b.lastDryWrites.get(name)
@@ -106,53 +107,52 @@ func (b *Blocks) repeatsDryWrites(name string, writes []*trace.Request) bool {
 	return known && before == hash
 }
 
-// repeatsFailure reports whether a reconcile that is about to be shown failed as the one of its key did that was shown
-// last: for the same reason, after the same tries. One that kept a write did not. It remembers how the key failed. b.mu
-// must be held.
+// repeatsFailure reports whether a reconcile failed as the last one of its key that was shown did: with the same error
+// after the same attempted writes, and without any write that took effect. It remembers the failure. b.mu must be held.
 func (b *Blocks) repeatsFailure(open *block, e *trace.Event, end *trace.End) bool {
 	name := e.Controller + "\x00" + end.Queue + "\x00" + e.Key
 	switch {
 	case !b.brief() || end.PutOff != "" || conflictOf(open.events, end) != nil:
-		return false // nothing is known to be right again, nor to go wrong still
+		return false // such an end neither proves nor clears a failure
 	case end.Outcome != trace.Failed:
 		b.lastFailures.delete(name)
 		return false
 	}
-	tries, kept := ineffectiveWrites(open.events)
-	hash := fingerprint(tries, end.Error)
+	attempts, effective := ineffectiveWrites(open.events)
+	hash := fingerprint(attempts, end.Error)
 	before, known := b.lastFailures.get(name)
 	b.lastFailures.put(name, hash)
-	return known && before == hash && !kept
+	return known && before == hash && !effective
 }
 
-// ineffectiveWrites are the writes among the events that came to nothing, and whether there were others.
-func ineffectiveWrites(events []*trace.Event) (tries []*trace.Request, kept bool) {
+// ineffectiveWrites returns the writes among the events that were dry or refused, and reports whether there were others.
+func ineffectiveWrites(events []*trace.Event) (attempts []*trace.Request, effective bool) {
 	for _, e := range events {
 		r, ok := e.Detail.(*trace.Request)
 		switch {
 		case !ok || !r.IsWrite():
 		case r.DryRun || r.Failed():
-			tries = append(tries, r)
+			attempts = append(attempts, r)
 		default:
-			kept = true
+			effective = true
 		}
 	}
-	return tries, kept
+	return attempts, effective
 }
 
-// repeatedFailureLine is the one line of a reconcile that failed as before.
+// repeatedFailureLine returns the one line of a reconcile that failed as the one before it.
 func (b *Blocks) repeatedFailureLine(open *block, end *trace.End) []line {
 	head := b.head(open.start, b.latest).text
 	return []line{{word: briefWord, text: head + "  " + b.o.Palette.Trouble("failed as before") + nextText(end.Next)}}
 }
 
-// persistentConflict is the retry after so many conflicts in a row, about five seconds of them, that they are shown like any
-// failure.
+// persistentConflict is the number of the retry from which on conflicts are shown like any failure: with the backoff of
+// client-go's default rate limiter, they have then lasted for about five seconds.
 const persistentConflict = 10
 
-// conflictOf returns the write at which a reconcile failed because the object had changed since the controller read it:
-// the next try reads it as it is, and mostly goes well. It is nil if the reconcile failed for another reason, or not,
-// or again and again.
+// conflictOf returns the write that a reconcile failed at because the object had changed since the controller read it:
+// the retry reads it again and mostly succeeds. It is nil if the reconcile did not fail, failed for another reason, or
+// has met conflicts persistently.
 func conflictOf(events []*trace.Event, end *trace.End) *trace.Request {
 	if end.Outcome != trace.Failed || end.Next == nil || end.Next.Retry >= persistentConflict {
 		return nil
@@ -166,7 +166,7 @@ func conflictOf(events []*trace.Event, end *trace.End) *trace.Request {
 	return nil
 }
 
-// conflictLine is the one line of a reconcile that came to nothing but a conflict, in brackets: it is no block.
+// conflictLine returns the one line, in brackets, of a reconcile that accepted no write and ended in a conflict.
 func (b *Blocks) conflictLine(open *block, end *trace.End) []line {
 	conflict := conflictText(conflictOf(open.events, end), end)
 	text := fmt.Sprintf("(%s  %s  %s  %s  conflict: %s)",
@@ -174,13 +174,13 @@ func (b *Blocks) conflictLine(open *block, end *trace.End) []line {
 	return []line{{word: briefWord, text: b.o.Palette.Dim(text)}}
 }
 
-// conflictText names the write that met a conflict, and when the key is tried again.
+// conflictText names the write that met a conflict, and when the key is retried.
 func conflictText(r *trace.Request, end *trace.End) string {
 	return fmt.Sprintf("%s %s %s%s", r.Verb, kindOf(r), subresourceOf(Escape(r.Name), r), nextText(end.Next))
 }
 
-// loggedBefore reports whether an error outside of any reconcile was shown before, and counts it: the recorders of Events
-// report each Event that is refused. b.mu must be held.
+// loggedBefore reports whether an error that was logged outside of any reconcile was shown before, and if so counts it:
+// event recorders, for one, log each Event that the server refuses. b.mu must be held.
 func (b *Blocks) loggedBefore(controller string, l *trace.Log) bool {
 	if !b.brief() || l.Error == "" {
 		return false
@@ -194,15 +194,15 @@ func (b *Blocks) loggedBefore(controller string, l *trace.Log) bool {
 	return known
 }
 
-// volatileParts are the parts of a text that differ each time although it says the same: the ends of names that a server
-// makes (apimachinery's util/rand) and of those of Events (client-go's tools/record/util), and the port that a
-// connection begins at.
+// volatileParts matches the parts of an error that differ from one occurrence to the next: the suffixes of generated names
+// (apimachinery's util/rand) and of the names of Events (client-go's tools/record/util), and the source port of a
+// connection.
 var volatileParts = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\.[0-9a-f]{16}\b|:\d+->`)
 
-// fingerprint is a hash of writes, whatever their order, their answers and why they were made in vain; what differs
-// each time left out.
-func fingerprint(writes []*trace.Request, why string) uint64 {
-	lines := []string{why}
+// fingerprint returns a hash of writes, of the answers to them and of an error, without volatile parts. The order of the
+// writes does not matter: controllers send some of them concurrently.
+func fingerprint(writes []*trace.Request, err string) uint64 {
+	lines := []string{err}
 	for _, r := range writes {
 		lines = append(lines, fmt.Sprint(
 			r.Verb, " ", r.Group, "/", r.Resource, "/", r.Subresource, " ", r.Namespace, "/", stem(r), " ",
@@ -220,8 +220,8 @@ func fingerprint(writes []*trace.Request, why string) uint64 {
 	return hash.Sum64()
 }
 
-// stem is the name of an object; of one that is created, without its end: it is another each time where a server makes
-// it.
+// stem returns the name of an object; of one that is created, without the part behind its last dash, which differs each
+// time if the server generates it.
 func stem(r *trace.Request) string {
 	if i := strings.LastIndexByte(r.Name, '-'); r.Verb == "create" && i > 0 {
 		return r.Name[:i]
@@ -229,7 +229,8 @@ func stem(r *trace.Request) string {
 	return r.Name
 }
 
-// isHidden reports whether the event is of a controller that is not shown, and is none of the Events that are asked for.
+// isHidden reports whether an event is left out because its controller is one of BlocksOptions.Aside. API Events that such
+// a controller records are not.
 func (b *Blocks) isHidden(e *trace.Event) bool {
 	if !b.brief() || !slices.Contains(b.o.Aside, e.Controller) {
 		return false
@@ -238,7 +239,7 @@ func (b *Blocks) isHidden(e *trace.Event) bool {
 	return !ok || r.Recorded == nil
 }
 
-// showsLog reports whether a line is shown, in its block if it has one.
+// showsLog reports whether a log line is shown, in its block if it has one. b.mu must be held.
 func (b *Blocks) showsLog(open *block, controller string, l *trace.Log) bool {
 	if l.Level > b.o.Detail.LogLevel() {
 		return false
@@ -249,18 +250,18 @@ func (b *Blocks) showsLog(open *block, controller string, l *trace.Log) bool {
 	return !b.isNoise(controller, l)
 }
 
-// isNoise reports whether a line is one of those that are shown only from Verbose on.
+// isNoise reports whether a log line reports no decision, and is left out for that.
 func (b *Blocks) isNoise(controller string, l *trace.Log) bool {
 	return b.brief() && l.Error == "" && (isThrottling(l) || slices.Contains(b.o.Routine[controller], l.Message))
 }
 
-// isThrottling reports whether a line is client-go's about a request that had to wait for others (rest.Request): that
-// is no decision of the controller.
+// isThrottling reports whether client-go logged that a request had to wait for its rate limiter (rest.Request): that is no
+// decision of the controller.
 func isThrottling(l *trace.Log) bool { return l.Message == "Waited before sending request" }
 
-// showsUnattributedLog reports whether a line is shown that belongs to no reconcile. Mostly it is "starting" and "shutting down";
-// errors of a start that is cut off come before the run has begun, and at its end those that say no more than that it
-// has ended. What a controller tells of its machinery in detail would drown the reconciles.
+// showsUnattributedLog reports whether a log line that belongs to no reconcile is shown. Most say "starting" and "shutting
+// down". Up to Normal only errors are shown, of those only what occurs after the start,
+// and none that only report the context that was cancelled at the end of the run.
 func (b *Blocks) showsUnattributedLog(l *trace.Log) bool {
 	if b.o.Detail >= Everything || b.o.Detail == Verbose && l.Level <= Normal.LogLevel() {
 		return true
@@ -268,12 +269,13 @@ func (b *Blocks) showsUnattributedLog(l *trace.Log) bool {
 	return l.Error != "" && !b.startAt.IsZero() && !strings.HasSuffix(l.Error, context.Canceled.Error())
 }
 
-// isFailedEventCount reports whether a repetition of an Event could not be counted only because a dry run kept none.
+// isFailedEventCount reports whether a request is the patch that counts a repetition of an Event, and failed only because
+// the dry run did not store the Event.
 func isFailedEventCount(r *trace.Request) bool {
 	return r.DryRun && r.Verb == "patch" && r.Code == http.StatusNotFound
 }
 
-// withoutRepeatedErrors leaves out the lines that only log the error that the end tells too.
+// withoutRepeatedErrors leaves out log lines whose error is that of the end of the reconcile, which is shown there.
 func (b *Blocks) withoutRepeatedErrors(events []*trace.Event) []*trace.Event {
 	if len(events) == 0 {
 		return nil // cut off before anything happened
@@ -288,16 +290,17 @@ func (b *Blocks) withoutRepeatedErrors(events []*trace.Event) []*trace.Event {
 	})
 }
 
-// recentMap remembers what was put latest: room entries at least once there were as many, and at most twice that.
+// recentMap is a map that forgets old entries: it holds at least the latest capacity entries, and at most twice as many.
+// It is not safe for concurrent use.
 type recentMap[K comparable, V any] struct {
 	capacity   int
 	young, old map[K]V
 }
 
 const (
-	// maxRecent bounds the keys and reconciles that are remembered: a run may last for weeks.
+	// maxRecent bounds the keys and reconciles that Blocks remembers: a run may last for weeks.
 	maxRecent = 1 << 14
-	// maxPutOff bounds the reconciles that were put off: the causes of each are remembered.
+	// maxPutOff bounds the reconciles without a block whose causes are remembered.
 	maxPutOff = 1 << 12
 )
 
@@ -324,5 +327,5 @@ func (r *recentMap[K, V]) delete(k K) {
 	delete(r.old, k)
 }
 
-// len counts an entry twice that was put again.
+// len returns the number of entries; one that was put again may count twice.
 func (r *recentMap[K, V]) len() int { return len(r.young) + len(r.old) }

@@ -1,5 +1,3 @@
-// Package render makes text for a terminal out of the project's data: tables, colours, and the lines of a trace. It is
-// the only package that knows what a terminal is. It reads no cluster and decides nothing.
 package render
 
 import (
@@ -35,13 +33,13 @@ func (m *ColorMode) String() string { return string(*m) }
 // Type implements pflag.Value.
 func (m *ColorMode) Type() string { return "when" }
 
-// Palette colours text for one writer. The zero value colours nothing.
+// Palette colours text for one writer. The zero value colours nothing. It may be used concurrently.
 type Palette struct {
 	trouble, change, dim, strong *color.Color
 }
 
 // NewPalette returns the palette for w: in mode auto it colours if w is a terminal, TERM is not dumb and NO_COLOR is not
-// set; getenv is os.Getenv or a stand-in for it. Any other mode wins over the environment.
+// set. Any other mode wins over the environment, which getenv reads as os.Getenv does.
 func NewPalette(w io.Writer, mode ColorMode, getenv func(string) string) Palette {
 	on := mode == ColorAlways || mode == ColorAuto && IsTerminal(w) && getenv("TERM") != "dumb" && getenv("NO_COLOR") == ""
 	if !on {
@@ -49,7 +47,7 @@ func NewPalette(w io.Writer, mode ColorMode, getenv func(string) string) Palette
 	}
 	enabled := func(attributes ...color.Attribute) *color.Color {
 		c := color.New(attributes...)
-		c.EnableColor() // each by itself: the package decides for the whole process, by stdout
+		c.EnableColor() // for each colour: the default of package color is one for the process, and looks at stdout
 		return c
 	}
 	return Palette{
@@ -60,16 +58,16 @@ func NewPalette(w io.Writer, mode ColorMode, getenv func(string) string) Palette
 	}
 }
 
-// Trouble marks what is wrong.
+// Trouble colours what is wrong.
 func (p Palette) Trouble(s string) string { return paint(p.trouble, s) }
 
-// Change marks what changed or changes.
+// Change colours what changed or is changing.
 func (p Palette) Change(s string) string { return paint(p.change, s) }
 
-// Dim marks what is seldom read.
+// Dim colours what is seldom read.
 func (p Palette) Dim(s string) string { return paint(p.dim, s) }
 
-// Strong marks what a block is about.
+// Strong colours what a block or a heading is about.
 func (p Palette) Strong(s string) string { return paint(p.strong, s) }
 
 func paint(c *color.Color, s string) string {
@@ -79,14 +77,14 @@ func paint(c *color.Color, s string) string {
 	return c.Sprint(s)
 }
 
-// Tone says how much a text asks to be looked at. The text says the same in words: a tone only helps to find it.
+// Tone is how much attention a text needs. The text says the same in words: a tone only helps to find it.
 type Tone int
 
-// The tones, the calmest first.
+// The tones, by increasing attention.
 const (
 	TonePlain   Tone = iota
-	ToneDim          // seldom read
-	ToneChange       // changing, or on its way
+	ToneDim          // background: seldom read
+	ToneChange       // changing, or in progress
 	ToneTrouble      // wrong
 )
 

@@ -9,23 +9,24 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Progress shows on a terminal that something goes on: in one line, which is gone when that is over, and while others
-// write. All its methods may be called concurrently, and on nil, which shows nothing.
+// Progress shows the progress of an operation on a terminal, in one line that is erased at its end, and while others write
+// to the terminal by its Writer. All methods may be called concurrently, and on nil, which shows nothing.
 type Progress struct {
 	out   io.Writer
 	clock clock.Clock
-	width func() int // of the terminal; 0 if that is not known
+	width func() int // of the terminal; 0 if it is not known
 
-	mu      sync.Mutex // held while the terminal is written to
+	mu      sync.Mutex // guards all below, and writing to the terminal
 	drawn   bool
-	line    string // that was drawn last
-	midLine bool   // others have not ended the line that they write: nothing is drawn behind it
+	line    string // what was drawn last
+	midLine bool   // others have not ended the line that they write: nothing is drawn in it
 }
 
 const (
-	// progressDelay is how long something goes on before that is shown.
+	// progressDelay is how long an operation takes before its progress is shown.
 	progressDelay = time.Second
-	// progressInterval is how often it is shown how far that is; less often if it takes time to find out.
+	// progressInterval is how often progress is shown; less often if computing the text takes long: the pause is at least
+	// progressBackoff times that.
 	progressInterval = 250 * time.Millisecond
 	progressBackoff  = 10
 )
@@ -35,9 +36,9 @@ func NewProgress(out io.Writer, clk clock.Clock) *Progress {
 	return &Progress{out: out, clock: clk, width: func() int { return TerminalWidth(out) }}
 }
 
-// Show begins to show what text returns, after a second, and again and again, until the function that it returns is
-// called, which may be called again. text is called by one goroutine at a time; its context ends with that function, or
-// with ctx. Only one text can be shown at a time.
+// Show starts to show what text returns: first after a second, then repeatedly until end is called or ctx is done. end waits
+// until nothing is shown any more, and may be called again. text is called by one goroutine at a time, with a context that
+// is done when end is called. Only one text can be shown at a time.
 func (p *Progress) Show(ctx context.Context, text func(context.Context) string) (end func()) {
 	if p == nil {
 		return func() {}
@@ -54,6 +55,7 @@ func (p *Progress) Show(ctx context.Context, text func(context.Context) string) 
 	}
 }
 
+// run draws what text returns until ctx is done.
 func (p *Progress) run(ctx context.Context, text func(context.Context) string) {
 	for rest := progressDelay; ; {
 		timer := p.clock.NewTimer(rest)
@@ -73,6 +75,7 @@ func (p *Progress) run(ctx context.Context, text func(context.Context) string) {
 	}
 }
 
+// draw replaces the line that is shown, unless others have begun a line.
 func (p *Progress) draw(text string) {
 	line := Escape(text)
 	if width := p.width(); width > 0 {
@@ -84,10 +87,10 @@ func (p *Progress) draw(text string) {
 		return
 	}
 	p.drawn, p.line = true, line
-	_, _ = io.WriteString(p.out, "\r"+line+eraseLine) // an error changes nothing for what goes on
+	_, _ = io.WriteString(p.out, "\r"+line+eraseLine) // the operation does not depend on it
 }
 
-// erase leaves the terminal as if nothing had been drawn. p.mu must be held.
+// erase removes the line that is shown. p.mu must be held.
 func (p *Progress) erase() {
 	if p.drawn {
 		_, _ = io.WriteString(p.out, "\r"+eraseLine)
@@ -95,8 +98,8 @@ func (p *Progress) erase() {
 	}
 }
 
-// Writer returns a writer to w, which writes to the same terminal: what is shown gives way to it. Of a nil Progress it
-// is w.
+// Writer returns a writer to w, which writes to the same terminal, that erases the progress before each write. For a nil
+// Progress it is w. If w is a file, the writer has its descriptor, so that it counts as a terminal too.
 func (p *Progress) Writer(w io.Writer) io.Writer {
 	if p == nil {
 		return w
@@ -125,7 +128,7 @@ func (b *progressWriter) Write(data []byte) (int, error) {
 	return b.next.Write(data)
 }
 
-// fileProgressWriter is one whose writer is a file, and may be a terminal.
+// fileProgressWriter is a progressWriter whose writer is a file.
 type fileProgressWriter struct {
 	progressWriter
 	descriptor

@@ -10,13 +10,15 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request, so blockState) []line {
+// requestLines returns the line of a group of requests of which r is the first; none for the request whose conflict the
+// last line of the block reports. The word is the verb; of a dry run "would", or "tried" if the server refused it.
+func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request, state blockState) []line {
 	if r.Recorded != nil && *r.Recorded != (trace.RecordedEvent{}) {
 		e := r.Recorded
 		return []line{{word: "event", text: Escape(fmt.Sprintf("%s %s  %s", e.Type, e.Reason, e.Message))}}
 	}
-	if r == so.conflict {
-		return nil // its last line
+	if r == state.conflict {
+		return nil // the last line of the block reports it
 	}
 	object := kindOf(r) + " " + subresourceOf(b.names(group), r)
 	word := r.Verb
@@ -26,17 +28,17 @@ func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request, so blockSt
 			word = "tried"
 		}
 	}
-	text := fmt.Sprintf("%-42s  %s", object, b.answer(group, r, so))
+	text := fmt.Sprintf("%-42s  %s", object, b.answer(group, r, state))
 	if note := b.note(group, r); note != "" {
 		text += "  " + note
 	}
-	if word == "would" && so.refused > 0 {
+	if word == "would" && state.refused > 0 {
 		text += b.o.Palette.Dim("   after a refused try")
 	}
 	return []line{{word: word, text: text}}
 }
 
-// subresourceOf adds the subresource that was asked for to the name of its object.
+// subresourceOf adds the subresource of a request to the name of its object.
 func subresourceOf(name string, r *trace.Request) string {
 	if r.Subresource == "" {
 		return name
@@ -44,8 +46,8 @@ func subresourceOf(name string, r *trace.Request) string {
 	return name + "/" + r.Subresource
 }
 
-// answer is the code of the server's answer and how long that took; of what a server did not get there is neither.
-func (b *Blocks) answer(group []*trace.Event, r *trace.Request, so blockState) string {
+// answer returns the status code and the latency of a request, or "not sent".
+func (b *Blocks) answer(group []*trace.Event, r *trace.Request, state blockState) string {
 	if r.NotSent {
 		return b.o.Palette.Dim("not sent")
 	}
@@ -53,9 +55,10 @@ func (b *Blocks) answer(group []*trace.Event, r *trace.Request, so blockState) s
 	if len(group) > 1 {
 		latency = Round(meanLatency(group)) + " each"
 	}
-	return b.statusCode(r, so) + "  " + b.o.Palette.Dim(latency)
+	return b.statusCode(r, state) + "  " + b.o.Palette.Dim(latency)
 }
 
+// kindOf returns the kind of the object of a request, or its resource if the kind is not known.
 func kindOf(r *trace.Request) string {
 	if r.Kind != "" {
 		return Escape(r.Kind)
@@ -63,17 +66,18 @@ func kindOf(r *trace.Request) string {
 	return Escape(r.Resource)
 }
 
-func (b *Blocks) statusCode(r *trace.Request, so blockState) string {
+// statusCode returns the HTTP status of the answer, or dashes if there was none.
+func (b *Blocks) statusCode(r *trace.Request, state blockState) string {
 	switch {
 	case r.Code == 0:
-		return b.markTrouble("---", so)
+		return b.markTrouble("---", state)
 	case r.Failed():
-		return b.markTrouble(strconv.Itoa(r.Code), so)
+		return b.markTrouble(strconv.Itoa(r.Code), state)
 	}
 	return strconv.Itoa(r.Code)
 }
 
-// note says why a request failed, or what it changed.
+// note returns why a request failed, or what it changed; empty if there is nothing to add.
 func (b *Blocks) note(group []*trace.Event, r *trace.Request) string {
 	switch {
 	case r.Reason == "Conflict":
@@ -92,7 +96,7 @@ func (b *Blocks) note(group []*trace.Event, r *trace.Request) string {
 	return b.o.Palette.Change(Changes(r.Change.Fields(), o))
 }
 
-// createdReplicas is the one field that is shown of an object that was created; empty if it has none.
+// createdReplicas returns the one field that is shown of a created object, spec.replicas; empty if it has none.
 func createdReplicas(changes []inspect.Change) string {
 	for _, c := range changes {
 		if c.Path == "spec.replicas" {
@@ -110,10 +114,10 @@ func meanLatency(group []*trace.Event) trace.Duration {
 	return sum / trace.Duration(len(group))
 }
 
-// maxNames bounds the names that are shown of one burst, unless all are asked for.
+// maxNames bounds the names that are shown of a group of writes up to Normal.
 const maxNames = 5
 
-// names lists the objects of a group, those after the first without what they share with it.
+// names lists the objects of a group: "web-0, -1, -2" if all share a prefix up to a dash, else their whole names.
 func (b *Blocks) names(group []*trace.Event) string {
 	var names []string
 	for _, e := range group {
@@ -140,8 +144,8 @@ func (b *Blocks) names(group []*trace.Event) string {
 	return text
 }
 
-// nameOf is the name of the object that a request is for; of one that was refused before it got a name, the part of it
-// that is known.
+// nameOf returns the name of the object of a request; of one that was refused before the server generated its name, the
+// prefix.
 func nameOf(r *trace.Request) string {
 	if r.Name == "" && r.GenerateName != "" {
 		return r.GenerateName + "…"

@@ -14,41 +14,41 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// StatusRow is an object in the table of `status`.
+// StatusRow is an object in the table of `status`. Its texts are escaped when written.
 type StatusRow struct {
-	// Name is the object's with its kind, as kubectl writes it; Short is the same without the group of the kind, for narrow
-	// terminals.
+	// Name is the kind and the name of the object as kubectl writes them; Short is the same without the group of the kind, for
+	// narrow terminals. Namespace is empty for objects without one.
 	Namespace, Name, Short string
 	Created, Now           time.Time
 	inspect.Report
-	// Writer is who wrote to it last; nil if that is not known.
+	// Writer wrote to the object last; nil if that is not known.
 	Writer *inspect.Writer
-	// Gone says that it was deleted.
+	// Gone is true if the object was deleted.
 	Gone bool
 }
 
-// StatusOptions say how the table of `status` is drawn.
+// StatusOptions are the options of the table of `status`.
 type StatusOptions struct {
 	ListingOptions
-	// Namespaces shows their column.
+	// Namespaces shows the column of namespaces.
 	Namespaces bool
-	// Wide shows what is seldom wanted, too.
+	// Wide shows the columns of -o wide.
 	Wide bool
-	// Short shows short names.
+	// Short shows StatusRow.Short instead of Name.
 	Short bool
-	// Times shows when each row was written.
+	// Times shows the column of the times at which rows were written.
 	Times bool
-	// Drifted says that what tells of drift matters: without it, that goes first on a narrow terminal.
+	// Drifted is true if any object has drifted: if not, the columns of drift are left out first on a narrow terminal.
 	Drifted bool
 }
 
-// StatusTable writes a row an object, in the order given; nothing without rows. Where the terminal has no room for all of
-// it, names are short.
+// StatusTable writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow, names
+// are short.
 func StatusTable(w io.Writer, rows []StatusRow, o StatusOptions) error {
 	return (&StatusPicture{}).Write(w, rows, o)
 }
 
-// NewStatusListing is the empty table of `status`, for rows that come by and by.
+// NewStatusListing returns an empty table of `status`, to which rows of StatusCells can be written one after the other.
 func NewStatusListing(o StatusOptions) *Listing { return NewListing(o.columns(), o.ListingOptions) }
 
 func (o StatusOptions) columns() []Column {
@@ -76,7 +76,7 @@ func (o StatusOptions) columns() []Column {
 	return out
 }
 
-// StatusCells are the cells of rows, for the Listing of the same options.
+// StatusCells returns the cells of rows, for the table of NewStatusListing with the same options.
 func StatusCells(rows []StatusRow, o StatusOptions) [][]Cell {
 	out := make([][]Cell, len(rows))
 	for i := range rows {
@@ -117,17 +117,17 @@ func (r *StatusRow) cells(o StatusOptions) []Cell {
 	return out
 }
 
-// deletedRow is the row of an object that is there no more: nothing that it said of itself holds any longer.
+// deletedRow returns the row of an object that was deleted, without the status that it had.
 func (r *StatusRow) deletedRow() *StatusRow {
 	gone := *r
 	gone.Gone, gone.Report = false, inspect.Report{Status: inspect.Status{Status: statusDeleted}}
 	return &gone
 }
 
-// statusDeleted stands in the place of a status.
+// statusDeleted is shown as the status of an object that was deleted.
 const statusDeleted = "Deleted"
 
-// StatusTone is how much a status asks to be looked at.
+// StatusTone returns the tone of a status.
 func StatusTone(s inspect.Status) Tone {
 	switch s.Status {
 	case inspect.Current:
@@ -144,7 +144,7 @@ func StatusTone(s inspect.Status) Tone {
 	return ToneTrouble
 }
 
-// dimIfEmpty keeps the dash of an empty cell from being coloured.
+// dimIfEmpty returns the tone of a text, or ToneDim if it is empty and shown as a dash.
 func dimIfEmpty(text string, tone Tone) Tone {
 	if text == "" {
 		return ToneDim
@@ -166,7 +166,8 @@ func observedText(n *int64) string {
 	return strconv.FormatInt(*n, 10)
 }
 
-// drift says by how much the controller is behind. What it does not report is unknown, and never none.
+// drift returns the cell that shows by how many generations the controller is behind. If it does not report that, it is
+// unknown, never none.
 func (r *StatusRow) drift() Cell {
 	switch d := r.Drift; {
 	case d.State == inspect.Behind:
@@ -180,12 +181,12 @@ func (r *StatusRow) drift() Cell {
 	case d.State == inspect.InSync:
 		return toned("none", ToneDim)
 	case d.Generation == 0:
-		return toned("-", ToneDim) // there is nothing to be behind
+		return toned("-", ToneDim) // the kind has no generations
 	}
 	return toned("unknown", ToneDim)
 }
 
-// conditionDrift is for objects of which only conditions are of an older generation.
+// conditionDrift returns the cell of an object of which only conditions are of an older generation.
 func (r *StatusRow) conditionDrift() Cell {
 	var behind []inspect.Condition
 	for _, c := range r.Conditions {
@@ -199,10 +200,10 @@ func (r *StatusRow) conditionDrift() Cell {
 	return toned(fmt.Sprintf("%d conditions behind", len(behind)), ToneChange)
 }
 
-// isBehind reports whether the condition itself tells an older generation; the drift of the object has a column.
+// isBehind reports whether the condition has its own observed generation, and that is an older one.
 func isBehind(c inspect.Condition) bool { return c.Drift == inspect.Behind && c.Generation != nil }
 
-// conditions shows what asks for attention; where nothing does, the condition that sums the object up.
+// conditions returns the conditions that need attention; if there are none, the one that sums up the object.
 func (r *StatusRow) conditions() Cell {
 	var parts []string
 	tone := ToneDim
@@ -251,7 +252,7 @@ func (r *StatusRow) writer() []Cell {
 	return []Cell{{Text: WriterText(r.Writer)}, {Text: sinceText(r.Writer.Time, r.Now)}}
 }
 
-// WriterText says who wrote to an object, and to what of it.
+// WriterText returns the field manager that wrote to an object, and the subresource if it wrote to one.
 func WriterText(w *inspect.Writer) string {
 	if w.Subresource == "" {
 		return w.Manager
@@ -259,7 +260,7 @@ func WriterText(w *inspect.Writer) string {
 	return w.Manager + " (" + w.Subresource + ")"
 }
 
-// sinceText is how long ago that was, as kubectl writes ages.
+// sinceText returns how long ago a time was, as kubectl writes ages; a dash for nil.
 func sinceText(t *metav1.Time, now time.Time) string {
 	if t == nil {
 		return "-"
@@ -267,7 +268,7 @@ func sinceText(t *metav1.Time, now time.Time) string {
 	return age(t.Time, now)
 }
 
-// age is the time from then to now; times to come are 0s, for clocks differ.
+// age returns the time from then to now as kubectl writes it; a dash for the zero time. A time to come is 0s: clocks differ.
 func age(then, now time.Time) string {
 	if then.IsZero() {
 		return "-"
@@ -275,9 +276,8 @@ func age(then, now time.Time) string {
 	return duration.HumanDuration(max(0, now.Sub(then)))
 }
 
-// StatusPicture is the table of `status`, drawn again and again as objects change. Columns only grow while the terminal is
-// as wide as it was, so that what can be read in the table does not change its place at every event. The zero value has
-// drawn nothing. It is for one goroutine at a time.
+// StatusPicture is the table of `status` when it is redrawn as objects change. Columns only grow while the terminal keeps
+// its width, so that texts do not move at every event. The zero value is ready to use. It must not be used concurrently.
 type StatusPicture struct {
 	width   int
 	titles  []string
@@ -286,8 +286,8 @@ type StatusPicture struct {
 	drifted bool
 }
 
-// Write writes a row an object, in the order given; nothing without rows. Where the terminal has no room for all of it,
-// names are short, and drift is told only if there has been any.
+// Write writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow, names are
+// short, and drift is shown only if any object has drifted since the terminal got its width.
 func (p *StatusPicture) Write(w io.Writer, rows []StatusRow, o StatusOptions) error {
 	if o.Width != p.width {
 		*p = StatusPicture{width: o.Width}
@@ -305,7 +305,7 @@ func (p *StatusPicture) Write(w io.Writer, rows []StatusRow, o StatusOptions) er
 	return err
 }
 
-// listing is an empty table whose columns are as wide as they have been.
+// listing returns an empty table whose columns are as wide as when they were drawn last.
 func (p *StatusPicture) listing(o StatusOptions) *Listing {
 	out := NewStatusListing(o)
 	if slices.Equal(p.titles, columnTitles(out.columns)) {

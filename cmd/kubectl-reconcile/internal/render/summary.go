@@ -13,14 +13,14 @@ import (
 // ControllerTableOptions are the options of ControllerTable.
 type ControllerTableOptions struct {
 	ListingOptions
-	// Dry is true if what was written was not kept.
+	// Dry is true if the writes were dry: they are titled as what would be written.
 	Dry bool
-	// Failing reports whether a key of the controller still fails: its failures are marked. Nil is none.
+	// Failing reports whether a key of the controller still fails: its failures are coloured. If nil, none does.
 	Failing func(controller string) bool
 }
 
-// ControllerTable writes the figures of each controller after an empty line; nothing if there are none. Those that had
-// nothing to do are counted in a line of their own if they are many.
+// ControllerTable writes an empty line and the figures of each controller; nothing if there are none. Controllers that had
+// nothing to do are counted in one line if there are more than a few.
 func ControllerTable(w io.Writer, controllers []trace.ControllerSummary, o ControllerTableOptions) error {
 	if len(controllers) == 0 {
 		return nil
@@ -41,6 +41,7 @@ func ControllerTable(w io.Writer, controllers []trace.ControllerSummary, o Contr
 	return err
 }
 
+// idle reports whether a controller had nothing to do.
 func idle(c trace.ControllerSummary) bool { return c.Reconciles == 0 && c.Writes+c.RefusedWrites == 0 }
 
 func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o ControllerTableOptions) error {
@@ -72,7 +73,7 @@ func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o Contro
 	return section(w, columns, rows, o.ListingOptions)
 }
 
-// section writes a table after an empty line; nothing without rows.
+// section writes an empty line and a table; nothing without rows.
 func section(w io.Writer, columns []Column, rows [][]Cell, o ListingOptions) error {
 	if len(rows) == 0 {
 		return nil
@@ -83,17 +84,17 @@ func section(w io.Writer, columns []Column, rows [][]Cell, o ListingOptions) err
 	return NewListing(columns, o).Write(w, rows)
 }
 
-// WriteRow counts the writes of a verb to a resource.
+// WriteRow counts the writes with one verb to one resource.
 type WriteRow struct {
 	Verb, Resource           string
 	Objects, Writes, Refused int
 }
 
-// WriteTable writes how often what was written, after an empty line; nothing without rows. word is the title above the
+// WriteTable writes an empty line and the counts of writes; nothing without rows. verbTitle is the title of the column of
 // verbs.
-func WriteTable(w io.Writer, word string, writes []WriteRow, o ListingOptions) error {
+func WriteTable(w io.Writer, verbTitle string, writes []WriteRow, o ListingOptions) error {
 	columns := []Column{
-		{Title: word}, {Title: "RESOURCE", Truncatable: true}, {Title: "OBJECTS", DropOrder: 1},
+		{Title: verbTitle}, {Title: "RESOURCE", Truncatable: true}, {Title: "OBJECTS", DropOrder: 1},
 		{Title: "WRITES"}, {Title: "REFUSED"},
 	}
 	var rows [][]Cell
@@ -107,20 +108,20 @@ func WriteTable(w io.Writer, word string, writes []WriteRow, o ListingOptions) e
 	return section(w, columns, rows, o)
 }
 
-// ObjectRow is an object in the table of objects.
+// ObjectRow is a row of ObjectTable.
 type ObjectRow struct {
 	Namespace, Name string
 	Status          inspect.Status
-	// Fold names what the object is folded under with others that are in the same state; empty if it stands alone.
+	// Fold names the group that the object may be folded into with others in the same state; empty if it has its own row.
 	Fold string
 }
 
-// maxUnfolded is how many objects of a sort and state, or controllers without work, may stand in rows of their own.
+// maxUnfolded is how many objects of a group and state, or idle controllers, have a row each.
 const maxUnfolded = 3
 
-// ObjectTable writes a row an object after an empty line; nothing without objects. Objects that may be folded and are
-// in the same state share one row if they are many. The namespace is shown if there are several. Names are cut only
-// where a terminal has no room for them although reasons are left out.
+// ObjectTable writes an empty line and a row for each object; nothing without objects. Objects that may be folded and are in
+// the same state share one row if there are more than a few. Namespaces are shown if there are several. Names are cut only
+// if the terminal has no room for them even without reasons.
 func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
 	columns := []Column{{Title: "OBJECT"}, {Title: "READY"}, {Title: "STATUS"}}
 	several := slices.ContainsFunc(objects, func(row ObjectRow) bool { return row.Namespace != objects[0].Namespace })
@@ -147,7 +148,7 @@ func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
 	return section(w, columns, rows, o)
 }
 
-// dashIfEmpty is a text, or a dash in the place of none.
+// dashIfEmpty returns a text, or a dash if it is empty.
 func dashIfEmpty(s string) string {
 	if s == "" {
 		return "-"
@@ -155,9 +156,9 @@ func dashIfEmpty(s string) string {
 	return s
 }
 
-// fold replaces objects of the same sort and state by one row, where they first stand, if they are many.
+// fold replaces objects of the same group and state, if there are more than a few, by one row in the place of the first.
 func fold(objects []ObjectRow) []ObjectRow {
-	type state struct{ sort, namespace, ready, status string }
+	type state struct{ group, namespace, ready, status string }
 	of := func(o ObjectRow) state { return state{o.Fold, o.Namespace, o.Status.Ready, o.Status.Status} }
 	many := map[state]int{}
 	for _, o := range objects {

@@ -8,34 +8,35 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// Column is a column of a Listing.
+// Column is a column of a Table.
 type Column struct {
-	// Title stands above it, as given.
+	// Title is written above it as it is.
 	Title string
-	// Truncatable says that its texts may be cut, the widest of such columns first, where lines are too long for the terminal.
-	// Without a terminal nothing is cut: a text of more than mostPadded cells moves what follows it, and no other row.
+	// Truncatable is true if its texts may be cut, the widest of such columns first, where rows are wider than the terminal.
+	// Without a terminal nothing is cut: a text wider than maxPadded cells shifts the rest of its row, but no other row.
 	Truncatable bool
-	// Optional says that it goes before anything is cut.
+	// Optional is true if it is left out before any text is cut.
 	Optional bool
-	// DropOrder orders the columns that are left out where cutting is not enough: the lowest first. 0 stays.
+	// DropOrder is the order in which columns are left out where cutting is not enough, the lowest first. A column with 0
+	// is never left out.
 	DropOrder int
 }
 
-// Cell is a text of a Listing. It may come from a cluster: it is escaped when drawn.
+// Cell is a text of a Table. It may come from a cluster: it is escaped when written.
 type Cell struct {
 	Text string
 	Tone Tone
-	// coloured is Text in several tones, for columns that are not cut; both are escaped already. Empty: Tone is that of
-	// all of it.
+	// coloured is Text with the escape sequences of several tones, for columns that are not cut; both are escaped already.
+	// If it is empty, all of Text has the tone Tone.
 	coloured string
 }
 
 func toned(text string, tone Tone) Cell { return Cell{Text: text, Tone: tone} }
 
-// ListingOptions say how a Listing is drawn. The zero value draws it with a header, without colours, as wide as it is.
+// ListingOptions are the options of a Table. The zero value writes a header, no colours, and rows of any width.
 type ListingOptions struct {
 	Palette Palette
-	// ASCII cuts texts with letters that every terminal has.
+	// ASCII marks texts that were cut with "..." instead of "…".
 	ASCII bool
 	// Width is how many cells a line may have; 0 sets no bound.
 	Width int
@@ -43,9 +44,8 @@ type ListingOptions struct {
 	NoHeader bool
 }
 
-// Listing is a table of objects, as kubectl's tables look, for any number of rows: no cell is measured or written twice.
-// Rows may be written in parts, of which later ones keep to the columns of the first as far as they can. It is for one
-// goroutine at a time.
+// Listing is a table that looks like kubectl's, for any number of rows: no cell is measured or written twice. Rows may be
+// written by several calls of Write: columns keep the widths of the earlier ones, or grow. It must not be used concurrently.
 type Listing struct {
 	columns   []Column
 	o         ListingOptions
@@ -55,13 +55,13 @@ type Listing struct {
 	measure   *runewidth.Condition
 }
 
-// NewListing returns an empty table of these columns.
+// NewListing returns an empty table.
 func NewListing(columns []Column, o ListingOptions) *Listing {
 	return &Listing{columns: columns, o: o, widths: make([]int, len(columns)), gap: defaultGap, measure: newMeasure()}
 }
 
-// Write writes rows, which have a cell a column, and before the first of them the header, unless there are no rows at
-// all. It stops at the first error of w.
+// Write writes rows, each with a cell for every column, and the header before the first row; nothing without rows. It
+// returns the first error of w.
 func (l *Listing) Write(w io.Writer, rows [][]Cell) error {
 	if len(rows) == 0 {
 		return nil
@@ -83,13 +83,13 @@ func (l *Listing) Write(w io.Writer, rows [][]Cell) error {
 	return out.Flush() // a Writer of bufio keeps its first error
 }
 
-// measured is a cell, escaped, and the cells of the terminal that it takes.
+// measured is an escaped cell and its width on a terminal.
 type measured struct {
 	Cell
 	width int
 }
 
-// measureRows escapes and measures the cells, and widens the columns for them.
+// measureRows escapes and measures cells, and widens the columns to fit them.
 func (l *Listing) measureRows(rows [][]Cell) [][]measured {
 	if !l.hasHeader && !l.o.NoHeader {
 		for i, c := range l.columns {
@@ -114,10 +114,10 @@ func (l *Listing) measureRows(rows [][]Cell) [][]measured {
 	return out
 }
 
-// maxPadded is how wide a free column may be made without a terminal: one long text is no reason for a gap in every row.
+// maxPadded bounds the width of a truncatable column without a terminal: one long text must not widen every row.
 const maxPadded = 72
 
-// line writes one row, without blanks at its end.
+// line writes one row, without trailing blanks.
 func (l *Listing) line(out *bufio.Writer, row []measured, limits []int) {
 	blanks := 0
 	for i, c := range row {
@@ -145,16 +145,16 @@ func (l *Listing) paint(c Cell) string {
 	return l.o.Palette.Paint(c.Tone, c.Text)
 }
 
-// Blanks between two columns: as kubectl has them, on a terminal that has no room for them, and where even names do not
-// fit.
+// The blanks between two columns: as kubectl has them; on a terminal that is too narrow for them; and on one that is too
+// narrow even so.
 const (
 	defaultGap = 3
 	narrowGap  = 2
 	leastGap   = 1
 )
 
-// The cells that free columns keep on a narrow terminal: columns that say less go before they have fewer than goodFree,
-// and they themselves before they have fewer than leastFree.
+// The widths that truncatable columns keep on a narrow terminal: less important columns are left out before a text is cut
+// below preferredWidth, and truncatable columns themselves before it is cut below leastWidth.
 const (
 	preferredWidth = 24
 	leastWidth     = 12
@@ -163,7 +163,7 @@ const (
 // dropped marks a column that is left out.
 const dropped = -1
 
-// Fits reports whether the terminal has room for these rows without anything cut or left out.
+// Fits reports whether the terminal is wide enough for these rows without cutting or leaving out anything.
 func (l *Listing) Fits(rows [][]Cell) bool {
 	if l.o.Width <= 0 {
 		return true
@@ -174,7 +174,7 @@ func (l *Listing) Fits(rows [][]Cell) bool {
 	return probe.total(probe.widths) <= l.o.Width
 }
 
-// fit returns how wide each column may be on the terminal.
+// fit returns the width of each column on the terminal; dropped for those that are left out.
 func (l *Listing) fit() []int {
 	limits := append([]int(nil), l.widths...)
 	if l.o.Width <= 0 || l.total(limits) <= l.o.Width {
@@ -192,7 +192,7 @@ func (l *Listing) fit() []int {
 	return limits
 }
 
-// dropOptional leaves out columns that can be spared, as many as it must.
+// dropOptional leaves out optional columns until the others fit.
 func (l *Listing) dropOptional(limits []int) {
 	for l.total(limits) > l.o.Width {
 		least := dropped
@@ -208,7 +208,7 @@ func (l *Listing) dropOptional(limits []int) {
 	}
 }
 
-// shrink makes one column narrower, or leaves it out; false if all is as narrow as can be.
+// shrink makes one column narrower or leaves it out; it returns false if nothing can be made narrower.
 func (l *Listing) shrink(limits []int) bool {
 	if l.cut(limits, preferredWidth) {
 		return true
@@ -223,8 +223,8 @@ func (l *Listing) shrink(limits []int) bool {
 	return least >= 0
 }
 
-// cut narrows the widest free column as far as it must be, until it is no wider than another and has no less than keep;
-// false if none is wider than that.
+// cut narrows the widest truncatable column as far as needed, but not below the next widest one nor below keep cells; it
+// returns false if none is wider than that.
 func (l *Listing) cut(limits []int, keep int) bool {
 	widest, next := dropped, keep
 	for i, c := range l.columns {
@@ -245,7 +245,7 @@ func (l *Listing) cut(limits []int, keep int) bool {
 	return true
 }
 
-// leastImportant is the column that is missed least; negative if all that are there must stay.
+// leastImportant returns the column to leave out next; it is negative if no column may be left out.
 func (l *Listing) leastImportant(limits []int) int {
 	least := dropped
 	for i, c := range l.columns {
@@ -256,7 +256,7 @@ func (l *Listing) leastImportant(limits []int) int {
 	return least
 }
 
-// isLastTruncatable reports whether the column is the only free one that is there.
+// isLastTruncatable reports whether the column is the only truncatable one that is not left out.
 func (l *Listing) isLastTruncatable(limits []int, column int) bool {
 	for i, c := range l.columns {
 		if c.Truncatable && limits[i] != dropped && i != column {
@@ -266,7 +266,7 @@ func (l *Listing) isLastTruncatable(limits []int, column int) bool {
 	return l.columns[column].Truncatable
 }
 
-// widen gives the free columns what leaving out others has left over.
+// widen gives truncatable columns the room that leaving out others has left.
 func (l *Listing) widen(limits []int) {
 	for i, c := range l.columns {
 		if c.Truncatable && limits[i] != dropped {
@@ -275,7 +275,7 @@ func (l *Listing) widen(limits []int) {
 	}
 }
 
-// total is how many cells a line takes, with the gaps.
+// total returns the width of a row, with the gaps.
 func (l *Listing) total(limits []int) int {
 	n, columns := 0, 0
 	for _, width := range limits {

@@ -11,12 +11,53 @@ import (
 	"golang.org/x/term"
 )
 
-// RefreshInterval is how often a screen is drawn again though nothing has changed: ages grow, and the terminal may have been
-// resized.
+// descriptor is the part of a file that tells whether it is a terminal.
+type descriptor interface{ Fd() uintptr }
+
+// IsTerminal reports whether w writes to a terminal.
+func IsTerminal(w any) bool {
+	f, ok := w.(descriptor)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// TerminalWidth returns how many cells wide the terminal is that w writes to; 0 if w is no terminal or does not report it.
+func TerminalWidth(w any) int {
+	width, _ := terminalSize(w)
+	return width
+}
+
+// terminalSize returns the size of the terminal that w writes to; zeros if w is no terminal or does not report it.
+func terminalSize(w any) (width, height int) {
+	f, ok := w.(descriptor)
+	if !ok {
+		return 0, 0
+	}
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return width, height
+}
+
+// ASCIIOnly reports whether the user's terminal may be unable to show Unicode, by the locale in the environment, which getenv
+// reads as os.Getenv does. Without a locale it is POSIX's, which is ASCII, except on Windows, which has no such variables.
+func ASCIIOnly(getenv func(string) string) bool { return asciiOnly(getenv, runtime.GOOS) }
+
+func asciiOnly(getenv func(string) string, system string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if locale := strings.ToLower(getenv(name)); locale != "" {
+			return !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
+		}
+	}
+	return system != "windows"
+}
+
+// RefreshInterval is how often a screen is to be drawn again even if nothing has changed: ages grow, and the terminal may
+// have been resized.
 const RefreshInterval = time.Second
 
-// Screen shows text on a terminal, and then other text in its place. It needs no full screen, and leaves what it showed
-// last when it is closed. It is for one goroutine at a time.
+// Screen shows text on a terminal, and replaces it by other text in place. It does not switch to the alternate screen, and
+// leaves what it showed last when it is closed. It must not be used concurrently.
 type Screen struct {
 	out  io.Writer
 	size func() (width, height int)
@@ -26,34 +67,33 @@ type Screen struct {
 	measure       *runewidth.Condition
 }
 
-// NewScreen returns a screen on out, a terminal.
+// NewScreen returns a screen on out, which must be a terminal. It must be closed.
 func NewScreen(out io.Writer) *Screen {
-	return &Screen{out: out, size: func() (int, int) { return terminalSize(out) }, measure: newMeasure()}
+	return &Screen{out: out, size: func() (int, int) { return screenSize(out) }, measure: newMeasure()}
 }
 
-// The size that a terminal has which does not tell.
+// The size that is assumed of a terminal that does not report it.
 const (
 	defaultWidth  = 80
 	defaultHeight = 24
 )
 
-func terminalSize(w any) (width, height int) {
-	if f, ok := w.(descriptor); ok {
-		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
-			return width, height
-		}
+// screenSize returns the size of the terminal that w writes to, or a usual one if it is not known.
+func screenSize(w any) (width, height int) {
+	if width, height := terminalSize(w); width > 0 && height > 0 {
+		return width, height
 	}
 	return defaultWidth, defaultHeight
 }
 
-// Width is how many cells a line of the terminal has at the time.
+// Width returns how many cells wide the terminal is at present.
 func (s *Screen) Width() int {
 	width, _ := s.size()
 	return width
 }
 
-// What a terminal is told: they are those of ECMA-48 and of the VT510 that all emulators know. One that does not know
-// how to hold a picture back until it is complete ignores that.
+// Control sequences of ECMA-48 and of the VT510, which all emulators know. A terminal without synchronized updates ignores
+// beginUpdate and endUpdate.
 const (
 	hideCursor  = "\x1b[?25l"
 	showCursor  = "\x1b[?25h"
@@ -65,8 +105,8 @@ const (
 	resetColour = "\x1b[0m"
 )
 
-// Show puts a text in the place of the one before, in one write. Lines that are too wide are cut, and of too many the last
-// give way to one that says how many there are.
+// Show replaces the text that is shown, in one write. Lines that are too wide are cut; if there are too many, a line that
+// counts the others replaces the last ones.
 func (s *Screen) Show(text string) error {
 	width, height := s.size()
 	var out strings.Builder
@@ -74,7 +114,7 @@ func (s *Screen) Show(text string) error {
 	switch {
 	case s.shown == 0:
 	case width != s.width || height != s.height:
-		out.WriteString(eraseAll) // the terminal has moved what was there
+		out.WriteString(eraseAll) // a terminal that is resized moves lines
 	default:
 		fmt.Fprintf(&out, "\x1b[%dA\r", s.shown)
 	}
@@ -88,6 +128,7 @@ func (s *Screen) Show(text string) error {
 	return err
 }
 
+// splitLines returns the lines of a text, whose last may end in a line break.
 func splitLines(text string) []string {
 	if text == "" {
 		return nil
@@ -95,13 +136,13 @@ func splitLines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// Close gives the terminal back its cursor.
+// Close shows the cursor again.
 func (s *Screen) Close() error {
 	_, err := io.WriteString(s.out, showCursor)
 	return err
 }
 
-// fitLines cuts lines to the terminal. Its last line stays free for the cursor.
+// fitLines cuts lines to the size of the terminal, whose last line is left to the cursor.
 func (s *Screen) fitLines(lines []string, width, height int) []string {
 	var out []string
 	room := max(height-1, 1)
@@ -115,7 +156,7 @@ func (s *Screen) fitLines(lines []string, width, height int) []string {
 	return out
 }
 
-// cut cuts a line, which may have colours, to a number of cells.
+// cut cuts a line, which may be coloured, to width cells.
 func (s *Screen) cut(line string, width int) string {
 	used := 0
 	for i := 0; i < len(line); {
@@ -134,39 +175,4 @@ func (s *Screen) cut(line string, width int) string {
 		i += len(string(r))
 	}
 	return line
-}
-
-// descriptor is what files have.
-type descriptor interface{ Fd() uintptr }
-
-// IsTerminal reports whether w writes to a terminal.
-func IsTerminal(w any) bool {
-	f, ok := w.(descriptor)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// TerminalWidth is how many cells a line of the terminal has that w writes to; 0 if it is none.
-func TerminalWidth(w any) int {
-	f, ok := w.(descriptor)
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
-}
-
-// ASCIIOnly reports whether the user's terminal may know no other letters, by the environment: getenv is os.Getenv or a
-// stand-in for it. Without a locale there is nothing to go by but ASCII, unless on Windows, which has none.
-func ASCIIOnly(getenv func(string) string) bool { return asciiOnly(getenv, runtime.GOOS) }
-
-func asciiOnly(getenv func(string) string, system string) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if locale := strings.ToLower(getenv(name)); locale != "" {
-			return !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
-		}
-	}
-	return system != "windows"
 }

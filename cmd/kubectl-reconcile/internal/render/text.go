@@ -14,7 +14,7 @@ import (
 )
 
 // Escape makes text from outside safe for a terminal: control and format characters (escape sequences, line breaks,
-// changes of writing direction) become visible, so that one value stays on its line and commands nothing.
+// changes of writing direction) become visible, so that a value stays on its line and cannot control the terminal.
 func Escape(s string) string {
 	if !strings.ContainsFunc(s, unsafeRune) {
 		return s
@@ -38,11 +38,12 @@ func Escape(s string) string {
 	return b.String()
 }
 
+// unsafeRune reports whether Escape replaces a rune.
 func unsafeRune(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029'
 }
 
-// Round makes a duration short: three digits are enough to compare by.
+// Round writes a duration with three digits, from a minute on in whole seconds: enough to compare by.
 func Round(d trace.Duration) string {
 	v := time.Duration(d)
 	step := time.Duration(1)
@@ -61,7 +62,7 @@ func Round(d trace.Duration) string {
 	return text
 }
 
-// Cut shortens text to that many runes, the last of them then "…".
+// Cut shortens text to at most that many runes; the last of a text that was cut is "…".
 func Cut(text string, runes int) string {
 	if r := []rune(text); len(r) > runes {
 		return string(r[:runes-1]) + "…"
@@ -69,8 +70,8 @@ func Cut(text string, runes int) string {
 	return text
 }
 
-// Wrap breaks a line between words where it would be wider than that many cells, and indents what follows. A width of 0,
-// or one that leaves next to no room beside the indent, breaks nothing. Colours take no room.
+// Wrap breaks a line between words where it would be wider than width cells, and indents the lines that follow. A width of
+// 0, or one that leaves fewer than 20 cells beside the indent, breaks nothing. Escape sequences of colours have no width.
 func Wrap(line string, width int, indent string) string {
 	room := width - len(indent)
 	if room < 20 || cells(line) <= width {
@@ -85,7 +86,7 @@ func Wrap(line string, width int, indent string) string {
 			used, fresh = len(indent), true
 		}
 		if fresh && strings.TrimSpace(word) == "" {
-			continue // the blanks that the line was broken at
+			continue // the blanks at which the line was broken
 		}
 		fresh = false
 		out.WriteString(word)
@@ -94,6 +95,7 @@ func Wrap(line string, width int, indent string) string {
 	return trimLineEnds(out.String())
 }
 
+// trimLineEnds removes the blanks at the end of each line.
 func trimLineEnds(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
@@ -102,10 +104,11 @@ func trimLineEnds(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// newMeasure measures text as terminals draw it: box drawing takes one cell, whatever the locale.
+// newMeasure returns a condition that measures text as terminals draw it: box-drawing characters have one cell in any
+// locale.
 func newMeasure() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
-// cells is how many cells of a terminal the text takes, colours left out.
+// cells returns the width of a text on a terminal, without the escape sequences of colours.
 func cells(s string) int {
 	measure := newMeasure()
 	n := 0
@@ -120,11 +123,12 @@ func cells(s string) int {
 	return n
 }
 
-// conflictMessage is the whole message of a conflict (apimachinery's errors.NewConflict with the reason of apiserver's registry).
+// conflictMessage matches the message of a conflict (apimachinery's errors.NewConflict with the reason of apiserver's
+// registry).
 var conflictMessage = regexp.MustCompile(`Operation cannot be fulfilled on ([^:]+): the object has been modified; ` +
 	`please apply your changes to the latest version and try again`)
 
-// Reason is an error without the words that an API server begins or ends every one of its sort with.
+// Reason shortens the text of an error by the phrases that an API server adds to every error of its kind.
 func Reason(text string) string {
 	return inspect.TrimForbidden(conflictMessage.ReplaceAllString(text, "conflict on $1"))
 }

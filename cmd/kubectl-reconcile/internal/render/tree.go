@@ -7,55 +7,56 @@ import (
 	"strings"
 )
 
-// TreeItem is a line of a tree, and the lines below it. Its texts may come from a cluster: they are escaped when drawn.
+// TreeItem is a row of a tree, and the rows below it. Its texts may come from a cluster: they are escaped when written.
 type TreeItem struct {
-	// Namespace stands in a column of its own if the items of a tree have several.
+	// Namespace is shown in a column if the items of a tree have several.
 	Namespace string
-	// Label is what the line is about: Deployment/web, or Pod (40) for several.
+	// Label names one object, Deployment/web, or several, Pod (40).
 	Label string
 	// Note is a remark beside the label; it may be empty.
 	Note string
 	// Asked marks what the user asked for.
 	Asked bool
-	// Dotted ties the item to the one above it by a dotted line: by something else than ownership.
+	// Dotted draws the line to the item above it dotted: the relation is another than ownership.
 	Dotted bool
 
 	Ready, Status, Reason, Generation, Age string
 
 	// Tone is that of Status and Reason, Drift that of Generation.
 	Tone, Drift Tone
-	// More are cells of further columns, as many as TreeOptions.More has titles; nil stands for empty ones.
+	// More are the cells of further columns, in the order of TreeOptions.More; those that are missing are empty.
 	More []string
 	// Children are drawn in the order given.
 	Children []*TreeItem
 }
 
-// TreeOptions say how a tree is drawn. The zero value draws it without colours, in Unicode, as wide as it is.
+// TreeOptions are the options of Tree. The zero value draws without colours, in Unicode, at any width.
 type TreeOptions struct {
 	Palette Palette
-	// ASCII draws with letters that every terminal has.
+	// ASCII draws with ASCII only.
 	ASCII bool
 	// Width is how many cells a line may have; 0 sets no bound. Reasons are cut to it, and if that is not enough, whole
 	// columns are left out. Names are never cut.
 	Width int
-	// Namespaces shows the column of namespaces even where there is only one.
+	// Namespaces shows the column of namespaces even if there is only one.
 	Namespaces bool
 	// More are the titles of further columns.
 	More []string
 }
 
-// Tree writes a table, a row an item, whose names are drawn as a tree. Without items it writes nothing. It stops at the
-// first error of w.
+// Tree writes a table with a row for each item, whose names are drawn as a tree; nothing without items. It returns the first
+// error of w.
 func Tree(w io.Writer, items []*TreeItem, o TreeOptions) error {
 	l := newTreeLayout(items, o)
 	return NewListing(l.columns(), ListingOptions{Palette: o.Palette, ASCII: o.ASCII, Width: o.Width}).Write(w, l.rows())
 }
 
-// guides are the letters that trees are drawn with.
+// guides are the characters that trees are drawn with.
 type guides struct {
 	branch, last, dotted, lastDotted, through, blank, asked, ellipsis string
 }
 
+// guidesOf returns the guides in ASCII or in Unicode.
 func guidesOf(ascii bool) guides {
 	if ascii {
 		return guides{"|-", "`-", "|.", "`.", "| ", "  ", "(asked)", "..."}
@@ -63,6 +64,7 @@ func guidesOf(ascii bool) guides {
 	return guides{"├─", "└─", "├┄", "└┄", "│ ", "  ", "◀", "…"}
 }
 
+// connector returns what connects an item to the one above it.
 func (g guides) connector(dotted, last bool) string {
 	switch {
 	case dotted && last:
@@ -76,10 +78,10 @@ func (g guides) connector(dotted, last bool) string {
 }
 
 const (
-	// maxIndentedLevels is how many levels are indented. Those further below keep the indent of the last and are numbered:
-	// else the lines of a deep tree would be mostly blanks.
+	// maxIndentedLevels is how many levels are indented. Deeper ones keep the indent of the last, and are numbered: else the
+	// rows of a deep tree would be mostly blanks, and its size would grow with the square of its depth.
 	maxIndentedLevels = 50
-	// maxReason is how many letters of a reason are written where no terminal bounds them.
+	// maxReason bounds a reason, in runes, where no terminal does.
 	maxReason = 500
 )
 
@@ -100,8 +102,8 @@ func newTreeLayout(items []*TreeItem, o TreeOptions) *treeLayout {
 	return l
 }
 
-// add flattens an item and what is below it; guide stands before its label, below before the guides of its children.
-// Level is how many items are above it.
+// add appends an item and what is below it. guide is written before its label, below before the guides of its children;
+// level is the number of its ancestors.
 func (l *treeLayout) add(item *TreeItem, guide, below string, level int) {
 	l.items, l.names = append(l.items, item), append(l.names, l.name(item, guide, level))
 	for i, child := range item.Children {
@@ -117,7 +119,7 @@ func (l *treeLayout) add(item *TreeItem, guide, below string, level int) {
 	}
 }
 
-// name is the cell of the tree itself.
+// name returns the cell of an item in the column that draws the tree.
 func (l *treeLayout) name(item *TreeItem, guide string, level int) Cell {
 	label := Escape(item.Label)
 	out := Cell{Text: guide + label, coloured: l.Palette.Dim(guide) + label}
@@ -160,7 +162,7 @@ func (l *treeLayout) columns() []Column {
 	return out
 }
 
-// rows are the cells of columns.
+// rows returns a row for each item, with a cell for each of columns.
 func (l *treeLayout) rows() [][]Cell {
 	out := make([][]Cell, len(l.items))
 	for i, item := range l.items {
