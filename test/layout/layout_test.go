@@ -30,9 +30,7 @@ var edges = map[string][]string{
 	"cmd/kubectl-reconcile/internal/connect": {
 		"cmd/kubectl-reconcile/internal/cli",
 		"cmd/kubectl-reconcile/internal/render",
-		"cmd/kubectl-reconcile/internal/version",
 		"pkg/inspect/cluster",
-		"pkg/runlocal",
 	},
 	"cmd/kubectl-reconcile/internal/heap":   {},
 	"cmd/kubectl-reconcile/internal/render": {"pkg/inspect", "pkg/runlocal/trace"},

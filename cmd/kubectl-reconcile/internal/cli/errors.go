@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-// HintError is an error with advice on what to do about it.
+// HintError is an error with advice on what to do about it, which is printed in a line "hint: …" after it.
 type HintError struct {
 	error
 	Hint string
@@ -21,7 +21,7 @@ type HintError struct {
 // Unwrap returns the error without the advice.
 func (e *HintError) Unwrap() error { return e.error }
 
-// WithHint adds advice to an error; nil stays nil, and no advice adds nothing.
+// WithHint adds advice to an error. It returns nil if err is nil, and err itself if hint is empty.
 func WithHint(err error, hint string) error {
 	if err == nil || hint == "" {
 		return err
@@ -29,13 +29,13 @@ func WithHint(err error, hint string) error {
 	return &HintError{err, hint}
 }
 
-// UnknownError says that there is no such thing of that sort.
+// UnknownError returns the error that there is nothing of that sort, such as a command, with that name.
 func UnknownError(sort, name string) error { return fmt.Errorf("unknown %s %q", sort, name) }
 
-// PrintError writes a line "error: …" for each error that err joins, and a line "hint: …" for each that has one,
-// all safe for a terminal.
+// PrintError writes a line "error: …" for each error that err joins, and a line "hint: …" for each that has a hint, safe for
+// a terminal. A line that was written already is left out: several parts of the program may report one cause.
 func PrintError(w io.Writer, err error) {
-	written := map[string]bool{} // several parts of the program may report one cause
+	written := map[string]bool{}
 	line := func(text string) {
 		if !written[text] {
 			written[text] = true
@@ -50,7 +50,8 @@ func PrintError(w io.Writer, err error) {
 	}
 }
 
-// Interruption is why what was under way has ended with ctx, the command's: an interrupt, or what else has ended it.
+// Interruption returns the error of an operation that ended because ctx, that of the command, is done: the cause of ctx, or
+// "interrupted" and when, after a signal.
 func Interruption(ctx context.Context, when string) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
@@ -58,14 +59,15 @@ func Interruption(ctx context.Context, when string) error {
 	return errors.New("interrupted " + when)
 }
 
-// Hint writes advice that belongs to no error, safe for a terminal; none writes nothing.
+// Hint writes a hint that belongs to no error, safe for a terminal; nothing if it is empty.
 func Hint(w io.Writer, text string) {
 	if text != "" {
 		fmt.Fprintf(w, "hint: %s\n", render.Escape(text))
 	}
 }
 
-// Flatten lists the errors that err joins, itself if it joins none. It knows errors.Join and apimachinery's Aggregate.
+// Flatten lists the errors that err joins, recursively, or err itself if it joins none. It knows errors.Join and
+// apimachinery's Aggregate.
 func Flatten(err error) []error {
 	var parts []error
 	switch joined := err.(type) { //nolint:errorlint // only an error that is itself a list is taken apart
@@ -83,16 +85,18 @@ func Flatten(err error) []error {
 	return out
 }
 
-// ErrFound ends a command with the exit code 1 and prints nothing: what was found has been shown.
+// ErrFound ends a command with exit code 1 without an error message: --exit-code was given, and what it reports was found
+// and printed.
 var ErrFound = errors.New("found what --exit-code is for")
 
-// withoutSilentExit leaves out errFound, which is not for people.
+// withoutSilentExit removes ErrFound from the errors that err joins.
 func withoutSilentExit(err error) error {
 	errs := Flatten(err)
 	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return errors.Is(e, ErrFound) })...)
 }
 
-// ExitCode prints the error of a command.
+// ExitCode prints the error of a command, if any, and returns the exit code: 0, 1 after an error, or BrokenPipeExitCode if a
+// closed pipe ended the command.
 func ExitCode(ctx context.Context, streams genericiooptions.IOStreams, err error) int {
 	code := 0
 	if err != nil {

@@ -17,18 +17,19 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-// BrokenPipeExitCode is the exit code of a command whose output nobody reads any more: 128 and SIGPIPE, which a shell has of kubectl and
-// of other programs then.
+// BrokenPipeExitCode is the exit code of a command whose output is a closed pipe: 128 and SIGPIPE, which a shell reports of
+// kubectl and other programs that the signal kills.
 const BrokenPipeExitCode = 141
 
-// pipe is a standard stream. Once nobody reads from it any more, as when head has its lines, it ends the command as an
-// interrupt does, so that nothing is left behind.
+// pipe is a standard stream. When it is closed by its reader, as by head after enough lines, it cancels the command as an
+// interrupt does, so that the command cleans up.
 type pipe struct {
 	file *os.File
 	end  context.CancelCauseFunc
 }
 
-// EndOnBrokenPipe returns a stream that ends the command; one that is no file as it is.
+// EndOnBrokenPipe returns a writer to w that calls end, which cancels the context of the command, when a write fails because
+// w is a closed pipe. It returns w itself if w is no file.
 func EndOnBrokenPipe(w io.Writer, end context.CancelCauseFunc) io.Writer {
 	if file, ok := w.(*os.File); ok {
 		return &pipe{file, end}
@@ -45,21 +46,21 @@ func (p *pipe) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Fd lets others find out whether it is a terminal.
+// Fd returns the descriptor of the file, by which callers find out whether it is a terminal.
 func (p *pipe) Fd() uintptr { return p.file.Fd() }
 
-// IsBrokenPipe reports whether a command was ended by a pipe.
+// IsBrokenPipe reports whether ctx was cancelled by a closed pipe.
 func IsBrokenPipe(ctx context.Context) bool { return errors.Is(context.Cause(ctx), syscall.EPIPE) }
 
-// withoutBrokenPipe leaves out the errors that say no more than that nobody reads the output.
+// withoutBrokenPipe removes the errors that a closed pipe causes from those that err joins.
 func withoutBrokenPipe(err error) error {
 	return errors.Join(slices.DeleteFunc(Flatten(err), func(e error) bool {
 		return errors.Is(e, syscall.EPIPE) || errors.Is(e, context.Canceled)
 	})...)
 }
 
-// WithProgress returns a Progress on stderr, and the streams for all else that is written meanwhile. It is nil if it is
-// not wanted, or unless both stdout and stderr are terminals: what reads a pipe may use the same screen.
+// WithProgress returns a Progress on stderr, and the streams that all other output must be written to. The Progress is nil if
+// it is not wanted, or unless both stdout and stderr are terminals: the program that reads a pipe may use the same screen.
 func WithProgress(streams genericiooptions.IOStreams, wanted bool) (*render.Progress, genericiooptions.IOStreams) {
 	if !wanted || !render.IsTerminal(streams.Out) || !render.IsTerminal(streams.ErrOut) {
 		return nil, streams
@@ -69,14 +70,14 @@ func WithProgress(streams genericiooptions.IOStreams, wanted bool) (*render.Prog
 	return p, streams
 }
 
-// Constant is a text of a Progress that does not change.
+// Constant returns a text for Progress.Show that does not change.
 func Constant(format string, args ...any) func(context.Context) string {
 	text := fmt.Sprintf(format, args...)
 	return func(context.Context) string { return text }
 }
 
-// SetUpKlog decides what upstream's libraries may print on stderr past all contexts: nothing, since what belongs to a
-// reconcile is in the trace, unless everything is asked for. klog is one for the process, so this is called once, by a command.
+// SetUpKlog sets what libraries may print on stderr with the global logger of klog: nothing, since what controllers log is in
+// the trace, except at the detail Everything. The logger is one for the process: a command calls this once, at its start.
 func SetUpKlog(detail render.Detail) error {
 	settings := map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"}
 	if detail >= render.Everything {

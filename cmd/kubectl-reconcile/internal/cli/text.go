@@ -9,10 +9,10 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-// MaxNames bounds the names that are listed in a sentence.
+// MaxNames bounds the names that Enumerate lists.
 const MaxNames = 8
 
-// Enumerate lists names in a sentence, the first of them if they are many.
+// Enumerate lists names for a sentence: "a, b"; of more than MaxNames the first, and how many more there are.
 func Enumerate(names []string) string {
 	if n := len(names) - MaxNames; n > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:MaxNames], ", "), n)
@@ -20,10 +20,10 @@ func Enumerate(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Plural counts things: "1 object", "2 objects".
+// Plural spells a number of things: "1 object", "2 objects".
 func Plural(n int, noun string) string { return fmt.Sprintf("%d %s", n, PluralOf(n, noun, noun+"s")) }
 
-// PluralOf chooses a word by number.
+// PluralOf returns one if n is 1, else many.
 func PluralOf(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -31,7 +31,7 @@ func PluralOf(n int, one, many string) string {
 	return many
 }
 
-// ShellQuoted quotes a path if a shell would not take it as it is.
+// ShellQuoted quotes a word if a shell would not read it as it is.
 func ShellQuoted(path string) string {
 	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%,") == "" {
 		return path
@@ -39,6 +39,7 @@ func ShellQuoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
+// AppendNew appends an element to a list unless the list has it.
 func AppendNew[T comparable](list []T, one T) []T {
 	if slices.Contains(list, one) {
 		return list
@@ -46,16 +47,16 @@ func AppendNew[T comparable](list []T, one T) []T {
 	return append(list, one)
 }
 
-// MaxNotesOfAKind bounds the lines of one sort below a tree.
+// MaxNotesOfAKind bounds the notes with the same cause that are printed below a tree or a table.
 const MaxNotesOfAKind = 10
 
-// OneLine makes an error's text safe for a terminal, on one line.
+// OneLine returns the text of an error on one line, safe for a terminal.
 func OneLine(text string) string {
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "error: "), "error ") // libraries say it again
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "error: "), "error ") // some libraries begin with it
 	return render.Escape(strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", " ")), " "))
 }
 
-// OneLines makes each of several texts so.
+// OneLines returns the result of OneLine for each of several texts.
 func OneLines(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, text := range texts {
@@ -64,5 +65,5 @@ func OneLines(texts []string) []string {
 	return out
 }
 
-// Wrap breaks a line between words where it is wider than the terminal that it is for.
+// Wrap wraps a line between words at the width of the terminal that w writes to; not at all if w is no terminal.
 func Wrap(w io.Writer, line string) string { return render.Wrap(line, render.TerminalWidth(w), "  ") }

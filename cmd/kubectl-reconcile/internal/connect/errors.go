@@ -18,7 +18,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// Explain makes an error of reading the cluster one for people: which cluster, the cause in few words, and what to do.
+// Explain turns an error of a request into one that names the cluster and the cause, with a hint what to do about it. It
+// returns err itself if it knows nothing to add, and nil for nil.
 func (c *Connection) Explain(err error) error {
 	switch unknown := (*cluster.UnknownKindError)(nil); {
 	case err == nil:
@@ -40,7 +41,8 @@ func (c *Connection) Explain(err error) error {
 	return err
 }
 
-// unknownKindHint offers kinds of a near name. Who gives a name that is near to none may have left out the type.
+// unknownKindHint returns a hint that offers kinds with similar names. If there are none, the user may have left out the
+// type.
 func unknownKindHint(unknown *cluster.UnknownKindError) string {
 	more := "`kubectl api-resources` lists them all" + unknownGroups(unknown.Incomplete)
 	nearest := cli.Suggest(unknown.Name, unknown.Known)
@@ -50,7 +52,7 @@ func unknownKindHint(unknown *cluster.UnknownKindError) string {
 	return cli.DidYouMean(nearest, more)
 }
 
-// unknownGroups adds to a hint that the kind may be one of a group that nothing is known of.
+// unknownGroups returns the end of a hint: the groups whose kinds are not known, of which the kind may be one.
 func unknownGroups(groups []cluster.Incomplete) string {
 	if len(groups) == 0 {
 		return ""
@@ -62,7 +64,7 @@ func unknownGroups(groups []cluster.Incomplete) string {
 	return fmt.Sprintf("; the kinds of %s are not known: its server does not answer", cli.Enumerate(names))
 }
 
-// Place names the cluster: its address, and the context that it comes from.
+// Place names the cluster by its address, and by the context that it was found by if there is one.
 func (c *Connection) Place() string {
 	if c.Context == "" {
 		return c.Config.Host
@@ -77,7 +79,7 @@ func (c *Connection) userText() string {
 	return fmt.Sprintf(" of user %q", c.User)
 }
 
-// unreachable says why no answer came from the cluster, and what to do about it; nothing if err is of another sort.
+// unreachable returns why no answer came from the cluster, and what to do about it; nothing if err is another error.
 func (c *Connection) unreachable(err error) (cause, hint string) {
 	check := fmt.Sprintf("is it running, and is this the right context? `%s run --sandbox -f FILE` needs no cluster", c.Program)
 	late, name, operation := (*answerTimeoutError)(nil), (*net.DNSError)(nil), (*net.OpError)(nil)
@@ -111,7 +113,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// innermost is the text of the error that the others wrap.
+// innermost returns the text of the innermost error that err wraps.
 func innermost(err error) string {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -119,7 +121,7 @@ func innermost(err error) string {
 	return err.Error()
 }
 
-// tlsFailure says what is wrong with the server's side of TLS; nothing if that is not it.
+// tlsFailure returns what is wrong with the certificate or the TLS of the server; nothing if err is another error.
 func tlsFailure(err error) (cause, hint string) {
 	authority, host, invalid := x509.UnknownAuthorityError{}, x509.HostnameError{}, x509.CertificateInvalidError{}
 	verification, record := (*tls.CertificateVerificationError)(nil), tls.RecordHeaderError{}
@@ -139,8 +141,8 @@ func tlsFailure(err error) (cause, hint string) {
 	return "", ""
 }
 
-// credentialPlugin says what is wrong with the program that the kubeconfig has for getting credentials; nothing if that
-// is not it. client-go has no error type for it (plugin/pkg/client/auth/exec).
+// credentialPlugin returns what is wrong with the credential plugin of the kubeconfig; nothing if err is another error.
+// client-go has no error type for it (plugin/pkg/client/auth/exec).
 func (c *Connection) credentialPlugin(err error) (cause, hint string) {
 	_, text, found := strings.Cut(err.Error(), "getting credentials: ")
 	if !found {
@@ -159,7 +161,7 @@ func (c *Connection) credentialPlugin(err error) (cause, hint string) {
 	return fmt.Sprintf("getting credentials: there is no program %q", missing), hint
 }
 
-// Permitted is advice on how to see what may be read, as the same user in the same namespace.
+// Permitted returns a hint how to see what the same user may do in the same namespace.
 func (c *Connection) Permitted() string {
 	command := []string{"kubectl auth can-i --list"}
 	if c.namespaceGiven {
@@ -174,7 +176,8 @@ func (c *Connection) Permitted() string {
 	return "`" + strings.Join(command, " ") + "` shows what is permitted"
 }
 
-// ForbiddenError says in one sentence what may not be read. The targets are sorted and not none.
+// ForbiddenError returns the error that targets may not be read. There must be at least one; all is true if all namespaces
+// were to be read.
 func (c *Connection) ForbiddenError(targets []Target, all bool) error {
 	verb := "list"
 	var names []string
@@ -193,11 +196,11 @@ func (c *Connection) ForbiddenError(targets []Target, all bool) error {
 	return cli.WithHint(fmt.Errorf("no permission to %s %s%s", verb, cli.Enumerate(names), where), hint)
 }
 
-// ExplainReading says why one target could not be read.
+// ExplainReading returns why one target could not be read: what Explain knows, else err with the target.
 func (c *Connection) ExplainReading(t Target, err error) error {
 	explained := c.Explain(err)
-	if explained != err { //nolint:errorlint // is it the very same?
-		return explained // it is about the cluster, whatever was read
+	if explained != err { //nolint:errorlint // is it the identical error?
+		return explained // it is about the cluster, not the target
 	}
 	if t.Name != "" {
 		return fmt.Errorf("reading %s %q%s: %w", t.Kind, t.Name, t.Where(false), err)
@@ -205,7 +208,7 @@ func (c *Connection) ExplainReading(t Target, err error) error {
 	return fmt.Errorf("listing %s%s: %w", t.Kind.GroupResource(), t.Where(false), err)
 }
 
-// ExplainEach explains each of the errors that err joins.
+// ExplainEach applies Explain to each of the errors that err joins.
 func (c *Connection) ExplainEach(err error) error {
 	if err == nil {
 		return nil
@@ -217,7 +220,7 @@ func (c *Connection) ExplainEach(err error) error {
 	return errors.Join(errs...)
 }
 
-// DescribeIncomplete says what could not be read, in a line for each cause. Texts are of the cluster, not escaped.
+// DescribeIncomplete returns a line for each cause why something could not be read. Texts of the cluster are not escaped.
 func DescribeIncomplete(all []cluster.Incomplete) []string {
 	type cause struct{ text, message string }
 	var causes []cause
@@ -247,7 +250,8 @@ func DescribeIncomplete(all []cluster.Incomplete) []string {
 	return out
 }
 
-// IncompleteNews is what to say when other lines tell what is incomplete than before; nothing if they are the same.
+// IncompleteNews returns the lines to print when the lines of DescribeIncomplete change from before to now; none if they are
+// the same.
 func IncompleteNews(before, now []string) []string {
 	switch {
 	case slices.Equal(before, now):
@@ -258,6 +262,7 @@ func IncompleteNews(before, now []string) []string {
 	return now
 }
 
+// incompleteText returns the beginning of a line of DescribeIncomplete.
 func incompleteText(reason string) string {
 	switch reason {
 	case cluster.ReasonForbidden:
@@ -265,15 +270,17 @@ func incompleteText(reason string) string {
 	case cluster.ReasonUnauthorized:
 		return "not logged in for"
 	case cluster.ReasonDiscovery:
-		return "the kinds are not known of"
+		return "could not discover the kinds of"
 	case cluster.ReasonTimeout, cluster.ReasonUnavailable:
 		return "no answer for"
 	case cluster.ReasonTooMany:
-		return "not all was read of"
+		return "could not list all of"
 	}
 	return "could not list"
 }
 
+// IncompleteName names what could not be read: a resource with its group, or a group version of which not even the resources
+// are known.
 func IncompleteName(i cluster.Incomplete) string {
 	switch {
 	case i.Resource == "" && i.Group == "":

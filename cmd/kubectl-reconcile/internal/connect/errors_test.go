@@ -32,7 +32,7 @@ func TestDescribeIncomplete(t *testing.T) {
 		{"twice", []cluster.Incomplete{forbidden("", "secrets"), forbidden("", "secrets")}, []string{"incomplete: no permission to list secrets"}, "in two namespaces"},
 		{"many", many, []string{"incomplete: no permission to list a, b, c, d, e, f, g, h and 2 more"}, "a line is not a page"},
 		{"a group", []cluster.Incomplete{{Group: "metrics.k8s.io", Version: "v1beta1", Reason: cluster.ReasonDiscovery, Message: "stale"}},
-			[]string{"incomplete: the kinds are not known of metrics.k8s.io/v1beta1: stale"}, "an aggregated API that is down"},
+			[]string{"incomplete: could not discover the kinds of metrics.k8s.io/v1beta1: stale"}, "an aggregated API that is down"},
 		{"causes", []cluster.Incomplete{{Version: "v1", Resource: "pods", Reason: cluster.ReasonTimeout, Message: "slow"}, {Version: "v1", Resource: "nodes", Reason: "Teapot", Message: "short"}, forbidden("", "secrets")},
 			[]string{"incomplete: could not list nodes: short", "incomplete: no answer for pods: slow", "incomplete: no permission to list secrets"}, "sorted"},
 	} {

@@ -9,31 +9,34 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-// answerTimeoutError says that a server did not answer in time.
+// answerTimeoutError is the error that a server did not answer in time.
 type answerTimeoutError struct{ after time.Duration }
 
 func (e *answerTimeoutError) Error() string { return fmt.Sprintf("no answer within %s", e.after) }
 
-// limitAnswerTime returns a wrapper of transports that gives up on a request when its answer has not begun in time: the first
-// of all, connecting included, in one time, and each that is sent after some answer in another. What follows the
-// beginning of an answer takes as long as it takes, so that watches and long lists live.
+// limitAnswerTime returns a wrapper of transports that cancels a request whose answer has not begun in time: within first,
+// connecting included, until any request was answered, and within later from then on. The rest of an answer is not limited,
+// so that watches and long lists are not cut off.
 func limitAnswerTime(first, later time.Duration) func(http.RoundTripper) http.RoundTripper {
-	answered := &atomic.Bool{} // shared: several clients may be made of one configuration
+	answered := &atomic.Bool{} // shared: several clients may be made from one configuration
 	return func(next http.RoundTripper) http.RoundTripper {
 		return &answerTimeout{next: next, first: first, later: later, answered: answered}
 	}
 }
 
+// answerTimeout is the transport of limitAnswerTime.
 type answerTimeout struct {
 	next         http.RoundTripper
 	first, later time.Duration
 	answered     *atomic.Bool
 }
 
-// WrappedRoundTripper lets apimachinery find the transport below.
+// WrappedRoundTripper implements net.RoundTripperWrapper of apimachinery, which looks for the innermost transport.
 func (t *answerTimeout) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -48,7 +51,7 @@ func (t *answerTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req.WithContext(ctx))
 	if !timer.Stop() && req.Context().Err() == nil {
 		if err == nil {
-			_ = resp.Body.Close() // it came too late, and cannot be read any more
+			_ = resp.Body.Close() // its context is cancelled: it cannot be read
 		}
 		cancel(nil)
 		return nil, late
@@ -62,7 +65,7 @@ func (t *answerTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// cancelOnClose frees the context of a request when its answer has been read.
+// cancelOnClose is the body of an answer that cancels the context of its request when it is closed.
 type cancelOnClose struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc
@@ -74,17 +77,20 @@ func (b *cancelOnClose) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// warnings shows the API's warnings, each once. It implements client-go's rest.WarningHandler.
+// warnings writes each of the API's warnings once. It implements rest.WarningHandler, and may be called concurrently.
 type warnings struct {
 	out io.Writer
 
 	mu    sync.Mutex
-	shown map[string]bool
+	shown map[string]bool // guarded by mu
 }
 
-func NewWarnings(out io.Writer) *warnings { return &warnings{out: out, shown: map[string]bool{}} }
+// NewWarnings returns a handler that writes each warning of an API to out once, in a line "warning: …".
+func NewWarnings(out io.Writer) rest.WarningHandler {
+	return &warnings{out: out, shown: map[string]bool{}}
+}
 
-// warningCode is the code of the warnings that a Kubernetes API gives; others are not for people.
+// warningCode is the code of the warnings of a Kubernetes API; others, as of proxies, are not shown.
 const warningCode = 299
 
 // HandleWarningHeader implements rest.WarningHandler.

@@ -1,6 +1,9 @@
-// Package heap says how far the heap may grow before garbage is collected. It imports little, so that it is initialised
-// before most of what the program links: initialising that allocates 10 MB, nearly all of which stays, and collecting it
-// three times on the way takes a quarter of the time from exec to main.
+// Package heap sets how far the heap may grow before garbage is collected (heap.go), and the memory limit of the runtime
+// (limit.go). GOGC and GOMEMLIMIT in the environment take precedence.
+//
+// It imports little, so that it is initialised before most packages that the program links: initialising those allocates
+// 10 MB, nearly all of which stays in use, and collecting that three times on the way would take a quarter of the time from
+// exec to main.
 package heap
 
 import (
@@ -10,21 +13,23 @@ import (
 	"runtime/metrics"
 )
 
-// Percentages for Grow.
+// Percentages for Grow, as of GOGC.
 const (
-	// Reading is for commands that read a cluster once: of 22,000 objects they take 10 MB less than with twice as much,
-	// and no more time that could be measured.
+	// Reading is for commands that read a cluster once: with 22,000 objects they take 10 MB less than with 200 percent, and
+	// no measurably longer.
 	Reading = 100
-	// Running is for what runs controllers: a thousand pods take a fifth less time than with half as much, and an idle
-	// sandbox 5 MB more.
+	// Running is for running controllers: a thousand pods take a fifth less time than with 100 percent, and an idle sandbox
+	// 5 MB more.
 	Running = 200
-	// initialPercent is in force until Grow is called.
+	// initialPercent is in force until Grow is called: nearly all that is allocated before stays in use.
 	initialPercent = 400
 )
 
-// adjustable is false if the environment decides.
+// adjustable is false if GOGC is set. It is initialised before the packages that are initialised after this one, by which
+// initialPercent is in force for them.
 var adjustable = setInitialPercent()
 
+// setInitialPercent returns false, and sets nothing, if GOGC is set.
 func setInitialPercent() bool {
 	if os.Getenv("GOGC") != "" {
 		return false
@@ -33,8 +38,7 @@ func setInitialPercent() bool {
 	return true
 }
 
-// Grow lets the heap grow by so many percent of what was in use when it was last collected, unless the environment
-// decides.
+// Grow lets the heap grow by so many percent of what was in use after the last collection, unless GOGC is set.
 func Grow(percent int) {
 	if adjustable {
 		debug.SetGCPercent(percent)
@@ -48,8 +52,8 @@ const (
 	minPercent = 50
 )
 
-// Run is for a process that runs controllers from here on: the heap grows as with Grow(Running) while little is in use,
-// and less in proportion when much is; and Limit is in force. The environment may decide otherwise in both.
+// Run is for a process that runs controllers from now on: the heap grows as by Grow(Running) while little is in use, and less
+// in proportion when much is, and the limit of Limit is set.
 func Run() {
 	Grow(Running)
 	Limit()
@@ -58,10 +62,11 @@ func Run() {
 	}
 }
 
-// sentinel is garbage that tells when garbage is collected. It is larger than what the runtime allocates together.
+// sentinel is garbage whose finalizer runs after each collection. It is larger than the objects that the runtime allocates
+// in one block, whose finalizers might not run.
 type sentinel struct{ _ [32]byte }
 
-// adjustAfterCollections sets the percentage anew after each collection. current is the one in force.
+// adjustAfterCollections sets the percentage again after each collection. current is the one in force.
 func adjustAfterCollections(current int) {
 	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
 		wanted := percentage(liveHeap())
@@ -73,7 +78,7 @@ func adjustAfterCollections(current int) {
 	})
 }
 
-// percentage is by how many percent a heap may grow of which so many bytes are in use.
+// percentage returns by how many percent a heap may grow of which inUse bytes are in use; 0 is unknown.
 func percentage(inUse uint64) int {
 	if inUse == 0 {
 		return Running
@@ -81,12 +86,12 @@ func percentage(inUse uint64) int {
 	return int(min(max(maxGarbage*100/inUse, minPercent), Running))
 }
 
-// liveHeap is how many bytes were in use when garbage was last collected.
+// liveHeap returns how many bytes were in use after the last collection; 0 if that is not known.
 func liveHeap() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	if sample[0].Value.Kind() != metrics.KindUint64 {
-		return 0 // a runtime that does not tell
+		return 0 // a runtime without this metric
 	}
 	return sample[0].Value.Uint64()
 }

@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// memoryShare is the part of the memory, in percent, that the program may take before it collects garbage as often as it must.
+// memoryShare is the percentage of the memory that Limit sets.
 const memoryShare = 75
 
-// Limit sets the memory limit of the Go runtime to three quarters of the memory that there is, that of the machine or of
-// the control group if that has less, unless the environment decides (GOMEMLIMIT). It is a soft limit: garbage is collected
-// more often as it comes near, and nothing fails beyond it. It returns the limit in bytes, 0 if it set none, as where the
-// memory cannot be told.
+// Limit sets the memory limit of the Go runtime to three quarters of the memory of the machine, or of the control group if
+// that has less, unless GOMEMLIMIT is set. It is a soft limit: garbage is collected more often near it, and nothing fails
+// beyond it. Limit returns it in bytes; 0 if it set none, because of GOMEMLIMIT or because the memory is not known.
 func Limit() int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
 	}
-	there := availableMemory("/")
-	if there == 0 {
+	available := availableMemory("/")
+	if available == 0 {
 		return 0
 	}
-	limit := there / 100 * memoryShare
+	limit := available / 100 * memoryShare
 	debug.SetMemoryLimit(limit)
 	return limit
 }
 
-// availableMemory is how many bytes of memory there are for this process, by the files of Linux below root; 0 if they do not tell.
+// availableMemory returns how many bytes of memory this process may use, by the files of Linux below root; 0 if they do not
+// exist.
 func availableMemory(root string) int64 {
 	least := totalMemory(readFile(root + "proc/meminfo"))
 	for _, limit := range groupLimits(root) {
@@ -38,7 +38,7 @@ func availableMemory(root string) int64 {
 	return least
 }
 
-// totalMemory finds the machine's memory in /proc/meminfo.
+// totalMemory returns the memory of the machine, in bytes, by the text of /proc/meminfo; 0 if that has none.
 func totalMemory(meminfo string) int64 {
 	_, rest, found := strings.Cut(meminfo, "MemTotal:")
 	fields := strings.Fields(rest)
@@ -48,7 +48,8 @@ func totalMemory(meminfo string) int64 {
 	return parseBytes(fields[0]) << 10
 }
 
-// groupLimits are the limits of the control groups of this process, of version 2 or 1, and of those above them.
+// groupLimits returns the limits, in bytes, of the control groups of this process, of version 2 or 1, and of their ancestors;
+// 0 for each without one.
 func groupLimits(root string) []int64 {
 	var out []int64
 	for line := range strings.Lines(readFile(root + "proc/self/cgroup")) {
@@ -61,7 +62,7 @@ func groupLimits(root string) []int64 {
 			}
 			folder, file = "sys/fs/cgroup/memory", "/memory.limit_in_bytes"
 		}
-		// In a container the path may be that of the host: what is there is seen at the top.
+		// In a container the path may be that of the host, and the group of the container be mounted at the top.
 		for path = strings.TrimSuffix(path, "/"); ; path = path[:strings.LastIndexByte(path, '/')] {
 			out = append(out, parseBytes(readFile(root+folder+path+file)))
 			if path == "" {
@@ -72,7 +73,7 @@ func groupLimits(root string) []int64 {
 	return out
 }
 
-// readFile is what a file holds, nothing if it cannot be read.
+// readFile returns the content of a file; nothing if it cannot be read.
 func readFile(path string) string {
 	data, err := os.ReadFile(path) //nolint:gosec // G304: it is a file of the system
 	if err != nil {
@@ -81,7 +82,7 @@ func readFile(path string) string {
 	return string(data)
 }
 
-// parseBytes is a number of bytes, 0 if text is none, such as "max".
+// parseBytes returns a number of bytes; 0 if the text is none, such as "max".
 func parseBytes(text string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || n < 0 {

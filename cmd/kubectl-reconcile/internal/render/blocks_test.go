@@ -304,7 +304,7 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 				{Controller: "podgc", Reconcile: 1, Detail: &trace.End{Outcome: trace.Done, Writes: 1}},
 			}, `
 +0.003s  podgc  (by itself)  #1
-  because  a timer of its own
+  because  its own timer
   delete   Pod web-1                                   200  1ms
   done     1 write, 0s
 `,
@@ -314,7 +314,7 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 				of1(&trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer, Handler: "enqueueAll"}}}), of1(&trace.End{Outcome: trace.Done, Writes: 1}),
 			}, `
 +0.002s  deployment  default/web  #1
-  because  a timer of its own, added by enqueueAll
+  because  its own timer, added by enqueueAll
   done     1 write, 0s
 `,
 		},

@@ -140,7 +140,14 @@ func (f *Flags) inSandbox(o *Options) error {
 	}
 	session.Warnings = connect.NewWarnings(o.Streams.ErrOut)
 	o.Session = session
-	o.read = func() ([]runlocal.Manifest, error) { return f.manifests.Read(o.Streams.In) }
+	o.read = func() ([]runlocal.Manifest, error) {
+		read, err := f.manifests.Read(o.Streams.In)
+		manifests := make([]runlocal.Manifest, len(read))
+		for i, m := range read {
+			manifests[i] = runlocal.Manifest(m)
+		}
+		return manifests, err
+	}
 	return nil
 }
 
