@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-// TestPipe lets a command write to a pipe that somebody reads from, and then nobody. The test's own process lives on: the
+// TestPipe writes to a pipe before and after its reader closes it. The process of the test is not killed: the
 // runtime raises SIGPIPE for the standard streams only.
 func TestPipe(t *testing.T) {
 	reader, writer, err := os.Pipe()
@@ -32,14 +32,14 @@ func TestPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := fmt.Fprintln(out, "two"); !errors.Is(err, syscall.EPIPE) {
-		t.Errorf("writing to nobody: %v", err)
+		t.Errorf("writing to a closed pipe: %v", err)
 	}
 	if !IsBrokenPipe(ctx) {
-		t.Errorf("the command goes on: %v", context.Cause(ctx))
+		t.Errorf("the context is not cancelled: %v", context.Cause(ctx))
 	}
 }
 
-// TestWithProgress: progress is for who looks at a terminal, and for no other.
+// TestWithProgress: progress is shown only if all output goes to terminals.
 func TestWithProgress(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil || !render.IsTerminal(terminal) {

@@ -13,11 +13,11 @@ func TestShellQuoted(t *testing.T) {
 		{"/$HOME", "'/$HOME'", "nothing is expanded"},
 		{"/a;b", "'/a;b'", "nothing is run"},
 		{"/größe", "'/größe'", "quotes do not harm"},
-		{"~x", "'~x'", "no home of anybody"},
+		{"~x", "'~x'", "a shell would expand it to a home directory"},
 	} {
 		got := ShellQuoted(tt.in)
 		if got != tt.want {
-			t.Errorf("shellQuoted(%q) = %s, want %s: %s", tt.in, got, tt.want, tt.reason)
+			t.Errorf("ShellQuoted(%q) = %s, want %s: %s", tt.in, got, tt.want, tt.reason)
 		}
 		if shell, err := exec.LookPath("sh"); err == nil {
 			out, err := exec.CommandContext(t.Context(), shell, "-c", "printf %s "+got).Output()

@@ -54,13 +54,13 @@ func TestReadManifests(t *testing.T) {
 		errors []string
 		reason string
 	}{
-		{"none", nil, nil, nil, "nothing was asked for"},
+		{"none", nil, nil, nil, "no files were given"},
 		{"documents", []string{"two.yaml"}, []string{"two.yaml: ConfigMap/a", "two.yaml: ConfigMap/b"}, nil, "each document is an object"},
 		{"stdin", []string{"-"}, []string{"stdin: ConfigMap/piped"}, nil, "- is stdin"},
 		{"stdin and a file", []string{"two.yaml", "-"}, []string{"stdin: ConfigMap/piped", "two.yaml: ConfigMap/a", "two.yaml: ConfigMap/b"}, nil, "both"},
-		{"one broken among others", []string{"broken.yaml", "two.yaml", "gone.yaml"}, []string{"two.yaml: ConfigMap/a", "two.yaml: ConfigMap/b"}, []string{"gone.yaml: no such file", "broken.yaml"}, "what can be read is; what can not is told"},
+		{"one broken among others", []string{"broken.yaml", "two.yaml", "gone.yaml"}, []string{"two.yaml: ConfigMap/a", "two.yaml: ConfigMap/b"}, []string{"gone.yaml: no such file", "broken.yaml"}, "the objects that can be read, and an error for each other file"},
 		{"one document of a file", []string{"half.yaml"}, []string{"half.yaml: ConfigMap/c"}, []string{"Object 'Kind' is missing"}, "even within a file"},
-		{"all broken", []string{"broken.yaml", "gone.yaml"}, nil, []string{"gone.yaml: no such file", "broken.yaml"}, "each is told"},
+		{"all broken", []string{"broken.yaml", "gone.yaml"}, nil, []string{"gone.yaml: no such file", "broken.yaml"}, "an error for each"},
 		{"empty", []string{"empty.yaml"}, nil, []string{"the files given hold no objects"}, "an empty file was not meant"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

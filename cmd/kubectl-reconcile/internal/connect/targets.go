@@ -66,7 +66,7 @@ func (f *TargetFlags) Parse(args []string) (TargetArgs, error) {
 		return out, errors.New("-l and --field-selector select among the objects of a cluster, not of -f or -k")
 	case byName && f.All:
 		return out, cli.WithHint(errors.New("a resource cannot be retrieved by name across all namespaces"),
-			"-n NAMESPACE says where it is; -A --field-selector metadata.name=NAME finds all of that name")
+			"select its namespace by -n NAMESPACE; -A --field-selector metadata.name=NAME finds all of that name")
 	case byName && (f.Labels != "" || f.Fields != ""):
 		return out, errors.New("name cannot be provided when a selector is specified")
 	}
@@ -226,7 +226,7 @@ func targetOf(m Manifest, kinds *cluster.Kinds, c *Connection) (Target, error) {
 	namespace := c.Namespace
 	if own := m.Object.GetNamespace(); own != "" && kind.Namespaced {
 		if c.namespaceGiven && own != namespace {
-			return Target{}, fmt.Errorf("%s %q is in namespace %q, and -n says %q", kind, name, own, namespace)
+			return Target{}, fmt.Errorf("%s %q is in namespace %q, but -n is %q", kind, name, own, namespace)
 		}
 		namespace = own
 	}

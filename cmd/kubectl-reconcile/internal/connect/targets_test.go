@@ -62,15 +62,15 @@ func TestTargetConflicts(t *testing.T) {
 	}{
 		{"plain", func(*TargetFlags) {}, []string{"pods"}, "", "nothing to refuse"},
 		{"-A", func(f *TargetFlags) { f.All = true }, []string{"pods"}, "", "whole kinds of all namespaces"},
-		{"-A NAME", func(f *TargetFlags) { f.All = true }, []string{"pods", "x"}, "a resource cannot be retrieved by name across all namespaces", "as kubectl says it"},
-		{"-l NAME", func(f *TargetFlags) { f.Labels = "a=b" }, []string{"pods/x"}, "name cannot be provided when a selector is specified", "as kubectl says it"},
+		{"-A NAME", func(f *TargetFlags) { f.All = true }, []string{"pods", "x"}, "a resource cannot be retrieved by name across all namespaces", "the message of kubectl"},
+		{"-l NAME", func(f *TargetFlags) { f.Labels = "a=b" }, []string{"pods/x"}, "name cannot be provided when a selector is specified", "the message of kubectl"},
 		{"--field-selector NAME", func(f *TargetFlags) { f.Fields = "a=b" }, []string{"pods/x"}, "name cannot be provided when a selector is specified", "the same for fields"},
 		{"-f TYPE", func(f *TargetFlags) { *f.Manifests.flags.Filenames = []string{"x.yaml"} }, []string{"pods"},
-			"when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well", "as kubectl says it"},
+			"when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well", "the message of kubectl"},
 		{"-f -l", func(f *TargetFlags) { *f.Manifests.flags.Filenames = []string{"x.yaml"}; f.Labels = "a=b" }, nil,
-			"-l and --field-selector select among the objects of a cluster, not of -f or -k", "the files say which"},
-		{"bad -l", func(f *TargetFlags) { f.Labels = "a in b" }, nil, `the label selector "a in b" is not valid: `, "before anything is asked"},
-		{"bad --field-selector", func(f *TargetFlags) { f.Fields = "nonsense" }, nil, `the field selector "nonsense" is not valid: `, "before anything is asked"},
+			"-l and --field-selector select among the objects of a cluster, not of -f or -k", "the files name the objects"},
+		{"bad -l", func(f *TargetFlags) { f.Labels = "a in b" }, nil, `the label selector "a in b" is not valid: `, "before any request"},
+		{"bad --field-selector", func(f *TargetFlags) { f.Fields = "nonsense" }, nil, `the field selector "nonsense" is not valid: `, "before any request"},
 	} {
 		f := NewTargetFlags()
 		tt.set(f)

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answers is a transport that answers when its time has come, unless the request ends before.
+// answers is a transport that answers after some time, unless the request is cancelled before.
 type answers struct{ after time.Duration }
 
 func (a answers) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -29,7 +29,7 @@ func TestAnswerIn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		delays []time.Duration
-		late   time.Duration // how long the last waited in vain; 0: it got its answer
+		late   time.Duration // when the last request timed out; 0 if it was answered
 		reason string
 	}{
 		{"at once", []time.Duration{0}, 0, "as it ought to be"},

@@ -45,8 +45,8 @@ func Grow(percent int) {
 	}
 }
 
-// maxGarbage is how many bytes of garbage there may be, where what is in use would allow more by Running, or less by least:
-// a thousand pods take a fifth less time with Running than with 100 percent, but ten thousand would take 2 GB.
+// maxGarbage bounds the garbage, in bytes, that Running would allow of a large heap, down to minPercent of it: with Running
+// alone, ten thousand pods would take 2 GB.
 const (
 	maxGarbage = 192 << 20
 	minPercent = 50

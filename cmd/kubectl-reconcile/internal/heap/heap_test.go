@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// tellVariable makes the test binary, run anew, tell its percentage before and after Grow.
-const tellVariable = "HEAP_TEST_TELL"
+// printVariable makes the test binary print its percentage before and after Grow.
+const printVariable = "HEAP_TEST_PRINT"
 
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(runVariable) != "":
-		runAndTell()
+		runAndPrint()
 		return
-	case os.Getenv(tellVariable) == "":
+	case os.Getenv(printVariable) == "":
 		m.Run()
 		return
 	}
@@ -31,15 +31,15 @@ func TestMain(m *testing.M) {
 
 func TestGrow(t *testing.T) {
 	for _, tt := range []struct{ reason, environment, want string }{
-		{"much while packages are initialised, then as is asked for", "GOGC=", "400 100"},
+		{"much while packages are initialised, then that of Grow", "GOGC=", "400 100"},
 		{"the environment decides", "GOGC=30", "30 30"},
 		{"the environment turns it off", "GOGC=off", "-1 -1"},
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), tellVariable+"=1", tt.environment)
-		said, err := cmd.CombinedOutput()
-		if err != nil || strings.TrimSpace(string(said)) != tt.want {
-			t.Errorf("%s: with %s it is %s, want %s; %v", tt.reason, tt.environment, said, tt.want, err)
+		cmd.Env = append(os.Environ(), printVariable+"=1", tt.environment)
+		printed, err := cmd.CombinedOutput()
+		if err != nil || strings.TrimSpace(string(printed)) != tt.want {
+			t.Errorf("%s: with %s it is %s, want %s; %v", tt.reason, tt.environment, printed, tt.want, err)
 		}
 	}
 }
@@ -50,12 +50,12 @@ func TestPercentage(t *testing.T) {
 		inUse  uint64
 		want   int
 	}{
-		{"a runtime that does not tell", 0, Running},
+		{"a runtime without the metric", 0, Running},
 		{"an idle sandbox", 40 << 20, Running},
 		{"as much garbage as may be", 96 << 20, 200},
 		{"and no more when more is in use", 192 << 20, 100},
 		{"some thousand pods", 320 << 20, 60},
-		{"the collector must not do nothing else", 4 << 30, minPercent},
+		{"the collector must not take all the time", 4 << 30, minPercent},
 	} {
 		if got := percentage(tt.inUse); got != tt.want {
 			t.Errorf("%s: %d percent of %d bytes, want %d", tt.reason, got, tt.inUse, tt.want)
@@ -63,7 +63,7 @@ func TestPercentage(t *testing.T) {
 	}
 }
 
-// runVariable makes the test binary, run anew, tell its percentage when much is in use after Run, and when it is not any more.
+// runVariable makes the test binary print its percentage after Run, when much is in use, and when that is not any more.
 const runVariable = "HEAP_TEST_RUN"
 
 // inForce is the percentage of the runtime.
@@ -73,11 +73,11 @@ func inForce() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// collected has garbage collected until that percentage is in force, or for some time, and tells which is.
+// collected runs the garbage collector until a percentage is in force, or some times, and returns the one in force.
 func collected(want uint64) uint64 {
 	tries := 400
 	if os.Getenv("GOGC") != "" {
-		tries = 4 // it is not to change
+		tries = 4 // it must not change
 	}
 	for range tries {
 		runtime.GC()
@@ -89,12 +89,12 @@ func collected(want uint64) uint64 {
 	return inForce()
 }
 
-func runAndTell() {
+func runAndPrint() {
 	Run()
 	println(inForce(), withMuch(), collected(Running))
 }
 
-// withMuch tells which percentage is in force while much is in use.
+// withMuch returns the percentage in force while much is in use.
 func withMuch() uint64 {
 	much := make([]byte, 512<<20) // no page of it is touched
 	defer runtime.KeepAlive(&much)
@@ -108,9 +108,9 @@ func TestRun(t *testing.T) {
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), runVariable+"=1", "GOMEMLIMIT=4GiB", tt.environment)
-		said, err := cmd.CombinedOutput()
-		if err != nil || strings.TrimSpace(string(said)) != tt.want {
-			t.Errorf("%s: with %s it is %s, want %s; %v", tt.reason, tt.environment, said, tt.want, err)
+		printed, err := cmd.CombinedOutput()
+		if err != nil || strings.TrimSpace(string(printed)) != tt.want {
+			t.Errorf("%s: with %s it is %s, want %s; %v", tt.reason, tt.environment, printed, tt.want, err)
 		}
 	}
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-var update = flag.Bool("update", false, "write the golden files of testdata anew")
+var update = flag.Bool("update", false, "update the golden files of testdata")
 
-// began is when the traces of these tests begin.
+// began returns the time at which the traces of these tests begin.
 func began() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-// shown is what Blocks writes of the events, which are a millisecond apart, up to Close.
+// shown returns what Blocks writes of events that are a millisecond apart, Close included.
 func shown(t *testing.T, o BlocksOptions, events ...*trace.Event) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -42,7 +42,7 @@ func record(blocks *Blocks, events ...*trace.Event) {
 	}
 }
 
-// of1 is an event of reconcile 1 of the Deployment web; ofNone of none.
+// of1 returns an event of reconcile 1 of the Deployment web, ofNone one outside of reconciles.
 func of1(d trace.Detail) *trace.Event {
 	return &trace.Event{Controller: "deployment", Reconcile: 1, Key: "default/web", Detail: d}
 }
@@ -65,7 +65,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it anew):\n%s", file, diff)
+		t.Errorf("%s (-want +got; -update rewrites it):\n%s", file, diff)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestBlocksDoNotMix(t *testing.T) {
   done     1 write, 0s
 `
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("each reconcile is told whole, when it ends, with the time of that (-want +got):\n%s", diff)
+		t.Errorf("each reconcile is a block, written when it ends, with that time (-want +got):\n%s", diff)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestBlocksErrors(t *testing.T) {
 	blocks := NewBlocks(&brokenWriter{}, BlocksOptions{Detail: Normal})
 	record(blocks, of1(&trace.Start{}), of1(&trace.End{Outcome: trace.Done, Writes: 1}))
 	if err := blocks.Close(); !errors.Is(err, errBroken) {
-		t.Errorf("a failed write is not told at the end: %v", err)
+		t.Errorf("Close does not return the error of a write: %v", err)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestLogLevel(t *testing.T) {
 	}
 }
 
-// story is a trace with something of everything: two reconciles of a Deployment, one of its ReplicaSet, one of the
+// story is a trace with events of all kinds: two reconciles of a Deployment, one of its ReplicaSet, one of the
 // simulated kubelet, and what belongs to none.
 func story() []*trace.Event {
 	deployment := trace.Object{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespace: "default", Name: "web"}
@@ -219,7 +219,7 @@ func story() []*trace.Event {
 	}
 }
 
-// reconcileEvents makes events of one reconcile.
+// reconcileEvents returns a function that makes events of one reconcile.
 func reconcileEvents(controller string, id trace.ReconcileID, key string) func(trace.Detail) *trace.Event {
 	return func(d trace.Detail) *trace.Event {
 		return &trace.Event{Controller: controller, Reconcile: id, Key: key, Detail: d}
@@ -237,7 +237,7 @@ func changed(fields ...inspect.Change) *trace.Change {
 	return trace.ChangeFrom(func() []inspect.Change { return fields })
 }
 
-// podDeletion is the deletion of a pod.
+// podDeletion returns the request that deletes a pod.
 func podDeletion(name string) *trace.Request {
 	return &trace.Request{
 		Verb: "delete", Object: trace.Object{Resource: "pods", Kind: "Pod", Namespace: "default", Name: name},
@@ -252,13 +252,13 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 		want   string
 	}{
 		{
-			"a write by no reconcile is the controller's own", []*trace.Event{ofNone("podgc", podDeletion("web-1"))}, `
+			"a write outside of reconciles has a head without a key", []*trace.Event{ofNone("podgc", podDeletion("web-1"))}, `
 +0.001s  podgc  (by itself)
   delete   Pod web-1                                   200  1ms
 `,
 		},
 		{
-			"those that follow at once go with it", []*trace.Event{
+			"what follows at once has no head", []*trace.Event{
 				ofNone("podgc", podDeletion("web-1")),
 				ofNone("podgc", &trace.Log{Message: "Failed to delete", Error: "no"}), ofNone("podgc", podDeletion("web-2")),
 			}, `
@@ -269,7 +269,7 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 `,
 		},
 		{
-			"not those of others", []*trace.Event{
+			"other controllers have their own heads", []*trace.Event{
 				ofNone("podgc", podDeletion("web-1")), ofNone("csrcleaner", podDeletion("csr-1")), ofNone("podgc", podDeletion("web-2")),
 			}, `
 +0.001s  podgc  (by itself)
@@ -283,7 +283,7 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 `,
 		},
 		{
-			"nor those after a reconcile", []*trace.Event{
+			"after a block there is a head again", []*trace.Event{
 				ofNone("deployment", podDeletion("web-1")), of1(&trace.Start{}), of1(&trace.End{Outcome: trace.Done, Writes: 1}), ofNone("deployment", podDeletion("web-2")),
 			}, `
 +0.001s  deployment  (by itself)
@@ -298,7 +298,7 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 `,
 		},
 		{
-			"a turn of a loop is a block without a key", []*trace.Event{
+			"an iteration of a timer loop is a block without a key", []*trace.Event{
 				{Controller: "podgc", Reconcile: 1, Detail: &trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer}}}},
 				{Controller: "podgc", Reconcile: 1, Detail: podDeletion("web-1")},
 				{Controller: "podgc", Reconcile: 1, Detail: &trace.End{Outcome: trace.Done, Writes: 1}},
@@ -310,7 +310,7 @@ func TestWritesOutsideOfReconciles(t *testing.T) {
 `,
 		},
 		{
-			"what a turn queues has it for its cause", []*trace.Event{
+			"a key that an iteration adds has the timer as its cause", []*trace.Event{
 				of1(&trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer, Handler: "enqueueAll"}}}), of1(&trace.End{Outcome: trace.Done, Writes: 1}),
 			}, `
 +0.002s  deployment  default/web  #1
@@ -342,7 +342,7 @@ func TestWritesOutsideOfReconcilesAreApartInTime(t *testing.T) {
   delete   Pod web                                     200  1ms
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("a loop's turns are some seconds apart (-want +got):\n%s", diff)
+		t.Errorf("iterations of a loop are some seconds apart (-want +got):\n%s", diff)
 	}
 }
 
@@ -371,7 +371,7 @@ func TestStartIsFolded(t *testing.T) {
 		{"nothing comes after it", BlocksOptions{Detail: Normal, Starting: "2 controllers"}, nil, line},
 		{"in detail", BlocksOptions{Detail: Verbose, Starting: "2 controllers"}, nil, shownFrom(t, BlocksOptions{Detail: Verbose}, start, nil)},
 		{"quiet", BlocksOptions{Detail: Quiet, Starting: "2 controllers"}, after, ""},
-		{"what starts is worth seeing", BlocksOptions{Detail: Normal}, nil, shownFrom(t, BlocksOptions{Detail: Normal}, start, nil)},
+		{"without a name for what starts, nothing is summed up", BlocksOptions{Detail: Normal}, nil, shownFrom(t, BlocksOptions{Detail: Normal}, start, nil)},
 	} {
 		if diff := cmp.Diff(tt.want, shownFrom(t, tt.o, start, tt.events)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
@@ -379,7 +379,7 @@ func TestStartIsFolded(t *testing.T) {
 	}
 }
 
-// shownFrom is what is shown of a run that begins a tenth of a second after the first events.
+// shownFrom returns what is shown of a run that starts a tenth of a second after the first events.
 func shownFrom(t *testing.T, o BlocksOptions, before, after []*trace.Event) string {
 	t.Helper()
 	var out bytes.Buffer

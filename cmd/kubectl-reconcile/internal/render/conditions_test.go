@@ -37,7 +37,7 @@ deployment.apps/web   InProgress   2 of 3 updated
 
 pod/x   Current
   no conditions
-`, "lines are broken, and reasons have the room of what says less"},
+`, "lines are wrapped, and columns that matter less make room for reasons"},
 	} {
 		var out bytes.Buffer
 		if err := Conditions(&out, []StatusRow{webRow(), bare}, tt.o); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// dryWrite is one that a dry run came to, of an object of that name.
+// dryWrite returns a dry-run write of an object.
 func dryWrite(verb, name string, replicas int) *trace.Request {
 	return &trace.Request{
 		Verb: verb, Code: 200, DryRun: true,
@@ -61,26 +61,26 @@ func TestReconcilesWithoutABlock(t *testing.T) {
 	}{
 		{"what wrote nothing is counted", []reconcile{wrote("a"), wrote("b")}, Normal, 0, NotShown{Idle: 2}},
 		{"-v shows it", []reconcile{wrote("a"), wrote("b")}, Verbose, 2, NotShown{}},
-		{"what waits for its cache is counted, too", []reconcile{putOff, putOff, wrote("a")}, Normal, 0, NotShown{PutOff: 2, Idle: 1}},
+		{"what waits for its cache is counted separately", []reconcile{putOff, putOff, wrote("a")}, Normal, 0, NotShown{PutOff: 2, Idle: 1}},
 		{"a failure is shown", []reconcile{fails("no")}, Normal, 1, NotShown{}},
 		{"an error that was logged is shown", []reconcile{loud}, Normal, 1, NotShown{}},
-		{"so is a write that was refused, though the controller went on", []reconcile{refused}, Normal, 1, NotShown{}},
+		{"so is a refused write, even if the reconcile succeeded", []reconcile{refused}, Normal, 1, NotShown{}},
 		{"a conflict is a line, and those that follow it are counted", []reconcile{conflict(1), conflict(2), conflict(3), wrote("a")}, Normal, 0, NotShown{Conflicts: 2, Idle: 1}},
-		{"so many in a row are no conflict that will heal", []reconcile{conflict(persistentConflict)}, Normal, 1, NotShown{}},
+		{"persistent conflicts are failures", []reconcile{conflict(persistentConflict)}, Normal, 1, NotShown{}},
 		{"-v shows each", []reconcile{conflict(1), conflict(2), putOff}, Verbose, 3, NotShown{}},
 		{"the same dry writes are shown once", []reconcile{
 			wrote("a", dryWrite("update", "web-1", 3)), wrote("a", dryWrite("update", "web-1", 3)), wrote("a", dryWrite("update", "web-1", 3)),
 		}, Normal, 1, NotShown{Repeated: 2}},
-		{"others are shown, and the first again when it comes back", []reconcile{
+		{"others are shown, and so is the first when it occurs again", []reconcile{
 			wrote("a", dryWrite("update", "web-1", 3)), wrote("a", dryWrite("update", "web-1", 4)), wrote("a", dryWrite("update", "web-1", 3)),
 		}, Normal, 3, NotShown{}},
-		{"another key is another matter", []reconcile{
+		{"those of another key are shown", []reconcile{
 			wrote("a", dryWrite("update", "web-1", 3)), wrote("b", dryWrite("update", "web-1", 3)),
 		}, Normal, 2, NotShown{}},
-		{"the order of writes side by side does not count", []reconcile{
+		{"the order of concurrent writes does not matter", []reconcile{
 			wrote("a", dryWrite("update", "web-1", 3), dryWrite("update", "web-2", 3)), wrote("a", dryWrite("update", "web-2", 3), dryWrite("update", "web-1", 3)),
 		}, Normal, 1, NotShown{Repeated: 1}},
-		{"names that a server makes differ each time", []reconcile{
+		{"generated names differ each time", []reconcile{
 			wrote("a", dryWrite("create", "web-x7k2p", 3)), wrote("a", dryWrite("create", "web-9vqlm", 3)),
 		}, Normal, 1, NotShown{Repeated: 1}},
 		{"what was really written is always shown", []reconcile{wrote("a", kept), wrote("a", kept)}, Normal, 2, NotShown{}},
@@ -110,8 +110,8 @@ func TestReconcilesWithoutABlock(t *testing.T) {
 	}
 }
 
-// TestLoneDryWrites: a controller that acts by a clock comes to the same at each turn.
-func TestLoneDryWrites(t *testing.T) {
+// TestUnattributedDryWrites: a timer loop makes the same dry writes in each iteration.
+func TestUnattributedDryWrites(t *testing.T) {
 	var out bytes.Buffer
 	b := NewBlocks(&out, BlocksOptions{Detail: Normal})
 	for _, r := range []*trace.Request{
@@ -133,7 +133,7 @@ func TestDryWritesAreWhatWouldBe(t *testing.T) {
 		want   string
 	}{
 		{"a dry write", dryWrite("update", "web-1", 3), "  would    update ReplicaSet web-1                     200  0s  spec.replicas: 3\n"},
-		{"one that was refused would not be, either", refused, "  tried    update ReplicaSet web-2                     422  0s  invalid\n"},
+		{"a dry write that was refused", refused, "  tried    update ReplicaSet web-2                     422  0s  invalid\n"},
 	} {
 		var out bytes.Buffer
 		b := NewBlocks(&out, BlocksOptions{Detail: Normal})
@@ -146,7 +146,7 @@ func TestDryWritesAreWhatWouldBe(t *testing.T) {
 	}
 }
 
-// TestConflicts: a conflict that the next try heals is one dim line, without the API's words, and nothing of it is red.
+// TestConflicts: a conflict that a retry resolves is one dim line without the message of the API, and nothing of it is red.
 func TestConflicts(t *testing.T) {
 	p := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
 	const message = `Operation cannot be fulfilled on deployments.apps "web": the object has been modified; please apply your changes to the latest version and try again`
@@ -177,7 +177,7 @@ func TestConflicts(t *testing.T) {
   update   Deployment web/status                       409  0s  conflict
   failed   no writes, 1 refused, 0s; retry 10 in 5ms: conflict on deployments.apps "web"
 `},
-		{"one that the controller heals itself", []trace.Detail{update, &trace.End{Outcome: trace.Done, Refused: 1}}, `
+		{"one that the controller handles itself", []trace.Detail{update, &trace.End{Outcome: trace.Done, Refused: 1}}, `
 +0.003s  deployment  default/web  #1
   because  its cause was not seen
   update   Deployment web/status                       409  0s  conflict
@@ -198,55 +198,55 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// told is what a trace tells of a reconcile.
-type told struct {
-	outcome trace.Outcome
-	err     string
-	writes  []*trace.Request
-	retry   int
+// outcome is what the events of a reconcile report.
+type outcome struct {
+	result trace.Outcome
+	err    string
+	writes []*trace.Request
+	retry  int
 }
 
-// refusedPod is the creation of a pod under a name that the server makes, which it refuses for that reason.
+// refusedPod returns the creation of a pod, with a generated name, that the server refuses for a reason.
 func refusedPod(why string, dry bool) *trace.Request {
 	return &trace.Request{Verb: "create", Code: 403, DryRun: dry, Message: why, Object: trace.Object{Resource: "pods", Kind: "Pod", Namespace: "default"}}
 }
 
 func TestFailingAgain(t *testing.T) {
 	quota := func(name string) string { return `pods "web-785f6b64f-` + name + `" is forbidden: exceeded quota: q` }
-	fails := func(why string, writes ...*trace.Request) told { return told{trace.Failed, why, writes, 1} }
-	refused := func(name string, more ...*trace.Request) told {
+	fails := func(why string, writes ...*trace.Request) outcome { return outcome{trace.Failed, why, writes, 1} }
+	refused := func(name string, more ...*trace.Request) outcome {
 		return fails(quota(name), append([]*trace.Request{refusedPod(quota(name), true)}, more...)...)
 	}
 	kept := dryWrite("update", "web", 3)
 	kept.DryRun = false
 	for _, test := range []struct {
-		reason string
-		told   []told
-		detail Detail
-		whole  []bool // of each, whether it is shown in full; what is not is one line
+		reason     string
+		reconciles []outcome
+		detail     Detail
+		whole      []bool // of each, whether it is shown in full; what is not is one line
 	}{
-		{"the same again is a line", []told{refused("x7k2p"), refused("mtx2p"), refused("bbbbb")}, Normal, []bool{true, false, false}},
-		{"-v shows all", []told{refused("x7k2p"), refused("mtx2p")}, Verbose, []bool{true, true}},
-		{"another reason is shown", []told{refused("x7k2p"), fails("no such thing"), refused("mtx2p")}, Normal, []bool{true, true, true}},
-		{"other figures are another reason", []told{fails("used: pods=3"), fails("used: pods=4")}, Normal, []bool{true, true}},
-		{"the port that a connection begins at is none", []told{
+		{"the same again is a line", []outcome{refused("x7k2p"), refused("mtx2p"), refused("bbbbb")}, Normal, []bool{true, false, false}},
+		{"-v shows all", []outcome{refused("x7k2p"), refused("mtx2p")}, Verbose, []bool{true, true}},
+		{"another reason is shown", []outcome{refused("x7k2p"), fails("no such thing"), refused("mtx2p")}, Normal, []bool{true, true, true}},
+		{"other numbers are another reason", []outcome{fails("used: pods=3"), fails("used: pods=4")}, Normal, []bool{true, true}},
+		{"the source port of a connection is not", []outcome{
 			fails("read tcp 127.0.0.1:40211->127.0.0.1:6443: reset"), fails("read tcp 127.0.0.1:9->127.0.0.1:6443: reset"),
 		}, Normal, []bool{true, false}},
-		{"so are other tries", []told{refused("x7k2p"), refused("mtx2p", dryWrite("update", "web", 3))}, Normal, []bool{true, true}},
-		{"the same other tries are not", []told{
+		{"with other writes it is shown", []outcome{refused("x7k2p"), refused("mtx2p", dryWrite("update", "web", 3))}, Normal, []bool{true, true}},
+		{"with the same other writes it is a line", []outcome{
 			refused("x7k2p", dryWrite("update", "web", 3)), refused("mtx2p", dryWrite("update", "web", 3)),
 		}, Normal, []bool{true, false}},
-		{"what was kept is always shown", []told{refused("x7k2p", kept), refused("mtx2p", kept)}, Normal, []bool{true, true}},
-		{"after that, what keeps nothing fails as before", []told{refused("x7k2p", kept), refused("mtx2p")}, Normal, []bool{true, false}},
-		{"after a success the first failure is news", []told{refused("x7k2p"), {outcome: trace.Done, writes: []*trace.Request{kept}}, refused("mtx2p")}, Normal, []bool{true, true, true}},
-		{"to give up is", []told{refused("x7k2p"), {trace.GaveUp, quota("mtx2p"), nil, 0}}, Normal, []bool{true, true}},
+		{"a write that took effect is always shown", []outcome{refused("x7k2p", kept), refused("mtx2p", kept)}, Normal, []bool{true, true}},
+		{"after that, a failure without such a write is a line", []outcome{refused("x7k2p", kept), refused("mtx2p")}, Normal, []bool{true, false}},
+		{"after a success the first failure is shown", []outcome{refused("x7k2p"), {result: trace.Done, writes: []*trace.Request{kept}}, refused("mtx2p")}, Normal, []bool{true, true, true}},
+		{"giving up is shown", []outcome{refused("x7k2p"), {trace.GaveUp, quota("mtx2p"), nil, 0}}, Normal, []bool{true, true}},
 	} {
 		var out bytes.Buffer
 		b := NewBlocks(&out, BlocksOptions{Detail: test.detail})
 		var whole []bool
-		for n, r := range test.told {
+		for n, r := range test.reconciles {
 			before := out.Len()
-			tell(b, trace.ReconcileID(n+1), "default/web", r)
+			recordOutcome(b, trace.ReconcileID(n+1), "default/web", r)
 			whole = append(whole, strings.Contains(out.String()[before:], "  because  "))
 			if !whole[n] && !strings.Contains(out.String()[before:], "failed as before; retry 1 in 1s\n") {
 				t.Errorf("%s: the line of number %d:\n%s", test.reason, n, out.String()[before:])
@@ -258,8 +258,8 @@ func TestFailingAgain(t *testing.T) {
 	}
 }
 
-// tell records a reconcile.
-func tell(b *Blocks, id trace.ReconcileID, key string, r told) {
+// recordOutcome records a reconcile.
+func recordOutcome(b *Blocks, id trace.ReconcileID, key string, r outcome) {
 	emit := func(d trace.Detail) {
 		b.Record(&trace.Event{Controller: "replicaset", Reconcile: id, Key: key, Time: began().Add(time.Duration(id) * time.Second), Detail: d})
 	}
@@ -267,7 +267,7 @@ func tell(b *Blocks, id trace.ReconcileID, key string, r told) {
 	for _, w := range r.writes {
 		emit(w)
 	}
-	end := &trace.End{Outcome: r.outcome, Error: r.err}
+	end := &trace.End{Outcome: r.result, Error: r.err}
 	for _, w := range r.writes {
 		if w.Failed() {
 			end.Refused++
@@ -281,17 +281,17 @@ func tell(b *Blocks, id trace.ReconcileID, key string, r told) {
 	emit(end)
 }
 
-// TestFailuresInALine: lines that follow each other stand together, of several keys too. A success that is not shown
-// ends them as well.
+// TestFailuresInALine: lines that follow each other, of any keys, have no blank line between them. After a success, also one
+// that is not shown, a failure is a block again.
 func TestFailuresInALine(t *testing.T) {
 	var out bytes.Buffer
 	b := NewBlocks(&out, BlocksOptions{Detail: Normal})
 	b.StartAt(began())
 	for n, key := range []string{"a", "b", "a", "b", "a"} {
-		tell(b, trace.ReconcileID(n+1), key, told{trace.Failed, "no", nil, n})
+		recordOutcome(b, trace.ReconcileID(n+1), key, outcome{trace.Failed, "no", nil, n})
 	}
-	tell(b, 6, "a", told{outcome: trace.Done})
-	tell(b, 7, "a", told{trace.Failed, "no", nil, 1})
+	recordOutcome(b, 6, "a", outcome{result: trace.Done})
+	recordOutcome(b, 7, "a", outcome{trace.Failed, "no", nil, 1})
 	want := `
 +1.000s  replicaset  a  #1
   because  its cause was not seen
@@ -314,8 +314,8 @@ func TestFailuresInALine(t *testing.T) {
 	}
 }
 
-// TestRefusedTurns: what a loop tries in vain at each turn of a dry run is shown once.
-func TestRefusedTurns(t *testing.T) {
+// TestRefusedUnattributedWrites: a dry write that is refused in each iteration of a timer loop is shown once.
+func TestRefusedUnattributedWrites(t *testing.T) {
 	var out bytes.Buffer
 	b := NewBlocks(&out, BlocksOptions{Detail: Normal})
 	for range 3 {
@@ -327,7 +327,7 @@ func TestRefusedTurns(t *testing.T) {
 	}
 }
 
-func TestErrorsSaidBefore(t *testing.T) {
+func TestErrorsLoggedBefore(t *testing.T) {
 	rejected := func(event string) *trace.Event {
 		return ofNone("deployment", &trace.Log{Message: "Server rejected event", Error: "event default/" + event + ": events is forbidden"})
 	}
@@ -346,9 +346,9 @@ func TestErrorsSaidBefore(t *testing.T) {
 	}
 }
 
-// TestRoutineIsShownOnDemand: what a controller logs each time that it looks at a key is no decision.
-func TestRoutineIsShownOnDemand(t *testing.T) {
-	look := of1(&trace.Log{Level: 2, Message: "Processing item"})
+// TestNoise: what a controller logs for every key is no decision, and is shown from Verbose on.
+func TestNoise(t *testing.T) {
+	noise := of1(&trace.Log{Level: 2, Message: "Processing item"})
 	wrote := of1(&trace.End{Outcome: trace.Done, Writes: 1})
 	for _, test := range []struct {
 		reason string
@@ -356,11 +356,11 @@ func TestRoutineIsShownOnDemand(t *testing.T) {
 		detail Detail
 		want   string // words at the begin of the lines after the head
 	}{
-		{"a look is routine", []*trace.Event{look, wrote}, Normal, "because done"},
-		{"-v shows it", []*trace.Event{look, wrote}, Verbose, "because decided done"},
-		{"a look that led to nothing is not shown at all", []*trace.Event{look, of1(&trace.End{Outcome: trace.Done})}, Normal, ""},
-		{"a decision is none", []*trace.Event{look, of1(&trace.Log{Level: 2, Message: "Deleting item"}), wrote}, Normal, "because decided done"},
-		{"nor is an error, whatever its message", []*trace.Event{of1(&trace.Log{Message: "Processing item", Error: "no"}), wrote}, Normal, "because error done"},
+		{"noise is left out", []*trace.Event{noise, wrote}, Normal, "because done"},
+		{"-v shows it", []*trace.Event{noise, wrote}, Verbose, "because decided done"},
+		{"a reconcile without effect is not shown for it", []*trace.Event{noise, of1(&trace.End{Outcome: trace.Done})}, Normal, ""},
+		{"a decision is shown", []*trace.Event{noise, of1(&trace.Log{Level: 2, Message: "Deleting item"}), wrote}, Normal, "because decided done"},
+		{"so is an error, whatever its message", []*trace.Event{of1(&trace.Log{Message: "Processing item", Error: "no"}), wrote}, Normal, "because error done"},
 	} {
 		o := BlocksOptions{Detail: test.detail, Routine: map[string][]string{"deployment": {"Processing item"}}}
 		var words []string
@@ -375,7 +375,7 @@ func TestRoutineIsShownOnDemand(t *testing.T) {
 	}
 }
 
-func TestMachineryIsShownWithEverything(t *testing.T) {
+func TestUnattributedLogs(t *testing.T) {
 	for detail, want := range map[Detail]bool{Verbose: false, Everything: true} {
 		got := shown(t, BlocksOptions{Detail: detail}, ofNone("garbagecollector", &trace.Log{Level: 4, Message: "using a shared informer"}))
 		if (got != "") != want {
@@ -396,7 +396,7 @@ func TestRecent(t *testing.T) {
 	r.put(1, "a")
 	r.put(2, "b")
 	r.put(2, "c")
-	get(1, "a") // what is put again takes no other's room
+	get(1, "a") // putting an entry again evicts no other
 	get(2, "c")
 	r.put(3, "d")
 	r.put(1, "e") // and is remembered for longer
@@ -412,7 +412,7 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// TestBlocksForget: a run may last for weeks, and meet ever new keys.
+// TestBlocksForget: a run may last for weeks, with new keys all the time.
 func TestBlocksForget(t *testing.T) {
 	b := NewBlocks(&bytes.Buffer{}, BlocksOptions{Detail: Normal})
 	b.StartAt(began())

@@ -23,10 +23,10 @@ func TestNewPalette(t *testing.T) {
 		{"empty NO_COLOR", ColorAuto, true, map[string]string{"NO_COLOR": ""}, true, "no-color.org: only if it is not empty"},
 		{"dumb", ColorAuto, true, map[string]string{"TERM": "dumb"}, false, "such a terminal knows no colours"},
 		{"other TERM", ColorAuto, true, map[string]string{"TERM": "xterm"}, true, "others do"},
-		{"always", ColorAlways, false, nil, true, "asked for, as for less -R"},
+		{"always", ColorAlways, false, nil, true, "for a pager such as less -R"},
 		{"always wins", ColorAlways, false, map[string]string{"NO_COLOR": "1", "TERM": "dumb"}, true, "a flag wins over the environment"},
 		{"never wins", ColorNever, true, map[string]string{"TERM": "xterm"}, false, "a flag wins over the terminal"},
-		{"zero mode", "", true, nil, false, "no mode asks for nothing"},
+		{"zero mode", "", true, nil, false, "the zero value is no mode"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			getenv := func(name string) string { return tt.env[name] }
@@ -68,7 +68,7 @@ func TestColorModeSet(t *testing.T) {
 		{"auto", true, "the default"},
 		{"always", true, "known"},
 		{"never", true, "known"},
-		{"", false, "--color= says nothing"},
+		{"", false, "--color= has no value"},
 		{"Always", false, "values are lower case"},
 		{"yes", false, "not known"},
 	} {

@@ -79,8 +79,8 @@ func TestProgress(t *testing.T) {
 		takes  time.Duration
 		want   string // on the terminal, at its end
 	}{
-		{"what is soon over is not told", progressDelay - time.Millisecond, ""},
-		{"what takes longer is", progressDelay + time.Millisecond, "1 of 9 ready"},
+		{"a short operation is not shown", progressDelay - time.Millisecond, ""},
+		{"a longer one is", progressDelay + time.Millisecond, "1 of 9 ready"},
 		{"and how far it is", 5 * time.Second, "5 of 9 ready"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestProgressGivesWay: what others write stands in lines of its own, and the progress comes back below it.
+// TestProgressGivesWay: what others write is on separate lines, and the progress is drawn again below it.
 func TestProgressGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, screen, out := newProgress(80)

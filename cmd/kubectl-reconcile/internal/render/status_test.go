@@ -83,7 +83,7 @@ func TestStatusDrift(t *testing.T) {
 		{inspect.Drift{Generation: 4, State: inspect.NotReported}, nil, "unknown", "not reported is not in sync"},
 		{inspect.Drift{Generation: 1, State: inspect.NeverSeen}, nil, "never seen", "the controller of its kind reports of each object"},
 		{inspect.Drift{State: inspect.NotReported}, nil, "-", "without generations nothing can be behind"},
-		{inspect.Drift{Generation: 1, Observed: new(int64(3)), State: inspect.Ahead}, nil, "2 ahead", "odd, and said"},
+		{inspect.Drift{Generation: 1, Observed: new(int64(3)), State: inspect.Ahead}, nil, "2 ahead", "unexpected, and shown"},
 		{inspect.Drift{Generation: 3, Observed: new(int64(3)), State: inspect.InSync}, []inspect.Condition{behind}, "Ready 2 behind", "a condition alone is behind"},
 		{inspect.Drift{Generation: 3, State: inspect.NotReported}, []inspect.Condition{behind, behind}, "2 conditions behind", "several are"},
 		{inspect.Drift{Generation: 3, State: inspect.NotReported}, []inspect.Condition{superseded}, "unknown", "another parent has it of this generation"},
@@ -109,7 +109,7 @@ func TestStatusConditions(t *testing.T) {
 			"Ready=False Broken, Synced=Unknown Waiting", ToneTrouble, "what asks for attention, with reasons"},
 		{[]inspect.Condition{{Type: "Synced", Status: "Unknown"}}, "Synced=Unknown", ToneChange, "not known is not bad"},
 		{[]inspect.Condition{{Type: "Ready", Status: "True", Generation: new(int64(1)), Drift: inspect.Behind}}, "Ready=True (of generation 1)", ToneChange, "good news of an older generation"},
-		{[]inspect.Condition{{Type: "Ready", Status: "True", Drift: inspect.Behind}}, "Ready=True", ToneDim, "the object's drift has a column of its own"},
+		{[]inspect.Condition{{Type: "Ready", Status: "True", Drift: inspect.Behind}}, "Ready=True", ToneDim, "the drift of the object is in another column"},
 	} {
 		row := StatusRow{Report: inspect.Report{Conditions: tt.in}}
 		if got := row.conditions(); got != toned(tt.want, tt.tone) {

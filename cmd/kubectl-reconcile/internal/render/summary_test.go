@@ -90,7 +90,7 @@ func TestControllerTableMarksFailures(t *testing.T) {
 	}
 }
 
-// TestTablesFitTheTerminal: no line is wider than the terminal, and what says most is there.
+// TestTablesFitTheTerminal: no line is wider than the terminal, and the most important columns are there.
 func TestTablesFitTheTerminal(t *testing.T) {
 	controllers := []trace.ControllerSummary{
 		{Controller: "horizontalpodautoscaling", Reconciles: 1234, Failed: 12, PutOff: 3, Retries: 45, Writes: 678, RefusedWrites: 90, P50: 1234567, P99: 28e6, WaitedP50: 14200, WaitedP99: 33300},

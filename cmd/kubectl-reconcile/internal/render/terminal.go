@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// descriptor is the part of a file that tells whether it is a terminal.
+// descriptor is the part of a file by which IsTerminal finds out whether it is a terminal.
 type descriptor interface{ Fd() uintptr }
 
 // IsTerminal reports whether w writes to a terminal.

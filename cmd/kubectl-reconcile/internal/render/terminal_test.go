@@ -67,7 +67,7 @@ func TestScreen(t *testing.T) {
 		want          []string
 		reason        string
 	}{
-		{[]string{"one", "two"}, 10, 5, []string{"one", "two"}, "the first picture"},
+		{[]string{"one", "two"}, 10, 5, []string{"one", "two"}, "the first text"},
 		{[]string{"one", "2", "three"}, 10, 5, []string{"one", "2", "three"}, "the next in its place, with nothing left of it"},
 		{[]string{"one"}, 10, 5, []string{"one"}, "fewer lines"},
 		{nil, 10, 5, nil, "none"},

@@ -73,7 +73,7 @@ func TestWrap(t *testing.T) {
 		{"one more", "123456789 123456789 1234567890 1", 31, "123456789 123456789 1234567890\n    1", "one cell too many breaks before the last word"},
 		{"twice", "aaaaaaaaaaaaaaa bbbbbbbbbbbbbbb ccccccccccccccc ddddd", 30, "aaaaaaaaaaaaaaa\n    bbbbbbbbbbbbbbb\n    ccccccccccccccc ddddd", "every line after the first is indented, and counted with it"},
 		{"no terminal", strings.Repeat("word ", 100), 0, strings.Repeat("word ", 100), "width 0 is no terminal, where programs read lines"},
-		{"narrow", strings.Repeat("word ", 10), 20, strings.Repeat("word ", 10), "breaking into a sliver helps nobody"},
+		{"narrow", strings.Repeat("word ", 10), 20, strings.Repeat("word ", 10), "too narrow a column is not readable"},
 		{"long word", strings.Repeat("x", 80) + " end", 40, strings.Repeat("x", 80) + "\n    end", "a word is never cut: it may be a name to copy"},
 		{"coloured", "\x1b[31mthirty cells of text are red \x1b[0m", 30, "\x1b[31mthirty cells of text are red \x1b[0m", "colours take no room"},
 		{"wide letters", "日本語日本語日本語 日本語日本語日本語", 30, "日本語日本語日本語\n    日本語日本語日本語", "letters of two cells count twice"},
