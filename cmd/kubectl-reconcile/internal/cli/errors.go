@@ -42,7 +42,7 @@ func PrintError(w io.Writer, err error) {
 			fmt.Fprintln(w, Wrap(w, text))
 		}
 	}
-	for _, e := range Flatten(err) {
+	for _, e := range FlattenErrors(err) {
 		line("error: " + OneLine(e.Error()))
 		if h := (*HintError)(nil); errors.As(e, &h) {
 			line("hint: " + render.Escape(h.Hint))
@@ -59,16 +59,16 @@ func Interruption(ctx context.Context, when string) error {
 	return errors.New("interrupted " + when)
 }
 
-// Hint writes a hint that belongs to no error, safe for a terminal; nothing if it is empty.
-func Hint(w io.Writer, text string) {
+// PrintHint writes a hint that belongs to no error, safe for a terminal; nothing if it is empty.
+func PrintHint(w io.Writer, text string) {
 	if text != "" {
 		fmt.Fprintf(w, "hint: %s\n", render.Escape(text))
 	}
 }
 
-// Flatten lists the errors that err joins, recursively, or err itself if it joins none. It knows errors.Join and
+// FlattenErrors lists the errors that err joins, recursively, or err itself if it joins none. It knows errors.Join and
 // apimachinery's Aggregate.
-func Flatten(err error) []error {
+func FlattenErrors(err error) []error {
 	var parts []error
 	switch joined := err.(type) { //nolint:errorlint // only an error that is itself a list is taken apart
 	case interface{ Errors() []error }:
@@ -80,19 +80,19 @@ func Flatten(err error) []error {
 	}
 	var out []error
 	for _, e := range parts {
-		out = append(out, Flatten(e)...)
+		out = append(out, FlattenErrors(e)...)
 	}
 	return out
 }
 
-// ErrFound ends a command with exit code 1 without an error message: --exit-code was given, and what it reports was found
-// and printed.
-var ErrFound = errors.New("found what --exit-code is for")
+// ErrSilentExit ends a command with exit code 1 without an error message: --exit-code was given, and what it is for was
+// found and printed.
+var ErrSilentExit = errors.New("found what --exit-code is for")
 
-// withoutSilentExit removes ErrFound from the errors that err joins.
+// withoutSilentExit removes ErrSilentExit from the errors that err joins.
 func withoutSilentExit(err error) error {
-	errs := Flatten(err)
-	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return errors.Is(e, ErrFound) })...)
+	errs := FlattenErrors(err)
+	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return errors.Is(e, ErrSilentExit) })...)
 }
 
 // ExitCode prints the error of a command, if any, and returns the exit code: 0, 1 after an error, or BrokenPipeExitCode if a

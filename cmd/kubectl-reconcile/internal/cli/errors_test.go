@@ -49,8 +49,8 @@ func TestPrintError(t *testing.T) {
 
 func TestLoneHint(t *testing.T) {
 	var out bytes.Buffer
-	Hint(&out, "")
-	Hint(&out, "did you mean \x1b[2J?")
+	PrintHint(&out, "")
+	PrintHint(&out, "did you mean \x1b[2J?")
 	if diff := cmp.Diff("hint: did you mean ^[[2J?\n", out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

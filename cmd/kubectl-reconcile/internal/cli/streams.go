@@ -28,9 +28,9 @@ type pipe struct {
 	end  context.CancelCauseFunc
 }
 
-// EndOnBrokenPipe returns a writer to w that calls end, which cancels the context of the command, when a write fails because
+// CancelOnBrokenPipe returns a writer to w that calls end, which cancels the context of the command, when a write fails because
 // w is a closed pipe. It returns w itself if w is no file.
-func EndOnBrokenPipe(w io.Writer, end context.CancelCauseFunc) io.Writer {
+func CancelOnBrokenPipe(w io.Writer, end context.CancelCauseFunc) io.Writer {
 	if file, ok := w.(*os.File); ok {
 		return &pipe{file, end}
 	}
@@ -54,7 +54,7 @@ func IsBrokenPipe(ctx context.Context) bool { return errors.Is(context.Cause(ctx
 
 // withoutBrokenPipe removes the errors that a closed pipe causes from those that err joins.
 func withoutBrokenPipe(err error) error {
-	return errors.Join(slices.DeleteFunc(Flatten(err), func(e error) bool {
+	return errors.Join(slices.DeleteFunc(FlattenErrors(err), func(e error) bool {
 		return errors.Is(e, syscall.EPIPE) || errors.Is(e, context.Canceled)
 	})...)
 }
@@ -70,8 +70,8 @@ func WithProgress(streams genericiooptions.IOStreams, wanted bool) (*render.Prog
 	return p, streams
 }
 
-// Constant returns a text for Progress.Show that does not change.
-func Constant(format string, args ...any) func(context.Context) string {
+// ProgressText returns a text for Progress.Show that does not change.
+func ProgressText(format string, args ...any) func(context.Context) string {
 	text := fmt.Sprintf(format, args...)
 	return func(context.Context) string { return text }
 }

@@ -24,7 +24,7 @@ func TestPipe(t *testing.T) {
 	defer writer.Close()
 	ctx, end := context.WithCancelCause(t.Context())
 	defer end(nil)
-	out := EndOnBrokenPipe(writer, end)
+	out := CancelOnBrokenPipe(writer, end)
 	if _, err := fmt.Fprintln(out, "one"); err != nil || ctx.Err() != nil {
 		t.Fatalf("writing to a reader: %v, %v", err, ctx.Err())
 	}

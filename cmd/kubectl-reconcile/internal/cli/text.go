@@ -39,16 +39,16 @@ func ShellQuoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// AppendNew appends an element to a list unless the list has it.
-func AppendNew[T comparable](list []T, one T) []T {
+// AppendUnique appends an element to a list unless the list has it.
+func AppendUnique[T comparable](list []T, one T) []T {
 	if slices.Contains(list, one) {
 		return list
 	}
 	return append(list, one)
 }
 
-// MaxNotesOfAKind bounds the notes with the same cause that are printed below a tree or a table.
-const MaxNotesOfAKind = 10
+// MaxNotes bounds the notes with the same cause that are printed below a tree or a table.
+const MaxNotes = 10
 
 // OneLine returns the text of an error on one line, safe for a terminal.
 func OneLine(text string) string {

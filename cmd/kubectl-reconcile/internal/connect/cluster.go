@@ -27,7 +27,7 @@ type Cluster struct {
 // Open discovers which kinds the cluster serves, and returns errors as Explain does. config is that of the connection, or a
 // copy with other limits.
 func (c *Connection) Open(ctx context.Context, config *rest.Config) (*Cluster, error) {
-	shown := c.Progress.Show(ctx, cli.Constant("asking %s which kinds it serves", config.Host))
+	shown := c.Progress.Show(ctx, cli.ProgressText("asking %s which kinds it serves", config.Host))
 	defer shown()
 	kinds, err := cluster.Discover(ctx, config)
 	if err != nil {
@@ -97,8 +97,8 @@ func (c *Cluster) names(ctx context.Context, t Target) []string {
 	return out
 }
 
-// Reading shows how much of the cluster has been read, until end is called, which may be called again.
-func (c *Cluster) Reading(ctx context.Context, p *render.Progress) (end func()) {
+// ShowProgress shows how much of the cluster has been read, until end is called, which may be called again.
+func (c *Cluster) ShowProgress(ctx context.Context, p *render.Progress) (end func()) {
 	return p.Show(ctx, func(context.Context) string { return progressText(c.Reader.Progress()) })
 }
 

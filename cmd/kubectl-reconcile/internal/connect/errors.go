@@ -30,13 +30,13 @@ func (c *Connection) Explain(err error) error {
 		return cli.WithHint(fmt.Errorf("no kind %q is served by %s", unknown.Name, c.Config.Host), unknownKindHint(unknown))
 	case apierrors.IsUnauthorized(err):
 		const text = "the credentials%s are not accepted by %s: they have expired, or there are none"
-		return cli.WithHint(fmt.Errorf(text, c.userText(), c.Place()),
+		return cli.WithHint(fmt.Errorf(text, c.userText(), c.Endpoint()),
 			"log in again; `kubectl config view --minify` shows what is sent, `kubectl auth whoami` who that is")
 	case apierrors.IsForbidden(err):
-		return cli.WithHint(err, c.Permitted())
+		return cli.WithHint(err, c.PermissionHint())
 	}
 	if cause, hint := c.unreachable(err); cause != "" {
-		return cli.WithHint(fmt.Errorf("reaching %s: %s", c.Place(), cause), hint)
+		return cli.WithHint(fmt.Errorf("reaching %s: %s", c.Endpoint(), cause), hint)
 	}
 	return err
 }
@@ -59,13 +59,13 @@ func unknownGroups(groups []cluster.Incomplete) string {
 	}
 	var names []string
 	for _, g := range groups {
-		names = cli.AppendNew(names, IncompleteName(g))
+		names = cli.AppendUnique(names, IncompleteName(g))
 	}
 	return fmt.Sprintf("; the kinds of %s are not known: its server does not answer", cli.Enumerate(names))
 }
 
-// Place names the cluster by its address, and by the context that it was found by if there is one.
-func (c *Connection) Place() string {
+// Endpoint names the cluster by its address, and by the context that it was found by if there is one.
+func (c *Connection) Endpoint() string {
 	if c.Context == "" {
 		return c.Config.Host
 	}
@@ -161,8 +161,8 @@ func (c *Connection) credentialPlugin(err error) (cause, hint string) {
 	return fmt.Sprintf("getting credentials: there is no program %q", missing), hint
 }
 
-// Permitted returns a hint how to see what the same user may do in the same namespace.
-func (c *Connection) Permitted() string {
+// PermissionHint returns a hint how to see what the same user may do in the same namespace.
+func (c *Connection) PermissionHint() string {
 	command := []string{"kubectl auth can-i --list"}
 	if c.namespaceGiven {
 		command = append(command, "-n", c.Namespace)
@@ -183,21 +183,21 @@ func (c *Connection) ForbiddenError(targets []Target, all bool) error {
 	var names []string
 	where := ""
 	for _, t := range targets {
-		names = cli.AppendNew(names, t.Kind.GroupResource().String())
+		names = cli.AppendUnique(names, t.Kind.GroupResource().String())
 		where = cmp.Or(where, t.Where(all))
 		if t.Name != "" {
 			verb = "get"
 		}
 	}
-	hint := c.Permitted()
+	hint := c.PermissionHint()
 	if all {
 		hint += "; a single namespace, by -n, may be"
 	}
 	return cli.WithHint(fmt.Errorf("no permission to %s %s%s", verb, cli.Enumerate(names), where), hint)
 }
 
-// ExplainReading returns why one target could not be read: what Explain knows, else err with the target.
-func (c *Connection) ExplainReading(t Target, err error) error {
+// ExplainReadError returns why one target could not be read: what Explain knows, else err with the target.
+func (c *Connection) ExplainReadError(t Target, err error) error {
 	explained := c.Explain(err)
 	if explained != err { //nolint:errorlint // is it the identical error?
 		return explained // it is about the cluster, not the target
@@ -213,7 +213,7 @@ func (c *Connection) ExplainEach(err error) error {
 	if err == nil {
 		return nil
 	}
-	errs := cli.Flatten(err)
+	errs := cli.FlattenErrors(err)
 	for i := range errs {
 		errs[i] = c.Explain(errs[i])
 	}
@@ -233,7 +233,7 @@ func DescribeIncomplete(all []cluster.Incomplete) []string {
 		if _, known := resources[c]; !known {
 			causes = append(causes, c)
 		}
-		resources[c] = cli.AppendNew(resources[c], IncompleteName(i))
+		resources[c] = cli.AppendUnique(resources[c], IncompleteName(i))
 	}
 	slices.SortFunc(causes, func(a, b cause) int {
 		return cmp.Or(
@@ -250,9 +250,9 @@ func DescribeIncomplete(all []cluster.Incomplete) []string {
 	return out
 }
 
-// IncompleteNews returns the lines to print when the lines of DescribeIncomplete change from before to now; none if they are
+// IncompleteChanges returns the lines to print when the lines of DescribeIncomplete change from before to now; none if they are
 // the same.
-func IncompleteNews(before, now []string) []string {
+func IncompleteChanges(before, now []string) []string {
 	switch {
 	case slices.Equal(before, now):
 		return nil

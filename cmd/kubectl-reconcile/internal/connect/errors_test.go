@@ -80,7 +80,7 @@ func TestIncompleteNews(t *testing.T) {
 		{a, b, b, "something else fails"},
 		{a, nil, []string{"complete: all can be read again"}, "nothing fails any more"},
 	} {
-		if diff := cmp.Diff(tt.want, IncompleteNews(tt.before, tt.now)); diff != "" {
+		if diff := cmp.Diff(tt.want, IncompleteChanges(tt.before, tt.now)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 		}
 	}
@@ -89,7 +89,7 @@ func TestIncompleteNews(t *testing.T) {
 func TestPermittedAsTheSameUser(t *testing.T) {
 	c := Connection{Config: &rest.Config{Impersonate: rest.ImpersonationConfig{UserName: "jane", Groups: []string{"dev", "two words"}}}}
 	want := "`kubectl auth can-i --list --as jane --as-group dev --as-group 'two words'` shows what is permitted"
-	if got := c.Permitted(); got != want {
+	if got := c.PermissionHint(); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

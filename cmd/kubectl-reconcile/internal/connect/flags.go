@@ -28,7 +28,7 @@ func NewFlags() *Flags {
 
 // AddTo adds the flags, with --qps and --burst, to a command, and their completions.
 func (f *Flags) AddTo(cmd *cobra.Command) {
-	f.AddConnection(cmd, func(set *pflag.FlagSet) {
+	f.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
 		set.Float32Var(&f.qps, "qps", 0,
 			"bound the requests to this many a second; 0 does not, at most 16 run at a time in any case")
 		set.IntVar(&f.burst, "burst", 0, "with --qps, how many requests may come at once; 0 is twice as many as --qps")
@@ -37,9 +37,9 @@ func (f *Flags) AddTo(cmd *cobra.Command) {
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
 }
 
-// AddConnection adds kubectl's connection flags, and those that more adds, to a command. They have their own section in the
+// AddConnectionFlags adds kubectl's connection flags, and those that more adds, to a command. They have their own section in the
 // usage of the command, below its other flags.
-func (f *Flags) AddConnection(cmd *cobra.Command, more func(*pflag.FlagSet)) {
+func (f *Flags) AddConnectionFlags(cmd *cobra.Command, more func(*pflag.FlagSet)) {
 	f.Cmd = cmd
 	set := pflag.NewFlagSet("cluster", pflag.ContinueOnError)
 	f.Config.AddFlags(set)

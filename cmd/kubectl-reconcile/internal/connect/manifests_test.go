@@ -76,7 +76,7 @@ func TestReadManifests(t *testing.T) {
 			}
 			var errs []error
 			if err != nil {
-				errs = cli.Flatten(err)
+				errs = cli.FlattenErrors(err)
 			}
 			if len(errs) != len(tt.errors) {
 				t.Fatalf("%d errors, want %d: %v", len(errs), len(tt.errors), err)

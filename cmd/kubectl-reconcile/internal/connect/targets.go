@@ -20,7 +20,7 @@ import (
 
 // TargetFlags are the flags that, besides arguments, select the objects of a command, as `kubectl get` has them.
 type TargetFlags struct {
-	All            bool
+	AllNamespaces  bool
 	Labels, Fields string
 	Manifests      *ManifestFlags
 }
@@ -33,7 +33,7 @@ func NewTargetFlags() *TargetFlags {
 // AddTo adds the flags to a command.
 func (f *TargetFlags) AddTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.All, "all-namespaces", "A", false, "the objects of all namespaces")
+	flags.BoolVarP(&f.AllNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
 	flags.StringVarP(&f.Labels, "selector", "l", "",
 		"only objects with these labels, such as app=web,tier!=test or 'app in (a,b)'")
 	flags.StringVar(&f.Fields, "field-selector", "",
@@ -64,7 +64,7 @@ func (f *TargetFlags) Parse(args []string) (TargetArgs, error) {
 		return out, errors.New("when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well")
 	case f.Manifests.Given() && (f.Labels != "" || f.Fields != ""):
 		return out, errors.New("-l and --field-selector select among the objects of a cluster, not of -f or -k")
-	case byName && f.All:
+	case byName && f.AllNamespaces:
 		return out, cli.WithHint(errors.New("a resource cannot be retrieved by name across all namespaces"),
 			"select its namespace by -n NAMESPACE; -A --field-selector metadata.name=NAME finds all of that name")
 	case byName && (f.Labels != "" || f.Fields != ""):
@@ -112,7 +112,7 @@ func parseTargets(args []string) (TargetArgs, error) {
 			if name == "" {
 				return TargetArgs{}, errors.New("a name is empty")
 			}
-			out.objects = cli.AppendNew(out.objects, objectArg{t, name})
+			out.objects = cli.AppendUnique(out.objects, objectArg{t, name})
 		}
 	}
 	return out, nil
@@ -128,7 +128,7 @@ func parsePairs(args []string) (TargetArgs, error) {
 		case typeName == "" || name == "" || strings.Contains(typeName, ","):
 			return TargetArgs{}, fmt.Errorf("%q must be one TYPE/NAME", arg)
 		}
-		out.objects = cli.AppendNew(out.objects, objectArg{typeName, name})
+		out.objects = cli.AppendUnique(out.objects, objectArg{typeName, name})
 	}
 	return out, nil
 }
@@ -140,7 +140,7 @@ func splitTypes(list string) ([]string, error) {
 		if t == "" {
 			return nil, fmt.Errorf("%q has an empty type", list)
 		}
-		out = cli.AppendNew(out, t)
+		out = cli.AppendUnique(out, t)
 	}
 	return out, nil
 }

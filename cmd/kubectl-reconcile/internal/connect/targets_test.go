@@ -61,8 +61,8 @@ func TestTargetConflicts(t *testing.T) {
 		reason string
 	}{
 		{"plain", func(*TargetFlags) {}, []string{"pods"}, "", "nothing to refuse"},
-		{"-A", func(f *TargetFlags) { f.All = true }, []string{"pods"}, "", "whole kinds of all namespaces"},
-		{"-A NAME", func(f *TargetFlags) { f.All = true }, []string{"pods", "x"}, "a resource cannot be retrieved by name across all namespaces", "the message of kubectl"},
+		{"-A", func(f *TargetFlags) { f.AllNamespaces = true }, []string{"pods"}, "", "whole kinds of all namespaces"},
+		{"-A NAME", func(f *TargetFlags) { f.AllNamespaces = true }, []string{"pods", "x"}, "a resource cannot be retrieved by name across all namespaces", "the message of kubectl"},
 		{"-l NAME", func(f *TargetFlags) { f.Labels = "a=b" }, []string{"pods/x"}, "name cannot be provided when a selector is specified", "the message of kubectl"},
 		{"--field-selector NAME", func(f *TargetFlags) { f.Fields = "a=b" }, []string{"pods/x"}, "name cannot be provided when a selector is specified", "the same for fields"},
 		{"-f TYPE", func(f *TargetFlags) { *f.Manifests.flags.Filenames = []string{"x.yaml"} }, []string{"pods"},

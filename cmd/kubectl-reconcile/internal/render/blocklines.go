@@ -256,7 +256,7 @@ func (b *Blocks) markTrouble(text string, state blockState) string {
 // errorText returns an error, safe for a terminal and, up to Normal, without the phrases that an API server adds to each.
 func (b *Blocks) errorText(text string) string {
 	if b.brief() {
-		text = Reason(text)
+		text = TrimAPIError(text)
 	}
 	return Escape(text)
 }
@@ -265,7 +265,7 @@ func (b *Blocks) endLine(d *trace.End, state blockState) line {
 	if state.conflict != nil {
 		return line{"conflict", b.o.Palette.Dim(conflictText(state.conflict, d)), ToneDim}
 	}
-	text := fmt.Sprintf("%s, %s", state.writesText(d), Round(d.Duration)) + nextText(d.Next)
+	text := fmt.Sprintf("%s, %s", state.writesText(d), FormatDuration(d.Duration)) + nextText(d.Next)
 	if d.Outcome == trace.Done {
 		return line{"done", b.o.Palette.Dim(text), ToneDim}
 	}
@@ -295,9 +295,9 @@ func nextText(n *trace.Next) string {
 	case n == nil:
 		return ""
 	case n.Retry > 0:
-		return fmt.Sprintf("; retry %d in %s", n.Retry, Round(n.After))
+		return fmt.Sprintf("; retry %d in %s", n.Retry, FormatDuration(n.After))
 	}
-	return "; again in " + Round(n.After)
+	return "; again in " + FormatDuration(n.After)
 }
 
 // counted spells a number of things: "no writes", "1 write", "2 writes".

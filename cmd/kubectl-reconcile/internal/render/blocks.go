@@ -43,12 +43,12 @@ type BlocksOptions struct {
 	Detail  Detail
 	// Events shows the API Events that controllers record.
 	Events bool
-	// Aside are the controllers whose reconciles are shown only from Verbose on, such as the simulated kubelet.
-	Aside []string
-	// Routine are log messages, by controller, that report no decision: they are shown only from Verbose on.
-	Routine map[string][]string
-	// Author is the field manager that the run itself applies objects with: causes do not name it.
-	Author string
+	// VerboseOnly are the controllers whose reconciles are shown only from Verbose on, such as the simulated kubelet.
+	VerboseOnly []string
+	// NoisyLogMessages are log messages, by controller, that report no decision: they are shown only from Verbose on.
+	NoisyLogMessages map[string][]string
+	// FieldManager is the field manager that the run itself applies objects with: causes do not name it.
+	FieldManager string
 	// Starting names what starts, such as "41 controllers": up to Normal, what it does before the time of StartAt is
 	// summed up in one line. If it is empty, that is shown like the rest.
 	Starting string

@@ -77,12 +77,12 @@ func TestBlocksDetail(t *testing.T) {
 		reason string
 	}{
 		{"quiet", BlocksOptions{Detail: Quiet, Events: true}, "nothing is shown, not even Events"},
-		{"normal", BlocksOptions{Detail: Normal, Aside: []string{"kubelet"}}, "causes, decisions, writes, outcomes"},
-		{"events", BlocksOptions{Detail: Normal, Aside: []string{"kubelet"}, Events: true}, "and what controllers record"},
-		{"verbose", BlocksOptions{Detail: Verbose, Aside: []string{"kubelet"}}, "and reads, log lines up to 4, the controllers aside, all names and fields"},
+		{"normal", BlocksOptions{Detail: Normal, VerboseOnly: []string{"kubelet"}}, "causes, decisions, writes, outcomes"},
+		{"events", BlocksOptions{Detail: Normal, VerboseOnly: []string{"kubelet"}, Events: true}, "and what controllers record"},
+		{"verbose", BlocksOptions{Detail: Verbose, VerboseOnly: []string{"kubelet"}}, "and reads, log lines up to 4, the controllers aside, all names and fields"},
 		{"everything", BlocksOptions{Detail: Everything}, "and all log lines"},
-		{"narrow", BlocksOptions{Detail: Normal, Aside: []string{"kubelet"}, Width: 80}, "lines are broken between words and indented"},
-		{"coloured", BlocksOptions{Detail: Normal, Aside: []string{"kubelet"}, Palette: coloured}, "red for trouble, yellow for change, dim for what is seldom read"},
+		{"narrow", BlocksOptions{Detail: Normal, VerboseOnly: []string{"kubelet"}, Width: 80}, "lines are broken between words and indented"},
+		{"coloured", BlocksOptions{Detail: Normal, VerboseOnly: []string{"kubelet"}, Palette: coloured}, "red for trouble, yellow for change, dim for what is seldom read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Log(tt.reason)

@@ -37,7 +37,7 @@ func (b *Blocks) causeLine(c trace.Cause) string {
 		text += ", " + handlerVerb(c) + Escape(c.Handler)
 	}
 	if c.Type == trace.CauseTimer && c.Watch != nil {
-		text += ", delayed by " + Round(c.Delay)
+		text += ", delayed by " + FormatDuration(c.Delay)
 	}
 	if by := b.writer(c.Watch); by != "" {
 		text += b.o.Palette.Dim("   written by " + by)
@@ -71,7 +71,7 @@ func (b *Blocks) causeText(c trace.Cause) string {
 	case trace.CauseWatch:
 		return b.watch(c.Watch)
 	case trace.CauseRetry:
-		return fmt.Sprintf("retry %d%s, after %s", c.Retry, b.ifShown(" of ", c.Reconcile), Round(c.Delay))
+		return fmt.Sprintf("retry %d%s, after %s", c.Retry, b.ifShown(" of ", c.Reconcile), FormatDuration(c.Delay))
 	case trace.CauseTimer:
 		if c.Watch != nil {
 			return b.watch(c.Watch)
@@ -79,7 +79,7 @@ func (b *Blocks) causeText(c trace.Cause) string {
 		if c.Delay == 0 {
 			return "its own timer" // a loop of the controller; no reconcile set it
 		}
-		return fmt.Sprintf("timer of %s%s", Round(c.Delay), b.ifShown(" set by ", c.Reconcile))
+		return fmt.Sprintf("timer of %s%s", FormatDuration(c.Delay), b.ifShown(" set by ", c.Reconcile))
 	case trace.CauseReconcile:
 		return b.reconcile(c.Reconcile)
 	}
@@ -127,7 +127,7 @@ func (b *Blocks) watch(w *trace.Watch) string {
 		changes = Changes(w.Change.Fields(), o)
 	}
 	by := ""
-	if manager := w.Manager.Name(); manager != "" && manager != b.o.Author {
+	if manager := w.Manager.Name(); manager != "" && manager != b.o.FieldManager {
 		by = " by " + Escape(manager)
 	}
 	if changes != "" {

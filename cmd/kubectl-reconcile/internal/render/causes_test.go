@@ -155,7 +155,7 @@ func TestCausesPointAtBlocks(t *testing.T) {
 func TestAuthorIsNotNamed(t *testing.T) {
 	for author, want := range map[string]bool{"kubectl-reconcile": false, "": true, "flux": true} {
 		watch := &trace.Watch{Event: trace.Added, Manager: trace.ManagerFrom(func() string { return "kubectl-reconcile" })}
-		got := shown(t, BlocksOptions{Detail: Normal, Author: author},
+		got := shown(t, BlocksOptions{Detail: Normal, FieldManager: author},
 			of1(&trace.Start{Causes: []trace.Cause{{Type: trace.CauseWatch, Watch: watch}}}), of1(&trace.End{Outcome: trace.Done, Writes: 1}))
 		if strings.Contains(got, " by kubectl-reconcile") != want {
 			t.Errorf("with the author %q:\n%s", author, got)

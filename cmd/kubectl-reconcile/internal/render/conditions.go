@@ -20,13 +20,13 @@ const (
 // terminal. The columns of all objects are aligned.
 func Conditions(w io.Writer, rows []StatusRow, o StatusOptions) error {
 	out := bufio.NewWriterSize(w, 1<<16)
-	widths := conditionWidths(rows, o.ListingOptions)
+	widths := conditionWidths(rows, o.TableOptions)
 	for i := range rows {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
 		fmt.Fprintln(out, Wrap(rows[i].heading(o), o.Width, messageIndent))
-		if err := rows[i].writeConditions(out, widths, o.ListingOptions); err != nil {
+		if err := rows[i].writeConditions(out, widths, o.TableOptions); err != nil {
 			return err
 		}
 	}
@@ -34,8 +34,8 @@ func Conditions(w io.Writer, rows []StatusRow, o StatusOptions) error {
 }
 
 // conditionWidths returns the widths of columns that fit the conditions of all objects.
-func conditionWidths(rows []StatusRow, o ListingOptions) []int {
-	all := NewListing(conditionColumns(), o)
+func conditionWidths(rows []StatusRow, o TableOptions) []int {
+	all := NewTable(conditionColumns(), o)
 	for i := range rows {
 		all.measureRows(rows[i].allConditions())
 	}
@@ -56,21 +56,21 @@ func (r *StatusRow) allConditions() [][]Cell {
 	return out
 }
 
-func (r *StatusRow) writeConditions(w io.Writer, widths []int, o ListingOptions) error {
+func (r *StatusRow) writeConditions(w io.Writer, widths []int, o TableOptions) error {
 	if len(r.Conditions) == 0 {
 		fmt.Fprintln(w, conditionIndent+o.Palette.Dim("no conditions"))
 		return nil
 	}
-	var table bytes.Buffer
+	var text bytes.Buffer
 	if o.Width > 0 {
 		o.Width = max(1, o.Width-len(conditionIndent))
 	}
-	listing := NewListing(conditionColumns(), o)
-	copy(listing.widths, widths)
-	if err := listing.Write(&table, r.allConditions()); err != nil {
+	table := NewTable(conditionColumns(), o)
+	copy(table.widths, widths)
+	if err := table.Write(&text, r.allConditions()); err != nil {
 		return err
 	}
-	lines := strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 	if !o.NoHeader {
 		fmt.Fprintln(w, conditionIndent+lines[0])
 		lines = lines[1:]

@@ -27,7 +27,7 @@ shop deployment.apps/web   InProgress   2 of 3 updated pods available   generati
 pod/x   Current
   no conditions
 `, "each condition in full; objects apart"},
-		{StatusOptions{ListingOptions: ListingOptions{Width: 50, NoHeader: true}}, `
+		{StatusOptions{TableOptions: TableOptions{Width: 50, NoHeader: true}}, `
 deployment.apps/web   InProgress   2 of 3 updated
       pods available   generation 4, observed 3 (1
       behind)

@@ -232,7 +232,7 @@ func stem(r *trace.Request) string {
 // isHidden reports whether an event is left out because its controller is one of BlocksOptions.Aside. API Events that such
 // a controller records are not.
 func (b *Blocks) isHidden(e *trace.Event) bool {
-	if !b.brief() || !slices.Contains(b.o.Aside, e.Controller) {
+	if !b.brief() || !slices.Contains(b.o.VerboseOnly, e.Controller) {
 		return false
 	}
 	r, ok := e.Detail.(*trace.Request)
@@ -252,7 +252,7 @@ func (b *Blocks) showsLog(open *block, controller string, l *trace.Log) bool {
 
 // isNoise reports whether a log line reports no decision, and is left out for that.
 func (b *Blocks) isNoise(controller string, l *trace.Log) bool {
-	return b.brief() && l.Error == "" && (isThrottling(l) || slices.Contains(b.o.Routine[controller], l.Message))
+	return b.brief() && l.Error == "" && (isThrottling(l) || slices.Contains(b.o.NoisyLogMessages[controller], l.Message))
 }
 
 // isThrottling reports whether client-go logged that a request had to wait for its rate limiter (rest.Request): that is no

@@ -362,7 +362,7 @@ func TestNoise(t *testing.T) {
 		{"a decision is shown", []*trace.Event{noise, of1(&trace.Log{Level: 2, Message: "Deleting item"}), wrote}, Normal, "because decided done"},
 		{"so is an error, whatever its message", []*trace.Event{of1(&trace.Log{Message: "Processing item", Error: "no"}), wrote}, Normal, "because error done"},
 	} {
-		o := BlocksOptions{Detail: test.detail, Routine: map[string][]string{"deployment": {"Processing item"}}}
+		o := BlocksOptions{Detail: test.detail, NoisyLogMessages: map[string][]string{"deployment": {"Processing item"}}}
 		var words []string
 		for l := range strings.SplitSeq(shown(t, o, append([]*trace.Event{of1(&trace.Start{})}, test.events...)...), "\n") {
 			if strings.HasPrefix(l, "  ") {

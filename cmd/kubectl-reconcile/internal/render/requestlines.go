@@ -51,9 +51,9 @@ func (b *Blocks) answer(group []*trace.Event, r *trace.Request, state blockState
 	if r.NotSent {
 		return b.o.Palette.Dim("not sent")
 	}
-	latency := Round(r.Latency)
+	latency := FormatDuration(r.Latency)
 	if len(group) > 1 {
-		latency = Round(meanLatency(group)) + " each"
+		latency = FormatDuration(meanLatency(group)) + " each"
 	}
 	return b.statusCode(r, state) + "  " + b.o.Palette.Dim(latency)
 }

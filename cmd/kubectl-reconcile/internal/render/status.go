@@ -29,7 +29,7 @@ type StatusRow struct {
 
 // StatusOptions are the options of the table of `status`.
 type StatusOptions struct {
-	ListingOptions
+	TableOptions
 	// Namespaces shows the column of namespaces.
 	Namespaces bool
 	// Wide shows the columns of -o wide.
@@ -45,11 +45,11 @@ type StatusOptions struct {
 // StatusTable writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow, names
 // are short.
 func StatusTable(w io.Writer, rows []StatusRow, o StatusOptions) error {
-	return (&StatusPicture{}).Write(w, rows, o)
+	return (&LiveStatusTable{}).Write(w, rows, o)
 }
 
-// NewStatusListing returns an empty table of `status`, to which rows of StatusCells can be written one after the other.
-func NewStatusListing(o StatusOptions) *Listing { return NewListing(o.columns(), o.ListingOptions) }
+// NewStatusTable returns an empty table of `status`, to which rows of StatusCells can be written one after the other.
+func NewStatusTable(o StatusOptions) *Table { return NewTable(o.columns(), o.TableOptions) }
 
 func (o StatusOptions) columns() []Column {
 	var out []Column
@@ -276,9 +276,9 @@ func age(then, now time.Time) string {
 	return duration.HumanDuration(max(0, now.Sub(then)))
 }
 
-// StatusPicture is the table of `status` when it is redrawn as objects change. Columns only grow while the terminal keeps
+// LiveStatusTable is the table of `status` when it is redrawn as objects change. Columns only grow while the terminal keeps
 // its width, so that texts do not move at every event. The zero value is ready to use. It must not be used concurrently.
-type StatusPicture struct {
+type LiveStatusTable struct {
 	width   int
 	titles  []string
 	widths  []int
@@ -288,28 +288,28 @@ type StatusPicture struct {
 
 // Write writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow, names are
 // short, and drift is shown only if any object has drifted since the terminal got its width.
-func (p *StatusPicture) Write(w io.Writer, rows []StatusRow, o StatusOptions) error {
-	if o.Width != p.width {
-		*p = StatusPicture{width: o.Width}
+func (t *LiveStatusTable) Write(w io.Writer, rows []StatusRow, o StatusOptions) error {
+	if o.Width != t.width {
+		*t = LiveStatusTable{width: o.Width}
 	}
-	p.drifted = p.drifted || slices.ContainsFunc(rows, func(r StatusRow) bool { return !r.Gone && r.Drifted() })
-	o.Drifted, o.Short = p.drifted, p.short
+	t.drifted = t.drifted || slices.ContainsFunc(rows, func(r StatusRow) bool { return !r.Gone && r.Drifted() })
+	o.Drifted, o.Short = t.drifted, t.short
 	cells := StatusCells(rows, o)
-	if !p.short && !p.listing(o).Fits(cells) {
-		o.Short, p.short, p.titles = true, true, nil
+	if !t.short && !t.table(o).Fits(cells) {
+		o.Short, t.short, t.titles = true, true, nil
 		cells = StatusCells(rows, o)
 	}
-	listing := p.listing(o)
-	err := listing.Write(w, cells)
-	p.titles, p.widths = columnTitles(o.columns()), listing.widths
+	table := t.table(o)
+	err := table.Write(w, cells)
+	t.titles, t.widths = columnTitles(o.columns()), table.widths
 	return err
 }
 
-// listing returns an empty table whose columns are as wide as when they were drawn last.
-func (p *StatusPicture) listing(o StatusOptions) *Listing {
-	out := NewStatusListing(o)
-	if slices.Equal(p.titles, columnTitles(out.columns)) {
-		copy(out.widths, p.widths)
+// table returns an empty table whose columns are as wide as when they were drawn last.
+func (t *LiveStatusTable) table(o StatusOptions) *Table {
+	out := NewStatusTable(o)
+	if slices.Equal(t.titles, columnTitles(out.columns)) {
+		copy(out.widths, t.widths)
 	}
 	return out
 }

@@ -48,11 +48,11 @@ deployment.apps/web   InProgress   2 of 3 updated pods available   4     3      
 NAMESPACE   NAME                  STATUS       READY   REASON                          GEN   OBSERVED   DRIFT      CONDITIONS                                   SINCE   AGE   KSTATUS      WRITTEN BY                         WRITTEN
 shop        deployment.apps/web   InProgress   2/3     2 of 3 updated pods available   4     3          1 behind   Available=False MinimumReplicasUnavailable   12m     3d    InProgress   kube-controller-manager (status)   60s
 `, "more columns"},
-		{"80", StatusOptions{ListingOptions: ListingOptions{Width: 80}}, `
+		{"80", StatusOptions{TableOptions: TableOptions{Width: 80}}, `
 NAME            STATUS      REASON                         DRIFT     SINCE
 deployment/web  InProgress  2 of 3 updated pods available  1 behind  12m
 `, "what is read first has room: names are short, numbers that the drift sums up go"},
-		{"40", StatusOptions{ListingOptions: ListingOptions{Width: 40, NoHeader: true}}, `
+		{"40", StatusOptions{TableOptions: TableOptions{Width: 40, NoHeader: true}}, `
 deployment/web  InProgress  2 of 3 upda…
 `, "the name, the word and the reason"},
 	} {

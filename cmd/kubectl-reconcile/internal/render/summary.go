@@ -12,7 +12,7 @@ import (
 
 // ControllerTableOptions are the options of ControllerTable.
 type ControllerTableOptions struct {
-	ListingOptions
+	TableOptions
 	// Dry is true if the writes were dry: they are titled as what would be written.
 	Dry bool
 	// Failing reports whether a key of the controller still fails: its failures are coloured. If nil, none does.
@@ -66,33 +66,33 @@ func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o Contro
 			row = append(row, Cell{Text: strconv.Itoa(n)})
 		}
 		for _, d := range []trace.Duration{c.P50, c.P99, c.WaitedP50, c.WaitedP99} {
-			row = append(row, Cell{Text: Round(d)})
+			row = append(row, Cell{Text: FormatDuration(d)})
 		}
 		rows = append(rows, row)
 	}
-	return section(w, columns, rows, o.ListingOptions)
+	return section(w, columns, rows, o.TableOptions)
 }
 
 // section writes an empty line and a table; nothing without rows.
-func section(w io.Writer, columns []Column, rows [][]Cell, o ListingOptions) error {
+func section(w io.Writer, columns []Column, rows [][]Cell, o TableOptions) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	return NewListing(columns, o).Write(w, rows)
+	return NewTable(columns, o).Write(w, rows)
 }
 
-// WriteRow counts the writes with one verb to one resource.
-type WriteRow struct {
+// WriteCountRow counts the writes with one verb to one resource.
+type WriteCountRow struct {
 	Verb, Resource           string
 	Objects, Writes, Refused int
 }
 
-// WriteTable writes an empty line and the counts of writes; nothing without rows. verbTitle is the title of the column of
+// WriteCountTable writes an empty line and the counts of writes; nothing without rows. verbTitle is the title of the column of
 // verbs.
-func WriteTable(w io.Writer, verbTitle string, writes []WriteRow, o ListingOptions) error {
+func WriteCountTable(w io.Writer, verbTitle string, writes []WriteCountRow, o TableOptions) error {
 	columns := []Column{
 		{Title: verbTitle}, {Title: "RESOURCE", Truncatable: true}, {Title: "OBJECTS", DropOrder: 1},
 		{Title: "WRITES"}, {Title: "REFUSED"},
@@ -122,7 +122,7 @@ const maxUnfolded = 3
 // ObjectTable writes an empty line and a row for each object; nothing without objects. Objects that may be folded and are in
 // the same state share one row if there are more than a few. Namespaces are shown if there are several. Names are cut only
 // if the terminal has no room for them even without reasons.
-func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
+func ObjectTable(w io.Writer, objects []ObjectRow, o TableOptions) error {
 	columns := []Column{{Title: "OBJECT"}, {Title: "READY"}, {Title: "STATUS"}}
 	several := slices.ContainsFunc(objects, func(row ObjectRow) bool { return row.Namespace != objects[0].Namespace })
 	if several {
@@ -138,7 +138,7 @@ func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
 		}
 		rows = append(rows, row)
 	}
-	if !NewListing(columns, o).Fits(rows) {
+	if !NewTable(columns, o).Fits(rows) {
 		columns[len(columns)-3].Truncatable = true
 	}
 	columns = append(columns, Column{Title: "REASON", Truncatable: true, DropOrder: 1})

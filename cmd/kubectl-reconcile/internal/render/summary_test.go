@@ -81,7 +81,7 @@ func TestControllerTableOfNothingDone(t *testing.T) {
 func TestControllerTableMarksFailures(t *testing.T) {
 	p := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
 	var out bytes.Buffer
-	o := ControllerTableOptions{ListingOptions: ListingOptions{Palette: p}, Failing: func(name string) bool { return name == "bad" }}
+	o := ControllerTableOptions{TableOptions: TableOptions{Palette: p}, Failing: func(name string) bool { return name == "bad" }}
 	if err := ControllerTable(&out, []trace.ControllerSummary{{Controller: "healed", Failed: 5}, {Controller: "bad", Failed: 7}}, o); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		{Namespace: "shop", Name: "deployment.apps/web", Status: inspect.Status{Ready: "3/3", Status: "Current", Reason: "Deployment is available. Replicas: 3"}},
 		{Namespace: "a-namespace-of-a-name", Name: "replicaset.apps/a-deployment-of-a-long-name-544fbbb6fb", Status: inspect.Status{Ready: "3/3", Status: "Terminating", Reason: "ReplicaSet is available"}},
 	}
-	writes := []WriteRow{{"deletecollection", "validatingadmissionpolicybindings.admissionregistration.k8s.io/status", 100, 1000, 10}}
+	writes := []WriteCountRow{{"deletecollection", "validatingadmissionpolicybindings.admissionregistration.k8s.io/status", 100, 1000, 10}}
 	for _, tt := range []struct {
 		width                int
 		controller, of, word string // in the title lines
@@ -111,8 +111,8 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		{60, "CONTROLLER RECONCILES FAILED WRITES REFUSED", "NAMESPACE OBJECT READY STATUS", "WOULD RESOURCE WRITES REFUSED"},
 	} {
 		var out bytes.Buffer
-		o := ListingOptions{Width: tt.width}
-		if err := errors.Join(ControllerTable(&out, controllers, ControllerTableOptions{ListingOptions: o}), ObjectTable(&out, objects, o), WriteTable(&out, "WOULD", writes, o)); err != nil {
+		o := TableOptions{Width: tt.width}
+		if err := errors.Join(ControllerTable(&out, controllers, ControllerTableOptions{TableOptions: o}), ObjectTable(&out, objects, o), WriteCountTable(&out, "WOULD", writes, o)); err != nil {
 			t.Fatal(err)
 		}
 		var titles []string
@@ -162,7 +162,7 @@ func TestObjectTable(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := ObjectTable(&out, tt.in, ListingOptions{}); err != nil {
+			if err := ObjectTable(&out, tt.in, TableOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
@@ -179,7 +179,7 @@ func TestObjectTableColours(t *testing.T) {
 		"Failed": p.Trouble("Failed"), "NotFound": p.Trouble("NotFound"), "Unknown": p.Trouble("Unknown"),
 	} {
 		var out bytes.Buffer
-		if err := ObjectTable(&out, []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: status}}}, ListingOptions{Palette: p}); err != nil {
+		if err := ObjectTable(&out, []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: status}}}, TableOptions{Palette: p}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), "   "+want) {
@@ -201,10 +201,10 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestTableErrors(t *testing.T) {
+func TestObjectTableErrors(t *testing.T) {
 	rows := []ObjectRow{{Name: "x/1", Status: inspect.Status{Status: "Current"}}}
 	for _, room := range []int{0, 1, 40} {
-		if err := ObjectTable(&brokenWriter{room}, rows, ListingOptions{}); !errors.Is(err, errBroken) {
+		if err := ObjectTable(&brokenWriter{room}, rows, TableOptions{}); !errors.Is(err, errBroken) {
 			t.Errorf("writing fails after %d bytes, and yet: %v", room, err)
 		}
 	}

@@ -33,8 +33,8 @@ type Cell struct {
 
 func toned(text string, tone Tone) Cell { return Cell{Text: text, Tone: tone} }
 
-// ListingOptions are the options of a Table. The zero value writes a header, no colours, and rows of any width.
-type ListingOptions struct {
+// TableOptions are the options of a Table. The zero value writes a header, no colours, and rows of any width.
+type TableOptions struct {
 	Palette Palette
 	// ASCII marks texts that were cut with "..." instead of "…".
 	ASCII bool
@@ -44,25 +44,25 @@ type ListingOptions struct {
 	NoHeader bool
 }
 
-// Listing is a table that looks like kubectl's, for any number of rows: no cell is measured or written twice. Rows may be
+// Table is a table that looks like kubectl's, for any number of rows: no cell is measured or written twice. Rows may be
 // written by several calls of Write: columns keep the widths of the earlier ones, or grow. It must not be used concurrently.
-type Listing struct {
+type Table struct {
 	columns   []Column
-	o         ListingOptions
+	o         TableOptions
 	widths    []int
 	gap       int
 	hasHeader bool
 	measure   *runewidth.Condition
 }
 
-// NewListing returns an empty table.
-func NewListing(columns []Column, o ListingOptions) *Listing {
-	return &Listing{columns: columns, o: o, widths: make([]int, len(columns)), gap: defaultGap, measure: newMeasure()}
+// NewTable returns an empty table.
+func NewTable(columns []Column, o TableOptions) *Table {
+	return &Table{columns: columns, o: o, widths: make([]int, len(columns)), gap: defaultGap, measure: newMeasure()}
 }
 
 // Write writes rows, each with a cell for every column, and the header before the first row; nothing without rows. It
 // returns the first error of w.
-func (l *Listing) Write(w io.Writer, rows [][]Cell) error {
+func (l *Table) Write(w io.Writer, rows [][]Cell) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -90,7 +90,7 @@ type measured struct {
 }
 
 // measureRows escapes and measures cells, and widens the columns to fit them.
-func (l *Listing) measureRows(rows [][]Cell) [][]measured {
+func (l *Table) measureRows(rows [][]Cell) [][]measured {
 	if !l.hasHeader && !l.o.NoHeader {
 		for i, c := range l.columns {
 			l.widths[i] = max(l.widths[i], l.measure.StringWidth(c.Title))
@@ -118,7 +118,7 @@ func (l *Listing) measureRows(rows [][]Cell) [][]measured {
 const maxPadded = 72
 
 // line writes one row, without trailing blanks.
-func (l *Listing) line(out *bufio.Writer, row []measured, limits []int) {
+func (l *Table) line(out *bufio.Writer, row []measured, limits []int) {
 	blanks := 0
 	for i, c := range row {
 		if limits[i] == dropped {
@@ -138,7 +138,7 @@ func (l *Listing) line(out *bufio.Writer, row []measured, limits []int) {
 	_ = out.WriteByte('\n') // Flush returns the first error
 }
 
-func (l *Listing) paint(c Cell) string {
+func (l *Table) paint(c Cell) string {
 	if c.coloured != "" {
 		return c.coloured
 	}
@@ -164,18 +164,18 @@ const (
 const dropped = -1
 
 // Fits reports whether the terminal is wide enough for these rows without cutting or leaving out anything.
-func (l *Listing) Fits(rows [][]Cell) bool {
+func (l *Table) Fits(rows [][]Cell) bool {
 	if l.o.Width <= 0 {
 		return true
 	}
-	probe := NewListing(l.columns, l.o)
+	probe := NewTable(l.columns, l.o)
 	copy(probe.widths, l.widths)
 	probe.measureRows(rows)
 	return probe.total(probe.widths) <= l.o.Width
 }
 
 // fit returns the width of each column on the terminal; dropped for those that are left out.
-func (l *Listing) fit() []int {
+func (l *Table) fit() []int {
 	limits := append([]int(nil), l.widths...)
 	if l.o.Width <= 0 || l.total(limits) <= l.o.Width {
 		return limits
@@ -193,7 +193,7 @@ func (l *Listing) fit() []int {
 }
 
 // dropOptional leaves out optional columns until the others fit.
-func (l *Listing) dropOptional(limits []int) {
+func (l *Table) dropOptional(limits []int) {
 	for l.total(limits) > l.o.Width {
 		least := dropped
 		for i, c := range l.columns {
@@ -209,7 +209,7 @@ func (l *Listing) dropOptional(limits []int) {
 }
 
 // shrink makes one column narrower or leaves it out; it returns false if nothing can be made narrower.
-func (l *Listing) shrink(limits []int) bool {
+func (l *Table) shrink(limits []int) bool {
 	if l.cut(limits, preferredWidth) {
 		return true
 	}
@@ -225,7 +225,7 @@ func (l *Listing) shrink(limits []int) bool {
 
 // cut narrows the widest truncatable column as far as needed, but not below the next widest one nor below keep cells; it
 // returns false if none is wider than that.
-func (l *Listing) cut(limits []int, keep int) bool {
+func (l *Table) cut(limits []int, keep int) bool {
 	widest, next := dropped, keep
 	for i, c := range l.columns {
 		switch {
@@ -246,7 +246,7 @@ func (l *Listing) cut(limits []int, keep int) bool {
 }
 
 // leastImportant returns the column to leave out next; it is negative if no column may be left out.
-func (l *Listing) leastImportant(limits []int) int {
+func (l *Table) leastImportant(limits []int) int {
 	least := dropped
 	for i, c := range l.columns {
 		if c.DropOrder > 0 && limits[i] != dropped && (least < 0 || c.DropOrder < l.columns[least].DropOrder) {
@@ -257,7 +257,7 @@ func (l *Listing) leastImportant(limits []int) int {
 }
 
 // isLastTruncatable reports whether the column is the only truncatable one that is not left out.
-func (l *Listing) isLastTruncatable(limits []int, column int) bool {
+func (l *Table) isLastTruncatable(limits []int, column int) bool {
 	for i, c := range l.columns {
 		if c.Truncatable && limits[i] != dropped && i != column {
 			return false
@@ -267,7 +267,7 @@ func (l *Listing) isLastTruncatable(limits []int, column int) bool {
 }
 
 // widen gives truncatable columns the room that leaving out others has left.
-func (l *Listing) widen(limits []int) {
+func (l *Table) widen(limits []int) {
 	for i, c := range l.columns {
 		if c.Truncatable && limits[i] != dropped {
 			limits[i] += max(0, min(l.widths[i]-limits[i], l.o.Width-l.total(limits)))
@@ -276,7 +276,7 @@ func (l *Listing) widen(limits []int) {
 }
 
 // total returns the width of a row, with the gaps.
-func (l *Listing) total(limits []int) int {
+func (l *Table) total(limits []int) int {
 	n, columns := 0, 0
 	for _, width := range limits {
 		if width != dropped {

@@ -20,37 +20,37 @@ func cellsOf(rows ...[]string) [][]Cell {
 	return out
 }
 
-func TestListing(t *testing.T) {
+func TestTable(t *testing.T) {
 	columns := []Column{{Title: "NAME"}, {Title: "WHY", Truncatable: true}, {Title: "GEN", DropOrder: 1}, {Title: "AGE", DropOrder: 2}}
 	row := []string{"deployment/web", "two of three pods are available", "12", "5m"}
 	for _, tt := range []struct {
 		name   string
-		o      ListingOptions
+		o      TableOptions
 		rows   [][]Cell
 		want   string
 		reason string
 	}{
-		{"none", ListingOptions{}, nil, "", "no rows, no header"},
-		{"whole", ListingOptions{}, cellsOf(row),
+		{"none", TableOptions{}, nil, "", "no rows, no header"},
+		{"whole", TableOptions{}, cellsOf(row),
 			"NAME             WHY                               GEN   AGE\ndeployment/web   two of three pods are available   12    5m\n", "without a terminal nothing is cut"},
-		{"fits", ListingOptions{Width: 60}, cellsOf(row),
+		{"fits", TableOptions{Width: 60}, cellsOf(row),
 			"NAME             WHY                               GEN   AGE\ndeployment/web   two of three pods are available   12    5m\n", "with room for all, it is the same"},
-		{"closer", ListingOptions{Width: 58}, cellsOf(row),
+		{"closer", TableOptions{Width: 58}, cellsOf(row),
 			"NAME            WHY                              GEN  AGE\ndeployment/web  two of three pods are available  12   5m\n", "gaps go first"},
-		{"cut", ListingOptions{Width: 50}, cellsOf(row),
+		{"cut", TableOptions{Width: 50}, cellsOf(row),
 			"NAME            WHY                       GEN  AGE\ndeployment/web  two of three pods are a…  12   5m\n", "then free text"},
-		{"fewer columns", ListingOptions{Width: 46}, cellsOf(row),
+		{"fewer columns", TableOptions{Width: 46}, cellsOf(row),
 			"NAME            WHY                        AGE\ndeployment/web  two of three pods are av…  5m\n", "then the least important column, and text gets its room"},
-		{"bare", ListingOptions{Width: 30}, cellsOf(row), "NAME            WHY\ndeployment/web  two of three …\n", "then text, to no less than can be read"},
-		{"narrow", ListingOptions{Width: 10}, cellsOf(row), "NAME           WHY\ndeployment/web two of thre…\n", "names are never cut"},
-		{"no header", ListingOptions{NoHeader: true}, cellsOf([]string{"a", "b", "1", "2"}), "a   b   1   2\n", "columns are as wide as their texts"},
-		{"hostile", ListingOptions{NoHeader: true}, cellsOf([]string{"a\x1b[2J", "b\nc", "", "2"}), "a^[[2J   b⏎ c      2\n", "what comes from a cluster is escaped"},
-		{"wide letters", ListingOptions{NoHeader: true}, cellsOf([]string{"壊れた", "x", "1", "2"}, []string{"abcdef", "y", "1", "2"}),
+		{"bare", TableOptions{Width: 30}, cellsOf(row), "NAME            WHY\ndeployment/web  two of three …\n", "then text, to no less than can be read"},
+		{"narrow", TableOptions{Width: 10}, cellsOf(row), "NAME           WHY\ndeployment/web two of thre…\n", "names are never cut"},
+		{"no header", TableOptions{NoHeader: true}, cellsOf([]string{"a", "b", "1", "2"}), "a   b   1   2\n", "columns are as wide as their texts"},
+		{"hostile", TableOptions{NoHeader: true}, cellsOf([]string{"a\x1b[2J", "b\nc", "", "2"}), "a^[[2J   b⏎ c      2\n", "what comes from a cluster is escaped"},
+		{"wide letters", TableOptions{NoHeader: true}, cellsOf([]string{"壊れた", "x", "1", "2"}, []string{"abcdef", "y", "1", "2"}),
 			"壊れた   x   1   2\nabcdef   y   1   2\n", "letters of two cells take two"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := NewListing(columns, tt.o).Write(&out, tt.rows); err != nil {
+			if err := NewTable(columns, tt.o).Write(&out, tt.rows); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
@@ -60,9 +60,9 @@ func TestListing(t *testing.T) {
 	}
 }
 
-func TestListingByAndBy(t *testing.T) {
+func TestTableByAndBy(t *testing.T) {
 	var out bytes.Buffer
-	l := NewListing([]Column{{Title: "NAME"}, {Title: "X"}}, ListingOptions{})
+	l := NewTable([]Column{{Title: "NAME"}, {Title: "X"}}, TableOptions{})
 	for _, name := range []string{"middling", "a", "the longest"} {
 		if err := l.Write(&out, cellsOf([]string{name, "1"})); err != nil {
 			t.Fatal(err)
@@ -74,10 +74,10 @@ func TestListingByAndBy(t *testing.T) {
 	}
 }
 
-func TestListingColours(t *testing.T) {
+func TestTableColours(t *testing.T) {
 	p := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
 	var out bytes.Buffer
-	l := NewListing([]Column{{Title: "A"}, {Title: "B"}}, ListingOptions{Palette: p, NoHeader: true})
+	l := NewTable([]Column{{Title: "A"}, {Title: "B"}}, TableOptions{Palette: p, NoHeader: true})
 	if err := l.Write(&out, [][]Cell{{toned("bad", ToneTrouble), toned("x", TonePlain)}, {toned("longer", ToneChange), toned("y", ToneDim)}}); err != nil {
 		t.Fatal(err)
 	}
@@ -87,19 +87,19 @@ func TestListingColours(t *testing.T) {
 	}
 }
 
-func TestListingKeepsFirstError(t *testing.T) {
+func TestTableKeepsFirstError(t *testing.T) {
 	rows := cellsOf([]string{"a", "b"})
-	if err := NewListing([]Column{{Title: "A"}, {Title: "B"}}, ListingOptions{}).Write(&brokenWriter{3}, rows); !errors.Is(err, errBroken) {
+	if err := NewTable([]Column{{Title: "A"}, {Title: "B"}}, TableOptions{}).Write(&brokenWriter{3}, rows); !errors.Is(err, errBroken) {
 		t.Errorf("writing fails, and yet: %v", err)
 	}
 }
 
-func TestListingNeverWiderThanTheTerminal(t *testing.T) {
+func TestTableNeverWiderThanTheTerminal(t *testing.T) {
 	columns := []Column{{Title: "NAME"}, {Title: "REASON", Truncatable: true, DropOrder: 5}, {Title: "GEN", DropOrder: 1}, {Title: "CONDITIONS", Truncatable: true, DropOrder: 2}, {Title: "AGE", DropOrder: 3}}
 	rows := cellsOf([]string{"pod/web", strings.Repeat("why ", 12), "3/4", strings.Repeat("壊れた ", 9), "5m"})
 	for width := 10; width < 160; width++ {
 		var out bytes.Buffer
-		if err := NewListing(columns, ListingOptions{Width: width}).Write(&out, rows); err != nil {
+		if err := NewTable(columns, TableOptions{Width: width}).Write(&out, rows); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {
@@ -110,7 +110,7 @@ func TestListingNeverWiderThanTheTerminal(t *testing.T) {
 	}
 }
 
-func BenchmarkListing(b *testing.B) {
+func BenchmarkTable(b *testing.B) {
 	rows := make([][]Cell, 10000)
 	for i := range rows {
 		rows[i] = []Cell{{Text: "pod/web-7d4b9c-x1"}, toned("Failed", ToneTrouble), {Text: "ImagePullBackOff: nginx:nope"}, {Text: "3m"}}
@@ -118,7 +118,7 @@ func BenchmarkListing(b *testing.B) {
 	columns := []Column{{Title: "NAME"}, {Title: "STATUS"}, {Title: "REASON", Truncatable: true}, {Title: "AGE"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := NewListing(columns, ListingOptions{Width: 60}).Write(&bytes.Buffer{}, rows); err != nil {
+		if err := NewTable(columns, TableOptions{Width: 60}).Write(&bytes.Buffer{}, rows); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -43,8 +43,8 @@ func unsafeRune(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029'
 }
 
-// Round writes a duration with three digits, from a minute on in whole seconds: enough to compare by.
-func Round(d trace.Duration) string {
+// FormatDuration writes a duration with three digits, from a minute on in whole seconds: enough to compare by.
+func FormatDuration(d trace.Duration) string {
 	v := time.Duration(d)
 	step := time.Duration(1)
 	for limit := time.Duration(1000); v >= limit && limit < time.Minute; limit *= 10 {
@@ -128,7 +128,7 @@ func cells(s string) int {
 var conflictMessage = regexp.MustCompile(`Operation cannot be fulfilled on ([^:]+): the object has been modified; ` +
 	`please apply your changes to the latest version and try again`)
 
-// Reason shortens the text of an error by the phrases that an API server adds to every error of its kind.
-func Reason(text string) string {
+// TrimAPIError shortens the text of an error by the phrases that an API server adds to every error of its kind.
+func TrimAPIError(text string) string {
 	return inspect.TrimForbidden(conflictMessage.ReplaceAllString(text, "conflict on $1"))
 }

@@ -146,7 +146,7 @@ func visible(s string) string {
 
 func plainWidth(s string) int { return runewidth.StringWidth(colour.ReplaceAllString(s, "")) }
 
-func TestReason(t *testing.T) {
+func TestTrimAPIError(t *testing.T) {
 	for _, test := range []struct{ reason, text, want string }{
 		{"an object", `pods "web-785f6b64f-x7k2p" is forbidden: exceeded quota: q, requested: pods=1`, "exceeded quota: q, requested: pods=1"},
 		{"a resource of a group", `deployments.apps "web" is forbidden: no`, "no"},
@@ -159,13 +159,13 @@ func TestReason(t *testing.T) {
 		{"no more than that", `pods "web" is forbidden: `, ""},
 		{"none", "", ""},
 	} {
-		if got := Reason(test.text); got != test.want {
+		if got := TrimAPIError(test.text); got != test.want {
 			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
 		}
 	}
 }
 
-func TestRound(t *testing.T) {
+func TestFormatDuration(t *testing.T) {
 	for _, tt := range []struct {
 		in     time.Duration
 		want   string
@@ -187,8 +187,8 @@ func TestRound(t *testing.T) {
 		{10*time.Hour + 20*time.Minute, "10h20m", "the zeros of ten and twenty stay"},
 		{-5 * time.Millisecond, "-5ms", "a key that is overdue"},
 	} {
-		if got := Round(trace.Duration(tt.in)); got != tt.want {
-			t.Errorf("Round(%v) = %q, want %q: %s", tt.in, got, tt.want, tt.reason)
+		if got := FormatDuration(trace.Duration(tt.in)); got != tt.want {
+			t.Errorf("FormatDuration(%v) = %q, want %q: %s", tt.in, got, tt.want, tt.reason)
 		}
 	}
 }

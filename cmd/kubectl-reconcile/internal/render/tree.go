@@ -48,7 +48,7 @@ type TreeOptions struct {
 // error of w.
 func Tree(w io.Writer, items []*TreeItem, o TreeOptions) error {
 	l := newTreeLayout(items, o)
-	return NewListing(l.columns(), ListingOptions{Palette: o.Palette, ASCII: o.ASCII, Width: o.Width}).Write(w, l.rows())
+	return NewTable(l.columns(), TableOptions{Palette: o.Palette, ASCII: o.ASCII, Width: o.Width}).Write(w, l.rows())
 }
 
 // guides are the characters that trees are drawn with.
