@@ -110,7 +110,7 @@ func (a *admission) partial() error {
 			blind = append(blind, c)
 		}
 		for _, group := range missed {
-			unknown = cli.AppendNew(unknown, group)
+			unknown = cli.AppendUnique(unknown, group)
 		}
 	}
 	if blind == nil {
@@ -124,7 +124,7 @@ func (a *admission) unknownTo(c controllers.Controller) []string {
 	var unknown []string
 	for _, g := range a.kinds.Incomplete() {
 		if c.Danger != "" && !c.ToleratesUnlistedKinds && actsOn(c, g.Group) {
-			unknown = cli.AppendNew(unknown, connect.IncompleteName(g))
+			unknown = cli.AppendUnique(unknown, connect.IncompleteName(g))
 		}
 	}
 	return unknown

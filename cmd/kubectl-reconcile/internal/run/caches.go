@@ -96,5 +96,5 @@ func explainListing(c *connect.Connection, l runlocal.Listing) error {
 		return cli.WithHint(fmt.Errorf("the cluster does not serve %s, which %s %s", l.Resource, readers, needs),
 			"--controller '*,-"+strings.Join(l.Controllers, ",-")+"' leaves out what cannot run")
 	}
-	return cli.WithHint(fmt.Errorf("no permission to list and watch %s, which %s %s", l.Resource, readers, needs), c.Permitted())
+	return cli.WithHint(fmt.Errorf("no permission to list and watch %s, which %s %s", l.Resource, readers, needs), c.PermissionHint())
 }

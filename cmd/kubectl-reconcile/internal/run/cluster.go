@@ -65,7 +65,7 @@ func (f *Flags) onCluster(o *Options) error {
 
 // start reaches the cluster, starts the controllers and says what is about to happen.
 func (r *clusterRun) start(ctx context.Context, o *Options, out *outputs, recorder *trace.Recorder) (*runlocal.Session, error) {
-	shown := o.progress.Show(ctx, cli.Constant("asking %s what it serves and permits", r.connection.Config.Host))
+	shown := o.progress.Show(ctx, cli.ProgressText("asking %s what it serves and permits", r.connection.Config.Host))
 	defer shown()
 	version, err := r.version(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *clusterRun) start(ctx context.Context, o *Options, out *outputs, record
 	}
 	shown()
 	r.rights.without(admitted.missing)
-	out.note("cluster: %s, Kubernetes %s; %s%s", r.connection.Place(), version, o.named(r.options.Controllers), r.part.described())
+	out.note("cluster: %s, Kubernetes %s; %s%s", r.connection.Endpoint(), version, o.named(r.options.Controllers), r.part.described())
 	if other := otherMinor(version, api.KubernetesVersion()); other != "" {
 		out.warn(other)
 	}

@@ -43,7 +43,7 @@ func (a *admission) namespaces(ctx context.Context, out *outputs) error {
 			continue
 		}
 		out.warn(text)
-		cli.Hint(out.warnings, near)
+		cli.PrintHint(out.warnings, near)
 	}
 	return errors.Join(errs...)
 }

@@ -70,7 +70,7 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*outputs, error) {
 	}
 	out.blocks = render.NewBlocks(o.Streams.Out, render.BlocksOptions{
 		Palette: o.Palette, Detail: o.Detail, Events: o.Events, Width: render.TerminalWidth(o.Streams.Out),
-		Aside: simulated, Routine: routine(o.controllers()), Author: o.author(), Starting: o.starting(),
+		VerboseOnly: simulated, NoisyLogMessages: routine(o.controllers()), FieldManager: o.author(), Starting: o.starting(),
 	})
 	out.buffer(out.blocks)
 	return out, nil

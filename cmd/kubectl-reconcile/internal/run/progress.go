@@ -51,7 +51,7 @@ func settledText(queued, running int) string {
 }
 
 func elapsedText(elapsed, all time.Duration) string {
-	return fmt.Sprintf("running: %s of %s", elapsed.Truncate(time.Second), render.Round(trace.Duration(all)))
+	return fmt.Sprintf("running: %s of %s", elapsed.Truncate(time.Second), render.FormatDuration(trace.Duration(all)))
 }
 
 // filling shows how far the caches of a session on a cluster are, until the function that it returns is called.

@@ -145,7 +145,7 @@ func (o *Options) printSummary(out *outputs, r result) error {
 		return o.Detail < render.Verbose && slices.Contains(simulated, c.Controller)
 	})
 	err := render.ControllerTable(out.out, shown, render.ControllerTableOptions{
-		ListingOptions: o.listing(out.out), Dry: o.dry(), Failing: r.fails,
+		TableOptions: o.listing(out.out), Dry: o.dry(), Failing: r.fails,
 	})
 	if err != nil {
 		return err
@@ -162,8 +162,8 @@ func (o *Options) printSummary(out *outputs, r result) error {
 }
 
 // listing are the options of a table that is written there.
-func (o *Options) listing(w io.Writer) render.ListingOptions {
-	return render.ListingOptions{Palette: o.Palette, Width: render.TerminalWidth(w)}
+func (o *Options) listing(w io.Writer) render.TableOptions {
+	return render.TableOptions{Palette: o.Palette, Width: render.TerminalWidth(w)}
 }
 
 // fails reports whether a key of the controller fails at the end.
@@ -189,7 +189,7 @@ func (o *Options) printPending(out *outputs, pending []pendingKey) {
 		if p.Retry > 0 {
 			why = fmt.Sprintf("retry %d", p.Retry)
 		}
-		out.say("still to come: %s %s in %s (%s)", p.Controller, p.Key, render.Round(p.In), why)
+		out.say("still to come: %s %s in %s (%s)", p.Controller, p.Key, render.FormatDuration(p.In), why)
 	}
 	if more > 0 {
 		out.say("still to come: %d more", more)

@@ -29,7 +29,7 @@ func (o *Options) printWrites(out *outputs, r result) error {
 		out.say("%s", nothing)
 		return nil
 	}
-	if err := render.WriteTable(out.out, word, writeRows(r.written, r.refused), o.listing(out.out)); err != nil {
+	if err := render.WriteCountTable(out.out, word, writeRows(r.written, r.refused), o.listing(out.out)); err != nil {
 		return err
 	}
 	told, more := few(o, slices.DeleteFunc(slices.Clone(r.refused), writeCount.usual), mostRefusals)
@@ -53,7 +53,7 @@ func (o *Options) printFailing(out *outputs, failing []troubledKey) {
 	for _, k := range failing {
 		text := fmt.Sprintf(" %s %s, %s", k.Controller, k.Key, cli.Plural(k.Failures, "time"))
 		if k.Error != "" {
-			text += ": " + render.Reason(k.Error)
+			text += ": " + render.TrimAPIError(k.Error)
 		}
 		_, _ = fmt.Fprintln(out.notes, cli.Wrap(out.notes, o.Palette.Trouble("failing:")+render.Escape(text)))
 	}

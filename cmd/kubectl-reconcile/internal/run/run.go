@@ -98,7 +98,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.write.addTo(cmd)
 	f.authority.addTo(flags)
 	flags.BoolVar(&f.list, "list", false, "list all controllers of kube-controller-manager, and say which can run; -o is json, yaml or name")
-	f.cluster.AddConnection(cmd, func(set *pflag.FlagSet) {
+	f.cluster.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
 		set.Lookup("namespace").Usage = "on a cluster, short for --namespaces with one; with --sandbox, namespace of the objects that name none, created if it is not there"
 	})
 	flags.Var(&f.until, "until", "when to end: settled (nothing left to do), ready (all objects of -f are), or after a duration; "+
@@ -140,7 +140,14 @@ func (f *Flags) inSandbox(o *Options) error {
 	}
 	session.Warnings = connect.NewWarnings(o.Streams.ErrOut)
 	o.Session = session
-	o.read = func() ([]runlocal.Manifest, error) { return f.manifests.Read(o.Streams.In) }
+	o.read = func() ([]runlocal.Manifest, error) {
+		read, err := f.manifests.Read(o.Streams.In)
+		manifests := make([]runlocal.Manifest, len(read))
+		for i, m := range read {
+			manifests[i] = runlocal.Manifest(m)
+		}
+		return manifests, err
+	}
 	return nil
 }
 

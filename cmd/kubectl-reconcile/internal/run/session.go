@@ -93,7 +93,7 @@ func (o *Options) start(ctx context.Context, out *outputs, recorder *trace.Recor
 	if o.cluster != nil {
 		return o.cluster.start(ctx, o, out, recorder)
 	}
-	defer o.progress.Show(ctx, cli.Constant("starting the sandbox"))()
+	defer o.progress.Show(ctx, cli.ProgressText("starting the sandbox"))()
 	began := o.Clock.Now()
 	o.Session.Recorder, o.Session.Collector = recorder, out.collector()
 	session, err := startSession(ctx, "the sandbox was starting", func(ctx context.Context) (*runlocal.Session, error) {
@@ -170,7 +170,7 @@ func (o *Options) apply(ctx context.Context, session *runlocal.Session, out *out
 	if err := session.EnsureNamespace(ctx, o.Namespace); err != nil {
 		return nil, err
 	}
-	shown := o.progress.Show(ctx, cli.Constant("applying %s", cli.Plural(len(manifests), "object")))
+	shown := o.progress.Show(ctx, cli.ProgressText("applying %s", cli.Plural(len(manifests), "object")))
 	applied, err := session.Apply(ctx, o.Namespace, manifests)
 	shown()
 	for _, a := range applied {
@@ -188,7 +188,7 @@ func withoutCutOff(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	return errors.Join(slices.DeleteFunc(cli.Flatten(err), func(e error) bool {
+	return errors.Join(slices.DeleteFunc(cli.FlattenErrors(err), func(e error) bool {
 		return errors.Is(e, context.Canceled) || errors.Is(e, context.Cause(ctx))
 	})...)
 }

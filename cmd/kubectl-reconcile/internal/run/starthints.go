@@ -17,7 +17,7 @@ func withManifestHints(err error) error {
 	if err == nil {
 		return nil
 	}
-	errs := cli.Flatten(err)
+	errs := cli.FlattenErrors(err)
 	for i, e := range errs {
 		if strings.Contains(e.Error(), `: namespaces "`) && apierrors.IsNotFound(e) {
 			errs[i] = cli.WithHint(e, "-n NAME creates the namespace, or put it among the files")
@@ -34,7 +34,7 @@ func withManifestHints(err error) error {
 
 // withStartHints adds what to do to each of the joined errors of a session that did not start.
 func withStartHints(err error) error {
-	errs := cli.Flatten(err)
+	errs := cli.FlattenErrors(err)
 	for i := range errs {
 		errs[i] = withStartHint(errs[i])
 	}

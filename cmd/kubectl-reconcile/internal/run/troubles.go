@@ -143,7 +143,7 @@ func (o *Options) unknownWrites(unknown []troubledKey) error {
 	r := unknown[0].untried
 	sort := writeCount{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}
 	err := fmt.Errorf("what would be written is not known: the writes of %s could not be tried: %s %s: %s",
-		cli.Plural(len(unknown), "key"), sort.Verb, sort.name(), render.Reason(r.Message))
+		cli.Plural(len(unknown), "key"), sort.Verb, sort.name(), render.TrimAPIError(r.Message))
 	if o.cluster.options.DryRun == guardClient || !slices.ContainsFunc(unknown, troubledKey.lacksRight) {
 		return err
 	}

@@ -60,7 +60,7 @@ func (r *result) endsOf(job runlocal.ObjectStatus) []string {
 		owner := s.Controller
 		its := owner != nil && owner.Kind == job.Kind.Kind && owner.Name == job.Name && s.Namespace == job.Namespace
 		if its && s.Status.Status == inspect.Failed && s.Status.Reason != "" {
-			out = cli.AppendNew(out, s.Status.Reason)
+			out = cli.AppendUnique(out, s.Status.Reason)
 		}
 	}
 	return out
@@ -101,7 +101,7 @@ func (r *result) notRunning(running []controllers.Controller) []string {
 	for _, s := range slices.Concat(r.objects, r.made) {
 		name := controllerOf(s.Kind.GroupKind())
 		if name != "" && s.Late() && !runsHere(running, name) {
-			out = cli.AppendNew(out, name)
+			out = cli.AppendUnique(out, name)
 		}
 	}
 	return out
@@ -147,7 +147,7 @@ func (r *result) dueNext() string {
 	if next == nil {
 		return ""
 	}
-	return fmt.Sprintf("; the next key, %s %s, is due in %s", next.Controller, next.Key, render.Round(next.In))
+	return fmt.Sprintf("; the next key, %s %s, is due in %s", next.Controller, next.Key, render.FormatDuration(next.In))
 }
 
 // notWell names the objects that are not as they should be although nothing is left to do, if they are few.

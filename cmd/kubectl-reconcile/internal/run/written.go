@@ -130,7 +130,7 @@ func (w writeCount) usual() bool {
 
 // refusal is such as "create pods was refused 3 times (403): exceeded quota: …".
 func (w writeCount) refusal() string {
-	times, why := cli.Plural(w.Writes, "time"), render.Reason(w.Message)
+	times, why := cli.Plural(w.Writes, "time"), render.TrimAPIError(w.Message)
 	switch {
 	case w.NotSent:
 		return fmt.Sprintf("%s %s was not sent %s: %s", w.Verb, w.name(), times, why)
@@ -141,8 +141,8 @@ func (w writeCount) refusal() string {
 }
 
 // writeRows are the rows of the table of what was written, or would be, with what was refused of it.
-func writeRows(taken, refused []writeCount) []render.WriteRow {
-	var rows []render.WriteRow
+func writeRows(taken, refused []writeCount) []render.WriteCountRow {
+	var rows []render.WriteCountRow
 	for _, w := range slices.SortedFunc(slices.Values(append(slices.Clone(taken), onlyRefused(taken, refused)...)), byResource) {
 		times := 0
 		for _, r := range refused {
@@ -150,7 +150,7 @@ func writeRows(taken, refused []writeCount) []render.WriteRow {
 				times += r.Writes
 			}
 		}
-		rows = append(rows, render.WriteRow{
+		rows = append(rows, render.WriteCountRow{
 			Verb: w.Verb, Resource: w.name(), Objects: w.Objects, Writes: w.Writes, Refused: times,
 		})
 	}

@@ -12,9 +12,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
 
-// version is set by the linker for releases; otherwise the build info tells.
-var version string
-
 // Info is what `version -o json` prints.
 type Info struct {
 	APIVersion string `json:"apiVersion"`
@@ -30,7 +27,7 @@ func NewInfo() Info {
 	info := Info{
 		APIVersion: cli.APIVersion,
 		Kind:       "Version",
-		Version:    version,
+		Version:    cli.Version(),
 		Kubernetes: api.KubernetesVersion(),
 		Go:         runtime.Version(),
 		Platform:   runtime.GOOS + "/" + runtime.GOARCH,
@@ -38,9 +35,6 @@ func NewInfo() Info {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		return info
-	}
-	if info.Version == "" {
-		info.Version = build.Main.Version
 	}
 	for _, s := range build.Settings {
 		if s.Key == "vcs.revision" {
