@@ -7,7 +7,7 @@ REPORTS := $(CURDIR)/bin/fidelity
 PLAY    := rm -rf $(REPORTS) && mkdir -p $(REPORTS) && \
 	FIDELITY_REPORT=$(REPORTS) go -C test/realcluster test -count=1 -p 1 -timeout 30m ./...
 SHOW    := go -C test/realcluster run ./fidelity
-LDFLAGS := -s -w -X main.version=$(VERSION)
+LDFLAGS := -s -w -X github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/version.version=$(VERSION)
 
 .PHONY: help build install test race test-clients realcluster test-real test-takeover fidelity lint tidy bench bench-real bench-tree soak clean
 

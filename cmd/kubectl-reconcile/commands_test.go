@@ -156,7 +156,7 @@ func clientOf(ts *testscript.TestScript, kubeconfig string) kubernetes.Interface
 	return client
 }
 
-// empty is `empty DIRECTORY`: there is nothing in it.
+// Empty is `empty DIRECTORY`: there is nothing in it.
 func empty(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: empty DIRECTORY")

@@ -8,13 +8,20 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/run"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/sandbox"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/status"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/tree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/version"
 )
 
 // completer is the name that kubectl runs a plugin under to ask for completions.
 const completer = "kubectl_complete-reconcile"
 
-// run executes one command line and returns its exit code: 0, 1 after an error, or unread.
-func run(ctx context.Context, argv []string, streams genericiooptions.IOStreams) int {
+// execute runs one command line and returns its exit code: 0, 1 after an error, or unread.
+func execute(ctx context.Context, argv []string, streams genericiooptions.IOStreams) int {
 	name, args := programName(argv[0]), argv[1:]
 	if name == completer {
 		name, args = displayName("kubectl-reconcile"), append([]string{cobra.ShellCompRequestCmd}, args...)
@@ -23,25 +30,10 @@ func run(ctx context.Context, argv []string, streams genericiooptions.IOStreams)
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	streams.Out, streams.ErrOut = piped(streams.Out, end), piped(streams.ErrOut, end)
+	streams.Out, streams.ErrOut = cli.EndOnBrokenPipe(streams.Out, end), cli.EndOnBrokenPipe(streams.ErrOut, end)
 	root := newRoot(name, streams)
 	root.SetArgs(args)
-	return exitCode(ctx, streams, root.ExecuteContext(ctx))
-}
-
-// exitCode prints the error of a command.
-func exitCode(ctx context.Context, streams genericiooptions.IOStreams, err error) int {
-	code := 0
-	if err != nil {
-		code = 1
-	}
-	if isUnread(ctx) {
-		code, err = unread, withoutUnread(err)
-	}
-	if err := withoutFound(err); err != nil {
-		printError(streams.ErrOut, err)
-	}
-	return code
+	return cli.ExitCode(ctx, streams, root.ExecuteContext(ctx))
 }
 
 func programName(path string) string {
@@ -74,24 +66,8 @@ whom and what has not caught up.`,
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.AddCommand(newTreeCommand(streams), newStatusCommand(streams), newRunCommand(streams), newSandboxCommand(streams), newVersionCommand(streams))
+	root.AddCommand(tree.NewCommand(streams), status.NewCommand(streams), run.NewCommand(streams), sandbox.NewCommand(streams), version.NewCommand(streams))
 	return root
-}
-
-// runner is what a command line comes to.
-type runner interface{ run(context.Context) error }
-
-// runs makes a command of its options, which flags and arguments are made into.
-func runs[O runner](
-	streams genericiooptions.IOStreams, toOptions func(genericiooptions.IOStreams, []string) (O, error),
-) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		o, err := toOptions(streams, args)
-		if err != nil {
-			return err
-		}
-		return o.run(cmd.Context())
-	}
 }
 
 // noSuchCommand refuses arguments of the root, which are misspelt commands.
@@ -103,7 +79,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return withHint(unknownError("command", args[0]), suggestion(args[0], names, "`"+cmd.CommandPath()+" --help` lists the commands"))
+	return cli.WithHint(cli.UnknownError("command", args[0]), cli.Suggestion(args[0], names, "`"+cmd.CommandPath()+" --help` lists the commands"))
 }
 
 // flagError adds the nearest flags to the error of a misspelt one.
@@ -111,21 +87,13 @@ func flagError(cmd *cobra.Command, err error) error {
 	help := "`" + cmd.CommandPath() + " --help` lists the flags"
 	_, flag, unknown := strings.Cut(err.Error(), "unknown flag: --")
 	if !unknown {
-		return withHint(err, help)
+		return cli.WithHint(err, help)
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	nearest := suggest(flag, names)
+	nearest := cli.Suggest(flag, names)
 	for i := range nearest {
 		nearest[i] = "--" + nearest[i]
 	}
-	return withHint(err, didYouMean(nearest, help))
-}
-
-// noArguments refuses arguments where there are only flags.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return withHint(unknownError("argument", args[0]), "`"+cmd.CommandPath()+" --help` shows how it is used")
-	}
-	return nil
+	return cli.WithHint(err, cli.DidYouMean(nearest, help))
 }

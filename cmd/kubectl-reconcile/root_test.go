@@ -38,7 +38,7 @@ func TestRunReturnsExitCodes(t *testing.T) {
 		{[]string{"nonsense"}, 1, "", "error: unknown command \"nonsense\"\nhint: `kubectl reconcile --help` lists the commands\n", "no usage is printed with them"},
 	} {
 		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-		code := run(t.Context(), append([]string{"kubectl-reconcile"}, tt.args...), streams)
+		code := execute(t.Context(), append([]string{"kubectl-reconcile"}, tt.args...), streams)
 		if code != tt.code || !strings.Contains(out.String(), tt.out) || (tt.out == "") != (out.Len() == 0) || errOut.String() != tt.err {
 			t.Errorf("%q: code %d, stdout %q, stderr %q: %s", tt.args, code, out, errOut, tt.reason)
 		}

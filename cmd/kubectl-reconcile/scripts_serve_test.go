@@ -153,7 +153,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.through.ServeHTTP(w, r)
 }
 
-// open listens, at the same address as before.
+// Open listens, at the same address as before.
 func (g *gate) open(ts *testscript.TestScript) {
 	listener, err := net.Listen("tcp", g.address)
 	ts.Check(err)

@@ -47,7 +47,12 @@ func cutLastLine(text string) (before, last string) {
 }
 
 func checkSummary(line, outcome string) error {
-	var summary summaryLine
+	var summary struct {
+		APIVersion string         `json:"apiVersion"`
+		Kind       string         `json:"kind"`
+		Outcome    string         `json:"outcome"`
+		Elapsed    trace.Duration `json:"elapsed"`
+	}
 	strict := json.NewDecoder(strings.NewReader(line))
 	strict.DisallowUnknownFields()
 	if err := strict.Decode(&summary); err != nil {

@@ -4,10 +4,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
 )
+
+// RefreshInterval is how often a screen is drawn again though nothing has changed: ages grow, and the terminal may have been
+// resized.
+const RefreshInterval = time.Second
 
 // Screen shows text on a terminal, and then other text in its place. It needs no full screen, and leaves what it showed
 // last when it is closed. It is for one goroutine at a time.

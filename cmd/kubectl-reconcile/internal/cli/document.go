@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// CheckOutput refuses a value of -o that is not among the known ones; usual is what comes without -o.
+func CheckOutput(output string, known []string, usual string) error {
+	if output == "" || slices.Contains(known, output) {
+		return nil
+	}
+	last := len(known) - 1
+	all := fmt.Sprintf("there are %s and %s; without -o the output is %s", strings.Join(known[:last], ", "), known[last], usual)
+	return WithHint(UnknownError("output format", output), Suggestion(output, known, all))
+}
+
+// mostIndented is how deeply nested a document may be to be indented: beyond, most of it would be blanks. Two levels
+// are one of a tree.
+const mostIndented = 100
+
+// WriteDocument writes a document in the format json or yaml. One that is nested too deeply is written as JSON on one
+// line, which is YAML, too.
+func WriteDocument(w io.Writer, format string, document any) error {
+	text, err := json.Marshal(document)
+	text = EscapeControls(text)
+	if err == nil && nesting(text) <= mostIndented {
+		text, err = indented(text, format)
+	}
+	if err != nil {
+		return fmt.Errorf("writing as %s: %w", strings.ToUpper(format), err)
+	}
+	_, err = w.Write(append(bytes.TrimRight(text, "\n"), '\n'))
+	return err
+}
+
+func indented(text []byte, format string) ([]byte, error) {
+	if format == "yaml" {
+		return yaml.JSONToYAML(text)
+	}
+	var out bytes.Buffer
+	err := json.Indent(&out, text, "", "  ")
+	return out.Bytes(), err
+}
+
+// nesting is how many objects and arrays of a valid JSON text are around its innermost values.
+func nesting(text []byte) int {
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
+}
+
+// EscapeControls escapes the characters of JSON that encoding/json leaves as they are and that YAML readers refuse or
+// take for a line break: those that YAML does not call printable (https://yaml.org/spec/1.1/#nb-char), U+0085, which it
+// does, and the byte order mark. Terminals take some of them for the begin of an escape sequence.
+func EscapeControls(json []byte) []byte {
+	escaped := func(r rune) bool {
+		return r >= 0x7f && r <= 0x9f || r == 0xfeff || r == 0xfffe || r == 0xffff
+	}
+	if !bytes.ContainsFunc(json, escaped) {
+		return json
+	}
+	var out []byte
+	for _, r := range string(json) {
+		if escaped(r) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return out
+}
+
+// WriteNames writes what each object is called, as `kubectl get -o name` does.
+func WriteNames[T any](w io.Writer, objects []T, name func(T) string) error {
+	var text strings.Builder
+	for _, o := range objects {
+		text.WriteString(render.Escape(name(o)) + "\n")
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// APIVersion is the apiVersion of all that is printed as JSON or YAML.
+const APIVersion = trace.APIVersion
+
+// ObjectRef names an object.
+type ObjectRef struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Namespace  string    `json:"namespace,omitempty"`
+	Name       string    `json:"name"`
+	UID        types.UID `json:"uid,omitempty"`
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// mostSuggestions bounds the names that a hint offers.
+const mostSuggestions = 3
+
+// Suggest returns the known names that name may be a misspelling of, nearest first; none if none is near.
+func Suggest(name string, known []string) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var near []candidate
+	for _, k := range known {
+		d := distance(strings.ToLower(name), strings.ToLower(k))
+		if d <= min(max(2, len(name)/4), len(name)/2) || len(name) > 2 && strings.HasPrefix(k, name) {
+			near = append(near, candidate{k, d})
+		}
+	}
+	slices.SortFunc(near, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
+	})
+	var out []string
+	for _, c := range near[:min(len(near), mostSuggestions)] {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// Suggestion is a hint that offers the nearest known names, or else the other advice.
+func Suggestion(name string, known []string, otherwise string) string {
+	return DidYouMean(Suggest(name, known), otherwise)
+}
+
+func DidYouMean(nearest []string, more string) string {
+	if len(nearest) == 0 {
+		return more
+	}
+	return strings.TrimSpace("did you mean " + strings.Join(nearest, " or ") + "? " + more)
+}
+
+// distance is the number of letters to insert, remove, replace or swap with their neighbour to turn a into b (optimal
+// string alignment).
+func distance(a, b string) int {
+	before, previous := []int(nil), make([]int, len(b)+1)
+	for j := range previous {
+		previous[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			replace := previous[j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			row[j] = min(previous[j]+1, row[j-1]+1, replace)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, previous = previous, row
+	}
+	return previous[len(b)]
+}

@@ -1,0 +1,91 @@
+package connect
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+)
+
+func TestReadable(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "there.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ in, want, reason string }{
+		{file, "", "it is there"},
+		{dir, "", "a directory is there as well"},
+		{"gone.yaml", "gone.yaml: no such file or directory", "in as few words as a shell would"},
+		{"http://example.invalid/x.yaml", "", "what is no path is not looked for on disk"},
+		{"https://example.invalid/x.yaml", "", "nor is this"},
+		{"*.yaml", "", "patterns are for the builder"},
+	} {
+		text := ""
+		if err := readable(tt.in); err != nil {
+			text = err.Error()
+		}
+		if text != tt.want {
+			t.Errorf("readable(%q) = %q, want %q: %s", tt.in, text, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestReadManifests(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"two.yaml":    "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: b}\n",
+		"broken.yaml": "a: b: c\n",
+		"half.yaml":   "kind: ConfigMap\napiVersion: v1\nmetadata: {name: c}\n---\nmetadata: {name: d}\n",
+		"empty.yaml":  "# nothing\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		files  []string
+		want   []string
+		errors []string
+		reason string
+	}{
+		{"none", nil, nil, nil, "nothing was asked for"},
+		{"documents", []string{"two.yaml"}, []string{"two.yaml: configmap/a", "two.yaml: configmap/b"}, nil, "each document is an object"},
+		{"stdin", []string{"-"}, []string{"stdin: configmap/piped"}, nil, "- is stdin"},
+		{"stdin and a file", []string{"two.yaml", "-"}, []string{"stdin: configmap/piped", "two.yaml: configmap/a", "two.yaml: configmap/b"}, nil, "both"},
+		{"one broken among others", []string{"broken.yaml", "two.yaml", "gone.yaml"}, []string{"two.yaml: configmap/a", "two.yaml: configmap/b"}, []string{"gone.yaml: no such file", "broken.yaml"}, "what can be read is; what can not is told"},
+		{"one document of a file", []string{"half.yaml"}, []string{"half.yaml: configmap/c"}, []string{"Object 'Kind' is missing"}, "even within a file"},
+		{"all broken", []string{"broken.yaml", "gone.yaml"}, nil, []string{"gone.yaml: no such file", "broken.yaml"}, "each is told"},
+		{"empty", []string{"empty.yaml"}, nil, []string{"the files given hold no objects"}, "an empty file was not meant"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			flags := NewManifestFlags("")
+			*flags.flags.Filenames = tt.files
+			manifests, err := flags.Read(strings.NewReader("kind: ConfigMap\napiVersion: v1\nmetadata: {name: piped}\n"))
+			var got []string
+			for _, m := range manifests {
+				got = append(got, m.String())
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+			var errs []error
+			if err != nil {
+				errs = cli.Flatten(err)
+			}
+			if len(errs) != len(tt.errors) {
+				t.Fatalf("%d errors, want %d: %v", len(errs), len(tt.errors), err)
+			}
+			for i, e := range errs {
+				if !strings.Contains(e.Error(), tt.errors[i]) {
+					t.Errorf("error %d is %q, want one with %q: %s", i, e, tt.errors[i], tt.reason)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,171 @@
+package status
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+func widgets() cluster.Kind {
+	return cluster.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"},
+		Resource:         "widgets", Namespaced: true, HasStatus: true,
+	}
+}
+
+func itemOf(namespace, name, status string, drifted bool) statusItem {
+	item := statusItem{
+		Object: cli.ObjectRef{Namespace: namespace, Name: name},
+		Report: inspect.Report{Status: inspect.Status{Status: status}}, Drifted: drifted, kind: widgets(),
+	}
+	item.NotReady = item.Report.NotReady()
+	return item
+}
+
+func TestStatusOrder(t *testing.T) {
+	silent := itemOf("a", "silent", inspect.Unknown, false)
+	silent.Reason = "no status reported"
+	list := newStatusList([]statusItem{
+		itemOf("b", "1", inspect.Current, false), itemOf("a", "2", inspect.Current, false), itemOf("a", "1", inspect.Current, false),
+		itemOf("z", "drifted", inspect.Current, true), itemOf("a", "failed", inspect.Failed, false), itemOf("a", "late", inspect.InProgress, false),
+		itemOf("a", "unknown", inspect.Unknown, false), silent, itemOf("a", "paused", inspect.Suspended, false),
+	}, nil)
+	var got []string
+	for _, item := range list.Items {
+		got = append(got, item.Object.Namespace+"/"+item.Object.Name)
+	}
+	want := []string{"a/failed", "a/unknown", "a/silent", "a/late", "a/paused", "z/drifted", "a/1", "a/2", "b/1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the worst first, what is drifted before what is not, then by namespace and name (-want +got):\n%s", diff)
+	}
+}
+
+func TestStatusChoose(t *testing.T) {
+	node := func(name, status string, drifted bool, problems ...string) statusItem {
+		item := itemOf("", name, status, drifted)
+		item.kind.Namespaced, item.Problems = false, problems
+		return item
+	}
+	const all = "both bad drifted fine paused node sick late odd idle"
+	named := connect.TargetArgs{Types: []string{"nodes"}}
+	for _, tt := range []struct {
+		o       Options
+		want    string
+		leftOut int
+		reason  string
+	}{
+		{Options{named: named}, all, 0, "all of what was named"},
+		{Options{named: named, drifted: true}, "both drifted late", 0, "--drifted"},
+		{Options{named: named, notReady: true}, "both bad sick", 0, "--not-ready; what rests is as its spec asks for"},
+		{Options{named: named, drifted: true, notReady: true}, "both bad drifted sick late", 0, "what is either"},
+		{Options{}, "both bad drifted fine paused sick late odd idle", 1, "without a name, what the cluster has of its own and is well"},
+		{Options{notReady: true}, "both bad sick", 0, "what was not selected is not left out"},
+		{Options{output: "wide"}, all, 0, "-o wide shows it"},
+		{Options{output: "json"}, all, 0, "programs get all"},
+		{Options{conditions: true}, all, 0, "conditions in full are no table"},
+		{Options{targets: &connect.TargetFlags{Labels: "a=b"}}, all, 0, "labels name it"},
+		{Options{targets: &connect.TargetFlags{Fields: "a=b"}}, all, 0, "and so do fields"},
+	} {
+		if tt.o.targets == nil {
+			tt.o.targets = &connect.TargetFlags{}
+		}
+		tt.o.targets.Manifests = connect.NewManifestFlags("")
+		list := &statusList{Items: []statusItem{
+			itemOf("a", "both", inspect.Failed, true), itemOf("a", "bad", inspect.Failed, false),
+			itemOf("a", "drifted", inspect.Current, true), itemOf("a", "fine", inspect.Current, false),
+			itemOf("a", "paused", inspect.Suspended, false),
+			node("node", inspect.Current, false), node("sick", inspect.Failed, false), node("late", inspect.Current, true),
+			node("odd", inspect.Current, false, "the generation is text"), node("idle", inspect.Suspended, false),
+		}}
+		tt.o.choose(list)
+		var names []string
+		for _, item := range list.Items {
+			names = append(names, item.Object.Name)
+		}
+		if got := strings.Join(names, " "); got != tt.want || list.leftOut != tt.leftOut {
+			t.Errorf("%s: %s, and %d left out; want %s, and %d", tt.reason, got, list.leftOut, tt.want, tt.leftOut)
+		}
+	}
+}
+
+func TestStatusJSON(t *testing.T) {
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": "w", "namespace": "shop", "uid": "u-1", "generation": int64(2), "creationTimestamp": "2026-07-01T12:00:00Z"},
+		"spec":     map[string]any{"password": "secret"},
+		"status": map[string]any{"observedGeneration": int64(1), "conditions": []any{
+			map[string]any{"type": "Ready", "status": "True", "observedGeneration": int64(1), "lastTransitionTime": "2026-07-01T12:00:00Z"},
+		}},
+	}}
+	list := newStatusList([]statusItem{newStatusItem(widgets(), obj, nil, statusTime)}, []cluster.Incomplete{{Version: "v1", Resource: "secrets", Reason: cluster.ReasonForbidden}})
+	text, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	item := got["items"].([]any)[0].(map[string]any)
+	for path, want := range map[string]any{
+		"status": "InProgress", "kstatus": "InProgress", "judgedBy": "Generic", "drifted": true, "notReady": true, "created": "2026-07-01T12:00:00Z",
+		"drift":  map[string]any{"generation": 2.0, "observed": 1.0, "state": "Behind"},
+		"object": map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "namespace": "shop", "name": "w", "uid": "u-1"},
+	} {
+		if diff := cmp.Diff(want, item[path]); diff != "" {
+			t.Errorf("%s is a promise (-want +got):\n%s", path, diff)
+		}
+	}
+	if got["apiVersion"] != cli.APIVersion || got["kind"] != "StatusList" || len(got["incomplete"].([]any)) != 1 {
+		t.Errorf("the envelope: %s", text)
+	}
+	if strings.Contains(string(text), "password") {
+		t.Errorf("the spec is nobody's business here: %s", text)
+	}
+}
+
+func TestStatusJSONWithoutItems(t *testing.T) {
+	text, err := json.Marshal(newStatusList(nil, nil))
+	if want := `{"apiVersion":"` + cli.APIVersion + `","kind":"StatusList","items":[]}`; err != nil || string(text) != want {
+		t.Errorf("got %s (%v), want %s: programs expect a list", text, err, want)
+	}
+}
+
+func TestOlderVersion(t *testing.T) {
+	for _, tt := range []struct {
+		a, b   string
+		want   bool
+		reason string
+	}{
+		{"9", "10", true, "they are numbers, not words"},
+		{"10", "9", false, "the other way round"},
+		{"10", "10", false, "the same is not older"},
+		{"11", "12", true, "as many digits"},
+	} {
+		if olderVersion(tt.a, tt.b) != tt.want {
+			t.Errorf("is %s older than %s? want %t: %s", tt.a, tt.b, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestNamesakes(t *testing.T) {
+	other := itemOf("a", "x", inspect.Current, false)
+	other.kind.Group, other.Object.Kind = "other.com", "Widget"
+	one := itemOf("a", "y", inspect.Current, false)
+	one.Object.Kind = "Widget"
+	if clash := namesakes([]statusItem{one, other}); !clash["widget"] {
+		t.Error("two kinds of one name must keep their groups")
+	}
+	if clash := namesakes([]statusItem{one, one}); clash["widget"] {
+		t.Error("one kind is not its own namesake")
+	}
+}

@@ -1,0 +1,158 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+// print writes the list in the format asked for; what could not be read, and what is odd, goes to stderr if the format has
+// no place for it.
+func (o *Options) print(list *statusList) error {
+	switch o.output {
+	case "json", "yaml":
+		return cli.WriteDocument(o.streams.Out, o.output, list)
+	case "name":
+		return cli.WriteNames(o.streams.Out, list.Items, statusItem.name)
+	}
+	if err := o.printTable(o.streams.Out, list); err != nil {
+		return err
+	}
+	unread := list.Incomplete
+	if !o.guessed() {
+		unread = nil
+	}
+	o.remark(o.notes(list, unread, o.remarks))
+	return nil
+}
+
+func (o *Options) printTable(w io.Writer, list *statusList) error {
+	if o.conditions {
+		return render.Conditions(w, o.rows(list.Items), o.tableOptions(list.Items))
+	}
+	return render.StatusTable(w, o.rows(list.Items), o.tableOptions(list.Items))
+}
+
+func (o *Options) listing() render.ListingOptions {
+	return render.ListingOptions{Palette: o.palette, ASCII: o.ascii, Width: o.width, NoHeader: o.noHeaders}
+}
+
+func (o *Options) tableOptions(items []statusItem) render.StatusOptions {
+	return render.StatusOptions{ListingOptions: o.listing(), Namespaces: o.severalNamespaces(items), Wide: o.output == "wide"}
+}
+
+// severalNamespaces reports whether the objects' namespaces must be told.
+func (o *Options) severalNamespaces(items []statusItem) bool {
+	if o.targets.All {
+		return true
+	}
+	for i := range items {
+		if items[i].kind.Namespaced && items[i].Object.Namespace != o.connection.Namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// rows are what the tables show of the objects.
+func (o *Options) rows(items []statusItem) []render.StatusRow {
+	now := o.clock.Now()
+	rows := make([]render.StatusRow, len(items))
+	clash := namesakes(items)
+	for i := range items {
+		short := items[i].name()
+		if kind := strings.ToLower(items[i].Object.Kind); !clash[kind] {
+			short = kind + "/" + items[i].Object.Name
+		}
+		rows[i] = render.StatusRow{
+			Namespace: items[i].Object.Namespace, Name: items[i].name(), Short: short, Created: items[i].Created.Time,
+			Report: items[i].Report, Writer: items[i].LastWriter, Now: now,
+		}
+	}
+	return rows
+}
+
+// namesakes are the kinds of which there are two, in different groups.
+func namesakes(items []statusItem) map[string]bool {
+	groups, clash := map[string]string{}, map[string]bool{}
+	for i := range items {
+		kind, group := strings.ToLower(items[i].Object.Kind), items[i].kind.Group
+		if other, seen := groups[kind]; seen && other != group {
+			clash[kind] = true
+		}
+		groups[kind] = group
+	}
+	return clash
+}
+
+// notes are the lines below the table, escaped. What could not be read is told if it is no error.
+func (o *Options) notes(list *statusList, unread []cluster.Incomplete, palette render.Palette) []string {
+	var out []string
+	if n := list.leftOut; n > 0 {
+		text := fmt.Sprintf("left out: %s, Current and not drifted", cli.Plural(n, "cluster-scoped object"))
+		out = append(out, palette.Dim(text+"; -o wide shows "+cli.PluralOf(n, "it", "them")))
+	}
+	return append(out, cli.OneLines(slices.Concat(connect.DescribeIncomplete(unread), describeOdd(list.Items)))...)
+}
+
+// describeOdd says what of the objects is not what their kind promises.
+func describeOdd(items []statusItem) []string {
+	var out []string
+	odd := 0
+	for i := range items {
+		for _, problem := range items[i].Problems {
+			if odd++; odd <= cli.MaxNotesOfAKind {
+				out = append(out, fmt.Sprintf("odd: %s: %s", items[i].name(), problem))
+			}
+		}
+	}
+	if more := odd - cli.MaxNotesOfAKind; more > 0 {
+		out = append(out, fmt.Sprintf("odd: and %d more; -o json has all, as problems", more))
+	}
+	return out
+}
+
+// remark writes escaped lines on stderr.
+func (o *Options) remark(lines []string) {
+	width := render.TerminalWidth(o.streams.ErrOut)
+	for _, line := range lines {
+		fmt.Fprintln(o.streams.ErrOut, render.Wrap(line, width, "  "))
+	}
+}
+
+// explainEmpty says on stderr that there is nothing to show, of so many objects.
+func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusList) {
+	if len(list.Items) > 0 || r.output == "json" || r.output == "yaml" {
+		return
+	}
+	where := ""
+	if !r.targets.All && !r.targets.Manifests.Given() {
+		where = fmt.Sprintf(" in %s namespace", r.connection.Namespace)
+	}
+	if all > 0 {
+		fmt.Fprintf(r.streams.ErrOut, "%s: %s%s.\n", r.allIsWell(), cli.Plural(all, "object"), where)
+		return
+	}
+	fmt.Fprintf(r.streams.ErrOut, "No resources found%s.\n", where)
+	if where != "" {
+		cli.Hint(r.streams.ErrOut, r.MissingNamespace(ctx, r.connection.Namespace))
+	}
+}
+
+// allIsWell says that --drifted and --not-ready found nothing.
+func (o *Options) allIsWell() string {
+	switch {
+	case o.drifted && o.notReady:
+		return "Everything is ready, nothing is drifted"
+	case o.drifted:
+		return "Nothing is drifted"
+	}
+	return "Everything is ready"
+}

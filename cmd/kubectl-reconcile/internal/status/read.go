@@ -1,0 +1,184 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+// statusReader reads what `status` shows.
+type statusReader struct {
+	*Options
+	*connect.Cluster
+}
+
+// find turns the command line into what is to be read.
+func (r *statusReader) find() ([]connect.Target, error) {
+	namespace := r.connection.Namespace
+	if r.targets.All {
+		namespace = ""
+	}
+	var targets []connect.Target
+	var err error
+	switch {
+	case r.targets.Manifests.Given():
+		targets, err = r.targets.FromFiles(r.streams.In, r.Kinds, r.connection)
+	case r.named.Empty():
+		targets = r.everything(namespace)
+	default:
+		targets, err = r.named.Resolve(r.Kinds, namespace)
+	}
+	return targets, r.connection.ExplainEach(err)
+}
+
+// everything is all kinds that have a status: those of the namespace, and for the whole cluster also those without one.
+func (r *statusReader) everything(namespace string) []connect.Target {
+	var out []connect.Target
+	for _, kind := range r.Kinds.All() {
+		if kind.HasStatus && kind.Can("list") && (kind.Namespaced || namespace == "") {
+			out = append(out, connect.NewTarget(kind, namespace, ""))
+		}
+	}
+	return out
+}
+
+// guessed says that the user named no kinds, so that one that cannot be read is no error.
+func (o *Options) guessed() bool { return o.named.Empty() && !o.targets.Manifests.Given() }
+
+// whole reports whether managedFields are wanted.
+func (r *statusReader) whole() bool { return r.output != "" && r.output != "name" }
+
+// statusReading gathers what comes in from many goroutines.
+type statusReading struct {
+	mu       sync.Mutex
+	items    []statusItem
+	failures []failure
+}
+
+// failure is a target that could not be read.
+type failure struct {
+	target connect.Target
+	err    error
+}
+
+func (s *statusReading) add(item statusItem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.items = append(s.items, item)
+}
+
+func (s *statusReading) fail(t connect.Target, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures = append(s.failures, failure{t, err})
+}
+
+// Read reads all targets at once; the reader bounds the requests. The list holds what came. The error is for what was
+// asked for by name, and for having been able to read nothing at all.
+func (r *statusReader) read(ctx context.Context, targets []connect.Target) (*statusList, error) {
+	reading := &statusReading{}
+	var running sync.WaitGroup
+	for _, t := range targets {
+		running.Go(func() {
+			if err := r.readOne(ctx, t, reading.add); err != nil {
+				reading.fail(t, err)
+			}
+		})
+	}
+	running.Wait()
+	if ctx.Err() != nil {
+		return newStatusList(nil, nil), r.connection.Explain(context.Cause(ctx))
+	}
+	r.dateDrift(ctx, reading.items)
+	incomplete := r.incomplete(reading.failures)
+	if r.guessed() && len(reading.failures) < len(targets) {
+		return newStatusList(reading.items, incomplete), nil
+	}
+	return newStatusList(reading.items, incomplete), r.explainFailures(ctx, reading.failures)
+}
+
+func (r *statusReader) readOne(ctx context.Context, t connect.Target, add func(statusItem)) error {
+	if t.Name != "" {
+		obj, err := r.Reader.Object(ctx, t.Kind, t.Namespace, t.Name)
+		if err == nil {
+			add(newStatusItem(t.Kind, obj, r.polarities, r.clock.Now()))
+		}
+		return err
+	}
+	options := cluster.ListOptions{Labels: r.targets.Labels, Fields: r.targets.Fields, Whole: r.whole()}
+	return r.Reader.ListObjects(ctx, t.Target, options, func(obj *unstructured.Unstructured) error {
+		add(newStatusItem(t.Kind, obj, r.polarities, r.clock.Now()))
+		return nil
+	})
+}
+
+// mostDated bounds the drifted objects that are read again.
+const mostDated = 100
+
+// dateDrift reads drifted objects again if managedFields, which say since when they are, have been left out.
+func (r *statusReader) dateDrift(ctx context.Context, items []statusItem) {
+	if r.whole() {
+		return
+	}
+	var running sync.WaitGroup
+	dated := 0
+	for i := range items {
+		item := &items[i]
+		if item.Drift.Behind() == 0 || item.Drift.Since != nil || dated == mostDated {
+			continue
+		}
+		dated++
+		running.Go(func() {
+			obj, err := r.Reader.Object(ctx, item.kind, item.Object.Namespace, item.Object.Name)
+			if err == nil && obj.GetUID() == item.Object.UID {
+				source := item.source
+				*item = newStatusItem(item.kind, obj, r.polarities, r.clock.Now())
+				item.source = source
+			}
+		})
+	}
+	running.Wait()
+}
+
+// incomplete is what could not be read, for programs. That a named object is not there does not make a list incomplete.
+func (r *statusReader) incomplete(failures []failure) []cluster.Incomplete {
+	var out []cluster.Incomplete
+	if r.guessed() {
+		out = r.Kinds.Incomplete()
+	}
+	for _, f := range failures {
+		if f.target.Name != "" && apierrors.IsNotFound(f.err) {
+			continue
+		}
+		out = append(out, f.target.Incomplete(f.err))
+	}
+	return out
+}
+
+// explainFailures says for people what could not be read: what is forbidden in one sentence, the rest one by one.
+func (r *statusReader) explainFailures(ctx context.Context, failures []failure) error {
+	slices.SortFunc(failures, func(a, b failure) int { return a.target.Compare(b.target) })
+	var forbidden []connect.Target
+	var errs []error
+	for _, f := range failures {
+		switch {
+		case apierrors.IsForbidden(f.err):
+			forbidden = append(forbidden, f.target)
+		case f.target.Name != "" && apierrors.IsNotFound(f.err):
+			errs = append(errs, r.NotFound(ctx, f.target))
+		default:
+			errs = append(errs, r.connection.ExplainReading(f.target, f.err))
+		}
+	}
+	if len(forbidden) > 0 {
+		errs = append(errs, r.connection.ForbiddenError(forbidden, r.targets.All))
+	}
+	return errors.Join(errs...)
+}

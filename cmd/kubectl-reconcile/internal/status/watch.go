@@ -1,0 +1,234 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+)
+
+// statusChange is what a watch tells: everything of a target afresh, or one object.
+type statusChange struct {
+	target  connect.Target
+	event   watch.EventType // Added, Modified or Deleted; Bookmark: the target is watched; empty: items are all that there are
+	items   []statusItem
+	failure error // the target cannot be read for the time being
+}
+
+// statusFollower shows changes. It is used by one goroutine.
+type statusFollower struct {
+	*statusReader
+	items    map[string]statusItem
+	failures map[string]failure
+	screen   *render.Screen    // nil: changes are appended
+	shown    map[string]string // by key, the row as it was last appended
+	table    *render.Listing   // of what is appended, and how
+	options  render.StatusOptions
+	picture  render.StatusPicture // on the screen
+}
+
+// coalesce is how long changes are gathered before a screen is drawn again.
+const coalesce = 100 * time.Millisecond
+
+// follow shows everything, and then what changes, until ctx ends, which is no error. It calls begun before it shows
+// anything.
+func (r *statusReader) follow(ctx context.Context, targets []connect.Target, begun func()) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	changes := make(chan statusChange)
+	watcher, err := newStatusWatcher(r, changes)
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		running.Go(func() { watcher.watch(ctx, t) })
+	}
+	f := newStatusFollower(r)
+	if err := f.begin(ctx, targets, changes); err != nil || ctx.Err() != nil {
+		return err
+	}
+	begun()
+	if f.screen == nil {
+		return f.appendChanges(ctx, changes)
+	}
+	defer func() { err = errors.Join(err, f.screen.Close()) }()
+	return f.redraw(ctx, changes)
+}
+
+func newStatusFollower(r *statusReader) *statusFollower {
+	f := &statusFollower{
+		statusReader: r, items: map[string]statusItem{}, failures: map[string]failure{}, shown: map[string]string{},
+	}
+	if r.width > 0 && r.output != "json" && r.output != "name" {
+		f.screen = render.NewScreen(r.streams.Out)
+	}
+	return f
+}
+
+// begin waits until all targets were read once, so that the first picture is of all. That none can be read is an error.
+func (f *statusFollower) begin(ctx context.Context, targets []connect.Target, changes <-chan statusChange) error {
+	heard := map[string]bool{}
+	for len(heard) < len(targets) {
+		select {
+		case c := <-changes:
+			heard[targetKey(c.target)] = true
+			f.take(c)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	if len(f.failures) == len(targets) && len(targets) > 0 {
+		return f.explainFailures(ctx, slices.Collect(maps.Values(f.failures)))
+	}
+	return nil
+}
+
+// redraw shows what there is on the screen, again and again as it changes.
+func (f *statusFollower) redraw(ctx context.Context, changes <-chan statusChange) error {
+	ticker := f.clock.NewTicker(render.RefreshInterval)
+	defer ticker.Stop()
+	for {
+		if err := f.draw(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		case c := <-changes:
+			f.take(c)
+			f.gather(ctx, changes)
+		}
+	}
+}
+
+// gather takes the changes of a short time.
+func (f *statusFollower) gather(ctx context.Context, changes <-chan statusChange) {
+	timer := f.clock.NewTimer(coalesce)
+	defer timer.Stop()
+	for {
+		select {
+		case c := <-changes:
+			f.take(c)
+		case <-timer.C():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// list is all that is to be shown.
+func (f *statusFollower) list() *statusList {
+	f.age()
+	list := newStatusList(slices.Collect(maps.Values(f.items)), f.incomplete(slices.Collect(maps.Values(f.failures))))
+	f.choose(list)
+	return list
+}
+
+// age finds what has become of objects by time alone, and returns those.
+func (f *statusFollower) age() []statusItem {
+	var aged []statusItem
+	for key, item := range f.items {
+		if item.Later != nil {
+			if item = item.at(f.clock.Now()); item.Later == nil {
+				f.items[key] = item
+				aged = append(aged, item)
+			}
+		}
+	}
+	sortStatus(aged)
+	return aged
+}
+
+// draw draws the screen again.
+func (f *statusFollower) draw() error {
+	f.width = f.screen.Width()
+	list := f.list()
+	var text strings.Builder
+	if err := f.drawTable(&text, list); err != nil {
+		return err
+	}
+	if len(list.Items) == 0 {
+		fmt.Fprintf(&text, "nothing to show of %s\n", cli.Plural(len(f.items), "object"))
+	}
+	for _, line := range f.notes(list, list.Incomplete, f.palette) {
+		fmt.Fprintln(&text, render.Wrap(line, f.width, "  "))
+	}
+	return f.screen.Show(text.String())
+}
+
+func (f *statusFollower) drawTable(w io.Writer, list *statusList) error {
+	if f.conditions {
+		return f.printTable(w, list)
+	}
+	return f.picture.Write(w, f.rows(list.Items), f.tableOptions(list.Items))
+}
+
+// take changes what there is, and returns the objects that are new or changed, or those that were deleted.
+func (f *statusFollower) take(c statusChange) ([]statusItem, watch.EventType) {
+	targetKey := targetKey(c.target)
+	if c.failure != nil {
+		f.failures[targetKey] = failure{c.target, c.failure}
+		return nil, ""
+	}
+	delete(f.failures, targetKey)
+	if c.event == watch.Bookmark {
+		return nil, ""
+	}
+	if c.event != "" {
+		return f.takeOne(c)
+	}
+	there := map[string]bool{}
+	for _, item := range c.items {
+		there[item.key()] = true
+		f.items[item.key()] = item
+	}
+	for key, item := range f.items {
+		if item.source == targetKey && !there[key] {
+			delete(f.items, key)
+		}
+	}
+	return c.items, watch.Added
+}
+
+func (f *statusFollower) takeOne(c statusChange) ([]statusItem, watch.EventType) {
+	item := c.items[0]
+	old, known := f.items[item.key()]
+	if known && old.Object.UID == item.Object.UID && olderVersion(item.version, old.version) {
+		return nil, "" // the list was newer
+	}
+	if c.event == watch.Deleted {
+		if known && old.Object.UID != item.Object.UID {
+			return nil, ""
+		}
+		delete(f.items, item.key())
+		return c.items, watch.Deleted
+	}
+	f.items[item.key()] = item
+	return c.items, c.event
+}
+
+// olderVersion compares resource versions, which are comparable: numbers without leading zeros.
+func olderVersion(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
+
+func (i *statusItem) key() string {
+	return i.kind.GroupResource().String() + " " + i.Object.Namespace + "/" + i.Object.Name
+}
+
+func targetKey(t connect.Target) string {
+	return t.Kind.GVR().String() + " " + t.Namespace + "/" + t.Name
+}

@@ -1,0 +1,262 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+)
+
+const treeExample = `  # What a Deployment owns, what owns it, and how all of that is doing
+  kubectl reconcile tree deploy/web
+
+  # What some pods belong to
+  kubectl reconcile tree pods -l app=web --up
+
+  # All Deployments of the namespace, with the containers of their pods
+  kubectl reconcile tree deploy --containers
+
+  # Everything in the namespace, and what is wrong in it first
+  kubectl reconcile tree
+
+  # A Deployment with what it uses and what uses it: Services, ConfigMaps, PodDisruptionBudgets, …
+  kubectl reconcile tree deploy/web --related
+
+  # What has been reported of it lately
+  kubectl reconcile tree deploy/web --events
+
+  # What would deleting it do?
+  kubectl reconcile tree deploy/web --delete-preview=foreground
+
+  # Follow a rollout
+  kubectl reconcile tree deploy/web -w
+
+  # A picture
+  kubectl reconcile tree deploy/web -o dot | dot -Tsvg > web.svg`
+
+// treeOutputs are the values of -o.
+var treeOutputs = []string{"wide", "name", "json", "yaml", "dot", "mermaid"}
+
+// Flags are the flags of `tree`.
+type Flags struct {
+	cluster *connect.Flags
+	targets *connect.TargetFlags
+
+	depth          int
+	up, down       bool
+	kinds, exclude []string
+	containers     bool
+	related        bool
+	events         bool
+	expand         bool
+	preview        string
+	watch          bool
+	output         string
+}
+
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	f := &Flags{cluster: connect.NewFlags(), targets: connect.NewTargetFlags()}
+	cmd := &cobra.Command{
+		Use:   "tree [TYPE[,TYPE…] [NAME…] | TYPE/NAME… | -f FILE]",
+		Short: "Show who owns whom, how each object is doing, and what the garbage collector will do",
+		Long: `Show the owners above objects and the dependents below them, of any kind, with the status of each, whether its controller
+has seen its latest generation, and what the garbage collector makes of its owner references.
+
+Without arguments it shows all objects in the namespace; with -A those of the whole cluster. Where to look follows from
+the objects asked for: -A is not needed to see what an object owns. Objects in the same state share a line, what is
+wrong comes first, and what could not be read is named below the tree.`,
+		Example: treeExample,
+		RunE:    cli.RunE(streams, f.toOptions),
+	}
+	f.addTo(cmd)
+	return cmd
+}
+
+func (f *Flags) addTo(cmd *cobra.Command) {
+	f.targets.AddTo(cmd)
+	flags := cmd.Flags()
+	flags.IntVar(&f.depth, "depth", 0, "show so many levels below the objects asked for; 0 shows all")
+	flags.BoolVar(&f.up, "up", false, "show only the owners above, unless with --down")
+	flags.BoolVar(&f.down, "down", false, "show only the dependents below, unless with --up")
+	flags.StringSliceVar(&f.kinds, "kinds", nil, "show only these kinds, beside the objects asked for: deploy,pods")
+	flags.StringSliceVar(&f.exclude, "exclude-kinds", nil, "do not show these kinds")
+	flags.BoolVar(&f.containers, "containers", false, "show the containers of pods")
+	flags.BoolVar(&f.related, "related", false, "show also what is related in other ways than by ownership, by dotted lines")
+	flags.BoolVar(&f.events, "events", false, "show the last Events of each object")
+	flags.BoolVar(&f.expand, "expand", false, "show each object on a line of its own")
+	flags.StringVar(&f.preview, "delete-preview", "",
+		"show what deleting the objects would do: background, foreground or orphan")
+	flags.Lookup("delete-preview").NoOptDefVal = string(previewBackground)
+	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show what changes")
+	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json, yaml, dot or mermaid")
+	f.cluster.AddTo(cmd)
+	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
+	connect.CompleteKinds(cmd, f.cluster, "kinds")
+	connect.CompleteKinds(cmd, f.cluster, "exclude-kinds")
+	cli.CompleteWords(cmd, "output", treeOutputs...)
+	cli.CompleteWords(cmd, "delete-preview", previewPolicies...)
+}
+
+// The values of --delete-preview.
+const (
+	previewBackground = "background"
+	previewForeground = "foreground"
+	previewOrphan     = "orphan"
+)
+
+var previewPolicies = []string{previewBackground, previewForeground, previewOrphan}
+
+// Options are what `tree` needs to run.
+type Options struct {
+	connection *connect.Connection
+	targets    *connect.TargetFlags
+	named      connect.TargetArgs
+
+	depth                              int
+	up, down                           bool
+	include, exclude                   []string
+	containers, related, expand, watch bool
+	events                             bool
+	preview                            metav1.DeletionPropagation // empty: none
+	output                             string
+
+	streams genericiooptions.IOStreams
+	palette render.Palette
+	ascii   bool
+	width   int // of the terminal; 0 if stdout is none
+	clock   clock.WithTicker
+}
+
+func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*Options, error) {
+	if f.preview != "" && len(args) > 0 && slices.Contains(previewPolicies, args[0]) {
+		return nil, cli.WithHint(fmt.Errorf("%q is taken for a TYPE", args[0]), "a policy comes after an equals sign: --delete-preview="+args[0])
+	}
+	named, err := f.targets.Parse(args)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.validate(named); err != nil {
+		return nil, err
+	}
+	progress, streams := cli.WithProgress(streams, f.output == "" || f.output == "wide")
+	connection, err := f.cluster.Connect(streams)
+	if err != nil {
+		return nil, err
+	}
+	connection.Progress = progress
+	both := f.up == f.down
+	return &Options{
+		connection: connection, targets: f.targets, named: named,
+		depth: f.depth, up: f.up || both, down: f.down || both, include: f.kinds, exclude: f.exclude,
+		containers: f.containers, related: f.related, events: f.events, expand: f.expand, watch: f.watch,
+		preview: propagation(f.preview), output: f.output,
+		streams: streams, palette: render.NewPalette(streams.Out, f.cluster.Color, os.Getenv),
+		ascii: render.ASCIIOnly(os.Getenv), width: render.TerminalWidth(streams.Out), clock: clock.RealClock{},
+	}, nil
+}
+
+// propagation is the API's word for a value of --delete-preview.
+func propagation(policy string) metav1.DeletionPropagation {
+	if policy == "" {
+		return ""
+	}
+	return metav1.DeletionPropagation(strings.ToUpper(policy[:1]) + policy[1:])
+}
+
+func (f *Flags) validate(named connect.TargetArgs) error {
+	if err := cli.CheckOutput(f.output, treeOutputs, "a tree"); err != nil {
+		return err
+	}
+	switch {
+	case f.depth < 0:
+		return errors.New("--depth must not be negative")
+	case f.depth > 0 && f.up && !f.down:
+		return errors.New("--depth is about what is below, which --up alone does not show")
+	case slices.Contains(f.kinds, "") || slices.Contains(f.exclude, ""):
+		return errors.New("a kind of --kinds or --exclude-kinds is empty")
+	case f.targets.Fields != "" && len(named.Types) == 0:
+		return errors.New("--field-selector needs a TYPE: each kind has its own fields")
+	case f.containers && f.output == "name":
+		return errors.New("containers have no names as objects do: --containers and -o name exclude each other")
+	case f.events && f.output == "name":
+		return errors.New("--events and -o name exclude each other")
+	}
+	if f.watch && f.output != "" && f.output != "wide" {
+		return cli.WithHint(fmt.Errorf("--watch and -o %s exclude each other", f.output),
+			"`status -w -o json` writes a line for each change")
+	}
+	if f.preview == "" {
+		return nil
+	}
+	return f.validatePreview(named)
+}
+
+func (f *Flags) validatePreview(named connect.TargetArgs) error {
+	switch {
+	case !slices.Contains(previewPolicies, f.preview):
+		return cli.WithHint(cli.UnknownError("deletion policy", f.preview),
+			cli.Suggestion(f.preview, previewPolicies, "there are background, foreground and orphan"))
+	case f.output != "" && !slices.Contains([]string{"json", "yaml", "name"}, f.output):
+		return cli.WithHint(fmt.Errorf("--delete-preview and -o %s exclude each other", f.output), "-o json, yaml and name show it")
+	case f.watch:
+		return errors.New("--delete-preview and --watch exclude each other")
+	case f.related:
+		return errors.New("--delete-preview and --related exclude each other: a deletion follows ownership alone")
+	case f.up || f.depth > 0 || len(f.kinds)+len(f.exclude) > 0 || f.containers || f.events:
+		return errors.New("--delete-preview is about all that would be deleted: " +
+			"it takes no --up, --depth, --kinds, --exclude-kinds, --containers or --events")
+	case named.Empty() && !f.targets.Manifests.Given() && f.targets.Labels == "":
+		return cli.WithHint(errors.New("--delete-preview needs to know what would be deleted"),
+			"name the objects, for example deploy/web")
+	}
+	return nil
+}
+
+// Run reads the tree and shows it, once or with --watch as long as it changes.
+func (o *Options) Run(ctx context.Context) error {
+	r, err := o.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	r.readEnds = r.Reading(ctx, o.connection.Progress)
+	defer r.readEnds()
+	switch {
+	case o.watch:
+		return r.follow(ctx)
+	case o.preview != "":
+		return r.showPreview(ctx)
+	}
+	t, err := r.read(ctx)
+	r.readEnds()
+	if t == nil {
+		return err
+	}
+	err = errors.Join(t.print(), err)
+	cli.Hint(o.streams.ErrOut, r.contentsHint())
+	return err
+}
+
+// contentsHint tells who looks at a namespace how to see what is in it, which it does not own.
+func (r *treeReader) contentsHint() string {
+	if r.output != "" && r.output != "wide" {
+		return ""
+	}
+	for _, t := range r.sought {
+		if t.Name != "" && t.Kind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+			return fmt.Sprintf("`%s tree -n %s` shows what is in it", r.connection.Program, t.Name)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,77 @@
+package version
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+)
+
+// version is set by the linker for releases; otherwise the build info tells.
+var version string
+
+// Info is what `version -o json` prints.
+type Info struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Version    string `json:"version"`
+	Commit     string `json:"commit,omitempty"`
+	Kubernetes string `json:"kubernetesVersion"`
+	Go         string `json:"goVersion"`
+	Platform   string `json:"platform"`
+}
+
+func NewInfo() Info {
+	info := Info{
+		APIVersion: cli.APIVersion,
+		Kind:       "Version",
+		Version:    version,
+		Kubernetes: api.KubernetesVersion(),
+		Go:         runtime.Version(),
+		Platform:   runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return info
+	}
+	if info.Version == "" {
+		info.Version = build.Main.Version
+	}
+	for _, s := range build.Settings {
+		if s.Key == "vcs.revision" {
+			info.Commit = s.Value
+		}
+	}
+	return info
+}
+
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of the plugin and of the Kubernetes that it carries",
+		Args:  cli.NoArguments,
+		RunE: func(*cobra.Command, []string) error {
+			return printVersion(streams, NewInfo(), output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json or yaml")
+	return cmd
+}
+
+func printVersion(streams genericiooptions.IOStreams, info Info, output string) error {
+	if err := cli.CheckOutput(output, []string{"json", "yaml"}, "text"); err != nil {
+		return err
+	}
+	if output != "" {
+		return cli.WriteDocument(streams.Out, output, info)
+	}
+	_, err := fmt.Fprintf(streams.Out, "kubectl-reconcile %s\nKubernetes %s, %s, %s\n",
+		info.Version, info.Kubernetes, info.Go, info.Platform)
+	return err
+}
