@@ -121,18 +121,16 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// ends is `ends NAME CODE[|CODE…] WITHIN`: the process ends by itself, with one of these exit codes (-1: by a signal), in that time.
+// ends is `ends NAME CODE[|CODE…]`: the process ends by itself, with one of these exit codes (-1: by a signal).
 func ends(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: ends NAME CODE[|CODE…] WITHIN")
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: ends NAME CODE[|CODE…]")
 	}
-	within, err := time.ParseDuration(args[2])
-	ts.Check(err)
 	p := processNamed(ts, args[0])
 	select {
 	case <-p.ended:
-	case <-time.After(within):
-		ts.Fatalf("%s still runs %s later", args[0], within)
+	case <-time.After(patience):
+		ts.Fatalf("%s still runs %s later", args[0], patience)
 	}
 	if got := p.cmd.ProcessState.ExitCode(); !slices.Contains(strings.Split(args[1], "|"), strconv.Itoa(got)) {
 		ts.Fatalf("%s ended with %d, not %s: %s\n%s", args[0], got, args[1], p.cmd.ProcessState, ts.ReadFile(args[0]+".err"))
