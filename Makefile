@@ -5,30 +5,39 @@ GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REPORTS := $(CURDIR)/bin/fidelity
 PLAY    := rm -rf $(REPORTS) && mkdir -p $(REPORTS) && \
-	FIDELITY_REPORT=$(REPORTS) go -C test/realcluster test -count=1 -p 1 -timeout 30m ./...
+	FIDELITY_REPORT=$(REPORTS) go -C test/realcluster test $(TESTFLAGS) -count=1 -p 1 -timeout 30m ./...
 SHOW    := go -C test/realcluster run ./fidelity
 LDFLAGS := -s -w -X github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/version.version=$(VERSION)
+# grpcnotrace leaves out a page of grpc's traces that nothing serves: its templates would keep all methods of all types (see test/size.sh).
+TAGS    := grpcnotrace
 
-.PHONY: help build install test race test-clients realcluster test-real test-takeover fidelity lint tidy bench bench-real bench-tree soak clean
+# What is tested, and how: .ci/run sets both.
+PACKAGES  := ./...
+TESTFLAGS :=
+
+.PHONY: help build install size test race test-clients realcluster test-real test-takeover fidelity lint tidy bench bench-real bench-tree soak clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 build: ## build bin/kubectl-reconcile
-	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/kubectl-reconcile ./cmd/kubectl-reconcile
+	CGO_ENABLED=0 go build -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/kubectl-reconcile ./cmd/kubectl-reconcile
 
 install: ## install kubectl-reconcile to GOBIN, where kubectl finds it if that is on PATH
-	CGO_ENABLED=0 go install -ldflags '$(LDFLAGS)' ./cmd/kubectl-reconcile
+	CGO_ENABLED=0 go install -tags '$(TAGS)' -ldflags '$(LDFLAGS)' ./cmd/kubectl-reconcile
+
+size: ## check that the linker leaves out what is not called, and that the program is no larger than it may be
+	TAGS='$(TAGS)' LDFLAGS='$(LDFLAGS)' test/size.sh
 
 test: ## run the tests
-	go test ./...
+	go test $(TESTFLAGS) $(PACKAGES)
 
-race: ## run the tests of everything concurrent under the race detector
-	go test -race ./pkg/...
+race: ## run the tests of the library under the race detector
+	go test $(TESTFLAGS) -race ./pkg/...
 
 test-clients: ## run the real kubectl and a controller-runtime manager against sandbox
-	go -C test/kubectl test ./...
-	go -C test/controllerruntime test ./...
+	go -C test/kubectl test $(TESTFLAGS) ./...
+	go -C test/controllerruntime test $(TESTFLAGS) ./...
 
 realcluster: ## build a real control plane into the user's cache folder, unless it is there
 	go -C test/realcluster run ./build
@@ -58,8 +67,8 @@ soak: build realcluster ## let all controllers work on a real control plane for 
 bench-tree: build ## measure tree and status beside peers on a real kube-apiserver with 80,000 objects
 	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile go -C test/realcluster run ./benchtree
 
-bench: ## measure start, memory, throughput and the cost of tracing
-	test/bench.sh
+bench: build ## measure start, memory, throughput and the cost of tracing
+	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile test/bench.sh
 
 tidy: ## re-pin every staging module of Kubernetes, then tidy
 	go mod edit -require k8s.io/kubernetes@$(KUBERNETES)

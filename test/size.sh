@@ -12,7 +12,7 @@ most=111000000 # bytes
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-if ! CGO_ENABLED=0 go build -tags "${TAGS-grpcnotrace}" -ldflags "${LDFLAGS--s -w} -dumpdep" -o "$work/program" \
+if ! CGO_ENABLED=0 go build -tags "$TAGS" -ldflags "$LDFLAGS -dumpdep" -o "$work/program" \
 	./cmd/kubectl-reconcile >"$work/reached" 2>&1; then
 	grep -v ' -> ' "$work/reached"
 	exit 1
