@@ -5,15 +5,14 @@ GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REPORTS := $(CURDIR)/bin/fidelity
 PLAY    := rm -rf $(REPORTS) && mkdir -p $(REPORTS) && \
-	FIDELITY_REPORT=$(REPORTS) go -C test/realcluster test $(TESTFLAGS) -count=1 -p 1 -timeout 30m ./...
+	FIDELITY_REPORT=$(REPORTS) $(MAKE) --no-print-directory play
 SHOW    := go -C test/realcluster run ./fidelity
 LDFLAGS := -s -w -X github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/version.version=$(VERSION)
 # grpcnotrace leaves out a page of grpc's traces that nothing serves: its templates would keep all methods of all types (see test/size.sh).
 TAGS    := grpcnotrace
 
-# What is tested, and how: .ci/run sets both.
-PACKAGES  := ./...
-TESTFLAGS :=
+# TESTFLAGS are for each go test.
+TESTFLAGS ?=
 
 .PHONY: help build install size test race test-clients realcluster test-real test-takeover fidelity lint tidy bench bench-real bench-tree soak clean
 
@@ -29,11 +28,20 @@ install: ## install kubectl-reconcile to GOBIN, where kubectl finds it if that i
 size: ## check that the linker leaves out what is not called, and that the program is no larger than it may be
 	TAGS='$(TAGS)' LDFLAGS='$(LDFLAGS)' test/size.sh
 
-test: ## run the tests
-	go test $(TESTFLAGS) $(PACKAGES)
+test: test-library test-programs ## run the tests
 
-race: ## run the tests of the library under the race detector
+.PHONY: test-library test-programs play
+
+test-library:
+	go test $(TESTFLAGS) ./pkg/...
+
+race: ## run the tests of pkg/ under the race detector
 	go test $(TESTFLAGS) -race ./pkg/...
+
+# The scripts start many processes: nothing else is tested beside them. Half of the time they wait.
+test-programs: ## run the tests of what is not in pkg/
+	go test $(TESTFLAGS) ./cmd/kubectl-reconcile/internal/... ./test/...
+	go test $(TESTFLAGS) -parallel 4 ./cmd/kubectl-reconcile
 
 test-clients: ## run the real kubectl and a controller-runtime manager against sandbox
 	go -C test/kubectl test $(TESTFLAGS) ./...
@@ -44,6 +52,14 @@ realcluster: ## build a real control plane into the user's cache folder, unless 
 
 test-real: realcluster ## compare the sandbox with a real control plane, request by request and scenario by scenario
 	$(PLAY) ; tested=$$? ; $(SHOW) -check ../../docs/fidelity.md $(REPORTS) && exit $$tested
+
+# Nothing is tested beside the scenarios, whose races it would decide. What else there is waits more than it works.
+play:
+	@failed=0; \
+	go -C test/realcluster test -count=1 -timeout 30m -p 3 -parallel 6 $(TESTFLAGS) \
+		$$(go -C test/realcluster list ./... | grep -v /scenarios$$) || failed=1; \
+	go -C test/realcluster test -count=1 -timeout 30m $(TESTFLAGS) ./scenarios || failed=1; \
+	exit $$failed
 
 test-takeover: realcluster ## play every scenario with the plugin writing in kube-controller-manager's place
 	SCENARIOS_SIDES=real,plugin go -C test/realcluster test -count=1 -timeout 30m -run TestScenarios ./scenarios

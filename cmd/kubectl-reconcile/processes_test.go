@@ -22,6 +22,8 @@ const patience = 2 * time.Minute
 type process struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when it has, and its output is complete
+	// delayed reports whether the kubeconfig that it has written was changed by delayAnswers.
+	delayed bool
 }
 
 // processes are those of a script, by the names that it gave them.
@@ -153,6 +155,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%v", err)
 		}
 		if pattern.Match(text) {
+			delayAnswers(ts)
 			return
 		}
 	}
