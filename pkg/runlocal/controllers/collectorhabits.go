@@ -11,7 +11,7 @@ import (
 // collectorTraits are how the garbage collector differs from other controllers: it says at level 5 that it does not know
 // an owner's kind, and looks again at an owner that no watch event has shown so far.
 func collectorTraits(kinds *servedKinds) tap.ControllerTraits {
-	return tap.ControllerTraits{ErrorLevel: 5, Waits: true, Value: kinds.value, Error: withoutNodes}
+	return tap.ControllerTraits{ErrorLevel: 5, RequeuesWithoutError: true, FormatValue: kinds.value, FormatError: withoutNodes}
 }
 
 // value spells the objects that the collector logs as its keys are spelt.

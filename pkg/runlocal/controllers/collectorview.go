@@ -60,11 +60,11 @@ func (g *collectorGate) keep(ctx context.Context) {
 	told := time.Now()
 	for look := syncLook; pause(ctx, look); {
 		view := g.look()
-		g.tap.Preparing(!view.Collecting)
+		g.tap.SetPreparing(!view.Collecting)
 		look = syncLook
 		if view.Collecting {
 			look = kindsLook
-			g.tap.Opened()
+			g.tap.GateOpened()
 		}
 		// What is waited for changes often, and mostly is over before anybody wants to know.
 		if worth := view.Collecting || time.Since(told) >= waitingLook; worth && !view.equal(last) {

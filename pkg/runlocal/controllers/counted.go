@@ -105,7 +105,7 @@ func (c *counted) learn(lists []*metav1.APIResourceList) error {
 		_, is := ignored[r.GroupResource()]
 		return is
 	})
-	c.metadata.Keep(func(r schema.GroupVersionResource) bool {
+	c.metadata.StopUnserved(func(r schema.GroupVersionResource) bool {
 		_, is := wanted[r]
 		return is
 	})

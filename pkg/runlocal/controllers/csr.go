@@ -73,7 +73,7 @@ func buildCSRSigning(ctx context.Context, e environment) (loop, error) {
 			return run, err
 		}
 		loops = append(loops, c.Run)
-		if err := tap.SwapNamed(e.tap, c, "certificateController.queue", s.queue, stringKey); err != nil {
+		if err := tap.SwapNamedQueue(e.tap, c, "certificateController.queue", s.queue, stringKey); err != nil {
 			return run, err
 		}
 	}

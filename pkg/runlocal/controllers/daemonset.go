@@ -38,7 +38,7 @@ func buildDaemonSet(ctx context.Context, e environment) (loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.ForAll}) // the nodes of nodeUpdateQueue, each of which makes keys of DaemonSets
+	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.AllNamespaces}) // the nodes of nodeUpdateQueue, each of which makes keys of DaemonSets
 	if err := tap.SwapQueue(e.tap, c, "nodeUpdateQueue", stringKey); err != nil {
 		return c.Run, err
 	}

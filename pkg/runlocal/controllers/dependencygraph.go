@@ -56,7 +56,7 @@ func newDependencyGraph(ctx context.Context, e environment) (*dependencyGraph, e
 		client:       client, mapper: mapper, monitors: monitors, delivered: e.tap.Delivered,
 	}
 	kinds := &servedKinds{
-		DiscoveryClient: discoverer, keep: monitors.Keep, listed: monitors.Synced, watched: graph.IsResourceSynced,
+		DiscoveryClient: discoverer, keep: monitors.StopUnserved, listed: monitors.Synced, watched: graph.IsResourceSynced,
 		lists: lists, after: cmp.Or(e.unlistedAfter, unlistedAfter), resources: map[schema.GroupKind]string{},
 	}
 	kinds.turns = kindTurns{changes: e.changes(), pressing: kinds.pressing}

@@ -45,7 +45,7 @@ func (w deviceTaintWork) key() string {
 }
 
 func buildDeviceTaintEviction(_ context.Context, e environment) (loop, error) {
-	if err := tap.Fits[deviceTaintWork](reflect.TypeFor[devicetainteviction.Controller](), "workqueue"); err != nil {
+	if err := tap.CheckQueueField[deviceTaintWork](reflect.TypeFor[devicetainteviction.Controller](), "workqueue"); err != nil {
 		return nil, err
 	}
 	resources := e.informers.Resource().V1()

@@ -38,7 +38,7 @@ func buildEndpointSlice(ctx context.Context, e environment) (loop, error) {
 		ctx, core.Pods(), core.Services(), core.Nodes(), e.informers.Discovery().V1().EndpointSlices(),
 		maxEndpointsPerSlice, e.client, noBatching,
 	)
-	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.ForAll}) // the one key of topologyQueue, by which it learns of nodes
+	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.AllNamespaces}) // the one key of topologyQueue, by which it learns of nodes
 	if err := tap.SwapRelay(e.tap, c, "podQueue"); err != nil {
 		return c.Run, err
 	}

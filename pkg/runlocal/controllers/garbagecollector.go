@@ -59,7 +59,7 @@ func buildGarbageCollector(ctx context.Context, e environment) (loop, error) {
 		return nil, err
 	}
 	e.shared.graph = graph.GraphBuilder
-	e.tap.Preparing(true)
+	e.tap.SetPreparing(true)
 	return func(ctx context.Context, workers int) {
 		var running sync.WaitGroup
 		running.Go(func() { collector.Run(ctx, workers, ungated) })

@@ -70,7 +70,7 @@ func buildPodAutoscaler(ctx context.Context, e environment) (loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.tap.SetTraits(tap.ControllerTraits{Waits: true}) // it adds every key again, to look at it once a period
+	e.tap.SetTraits(tap.ControllerTraits{RequeuesWithoutError: true}) // it adds every key again, to look at it once a period
 	c := podautoscaler.NewHorizontalController(
 		ctx, e.client.CoreV1(), scales, e.client.AutoscalingV2(), mapper, measured,
 		e.informers.Autoscaling().V2().HorizontalPodAutoscalers(), e.informers.Core().V1().Pods(),

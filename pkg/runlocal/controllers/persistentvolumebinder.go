@@ -53,7 +53,7 @@ func buildVolumeBinder(syncPeriod time.Duration) builder {
 				return run, err
 			}
 		}
-		return run, tap.Swap(e.tap, c, "runningOperations", func(m goroutinemap.GoRoutineMap) goroutinemap.GoRoutineMap {
+		return run, tap.SwapField(e.tap, c, "runningOperations", func(m goroutinemap.GoRoutineMap) goroutinemap.GoRoutineMap {
 			return operations{m, e.tap}
 		})
 	}
@@ -67,7 +67,7 @@ type operations struct {
 
 // Run implements goroutinemap.GoRoutineMap.
 func (o operations) Run(name string, operation func() error) error {
-	release := o.tap.Hold()
+	release := o.tap.BeginAsyncWork()
 	err := o.GoRoutineMap.Run(name, func() error {
 		defer release()
 		return operation()

@@ -65,13 +65,13 @@ func buildResourceQuota(ctx context.Context, e environment, resync time.Duration
 	if err != nil {
 		return nil, err
 	}
-	e.tap.Preparing(true)
+	e.tap.SetPreparing(true)
 	run := func(ctx context.Context, workers int) {
 		var running sync.WaitGroup
 		running.Go(func() { c.Run(ctx, workers) })
 		running.Go(func() {
 			counted.untilSynced(ctx)
-			e.tap.Preparing(false)
+			e.tap.SetPreparing(false)
 		})
 		c.Sync(ctx, func() ([]*metav1.APIResourceList, error) { return counted.kinds(ctx) }, syncPeriod)
 		running.Wait()

@@ -110,7 +110,7 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 		}
 		observer := d.Tap.Controller(c.Short)
 		if c.ClusterScopedWork {
-			observer.KeepAll()
+			observer.IgnoreScope()
 		}
 		config := observer.Config(d.Config)
 		config.UserAgent = FieldManager + "/kubectl-reconcile " + c.Short

@@ -50,8 +50,8 @@ func buildTaintEviction(ctx context.Context, e environment) (loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	evictions := e.tap.Timed("taintEvictionQueue")
-	e.tap.SetTraits(tap.ControllerTraits{ErrorLevel: 4, Begins: func(message string, keysAndValues []any) string {
+	evictions := e.tap.TimedWork("taintEvictionQueue")
+	e.tap.SetTraits(tap.ControllerTraits{ErrorLevel: 4, BegunKey: func(message string, keysAndValues []any) string {
 		tellEvictions(evictions, message, keysAndValues)
 		return beginsTaint(message, keysAndValues)
 	}})
@@ -62,7 +62,7 @@ func buildTaintEviction(ctx context.Context, e environment) (loop, error) {
 		return nil, err
 	}
 	run := func(ctx context.Context, _ int) { c.Run(ctx) }
-	return run, tap.Swap(e.tap, c, "taintEvictionQueue.workFunc", func(next evict) evict {
+	return run, tap.SwapField(e.tap, c, "taintEvictionQueue.workFunc", func(next evict) evict {
 		return func(ctx context.Context, fireAt time.Time, args *tainteviction.WorkArgs) error {
 			return evictions.Do(args.KeyFromWorkArgs(), func() error { return next(ctx, fireAt, args) })
 		}
@@ -81,14 +81,14 @@ func beginsTaint(message string, keysAndValues []any) string {
 
 // tellEvictions tells which deletions are planned and cancelled, by what TimedWorkerQueue of
 // pkg/controller/tainteviction/timed_workers.go logs of each.
-func tellEvictions(evictions *tap.Timed, message string, keysAndValues []any) {
+func tellEvictions(evictions *tap.TimedWork, message string, keysAndValues []any) {
 	item := fmt.Sprint(valueOf("item", keysAndValues))
 	switch message {
 	case "Adding TimedWorkerQueue item and to be fired at firedTime":
 		from, ok := valueOf("createTime", keysAndValues).(time.Time)
 		to, also := valueOf("firedTime", keysAndValues).(time.Time)
 		if ok && also {
-			evictions.Planned(item, to.Sub(from)) // as createWorker counts
+			evictions.Scheduled(item, to.Sub(from)) // as createWorker counts
 		}
 	case "Cancelling TimedWorkerQueue item", "Replacing existing work":
 		evictions.Cancelled(item)

@@ -34,7 +34,7 @@ func buildClaimProtection(ctx context.Context, e environment) (loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.tap.SetTraits(tap.ControllerTraits{ErrorLevel: 4, Begins: beginsClaim})
+	e.tap.SetTraits(tap.ControllerTraits{ErrorLevel: 4, BegunKey: beginsClaim})
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 

@@ -23,7 +23,7 @@ var web = Request{Namespace: "default", Name: "web"}
 
 // history is an Observer that keeps outcomes, and the tries of a reconciler with their times.
 type history struct {
-	unobserved
+	noObserver
 	mu       sync.Mutex
 	start    time.Time
 	tries    []time.Duration

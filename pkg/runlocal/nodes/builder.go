@@ -127,7 +127,7 @@ func (b *builder) controller(c *tap.Controller, r engine.Reconciler) (*engine.Co
 }
 
 // watch registers the handlers of c; after an error c is put away.
-func (b *builder) watch(ctx context.Context, tapped *tap.Controller, c *engine.Controller, onNode, onPod engine.Map) error {
+func (b *builder) watch(ctx context.Context, tapped *tap.Controller, c *engine.Controller, onNode, onPod engine.MapFunc) error {
 	return b.build(ctx, tapped, c, func(ctx context.Context) error {
 		return errors.Join(
 			c.Watch(ctx, b.Informers.Core().V1().Nodes().Informer(), onNode, 0),

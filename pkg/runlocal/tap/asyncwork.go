@@ -7,83 +7,84 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// Hold keeps the reconcile open that the calling goroutine works on, beyond its queue's Done: for work that the
-// controller leaves to a goroutine, started from here on, that ends later. Until release is called State counts it as
-// held. The key itself may be taken again meanwhile. release may be called more than once, from any goroutine.
-// Outside of a reconcile of the controller there is nothing to hold.
-func (c *Controller) Hold() (release func()) {
-	r := current().reconcile
+// BeginAsyncWork keeps the reconcile that the calling goroutine works on open beyond its queue's Done, for work that
+// the controller leaves to a goroutine that it starts after this call. Until end is called, State counts the work as
+// AsyncWork. The key itself may be taken again before that. end may be called more than once, by any goroutine. Outside
+// of a reconcile of the controller BeginAsyncWork does nothing, and end is not nil.
+func (c *Controller) BeginAsyncWork() (end func()) {
+	r := currentActivity().reconcile
 	if r == nil || r.c != c {
 		return func() {}
 	}
-	c.held.Add(1)
-	r.hold()
+	c.asyncWork.Add(1)
+	r.beginAsyncWork()
 	return sync.OnceFunc(func() {
-		if end := r.release(); end != nil {
-			end(c.tap.clock.Now())
+		if endReconcile := r.endAsyncWork(); endReconcile != nil {
+			endReconcile(c.tap.clock.Now())
 		}
-		c.held.Add(-1)
+		c.asyncWork.Add(-1)
 	})
 }
 
-// holding is a reconcile's account of what is left to goroutines. It is guarded by the reconcile's lock.
-type holding struct {
-	holds int
-	end   func(at time.Time) // what is to be done after the last release; nil before Done
+// asyncWork counts the work of a reconcile that is left to goroutines. The reconcile's mu guards it.
+type asyncWork struct {
+	pending int
+	end     func(at time.Time) // ends the reconcile; nil before the queue's Done
 }
 
-func (r *reconcile) hold() {
+func (r *reconcile) beginAsyncWork() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.holding.holds++
+	r.async.pending++
 }
 
-// release returns how the reconcile ends, if nothing holds it any more and its key is done.
-func (r *reconcile) release() func(time.Time) {
+// endAsyncWork returns the function that ends the reconcile, if its key is done and no asynchronous work is left; nil
+// otherwise.
+func (r *reconcile) endAsyncWork() func(time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.holding.holds--
-	if r.holding.holds > 0 {
+	r.async.pending--
+	if r.async.pending > 0 {
 		return nil
 	}
-	return r.holding.end
+	return r.async.end
 }
 
-// endsLater leaves the end to the last release, and reports whether there will be one.
+// endsLater leaves calling end to the end of the last asynchronous work; it reports false if none is under way.
 func (r *reconcile) endsLater(end func(at time.Time)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.holding.holds == 0 {
+	if r.async.pending == 0 {
 		return false
 	}
-	r.holding.end = end
+	r.async.end = end
 	return true
 }
 
-// handed are the keys of a controller that one goroutine has taken for another, by their text. Its zero value is empty;
-// it may be used concurrently.
-type handed struct {
+// handoffs are the keys of a controller that one goroutine has taken for another, by their text: see
+// ControllerTraits.BegunKey. The zero value is empty. Its methods may be called concurrently.
+type handoffs struct {
 	mu   sync.Mutex
-	keys map[string]handover
+	keys map[string]handoff
 }
 
-// handover is a reconcile that is yet to begin.
-type handover struct {
-	run   *run
+// handoff is a reconcile that has not begun.
+type handoff struct {
+	run   *takenReconcile
 	start *trace.Start
 }
 
-func (h *handed) put(key string, o handover) {
+func (h *handoffs) put(key string, o handoff) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.keys == nil {
-		h.keys = map[string]handover{}
+		h.keys = map[string]handoff{}
 	}
 	h.keys[key] = o
 }
 
-// begin begins the reconcile of the key on the calling goroutine, if it is yet to begin.
-func (h *handed) begin(key string) {
+// begin begins the reconcile of the key on the calling goroutine, if it has not begun.
+func (h *handoffs) begin(key string) {
 	h.mu.Lock()
 	o, ok := h.keys[key]
 	delete(h.keys, key)

@@ -20,21 +20,21 @@ func TestHeldReconcileEndsWithItsLastRelease(t *testing.T) {
 		defer q.ShutDown()
 		q.Add("default/data")
 		k, _ := q.Get()
-		first, second := c.Hold(), c.Hold()
+		first, second := c.BeginAsyncWork(), c.BeginAsyncWork()
 		var seen []trace.ReconcileID
 		go func() {
 			pass(time.Second)
-			seen = append(seen, current().reconcile.id)
+			seen = append(seen, currentActivity().reconcile.id)
 			first()
 			first()
 			pass(time.Second)
 			second()
 		}()
 		q.Done(k)
-		if r := current().reconcile; r != nil {
+		if r := currentActivity().reconcile; r != nil {
 			t.Errorf("the worker still belongs to reconcile %d", r.id)
 		}
-		if s := tap.State(); s.Idle() || s.Controllers[0].Held != 2 || s.Controllers[0].Queues[0].Running != 0 {
+		if s := tap.State(); s.Idle() || s.Controllers[0].AsyncWork != 2 || s.Controllers[0].Queues[0].Running != 0 {
 			t.Errorf("while it is held the state is %+v", s)
 		}
 		pass(1500 * time.Millisecond)
@@ -61,7 +61,7 @@ func TestHeldKeyCanBeTakenAgain(t *testing.T) {
 	for range 2 {
 		q.Add("default/data")
 		k, _ := q.Get()
-		releases = append(releases, c.Hold())
+		releases = append(releases, c.BeginAsyncWork())
 		q.Done(k)
 	}
 	releases[1]()
@@ -85,8 +85,8 @@ func TestHoldOutsideOfItsReconciles(t *testing.T) {
 	k, _ := q.Get()
 	defer q.Done(k)
 	for name, c := range map[string]*Controller{"another controller": tap.Controller("other")} {
-		release := c.Hold()
-		if c.held.Load() != 0 {
+		release := c.BeginAsyncWork()
+		if c.asyncWork.Load() != 0 {
 			t.Errorf("%s holds a reconcile that is not its own", name)
 		}
 		release()
@@ -97,7 +97,7 @@ func TestHoldOutsideOfItsReconciles(t *testing.T) {
 func TestHandedKeysBeginWithTheirLine(t *testing.T) {
 	tap, sink := recording()
 	c := tap.Controller("protection")
-	c.SetTraits(ControllerTraits{ErrorLevel: 4, Begins: func(message string, values []any) string {
+	c.SetTraits(ControllerTraits{ErrorLevel: 4, BegunKey: func(message string, values []any) string {
 		if message == "Processing" {
 			return values[1].(string)
 		}
@@ -110,7 +110,7 @@ func TestHandedKeysBeginWithTheirLine(t *testing.T) {
 		q.Add(key)
 		q.Get()
 	}
-	if r := current().reconcile; r != nil || len(details[*trace.Start](sink)) != 0 {
+	if r := currentActivity().reconcile; r != nil || len(details[*trace.Start](sink)) != 0 {
 		t.Error("whoever takes the keys works on none")
 	}
 	for _, key := range []string{"default/b", "default/a"} {
@@ -145,10 +145,10 @@ func TestSwapNamesTheField(t *testing.T) {
 	c := tap.Controller("binder")
 	target := &struct{ clock func() int }{func() int { return 1 }}
 	double := func(f func() int) func() int { return func() int { return 2 * f() } }
-	if err := Swap(c, target, "clock", double); err != nil || target.clock() != 2 {
+	if err := SwapField(c, target, "clock", double); err != nil || target.clock() != 2 {
 		t.Errorf("the clock says %d, or: %v", target.clock(), err)
 	}
-	err := Swap(c, target, "watch", double)
+	err := SwapField(c, target, "watch", double)
 	if want := `observing field "watch" of controller "binder": struct { clock func() int } has no field "watch"`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

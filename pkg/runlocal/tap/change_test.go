@@ -81,7 +81,7 @@ func containsSecret(text string) bool {
 // partialAnswer is the metadata of an object as the API sends it.
 func partialAnswer(t *testing.T, m metav1.ObjectMeta, protobuf bool) *answer {
 	t.Helper()
-	obj := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: partial}, ObjectMeta: m}
+	obj := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: partialMetadataKind}, ObjectMeta: m}
 	if !protobuf {
 		body, err := json.Marshal(obj)
 		if err != nil {
@@ -109,18 +109,18 @@ func TestMetadataIsComparedWithMetadata(t *testing.T) {
 	}
 	for _, protobuf := range []bool{true, false} {
 		after := partialAnswer(t, metav1.ObjectMeta{Name: "web", ResourceVersion: "2"}, protobuf)
-		if after.kind != partial || after.version() != 2 {
+		if after.kind != partialMetadataKind || after.version() != 2 {
 			t.Fatalf("the answer is a %s of version %d", after.kind, after.version())
 		}
 		var got []string
-		for _, c := range compareKnown(stored{whole}, after) {
+		for _, c := range compareSeen(cachedObject{whole}, after) {
 			got = append(got, c.String())
 		}
 		if diff := cmp.Diff([]string{`metadata.finalizers: ["orphan"] -> <none>`}, got); diff != "" {
 			t.Errorf("protobuf %t (-want +got):\n%s", protobuf, diff)
 		}
 	}
-	broken := &answer{body: []byte("{"), kind: partial}
+	broken := &answer{body: []byte("{"), kind: partialMetadataKind}
 	if _, err := broken.object(); err == nil {
 		t.Error("a body that was cut off is no metadata")
 	}

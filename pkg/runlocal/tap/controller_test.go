@@ -19,9 +19,9 @@ func TestHabits(t *testing.T) {
 	tap, sink := recording()
 	c := tap.Controller("collector")
 	c.SetTraits(ControllerTraits{
-		ErrorLevel: 5, Waits: true,
-		Value: func(v any) string { s, _ := v.(string); return strings.ToUpper(s) },
-		Error: func(text string) string { return strings.TrimPrefix(text, "long ") },
+		ErrorLevel: 5, RequeuesWithoutError: true,
+		FormatValue: func(v any) string { s, _ := v.(string); return strings.ToUpper(s) },
+		FormatError: func(text string) string { return strings.TrimPrefix(text, "long ") },
 	})
 	q := WrapQueue(c, "", plainQueue(), text)
 	defer q.ShutDown()
@@ -114,7 +114,7 @@ func TestGateKeepsKeysFromWorkers(t *testing.T) {
 			t.Error("nothing is left to do, although keys wait for the gate")
 		}
 		open.Store(true)
-		c.Opened()
+		c.GateOpened()
 		synctest.Wait()
 		if len(taken()) != 2 {
 			t.Errorf("workers have got %v", taken())

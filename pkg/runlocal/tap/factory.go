@@ -40,37 +40,40 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// factory is an informer factory that hands out observed informers. Starting, waiting and shutting down are the wrapped
-// factory's, which runs the informers behind them.
+// factory is an informer factory that returns observed informers. Starting, waiting and shutting down are the wrapped
+// factory's, which runs the informers that are wrapped.
 type factory struct {
 	informers.SharedInformerFactory
 	tap    *Tap
 	resync time.Duration
 
 	mu       sync.Mutex
-	observed map[reflect.Type]*informer
+	observed map[reflect.Type]*informer // by type of object, guarded by mu
 }
 
 var _ informers.SharedInformerFactory = (*factory)(nil)
 
-// Informers returns a factory whose informers are observed, however they are asked for. client and resync are as for
-// informers.NewSharedInformerFactory. The informers keep no managedFields. The watch events of two factories are told
-// twice: a session needs one.
+// Informers returns a factory whose informers are observed, by whichever method they are requested. client and resync
+// are as for informers.NewSharedInformerFactory. The informers store no managedFields. A session needs one factory: of
+// two, watch events would be recorded twice.
 func (t *Tap) Informers(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
+	shared := informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(t.trim))
 	return &factory{
-		SharedInformerFactory: informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(t.trim)),
+		SharedInformerFactory: shared,
 		tap:                   t,
 		resync:                resync,
 		observed:              map[reflect.Type]*informer{},
 	}
 }
 
-// InformerFor implements informers.SharedInformerFactory; every accessor of a group comes down to it.
-func (f *factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+// InformerFor implements informers.SharedInformerFactory; all accessors of groups call it.
+func (f *factory) InformerFor(
+	obj runtime.Object, newFunc internalinterfaces.NewInformerFunc,
+) cache.SharedIndexInformer {
 	return f.observe(obj, f.SharedInformerFactory.InformerFor(obj, newFunc))
 }
 
-// observe returns the one wrapper of the informer of obj's type.
+// observe returns the wrapper of the informer of obj's type, and makes it if there is none.
 func (f *factory) observe(obj runtime.Object, next cache.SharedIndexInformer) *informer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,7 +101,7 @@ func (f *factory) ForResource(resource schema.GroupVersionResource) (informers.G
 	return &genericInformer{GenericInformer: generic, informer: f.observe(obj, next)}, nil
 }
 
-// genericInformer replaces the informer of a wrapped one, whose lister reads the same store.
+// genericInformer is a generic informer whose informer is observed. Its lister reads the same store.
 type genericInformer struct {
 	informers.GenericInformer
 	informer *informer
@@ -111,7 +114,7 @@ func (g *genericInformer) Informer() cache.SharedIndexInformer { return g.inform
 const allNamespaces = metav1.NamespaceAll
 
 // The accessors of the API groups, as client-go's informers/factory.go has them, but with the observing factory: an
-// embedded factory would hand out informers of its own.
+// embedded factory would return informers that are not observed.
 
 // Admissionregistration implements informers.SharedInformerFactory.
 func (f *factory) Admissionregistration() admissionregistration.Interface {
@@ -186,14 +189,14 @@ func (f *factory) Storagemigration() storagemigration.Interface {
 	return storagemigration.New(f, allNamespaces, nil)
 }
 
-// kinds tells resources from kinds and types, for all types that client-go knows. Typed objects carry neither.
+// kinds maps resources and Go types to kinds, for all types in client-go's scheme: typed objects have neither.
 type kinds struct {
 	byResource map[schema.GroupVersionResource]schema.GroupVersionKind
 	byType     map[reflect.Type]schema.GroupVersionKind
 }
 
-// newKinds derives resource names from kinds as the API's own authors do. TestEveryInformerIsKnown compares them with
-// the resources that client-go has informers for.
+// newKinds derives resource names from kinds by the rule that the API's authors follow. TestEveryInformerIsKnown
+// compares them with the resources that client-go has informers for.
 func newKinds() kinds {
 	k := kinds{
 		byResource: map[schema.GroupVersionResource]schema.GroupVersionKind{},
@@ -212,10 +215,10 @@ func newKinds() kinds {
 	return k
 }
 
-// kinds returns the table, which is made when it is first asked for.
+// kinds returns the table, which is made when it is first used.
 func (t *Tap) kinds() kinds { return t.kindTable() }
 
-// lazyKinds is how a Tap gets its table.
+// lazyKinds returns a function that makes the table once.
 func lazyKinds() func() kinds { return sync.OnceValue(newKinds) }
 
 // object returns an empty object of the resource's type.
@@ -227,7 +230,7 @@ func (k kinds) object(resource schema.GroupVersionResource) (runtime.Object, err
 	return scheme.Scheme.New(gvk)
 }
 
-// of tells kind and resource of a typed object, zero values for a type that client-go does not know.
+// of returns the kind and resource of a typed object, zero values for a type that is not in client-go's scheme.
 func (k kinds) of(obj runtime.Object) (schema.GroupVersionKind, schema.GroupVersionResource) {
 	t := reflect.TypeOf(obj)
 	if t.Kind() == reflect.Pointer {
@@ -241,7 +244,7 @@ func (k kinds) of(obj runtime.Object) (schema.GroupVersionKind, schema.GroupVers
 	return gvk, plural
 }
 
-// kind is that of a resource, empty if client-go does not know it.
+// kind returns the kind of a resource, empty if it is not in client-go's scheme.
 func (k kinds) kind(o *trace.Object) string {
 	return k.byResource[schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.Resource}].Kind
 }

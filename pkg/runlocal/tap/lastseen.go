@@ -9,28 +9,28 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// known is a version of an object that the session has seen. It never changes.
-type known interface {
+// seenObject is a version of an object that the session has seen. It is immutable.
+type seenObject interface {
 	version() uint64
 	object() (runtime.Object, error)
 }
 
-// stored is a known object from an informer's store.
-type stored struct{ obj runtime.Object }
+// cachedObject is an object in an informer's store.
+type cachedObject struct{ obj runtime.Object }
 
-func (s stored) version() uint64                 { return number(version(s.obj)) }
-func (s stored) object() (runtime.Object, error) { return s.obj, nil }
+func (s cachedObject) version() uint64                 { return parseVersion(version(s.obj)) }
+func (s cachedObject) object() (runtime.Object, error) { return s.obj, nil }
 
-// known returns the latest version of the object that an informer or an answer has shown; nil if there is none.
-func (t *Tap) known(o *trace.Object) known {
-	var latest known
+// lastSeen returns the latest version of the object that an informer or an answer has shown; nil if there is none.
+func (t *Tap) lastSeen(o *trace.Object) seenObject {
+	var latest seenObject
 	if a := t.answers.get(o); a != nil {
 		latest = a
 	}
 	for _, i := range t.informersOf(schema.GroupResource{Group: o.Group, Resource: o.Resource}) {
 		item, exists, err := i.GetIndexer().GetByKey(objectKey(o.Namespace, o.Name))
 		if obj, ok := item.(runtime.Object); ok && exists && err == nil {
-			if s := (stored{obj}); latest == nil || s.version() > latest.version() {
+			if s := (cachedObject{obj}); latest == nil || s.version() > latest.version() {
 				latest = s
 			}
 		}
@@ -38,7 +38,7 @@ func (t *Tap) known(o *trace.Object) known {
 	return latest
 }
 
-// objectKey is the key of an object in informers' stores and in most queues.
+// objectKey returns the key of an object in informers' stores and in most queues.
 func objectKey(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -58,17 +58,17 @@ func (t *Tap) informersOf(gr schema.GroupResource) []*informer {
 	return out
 }
 
-// answers remembers the latest answers, for the time until informers show what they showed. The zero value is empty; it
-// may be used concurrently.
+// answers keeps the latest answers until informers show the same versions. The zero value is empty. Its methods may be
+// called concurrently.
 type answers struct {
-	mu       sync.Mutex
-	byObject memory[trace.Object, *answer]
+	mu       sync.Mutex // guards byObject
+	byObject recentMap[trace.Object, *answer]
 }
 
-// answersKept bounds the answers of a generation: bodies are some kilobytes each.
+// answersKept bounds the answers in a generation: bodies are some kilobytes each.
 const answersKept = 256
 
-// identity is what names an object in all its versions.
+// identity returns what identifies an object in all its versions.
 func identity(o *trace.Object) trace.Object {
 	return trace.Object{Group: o.Group, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name}
 }
@@ -80,11 +80,11 @@ func (a *answers) get(o *trace.Object) *answer {
 	return found
 }
 
-// put remembers the answer, or forgets the object that was deleted.
+// put keeps the answer, or drops that of an object which was deleted.
 func (a *answers) put(o *trace.Object, latest *answer, deleted bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.byObject.room = answersKept
+	a.byObject.size = answersKept
 	if deleted {
 		a.byObject.drop(identity(o))
 		return
@@ -92,17 +92,17 @@ func (a *answers) put(o *trace.Object, latest *answer, deleted bool) {
 	a.byObject.put(identity(o), latest)
 }
 
-// remembered is how many entries a generation of memory has at most.
-const remembered = 1 << 14
+// recentMapSize is how many entries a generation of a recentMap has at most.
+const recentMapSize = 1 << 14
 
-// memory is a map that forgets: it keeps the latest entries, at least remembered of them and at most twice as many. Its
-// zero value is empty. It is not safe for concurrent use.
-type memory[K comparable, V any] struct {
+// recentMap is a map of the latest entries: of at least size and at most twice as many. The zero value is empty. Its
+// methods must not be called concurrently.
+type recentMap[K comparable, V any] struct {
 	young, old map[K]V
-	room       int // of a generation; 0 means remembered
+	size       int // of a generation; 0 means recentMapSize
 }
 
-func (m *memory[K, V]) get(k K) (V, bool) {
+func (m *recentMap[K, V]) get(k K) (V, bool) {
 	if v, ok := m.young[k]; ok {
 		return v, true
 	}
@@ -110,10 +110,10 @@ func (m *memory[K, V]) get(k K) (V, bool) {
 	return v, ok
 }
 
-func (m *memory[K, V]) put(k K, v V) {
-	room := m.room
+func (m *recentMap[K, V]) put(k K, v V) {
+	room := m.size
 	if room == 0 {
-		room = remembered
+		room = recentMapSize
 	}
 	if len(m.young) >= room {
 		m.old, m.young = m.young, nil
@@ -124,7 +124,7 @@ func (m *memory[K, V]) put(k K, v V) {
 	m.young[k] = v
 }
 
-func (m *memory[K, V]) drop(k K) {
+func (m *recentMap[K, V]) drop(k K) {
 	delete(m.young, k)
 	delete(m.old, k)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestMemoryKeepsTheLatest(t *testing.T) {
-	m := memory[int, int]{room: 4}
+	m := recentMap[int, int]{size: 4}
 	for n := range 20 {
 		m.put(n, n)
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// errorLevel is the highest level at which upstream's controllers tell why a reconcile failed: such lines are read, for
-// trace.End's sake, even if they are not recorded.
+// errorLevel is the highest level at which upstream's controllers log why a reconcile failed. Such lines are read for
+// trace.End even if they are not recorded.
 const errorLevel = 2
 
-// sink turns the lines of a controller's logger into events. It is immutable; loggers share it.
+// sink makes events of the lines of a controller's logger. It is immutable and shared by loggers.
 type sink struct {
 	c      *Controller
 	values []any // of WithValues
@@ -34,14 +34,14 @@ func (*sink) Init(logr.RuntimeInfo) {}
 
 // Enabled implements logr.LogSink.
 func (s *sink) Enabled(level int) bool {
-	return s.c.tap.on() && level <= max(s.c.tap.verbosity, errorLevel, s.c.traits.ErrorLevel)
+	return s.c.tap.recording() && level <= max(s.c.tap.verbosity, errorLevel, s.c.traits.ErrorLevel)
 }
 
-// Info implements logr.LogSink. An error among the values is the reason for a failure, should one follow.
+// Info implements logr.LogSink. An error among the values is the reason of a failure, if the reconcile fails.
 func (s *sink) Info(level int, message string, keysAndValues ...any) {
-	if begins := s.c.traits.Begins; begins != nil {
+	if begins := s.c.traits.BegunKey; begins != nil {
 		if key := begins(message, keysAndValues); key != "" {
-			s.c.handed.begin(key)
+			s.c.handoffs.begin(key)
 		}
 	}
 	r := s.reconcile(level <= s.c.tap.verbosity)
@@ -59,24 +59,24 @@ func (s *sink) Info(level int, message string, keysAndValues ...any) {
 
 // Error implements logr.LogSink. The level of an error is 0.
 func (s *sink) Error(err error, message string, keysAndValues ...any) {
-	if !s.c.tap.on() {
+	if !s.c.tap.recording() {
 		return
 	}
 	text := s.c.errorText(err)
 	r := s.reconcile(true)
-	if r != nil && (text != "" || !r.turn) {
+	if r != nil && (text != "" || !r.timerLoop) {
 		r.reported(orElse(text, message), s.c.tap.stacks.reporter())
 	}
 	s.record(r, &trace.Log{Message: message, Error: text}, keysAndValues)
 }
 
-// reconcile is the one of this controller that the calling goroutine works on, nil if it works on none. That of a turn
-// begins if a line is told of it.
-func (s *sink) reconcile(told bool) *reconcile {
-	scope := current()
-	r := scope.reconcile
-	if told {
-		r = scope.working()
+// reconcile returns the reconcile of this controller that the calling goroutine works for; nil if there is none. That
+// of a timer loop begins if the line is recorded.
+func (s *sink) reconcile(recorded bool) *reconcile {
+	a := currentActivity()
+	r := a.reconcile
+	if recorded {
+		r = a.workingReconcile()
 	}
 	if r == nil || r.c != s.c {
 		return nil
@@ -85,7 +85,7 @@ func (s *sink) reconcile(told bool) *reconcile {
 }
 
 func (s *sink) record(r *reconcile, l *trace.Log, keysAndValues []any) {
-	l.Values = values(s.c.traits.Value, s.values, keysAndValues)
+	l.Values = values(s.c.traits.FormatValue, s.values, keysAndValues)
 	s.c.emit(r, l)
 }
 
@@ -94,10 +94,10 @@ func (s *sink) WithValues(keysAndValues ...any) logr.LogSink {
 	return &sink{c: s.c, values: append(slices.Clip(s.values), keysAndValues...)}
 }
 
-// WithName implements logr.LogSink. Names are left out: the controller is the event's.
+// WithName implements logr.LogSink. Names are dropped: the event has the controller's.
 func (s *sink) WithName(string) logr.LogSink { return s }
 
-// emit emits an event of the controller that belongs to r, or to no reconcile if r is nil.
+// emit records an event of the controller that belongs to r, or to no reconcile if r is nil.
 func (c *Controller) emit(r *reconcile, d trace.Detail) {
 	if r == nil {
 		c.tap.rec.Emit(c.name, 0, "", d)
@@ -113,43 +113,44 @@ func orElse(text, otherwise string) string {
 	return otherwise
 }
 
-// hookErrorHandlers makes handled the last of utilruntime.ErrorHandlers, once in a process. The list is the process's
-// and upstream has no other way to learn of errors that controllers report without their logger.
+// hookErrorHandlers appends handleError to utilruntime.ErrorHandlers, once in a process. The list is global, and
+// upstream has no other way to observe errors that controllers report without their logger.
 var hookErrorHandlers = sync.OnceFunc(func() {
-	utilruntime.ErrorHandlers = append(utilruntime.ErrorHandlers, handled)
+	utilruntime.ErrorHandlers = append(utilruntime.ErrorHandlers, handleError)
 })
 
-// handled records an error that was passed to utilruntime.HandleError, HandleErrorWithContext or HandleErrorWithLogger
-// in a goroutine that works for an observed controller. The first of the handlers logs it: to the tap, if the context
-// holds a logger of the tap, which has then recorded it.
-func handled(ctx context.Context, err error, message string, keysAndValues ...any) {
+// handleError records an error that was passed to utilruntime.HandleError, HandleErrorWithContext or
+// HandleErrorWithLogger by a goroutine that works for an observed controller. The first handler in the list logs it: if
+// the context has a logger of the tap, that has recorded it already.
+func handleError(ctx context.Context, err error, message string, keysAndValues ...any) {
 	if _, seen := klog.FromContext(ctx).GetSink().(*sink); seen {
 		return
 	}
-	s := current()
-	if s.controller == nil || s.inCall || !s.controller.tap.on() {
+	s := currentActivity()
+	if s.controller == nil || s.inRequest || !s.controller.tap.recording() {
 		return
 	}
 	text := s.controller.errorText(err)
-	r := s.working()
+	r := s.workingReconcile()
 	if r != nil {
 		r.reported(orElse(text, message), s.controller.tap.stacks.reporter())
 	}
-	s.controller.emit(r, &trace.Log{Message: message, Error: text, Values: values(s.controller.traits.Value, keysAndValues)})
+	logged := values(s.controller.traits.FormatValue, keysAndValues)
+	s.controller.emit(r, &trace.Log{Message: message, Error: text, Values: logged})
 }
 
-// maxValue bounds a logged value in bytes: some controllers log whole objects, or a diff of two.
+// maxValue bounds the text of a logged value, in bytes: some controllers log whole objects, or the difference of two.
 const maxValue = 1024
 
-// values makes logged keys and values text. Of a key that is there twice the last value counts, in the place of the
-// first, as klog has it. own makes text of values in a way of its own, or returns "": it may be nil.
-func values(own func(any) string, lists ...[]any) trace.Values {
+// values returns logged keys and values as text. If a key occurs twice the last value counts, in the place of the
+// first, as klog has it. format returns the text of a value, or "" to have it formatted as usual; it may be nil.
+func values(format func(any) string, lists ...[]any) trace.Values {
 	var out trace.Values
 	for _, list := range lists {
 		for i := 0; i < len(list); i += 2 {
 			v := trace.Value{Key: fmt.Sprint(list[i]), Value: "(MISSING)"}
 			if i+1 < len(list) {
-				v.Value = ownText(own, list[i+1])
+				v.Value = formattedText(format, list[i+1])
 			}
 			out = put(out, v)
 		}
@@ -157,10 +158,10 @@ func values(own func(any) string, lists ...[]any) trace.Values {
 	return out
 }
 
-func ownText(own func(any) string, v any) string {
-	if own != nil {
-		if text := own(v); text != "" {
-			return cut(text)
+func formattedText(format func(any) string, v any) string {
+	if format != nil {
+		if text := format(v); text != "" {
+			return truncate(text)
 		}
 	}
 	return valueText(v)
@@ -176,12 +177,12 @@ func put(list trace.Values, v trace.Value) trace.Values {
 	return append(list, v)
 }
 
-// valueText makes a value text by the rules of klog's text output (internal/serialize/keyvalues.go), without its quotes.
-// A whole API object is cut down to its name: upstream logs some at level 4, and to spell out every pod that ReplicaSet
-// sees would cost more than all the rest of the trace. A value whose own method panics says so.
-func valueText(v any) string { return cut(wholeText(v)) }
+// valueText returns a value as text by the rules of klog's text output (internal/serialize/keyvalues.go), without its
+// quotes. Of an API object it returns only the name: upstream logs whole objects at level 4, and all pods that
+// ReplicaSet sees would make up most of the trace. If a method of the value panics, the text is the panic.
+func valueText(v any) string { return truncate(wholeText(v)) }
 
-// wholeText is valueText of any length.
+// wholeText is valueText without a limit.
 func wholeText(v any) (text string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -218,8 +219,8 @@ func formatted(v any) string {
 	return string(b)
 }
 
-// cut shortens a text to maxValue bytes, at a character's end, and says how much is missing.
-func cut(s string) string {
+// truncate shortens a text to maxValue bytes, at the end of a character, and appends how much is missing.
+func truncate(s string) string {
 	if len(s) <= maxValue {
 		return s
 	}

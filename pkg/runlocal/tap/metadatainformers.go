@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// MetadataInformers hands out informers for a controller that watches every resource and needs only the metadata of its
-// objects. It is an InformerFactory of k8s.io/controller-manager/pkg/informerfactory. Where another controller has an
-// informer of whole objects, that one is shared; where not, the metadata alone is watched, and its watch events are told
-// only when they turn out to be a cause. All its methods may be called concurrently.
+// MetadataInformers returns informers for a controller that watches all resources and needs only the metadata of
+// objects. It is an InformerFactory of k8s.io/controller-manager/pkg/informerfactory. If another controller has an
+// informer of whole objects, it is shared; if not, only metadata is watched, and watch events are recorded only when
+// they turn out to be causes. All methods may be called concurrently.
 type MetadataInformers struct {
 	tap    *Tap
 	shared informers.SharedInformerFactory
@@ -25,25 +25,28 @@ type MetadataInformers struct {
 	mapper meta.RESTMapper
 
 	running sync.WaitGroup
-	mu      sync.Mutex // guards what follows
-	own     map[schema.GroupVersionResource]*ownInformer
+	mu      sync.Mutex // guards what follows; it is not held while the API is requested
+	own     map[schema.GroupVersionResource]*metadataInformer
 }
 
-// ownInformer is one of the metadata alone.
-type ownInformer struct {
+// metadataInformer is an informer of metadata only.
+type metadataInformer struct {
 	informers.GenericInformer
 	observed *informer
 	stop     context.CancelFunc // nil before it is started
 }
 
 // Informer implements informers.GenericInformer.
-func (o *ownInformer) Informer() cache.SharedIndexInformer { return o.observed }
+func (o *metadataInformer) Informer() cache.SharedIndexInformer { return o.observed }
 
-// MetadataInformers returns informers that share those of shared, which must be its Tap's, and make others by client.
-// mapper names the kinds of resources.
-func (c *Controller) MetadataInformers(shared informers.SharedInformerFactory, client metadataclient.Interface, mapper meta.RESTMapper) *MetadataInformers {
+// MetadataInformers returns informers that share those of shared, which must be of the same Tap, and make others by
+// client. mapper returns the kinds of resources.
+func (c *Controller) MetadataInformers(
+	shared informers.SharedInformerFactory, client metadataclient.Interface, mapper meta.RESTMapper,
+) *MetadataInformers {
 	return &MetadataInformers{
-		tap: c.tap, shared: shared, client: client, mapper: mapper, own: map[schema.GroupVersionResource]*ownInformer{},
+		tap: c.tap, shared: shared, client: client, mapper: mapper,
+		own: map[schema.GroupVersionResource]*metadataInformer{},
 	}
 }
 
@@ -56,7 +59,7 @@ func (m *MetadataInformers) ForResource(resource schema.GroupVersionResource) (i
 		return o, nil
 	}
 	for _, i := range m.tap.informersOf(resource.GroupResource()) {
-		if i.gvr == resource && !i.sparing { // one of the metadata alone is another MetadataInformers' own
+		if i.gvr == resource && !i.lazy { // one of the metadata alone is another MetadataInformers' own
 			return m.shared.ForResource(resource)
 		}
 	}
@@ -73,13 +76,14 @@ func (m *MetadataInformers) ForResource(resource schema.GroupVersionResource) (i
 	if err := generic.Informer().SetTransform(m.tap.trim); err != nil {
 		return nil, fmt.Errorf("making the informer of %s: %w", resource.GroupResource(), err)
 	}
-	o = &ownInformer{GenericInformer: generic, observed: m.tap.watching(kind, resource, generic.Informer())}
-	o.observed.sparing = true
+	o = &metadataInformer{GenericInformer: generic, observed: m.tap.wrapInformer(kind, resource, generic.Informer())}
+	o.observed.lazy = true
 	m.own[resource] = o
 	return o, nil
 }
 
-// Synced reports whether the informer of a resource holds all that there was when it was started; false if there is none.
+// Synced reports whether the informer of a resource stores all that existed when it was started; false if there is
+// none.
 func (m *MetadataInformers) Synced(resource schema.GroupVersionResource) bool {
 	m.mu.Lock()
 	o := m.own[resource]
@@ -88,14 +92,14 @@ func (m *MetadataInformers) Synced(resource schema.GroupVersionResource) bool {
 		return o.observed.HasSynced()
 	}
 	for _, i := range m.tap.informersOf(resource.GroupResource()) {
-		if i.gvr == resource && !i.sparing {
+		if i.gvr == resource && !i.lazy {
 			return i.HasSynced()
 		}
 	}
 	return false
 }
 
-// Handled is State.Handled of the informer of a resource; 0 if there is none of the metadata alone.
+// Handled returns State.Handled for the informer of a resource alone; 0 if there is none of metadata only.
 func (m *MetadataInformers) Handled(resource schema.GroupVersionResource) uint64 {
 	m.mu.Lock()
 	o := m.own[resource]
@@ -108,8 +112,8 @@ func (m *MetadataInformers) Handled(resource schema.GroupVersionResource) uint64
 	return o.observed.handled()
 }
 
-// Start starts the informers that are not shared and were not started; they end when stop is closed. The shared ones are
-// whoever's made them.
+// Start starts the informers of metadata that were not started; they end when stop is closed. Shared informers are
+// started by their own factory.
 func (m *MetadataInformers) Start(stop <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,8 +127,8 @@ func (m *MetadataInformers) Start(stop <-chan struct{}) {
 	}
 }
 
-// Keep stops and forgets the informers of resources that are not served any more. It is not for shared ones.
-func (m *MetadataInformers) Keep(served func(schema.GroupVersionResource) bool) {
+// StopUnserved stops and drops the informers of metadata of resources that are not served any more.
+func (m *MetadataInformers) StopUnserved(served func(schema.GroupVersionResource) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for resource, o := range m.own {
@@ -134,10 +138,10 @@ func (m *MetadataInformers) Keep(served func(schema.GroupVersionResource) bool) 
 		if o.stop != nil {
 			o.stop()
 		}
-		m.tap.dropped(o.observed)
+		m.tap.dropInformer(o.observed)
 		delete(m.own, resource)
 	}
 }
 
-// Wait returns when the informers that it has started have ended.
+// Wait waits until the informers that Start has started have ended.
 func (m *MetadataInformers) Wait() { m.running.Wait() }

@@ -72,7 +72,7 @@ func TestMetadataInformersOfTwoControllers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if own, ok := second.(*ownInformer); !ok || own.Informer() == first.Informer() {
+	if own, ok := second.(*metadataInformer); !ok || own.Informer() == first.Informer() {
 		t.Errorf("the other controller has %T: nobody starts a shared informer that is asked for so late", second)
 	}
 }
@@ -131,11 +131,11 @@ func TestMetadataInformersEnd(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	m.Start(stop)
-	m.Keep(func(r schema.GroupVersionResource) bool { return r == secretResource })
+	m.StopUnserved(func(r schema.GroupVersionResource) bool { return r == secretResource })
 	if _, watched := tap.State().Handled[secretResource.GroupResource()]; !watched {
 		t.Error("what is served is kept")
 	}
-	m.Keep(func(schema.GroupVersionResource) bool { return false })
+	m.StopUnserved(func(schema.GroupVersionResource) bool { return false })
 	m.Wait() // the informer has ended before stop is closed
 	if _, watched := tap.State().Handled[secretResource.GroupResource()]; watched {
 		t.Error("what is not served any more is still waited for")

@@ -10,7 +10,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// fieldOf finds a field of the struct that target points to, and that it is set. field may be a path.
+// fieldOf returns a field of the struct that target points to. It is an error if the field is not set. field may be a
+// path through structs, pointers and interfaces.
 func fieldOf(target any, field string) (reflect.Value, error) {
 	v := reflect.ValueOf(target)
 	for name := range strings.SplitSeq(field, ".") {
@@ -30,7 +31,7 @@ func fieldOf(target any, field string) (reflect.Value, error) {
 	return v, nil
 }
 
-// pointedTo follows pointers, and what interfaces hold.
+// pointedTo follows pointers and interfaces to the value behind them.
 func pointedTo(v reflect.Value) reflect.Value {
 	for (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && !v.IsNil() {
 		v = v.Elem()
@@ -38,7 +39,7 @@ func pointedTo(v reflect.Value) reflect.Value {
 	return v
 }
 
-// fieldType is fieldOf for what is known without a controller.
+// fieldType returns the type of a field, as fieldOf finds it, without a value.
 func fieldType(controller reflect.Type, field string) (reflect.Type, error) {
 	t := controller
 	for name := range strings.SplitSeq(field, ".") {
@@ -57,7 +58,7 @@ func fieldType(controller reflect.Type, field string) (reflect.Type, error) {
 	return t, nil
 }
 
-// privateField returns the address of a field of the struct that target points to, of exactly type F.
+// privateField returns the address of a field, as fieldOf finds it, which must be of exactly type F.
 func privateField[F any](target any, field string) (*F, error) {
 	f, err := fieldOf(target, field)
 	if err != nil {
@@ -69,22 +70,22 @@ func privateField[F any](target any, field string) (*F, error) {
 	return (*F)(unsafe.Pointer(f.UnsafeAddr())), nil //nolint:gosec // the type was compared just above
 }
 
-// sort is one of client-go's interfaces of typed queues.
-type sort int
+// queueKind is one of client-go's three interfaces of typed queues.
+type queueKind int
 
 const (
-	plain sort = iota
-	delaying
-	limiting
+	kindPlain queueKind = iota
+	kindDelaying
+	kindRateLimiting
 )
 
-// sortOf finds which interface of queues of K, or of keys of the layout of K, a field's type is. The error names what K
-// should have been like.
-func sortOf[K comparable](field reflect.Type) (sort, error) {
+// queueKindOf returns the interface of queues, of K or of keys of the same layout, that a field's type is. The error
+// names the difference.
+func queueKindOf[K comparable](field reflect.Type) (queueKind, error) {
 	interfaces := [...]reflect.Type{
-		plain:    reflect.TypeFor[workqueue.TypedInterface[K]](),
-		delaying: reflect.TypeFor[workqueue.TypedDelayingInterface[K]](),
-		limiting: reflect.TypeFor[workqueue.TypedRateLimitingInterface[K]](),
+		kindPlain:        reflect.TypeFor[workqueue.TypedInterface[K]](),
+		kindDelaying:     reflect.TypeFor[workqueue.TypedDelayingInterface[K]](),
+		kindRateLimiting: reflect.TypeFor[workqueue.TypedRateLimitingInterface[K]](),
 	}
 	for n, want := range interfaces {
 		if !sameGeneric(field, want) {
@@ -93,9 +94,9 @@ func sortOf[K comparable](field reflect.Type) (sort, error) {
 		if err := sameKeys(keyOf(field), keyOf(want)); err != nil {
 			return 0, fmt.Errorf("queue of %v: %w", reflect.TypeFor[K](), err)
 		}
-		return sort(n), nil
+		return queueKind(n), nil
 	}
-	return 0, fmt.Errorf("%v or a lesser queue", interfaces[limiting])
+	return 0, fmt.Errorf("%v or a lesser queue", interfaces[kindRateLimiting])
 }
 
 // sameGeneric reports whether two types are instances of one generic interface of a package. Such interfaces have the
@@ -110,8 +111,8 @@ func sameGeneric(got, want reflect.Type) bool {
 }
 
 // keyOf returns the type parameter of one of client-go's queue or rate limiter interfaces, from a method that takes a
-// key. The names of methods must be constants here: by a call of Type.Method, or of Type.MethodByName with another
-// argument, the linker keeps every exported method of every type of the program, which makes it a quarter larger.
+// key. The names of methods must be constants: because of a call of Type.Method, or of Type.MethodByName with another
+// argument, the linker keeps every exported method of every type in the program, which makes it a quarter larger.
 func keyOf(t reflect.Type) reflect.Type {
 	m, ok := t.MethodByName("Done") // of a queue
 	if !ok {
@@ -120,7 +121,7 @@ func keyOf(t reflect.Type) reflect.Type {
 	return m.Type.In(0)
 }
 
-// sameKeys says how two types differ in their layout; nil if values of the one are values of the other by another name.
+// sameKeys returns an error if values of the two types, or what they point to, differ in their layout.
 func sameKeys(got, want reflect.Type) error {
 	if got.Kind() == reflect.Pointer && want.Kind() == reflect.Pointer {
 		got, want = got.Elem(), want.Elem()
@@ -128,7 +129,7 @@ func sameKeys(got, want reflect.Type) error {
 	return sameLayout(got, want)
 }
 
-// sameLayout does not look behind pointers.
+// sameLayout returns an error if values of the two types differ in their layout. It does not look behind pointers.
 func sameLayout(got, want reflect.Type) error {
 	switch {
 	case got == want:
@@ -163,8 +164,8 @@ func sameFields(got, want reflect.Type) error {
 	return nil
 }
 
-// rateLimiterOf takes the rate limiter out of client-go's rate limiting queue (util/workqueue/rate_limiting_queue.go),
-// nil if q is another sort of queue or keeps it elsewhere. Its keys may be of the layout of K, as the queue's may.
+// rateLimiterOf returns the rate limiter of client-go's rate limiting queue (util/workqueue/rate_limiting_queue.go);
+// nil if q is another implementation, or has it elsewhere. Keys may be of the layout of K instead of K.
 func rateLimiterOf[K comparable](q workqueue.TypedRateLimitingInterface[K]) workqueue.TypedRateLimiter[K] {
 	f, err := fieldOf(q, "rateLimiter")
 	if err != nil {
@@ -174,12 +175,13 @@ func rateLimiterOf[K comparable](q workqueue.TypedRateLimitingInterface[K]) work
 	if !sameGeneric(f.Type(), want) || sameKeys(keyOf(f.Type()), keyOf(want)) != nil {
 		return nil
 	}
-	return *(*workqueue.TypedRateLimiter[K])(unsafe.Pointer(f.UnsafeAddr())) //nolint:gosec // the type was compared just above
+	limiter := unsafe.Pointer(f.UnsafeAddr()) //nolint:gosec // the type was compared just above
+	return *(*workqueue.TypedRateLimiter[K])(limiter)
 }
 
-// retriesOf takes the counter behind workqueue_retries_total out of client-go's delaying queue (util/workqueue's
-// delaying_queue.go and metrics.go): delays do not reach that queue here. It is nil if q has no name and counts nothing, or
-// keeps it elsewhere.
+// retriesOf returns the counter behind the metric workqueue_retries_total in client-go's delaying queue
+// (util/workqueue: delaying_queue.go and metrics.go), which sees no delays here. It is nil if q has no name and so no
+// metrics, or has the counter elsewhere.
 func retriesOf[K comparable](q workqueue.TypedRateLimitingInterface[K]) workqueue.CounterMetric {
 	counter, err := privateField[workqueue.CounterMetric](q, "TypedDelayingInterface.metrics.retries")
 	if err != nil {
@@ -188,12 +190,13 @@ func retriesOf[K comparable](q workqueue.TypedRateLimitingInterface[K]) workqueu
 	return *counter
 }
 
-// opaque stands for a type that upstream does not export. Only its address is used.
+// opaque is in the place of a type that is not exported. Only addresses of it are used.
 type opaque struct{ _ byte }
 
-// opaqueQueue is a queue of pointers to such a type. Two queue interfaces that differ only in what their keys point to
-// have the same methods in the same order with arguments of the same size and kind, and so are laid out and called
-// alike: the one can stand in the other's place. No code may take it for another interface, as it would by its name.
+// opaqueQueue is a queue of pointers to a type that is not exported. Two instances of the interface that differ only in
+// what their keys point to have the same methods in the same order, and keys are passed in the same way: so a value of
+// one can be used as the other. It must not be asserted to another interface type: its dynamic type has the methods of
+// the other instance.
 type opaqueQueue = workqueue.TypedRateLimitingInterface[*opaque]
 
 // opaqueField is privateField for a queue of pointers to any type.
@@ -208,22 +211,24 @@ func opaqueField(target any, field string) (*opaqueQueue, error) {
 	return (*opaqueQueue)(unsafe.Pointer(f.UnsafeAddr())), nil //nolint:gosec // the type was compared just above
 }
 
-// isQueueOfPointers reports whether a type is that of rate limiting queues of pointers.
+// isQueueOfPointers reports whether a type is the interface of rate limiting queues, with keys that are pointers.
 func isQueueOfPointers(t reflect.Type) bool {
 	return sameGeneric(t, reflect.TypeFor[opaqueQueue]()) && keyOf(t).Kind() == reflect.Pointer
 }
 
-// Identity is what the garbage collector knows an object by: the type objectReference of its package.
+// Identity is what the garbage collector identifies an object by: objectReference of its package.
 type Identity struct {
 	metav1.OwnerReference
 	// Namespace is empty for an object that has none.
 	Namespace string
 }
 
-// Identities returns a function that spells the keys of a queue of the garbage collector's nodes, which are pointers to a
-// struct with a field identity that is never written once the node is queued. The queue only tells their type, which
-// upstream does not export. The error says where upstream has put something else.
-func Identities[K comparable](_ workqueue.TypedRateLimitingInterface[K], spell func(*Identity) string) (func(K) string, error) {
+// Identities returns a function that returns spell of the identity of a key, for a queue of the garbage collector's
+// nodes. Keys are pointers to a struct with a field identity, which is not written once the node is queued. The queue
+// is not used: K, a type that is not exported, is inferred from it. The error names what upstream has changed.
+func Identities[K comparable](
+	_ workqueue.TypedRateLimitingInterface[K], spell func(*Identity) string,
+) (func(K) string, error) {
 	key := reflect.TypeFor[K]()
 	if key.Kind() != reflect.Pointer || key.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("the keys are of type %v, which is no pointer to a struct", key)
@@ -241,7 +246,8 @@ func Identities[K comparable](_ workqueue.TypedRateLimitingInterface[K], spell f
 	}, nil
 }
 
-// IdentityOf returns what a value of the garbage collector's own type says, as it logs it; nil for any other value.
+// IdentityOf returns the identity that a value is, if it is of the garbage collector's type, which it logs; nil
+// otherwise.
 func IdentityOf(v any) *Identity {
 	value := reflect.ValueOf(v)
 	if !value.IsValid() || value.Kind() != reflect.Struct || !value.Type().ConvertibleTo(reflect.TypeFor[Identity]()) {

@@ -288,7 +288,7 @@ func TestNothingIsRecordedWithoutARecorder(t *testing.T) {
 		if diff := cmp.Diff(want, state()); diff != "" {
 			t.Errorf("running (-want +got):\n%s", diff)
 		}
-		if current() != noScope {
+		if currentActivity() != noActivity {
 			t.Error("the worker is labelled though nothing is recorded")
 		}
 		q.Done(k)
@@ -318,7 +318,7 @@ func TestPanickingReconcile(t *testing.T) {
 			t.Errorf("reconcile %d ends %q", n+1, end.Outcome)
 		}
 	}
-	if current() != noScope {
+	if currentActivity() != noActivity {
 		t.Error("the worker's goroutine still belongs to the reconcile")
 	}
 }

@@ -44,8 +44,9 @@ func seenFirst(q testQueue)     { q.Add("web") }
 func seenMeanwhile(q testQueue) { q.Add("web") }
 func seenLast(q testQueue)      { q.Add("web") }
 
-// TestAdditionWhileAKeyIsHandedOut: the queue has handed a key out and the account does not know it yet. An addition comes
-// in between, so that the key comes again: it is a cause of that reconcile, beside what is added later, and of no other.
+// TestAdditionWhileAKeyIsHandedOut: the queue has handed a key out and the account does not know it yet. An addition
+// comes in between, so that the key comes again: it is a cause of that reconcile, beside what is added later, and of no
+// other.
 func TestAdditionWhileAKeyIsHandedOut(t *testing.T) {
 	sink, clk := &eventLog{}, &interrupting{}
 	tap := New(Options{Recorder: trace.NewRecorder(clock.RealClock{}, sink), Clock: clk})
@@ -144,8 +145,8 @@ func TestWaitingWorkersLearnOfAShutDown(t *testing.T) {
 	}
 }
 
-// TestEveryDelayHasItsCause adds keys with a delay at the very moment at which another delay of theirs ends: whichever comes
-// first, each reconcile has a cause that names what asked for the delay.
+// TestEveryDelayHasItsCause adds keys with a delay at the very moment at which another delay of theirs ends: whichever
+// comes first, each reconcile has a cause that names what asked for the delay.
 func TestEveryDelayHasItsCause(t *testing.T) {
 	const keys = 200
 	inBubble(t, func(t *testing.T, _ *Tap, q testQueue, sink *eventLog) {
@@ -231,7 +232,7 @@ func TestManyWorkers(t *testing.T) {
 			t.Errorf("reconcile %d of %s has no cause", e.Reconcile, e.Key)
 		}
 	}
-	scopes.Range(func(_, s any) bool {
+	activities.Range(func(_, s any) bool {
 		t.Errorf("a scope is left: %+v", s)
 		return true
 	})
@@ -242,7 +243,7 @@ func work(t *testing.T, q testQueue, key string) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			if r := current().reconcile; r == nil || r.key != key {
+			if r := currentActivity().reconcile; r == nil || r.key != key {
 				t.Errorf("a goroutine of %s finds %+v", key, r)
 			}
 		})

@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -8,159 +9,165 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// maxCauses bounds the causes that are kept for a key; more are counted.
+// maxCauses bounds the causes that are kept for a key; those beyond are counted.
 const maxCauses = 16
 
-// ledger is the account of one queue: what is queued, running and delayed, and why. It is told of additions and takings in
-// the queue's own order. Its lock is the Tap's, so that State sees all queues at one moment.
-type ledger[K comparable] struct {
-	mu      *sync.Mutex
+// queueTracker tracks one queue: which keys are queued, running and delayed, and why. It must be told of additions and
+// taken keys in the queue's own order. Its methods may be called concurrently.
+type queueTracker[K comparable] struct {
+	mu      *sync.Mutex // Tap.mu, so that Tap.State is of one moment for all queues
 	keyText func(K) string
-	keys    map[K]*entry[K]
+	keys    map[K]*keyState[K]
 }
 
-// entry is the account of one key.
-type entry[K comparable] struct {
+// keyState is what is tracked of one key. The tracker's mu guards it.
+type keyState[K comparable] struct {
 	queued  bool        // added, and not taken since
-	since   time.Time   // when it was added first
-	causes  causes      // all that were added since the key was last taken
-	running int         // workers that have taken it and are not done
-	free    time.Time   // when the last of them was done
-	delays  []*delay[K] // that the delaying queue holds for the key, at most one of them not over
+	since   time.Time   // when it was queued
+	causes  causes      // of all additions since the key was last taken
+	running int         // workers that have taken it and not finished
+	free    time.Time   // when the last of them finished
+	delays  []*delay[K] // those that the delaying queue waits for; at most one of them is not over
 }
 
-// delay is a delayed addition of a key: the earliest of all that were asked for before it is over, as an entry of client-go's
-// delaying queue is (util/workqueue/delaying_queue.go: insert), which merges the others into it.
+// delay is a delayed addition of a key: the earliest of all that were requested before it is over, into which later
+// ones are merged, as client-go's delaying queue does it with its entries (insert in util/workqueue/delaying_queue.go).
 type delay[K comparable] struct {
-	key     K
-	due     time.Time
-	retry   int
-	handler string
-	waits   []asked
-	more    int // events that waits has no room for
+	key       K
+	due       time.Time
+	retry     int
+	handler   string
+	requested []requestedDelay
+	more      int // watch events left out of requested
 }
 
-// asked is one delay that was asked for.
-type asked struct {
+// requestedDelay is the delay of one call of AddAfter or AddRateLimited.
+type requestedDelay struct {
 	due   time.Time
 	cause *trace.Cause
 }
 
-// atEvent says that a watch event led to the wait.
-func (a asked) atEvent() bool { return a.cause != nil && a.cause.Watch != nil }
+// fromWatch reports whether a watch event led to the request.
+func (a requestedDelay) fromWatch() bool { return a.cause != nil && a.cause.Watch != nil }
 
-// ask keeps a wait, of which d knows already when it is over. The one that ends first is always among those that are kept.
-func (d *delay[K]) ask(a asked) {
-	if len(d.waits) < maxCauses {
-		d.waits = append(d.waits, a)
+// merge adds a request. When there are more than maxCauses, the request that is due first is always among those that
+// are kept.
+func (d *delay[K]) merge(a requestedDelay) {
+	if len(d.requested) < maxCauses {
+		d.requested = append(d.requested, a)
 		return
 	}
-	if last := &d.waits[maxCauses-1]; a.due.Equal(d.due) {
+	if last := &d.requested[maxCauses-1]; a.due.Equal(d.due) {
 		a, *last = *last, a
 	}
-	if a.atEvent() {
+	if a.fromWatch() {
 		d.more++
 	}
 }
 
-// over are the causes of those waits whose time has come, and of those that a watch event led to: the reconcile answers to
-// all events up to now. The other waits came to nothing when the queue merged them.
-func (d *delay[K]) over(now time.Time) causes {
+// causesAt returns the causes of the requests that are due, and of those that a watch event led to, since the reconcile
+// sees the state after all events up to then. Other requests were dropped when the delaying queue merged them.
+func (d *delay[K]) causesAt(now time.Time) causes {
 	out := causes{more: d.more}
-	for _, w := range d.waits {
-		if !w.due.After(now) || w.due.Equal(d.due) || w.atEvent() {
+	for _, w := range d.requested {
+		if !w.due.After(now) || w.due.Equal(d.due) || w.fromWatch() {
 			out.add(w.cause)
 		}
 	}
 	return out
 }
 
-// taking is what is known of a key when it is taken.
-type taking struct {
+// takenKey is what is known of a key when it is taken.
+type takenKey struct {
 	causes []trace.Cause
-	more   int
-	wait   time.Duration
+	more   int           // causes that were left out
+	wait   time.Duration // how long it could have been taken and was not
 }
 
-func newLedger[K comparable](mu *sync.Mutex, keyText func(K) string) *ledger[K] {
-	return &ledger[K]{mu: mu, keyText: keyText, keys: map[K]*entry[K]{}}
+// start returns the start of the reconcile of the key.
+func (k takenKey) start(queue string) *trace.Start {
+	return &trace.Start{Queue: queue, Causes: k.causes, MoreCauses: k.more, QueueWait: trace.Duration(k.wait)}
 }
 
-// entry returns the account of the key. l.mu must be held.
-func (l *ledger[K]) entry(k K) *entry[K] {
-	e := l.keys[k]
+func newQueueTracker[K comparable](mu *sync.Mutex, keyText func(K) string) *queueTracker[K] {
+	return &queueTracker[K]{mu: mu, keyText: keyText, keys: map[K]*keyState[K]{}}
+}
+
+// key returns the state of the key, an empty one if there is none. t.mu must be held.
+func (t *queueTracker[K]) key(k K) *keyState[K] {
+	e := t.keys[k]
 	if e == nil {
-		e = &entry[K]{}
-		l.keys[k] = e
+		e = &keyState[K]{}
+		t.keys[k] = e
 	}
 	return e
 }
 
-// add tells that the key is about to be added. A nil cause is none.
-func (l *ledger[K]) add(k K, now time.Time, cause *trace.Cause) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.entry(k)
+// add records that the key is about to be added. cause may be nil.
+func (t *queueTracker[K]) add(k K, now time.Time, cause *trace.Cause) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.key(k)
 	if !e.queued {
 		e.queued, e.since = true, now
 	}
 	e.causes.add(cause)
 }
 
-// addAt notes that the key is to be added at due, after now. retry is 0 for a timer. It returns the delay that the delaying
-// queue is to hold from now on; nil if the one that it holds for the key ends sooner.
-func (l *ledger[K]) addAt(k K, now, due time.Time, cause *trace.Cause, retry int) *delay[K] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.entry(k)
+// addAt records that the key is to be added at due; now is the present time. retry is 0 for a timer. It returns the
+// delay that the delaying queue must wait for; nil if the one that it waits for already ends sooner.
+func (t *queueTracker[K]) addAt(k K, now, due time.Time, cause *trace.Cause, retry int) *delay[K] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.key(k)
 	last := len(e.delays) - 1
-	var merged []asked
+	var merged []requestedDelay
 	var more int
 	if last >= 0 && e.delays[last].due.After(now) {
 		d := e.delays[last]
 		if !due.Before(d.due) {
-			d.ask(asked{due, cause})
+			d.merge(requestedDelay{due, cause})
 			return nil
 		}
-		merged, more = d.waits, d.more
+		merged, more = d.requested, d.more
 		e.delays = e.delays[:last]
 	}
-	d := &delay[K]{key: k, due: due, retry: retry, handler: handlerIn(cause), waits: merged, more: more}
-	d.ask(asked{due, cause})
+	d := &delay[K]{key: k, due: due, retry: retry, handler: handlerOfCause(cause), requested: merged, more: more}
+	d.merge(requestedDelay{due, cause})
 	e.delays = append(e.delays, d)
 	return d
 }
 
-func handlerIn(cause *trace.Cause) string {
+func handlerOfCause(cause *trace.Cause) string {
 	if cause == nil {
 		return ""
 	}
 	return cause.Handler
 }
 
-// fire notes that a delay has ended and its key is about to be added, and reports whether it is: not if another delay has
-// taken its place.
-func (l *ledger[K]) fire(d *delay[K], now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.keys[d.key]
+// expire records that a delay is over and its key about to be added. It reports false if the key must not be added,
+// because another delay has replaced this one.
+func (t *queueTracker[K]) expire(d *delay[K], now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.keys[d.key]
 	if e == nil || !slices.Contains(e.delays, d) {
 		return false
 	}
 	e.delays = slices.DeleteFunc(e.delays, func(other *delay[K]) bool { return other == d })
-	e.causes.addAll(d.over(now))
+	e.causes.addAll(d.causesAt(now))
 	if !e.queued {
 		e.queued, e.since = true, d.due
 	}
 	return true
 }
 
-// take tells that a worker has got the key, and returns why and how long that took. There is no cause for a key that was
-// added past the account.
-func (l *ledger[K]) take(k K, now time.Time) taking {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.entry(k)
+// take records that a worker has taken the key, and returns why it was queued. There is no cause for a key that was
+// added without the tracker.
+func (t *queueTracker[K]) take(k K, now time.Time) takenKey {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.key(k)
 	got, ready := e.causes, e.since
 	if !e.queued {
 		ready = now
@@ -170,28 +177,77 @@ func (l *ledger[K]) take(k K, now time.Time) taking {
 	if e.free.After(ready) {
 		ready = e.free
 	}
-	return taking{causes: sorted(got.list), more: got.more, wait: max(now.Sub(ready), 0)}
+	return takenKey{causes: sortedBySeq(got.list), more: got.more, wait: max(now.Sub(ready), 0)}
 }
 
-// done tells that a worker has finished with the key.
-func (l *ledger[K]) done(k K, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.entry(k)
+// done records that a worker has finished with the key.
+func (t *queueTracker[K]) done(k K, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.key(k)
 	e.running = max(e.running-1, 0)
 	e.free = now
-	l.forget(k, e)
+	t.dropIfUnused(k, e)
 }
 
-// due notes that the delays of the key have ended, if it had any.
-func (l *ledger[K]) due(k K, now time.Time) {
-	l.mu.Lock()
+// expireAll records that the delays of the key are over, if it has any.
+func (t *queueTracker[K]) expireAll(k K, now time.Time) {
+	t.mu.Lock()
 	var over []*delay[K]
-	if e := l.keys[k]; e != nil {
+	if e := t.keys[k]; e != nil {
 		over = slices.Clone(e.delays)
 	}
-	l.mu.Unlock()
+	t.mu.Unlock()
 	for _, d := range over {
-		l.fire(d, now)
+		t.expire(d, now)
 	}
+}
+
+// cancel drops the delays of the key.
+func (t *queueTracker[K]) cancel(k K) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.keys[k]; e != nil {
+		e.delays = nil
+		t.dropIfUnused(k, e)
+	}
+}
+
+// dropIfUnused drops the state of a key that is neither queued nor running nor delayed. t.mu must be held.
+func (t *queueTracker[K]) dropIfUnused(k K, e *keyState[K]) {
+	if !e.queued && e.running == 0 && len(e.delays) == 0 {
+		delete(t.keys, k)
+	}
+}
+
+// state returns what is queued, running and delayed. A key whose delay is over counts as queued, though the delaying
+// queue may not have added it yet. t.mu must be held.
+func (t *queueTracker[K]) state(now time.Time) QueueState {
+	s := QueueState{Running: t.running()}
+	for k, e := range t.keys {
+		ready := e.queued
+		for _, d := range e.delays {
+			if !d.due.After(now) {
+				ready = true
+				continue
+			}
+			s.Delayed = append(s.Delayed, DelayedKey{Key: t.keyText(k), Due: d.due, Retry: d.retry, Handler: d.handler})
+		}
+		if ready {
+			s.Queued++
+		}
+	}
+	slices.SortFunc(s.Delayed, func(a, b DelayedKey) int {
+		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key))
+	})
+	return s
+}
+
+// running counts the keys that workers have taken, once for each worker. t.mu must be held.
+func (t *queueTracker[K]) running() int {
+	n := 0
+	for _, e := range t.keys {
+		n += e.running
+	}
+	return n
 }

@@ -79,7 +79,7 @@ func TestRelayHandsOnTheWatchEvent(t *testing.T) {
 			t.Errorf("a change makes no events: %+v", e)
 		}
 	}
-	if s := current(); s != noScope {
+	if s := currentActivity(); s != noActivity {
 		t.Errorf("afterwards the goroutine is in scope %+v", s)
 	}
 }
@@ -212,13 +212,13 @@ func TestOrderingHandsOnWhatWasWrittenFirst(t *testing.T) {
 	tap, _ := recording()
 	var newest sync.Map // schema.GroupResource -> uint64
 	var got passed
-	o := &ordering[string]{tap: tap, pass: got.add, newest: func(gr schema.GroupResource) uint64 {
+	o := &changeOrder[string]{tap: tap, pass: got.add, newest: func(gr schema.GroupResource) uint64 {
 		v, _ := newest.Load(gr)
 		n, _ := v.(uint64)
 		return n
 	}}
-	release := o.release
-	tap.handledOne.Store(&release)
+	release := o.passReady
+	tap.onHandled.Store(&release)
 
 	pods, maps := newSource(t), newSource(t)
 	podInformer, mapInformer := podInformer(tap, pods), tap.observe(&corev1.ConfigMap{}, cache.NewSharedIndexInformer(maps, &corev1.ConfigMap{}, 0, cache.Indexers{}), 0)
@@ -228,7 +228,7 @@ func TestOrderingHandsOnWhatWasWrittenFirst(t *testing.T) {
 		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
 			<-wait
 			m := metadata(obj)
-			o.add(m.GetName(), number(m.GetResourceVersion()))
+			o.add(m.GetName(), parseVersion(m.GetResourceVersion()))
 			shown.Add(1)
 		}})
 		if err != nil {

@@ -8,23 +8,24 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// BareKeys are keys without a slash, and without the sort of object before them.
+// BareKeys is what the keys of a controller are that have neither a slash nor the kind of object before them. It
+// decides which namespace they are in: see Options.InScope.
 type BareKeys int
 
 const (
-	// ClusterScoped are names of objects in no namespace, as with most controllers.
+	// ClusterScoped keys are names of objects in no namespace, as those of most controllers are.
 	ClusterScoped BareKeys = iota
-	// Namespaces are names of namespaces. Each is in itself.
+	// Namespaces keys are names of namespaces. Each is in the namespace that it names.
 	Namespaces
-	// ForAll stand for work on objects in all namespaces, such as that a node has changed. It is done whatever Options.Keep
-	// says, and what it adds is kept or not as all is.
-	ForAll
+	// AllNamespaces keys are for work on objects in all namespaces, such as that a node has changed. They are always in
+	// scope; the keys that this work adds need not be.
+	AllNamespaces
 )
 
-// keepsKey reports whether the controller has to do with the key, by its text: NAMESPACE/NAME or NAME, and before it, after
-// a blank, what sort of object that is ("replicasets.apps default/web") where a queue has several.
-func (c *Controller) keepsKey(text string) bool {
-	if c.tap.keep == nil || c.undivided {
+// keyInScope reports whether the controller works on the key, by its text: NAMESPACE/NAME or NAME, and where a queue
+// has keys of several kinds of objects the resource and a blank before it ("replicasets.apps default/web").
+func (c *Controller) keyInScope(text string) bool {
+	if c.tap.inScope == nil || c.ignoresScope {
 		return true
 	}
 	blank := strings.LastIndexByte(text, ' ')
@@ -38,42 +39,43 @@ func (c *Controller) keepsKey(text string) bool {
 	}
 	switch {
 	case found || bare == Namespaces:
-		return c.tap.keep(namespace)
-	case bare == ForAll:
+		return c.tap.inScope(namespace)
+	case bare == AllNamespaces:
 		return true
 	}
-	return c.tap.keep("")
+	return c.tap.inScope("")
 }
 
-// namespaces are the objects that count as in themselves.
+// namespaces is the resource whose objects count as in the namespace of their name.
 var namespaces = schema.GroupResource{Resource: "namespaces"}
 
-// keeps reports whether the handler's controller has to do with an object; m is as for informer.keeps.
-func (h *handler) keeps(obj any, m metav1.Object) bool {
-	return h.controller != nil && h.controller.undivided || h.informer.keeps(obj, m)
+// inScope reports whether the handler's controller works on an object; m is as for informer.inScope.
+func (h *handler) inScope(obj any, m metav1.Object) bool {
+	return h.controller != nil && h.controller.ignoresScope || h.informer.inScope(obj, m)
 }
 
-// keeps reports whether a controller has to do with an object. m is its metadata; nil if only its key is known, as for a
-// deletion that the informer has missed.
-func (i *informer) keeps(obj any, m metav1.Object) bool {
-	if i.tap.keep == nil {
+// inScope reports whether controllers work on an object. m is its metadata; nil if only its key is known, as it is for
+// a deletion that the informer has missed.
+func (i *informer) inScope(obj any, m metav1.Object) bool {
+	if i.tap.inScope == nil {
 		return true
 	}
 	if m != nil {
-		return i.keepsNamed(m.GetNamespace(), m.GetName())
+		return i.nameInScope(m.GetNamespace(), m.GetName())
 	}
 	tombstone, ok := obj.(cache.DeletedFinalStateUnknown)
 	if !ok {
 		return true
 	}
 	namespace, name, err := cache.SplitMetaNamespaceKey(tombstone.Key)
-	return err != nil || i.keepsNamed(namespace, name)
+	return err != nil || i.nameInScope(namespace, name)
 }
 
-// keepsNamed is true of what is in no namespace: a change of a node makes work in all namespaces.
-func (i *informer) keepsNamed(namespace, name string) bool {
+// nameInScope reports true for objects in no namespace other than Namespaces: a change of a node makes work in all
+// namespaces.
+func (i *informer) nameInScope(namespace, name string) bool {
 	if i.gvr.GroupResource() == namespaces {
 		namespace = name
 	}
-	return namespace == "" || i.tap.keep(namespace)
+	return namespace == "" || i.tap.inScope(namespace)
 }

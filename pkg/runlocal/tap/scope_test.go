@@ -22,7 +22,7 @@ func keeping(namespaces ...string) (*Tap, *eventLog) {
 		kept[n] = true
 	}
 	return New(Options{
-		Recorder: trace.NewRecorder(clock.RealClock{}, sink), Keep: func(n string) bool { return kept[n] },
+		Recorder: trace.NewRecorder(clock.RealClock{}, sink), InScope: func(n string) bool { return kept[n] },
 	}), sink
 }
 
@@ -45,9 +45,9 @@ func TestKeysOfOtherNamespacesAreDropped(t *testing.T) {
 		{"a key with a sort, in no namespace", ControllerTraits{}, []string{""}, "nodes node-1", true},
 		{"a namespace is in itself", ControllerTraits{}, []string{"a"}, "namespaces a", true},
 		{"another namespace is not in none", ControllerTraits{}, []string{""}, "namespaces b", false},
-		{"work for all namespaces", ControllerTraits{Bare: ForAll}, []string{"a"}, "node-1", true},
-		{"what is done for one is its own", ControllerTraits{Bare: ForAll}, []string{"a"}, "b/web", false},
-		{"a sort is not for all", ControllerTraits{Bare: ForAll}, []string{"a"}, "nodes node-1", false},
+		{"work for all namespaces", ControllerTraits{Bare: AllNamespaces}, []string{"a"}, "node-1", true},
+		{"what is done for one is its own", ControllerTraits{Bare: AllNamespaces}, []string{"a"}, "b/web", false},
+		{"a sort is not for all", ControllerTraits{Bare: AllNamespaces}, []string{"a"}, "nodes node-1", false},
 		{"the sort tells more than the habit", ControllerTraits{Bare: Namespaces}, []string{"a"}, "nodes a", false},
 	} {
 		for name, add := range map[string]func(testQueue){
@@ -94,7 +94,9 @@ func TestWatchEventsOfOtherNamespacesAreDropped(t *testing.T) {
 		changed.Spec.NodeName = "node-1"
 		eventually(t, "the pod to be there", func() bool { return i.known(namespace) })
 		source.Modify(changed)
-		eventually(t, "the change to be handled", func() bool { return tap.State().Handled[i.gvr.GroupResource()] >= number(changed.ResourceVersion) })
+		eventually(t, "the change to be handled", func() bool {
+			return tap.State().Handled[i.gvr.GroupResource()] >= parseVersion(changed.ResourceVersion)
+		})
 		source.Delete(changed)
 		eventually(t, "the pod to be gone", func() bool { return !i.known(namespace) })
 	}
@@ -112,7 +114,7 @@ func TestWatchEventsOfOtherNamespacesAreDropped(t *testing.T) {
 	}
 }
 
-// known reports whether the informer shows the pod of the namespace to listers.
+// seenObject reports whether the informer shows the pod of the namespace to listers.
 func (i *informer) known(namespace string) bool {
 	_, there, _ := i.GetStore().GetByKey(namespace + "/web")
 	return there
@@ -136,7 +138,7 @@ func TestKeptObjects(t *testing.T) {
 		{"a deletion of which only the key is known, kept", pods, cache.DeletedFinalStateUnknown{Key: "a/web"}, true},
 		{"no object: whoever handles it shall complain", pods, "what", true},
 	} {
-		if got := test.i.keeps(test.obj, metadata(test.obj)); got != test.want {
+		if got := test.i.inScope(test.obj, metadata(test.obj)); got != test.want {
 			t.Errorf("%s: kept is %t", test.reason, got)
 		}
 	}

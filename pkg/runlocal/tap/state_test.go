@@ -35,8 +35,8 @@ func TestUnsynced(t *testing.T) {
 func TestLoad(t *testing.T) {
 	s := State{Controllers: []ControllerState{
 		{Name: "a", Queues: []QueueState{{Queued: 3, Running: 1}, {Queued: 4}}},
-		{Name: "b", Held: 1, Requests: 2, Queues: []QueueState{{Running: 2}}}, {Name: "c", Queues: []QueueState{{Queued: 1}}},
-		{Name: "d", Requests: 1}, {Name: "e", Held: 1},
+		{Name: "b", AsyncWork: 1, Requests: 2, Queues: []QueueState{{Running: 2}}}, {Name: "c", Queues: []QueueState{{Queued: 1}}},
+		{Name: "d", Requests: 1}, {Name: "e", AsyncWork: 1},
 	}}
 	if queued, running := s.Load(); queued != 8 || running != 5 {
 		t.Errorf("%d queued, %d running, want 8 and 5", queued, running)
@@ -181,7 +181,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestDelivered: what an informer has listed has reached its handlers, and what these hand on within a controller is done.
+// TestDelivered: what an informer has listed has reached its handlers, and what these hand on within a controller is
+// done.
 func TestDelivered(t *testing.T) {
 	tap, _ := recording()
 	c := tap.Controller("garbagecollector")

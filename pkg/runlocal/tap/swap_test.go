@@ -240,18 +240,18 @@ func TestFitsNamesWhatDiffers(t *testing.T) {
 		err    error
 		want   string // part of it; empty for none
 	}{
-		{"the same layout", Fits[podKey](controller, "store.limited"), ""},
-		{"a pointer to it", Fits[*podKey](controller, "store.pointers"), ""},
-		{"the type itself", Fits[pod](controller, "store.plain"), ""},
-		{"a pointer to the controller will do", Fits[string](reflect.PointerTo(controller), "Queue"), ""},
-		{"a field has another name", Fits[renamedPod](controller, "store.limited"), `field 2 of tap.pod is "name", of tap.renamedPod "podName"`},
-		{"a field has another type", Fits[retypedPod](controller, "store.limited"), `field "kind" of tap.pod: tap.podKind is not laid out as string`},
-		{"fields are missing", Fits[shorterPod](controller, "store.limited"), "tap.pod has 3 fields"},
-		{"fields are elsewhere", Fits[reorderedPod](controller, "store.later"), `field 0 of tap.pod is "kind"`},
-		{"a pointer is no struct", Fits[*podKey](controller, "store.limited"), "tap.pod is not laid out as *tap.podKey"},
-		{"a path ends nowhere", Fits[podKey](controller, "store.gone"), `tap.store has no field "gone"`},
-		{"a path leads through no struct", Fits[podKey](controller, "Queue.gone"), "is no struct on the way"},
-		{"no queue at all", Fits[podKey](controller, "store"), "or a lesser queue"},
+		{"the same layout", CheckQueueField[podKey](controller, "store.limited"), ""},
+		{"a pointer to it", CheckQueueField[*podKey](controller, "store.pointers"), ""},
+		{"the type itself", CheckQueueField[pod](controller, "store.plain"), ""},
+		{"a pointer to the controller will do", CheckQueueField[string](reflect.PointerTo(controller), "Queue"), ""},
+		{"a field has another name", CheckQueueField[renamedPod](controller, "store.limited"), `field 2 of tap.pod is "name", of tap.renamedPod "podName"`},
+		{"a field has another type", CheckQueueField[retypedPod](controller, "store.limited"), `field "kind" of tap.pod: tap.podKind is not laid out as string`},
+		{"fields are missing", CheckQueueField[shorterPod](controller, "store.limited"), "tap.pod has 3 fields"},
+		{"fields are elsewhere", CheckQueueField[reorderedPod](controller, "store.later"), `field 0 of tap.pod is "kind"`},
+		{"a pointer is no struct", CheckQueueField[*podKey](controller, "store.limited"), "tap.pod is not laid out as *tap.podKey"},
+		{"a path ends nowhere", CheckQueueField[podKey](controller, "store.gone"), `tap.store has no field "gone"`},
+		{"a path leads through no struct", CheckQueueField[podKey](controller, "Queue.gone"), "is no struct on the way"},
+		{"no queue at all", CheckQueueField[podKey](controller, "store"), "or a lesser queue"},
 	} {
 		switch {
 		case test.want == "" && test.err != nil:

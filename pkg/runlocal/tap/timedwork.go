@@ -7,68 +7,70 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// Timed observes work that a controller leaves to timers of its own, without a queue: each piece becomes a reconcile, whose
-// cause is what planned it. Whoever makes it tells it of all that happens. Its methods may be called concurrently.
-type Timed struct {
+// TimedWork observes work that a controller does by its own timers, without a queue: each piece of work becomes a
+// reconcile, caused by what scheduled it. The caller, which knows how the controller schedules, must call its methods.
+// They may be called concurrently.
+type TimedWork struct {
 	c       *Controller
 	name    string
-	account *ledger[string]
+	tracker *queueTracker[string]
 }
 
-// Timed returns one of that name, which stands in the trace in a queue's place.
-func (c *Controller) Timed(name string) *Timed {
-	w := &Timed{c: c, name: name, account: newLedger(&c.tap.mu, func(key string) string { return key })}
+// TimedWork returns a TimedWork whose name takes the place of a queue's in the trace.
+func (c *Controller) TimedWork(name string) *TimedWork {
+	w := &TimedWork{c: c, name: name, tracker: newQueueTracker(&c.tap.mu, func(key string) string { return key })}
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	c.accounts = append(c.accounts, w)
+	c.queues = append(c.queues, w)
 	return w
 }
 
-// Planned tells that the calling goroutine plans work on the key, to be done after that time; at once if it is not positive.
-func (w *Timed) Planned(key string, after time.Duration) {
-	if !w.c.keepsKey(key) {
+// Scheduled records that the calling goroutine schedules work on the key, to be done after that time, at once if it is
+// not positive.
+func (w *TimedWork) Scheduled(key string, after time.Duration) {
+	if !w.c.keyInScope(key) {
 		return
 	}
 	now := w.c.tap.clock.Now()
 	if after <= 0 {
-		w.account.add(key, now, w.record(key, &trace.Enqueue{Operation: trace.Add, Queue: w.name}))
+		w.tracker.add(key, now, w.record(key, &trace.Enqueue{Operation: trace.Add, Queue: w.name}))
 		return
 	}
 	cause := w.record(key, &trace.Enqueue{Operation: trace.AddAfter, Queue: w.name, Delay: trace.Duration(after)})
-	w.account.addAt(key, now, now.Add(after), cause, 0)
+	w.tracker.addAt(key, now, now.Add(after), cause, 0)
 }
 
-// record emits what was planned and returns it as a cause; nil when nothing is recorded.
-func (w *Timed) record(key string, e *trace.Enqueue) *trace.Cause {
+// record emits the scheduling and returns it as a cause; nil if nothing is recorded.
+func (w *TimedWork) record(key string, e *trace.Enqueue) *trace.Cause {
 	t := w.c.tap
-	if !t.on() {
+	if !t.recording() {
 		return nil
 	}
 	e.Handler = t.stacks.handler()
-	return t.enqueued(w.c, key, e, current().cause(e))
+	return t.enqueued(w.c, key, e, currentActivity().cause(e))
 }
 
-// Cancelled tells that what was planned for later is not done.
-func (w *Timed) Cancelled(key string) { w.account.cancel(key) }
+// Cancelled records that work which was scheduled for later will not be done.
+func (w *TimedWork) Cancelled(key string) { w.tracker.cancel(key) }
 
-// Do does the planned work on the key, as a reconcile that fails with its error. Work on what the controllers have nothing
-// to do with is not done.
-func (w *Timed) Do(key string, work func() error) error {
-	if !w.c.keepsKey(key) {
+// Do calls work as a reconcile of the key, which fails if work returns an error, and returns that error. If the key is
+// out of scope it does not call work.
+func (w *TimedWork) Do(key string, work func() error) error {
+	if !w.c.keyInScope(key) {
 		return nil
 	}
 	now := w.c.tap.clock.Now()
-	w.account.due(key, now)
-	taken := w.account.take(key, now)
-	defer func() { w.account.done(key, w.c.tap.clock.Now()) }()
+	w.tracker.expireAll(key, now)
+	taken := w.tracker.take(key, now)
+	defer func() { w.tracker.done(key, w.c.tap.clock.Now()) }()
 	t := w.c.tap
-	if !t.on() {
+	if !t.recording() {
 		return work()
 	}
 	r := &reconcile{c: w.c, queue: w.name, id: t.rec.NextReconcile(), key: key, start: now}
-	w.c.history.began(r)
-	v := &run{reconcile: r}
-	v.begin(&trace.Start{Queue: w.name, Causes: taken.causes, MoreCauses: taken.more, QueueWait: trace.Duration(taken.wait)})
+	w.c.history.add(r)
+	v := &takenReconcile{reconcile: r}
+	v.begin(taken.start(w.name))
 	defer func() { v.finish(t.clock.Now(), panicking()) }()
 	err := work()
 	if err != nil {
@@ -77,32 +79,15 @@ func (w *Timed) Do(key string, work func() error) error {
 	return err
 }
 
-// state implements account.
-func (w *Timed) state(now time.Time) QueueState {
-	s := w.account.state(now)
+// state implements observedQueue.
+func (w *TimedWork) state(now time.Time) QueueState {
+	s := w.tracker.state(now)
 	s.Queue = w.name
 	return s
 }
 
-// drain implements account: what is planned is the controller's to end.
-func (*Timed) drain() {}
+// drain implements observedQueue: scheduled work is the controller's to cancel.
+func (*TimedWork) drain() {}
 
-// cancel notes that the delays of the key have come to nothing.
-func (l *ledger[K]) cancel(k K) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e := l.keys[k]; e != nil {
-		e.delays = nil
-		l.forget(k, e)
-	}
-}
-
-// forget drops an account in which there is nothing. l.mu must be held.
-func (l *ledger[K]) forget(k K, e *entry[K]) {
-	if !e.queued && e.running == 0 && len(e.delays) == 0 {
-		delete(l.keys, k)
-	}
-}
-
-// opened implements account: work that no queue hands out waits for no gate.
-func (*Timed) opened() {}
+// gateOpened implements observedQueue: timed work is not gated.
+func (*TimedWork) gateOpened() {}

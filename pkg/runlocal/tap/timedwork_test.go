@@ -17,7 +17,7 @@ type evictor struct {
 	tap   *Tap
 	sink  *eventLog
 	nodes testQueue
-	work  *Timed
+	work  *TimedWork
 }
 
 // inEvictor runs test in a bubble of time.
@@ -26,7 +26,7 @@ func inEvictor(t *testing.T, test func(t *testing.T, e *evictor)) {
 		e := &evictor{}
 		e.tap, e.sink = recording()
 		c := e.tap.Controller("taint-eviction")
-		e.nodes, e.work = WrapQueue(c, "nodes", plainQueue(), text), c.Timed("pods")
+		e.nodes, e.work = WrapQueue(c, "nodes", plainQueue(), text), c.TimedWork("pods")
 		defer e.nodes.ShutDown()
 		test(t, e)
 	})
@@ -36,7 +36,7 @@ func inEvictor(t *testing.T, test func(t *testing.T, e *evictor)) {
 func (e *evictor) handleNode(after time.Duration) {
 	e.nodes.Add("node-1")
 	k, _ := e.nodes.Get()
-	e.work.Planned("default/web", after)
+	e.work.Scheduled("default/web", after)
 	e.nodes.Done(k)
 }
 
@@ -68,7 +68,7 @@ func TestPlannedWorkIsAReconcile(t *testing.T) {
 			if starts[1].Queue != "pods" || ends[1].Outcome != trace.Done {
 				t.Errorf("%s: %+v, %+v", test.reason, starts[1], ends[1])
 			}
-			if s := e.tap.State(); !s.Idle() || len(e.work.account.keys) != 0 {
+			if s := e.tap.State(); !s.Idle() || len(e.work.tracker.keys) != 0 {
 				t.Errorf("%s: left over: %+v", test.reason, s)
 			}
 		})
@@ -115,8 +115,8 @@ func TestWorkThatFails(t *testing.T) {
 
 func TestWorkInOtherNamespacesIsNotDone(t *testing.T) {
 	tap, sink := keeping("a", "")
-	w := tap.Controller("taint-eviction").Timed("pods")
-	w.Planned("b/web", 0)
+	w := tap.Controller("taint-eviction").TimedWork("pods")
+	w.Scheduled("b/web", 0)
 	_ = w.Do("b/web", func() error {
 		t.Error("it is done")
 		return nil
@@ -128,8 +128,8 @@ func TestWorkInOtherNamespacesIsNotDone(t *testing.T) {
 
 func TestWorkThatNobodyLooksAt(t *testing.T) {
 	tap := New(Options{})
-	w := tap.Controller("taint-eviction").Timed("pods")
-	w.Planned("default/web", time.Hour)
+	w := tap.Controller("taint-eviction").TimedWork("pods")
+	w.Scheduled("default/web", time.Hour)
 	if s := tap.State().Controllers[0].Queues[0]; len(s.Delayed) != 1 {
 		t.Errorf("planned: %+v", s)
 	}

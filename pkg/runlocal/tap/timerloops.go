@@ -10,111 +10,114 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// TimerLoops returns a context for the Run of a controller that does work by timer, without a queue: what one turn of a loop of
-// apimachinery's wait.UntilWithContext does becomes a reconcile, with an empty key. It begins with the first request or
-// line that is told, and so a turn without any is not told. A turn in which an error is logged fails; a line at the level
-// of errors, without one, is none.
+// TimerLoops returns a context for the Run of a controller that works in loops by timer, without a queue: each
+// iteration of a loop of apimachinery's wait.UntilWithContext becomes a reconcile with an empty key. The reconcile
+// begins with the first request or log line of the iteration; an iteration without any is not recorded. It fails if an
+// error is logged; a line that is logged at the level of errors without an error does not count as one.
 //
-// It works by the loop's looking at its context before and after each turn, on the goroutine that does the work. A loop
-// that waits for keys of an observed queue is a worker's, and makes no turns.
+// The context observes the loop, which calls Done before and after each iteration, on the goroutine that does the work.
+// A loop in which a worker takes keys of an observed queue is not a timer loop: its iterations end when Get waits.
 func (c *Controller) TimerLoops(ctx context.Context) context.Context {
-	if !c.tap.on() {
+	if !c.tap.recording() {
 		return ctx
 	}
-	return &turning{ctx, c}
+	return &timerLoopContext{ctx, c}
 }
 
-// turning is the context of Turns.
-type turning struct {
+// timerLoopContext is the context that TimerLoops returns.
+type timerLoopContext struct {
 	context.Context
 	c *Controller
 }
 
 // Done implements context.Context.
-func (t *turning) Done() <-chan struct{} {
-	if inLoop() {
-		t.c.turn(t.Err() == nil)
+func (t *timerLoopContext) Done() <-chan struct{} {
+	if calledByTimerLoop() {
+		t.c.nextIteration(t.Err() == nil)
 	}
 	return t.Context.Done()
 }
 
-// loop is the function of apimachinery to which all its loops of turns come down.
-const loop = "k8s.io/apimachinery/pkg/util/wait.BackoffUntilWithContext"
+// timerLoopFunction is the function of apimachinery that all its loops call.
+const timerLoopFunction = "k8s.io/apimachinery/pkg/util/wait.BackoffUntilWithContext"
 
-// inLoop reports whether the loop called the caller.
-func inLoop() bool {
+// calledByTimerLoop reports whether the loop called the caller of this function.
+func calledByTimerLoop() bool {
 	var pcs [1]uintptr
 	if runtime.Callers(3, pcs[:]) == 0 {
 		return false
 	}
 	f, _ := runtime.CallersFrames(pcs[:]).Next()
-	return f.Function == loop
+	return f.Function == timerLoopFunction
 }
 
-// turn is one that is under way.
-type turn struct {
+// iteration is one pass of a timer loop. Its goroutine begins and ends it; goroutines that this starts may work in it.
+type iteration struct {
 	c      *Controller
 	began  time.Time
-	labels labelled
+	labels labelChange
 
 	mu        sync.Mutex // guards the rest
-	reconcile *reconcile // nil until something is told
-	over      bool       // nothing is told any more
+	reconcile *reconcile // nil until something is recorded
+	over      bool       // nothing more is recorded
 }
 
-var turnLabels = pprof.Labels("kubectl-reconcile", "turn")
+// timerLoopLabels show the goroutines of timer loops in a profile.
+var timerLoopLabels = pprof.Labels("kubectl-reconcile", "timer loop")
 
-// turn ends the turn of the calling goroutine, or begins one if there is none and goesOn.
-func (c *Controller) turn(goesOn bool) {
-	if t := current().turn; t != nil {
-		t.labels.leave()
+// nextIteration ends the iteration of the calling goroutine; if there is none it begins one, unless the loop's context
+// has ended.
+func (c *Controller) nextIteration(running bool) {
+	if t := currentActivity().iteration; t != nil {
+		t.labels.end()
 		t.end()
 		return
 	}
-	if goesOn {
-		t := &turn{c: c, began: c.tap.clock.Now()}
-		t.labels = (&scope{controller: c, turn: t}).enter(turnLabels)
+	if running {
+		t := &iteration{c: c, began: c.tap.clock.Now()}
+		t.labels = (&activity{controller: c, iteration: t}).enter(timerLoopLabels)
 	}
 }
 
-// tell returns the reconcile of the turn, which it begins; nil after the end.
-func (t *turn) tell() *reconcile {
+// beginReconcile returns the reconcile of the iteration, and begins it if it has not begun; nil after the end.
+func (t *iteration) beginReconcile() *reconcile {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over || t.reconcile != nil {
 		return t.reconcile
 	}
 	rec := t.c.tap.rec
-	t.reconcile = &reconcile{c: t.c, id: rec.NextReconcile(), start: t.began, turn: true}
-	t.c.held.Add(1)
+	t.reconcile = &reconcile{c: t.c, id: rec.NextReconcile(), start: t.began, timerLoop: true}
+	t.c.asyncWork.Add(1)
 	rec.Emit(t.c.name, t.reconcile.id, "", &trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer}}})
 	return t.reconcile
 }
 
-// told is the reconcile of the turn if it has begun, nil otherwise.
-func (t *turn) told() *reconcile {
+// begunReconcile returns the reconcile of the iteration if it has begun, nil otherwise.
+func (t *iteration) begunReconcile() *reconcile {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.reconcile
 }
 
-// end ends the turn. It may be called more than once.
-func (t *turn) end() {
+// end ends the iteration and its reconcile. It may be called more than once.
+func (t *iteration) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r := t.reconcile; r != nil {
 		r.failIfReported()
 		end, _ := r.end(t.c.tap.clock.Now(), false)
 		t.c.tap.rec.Emit(t.c.name, r.id, "", end)
-		t.c.held.Add(-1)
+		t.c.asyncWork.Add(-1)
 	}
 	t.reconcile, t.over = nil, true
 }
 
-// working is the reconcile that what the goroutine does is told of; nil if there is none. That of a turn begins with it.
-func (s *scope) working() *reconcile {
-	if s.reconcile == nil && s.turn != nil {
-		return s.turn.tell()
+// workingReconcile returns the reconcile that the goroutine works for; nil if there is none. In a timer loop it begins
+// it.
+func (a *activity) workingReconcile() *reconcile {
+	if a.reconcile == nil && a.iteration != nil {
+		return a.iteration.beginReconcile()
 	}
-	return s.reconcile
+	return a.reconcile
 }

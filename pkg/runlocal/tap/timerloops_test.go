@@ -17,7 +17,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// turningLoop runs a loop of turns a second apart until it has had as many as there are works, and returns what was told.
+// turningLoop runs a loop of turns a second apart until it has had as many as there are works, and returns what was
+// told.
 func turningLoop(t *testing.T, works ...func(ctx context.Context, c *Controller)) *eventLog {
 	t.Helper()
 	var sink *eventLog
@@ -34,7 +35,7 @@ func turningLoop(t *testing.T, works ...func(ctx context.Context, c *Controller)
 				cancel()
 			}
 		}, time.Second)
-		if s := current(); s != noScope {
+		if s := currentActivity(); s != noActivity {
 			t.Errorf("afterwards the goroutine is in scope %+v", s)
 		}
 		if !tap.State().Idle() {

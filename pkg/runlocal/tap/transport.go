@@ -16,11 +16,11 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// transport observes a controller's requests. The caller gets every answer whole.
+// transport observes a controller's requests. Callers get answers unchanged.
 type transport struct {
 	c      *Controller
 	next   http.RoundTripper
-	prefix string // of every path, for servers that are not at the root of their host
+	prefix string // of all paths, if the server is not at the root of its host
 }
 
 var _ http.RoundTripper = (*transport)(nil)
@@ -29,10 +29,10 @@ var _ http.RoundTripper = (*transport)(nil)
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.c.calls.Add(1)
 	defer t.c.calls.Add(-1)
-	if !t.c.tap.on() {
+	if !t.c.tap.recording() {
 		return t.next.RoundTrip(req)
 	}
-	s, r := current(), current().working()
+	s, r := currentActivity(), currentActivity().workingReconcile()
 	call := t.begin(req)
 	start := t.c.tap.clock.Now()
 	resp, err := t.send(s, r, req)
@@ -42,30 +42,31 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// send makes the request in a scope of its own: what happens in it is the reconcile's doing, what is logged in it is not
-// the controller's.
-func (t *transport) send(s *scope, r *reconcile, req *http.Request) (*http.Response, error) {
+// send makes the request in an activity with inRequest: writes in it are the reconcile's, but lines logged in it are
+// not the controller's.
+func (t *transport) send(s *activity, r *reconcile, req *http.Request) (*http.Response, error) {
 	if r != nil {
-		inner := &scope{controller: t.c, reconcile: r, event: s.event, inCall: true}
-		defer inner.enter(keyLabels(r)).leave()
+		inner := &activity{controller: t.c, reconcile: r, event: s.event, inRequest: true}
+		defer inner.enter(keyLabels(r)).end()
 	}
 	return t.next.RoundTrip(req)
 }
 
-// call is a request under way and, later, its answer.
+// call is a request, and later its answer. One goroutine uses it, except that its bodies are compared later.
 type call struct {
 	t       *transport
 	req     *http.Request
 	request *trace.Request
-	before  known // the object as it was, for a change or the deletion of one
+	before  seenObject // the object before the request, for updates, patches and deletions; nil if it is not known
 }
 
-// begin reads what the request is. One that is for no resource has the path for its resource's name.
+// begin reads the request. If it is not for a resource, its path is in the place of the resource.
 func (t *transport) begin(req *http.Request) *call {
 	c := &call{t: t, req: req}
 	info, err := apirequest.Read(req, t.prefix)
 	if err != nil || !info.IsResourceRequest {
-		c.request = &trace.Request{Verb: strings.ToLower(req.Method), Object: trace.Object{Resource: apirequest.Path(req, t.prefix)}}
+		path := trace.Object{Resource: apirequest.Path(req, t.prefix)}
+		c.request = &trace.Request{Verb: strings.ToLower(req.Method), Object: path}
 		return c
 	}
 	c.request = &trace.Request{
@@ -79,12 +80,12 @@ func (t *transport) begin(req *http.Request) *call {
 	c.request.Kind = t.c.tap.kinds().kind(&c.request.Object)
 	switch c.request.Verb {
 	case "update", "patch", "delete":
-		c.before = t.c.tap.known(&c.request.Object)
+		c.before = t.c.tap.lastSeen(&c.request.Object)
 	}
 	return c
 }
 
-// streams says that the answer has no end to wait for, or is not an object.
+// streams reports whether the body of the answer may not end, or is not an object.
 func (c *call) streams(resp *http.Response) bool {
 	switch c.request.Verb {
 	case "list", "watch":
@@ -99,7 +100,7 @@ func (c *call) streams(resp *http.Response) bool {
 
 // answered reads the answer.
 func (c *call) answered(resp *http.Response, err error) {
-	defer c.nameUnmade()
+	defer c.nameUncreated()
 	if unsent := c.t.c.tap.unsent; unsent != nil && c.request.IsWrite() {
 		c.request.NotSent = unsent(resp, err)
 	}
@@ -124,8 +125,8 @@ func (c *call) answered(resp *http.Response, err error) {
 	c.recorded(a)
 }
 
-// nameUnmade names what was not created as the request does: the answer has no object.
-func (c *call) nameUnmade() {
+// nameUncreated takes the name of an object that was not created from the request, since the answer has none.
+func (c *call) nameUncreated() {
 	r := c.request
 	if r.Verb != "create" || r.Name != "" || !r.Failed() {
 		return
@@ -140,7 +141,7 @@ func (c *call) nameUnmade() {
 	}
 }
 
-// succeeded takes from the answer what the request's path does not tell.
+// succeeded takes from the answer what the path of the request does not have.
 func (c *call) succeeded(a *answer) {
 	r := c.request
 	r.ResourceVersion = a.meta.ResourceVersion
@@ -148,7 +149,7 @@ func (c *call) succeeded(a *answer) {
 		return
 	}
 	r.UID = string(a.meta.UID)
-	if a.kind != partial {
+	if a.kind != partialMetadataKind {
 		r.Kind = a.kind
 	}
 	r.Name, r.Namespace = a.meta.Name, a.meta.Namespace
@@ -157,38 +158,41 @@ func (c *call) succeeded(a *answer) {
 		r.Change = trace.ChangeFrom(func() []inspect.Change { return a.created() })
 	case c.before != nil && r.Verb != "delete":
 		before := c.before
-		r.Change = trace.ChangeFrom(func() []inspect.Change { return compareKnown(before, a) })
+		r.Change = trace.ChangeFrom(func() []inspect.Change { return compareSeen(before, a) })
 	}
-	if !r.DryRun && (a.kind != partial || r.Verb == "delete") { // what follows is to be compared with all of the object
+	// The object is kept to be compared with later versions, which metadata only cannot be.
+	if !r.DryRun && (a.kind != partialMetadataKind || r.Verb == "delete") {
 		c.t.c.tap.answers.put(&r.Object, a, r.Verb == "delete")
 	}
 }
 
-// emit records the request for the reconcile that made it; nil is none.
+// emit records the request, for the reconcile that made it; r may be nil.
 func (c *call) emit(r *reconcile) {
 	tap, q := c.t.c.tap, c.request
 	if q.Recorded != nil && r == nil {
 		key := objectKey(q.Recorded.Regarding.Namespace, q.Recorded.Regarding.Name)
-		var at time.Time // a patch counts a repetition: the name then tells of the first time
+		var at time.Time // zero for a patch, which counts a repetition: the name has the time of the first
 		if q.Verb == "create" {
 			at = recordedAt(q.Name)
 		}
-		if id := c.t.c.history.at(key, at); id != 0 {
+		if id := c.t.c.history.find(key, at); id != 0 {
 			tap.rec.Emit(c.t.c.name, id, key, q)
 			return
 		}
 	}
 	if r != nil && q.IsWrite() && q.Recorded == nil {
 		r.wrote(q.Failed())
-		if rv := number(q.ResourceVersion); !q.Failed() && !q.DryRun && (c.before == nil || c.before.version() != rv) {
-			tap.writers.offer(rv, r)
+		rv := parseVersion(q.ResourceVersion)
+		changed := c.before == nil || c.before.version() != rv
+		if !q.Failed() && !q.DryRun && changed {
+			tap.writers.putIfAbsent(rv, r)
 		}
 	}
 	c.t.c.emit(r, q)
 }
 
-// recorded fills in the API Event that the request records, if it does. The answer has it whole, a patch included; a
-// refused creation has it in the request, and of a refused patch nothing is known but that it records one. a may be nil.
+// recorded sets the API Event that the request records, if it does. The answer contains it, also that of a patch. That
+// of a failed creation is in the request; of a failed patch it is only known that it records an Event. a may be nil.
 func (c *call) recorded(a *answer) {
 	r := c.request
 	if r.Resource != "events" || r.Group != "" && r.Group != eventsv1.GroupName || !r.IsWrite() {
@@ -210,7 +214,7 @@ func (c *call) recorded(a *answer) {
 	r.Recorded, r.Change = recordedEvent(obj), nil // what is recorded says it all
 }
 
-// sent is the object in the request's body; nil if there is none that can be read again.
+// sent returns the object in the body of the request; nil if there is none that can be read again.
 func (c *call) sent() *answer {
 	if c.req.GetBody == nil {
 		return nil
@@ -230,9 +234,11 @@ func (c *call) sent() *answer {
 func recordedEvent(obj runtime.Object) *trace.RecordedEvent {
 	switch e := obj.(type) {
 	case *corev1.Event:
-		return &trace.RecordedEvent{Type: e.Type, Reason: e.Reason, Message: e.Message, Regarding: regarding(&e.InvolvedObject)}
+		about := regarding(&e.InvolvedObject)
+		return &trace.RecordedEvent{Type: e.Type, Reason: e.Reason, Message: e.Message, Regarding: about}
 	case *eventsv1.Event:
-		return &trace.RecordedEvent{Type: e.Type, Reason: e.Reason, Message: e.Note, Regarding: regarding(&e.Regarding)}
+		about := regarding(&e.Regarding)
+		return &trace.RecordedEvent{Type: e.Type, Reason: e.Reason, Message: e.Note, Regarding: about}
 	}
 	return nil
 }
@@ -245,8 +251,8 @@ func regarding(r *corev1.ObjectReference) trace.Object {
 	}
 }
 
-// recordedAt reads when an Event was first recorded, to the nanosecond, from its name: client-go's recorders end it with
-// that (tools/record/util.GenerateEventName). It is zero for other names.
+// recordedAt returns when an Event was first recorded, which client-go's recorders put at the end of its name in
+// nanoseconds (tools/record/util.GenerateEventName); zero for other names.
 func recordedAt(name string) time.Time {
 	n, err := strconv.ParseInt(name[strings.LastIndexByte(name, '.')+1:], 16, 64)
 	if err != nil || n < int64(time.Hour) {

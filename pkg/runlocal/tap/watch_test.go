@@ -44,7 +44,7 @@ func TestEachRoundOfAResyncIsToldOnce(t *testing.T) {
 	for range rounds {
 		for _, h := range []*handler{handlers[0], handlers[2]} {
 			d := h.begin(trace.Resync, pod, pod, false)
-			seqs = append(seqs, current().event.number())
+			seqs = append(seqs, currentActivity().event.seqNumber())
 			d.end()
 		}
 	}
@@ -66,7 +66,7 @@ func TestEventsThatNoHandlerWaitsForAreForgotten(t *testing.T) {
 	tap, _ := keeping("shop")
 	i := podInformer(tap, newSource(t))
 	undivided := tap.Controller("podgc")
-	undivided.KeepAll()
+	undivided.IgnoreScope()
 	all := append(handlersOf(t, i, tap.Controller("deployment"), 0, 0), handlersOf(t, i, undivided, 0)...)
 	for own := range maps.Values(i.handlers) {
 		if own.controller == nil {

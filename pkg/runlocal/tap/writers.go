@@ -16,10 +16,11 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// writers remembers which reconcile wrote a resource version. It may be used concurrently.
+// writers keeps which reconcile wrote a resourceVersion. The zero value is empty. Its methods may be called
+// concurrently.
 type writers struct {
-	mu   sync.Mutex
-	byRV memory[uint64, writer]
+	mu   sync.Mutex // guards byRV
+	byRV recentMap[uint64, writer]
 }
 
 // writer is a reconcile and its controller.
@@ -37,27 +38,27 @@ func (w *writers) put(rv uint64, r *reconcile) {
 	w.byRV.put(rv, writer{r.id, r.c.name})
 }
 
-// offer is put for one who is told the version by an answer: a deletion of what is being deleted is answered with the
-// version that another has written.
-func (w *writers) offer(rv uint64, r *reconcile) {
-	if w.of(rv) == (writer{}) {
+// putIfAbsent is put for a version that an answer contained, which another may have written: the answer to the deletion
+// of an object that is being deleted has the version of the first deletion.
+func (w *writers) putIfAbsent(rv uint64, r *reconcile) {
+	if w.get(rv) == (writer{}) {
 		w.put(rv, r)
 	}
 }
 
-// of returns the zero value for what was not written by a reconcile that is remembered.
-func (w *writers) of(rv uint64) writer {
+// get returns the zero value for a version that no reconcile has written, or not recently.
+func (w *writers) get(rv uint64) writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	by, _ := w.byRV.get(rv)
 	return by
 }
 
-// managers keeps the managedFields of the latest versions of objects that no reconcile of the session wrote, from when
-// an informer gets them, which drops them, until its handlers do. It may be used concurrently; its zero value is empty.
+// managers keeps the managedFields of recent versions of objects that no reconcile of the session wrote, from the time
+// an informer drops them until its handlers run. The zero value is empty. Its methods may be called concurrently.
 type managers struct {
-	mu        sync.Mutex
-	byVersion memory[objectVersion, []metav1.ManagedFieldsEntry]
+	mu        sync.Mutex // guards byVersion
+	byVersion recentMap[objectVersion, []metav1.ManagedFieldsEntry]
 }
 
 type objectVersion struct {
@@ -65,28 +66,28 @@ type objectVersion struct {
 	version string
 }
 
-// managersKept bounds the versions of a generation: managedFields are some kilobytes each.
+// managersKept bounds the versions in a generation: managedFields are some kilobytes each.
 const managersKept = 512
 
 func (m *managers) put(obj metav1.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.byVersion.room = managersKept
+	m.byVersion.size = managersKept
 	m.byVersion.put(objectVersion{obj.GetUID(), obj.GetResourceVersion()}, obj.GetManagedFields())
 }
 
-func (m *managers) of(obj metav1.Object) []metav1.ManagedFieldsEntry {
+func (m *managers) get(obj metav1.Object) []metav1.ManagedFieldsEntry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	fields, _ := m.byVersion.get(objectVersion{obj.GetUID(), obj.GetResourceVersion()})
 	return fields
 }
 
-// trim drops what no controller looks at, and what is much of an object, before it is kept: as
-// kube-controller-manager's informers do (cmd/kube-controller-manager/app/controllermanager.go).
+// trim removes managedFields, which are a large part of an object and which no controller uses, before an informer
+// stores it, as kube-controller-manager's informers do (cmd/kube-controller-manager/app/controllermanager.go).
 func (t *Tap) trim(obj any) (any, error) {
 	if m, err := meta.Accessor(obj); err == nil && m.GetManagedFields() != nil {
-		if t.on() && t.writers.of(number(m.GetResourceVersion())) == (writer{}) {
+		if t.recording() && t.writers.get(parseVersion(m.GetResourceVersion())) == (writer{}) {
 			t.managers.put(m)
 		}
 		m.SetManagedFields(nil)
@@ -94,33 +95,33 @@ func (t *Tap) trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// manager returns the manager of an event of an object that no reconcile of the session wrote: of an addition the first
-// that wrote to it, of a modification the owner of a field that has another value. It is not known of one that only
-// removed a field, or deleted the object.
+// manager returns the field manager behind an event that no reconcile of the session wrote: of an addition the first
+// manager, of a modification the owner of a field that has a new value. It is not known if fields were only removed, or
+// if the object was deleted.
 func (t *Tap) manager(w *trace.Watch, obj metav1.Object) *trace.Manager {
-	fields := t.managers.of(obj)
+	fields := t.managers.get(obj)
 	if len(fields) == 0 {
 		return nil
 	}
 	switch w.Event {
 	case trace.Added:
-		return trace.ManagerFrom(func() string { return t.outside(creator(fields)) })
+		return trace.ManagerFrom(func() string { return t.externalManager(creator(fields)) })
 	case trace.Modified:
-		return trace.ManagerFrom(func() string { return t.outside(changer(fields, w.Change.Fields())) })
+		return trace.ManagerFrom(func() string { return t.externalManager(changer(fields, w.Change.Fields())) })
 	case trace.Deleted, trace.Resync:
 	}
 	return nil
 }
 
-// outside returns the manager unless it may be a controller of the session.
-func (t *Tap) outside(manager string) string {
-	if manager == t.ownManager { // also "", which is not known
+// externalManager returns the manager, or "" if it may be a controller of the session.
+func (t *Tap) externalManager(manager string) string {
+	if manager == t.fieldManager { // also "", which is not known
 		return ""
 	}
 	return manager
 }
 
-// creator is the manager that wrote first; in one second, the one that wrote no subresource.
+// creator returns the manager that wrote first; of several in one second, one that did not write a subresource.
 func creator(fields []metav1.ManagedFieldsEntry) string {
 	return slices.MinFunc(fields, func(a, b metav1.ManagedFieldsEntry) int {
 		if n := written(a).Compare(written(b)); n != 0 {
@@ -130,8 +131,8 @@ func creator(fields []metav1.ManagedFieldsEntry) string {
 	}).Manager
 }
 
-// changer is the manager that owns a field which has changed: of several the one that wrote last, in one second the one
-// that owns most.
+// changer returns the manager that owns a field that has changed: of several the one that wrote last; of several in one
+// second, the one that owns most of the changes.
 func changer(fields []metav1.ManagedFieldsEntry, changes []inspect.Change) string {
 	var best metav1.ManagedFieldsEntry
 	most := 0
@@ -148,7 +149,7 @@ func changer(fields []metav1.ManagedFieldsEntry, changes []inspect.Change) strin
 	return best.Manager
 }
 
-// written is when the manager last changed a field that it owns; zero if that is not known.
+// written returns when the manager last changed a field that it owns; zero if that is not known.
 func written(f metav1.ManagedFieldsEntry) time.Time {
 	if f.Time == nil {
 		return time.Time{}
@@ -156,7 +157,7 @@ func written(f metav1.ManagedFieldsEntry) time.Time {
 	return f.Time.Time
 }
 
-// owned counts the changes to a value that are of the fields.
+// owned counts the changes to a value whose field is owned.
 func owned(fields *metav1.FieldsV1, changes []inspect.Change) int {
 	var tree fieldTree
 	if json.Unmarshal(fields.GetRawBytes(), &tree) != nil {
@@ -171,11 +172,11 @@ func owned(fields *metav1.FieldsV1, changes []inspect.Change) int {
 	return n
 }
 
-// fieldTree is the form of FieldsV1: a field is "f:" and its name, an entry of a list "k:" and its keys as JSON. What
-// is empty is owned with all that is in it.
+// fieldTree is the form of FieldsV1: a field is "f:" and its name, an entry of a list "k:" and its keys as JSON. If a
+// tree is empty, all below it is owned.
 type fieldTree map[string]fieldTree
 
-// has reports whether a path is owned. It must not be empty.
+// has reports whether a path is owned. The path must not be empty.
 func (t fieldTree) has(path []step) bool {
 	for _, s := range path {
 		if len(t) == 0 {
@@ -190,7 +191,7 @@ func (t fieldTree) has(path []step) bool {
 	return true
 }
 
-// step is one of a path: into a field, or into the entry of a list whose key has a value.
+// step is a step of a path: to a field, or to the entry of a list whose key has that value.
 type step struct{ field, key, value string }
 
 func (s step) in(t fieldTree) (fieldTree, bool) {
@@ -208,7 +209,7 @@ func (s step) in(t fieldTree) (fieldTree, bool) {
 	return nil, false
 }
 
-// pathOf takes the path of an inspect.Change apart: "spec.containers[name=web].image", "metadata.annotations[a.b/c]".
+// pathOf parses the path of an inspect.Change: "spec.containers[name=web].image", "metadata.annotations[a.b/c]".
 func pathOf(path string) []step {
 	var out []step
 	for path != "" {

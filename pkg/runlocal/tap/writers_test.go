@@ -87,7 +87,7 @@ func TestWatchEventsNameTheirManager(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "version "+version, func() bool {
-			return tap.State().Handled[schema.GroupResource{Resource: "pods"}] == number(version)
+			return tap.State().Handled[schema.GroupResource{Resource: "pods"}] == parseVersion(version)
 		})
 	}
 	step("2", "kubectl-create", func(*corev1.Pod) {})
@@ -116,16 +116,16 @@ func TestWatchEventsNameTheirManager(t *testing.T) {
 	}
 }
 
-// TestOwnManagerIsNotNamed: a watch may show a write of the session's before its answer has come. That it came from outside must
-// not be claimed then.
+// TestOwnManagerIsNotNamed: a watch may show a write of the session's before its answer has come. That it came from
+// outside must not be claimed then.
 func TestOwnManagerIsNotNamed(t *testing.T) {
-	tap := New(Options{Manager: "kube-controller-manager"})
+	tap := New(Options{FieldManager: "kube-controller-manager"})
 	for _, test := range []struct{ manager, want string }{{"kube-controller-manager", ""}, {"flux", "flux"}, {"", ""}} {
-		if got := tap.outside(test.manager); got != test.want {
+		if got := tap.externalManager(test.manager); got != test.want {
 			t.Errorf("%q is called %q, want %q", test.manager, got, test.want)
 		}
 	}
-	if tap, _ := recording(); tap.outside("kube-controller-manager") == "" {
+	if tap, _ := recording(); tap.externalManager("kube-controller-manager") == "" {
 		t.Error("in a dry run kube-controller-manager is not named")
 	}
 }
@@ -140,7 +140,7 @@ func TestManagersOfOwnWritesAreNotKept(t *testing.T) {
 		if _, err := tap.trim(pod); err != nil || pod.ManagedFields != nil {
 			t.Errorf("version %s is not trimmed (%v)", version, err)
 		}
-		if got := len(tap.managers.of(pod)); got != want {
+		if got := len(tap.managers.get(pod)); got != want {
 			t.Errorf("of version %s %d entries are kept, want %d", version, got, want)
 		}
 	}
@@ -159,9 +159,9 @@ func TestAnsweredDeletionTakesNoOtherWriterOver(t *testing.T) {
 	kubelet := &reconcile{id: 1, c: tap.Controller("kubelet")}
 	collector := &reconcile{id: 2, c: tap.Controller("collector")}
 	tap.writers.put(7, kubelet)
-	tap.writers.offer(7, collector)
-	tap.writers.offer(8, collector)
-	if tap.writers.of(7).id != 1 || tap.writers.of(8).id != 2 {
-		t.Errorf("the writers are %+v and %+v", tap.writers.of(7), tap.writers.of(8))
+	tap.writers.putIfAbsent(7, collector)
+	tap.writers.putIfAbsent(8, collector)
+	if tap.writers.get(7).id != 1 || tap.writers.get(8).id != 2 {
+		t.Errorf("the writers are %+v and %+v", tap.writers.get(7), tap.writers.get(8))
 	}
 }

@@ -7,18 +7,19 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// Change is the difference of two versions of an object, found when it is asked for.
+// Change is the difference of two versions of an object, which is computed on first use.
 type Change struct {
 	fields func() []inspect.Change
 }
 
-// ChangeFrom returns a Change whose fields compare finds, at most once and only when they are asked for: most changes
-// are never looked at. compare must not depend on anything that changes later.
+// ChangeFrom returns a Change whose fields are the result of compare, which is called at most once, and only if they
+// are read: most changes are never read. compare must not depend on anything that changes later.
 func ChangeFrom(compare func() []inspect.Change) *Change {
 	return &Change{fields: sync.OnceValue(compare)}
 }
 
-// Fields are the fields that differ, by path. It may be called concurrently; nil for a nil Change.
+// Fields returns the fields that differ, sorted by path. It may be called concurrently, and returns nil for a nil
+// Change.
 func (c *Change) Fields() []inspect.Change {
 	if c == nil {
 		return nil
@@ -39,19 +40,18 @@ func (c *Change) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Manager is the name of the field manager that wrote an object, found when it is asked for. Nil is one that is not
-// known.
+// Manager is the name of the field manager that wrote an object, which is found on first use. A nil Manager is unknown.
 type Manager struct {
 	find func() string
 }
 
-// ManagerFrom returns a Manager whose name find finds, at most once and only when it is asked for. find must not depend
-// on anything that changes later; it returns "" if it does not know.
+// ManagerFrom returns a Manager whose name is the result of find, which is called at most once, and only if the name is
+// read. find must not depend on anything that changes later. It returns "" if the manager is unknown.
 func ManagerFrom(find func() string) *Manager {
 	return &Manager{find: sync.OnceValue(find)}
 }
 
-// Name returns the name, empty if it is not known. It may be called concurrently, and on nil.
+// Name returns the name, empty if it is unknown. It may be called concurrently, and on nil.
 func (m *Manager) Name() string {
 	if m == nil {
 		return ""
@@ -59,7 +59,7 @@ func (m *Manager) Name() string {
 	return m.find()
 }
 
-// IsZero reports whether the name is not known: then JSON leaves it out.
+// IsZero reports whether the name is unknown: JSON omits it then.
 func (m *Manager) IsZero() bool { return m.Name() == "" }
 
 // MarshalJSON writes the name.

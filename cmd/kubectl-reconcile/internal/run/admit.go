@@ -59,7 +59,7 @@ func (a *admission) needs() []access.Need {
 	}
 	leases := func(namespace, name string, verbs ...string) {
 		for _, verb := range verbs {
-			needs = append(needs, access.Need{Right: access.Right{
+			needs = append(needs, access.Need{Permission: access.Permission{
 				Namespace: namespace, Group: "coordination.k8s.io", Resource: "leases", Name: name, Verb: verb,
 			}})
 		}
