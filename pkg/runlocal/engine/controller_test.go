@@ -112,7 +112,7 @@ func TestRetries(t *testing.T) {
 		},
 	}, {
 		name:    "a success ends the row of failures",
-		reason:  "after a success the delay starts anew",
+		reason:  "after a success the delay starts from the first",
 		options: Options{BaseDelay: 10 * time.Millisecond},
 		try: func(n int) (Result, error) {
 			switch n {
@@ -159,7 +159,7 @@ func TestRetries(t *testing.T) {
 		},
 	}, {
 		name:    "panic",
-		reason:  "a panic is an error of its own sort and is retried",
+		reason:  "a panic is retried as an error",
 		options: Options{BaseDelay: 10 * time.Millisecond},
 		try: func(n int) (Result, error) {
 			if n == 1 {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// A controller that is told of a ReplicaSet whenever one of its pods changes.
+// A controller that reconciles a ReplicaSet whenever one of its pods changes.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -37,7 +37,7 @@ func TestStop(t *testing.T) {
 		took:   10 * time.Second,
 	}, {
 		name:    "deaf",
-		reason:  "a reconcile that ignores its context does not hold up the stop forever, and is named",
+		reason:  "a reconcile that ignores its context does not delay the stop forever, and is named",
 		work:    func(context.Context) { pass(time.Minute) },
 		took:    20 * time.Second,
 		problem: "default/web",

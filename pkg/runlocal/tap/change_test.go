@@ -44,10 +44,10 @@ func TestSecretsAreNotTold(t *testing.T) {
 			"metadata.annotations.note: a -> b",
 		}},
 		{
-			"a token that was asked for", &authenticationv1.TokenRequest{},
+			"a token that was requested", &authenticationv1.TokenRequest{},
 			&authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: "t"}}, []string{"status.token: (hidden) -> (hidden)"},
 		},
-		{"the metadata alone, which does not tell of what kind it is", about(map[string]string{"note": "a"}), about(map[string]string{"note": "b", corev1.LastAppliedConfigAnnotation: "c2VjcmV0"}), []string{
+		{"the metadata alone, which does not have the kind", about(map[string]string{"note": "a"}), about(map[string]string{"note": "b", corev1.LastAppliedConfigAnnotation: "c2VjcmV0"}), []string{
 			"metadata.annotations.note: a -> b", "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: <none> -> (hidden)",
 		}},
 		{"a ConfigMap is none", &corev1.ConfigMap{}, &corev1.ConfigMap{Data: map[string]string{"token": "t"}}, []string{"data.token: <none> -> t"}},

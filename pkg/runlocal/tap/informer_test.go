@@ -66,8 +66,8 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// begunReconcile are the watch events, in short.
-func told(sink *eventLog) []string {
+// recordedWatches returns the watch events, in short.
+func recordedWatches(sink *eventLog) []string {
 	var out []string
 	for _, w := range details[*trace.Watch](sink) {
 		var changes []string
@@ -112,7 +112,7 @@ func TestWatchEventsAreToldOnceToAllHandlers(t *testing.T) {
 		"MODIFIED default/web pods v3 initial=false spec.containers[name=c].image: a -> b",
 		"DELETED default/web pods v4 initial=false",
 	}
-	if diff := cmp.Diff(want, told(sink)); diff != "" {
+	if diff := cmp.Diff(want, recordedWatches(sink)); diff != "" {
 		t.Errorf("watch events (-want +got):\n%s", diff)
 	}
 	mu.Lock()
@@ -217,7 +217,7 @@ func TestResyncAndTombstone(t *testing.T) {
 	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/web", Obj: pod})
 	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/gone"})
 	want := []string{"RESYNC default/web pods v7 initial=false", "DELETED default/web pods v7 initial=false"}
-	if diff := cmp.Diff(want, told(sink)); diff != "" {
+	if diff := cmp.Diff(want, recordedWatches(sink)); diff != "" {
 		t.Errorf("watch events (-want +got):\n%s", diff)
 	}
 }

@@ -69,7 +69,7 @@ func TestVerbosity(t *testing.T) {
 	}{
 		{"0 is the default", 0, DefaultVerbosity},
 		{"a negative one is the least", -1, 0},
-		{"what is asked for", 6, 6},
+		{"what is requested", 6, 6},
 		{"less than upstream needs to say why it failed", 1, 1},
 	} {
 		sink := &eventLog{}
@@ -118,7 +118,7 @@ func TestErrorsAreRecordedOnceHoweverTheyAreReported(t *testing.T) {
 func TestErrorsOfOthersAreNotTheControllers(t *testing.T) {
 	tap, sink := recording()
 	c := tap.Controller("replicaset")
-	utilruntime.HandleError(errors.New("of nobody"))
+	utilruntime.HandleError(errors.New("of no controller"))
 	end := inReconcile(t, c, sink, func(context.Context) {
 		s := &activity{controller: c, reconcile: currentActivity().reconcile, inRequest: true}
 		defer s.enter(pprof.Labels()).end()

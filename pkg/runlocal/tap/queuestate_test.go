@@ -21,17 +21,17 @@ func seqs(list []trace.Cause) []uint64 {
 	return out
 }
 
-// find is a moment some milliseconds after the start of a test.
+// at is a moment some milliseconds after the start of a test.
 func at(ms int) time.Time { return time.UnixMilli(int64(1000 + ms)) }
 
-// TestLedgerExplainsEveryTaking plays what the wrapped queue decides and the account learns of a moment later.
-func TestLedgerExplainsEveryTaking(t *testing.T) {
+// TestEveryTakenKeyHasItsCauses plays what the wrapped queue does and the tracker is told a moment later.
+func TestEveryTakenKeyHasItsCauses(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		play   func(l *queueTracker[string]) [][]uint64
 		want   [][]uint64
 	}{
-		{"an addition while the key is worked on is told for the next reconcile only", func(l *queueTracker[string]) [][]uint64 {
+		{"an addition while the key is worked on is a cause of the next reconcile only", func(l *queueTracker[string]) [][]uint64 {
 			l.add("a", at(0), cause(1))
 			first := l.take("a", at(1))
 			l.add("a", at(2), cause(2))
@@ -39,7 +39,7 @@ func TestLedgerExplainsEveryTaking(t *testing.T) {
 			l.add("a", at(4), cause(3))
 			return [][]uint64{seqs(first.causes), seqs(l.take("a", at(5)).causes)}
 		}, [][]uint64{{1}, {2, 3}}},
-		{"a key that was added past the account has no cause of another reconcile's", func(l *queueTracker[string]) [][]uint64 {
+		{"a key that was added without the tracker has no cause of another reconcile's", func(l *queueTracker[string]) [][]uint64 {
 			l.add("a", at(0), cause(1))
 			first := l.take("a", at(1))
 			l.done("a", at(2))
@@ -103,7 +103,7 @@ func TestLedgerBoundsDelays(t *testing.T) {
 	}
 }
 
-// expire ends the delays of the key.
+// fire ends the delays of the key.
 func fire(l *queueTracker[string], k string, now time.Time) { l.expireAll(k, now) }
 
 func TestLedgerKeepsADelayThatIsAskedForAfterAnotherHasEnded(t *testing.T) {

@@ -26,7 +26,7 @@ func newChangeQueue() changeQueue {
 	return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[*change]())
 }
 
-// graph is a controller of two queues: what its handlers see it turns into keys.
+// graph is a controller of two queues: it makes keys of what its handlers see.
 type graph struct {
 	changes changeQueue
 	values  workqueue.TypedRateLimitingInterface[change]
@@ -103,17 +103,17 @@ func TestStateCountsWhatARelayHolds(t *testing.T) {
 			tap, _ = recording()
 		}
 		g := newGraph(t, tap.Controller("collector"))
-		held := func() QueueState { return tap.State().Controllers[0].Queues[0] }
+		changes := func() QueueState { return tap.State().Controllers[0].Queues[0] }
 		g.addToGraph(testPod("web", "nginx"))
-		if s := held(); s.Queue != "changes" || s.Queued != 1 || s.Running != 0 || tap.State().Idle() {
+		if s := changes(); s.Queue != "changes" || s.Queued != 1 || s.Running != 0 || tap.State().Idle() {
 			t.Errorf("one is queued: %+v", s)
 		}
 		c, _ := g.changes.Get()
-		if s := held(); s.Queued != 0 || s.Running != 1 || tap.State().Idle() {
+		if s := changes(); s.Queued != 0 || s.Running != 1 || tap.State().Idle() {
 			t.Errorf("it is worked on: %+v", s)
 		}
 		g.changes.Done(c)
-		if s := held(); s.Queued != 0 || s.Running != 0 || !tap.State().Idle() {
+		if s := changes(); s.Queued != 0 || s.Running != 0 || !tap.State().Idle() {
 			t.Errorf("it is done: %+v", s)
 		}
 	}
@@ -189,7 +189,7 @@ func TestIdentitiesRefusesOtherKeys(t *testing.T) {
 	}
 }
 
-// passed are the changes that an ordering has handed on.
+// passed are the changes that a changeOrder has passed on.
 type passed struct {
 	mu  sync.Mutex
 	all []string
@@ -252,17 +252,17 @@ func TestOrderingHandsOnWhatWasWrittenFirst(t *testing.T) {
 	maps.Add(configMap("map-2"))
 	eventually(t, "both maps to be shown", func() bool { return shown.Load() == 2 })
 	if list := got.list(); slices.Contains(list, "map-2") {
-		t.Errorf("handed on are %v before the pod, which is older than the second map", list)
+		t.Errorf("passed on are %v before the pod, which is older than the second map", list)
 	}
 	close(slow)
-	eventually(t, "all to be handed on", func() bool { return len(got.list()) == 3 })
+	eventually(t, "all to be passed on", func() bool { return len(got.list()) == 3 })
 	if list := got.list(); list[2] != "map-2" {
-		t.Errorf("handed on are %v, want the second map last", list)
+		t.Errorf("passed on are %v, want the second map last", list)
 	}
 
 	// What never comes is not waited for for ever.
 	newest.Store(schema.GroupResource{Resource: "pods"}, uint64(9))
 	newest.Store(schema.GroupResource{Resource: "configmaps"}, uint64(3))
 	maps.Add(configMap("map-3"))
-	eventually(t, "the third map to be handed on", func() bool { return len(got.list()) == 4 })
+	eventually(t, "the third map to be passed on", func() bool { return len(got.list()) == 4 })
 }

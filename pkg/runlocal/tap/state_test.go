@@ -56,17 +56,17 @@ func TestDrainLetsRunningReconcilesFinish(t *testing.T) {
 		q.Add("b")
 		q.AddAfter("c", time.Minute)
 		waiting := newQueue(tap.Controller("replicaset"))
-		told := make(chan bool, 1)
+		wasDown := make(chan bool, 1)
 		go func() {
 			_, down := waiting.Get()
-			told <- down
+			wasDown <- down
 		}()
 		synctest.Wait()
 
 		drained := make(chan error, 1)
 		go func() { drained <- tap.Drain(t.Context()) }()
 		synctest.Wait()
-		if down := <-told; !down {
+		if down := <-wasDown; !down {
 			t.Error("a worker without a key still waits for one")
 		}
 		select {
@@ -91,7 +91,7 @@ func TestDrainLetsRunningReconcilesFinish(t *testing.T) {
 	})
 }
 
-// TestDrainGivesUp: a reconcile that hangs is named, and does not hold up the end.
+// TestDrainGivesUp: a reconcile that hangs is named, and does not delay the end.
 func TestDrainGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap, _ := recording()
@@ -108,7 +108,7 @@ func TestDrainGivesUp(t *testing.T) {
 	})
 }
 
-// TestDrainWaitsForAnswers: what a controller asks outside of any reconcile counts too.
+// TestDrainWaitsForAnswers: requests outside of any reconcile count too.
 func TestDrainWaitsForAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap, _ := recording()

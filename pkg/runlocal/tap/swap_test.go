@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// pod is a key as upstream has them, that nobody else can name.
+// pod is a key as upstream has them, that no other package can name.
 type pod struct {
 	kind      podKind
 	namespace string
@@ -31,8 +31,8 @@ type podKey struct {
 
 func (k podKey) String() string { return k.namespace + "/" + k.name }
 
-// sorts is a controller with a queue of each sort, some of them in a struct of their own.
-type sorts struct {
+// queuesOfEachKind is a controller with a queue of each kind, some of them in a struct of their own.
+type queuesOfEachKind struct {
 	Queue workqueue.TypedInterface[string]
 	later workqueue.TypedDelayingInterface[string]
 	store *store
@@ -46,9 +46,9 @@ type store struct {
 	pointers workqueue.TypedRateLimitingInterface[*pod]
 }
 
-func newSorts(t *testing.T) *sorts {
+func newQueuesOfEachKind(t *testing.T) *queuesOfEachKind {
 	t.Helper()
-	s := &sorts{
+	s := &queuesOfEachKind{
 		Queue: workqueue.NewTyped[string](), later: workqueue.NewTypedDelayingQueue[string](),
 		store: &store{
 			limited:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[pod](time.Second, time.Minute)),
@@ -71,57 +71,60 @@ func newSorts(t *testing.T) *sorts {
 
 func spellPod(k podKey) string { return k.String() }
 
-func TestSwapQueueOfEverySort(t *testing.T) {
+func TestSwapQueueOfEveryKind(t *testing.T) {
 	web := pod{kind: 1, namespace: "default", name: "web"}
 	for _, test := range []struct {
 		reason string
-		swap   func(*Controller, *sorts) error
-		work   func(*sorts) // adds the key, takes it and is done with it
+		swap   func(*Controller, *queuesOfEachKind) error
+		work   func(*queuesOfEachKind) // adds the key, takes it and is done with it
 		queue  string
 		key    string
 	}{
 		{
 			reason: "a plain queue of strings",
-			swap:   func(c *Controller, s *sorts) error { return SwapQueue(c, s, "Queue", text) },
-			work:   func(s *sorts) { s.Queue.Add("default/web"); finish(s.Queue.Get, s.Queue.Done) },
+			swap:   func(c *Controller, s *queuesOfEachKind) error { return SwapQueue(c, s, "Queue", text) },
+			work:   func(s *queuesOfEachKind) { s.Queue.Add("default/web"); finish(s.Queue.Get, s.Queue.Done) },
 			queue:  "Queue", key: "default/web",
 		},
 		{
 			reason: "a delaying one",
-			swap:   func(c *Controller, s *sorts) error { return SwapQueue(c, s, "later", text) },
-			work:   func(s *sorts) { s.later.AddAfter("node-1", 0); finish(s.later.Get, s.later.Done) },
+			swap:   func(c *Controller, s *queuesOfEachKind) error { return SwapQueue(c, s, "later", text) },
+			work:   func(s *queuesOfEachKind) { s.later.AddAfter("node-1", 0); finish(s.later.Get, s.later.Done) },
 			queue:  "later", key: "node-1",
 		},
 		{
 			reason: "a limiting one of a type that is not exported, in a struct behind a pointer",
-			swap:   func(c *Controller, s *sorts) error { return SwapQueue(c, s, "store.limited", spellPod) },
-			work:   func(s *sorts) { s.store.limited.Add(web); finish(s.store.limited.Get, s.store.limited.Done) },
+			swap:   func(c *Controller, s *queuesOfEachKind) error { return SwapQueue(c, s, "store.limited", spellPod) },
+			work:   func(s *queuesOfEachKind) { s.store.limited.Add(web); finish(s.store.limited.Get, s.store.limited.Done) },
 			queue:  "limited", key: "default/web",
 		},
 		{
 			reason: "a delaying one of such a type, in a struct that an interface holds",
-			swap:   func(c *Controller, s *sorts) error { return SwapQueue(c, s, "any.later", spellPod) },
-			work:   func(s *sorts) { s.store.later.Add(web); finish(s.store.later.Get, s.store.later.Done) },
+			swap:   func(c *Controller, s *queuesOfEachKind) error { return SwapQueue(c, s, "any.later", spellPod) },
+			work:   func(s *queuesOfEachKind) { s.store.later.Add(web); finish(s.store.later.Get, s.store.later.Done) },
 			queue:  "later", key: "default/web",
 		},
 		{
 			reason: "a plain one of such a type",
-			swap:   func(c *Controller, s *sorts) error { return SwapQueue(c, s, "store.plain", spellPod) },
-			work:   func(s *sorts) { s.store.plain.Add(web); finish(s.store.plain.Get, s.store.plain.Done) },
+			swap:   func(c *Controller, s *queuesOfEachKind) error { return SwapQueue(c, s, "store.plain", spellPod) },
+			work:   func(s *queuesOfEachKind) { s.store.plain.Add(web); finish(s.store.plain.Get, s.store.plain.Done) },
 			queue:  "plain", key: "default/web",
 		},
 		{
 			reason: "one of pointers to such a type",
-			swap: func(c *Controller, s *sorts) error {
+			swap: func(c *Controller, s *queuesOfEachKind) error {
 				return SwapQueue(c, s, "store.pointers", func(k *podKey) string { return k.String() })
 			},
-			work:  func(s *sorts) { s.store.pointers.Add(&web); finish(s.store.pointers.Get, s.store.pointers.Done) },
+			work: func(s *queuesOfEachKind) {
+				s.store.pointers.Add(&web)
+				finish(s.store.pointers.Get, s.store.pointers.Done)
+			},
 			queue: "pointers", key: "default/web",
 		},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			tap, sink := recording()
-			s := newSorts(t)
+			s := newQueuesOfEachKind(t)
 			if err := test.swap(tap.Controller("x"), s); err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +154,7 @@ func finish[K comparable](get func() (K, bool), done func(K)) {
 func TestRetriesOfAKeyThatIsNotExportedHaveDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap, sink := recording()
-		s := newSorts(t)
+		s := newQueuesOfEachKind(t)
 		if err := SwapQueue(tap.Controller("x"), s, "store.limited", spellPod); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +178,7 @@ func TestRetriesOfAKeyThatIsNotExportedHaveDelays(t *testing.T) {
 func TestTimersOfADelayingQueueArePending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap, sink := recording()
-		s := newSorts(t)
+		s := newQueuesOfEachKind(t)
 		if err := SwapQueue(tap.Controller("x"), s, "later", text); err != nil {
 			t.Fatal(err)
 		}
@@ -192,9 +195,9 @@ func TestTimersOfADelayingQueueArePending(t *testing.T) {
 	})
 }
 
-func TestSortsShutDown(t *testing.T) {
+func TestSwappedQueuesShutDown(t *testing.T) {
 	tap, _ := recording()
-	s := newSorts(t)
+	s := newQueuesOfEachKind(t)
 	c := tap.Controller("x")
 	for _, err := range []error{
 		SwapQueue(c, s, "Queue", text), SwapQueue(c, s, "later", text), SwapQueue(c, s, "store.plain", spellPod),
@@ -213,7 +216,7 @@ func TestSortsShutDown(t *testing.T) {
 	}
 	s.Queue.Add("late")
 	if _, down := s.Queue.Get(); !down {
-		t.Error("a queue that is shut down hands out keys")
+		t.Error("a queue that is shut down returns keys")
 	}
 }
 
@@ -233,8 +236,8 @@ type (
 	}
 )
 
-func TestFitsNamesWhatDiffers(t *testing.T) {
-	controller := reflect.TypeFor[sorts]()
+func TestCheckQueueFieldNamesWhatDiffers(t *testing.T) {
+	controller := reflect.TypeFor[queuesOfEachKind]()
 	for _, test := range []struct {
 		reason string
 		err    error
@@ -267,7 +270,7 @@ func TestRateLimiterIsFound(t *testing.T) {
 	q := workqueue.NewTypedRateLimitingQueue(limiter)
 	defer q.ShutDown()
 	if got := rateLimiterOf(q); got != limiter {
-		t.Errorf("client-go's queue keeps its rate limiter elsewhere: got %v. Delays of retries are not known", got)
+		t.Errorf("client-go's queue has its rate limiter elsewhere: got %v. Delays of retries are not known", got)
 	}
 }
 
@@ -289,7 +292,7 @@ func TestQueueThatHidesItsRateLimiter(t *testing.T) {
 	}
 }
 
-// TestGatedQueueThatHidesItsRateLimiter: what could not be kept from workers is refused, rather than handed to them.
+// TestGatedQueueThatHidesItsRateLimiter: a queue whose keys could not be kept from workers is refused.
 func TestGatedQueueThatHidesItsRateLimiter(t *testing.T) {
 	tap, _ := recording()
 	c := tap.Controller("garbage-collector")
@@ -326,7 +329,7 @@ func TestSwapQueue(t *testing.T) {
 		err    string // part of the error; empty for none
 	}{
 		{"a pointer to a controller", target, "queue", ""},
-		{"a pointer to that, as an interface may hold", &target, "nodeQueue", ""},
+		{"a pointer to that, as an interface may contain", &target, "nodeQueue", ""},
 		{"upstream has renamed the field", target, "workqueue", `has no field "workqueue"`},
 		{"upstream has changed the key's type", target, "otherQueue", "is a workqueue.TypedRateLimitingInterface[int], not a queue of string: int is not laid out as string"},
 		{"the constructor has not made a queue", target, "unset", "is not set"},
@@ -353,27 +356,27 @@ func TestSwapQueue(t *testing.T) {
 	}
 }
 
-// copied is a controller that is handed out as a copy.
+// copied is a controller that a constructor returns as a copy.
 type copied struct {
 	queue workqueue.TypedRateLimitingInterface[string]
 }
 
 func (c *copied) addPod(key string) { c.queue.Add(key) }
 
-func TestSharedQueueIsObservedWhoeverAdds(t *testing.T) {
+func TestSharedQueueIsObservedForBothHolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap, sink := recording()
 		c := tap.Controller("rc")
 		original := &copied{queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))}
-		handed := *original
-		if err := SwapSharedQueue(c, &handed, "queue", text); err != nil {
+		returned := *original
+		if err := SwapSharedQueue(c, &returned, "queue", text); err != nil {
 			t.Fatal(err)
 		}
-		defer handed.queue.ShutDown()
+		defer returned.queue.ShutDown()
 		original.addPod("default/web")
-		workOn(handed.queue, func(key string) { original.queue.AddAfter(key, time.Minute) })
-		workOn(handed.queue, func(key string) { handed.queue.AddRateLimited(key) })
-		workOn(handed.queue, func(string) {})
+		workOn(returned.queue, func(key string) { original.queue.AddAfter(key, time.Minute) })
+		workOn(returned.queue, func(key string) { returned.queue.AddRateLimited(key) })
+		workOn(returned.queue, func(string) {})
 		var got []trace.Cause
 		for _, s := range details[*trace.Start](sink) {
 			for _, cause := range s.Causes {
@@ -413,7 +416,7 @@ func TestSharedQueueNamesWhatHasMoved(t *testing.T) {
 	} {
 		err := SwapSharedQueue(c, test.target, test.field, text)
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), `controller "rc"`) {
-			t.Errorf("%s: got error %v, want one that tells %q", test.reason, err, test.want)
+			t.Errorf("%s: got error %v, want one that contains %q", test.reason, err, test.want)
 		}
 	}
 }

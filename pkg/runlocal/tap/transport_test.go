@@ -220,7 +220,7 @@ func TestFailureWithoutAnAnswer(t *testing.T) {
 	end := inReconcile(t, c, sink, func(context.Context) {
 		do(t, c, func(*http.Request) (*http.Response, error) {
 			if s := tap.State(); s.Idle() || s.Controllers[0].Requests != 1 {
-				t.Errorf("with a request under way the state says %+v", s)
+				t.Errorf("with a request under way the state is %+v", s)
 			}
 			return nil, errors.New("connection refused")
 		}, "DELETE", "/k8s/api/v1/namespaces/default/pods/web", nil)
@@ -278,7 +278,7 @@ func TestWhatWasCreatedIsTold(t *testing.T) {
 	do(t, tap.Controller("x"), answering(201, encode(t, runtime.ContentTypeProtobuf, testPod("web", "nginx"))), "POST", "/k8s/api/v1/namespaces/default/pods", nil)
 	for _, c := range details[*trace.Request](sink)[0].Change.Fields() {
 		if !strings.HasPrefix(c.Path, "spec.") {
-			t.Errorf("%s is not what the creator has asked for", c)
+			t.Errorf("%s is not what the creator has requested", c)
 		}
 	}
 }

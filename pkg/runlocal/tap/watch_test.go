@@ -31,8 +31,8 @@ func handlersOf(t *testing.T, i *informer, c *Controller, resync ...time.Duratio
 	return out
 }
 
-// TestEachRoundOfAResyncIsToldOnce: handlers without one do not take part in it.
-func TestEachRoundOfAResyncIsToldOnce(t *testing.T) {
+// TestEachRoundOfAResyncIsRecordedOnce: handlers without one do not take part in it.
+func TestEachRoundOfAResyncIsRecordedOnce(t *testing.T) {
 	tap, sink := recording()
 	i := podInformer(tap, newSource(t))
 	i.resync = time.Hour
@@ -49,7 +49,7 @@ func TestEachRoundOfAResyncIsToldOnce(t *testing.T) {
 		}
 	}
 	if got := len(details[*trace.Watch](sink)); got != rounds {
-		t.Errorf("%d events are told of %d rounds", got, rounds)
+		t.Errorf("%d events are recorded for %d rounds", got, rounds)
 	}
 	for n := range rounds {
 		if seqs[2*n] != uint64(n+1) || seqs[2*n+1] != uint64(n+1) {

@@ -58,7 +58,7 @@ func TestChanger(t *testing.T) {
 	}
 }
 
-// TestWatchEventsNameTheirManager: of objects that informers hold no managedFields are left, and yet their events tell
+// TestWatchEventsNameTheirManager: objects in informers have no managedFields, and yet their events name
 // who wrote.
 func TestWatchEventsNameTheirManager(t *testing.T) {
 	tap, sink := recording()
@@ -107,12 +107,12 @@ func TestWatchEventsNameTheirManager(t *testing.T) {
 	}
 	for _, obj := range pods.GetIndexer().List() {
 		if obj.(*corev1.Pod).ManagedFields != nil {
-			t.Error("an informer keeps managedFields")
+			t.Error("an informer stores managedFields")
 		}
 	}
 	line, err := json.Marshal(details[*trace.Watch](sink)[2])
 	if err != nil || !strings.Contains(string(line), `"manager":"flux"`) {
-		t.Errorf("JSON does not tell the manager: %s (%v)", line, err)
+		t.Errorf("JSON does not have the manager: %s (%v)", line, err)
 	}
 }
 

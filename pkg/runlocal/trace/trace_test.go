@@ -30,7 +30,7 @@ func changed(path string) *Change {
 	return ChangeFrom(func() []inspect.Change { return []inspect.Change{{Path: path, Old: int64(0), New: int64(3)}} })
 }
 
-// events is one of each type, with all that it can hold.
+// events is one of each type, with all that it can contain.
 func events() []*Event {
 	pod := Object{Version: "v1", Resource: "pods", Kind: "Pod", Namespace: "default", Name: "web-x", UID: "u"}
 	watch := &Watch{Event: Modified, Object: pod, ResourceVersion: "7", WrittenBy: 2, Writer: "deployment", Change: changed("status.replicas")}
@@ -55,7 +55,7 @@ func events() []*Event {
 	return out
 }
 
-// equal compares events by what they hold; a Change by its fields, a Manager by its name.
+// equal compares events by what they contain; a Change by its fields, a Manager by its name.
 var equal = cmp.Options{
 	cmp.Comparer(func(a, b *Change) bool { return cmp.Equal(a.Fields(), b.Fields(), numbers) }),
 	cmp.Comparer(func(a, b *Manager) bool { return a.Name() == b.Name() }),
@@ -236,7 +236,7 @@ func TestNilRecorder(t *testing.T) {
 	}
 }
 
-// kept is a sink that keeps events; it counts on the recorder to call it one at a time.
+// kept is a sink that keeps events; it relies on the recorder to call it one at a time.
 type kept struct{ events []*Event }
 
 func (k *kept) Record(e *Event) { k.events = append(k.events, e) }
@@ -288,13 +288,13 @@ func TestBufferCloseGivesUp(t *testing.T) {
 		if err := b.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("closing a stuck buffer: %v", err)
 		}
-		close(next.release) // whoever was stuck goes on: the goroutine must end
+		close(next.release) // the sink returns: the goroutine must end
 		synctest.Wait()
 	})
 }
 
-// TestBufferCut: a session must be able to end although nobody takes its output.
-func TestBufferCut(t *testing.T) {
+// TestBufferDropsWhenFull: a session must be able to end although no one reads its output.
+func TestBufferDropsWhenFull(t *testing.T) {
 	next := &slow{release: make(chan struct{})}
 	b := NewBuffer(1, next)
 	r := NewRecorder(clock.RealClock{}, b)
@@ -347,7 +347,7 @@ func TestChangeIsComparedOnce(t *testing.T) {
 	n := 0
 	c := ChangeFrom(func() []inspect.Change { n++; return nil })
 	if n != 0 {
-		t.Error("compared before anybody asked")
+		t.Error("compared before the fields were read")
 	}
 	c.Fields()
 	c.Fields()
@@ -359,7 +359,7 @@ func TestChangeIsComparedOnce(t *testing.T) {
 	}
 }
 
-// TestUnknownManager: of an event whose writer is not known, JSON says nothing.
+// TestUnknownManager: of an event whose writer is not known, JSON has no manager.
 func TestUnknownManager(t *testing.T) {
 	found := 0
 	unknown := ManagerFrom(func() string { found++; return "" })
