@@ -74,7 +74,8 @@ func TestLimiter(t *testing.T) {
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLimiter(Options{BaseDelay: 100 * time.Millisecond, MaxDelay: time.Hour, ConflictDelay: 3 * time.Millisecond})
+			l := newLimiter(Options{BaseDelay: 100 * time.Millisecond, MaxDelay: time.Hour,
+				ConflictDelay: 3 * time.Millisecond})
 			for i := range tt.want {
 				tt.want[i] *= time.Millisecond
 			}

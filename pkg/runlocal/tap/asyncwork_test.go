@@ -43,7 +43,8 @@ func TestHeldReconcileEndsWithItsLastRelease(t *testing.T) {
 		}
 		pass(time.Second)
 		ends := details[*trace.End](sink)
-		if len(ends) != 1 || time.Duration(ends[0].Duration) != 2*time.Second || !slices.Equal(seen, []trace.ReconcileID{1}) {
+		if len(ends) != 1 || time.Duration(ends[0].Duration) != 2*time.Second ||
+			!slices.Equal(seen, []trace.ReconcileID{1}) {
 			t.Errorf("ends %+v, and its goroutine saw reconciles %v", ends, seen)
 		}
 		if !tap.State().Idle() {

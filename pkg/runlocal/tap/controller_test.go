@@ -52,7 +52,8 @@ func TestControllerTraits(t *testing.T) {
 			t.Errorf("%s: it comes back with %+v", test.reason, end.Next)
 		}
 		start, _ := reconcileOnce(q, sink, nothing)
-		if len(start.Causes) != 1 || start.Causes[0].Type != test.next || start.IsRetry() != (test.next == trace.CauseRetry) {
+		if len(start.Causes) != 1 || start.Causes[0].Type != test.next ||
+			start.IsRetry() != (test.next == trace.CauseRetry) {
 			t.Errorf("%s: the next has the causes %v", test.reason, outline(start.Causes))
 		}
 		q.Forget(test.reason)

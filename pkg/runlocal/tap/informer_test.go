@@ -58,9 +58,10 @@ func start(t *testing.T, i *informer) {
 
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-		return condition(), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 2*time.Minute, true,
+		func(context.Context) (bool, error) {
+			return condition(), nil
+		})
 	if err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}
@@ -74,7 +75,8 @@ func recordedWatches(sink *eventLog) []string {
 		for _, c := range w.Change.Fields() {
 			changes = append(changes, c.String())
 		}
-		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s/%s %s v%s initial=%t %s", w.Event, w.Namespace, w.Name, w.Resource, w.ResourceVersion, w.Initial, strings.Join(changes, "; "))))
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s/%s %s v%s initial=%t %s", w.Event, w.Namespace, w.Name,
+			w.Resource, w.ResourceVersion, w.Initial, strings.Join(changes, "; "))))
 	}
 	return out
 }
@@ -170,7 +172,8 @@ func TestAddKnowsItsEvent(t *testing.T) {
 	err := c.Build(t.Context(), func(context.Context) error {
 		_, err := i.AddEventHandlerWithResyncPeriod(cache.FilteringResourceEventHandler{
 			FilterFunc: func(any) bool { return true },
-			Handler:    cache.ResourceEventHandlerFuncs{AddFunc: h.addPod, UpdateFunc: func(_, pod any) { h.enqueue(pod) }},
+			Handler: cache.ResourceEventHandlerFuncs{AddFunc: h.addPod,
+				UpdateFunc: func(_, pod any) { h.enqueue(pod) }},
 		}, 0)
 		return err
 	})
@@ -188,9 +191,11 @@ func TestAddKnowsItsEvent(t *testing.T) {
 	start, _ := reconcileOnce(q, sink, nothing)
 	var got []string
 	for _, cause := range start.Causes {
-		got = append(got, fmt.Sprintf("%s %d: %s %s, written by %s %d", cause.Type, cause.Seq, cause.Watch.Event, cause.Handler, cause.Watch.Writer, cause.Watch.WrittenBy))
+		got = append(got, fmt.Sprintf("%s %d: %s %s, written by %s %d", cause.Type, cause.Seq, cause.Watch.Event,
+			cause.Handler, cause.Watch.Writer, cause.Watch.WrittenBy))
 	}
-	want := []string{"watch 1: ADDED addPod > enqueue, written by  0", "watch 3: MODIFIED enqueue, written by replicaset 7"}
+	want := []string{"watch 1: ADDED addPod > enqueue, written by  0",
+		"watch 3: MODIFIED enqueue, written by replicaset 7"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("causes (-want +got):\n%s", diff)
 	}
@@ -252,7 +257,8 @@ func TestEveryInformerIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := strings.Count(string(source), ".WithResource("); known != want {
-		t.Errorf("%d of client-go's %d informers are known by resource: a kind's plural is not what it seems", known, want)
+		t.Errorf("%d of client-go's %d informers are known by resource: a kind's plural is not what it seems", known,
+			want)
 	}
 }
 

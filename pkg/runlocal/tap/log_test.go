@@ -54,7 +54,8 @@ func TestLogsBelongToTheReconcile(t *testing.T) {
 	}
 	for _, e := range sink.list() {
 		if l, ok := e.Detail.(*trace.Log); ok {
-			if inside := l.Message != "Starting controller"; inside != (e.Reconcile == 1 && e.Key == "web") || e.Controller != "replicaset" {
+			if inside := l.Message != "Starting controller"; inside != (e.Reconcile == 1 && e.Key == "web") ||
+				e.Controller != "replicaset" {
 				t.Errorf("%q is of reconcile %d, key %q, of %q", l.Message, e.Reconcile, e.Key, e.Controller)
 			}
 		}
@@ -96,7 +97,10 @@ func TestErrorsAreRecordedOnceHoweverTheyAreReported(t *testing.T) {
 		report func(ctx context.Context)
 	}{
 		{"without a context, as ReplicaSet does", func(context.Context) { utilruntime.HandleError(refused) }},
-		{"with the controller's context", func(ctx context.Context) { utilruntime.HandleErrorWithContext(ctx, refused, "Syncing") }},
+		{"with the controller's context", func(ctx context.Context) {
+			utilruntime.HandleErrorWithContext(ctx, refused,
+				"Syncing")
+		}},
 		{"with its logger", func(ctx context.Context) {
 			utilruntime.HandleErrorWithLogger(klog.FromContext(ctx), refused, "Syncing")
 		}},

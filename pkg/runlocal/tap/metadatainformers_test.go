@@ -37,7 +37,8 @@ func everything(t *testing.T) (*Tap, *eventLog, *MetadataInformers) {
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
-	m := tap.Controller("collector").MetadataInformers(shared, metadatafake.NewSimpleMetadataClient(scheme, secret), mapper)
+	m := tap.Controller("collector").MetadataInformers(shared, metadatafake.NewSimpleMetadataClient(scheme, secret),
+		mapper)
 	return tap, sink, m
 }
 
@@ -119,7 +120,8 @@ func TestMetadataInformersTellCausesOnly(t *testing.T) {
 	}
 	got, _ := reconcileOnce(q, sink, nothing)
 	recorded := details[*trace.Watch](sink)
-	if len(recorded) != 1 || recorded[0].Kind != "Secret" || recorded[0].Name != "s" || len(got.Causes) != 1 || got.Causes[0].Watch != recorded[0] {
+	if len(recorded) != 1 || recorded[0].Kind != "Secret" || recorded[0].Name != "s" || len(got.Causes) != 1 ||
+		got.Causes[0].Watch != recorded[0] {
 		t.Errorf("recorded are %+v, the causes %+v", recorded, got.Causes)
 	}
 }

@@ -71,7 +71,8 @@ func TestRelayHandsOnTheWatchEvent(t *testing.T) {
 	source.Add(testPod("web", "nginx"))
 	g.processGraph()
 	got, _ := reconcileOnce(g.queue, sink, nothing)
-	if len(got.Causes) != 1 || got.Causes[0].Watch == nil || got.Causes[0].Watch.Name != "web" || !strings.HasSuffix(got.Causes[0].Handler, "processGraph") {
+	if len(got.Causes) != 1 || got.Causes[0].Watch == nil || got.Causes[0].Watch.Name != "web" ||
+		!strings.HasSuffix(got.Causes[0].Handler, "processGraph") {
 		t.Errorf("the causes are %+v", got.Causes)
 	}
 	for _, e := range sink.list() {
@@ -121,7 +122,8 @@ func TestStateCountsWhatARelayHolds(t *testing.T) {
 
 func TestSwapRelayRefusesOtherQueues(t *testing.T) {
 	tap, _ := recording()
-	g := &graph{values: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[change]()), queue: plainQueue()}
+	g := &graph{values: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[change]()),
+		queue: plainQueue()}
 	defer g.values.ShutDown()
 	defer g.queue.ShutDown()
 	for _, test := range []struct{ reason, field, err string }{
@@ -161,7 +163,8 @@ func TestIdentities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &nodeLike{identity: reference{OwnerReference: metav1.OwnerReference{Kind: "Pod", Name: "web"}, Namespace: "default"}}
+	n := &nodeLike{identity: reference{OwnerReference: metav1.OwnerReference{Kind: "Pod", Name: "web"},
+		Namespace: "default"}}
 	if got := key(n); got != "Pod default/web" {
 		t.Errorf("the key is %q", got)
 	}
@@ -182,7 +185,8 @@ func TestIdentitiesRefusesOtherKeys(t *testing.T) {
 	_, byName := Identities(queueOf[string](t), nil)
 	_, without := Identities(queueOf[*change](t), nil)
 	_, other := Identities(queueOf[*struct{ identity string }](t), nil)
-	for reason, err := range map[string]error{"keys that are names": byName, "no identity": without, "an identity of another type": other} {
+	for reason, err := range map[string]error{"keys that are names": byName, "no identity": without,
+		"an identity of another type": other} {
 		if err == nil {
 			t.Errorf("%s: no error", reason)
 		}
@@ -221,7 +225,8 @@ func TestOrderingHandsOnWhatWasWrittenFirst(t *testing.T) {
 	tap.onHandled.Store(&release)
 
 	pods, maps := newSource(t), newSource(t)
-	podInformer, mapInformer := podInformer(tap, pods), tap.observe(&corev1.ConfigMap{}, cache.NewSharedIndexInformer(maps, &corev1.ConfigMap{}, 0, cache.Indexers{}), 0)
+	podInformer, mapInformer := podInformer(tap, pods), tap.observe(&corev1.ConfigMap{},
+		cache.NewSharedIndexInformer(maps, &corev1.ConfigMap{}, 0, cache.Indexers{}), 0)
 	slow := make(chan struct{})
 	var shown atomic.Int64
 	handle := func(i *informer, wait <-chan struct{}) {
@@ -240,7 +245,8 @@ func TestOrderingHandsOnWhatWasWrittenFirst(t *testing.T) {
 	close(quick)
 	handle(podInformer, slow)
 	handle(mapInformer, quick)
-	eventually(t, "the informers to have listed", func() bool { return podInformer.HasSynced() && mapInformer.HasSynced() })
+	eventually(t, "the informers to have listed",
+		func() bool { return podInformer.HasSynced() && mapInformer.HasSynced() })
 
 	configMap := func(name string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}

@@ -35,7 +35,8 @@ func TestUnsynced(t *testing.T) {
 func TestLoad(t *testing.T) {
 	s := State{Controllers: []ControllerState{
 		{Name: "a", Queues: []QueueState{{Queued: 3, Running: 1}, {Queued: 4}}},
-		{Name: "b", AsyncWork: 1, Requests: 2, Queues: []QueueState{{Running: 2}}}, {Name: "c", Queues: []QueueState{{Queued: 1}}},
+		{Name: "b", AsyncWork: 1, Requests: 2, Queues: []QueueState{{Running: 2}}}, {Name: "c",
+			Queues: []QueueState{{Queued: 1}}},
 		{Name: "d", Requests: 1}, {Name: "e", AsyncWork: 1},
 	}}
 	if queued, running := s.Load(); queued != 8 || running != 5 {
@@ -113,12 +114,14 @@ func TestDrainWaitsForAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap, _ := recording()
 		answer := make(chan struct{})
-		transport := &transport{c: tap.Controller("podgc"), next: roundTripper(func(*http.Request) (*http.Response, error) {
-			<-answer
-			return nil, errors.New("gone")
-		})}
+		transport := &transport{c: tap.Controller("podgc"),
+			next: roundTripper(func(*http.Request) (*http.Response, error) {
+				<-answer
+				return nil, errors.New("gone")
+			})}
 		go func() {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "https://x/api/v1/namespaces/a/pods/b", http.NoBody)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete,
+				"https://x/api/v1/namespaces/a/pods/b", http.NoBody)
 			if err == nil {
 				_, err = transport.RoundTrip(req)
 			}

@@ -94,9 +94,16 @@ func TestSwapQueueOfEveryKind(t *testing.T) {
 		},
 		{
 			reason: "a limiting one of a type that is not exported, in a struct behind a pointer",
-			swap:   func(c *Controller, s *queuesOfEachKind) error { return SwapQueue(c, s, "store.limited", spellPod) },
-			work:   func(s *queuesOfEachKind) { s.store.limited.Add(web); finish(s.store.limited.Get, s.store.limited.Done) },
-			queue:  "limited", key: "default/web",
+			swap: func(c *Controller, s *queuesOfEachKind) error {
+				return SwapQueue(c, s, "store.limited",
+					spellPod)
+			},
+			work: func(s *queuesOfEachKind) {
+				s.store.limited.Add(web)
+				finish(s.store.limited.Get,
+					s.store.limited.Done)
+			},
+			queue: "limited", key: "default/web",
 		},
 		{
 			reason: "a delaying one of such a type, in a struct that an interface holds",
@@ -168,7 +175,8 @@ func TestRetriesOfAKeyThatIsNotExportedHaveDelays(t *testing.T) {
 		for _, end := range details[*trace.End](sink) {
 			got = append(got, *end.Next)
 		}
-		want := []trace.Next{{After: trace.Duration(time.Second), Retry: 1}, {After: trace.Duration(2 * time.Second), Retry: 2}}
+		want := []trace.Next{{After: trace.Duration(time.Second), Retry: 1},
+			{After: trace.Duration(2 * time.Second), Retry: 2}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("next (-want +got):\n%s", diff)
 		}
@@ -247,13 +255,18 @@ func TestCheckQueueFieldNamesWhatDiffers(t *testing.T) {
 		{"a pointer to it", CheckQueueField[*podKey](controller, "store.pointers"), ""},
 		{"the type itself", CheckQueueField[pod](controller, "store.plain"), ""},
 		{"a pointer to the controller will do", CheckQueueField[string](reflect.PointerTo(controller), "Queue"), ""},
-		{"a field has another name", CheckQueueField[renamedPod](controller, "store.limited"), `field 2 of tap.pod is "name", of tap.renamedPod "podName"`},
-		{"a field has another type", CheckQueueField[retypedPod](controller, "store.limited"), `field "kind" of tap.pod: tap.podKind is not laid out as string`},
+		{"a field has another name", CheckQueueField[renamedPod](controller, "store.limited"),
+			`field 2 of tap.pod is "name", of tap.renamedPod "podName"`},
+		{"a field has another type", CheckQueueField[retypedPod](controller, "store.limited"),
+			`field "kind" of tap.pod: tap.podKind is not laid out as string`},
 		{"fields are missing", CheckQueueField[shorterPod](controller, "store.limited"), "tap.pod has 3 fields"},
-		{"fields are elsewhere", CheckQueueField[reorderedPod](controller, "store.later"), `field 0 of tap.pod is "kind"`},
-		{"a pointer is no struct", CheckQueueField[*podKey](controller, "store.limited"), "tap.pod is not laid out as *tap.podKey"},
+		{"fields are elsewhere", CheckQueueField[reorderedPod](controller, "store.later"),
+			`field 0 of tap.pod is "kind"`},
+		{"a pointer is no struct", CheckQueueField[*podKey](controller, "store.limited"),
+			"tap.pod is not laid out as *tap.podKey"},
 		{"a path ends nowhere", CheckQueueField[podKey](controller, "store.gone"), `tap.store has no field "gone"`},
-		{"a path leads through no struct", CheckQueueField[podKey](controller, "Queue.gone"), "is no struct on the way"},
+		{"a path leads through no struct", CheckQueueField[podKey](controller, "Queue.gone"),
+			"is no struct on the way"},
 		{"no queue at all", CheckQueueField[podKey](controller, "store"), "or a lesser queue"},
 	} {
 		switch {
@@ -316,7 +329,8 @@ type controllerLike struct {
 func TestSwapQueue(t *testing.T) {
 	tap, _ := recording()
 	c := tap.Controller("x")
-	target := &controllerLike{queue: plainQueue(), nodeQueue: plainQueue(), otherQueue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[int]())}
+	target := &controllerLike{queue: plainQueue(), nodeQueue: plainQueue(),
+		otherQueue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[int]())}
 	defer func() { // those that are there in the end
 		target.queue.ShutDown()
 		target.nodeQueue.ShutDown()
@@ -331,7 +345,8 @@ func TestSwapQueue(t *testing.T) {
 		{"a pointer to a controller", target, "queue", ""},
 		{"a pointer to that, as an interface may contain", &target, "nodeQueue", ""},
 		{"upstream has renamed the field", target, "workqueue", `has no field "workqueue"`},
-		{"upstream has changed the key's type", target, "otherQueue", "is a workqueue.TypedRateLimitingInterface[int], not a queue of string: int is not laid out as string"},
+		{"upstream has changed the key's type", target, "otherQueue",
+			"is a workqueue.TypedRateLimitingInterface[int], not a queue of string: int is not laid out as string"},
 		{"the constructor has not made a queue", target, "unset", "is not set"},
 		{"a copy would be swapped for nothing", *target, "queue", "is no pointer to a struct"},
 		{"no controller", (*controllerLike)(nil), "queue", "is no pointer to a struct"},
@@ -340,7 +355,8 @@ func TestSwapQueue(t *testing.T) {
 		switch {
 		case test.err == "" && err != nil:
 			t.Errorf("%s: %v", test.reason, err)
-		case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err) || !strings.Contains(err.Error(), `"x"`)):
+		case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err) ||
+			!strings.Contains(err.Error(), `"x"`)):
 			t.Errorf("%s: want an error that has %q, got %v", test.reason, test.err, err)
 		}
 	}
@@ -380,7 +396,8 @@ func TestSharedQueueIsObservedForBothHolders(t *testing.T) {
 		var got []trace.Cause
 		for _, s := range details[*trace.Start](sink) {
 			for _, cause := range s.Causes {
-				got = append(got, trace.Cause{Type: cause.Type, Retry: cause.Retry, Delay: cause.Delay, Reconcile: cause.Reconcile})
+				got = append(got, trace.Cause{Type: cause.Type, Retry: cause.Retry, Delay: cause.Delay,
+					Reconcile: cause.Reconcile})
 			}
 		}
 		want := []trace.Cause{
@@ -415,7 +432,8 @@ func TestSharedQueueNamesWhatHasMoved(t *testing.T) {
 		{"the queue is of another make", &copied{queue: otherMake{}}, "queue", "otherMake"},
 	} {
 		err := SwapSharedQueue(c, test.target, test.field, text)
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), `controller "rc"`) {
+		if err == nil || !strings.Contains(err.Error(), test.want) ||
+			!strings.Contains(err.Error(), `controller "rc"`) {
 			t.Errorf("%s: got error %v, want one that contains %q", test.reason, err, test.want)
 		}
 	}

@@ -55,7 +55,8 @@ func TestTurnsAreReconciles(t *testing.T) {
 		quietly,
 		func(ctx context.Context, c *Controller) {
 			web := testPod("web", "nginx")
-			do(t, c, answering(http.StatusOK, encode(t, runtime.ContentTypeJSON, web)), http.MethodDelete, "/k8s/api/v1/namespaces/default/pods/web", nil)
+			do(t, c, answering(http.StatusOK, encode(t, runtime.ContentTypeJSON, web)), http.MethodDelete,
+				"/k8s/api/v1/namespaces/default/pods/web", nil)
 			logLine(ctx, "third")
 		},
 		func(ctx context.Context, _ *Controller) { klog.FromContext(ctx).Error(errors.New("no"), "Failed") },
@@ -76,10 +77,12 @@ func TestTurnsAreReconciles(t *testing.T) {
 		{4, trace.TypeStart}, {4, trace.TypeLog}, {4, trace.TypeEnd},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("an iteration of which nothing is recorded makes no reconcile; each other makes one (-want +got):\n%s", diff)
+		t.Errorf("an iteration of which nothing is recorded makes no reconcile; each other makes one (-want +got):\n%s",
+			diff)
 	}
 	wantEnds := []*trace.End{
-		{Outcome: trace.Done, Duration: trace.Duration(time.Millisecond)}, {Outcome: trace.Done, Writes: 1}, {Outcome: trace.Failed, Error: "no"}, {Outcome: trace.Done},
+		{Outcome: trace.Done, Duration: trace.Duration(time.Millisecond)}, {Outcome: trace.Done,
+			Writes: 1}, {Outcome: trace.Failed, Error: "no"}, {Outcome: trace.Done},
 	}
 	if diff := cmp.Diff(wantEnds, details[*trace.End](sink)); diff != "" {
 		t.Errorf("ends (-want +got):\n%s", diff)

@@ -190,7 +190,8 @@ func TestUpstreamsQueuesCanBeObserved(t *testing.T) {
 
 // TestUpstreamsQueuesAreKnown fails when an upgrade brings a queue that would go unseen.
 func TestUpstreamsQueuesAreKnown(t *testing.T) {
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(upstreamQueues)), queuesIn(t, "k8s.io/kubernetes/pkg/controller")); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(upstreamQueues)),
+		queuesIn(t, "k8s.io/kubernetes/pkg/controller")); diff != "" {
 		t.Errorf("queues in fields of upstream's controllers (-known +there):\n%s", diff)
 	}
 }
