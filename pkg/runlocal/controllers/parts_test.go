@@ -24,7 +24,7 @@ func partSession(t *testing.T, namespaces ...string) *session {
 	log := &eventLog{}
 	s := newSessionOf(t, tap.Options{
 		Recorder: trace.NewRecorder(clock.RealClock{}, log),
-		InScope:     func(namespace string) bool { return slices.Contains(namespaces, namespace) },
+		InScope:  func(namespace string) bool { return slices.Contains(namespaces, namespace) },
 	}, api.Options{})
 	s.log = log
 	return s
