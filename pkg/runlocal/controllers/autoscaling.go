@@ -58,6 +58,7 @@ func podAutoscalerController() Controller {
 	}
 }
 
+// buildPodAutoscaler builds the autoscaler with clients of the three metrics APIs, whether they are served or not.
 func buildPodAutoscaler(ctx context.Context, e environment) (runFunc, error) {
 	config, mapper := e.autoscaling.config(), newMapper(e)
 	scales, err := scale.NewForConfig(

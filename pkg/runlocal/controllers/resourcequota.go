@@ -205,6 +205,7 @@ func (c *quotaInformers) waitForSync(ctx context.Context) {
 	}
 }
 
+// hasSynced reports whether all that is counted was listed. It is false before the first discovery.
 func (c *quotaInformers) hasSynced() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

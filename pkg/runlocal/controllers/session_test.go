@@ -245,8 +245,8 @@ func (s *session) expectActivity(t *testing.T, controller string, want activity)
 	s.retriesFollowFailures(t)
 }
 
-// retriesFollowFailures fails the test if a reconcile counts as a retry although the one before did not fail: a controller
-// that adds its keys again once a period does not retry.
+// retriesFollowFailures fails the test if a reconcile counts as a retry although the one before did not fail: a
+// controller that adds its keys again once a period does not retry.
 func (s *session) retriesFollowFailures(t *testing.T) {
 	t.Helper()
 	ended := map[trace.ReconcileID]trace.Outcome{}

@@ -86,8 +86,8 @@ func TestPodsThatEnd(t *testing.T) {
 	}
 }
 
-// TestPhases sees every version of the pod, and has a fake clock, which it steps from one phase to the next: none can be
-// missed, however long the kubelet takes.
+// TestPhases sees every version of the pod, and has a fake clock, which it steps from one phase to the next: none can
+// be missed, however long the kubelet takes.
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	ticking := clocktesting.NewFakeClock(time.Now())
