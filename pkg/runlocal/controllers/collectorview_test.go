@@ -123,7 +123,10 @@ func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 			f := &faultyTransport{held: map[string]chan struct{}{widgetsPath: release}, plain: test.plain}
 			var seen viewLog
 			s.startOn(t, f, func(d *Deps) { d.Collector = seen.report }, "garbagecollector")
-			eventually(t, "the collector to report what it waits for", func() bool { _, reports := seen.get(); return reports > 0 })
+			eventually(t, "the collector to report what it waits for", func() bool {
+				_, reports := seen.get()
+				return reports > 0
+			})
 			view, _ := seen.get()
 			want := CollectorView{Waiting: []schema.GroupResource{{Group: "example.com", Resource: "widgets"}}}
 			if diff := cmp.Diff(want, view); diff != "" {
@@ -188,7 +191,8 @@ func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
 
 	f := &faultyTransport{broken: map[string]bool{widgetsPath: true}}
 	var seen viewLog
-	s.startOn(t, f, func(d *Deps) { d.Collector, d.listFailureTimeout = seen.report, time.Millisecond }, "garbagecollector")
+	impatient := func(d *Deps) { d.Collector, d.listFailureTimeout = seen.report, time.Millisecond }
+	s.startOn(t, f, impatient, "garbagecollector")
 	eventually(t, "the collector to work without the kind", func() bool { view, _ := seen.get(); return view.Collecting })
 	view, _ := seen.get()
 	if len(view.LeftOut) != 1 || view.LeftOut[0].Resource.String() != "widgets.example.com" ||
@@ -302,7 +306,8 @@ func TestCollectorWaitsForKindsThatCome(t *testing.T) {
 		definition := widgets()
 		definition.Name = name + "s.example.com"
 		names := &definition.Spec.Names
-		names.Singular, names.Plural, names.Kind, names.ListKind = name, name+"s", strings.ToUpper(name), strings.ToUpper(name)+"List"
+		names.Singular, names.Plural = name, name+"s"
+		names.Kind, names.ListKind = strings.ToUpper(name), strings.ToUpper(name)+"List"
 		client := s.define(t, definition)
 		owner := s.configMap(t, "default", "owner")
 		widget(t, client, names.Kind, "w", ownedBy(owner, false))

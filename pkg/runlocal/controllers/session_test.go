@@ -349,7 +349,8 @@ func (s *session) expect(t testing.TB, controller string, want ...string) {
 			return len(missing) == 0, nil
 		})
 	if err != nil {
-		t.Errorf("%s has not made the writes\n\t%s\nbut\n\t%s", controller, strings.Join(missing, "\n\t"), strings.Join(got, "\n\t"))
+		t.Errorf("%s has not made the writes\n\t%s\nbut\n\t%s",
+			controller, strings.Join(missing, "\n\t"), strings.Join(got, "\n\t"))
 	}
 }
 

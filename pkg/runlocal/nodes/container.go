@@ -219,7 +219,8 @@ func (c *container) retryPull(at time.Time) []containerEvent {
 
 // pullError returns the error of a container runtime for an image that its registry does not have.
 func pullError(image string) string {
-	return fmt.Sprintf("rpc error: code = NotFound desc = failed to pull and unpack image %q: failed to resolve reference %q: %s: not found",
+	return fmt.Sprintf("rpc error: code = NotFound desc = failed to pull and unpack image %q: "+
+		"failed to resolve reference %q: %s: not found",
 		image, image, image)
 }
 

@@ -141,7 +141,8 @@ func scoreOf(pod *corev1.Pod, d podDemand, u *nodeInfo) score {
 		}
 	}
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
-		if terms, err := nodeaffinity.NewPreferredSchedulingTerms(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution); err == nil {
+		preferred := a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+		if terms, err := nodeaffinity.NewPreferredSchedulingTerms(preferred); err == nil {
 			s.preferred = terms.Score(u.node)
 		}
 	}

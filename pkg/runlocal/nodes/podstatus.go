@@ -101,7 +101,8 @@ func (ps *podState) conditions(pod *corev1.Pod, s *corev1.PodStatus, now time.Ti
 // byKubelet reports whether the kubelet writes conditions of the type. Those of others it leaves as they are.
 func byKubelet(t corev1.PodConditionType) bool {
 	switch t {
-	case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled:
+	case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady,
+		corev1.PodScheduled:
 		return true
 	}
 	return false
