@@ -71,7 +71,7 @@ func buildPodAutoscaler(ctx context.Context, e environment) (runFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	// it adds every key again after each reconcile, to be processed once a period
+	// It adds every key again after each reconcile, to be processed once a period.
 	e.tap.SetTraits(tap.ControllerTraits{Waits: true})
 	c := podautoscaler.NewHorizontalController(
 		ctx, e.client.CoreV1(), scales, e.client.AutoscalingV2(), mapper, measured,

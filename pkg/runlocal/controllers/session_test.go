@@ -264,7 +264,7 @@ func (s *session) retriesFollowFailures(t *testing.T) {
 	}
 }
 
-// nodeDumpPrefix makes a Node that pods may be bound to.
+// node makes a Node that pods may be bound to.
 func (s *session) node(t *testing.T, name string) {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}

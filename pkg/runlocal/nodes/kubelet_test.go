@@ -24,7 +24,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// container is the status of the pod's only container.
+// onlyContainer returns the status of the pod's only container.
 func onlyContainer(pod *corev1.Pod) corev1.ContainerStatus {
 	if len(pod.Status.ContainerStatuses) != 1 {
 		return corev1.ContainerStatus{}
