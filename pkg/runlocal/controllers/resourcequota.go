@@ -31,7 +31,7 @@ func resourceQuotaController() Controller {
 		Aliases: []string{"resourcequota"},
 		Reads: []schema.GroupResource{
 			{Group: "*", Resource: "*"},
-			// quotas wait for these
+			// The controller waits for these.
 			{Group: "resource.k8s.io", Resource: "resourceclaims"}, {Group: "resource.k8s.io", Resource: "deviceclasses"},
 		},
 		Writes:  []schema.GroupResource{{Resource: "resourcequotas"}},

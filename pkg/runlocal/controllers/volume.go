@@ -33,7 +33,7 @@ func volumeBinder() Controller {
 			{Resource: "pods"}, {Resource: "nodes"},
 		},
 		Writes: []schema.GroupResource{
-			// pods that recycle volumes
+			// Pods recycle volumes.
 			{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}, {Resource: "pods"},
 		},
 		ClusterScopedWork: true,
