@@ -61,7 +61,8 @@ func (f *TargetFlags) Parse(args []string) (TargetArgs, error) {
 	}
 	switch byName := len(out.objects) > 0; {
 	case f.Manifests.Given() && !out.Empty():
-		return out, errors.New("when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well")
+		return out, errors.New(
+			"when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well")
 	case f.Manifests.Given() && (f.Labels != "" || f.Fields != ""):
 		return out, errors.New("-l and --field-selector select among the objects of a cluster, not of -f or -k")
 	case byName && f.AllNamespaces:
@@ -191,8 +192,8 @@ func appendTarget(list []Target, one Target) []Target {
 	return append(list, one)
 }
 
-// FromFiles returns the objects that the files name as targets, each in its own namespace, else in that of the connection.
-// If some cannot be resolved, it returns the others, with an error that joins those of each.
+// FromFiles returns the objects that the files name as targets, each in its own namespace, else in that of the
+// connection. If some cannot be resolved, it returns the others, with an error that joins those of each.
 func (f *TargetFlags) FromFiles(stdin io.Reader, kinds *cluster.Kinds, c *Connection) ([]Target, error) {
 	manifests, err := f.Manifests.Read(stdin)
 	if err != nil {
@@ -255,8 +256,8 @@ func (t Target) Compare(other Target) int {
 	return cmp.Or(t.Target.Compare(other.Target), cmp.Compare(t.Name, other.Name))
 }
 
-// Where returns where a target was looked for, as the end of a sentence: ` in namespace "shop"`, " in all namespaces" if all
-// is true, or nothing for cluster-scoped kinds.
+// Where returns where a target was looked for, as the end of a sentence: ` in namespace "shop"`, " in all namespaces"
+// if all is true, or nothing for cluster-scoped kinds.
 func (t Target) Where(all bool) string {
 	switch {
 	case t.Namespace != "":

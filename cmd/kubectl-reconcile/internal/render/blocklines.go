@@ -100,8 +100,8 @@ func (b *Blocks) head(e *trace.Event, at time.Time) line {
 	return line{word: headWord, text: strings.TrimRight(text, " ")}
 }
 
-// keyText returns a key, safe for a terminal, or "(by itself)" if it is empty: as in an iteration of a timer loop, or outside
-// of any reconcile.
+// keyText returns a key, safe for a terminal, or "(by itself)" if it is empty: as in an iteration of a timer loop, or
+// outside of any reconcile.
 func keyText(key string) string {
 	if key == "" {
 		return "(by itself)"
@@ -112,24 +112,24 @@ func keyText(key string) string {
 // unattributedGap is how close events of a controller outside of reconciles must be to share a head.
 const unattributedGap = time.Second
 
-// writeUnattributed writes an event that belongs to no open block, under the head of the event before it if that is of the
-// same controller and close in time. b.mu must be held.
+// writeUnattributed writes an event that belongs to no open block, under the head of the event before it if that is
+// of the same controller and close in time. b.mu must be held.
 func (b *Blocks) writeUnattributed(e *trace.Event) {
 	if b.folds(e.Time) {
 		b.foldUnattributed(e)
 		return
 	}
 	lines := b.eventLines([]*trace.Event{e}, blockState{fails: isUnattributedFailure(e)})
-	if last := b.lastUnattributed; last == nil || last.Controller != e.Controller || last.Key != e.Key || last.Reconcile != e.Reconcile ||
-		e.Time.Sub(last.Time) > unattributedGap {
+	if last := b.lastUnattributed; last == nil || last.Controller != e.Controller || last.Key != e.Key ||
+		last.Reconcile != e.Reconcile || e.Time.Sub(last.Time) > unattributedGap {
 		lines = append([]line{b.head(e, e.Time)}, lines...)
 	}
 	b.write(lines)
 	b.lastUnattributed = e
 }
 
-// isUnattributedFailure reports whether an event that belongs to no reconcile is marked as a failure. A write that came too
-// late, to an object that has changed or is gone, is not: the controller looks again anyway.
+// isUnattributedFailure reports whether an event that belongs to no reconcile is marked as a failure. A write that
+// came too late, to an object that has changed or is gone, is not: the controller looks again anyway.
 func isUnattributedFailure(e *trace.Event) bool {
 	r, ok := e.Detail.(*trace.Request)
 	return !ok || r.Code != http.StatusConflict && r.Code != http.StatusNotFound
@@ -188,7 +188,8 @@ func (s blockState) writesText(end *trace.End) string {
 	return text
 }
 
-// groupWrites groups consecutive creations or deletions of the same kind with the same answer: a burst of pods is one line.
+// groupWrites groups consecutive creations or deletions of the same kind with the same answer: a burst of pods is one
+// line.
 func groupWrites(events []*trace.Event) [][]*trace.Event {
 	var out [][]*trace.Event
 	for _, e := range events {
@@ -207,7 +208,8 @@ func sameWrite(a, b *trace.Event) bool {
 		return false
 	}
 	y, ok := b.Detail.(*trace.Request)
-	return ok && x.Verb == y.Verb && (x.Verb == "create" || x.Verb == "delete") && x.Recorded == nil && y.Recorded == nil &&
+	return ok && x.Verb == y.Verb && (x.Verb == "create" || x.Verb == "delete") &&
+		x.Recorded == nil && y.Recorded == nil &&
 		x.Group == y.Group && x.Resource == y.Resource && x.Subresource == y.Subresource &&
 		x.Namespace == y.Namespace && x.Code == y.Code && x.Message == y.Message
 }
@@ -253,7 +255,8 @@ func (b *Blocks) markTrouble(text string, state blockState) string {
 	return text
 }
 
-// errorText returns an error, safe for a terminal and, up to Normal, without the phrases that an API server adds to each.
+// errorText returns an error, safe for a terminal and, up to Normal, without the phrases that an API server adds to
+// each.
 func (b *Blocks) errorText(text string) string {
 	if b.brief() {
 		text = TrimAPIError(text)

@@ -16,8 +16,8 @@ import (
 
 // StatusRow is an object in the table of `status`. Its texts are escaped when written.
 type StatusRow struct {
-	// Name is the kind and the name of the object as kubectl writes them; Short is the same without the group of the kind, for
-	// narrow terminals. Namespace is empty for objects without one.
+	// Name is the kind and the name of the object as kubectl writes them; Short is the same without the group of the
+	// kind, for narrow terminals. Namespace is empty for objects without one.
 	Namespace, Name, Short string
 	Created, Now           time.Time
 	inspect.Report
@@ -42,8 +42,8 @@ type StatusOptions struct {
 	Drifted bool
 }
 
-// StatusTable writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow, names
-// are short.
+// StatusTable writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow,
+// names are short.
 func StatusTable(w io.Writer, rows []StatusRow, o StatusOptions) error {
 	return (&LiveStatusTable{}).Write(w, rows, o)
 }
@@ -65,13 +65,15 @@ func (o StatusOptions) columns() []Column {
 	}
 	out = append(out,
 		Column{Title: "REASON", Truncatable: true, DropOrder: 9},
-		Column{Title: "GEN", DropOrder: 2, Optional: !o.Drifted}, Column{Title: "OBSERVED", DropOrder: 1, Optional: !o.Drifted},
+		Column{Title: "GEN", DropOrder: 2, Optional: !o.Drifted},
+		Column{Title: "OBSERVED", DropOrder: 1, Optional: !o.Drifted},
 		Column{Title: "DRIFT", DropOrder: 7, Optional: !o.Drifted},
 		Column{Title: "CONDITIONS", Truncatable: true, DropOrder: 5},
 		Column{Title: "SINCE", DropOrder: 6}, Column{Title: "AGE", DropOrder: 3})
 	if o.Wide {
 		out = append(out,
-			Column{Title: "KSTATUS", DropOrder: 1}, Column{Title: "WRITTEN BY", DropOrder: 1}, Column{Title: "WRITTEN", DropOrder: 1})
+			Column{Title: "KSTATUS", DropOrder: 1},
+			Column{Title: "WRITTEN BY", DropOrder: 1}, Column{Title: "WRITTEN", DropOrder: 1})
 	}
 	return out
 }
@@ -268,7 +270,8 @@ func sinceText(t *metav1.Time, now time.Time) string {
 	return age(t.Time, now)
 }
 
-// age returns the time from then to now as kubectl writes it; a dash for the zero time. A time to come is 0s: clocks differ.
+// age returns the time from then to now as kubectl writes it; a dash for the zero time. A time to come is 0s: clocks
+// differ.
 func age(then, now time.Time) string {
 	if then.IsZero() {
 		return "-"
@@ -276,8 +279,9 @@ func age(then, now time.Time) string {
 	return duration.HumanDuration(max(0, now.Sub(then)))
 }
 
-// LiveStatusTable is the table of `status` when it is redrawn as objects change. Columns only grow while the terminal keeps
-// its width, so that texts do not move at every event. The zero value is ready to use. It must not be used concurrently.
+// LiveStatusTable is the table of `status` when it is redrawn as objects change. Columns only grow while the terminal
+// keeps its width, so that texts do not move at every event. The zero value is ready to use. It must not be used
+// concurrently.
 type LiveStatusTable struct {
 	width   int
 	titles  []string
@@ -286,8 +290,8 @@ type LiveStatusTable struct {
 	drifted bool
 }
 
-// Write writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow, names are
-// short, and drift is shown only if any object has drifted since the terminal got its width.
+// Write writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow, names
+// are short, and drift is shown only if any object has drifted since the terminal got its width.
 func (t *LiveStatusTable) Write(w io.Writer, rows []StatusRow, o StatusOptions) error {
 	if o.Width != t.width {
 		*t = LiveStatusTable{width: o.Width}
