@@ -101,6 +101,7 @@ func (c *Cluster) ShowProgress(ctx context.Context, p *render.Progress) (end fun
 	return p.Show(ctx, func(context.Context) string { return progressText(c.Reader.Progress()) })
 }
 
+// progressText returns how much of the cluster has been read. The server need not say how many objects there are.
 func progressText(p cluster.Progress) string {
 	parts := []string{fmt.Sprintf("%d of %s", p.Done, cli.Plural(p.Kinds, "kind"))}
 	switch {

@@ -72,6 +72,7 @@ func (c *Connection) Endpoint() string {
 	return fmt.Sprintf("%s (context %q)", c.Config.Host, c.Context)
 }
 
+// userText names the user of the kubeconfig for a sentence; empty if there is none.
 func (c *Connection) userText() string {
 	if c.User == "" {
 		return ""
@@ -109,6 +110,7 @@ func (c *Connection) unreachable(err error) (cause, hint string) {
 	return "", ""
 }
 
+// isTimeout reports whether err is the end of a deadline, ours or of the network.
 func isTimeout(err error) bool {
 	timeout := net.Error(nil)
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()

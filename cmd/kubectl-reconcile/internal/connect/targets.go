@@ -74,6 +74,7 @@ func (f *TargetFlags) Parse(args []string) (TargetArgs, error) {
 	return out, f.validSelectors()
 }
 
+// validSelectors returns an error if a selector cannot be parsed, before any request is sent.
 func (f *TargetFlags) validSelectors() error {
 	if _, err := labels.Parse(f.Labels); err != nil {
 		return cli.WithHint(fmt.Errorf("the label selector %q is not valid: %w", f.Labels, err),
@@ -119,6 +120,7 @@ func parseTargets(args []string) (TargetArgs, error) {
 	return out, nil
 }
 
+// parsePairs parses arguments that are all TYPE/NAME, and removes duplicates.
 func parsePairs(args []string) (TargetArgs, error) {
 	var out TargetArgs
 	for _, arg := range args {
@@ -182,6 +184,7 @@ func NewTarget(kind cluster.Kind, namespace, name string) Target {
 	return Target{cluster.Target{Kind: kind, Namespace: namespace}, name}
 }
 
+// appendTarget appends a target to a list unless the list has it.
 func appendTarget(list []Target, one Target) []Target {
 	same := func(t Target) bool {
 		return t.Kind.GVR() == one.Kind.GVR() && t.Namespace == one.Namespace && t.Name == one.Name
@@ -212,6 +215,7 @@ func (f *TargetFlags) FromFiles(stdin io.Reader, kinds *cluster.Kinds, c *Connec
 	return out, errors.Join(errs...)
 }
 
+// targetOf returns the object of a manifest as a target. With -n, its namespace must be that, as for kubectl.
 func targetOf(m Manifest, kinds *cluster.Kinds, c *Connection) (Target, error) {
 	gvk, name := m.Object.GroupVersionKind(), m.Object.GetName()
 	if name == "" {

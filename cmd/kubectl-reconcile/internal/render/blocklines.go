@@ -135,6 +135,7 @@ func isUnattributedFailure(e *trace.Event) bool {
 	return !ok || r.Code != http.StatusConflict && r.Code != http.StatusNotFound
 }
 
+// reconcileNumber returns the number by which blocks name a reconcile; empty outside of reconciles.
 func reconcileNumber(id trace.ReconcileID) string {
 	if id == 0 {
 		return ""
@@ -202,6 +203,7 @@ func groupWrites(events []*trace.Event) [][]*trace.Event {
 	return out
 }
 
+// sameWrite reports whether two events are creations, or deletions, of the same resource with the same answer.
 func sameWrite(a, b *trace.Event) bool {
 	x, ok := a.Detail.(*trace.Request)
 	if !ok {
@@ -229,6 +231,8 @@ func (b *Blocks) eventLines(group []*trace.Event, state blockState) []line {
 	return nil
 }
 
+// logLine returns a log line: "error", "decided" for what the controller logs at its usual levels while it
+// reconciles, or "logged" for all else.
 func (b *Blocks) logLine(reconcile trace.ReconcileID, l *trace.Log, state blockState) line {
 	text := Escape(l.Message)
 	var values []string
@@ -264,6 +268,7 @@ func (b *Blocks) errorText(text string) string {
 	return Escape(text)
 }
 
+// endLine returns the last line of a block: the outcome, the counts of writes, how long it took and what is next.
 func (b *Blocks) endLine(d *trace.End, state blockState) line {
 	if state.conflict != nil {
 		return line{"conflict", b.o.Palette.Dim(conflictText(state.conflict, d)), ToneDim}

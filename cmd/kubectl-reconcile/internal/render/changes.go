@@ -86,6 +86,7 @@ const (
 	ranks
 )
 
+// rankOf returns the rank of the field at a path.
 func rankOf(path string) int {
 	field := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])
 	switch {
@@ -144,6 +145,7 @@ type conditionChange struct {
 	gone                    bool
 }
 
+// add notes the change of a field of the condition.
 func (c *conditionChange) add(field string, change inspect.Change) {
 	text, _ := change.New.(string)
 	switch field {
@@ -158,6 +160,7 @@ func (c *conditionChange) add(field string, change inspect.Change) {
 	}
 }
 
+// text returns what is shown: status and reason, the message if only that changed, or "gone".
 func (c *conditionChange) text() string {
 	switch {
 	case c.gone:

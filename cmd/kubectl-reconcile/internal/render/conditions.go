@@ -49,6 +49,7 @@ func conditionColumns() []Column {
 	}
 }
 
+// allConditions returns a row for each condition.
 func (r *StatusRow) allConditions() [][]Cell {
 	out := make([][]Cell, len(r.Conditions))
 	for i, c := range r.Conditions {
@@ -57,6 +58,7 @@ func (r *StatusRow) allConditions() [][]Cell {
 	return out
 }
 
+// writeConditions writes the table of the conditions of one object, each with its message on the lines below.
 func (r *StatusRow) writeConditions(w io.Writer, widths []int, o TableOptions) error {
 	if len(r.Conditions) == 0 {
 		fmt.Fprintln(w, conditionIndent+o.Palette.Dim("no conditions"))

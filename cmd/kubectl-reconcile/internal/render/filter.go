@@ -316,6 +316,7 @@ func (r *recentMap[K, V]) get(k K) (V, bool) {
 	return v, ok
 }
 
+// put adds an entry or replaces it. When the young half is full, the old one is dropped.
 func (r *recentMap[K, V]) put(k K, v V) {
 	if _, ok := r.young[k]; !ok && len(r.young) >= r.capacity {
 		r.old, r.young = r.young, nil

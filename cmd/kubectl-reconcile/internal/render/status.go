@@ -51,6 +51,7 @@ func StatusTable(w io.Writer, rows []StatusRow, o StatusOptions) error {
 // NewStatusTable returns an empty table of `status`, to which rows of StatusCells can be written one after the other.
 func NewStatusTable(o StatusOptions) *Table { return NewTable(o.columns(), o.TableOptions) }
 
+// columns returns the columns of the table of `status`; StatusRow.cells has their cells.
 func (o StatusOptions) columns() []Column {
 	var out []Column
 	if o.Times {
@@ -233,6 +234,7 @@ func (r *StatusRow) conditions() Cell {
 	return toned("-", ToneDim)
 }
 
+// conditionText returns a condition in one cell: Ready=False with its reason, if it is bad or unknown.
 func (r *StatusRow) conditionText(c inspect.Condition) string {
 	text := c.Type + "=" + c.Status
 	if c.Of != "" {
@@ -247,6 +249,7 @@ func (r *StatusRow) conditionText(c inspect.Condition) string {
 	return text
 }
 
+// writer returns the cells of -o wide that show who wrote to the object last, and when.
 func (r *StatusRow) writer() []Cell {
 	if r.Writer == nil {
 		return []Cell{{Text: "-"}, {Text: "-"}}

@@ -148,6 +148,7 @@ func (l *treeLayout) severalNamespaces() bool {
 	return false
 }
 
+// columns returns the columns of a tree; cells has the cells of an item.
 func (l *treeLayout) columns() []Column {
 	var out []Column
 	if l.Namespaces {
