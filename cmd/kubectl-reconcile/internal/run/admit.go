@@ -59,7 +59,7 @@ func (a *admission) needs() []access.Need {
 	}
 	leases := func(namespace, name string, verbs ...string) {
 		for _, verb := range verbs {
-			needs = append(needs, access.Need{Right: access.Right{
+			needs = append(needs, access.Need{Permission: access.Permission{
 				Namespace: namespace, Group: "coordination.k8s.io", Resource: "leases", Name: name, Verb: verb,
 			}})
 		}
@@ -123,7 +123,7 @@ func (a *admission) partial() error {
 func (a *admission) unknownTo(c controllers.Controller) []string {
 	var unknown []string
 	for _, g := range a.kinds.Incomplete() {
-		if c.Danger != "" && !c.LeavesOut && actsOn(c, g.Group) {
+		if c.Danger != "" && !c.ToleratesUnlistedKinds && actsOn(c, g.Group) {
 			unknown = cli.AppendUnique(unknown, connect.IncompleteName(g))
 		}
 	}

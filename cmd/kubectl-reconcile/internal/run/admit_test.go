@@ -17,26 +17,26 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/access"
 )
 
-func need(right access.Right, optional bool, who ...string) access.Need {
-	return access.Need{Right: right, Optional: optional, Controllers: who}
+func need(right access.Permission, optional bool, who ...string) access.Need {
+	return access.Need{Permission: right, Optional: optional, Controllers: who}
 }
 
 func TestLacking(t *testing.T) {
-	read, write := access.Right{Resource: "pods", Verb: "list"}, access.Right{Resource: "pods", Verb: "create"}
-	missing := []access.Need{need(read, false, "a"), need(write, false, "b"), need(access.Right{Resource: "events", Verb: "create"}, true, "a")}
+	read, write := access.Permission{Resource: "pods", Verb: "list"}, access.Permission{Resource: "pods", Verb: "create"}
+	missing := []access.Need{need(read, false, "a"), need(write, false, "b"), need(access.Permission{Resource: "events", Verb: "create"}, true, "a")}
 	for _, row := range []struct {
 		reason string
 		write  bool
-		want   []access.Right
+		want   []access.Permission
 	}{
-		{"a dry run lacks what it cannot read", false, []access.Right{read}},
-		{"who writes lacks both, but not what tells of it", true, []access.Right{read, write}},
+		{"a dry run lacks what it cannot read", false, []access.Permission{read}},
+		{"who writes lacks both, but not what tells of it", true, []access.Permission{read, write}},
 	} {
 		a := &admission{run: &clusterRun{}, missing: missing}
 		a.run.options.Write = row.write
-		var got []access.Right
+		var got []access.Permission
 		for _, n := range a.lacking() {
-			got = append(got, n.Right)
+			got = append(got, n.Permission)
 		}
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
@@ -51,7 +51,7 @@ func TestPermission(t *testing.T) {
 		t.Skip("there are no pseudo-terminals here")
 	}
 	defer terminal.Close()
-	pods := func(verb string) access.Right { return access.Right{Resource: "pods", Verb: verb} }
+	pods := func(verb string) access.Permission { return access.Permission{Resource: "pods", Verb: verb} }
 	missing := []access.Need{
 		need(pods("list"), false, "deployment"), need(pods("delete"), false, "deployment"), need(pods("watch"), false, "deployment", "ttl"),
 	}
@@ -99,7 +99,7 @@ func TestPermission(t *testing.T) {
 func TestRightsText(t *testing.T) {
 	var needs []access.Need
 	for _, verb := range []string{"get", "list", "watch", "create", "update", "delete"} {
-		needs = append(needs, need(access.Right{Resource: "pods", Verb: verb}, false, "b", "a"))
+		needs = append(needs, need(access.Permission{Resource: "pods", Verb: verb}, false, "b", "a"))
 	}
 	if got, want := rightsText(needs), "get pods, list pods, watch pods, create pods and 2 more"; got != want {
 		t.Errorf("many: %q, want %q", got, want)

@@ -26,7 +26,7 @@ type writing struct {
 	leases  coordinationv1client.LeasesGetter
 	manager *lease.Holder // that the Lease of kube-controller-manager names, and who is gone; nil for no one
 	beside  bool          // kube-controller-manager may run: whether it comes is not watched
-	held    *lease.Held
+	held    *lease.Lock
 	watched chan struct{} // closed when nothing is watched any more
 	cancel  context.CancelFunc
 }
@@ -114,7 +114,7 @@ func (w *writing) gone(ctx context.Context, first *lease.Holder, o *Options, out
 	}
 	out.tell(fmt.Sprintf("kube-controller-manager: %s holds its Lease, %s; watching for %s whether it is renewed",
 		first.Identity, renewed, first.Duration))
-	live, err := lease.Live(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, managerLook)
+	live, err := lease.WaitForRenewal(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, managerLook)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (w *writing) stillAlone(ctx context.Context, a *admission, out *outputs) er
 	switch {
 	case err != nil:
 		return fmt.Errorf("asking whether kube-controller-manager has come: %w", err)
-	case now.Since(w.manager):
+	case now.NewerThan(w.manager):
 		return managerCame(now)
 	}
 	return w.unseen(ctx, a, out)
@@ -149,7 +149,7 @@ func managerCame(holder *lease.Holder) error {
 // unseen returns an error if there are signs of a kube-controller-manager that has no Lease, or only a warning with --force. What
 // could not be looked at is a warning too.
 func (w *writing) unseen(ctx context.Context, a *admission, out *outputs) error {
-	signs, err := lease.Signs(ctx, a.run.connection.Config, w.namespace, w.manager)
+	signs, err := lease.ManagerActivity(ctx, a.run.connection.Config, w.namespace, w.manager)
 	if err != nil && ctx.Err() == nil {
 		out.warn("looking for a kube-controller-manager without a Lease: " + cli.OneLine(err.Error()))
 	}
@@ -168,7 +168,7 @@ func (w *writing) unseen(ctx context.Context, a *admission, out *outputs) error 
 }
 
 // signText says what kube-controller-manager has left.
-func signText(s lease.Sign) string {
+func signText(s lease.Activity) string {
 	name := s.Resource.String() + " " + s.Namespace + "/" + s.Name
 	if s.Written.IsZero() {
 		return "it runs in " + name
@@ -181,7 +181,7 @@ func (w *writing) onlyWriter(ctx context.Context, out *outputs) error {
 	if w.force {
 		return nil
 	}
-	others, err := lease.Siblings(ctx, w.leases, w.namespace, w.shard.number, w.shard.of, func(held []lease.Sibling) {
+	others, err := lease.OverlappingRunners(ctx, w.leases, w.namespace, w.shard.number, w.shard.of, func(held []lease.Runner) {
 		var names []string
 		longest := time.Duration(0)
 		for _, s := range held {
@@ -216,11 +216,11 @@ func (w *writing) hold(ctx context.Context, o *Options, out *outputs) error {
 	held, err := lease.Acquire(limited, lease.Options{
 		Client: w.leases, Namespace: w.namespace, Name: w.name, Identity: identity(),
 		Duration: w.duration, Deadline: w.deadline(),
-		Waiting: func(holder string) {
+		OnWaiting: func(holder string) {
 			other = holder
 			out.tell(fmt.Sprintf("waiting: %s holds the Lease %s/%s, and writes", holder, w.namespace, w.name))
 		},
-		Trouble: func(err error) {
+		OnError: func(err error) {
 			if err != nil && apierrors.ReasonForError(err) != "" { // the monitor tells of a server that does not answer
 				out.warn(fmt.Sprintf("the Lease %s/%s cannot be renewed: %v", w.namespace, w.name, err))
 			}
@@ -261,7 +261,7 @@ func (w *writing) watch(ctx context.Context, fail context.CancelCauseFunc) {
 			return
 		}
 		if err := w.managerComes(ctx); err != nil {
-			w.held.Close(err)
+			w.held.Invalidate(err)
 			come <- err
 		}
 	}()
@@ -282,8 +282,8 @@ func (w *writing) watch(ctx context.Context, fail context.CancelCauseFunc) {
 // managerComes waits until kube-controller-manager has taken its Lease, or until that cannot be known any more, and returns that as
 // an error; nil when ctx ends.
 func (w *writing) managerComes(ctx context.Context) error {
-	holder, err := lease.Taken(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, w.manager,
-		lease.TakenOptions{Look: managerLook, Deadline: w.deadline()})
+	holder, err := lease.WaitForNewHolder(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, w.manager,
+		lease.NewHolderOptions{PollInterval: managerLook, Deadline: w.deadline()})
 	switch {
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("it is not known any more whether kube-controller-manager has come: %w", err)

@@ -166,7 +166,7 @@ func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
 // cut lets nobody wait for an output any more.
 func (out *outputs) cut() {
 	for _, b := range out.buffers {
-		b.Cut()
+		b.DropWhenFull()
 	}
 }
 

@@ -22,7 +22,7 @@ func (r *clusterRun) reachable() telemetry.Check {
 	if r.monitor == nil {
 		return check
 	}
-	for _, n := range r.monitor.Trouble() {
+	for _, n := range r.monitor.Problems() {
 		check.Problem = trouble(n)
 	}
 	return check
@@ -31,17 +31,17 @@ func (r *clusterRun) reachable() telemetry.Check {
 // reached tells of a change.
 func (out *outputs) reached(n apihealth.Notice) {
 	switch n.Kind {
-	case apihealth.Away, apihealth.Refused:
+	case apihealth.Unreachable, apihealth.Unauthorized:
 		out.warn("the API server " + trouble(n) + "; retrying")
-	case apihealth.Back:
+	case apihealth.Reachable:
 		out.tell("the API server is back after " + n.For.Round(100*time.Millisecond).String())
-	case apihealth.Accepted:
+	case apihealth.Authorized:
 		out.tell("the API server takes the credentials again after " + n.For.Round(100*time.Millisecond).String())
 	}
 	if n.Untrusted {
 		out.tell("hint: whoever answers has a certificate that your kubeconfig does not trust: if the cluster was made anew, start again with its kubeconfig")
 	}
-	if n.Kind == apihealth.Refused {
+	if n.Kind == apihealth.Unauthorized {
 		out.tell("hint: log in again; a token file or a credential plugin is asked anew by itself, a token within the kubeconfig is not")
 	}
 }
@@ -49,7 +49,7 @@ func (out *outputs) reached(n apihealth.Notice) {
 // trouble says what is wrong with the API server.
 func trouble(n apihealth.Notice) string {
 	since := n.Since.Format(time.TimeOnly)
-	if n.Kind == apihealth.Refused {
+	if n.Kind == apihealth.Unauthorized {
 		return fmt.Sprintf("does not take the credentials since %s (%s)", since, n.Reason)
 	}
 	return fmt.Sprintf("does not answer since %s (%s)", since, n.Reason)

@@ -27,14 +27,14 @@ type rights struct {
 	mu      sync.Mutex
 	missing []access.Need // from the start, and told then
 	// lost are the namespaces in which a right was refused, of rights that were told, and of news.
-	lost  map[access.Right]map[string]bool
-	news  map[access.Right]bool // true for what is lost, false for what is back
-	timer *time.Timer           // of the next report; nil before the first
+	lost  map[access.Permission]map[string]bool
+	news  map[access.Permission]bool // true for what is lost, false for what is back
+	timer *time.Timer                // of the next report; nil before the first
 	ended bool
 }
 
 func newRights(places bool, tell func(lost, back []access.Need)) *rights {
-	return &rights{tell: tell, places: places, lost: map[access.Right]map[string]bool{}, news: map[access.Right]bool{}}
+	return &rights{tell: tell, places: places, lost: map[access.Permission]map[string]bool{}, news: map[access.Permission]bool{}}
 }
 
 // without says what is missing from the start.
@@ -72,7 +72,7 @@ func (r *rights) Record(e *trace.Event) {
 
 // changes notes the answer to a request, and reports whether it is news about the right that it needs. Who may do in one namespace
 // what is refused in another has not got it back by that. r.mu is held.
-func (r *rights) changes(right access.Right, request *trace.Request, denied bool) bool {
+func (r *rights) changes(right access.Permission, request *trace.Request, denied bool) bool {
 	in := r.lost[right]
 	switch {
 	case in[request.Namespace] == denied || denied && r.isMissing(request):
@@ -95,8 +95,8 @@ func isDenied(r *trace.Request) bool {
 }
 
 // rightOf is the right that a request needs, of all objects.
-func (r *rights) rightOf(request *trace.Request) access.Right {
-	right := access.Right{Group: request.Group, Resource: request.Resource, Verb: request.Verb}
+func (r *rights) rightOf(request *trace.Request) access.Permission {
+	right := access.Permission{Group: request.Group, Resource: request.Resource, Verb: request.Verb}
 	if request.Subresource != "" {
 		right.Resource += "/" + request.Subresource
 	}
@@ -135,14 +135,14 @@ func (r *rights) report() {
 	defer r.telling.Unlock()
 	r.mu.Lock()
 	news := r.news
-	r.news = map[access.Right]bool{}
+	r.news = map[access.Permission]bool{}
 	r.mu.Unlock()
 	var lost, back []access.Need
-	for _, right := range slices.SortedFunc(maps.Keys(news), access.Right.Compare) {
+	for _, right := range slices.SortedFunc(maps.Keys(news), access.Permission.Compare) {
 		if news[right] {
-			lost = append(lost, access.Need{Right: right})
+			lost = append(lost, access.Need{Permission: right})
 		} else {
-			back = append(back, access.Need{Right: right})
+			back = append(back, access.Need{Permission: right})
 		}
 	}
 	if len(news) > 0 {

@@ -66,12 +66,12 @@ func TestRights(t *testing.T) {
 		{"nobody misses Events", false, nil, [][]*trace.Request{{event}}, nil},
 		{
 			"what was missing at the start was told then", false,
-			[]access.Need{need(access.Right{Resource: "pods", Verb: "create"}, false), need(access.Right{Group: "*", Resource: "*/scale", Verb: "update"}, false)},
+			[]access.Need{need(access.Permission{Resource: "pods", Verb: "create"}, false), need(access.Permission{Group: "*", Resource: "*/scale", Verb: "update"}, false)},
 			[][]*trace.Request{{denied("create"), scale, denied("delete")}}, []string{"lost delete pods"},
 		},
 		{
 			"what was missing in another namespace was not", true,
-			[]access.Need{need(access.Right{Namespace: "blog", Resource: "pods", Verb: "create"}, false)},
+			[]access.Need{need(access.Permission{Namespace: "blog", Resource: "pods", Verb: "create"}, false)},
 			[][]*trace.Request{{denied("create")}}, []string{"lost create pods in shop"},
 		},
 	} {

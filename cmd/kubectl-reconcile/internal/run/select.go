@@ -70,7 +70,7 @@ func selectFor(a controllers.Authority, list string) (chosen []controllers.Contr
 }
 
 // leftOut says in one line which controllers of "*" do not run for want of keys; empty if all do.
-func leftOut(unable []controllers.Unable) string {
+func leftOut(unable []controllers.SkippedController) string {
 	if len(unable) == 0 {
 		return ""
 	}
