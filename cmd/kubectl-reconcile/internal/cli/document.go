@@ -22,16 +22,17 @@ func CheckOutput(output string, known []string, usual string) error {
 		return nil
 	}
 	last := len(known) - 1
-	all := fmt.Sprintf("there are %s and %s; without -o the output is %s", strings.Join(known[:last], ", "), known[last], usual)
+	all := fmt.Sprintf("there are %s and %s; without -o the output is %s",
+		strings.Join(known[:last], ", "), known[last], usual)
 	return WithHint(UnknownError("output format", output), Suggestion(output, known, all))
 }
 
-// maxIndentedDepth bounds how deeply nested a document may be to be indented: most of a deeper one would be blanks. A level
-// of an owner tree takes two.
+// maxIndentedDepth bounds how deeply nested a document may be to be indented: most of a deeper one would be blanks. A
+// level of an owner tree takes two.
 const maxIndentedDepth = 100
 
-// WriteDocument writes a document in the format json or yaml. One that is nested too deeply is written as JSON on one line,
-// which is valid YAML too.
+// WriteDocument writes a document in the format json or yaml. One that is nested too deeply is written as JSON on one
+// line, which is valid YAML too.
 func WriteDocument(w io.Writer, format string, document any) error {
 	text, err := json.Marshal(document)
 	text = EscapeControls(text)
@@ -76,8 +77,8 @@ func nesting(text []byte) int {
 }
 
 // EscapeControls escapes the characters of JSON that encoding/json leaves as they are and that YAML readers refuse or
-// take for a line break: those that are not printable in YAML (https://yaml.org/spec/1.1/#nb-char), U+0085, which is, and
-// the byte order mark. Terminals take some of them for the start of an escape sequence.
+// take for a line break: those that are not printable in YAML (https://yaml.org/spec/1.1/#nb-char), U+0085, which is,
+// and the byte order mark. Terminals take some of them for the start of an escape sequence.
 func EscapeControls(json []byte) []byte {
 	escaped := func(r rune) bool {
 		return r >= 0x7f && r <= 0x9f || r == 0xfeff || r == 0xfffe || r == 0xffff
