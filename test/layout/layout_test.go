@@ -97,6 +97,7 @@ var edges = map[string][]string{
 	},
 	"pkg/runlocal/access":       {"pkg/inspect/cluster", "pkg/runlocal/controllers"},
 	"pkg/runlocal/api":          {"pkg/runlocal/api/memstore", "pkg/runlocal/serving"},
+	"pkg/runlocal/api/apitest":  {"pkg/runlocal/api"},
 	"pkg/runlocal/api/memstore": {},
 	"pkg/runlocal/apihealth":    {},
 	"pkg/runlocal/apirequest":   {},
