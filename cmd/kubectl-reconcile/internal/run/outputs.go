@@ -23,12 +23,15 @@ const room = 1 << 16
 // simulated are the controllers of the simulated nodes and of their volumes: they are shown only on demand.
 var simulated = []string{nodes.SchedulerName, nodes.KubeletName, nodes.ProvisionerName}
 
+// perNamespace are the controllers that create what every namespace or cluster has, whatever runs in it.
+var perNamespace = []string{"serviceaccount", "root-ca-cert-publisher", "kube-apiserver-serving-clustertrustbundle-publisher"}
+
 // outputs are where the trace of a run goes.
 type outputs struct {
 	summary  *trace.Summary
-	made     *made
-	written  *written
-	troubles *troubles
+	made     *trace.CreatedResources
+	written  *trace.WriteCounts
+	troubles *trace.FailingKeys
 	sinks    []trace.Sink
 
 	out   io.Writer // of people, or of NDJSON
@@ -46,7 +49,7 @@ type outputs struct {
 // openOutputs opens all outputs. fail ends the run when one of them fails later.
 func (o *Options) openOutputs(fail context.CancelCauseFunc) (*outputs, error) {
 	out := &outputs{
-		summary: trace.NewSummary(), made: newMade(), written: newWritten(), troubles: newTroubles(),
+		summary: trace.NewSummary(), made: trace.NewCreatedResources(perNamespace...), written: trace.NewWriteCounts(), troubles: trace.NewFailingKeys(),
 		out: o.Streams.Out, notes: o.Streams.Out, warnings: o.Streams.ErrOut, quiet: o.quiet, fail: fail,
 	}
 	out.sinks = append(out.sinks, out.summary, out.made, out.troubles)

@@ -54,15 +54,15 @@ type summaryLine struct {
 	Elapsed     trace.Duration            `json:"elapsed"`
 	Controllers []trace.ControllerSummary `json:"controllers"`
 	// WouldWrite is what a dry run came to, Wrote what a run on a cluster wrote.
-	WouldWrite []writeCount `json:"wouldWrite,omitempty"`
-	Wrote      []writeCount `json:"wrote,omitempty"`
+	WouldWrite []trace.WriteCount `json:"wouldWrite,omitempty"`
+	Wrote      []trace.WriteCount `json:"wrote,omitempty"`
 	// Refused is what either tried in vain, by verb, resource and code.
-	Refused []writeCount `json:"refused,omitempty"`
+	Refused []trace.WriteCount `json:"refused,omitempty"`
 	// Unknown counts the keys of a dry run of whose writes nobody has said what would become of them.
-	Unknown int           `json:"unknown,omitempty"`
-	Failing []troubledKey `json:"failing,omitempty"`
-	Objects []objectLine  `json:"objects,omitempty"`
-	Pending []pendingKey  `json:"pending,omitempty"`
+	Unknown int                `json:"unknown,omitempty"`
+	Failing []trace.FailingKey `json:"failing,omitempty"`
+	Objects []objectLine       `json:"objects,omitempty"`
+	Pending []pendingKey       `json:"pending,omitempty"`
 }
 
 // objectLine is an object's final state.
@@ -117,7 +117,7 @@ func (out *outputs) finish(ctx context.Context, o *Options, r result) error {
 }
 
 func (o *Options) writeSummary(out *outputs, r result) error {
-	r.written, r.refused = out.written.list()
+	r.written, r.refused = out.written.Counts()
 	if !o.json {
 		return o.printSummary(out, r)
 	}
@@ -168,7 +168,7 @@ func (o *Options) listing(w io.Writer) render.ListingOptions {
 
 // fails reports whether a key of the controller fails at the end.
 func (r *result) fails(controller string) bool {
-	return slices.ContainsFunc(r.failing, func(k troubledKey) bool { return k.Controller == controller })
+	return slices.ContainsFunc(r.failing, func(k trace.FailingKey) bool { return k.Controller == controller })
 }
 
 // few are the first of a list in the summary, unless all are asked for, and how many more there are.

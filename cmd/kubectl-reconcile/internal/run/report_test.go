@@ -67,9 +67,9 @@ func TestSummaryLine(t *testing.T) {
 
 func TestSummaryLineOfACluster(t *testing.T) {
 	r := result{
-		outcome: "settled", written: []writeCount{{Verb: "create", Resource: "pods", Objects: 1, Writes: 2}},
-		refused: []writeCount{{Verb: "create", Resource: "pods", Objects: 1, Writes: 3, Code: 403, Message: "no"}},
-		failing: []troubledKey{{Controller: "job", Key: "shop/j", Failures: 3, Error: "no"}}, unknown: make([]troubledKey, 2),
+		outcome: "settled", written: []trace.WriteCount{{Verb: "create", Resource: "pods", Objects: 1, Writes: 2}},
+		refused: []trace.WriteCount{{Verb: "create", Resource: "pods", Objects: 1, Writes: 3, Code: 403, Message: "no"}},
+		failing: []trace.FailingKey{{Controller: "job", Key: "shop/j", Failures: 3, Error: "no"}}, unknown: make([]trace.FailingKey, 2),
 	}
 	for dry, word := range map[bool]string{true: "wouldWrite", false: "wrote"} {
 		got, err := json.Marshal(r.line(dry))
@@ -93,38 +93,6 @@ func TestObjectRows(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, objectRows(ended())); diff != "" {
 		t.Errorf("what was applied stands alone, what was made of it may be folded (-want +got):\n%s", diff)
-	}
-}
-
-func TestMade(t *testing.T) {
-	pods := trace.Object{Version: "v1", Resource: "pods"}
-	sets := trace.Object{Group: "apps", Version: "v1", Resource: "replicasets"}
-	m := newMade()
-	for _, e := range []struct {
-		reconcile trace.ReconcileID
-		detail    trace.Detail
-		reason    string
-	}{
-		{1, &trace.Request{Verb: "create", Object: sets, Code: 201}, "made"},
-		{2, &trace.Request{Verb: "create", Object: pods, Code: 201}, "made"},
-		{2, &trace.Request{Verb: "create", Object: pods, Code: 201}, "again"},
-		{3, &trace.Request{Verb: "create", Object: trace.Object{Resource: "secrets"}, Code: 403}, "refused"},
-		{3, &trace.Request{Verb: "update", Object: trace.Object{Resource: "nodes"}, Code: 200}, "not a creation"},
-		{3, &trace.Request{Verb: "create", Object: pods, Subresource: "binding", Code: 201}, "no object of its own"},
-		{0, &trace.Request{Verb: "create", Object: trace.Object{Resource: "leases"}, Code: 201}, "of no reconcile"},
-		{4, &trace.Request{Verb: "create", Object: trace.Object{Resource: "events"}, Code: 201, Recorded: &trace.RecordedEvent{}}, "an Event"},
-		{4, &trace.Request{Verb: "create", Object: trace.Object{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}, Code: 201}, "a question"},
-		{4, &trace.Log{Message: "no request"}, "no request"},
-	} {
-		m.Record(&trace.Event{Reconcile: e.reconcile, Detail: e.detail})
-	}
-	m.Record(&trace.Event{
-		Controller: "root-ca-cert-publisher", Reconcile: 5,
-		Detail: &trace.Request{Verb: "create", Object: trace.Object{Version: "v1", Resource: "configmaps"}, Code: 201},
-	}) // every namespace has it
-	want := []schema.GroupVersionResource{{Version: "v1", Resource: "pods"}, {Group: "apps", Version: "v1", Resource: "replicasets"}}
-	if diff := cmp.Diff(want, m.list()); diff != "" {
-		t.Errorf("resources that reconciles created objects of, sorted (-want +got):\n%s", diff)
 	}
 }
 
@@ -152,7 +120,7 @@ func TestOutliving(t *testing.T) {
 func TestFailingKeysAreMarked(t *testing.T) {
 	var out bytes.Buffer
 	o := &Options{Palette: render.NewPalette(&out, render.ColorAlways, func(string) string { return "" })}
-	o.printFailing(&outputs{notes: &out}, []troubledKey{
+	o.printFailing(&outputs{notes: &out}, []trace.FailingKey{
 		{Controller: "job", Key: "shop/\x1bj", Failures: 3, Error: `pods "j-x" is forbidden: exceeded quota`},
 	})
 	want := o.Palette.Trouble("failing:") + " job shop/^[j, 3 times: exceeded quota\n"

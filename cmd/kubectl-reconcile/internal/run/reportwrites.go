@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // dry reports whether the run is a dry run.
@@ -32,9 +33,9 @@ func (o *Options) printWrites(out *outputs, r result) error {
 	if err := render.WriteTable(out.out, word, writeRows(r.written, r.refused), o.listing(out.out)); err != nil {
 		return err
 	}
-	told, more := few(o, slices.DeleteFunc(slices.Clone(r.refused), writeCount.usual), mostRefusals)
+	told, more := few(o, slices.DeleteFunc(slices.Clone(r.refused), trace.WriteCount.IsRace), mostRefusals)
 	for _, w := range told {
-		out.say("%s", w.refusal())
+		out.say("%s", refusalText(w))
 	}
 	if more > 0 {
 		out.say("%s more refused", cli.Plural(more, "sort"))
@@ -48,7 +49,7 @@ func (o *Options) printWrites(out *outputs, r result) error {
 // mostFailing bounds the keys that are listed as failing, unless all are asked for.
 const mostFailing = 5
 
-func (o *Options) printFailing(out *outputs, failing []troubledKey) {
+func (o *Options) printFailing(out *outputs, failing []trace.FailingKey) {
 	failing, more := few(o, failing, mostFailing)
 	for _, k := range failing {
 		text := fmt.Sprintf(" %s %s, %s", k.Controller, k.Key, cli.Plural(k.Failures, "time"))

@@ -3,7 +3,6 @@ package run
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -50,7 +49,7 @@ func (r *rights) Record(e *trace.Event) {
 	if !ok || request.Recorded != nil || request.Resource == "events" {
 		return
 	}
-	denied := isDenied(request)
+	denied := request.IsDenied()
 	if !denied && request.Failed() {
 		return // it tells nothing
 	}
@@ -86,12 +85,6 @@ func (r *rights) changes(right access.Right, request *trace.Request, denied bool
 	}
 	in[request.Namespace] = true
 	return len(in) == 1
-}
-
-// isDenied reports whether the server's authorization has refused a request. Admission refuses by the same code; what follows is
-// in no answer of its own (responsewriters.Forbidden of k8s.io/apiserver).
-func isDenied(r *trace.Request) bool {
-	return r.Code == http.StatusForbidden && strings.Contains(r.Message, `: User "`) && strings.Contains(r.Message, `" cannot `+r.Verb+` resource "`)
 }
 
 // rightOf is the right that a request needs, of all objects.

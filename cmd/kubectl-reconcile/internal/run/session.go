@@ -75,8 +75,8 @@ func (o *Options) runSession(ctx context.Context, out *outputs, manifests []runl
 	stopErr := errors.Join(o.stop(ctx, session, out), o.endOnCluster(ctx), o.Telemetry.close(ctx))
 	result.ended(o.Clock.Since(result.began))
 	result.controllers = out.summary.Controllers()
-	result.failing, result.unknown = out.troubles.failing(), out.troubles.unknown()
-	return errors.Join(err, stopErr, out.finish(ctx, o, result), result.failure(o), notCollecting(session, result), o.unknownWrites(result.unknown))
+	result.failing, result.unknown = out.troubles.Failing(), out.troubles.Unverified()
+	return errors.Join(err, stopErr, out.finish(ctx, o, result), result.failure(o), notCollecting(session, result), o.unverifiedWrites(result.unknown))
 }
 
 // endOnCluster lets others write, when the controllers have ended, and tells the last of their rights.
@@ -140,7 +140,7 @@ func (o *Options) use(ctx context.Context, session *runlocal.Session, out *outpu
 	r := o.wait(ctx, session, applied)
 	shown()
 	r.began, r.elapsed = began, o.Clock.Since(began)
-	collectErr := o.collect(ctx, session, applied, out.made.list(), &r)
+	collectErr := o.collect(ctx, session, applied, out.made.Resources(), &r)
 	return r, errors.Join(applyErr, collectErr, end())
 }
 

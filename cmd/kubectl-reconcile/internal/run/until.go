@@ -87,10 +87,10 @@ type result struct {
 	unused bool
 
 	controllers []trace.ControllerSummary
-	written     []writeCount
-	refused     []writeCount
-	failing     []troubledKey
-	unknown     []troubledKey
+	written     []trace.WriteCount
+	refused     []trace.WriteCount
+	failing     []trace.FailingKey
+	unknown     []trace.FailingKey
 	objects     []runlocal.ObjectStatus
 	made        []runlocal.ObjectStatus
 	pending     []pendingKey
