@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
 
-// version is set by the linker for releases; otherwise the build info tells.
+// version is set by the linker for releases (see LDFLAGS in the Makefile); otherwise it is that of the build info.
 var version string
 
 // Info is what `version -o json` prints.
@@ -26,6 +26,7 @@ type Info struct {
 	Platform   string `json:"platform"`
 }
 
+// NewInfo returns the versions of this program. Commit is empty if it was not built from a checkout.
 func NewInfo() Info {
 	info := Info{
 		APIVersion: cli.APIVersion,
@@ -50,6 +51,7 @@ func NewInfo() Info {
 	return info
 }
 
+// NewCommand returns the command `version`.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
