@@ -30,7 +30,7 @@ func execute(ctx context.Context, argv []string, streams genericiooptions.IOStre
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	streams.Out, streams.ErrOut = cli.EndOnBrokenPipe(streams.Out, end), cli.EndOnBrokenPipe(streams.ErrOut, end)
+	streams.Out, streams.ErrOut = cli.CancelOnBrokenPipe(streams.Out, end), cli.CancelOnBrokenPipe(streams.ErrOut, end)
 	root := newRoot(name, streams)
 	root.SetArgs(args)
 	return cli.ExitCode(ctx, streams, root.ExecuteContext(ctx))

@@ -34,7 +34,7 @@ func TestPolarity(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, guessed := DefaultPolarities().of(tt.group, tt.kind, tt.condition)
+			got, guessed := DefaultPolarities().lookup(tt.group, tt.kind, tt.condition)
 			if got != tt.want || guessed != tt.guessed {
 				t.Errorf("%s of %s is %s (guessed: %t), want %s (%t)", tt.condition, tt.kind, got, guessed, tt.want, tt.guessed)
 			}
@@ -66,12 +66,12 @@ polarities:
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			if got, _ := p.of(tt.group, tt.kind, tt.condition); got != tt.want {
+			if got, _ := p.lookup(tt.group, tt.kind, tt.condition); got != tt.want {
 				t.Errorf("%s of %s is %s, want %s", tt.condition, tt.kind, got, tt.want)
 			}
 		})
 	}
-	if _, guessed := p.of("db.example.com", "X", "Joined"); guessed {
+	if _, guessed := p.lookup("db.example.com", "X", "Joined"); guessed {
 		t.Error("an entry of the file is not guessed")
 	}
 }
@@ -107,8 +107,8 @@ func TestPolaritiesOfUsersChangeTheVerdict(t *testing.T) {
 		without, with       string
 		reason              string
 	}{
-		{"Throttled", "neutral", Degraded, Current, "the name of the condition says it is bad"},
-		{"Stalled", "positive", Failed, Current, "kstatus says it is bad, of any kind"},
+		{"Throttled", "neutral", Degraded, Current, "bad by the name of the condition"},
+		{"Stalled", "positive", Failed, Current, "bad for kstatus, in any kind"},
 		{"Reconciling", "positive", InProgress, Current, "kstatus takes it for a change"},
 	} {
 		obj := fromYAML(t, `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {conditions: [{type: `+tt.condition+`, status: "True"}]}}`)
@@ -123,7 +123,7 @@ func TestPolaritiesOfUsersChangeTheVerdict(t *testing.T) {
 	}
 }
 
-// TestReadyMayBeBad: where a user says that Ready is bad, an object that is not ready is well.
+// TestReadyMayBeBad: if a user makes Ready negative, an object that is not ready is Current.
 func TestReadyMayBeBad(t *testing.T) {
 	p, err := ReadPolarities(strings.NewReader("polarities: [{type: Ready, polarity: negative}]"))
 	if err != nil {

@@ -26,8 +26,8 @@ type PermissionMonitor struct {
 	mu        sync.Mutex // guards all below
 	missing   []access.Need
 	// denied are the namespaces in which a permission was denied, of those that were reported, or are to be.
-	denied map[access.Right]map[string]bool
-	batch  map[access.Right]bool // changes to report: true is lost, false regained
+	denied map[access.Permission]map[string]bool
+	batch  map[access.Permission]bool // changes to report: true is lost, false regained
 	timer  *time.Timer           // of the next report; nil before the first
 	closed bool
 }
@@ -37,7 +37,7 @@ type PermissionMonitor struct {
 // their namespaces.
 func NewPermissionMonitor(namespaced bool, report func(lost, regained []access.Need)) *PermissionMonitor {
 	return &PermissionMonitor{
-		report: report, namespaced: namespaced, denied: map[access.Right]map[string]bool{}, batch: map[access.Right]bool{},
+		report: report, namespaced: namespaced, denied: map[access.Permission]map[string]bool{}, batch: map[access.Permission]bool{},
 	}
 }
 
@@ -76,7 +76,7 @@ func (m *PermissionMonitor) Record(e *trace.Event) {
 
 // changes updates denied by the answer to a request, and reports whether the permission was lost or regained by that. A request that
 // is permitted in one namespace does not regain what was denied in another. m.mu is held.
-func (m *PermissionMonitor) changes(right access.Right, request *trace.Request, denied bool) bool {
+func (m *PermissionMonitor) changes(right access.Permission, request *trace.Request, denied bool) bool {
 	in := m.denied[right]
 	switch {
 	case in[request.Namespace] == denied || denied && m.isMissing(right, request.Namespace):
@@ -93,8 +93,8 @@ func (m *PermissionMonitor) changes(right access.Right, request *trace.Request, 
 }
 
 // rightFor returns the permission that a request needs, for all objects.
-func (m *PermissionMonitor) rightFor(request *trace.Request) access.Right {
-	right := access.Right{Group: request.Group, Resource: request.Resource, Verb: request.Verb}
+func (m *PermissionMonitor) rightFor(request *trace.Request) access.Permission {
+	right := access.Permission{Group: request.Group, Resource: request.Resource, Verb: request.Verb}
 	if request.Subresource != "" {
 		right.Resource += "/" + request.Subresource
 	}
@@ -105,7 +105,7 @@ func (m *PermissionMonitor) rightFor(request *trace.Request) access.Right {
 }
 
 // isMissing reports whether a permission was missing from the start. m.mu is held.
-func (m *PermissionMonitor) isMissing(right access.Right, namespace string) bool {
+func (m *PermissionMonitor) isMissing(right access.Permission, namespace string) bool {
 	return slices.ContainsFunc(m.missing, func(n access.Need) bool {
 		return n.Verb == right.Verb && (n.Group == "*" || n.Group == right.Group) &&
 			(n.Resource == right.Resource || strings.HasPrefix(n.Resource, "*")) &&
@@ -133,14 +133,14 @@ func (m *PermissionMonitor) flush() {
 	defer m.reporting.Unlock()
 	m.mu.Lock()
 	batch := m.batch
-	m.batch = map[access.Right]bool{}
+	m.batch = map[access.Permission]bool{}
 	m.mu.Unlock()
 	var lost, regained []access.Need
-	for _, right := range slices.SortedFunc(maps.Keys(batch), access.Right.Compare) {
+	for _, right := range slices.SortedFunc(maps.Keys(batch), access.Permission.Compare) {
 		if batch[right] {
-			lost = append(lost, access.Need{Right: right})
+			lost = append(lost, access.Need{Permission: right})
 		} else {
-			regained = append(regained, access.Need{Right: right})
+			regained = append(regained, access.Need{Permission: right})
 		}
 	}
 	if len(batch) > 0 {

@@ -62,12 +62,12 @@ func TestPermissionMonitor(t *testing.T) {
 		{"Events are ignored", false, nil, [][]*trace.Request{{event}}, nil},
 		{
 			"what was missing at the start was reported then", false,
-			[]access.Need{need(access.Right{Resource: "pods", Verb: "create"}, false), need(access.Right{Group: "*", Resource: "*/scale", Verb: "update"}, false)},
+			[]access.Need{need(access.Permission{Resource: "pods", Verb: "create"}, false), need(access.Permission{Group: "*", Resource: "*/scale", Verb: "update"}, false)},
 			[][]*trace.Request{{denied("create"), scale, denied("delete")}}, []string{"lost delete pods"},
 		},
 		{
 			"what was missing in another namespace was not", true,
-			[]access.Need{need(access.Right{Namespace: "blog", Resource: "pods", Verb: "create"}, false)},
+			[]access.Need{need(access.Permission{Namespace: "blog", Resource: "pods", Verb: "create"}, false)},
 			[][]*trace.Request{{denied("create")}}, []string{"lost create pods in shop"},
 		},
 	} {
@@ -114,8 +114,8 @@ func TestPermissionMonitorClose(t *testing.T) {
 	(*PermissionMonitor)(nil).Close() // of a run that did not get so far
 }
 
-func need(right access.Right, optional bool, controllers ...string) access.Need {
-	return access.Need{Right: right, Optional: optional, Controllers: controllers}
+func need(right access.Permission, optional bool, controllers ...string) access.Need {
+	return access.Need{Permission: right, Optional: optional, Controllers: controllers}
 }
 
 func permissionsText(needs []access.Need) string {

@@ -150,7 +150,7 @@ func LeaseNeeds(namespace, name string, alone bool) []access.Need {
 	var needs []access.Need
 	add := func(namespace, name string, verbs ...string) {
 		for _, verb := range verbs {
-			needs = append(needs, access.Need{Right: access.Right{
+			needs = append(needs, access.Need{Permission: access.Permission{
 				Namespace: namespace, Group: "coordination.k8s.io", Resource: "leases", Name: name, Verb: verb,
 			}})
 		}
@@ -168,7 +168,7 @@ func LeaseNeeds(namespace, name string, alone bool) []access.Need {
 func blindControllers(all []controllers.Controller, incomplete []cluster.Incomplete) []BlindController {
 	var out []BlindController
 	for _, c := range all {
-		if c.Danger == "" || c.LeavesOut {
+		if c.Danger == "" || c.ToleratesUnlistedKinds {
 			continue
 		}
 		blind := BlindController{Controller: c}

@@ -10,20 +10,20 @@ import (
 )
 
 func TestPreflightLacking(t *testing.T) {
-	read, write := access.Right{Resource: "pods", Verb: "list"}, access.Right{Resource: "pods", Verb: "create"}
-	missing := []access.Need{need(read, false, "a"), need(write, false, "b"), need(access.Right{Resource: "events", Verb: "create"}, true, "a")}
+	read, write := access.Permission{Resource: "pods", Verb: "list"}, access.Permission{Resource: "pods", Verb: "create"}
+	missing := []access.Need{need(read, false, "a"), need(write, false, "b"), need(access.Permission{Resource: "events", Verb: "create"}, true, "a")}
 	for _, row := range []struct {
 		reason string
 		write  bool
-		want   []access.Right
+		want   []access.Permission
 	}{
-		{"a dry run lacks what it cannot read", false, []access.Right{read}},
-		{"a run that writes lacks both, but Events are optional", true, []access.Right{read, write}},
+		{"a dry run lacks what it cannot read", false, []access.Permission{read}},
+		{"a run that writes lacks both, but Events are optional", true, []access.Permission{read, write}},
 	} {
 		p := &Preflight{Missing: missing}
-		var got []access.Right
+		var got []access.Permission
 		for _, n := range p.Lacking(row.write) {
-			got = append(got, n.Right)
+			got = append(got, n.Permission)
 		}
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)

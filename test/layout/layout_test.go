@@ -30,12 +30,11 @@ var edges = map[string][]string{
 	"cmd/kubectl-reconcile/internal/connect": {
 		"cmd/kubectl-reconcile/internal/cli",
 		"cmd/kubectl-reconcile/internal/render",
-		"cmd/kubectl-reconcile/internal/version",
 		"pkg/inspect/cluster",
-		"pkg/runlocal",
 	},
-	"cmd/kubectl-reconcile/internal/heap":   {},
-	"cmd/kubectl-reconcile/internal/render": {"pkg/inspect", "pkg/runlocal/trace"},
+	"cmd/kubectl-reconcile/internal/diagram": {"cmd/kubectl-reconcile/internal/render"},
+	"cmd/kubectl-reconcile/internal/heap":    {},
+	"cmd/kubectl-reconcile/internal/render":  {"pkg/inspect", "pkg/runlocal/trace"},
 	"cmd/kubectl-reconcile/internal/run": {
 		"cmd/kubectl-reconcile/internal/cli",
 		"cmd/kubectl-reconcile/internal/connect",
@@ -81,6 +80,7 @@ var edges = map[string][]string{
 	"cmd/kubectl-reconcile/internal/tree": {
 		"cmd/kubectl-reconcile/internal/cli",
 		"cmd/kubectl-reconcile/internal/connect",
+		"cmd/kubectl-reconcile/internal/diagram",
 		"cmd/kubectl-reconcile/internal/render",
 		"pkg/inspect",
 		"pkg/inspect/cluster",

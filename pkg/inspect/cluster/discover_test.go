@@ -19,7 +19,7 @@ func aggregated(groups ...apidiscovery.APIGroupDiscovery) *apidiscovery.APIGroup
 	return &apidiscovery.APIGroupDiscoveryList{Items: groups}
 }
 
-func discovered(group, version string, freshness apidiscovery.DiscoveryFreshness, plural, kind string) apidiscovery.APIGroupDiscovery {
+func groupDiscovery(group, version string, freshness apidiscovery.DiscoveryFreshness, plural, kind string) apidiscovery.APIGroupDiscovery {
 	return apidiscovery.APIGroupDiscovery{
 		ObjectMeta: metav1.ObjectMeta{Name: group},
 		Versions: []apidiscovery.APIVersionDiscovery{{
@@ -33,10 +33,10 @@ func discovered(group, version string, freshness apidiscovery.DiscoveryFreshness
 
 func TestDiscoverAggregated(t *testing.T) {
 	s := newServer(t)
-	s.HandleFunc("/api", answerJSON(discovery.AcceptV2, aggregated(discovered("", "v1", apidiscovery.DiscoveryFreshnessCurrent, "pods", "Pod"))))
+	s.HandleFunc("/api", answerJSON(discovery.AcceptV2, aggregated(groupDiscovery("", "v1", apidiscovery.DiscoveryFreshnessCurrent, "pods", "Pod"))))
 	s.HandleFunc("/apis", answerJSON(discovery.AcceptV2, aggregated(
-		discovered("apps", "v1", apidiscovery.DiscoveryFreshnessCurrent, "deployments", "Deployment"),
-		discovered("metrics.k8s.io", "v1beta1", apidiscovery.DiscoveryFreshnessStale, "nodes", "NodeMetrics"),
+		groupDiscovery("apps", "v1", apidiscovery.DiscoveryFreshnessCurrent, "deployments", "Deployment"),
+		groupDiscovery("metrics.k8s.io", "v1beta1", apidiscovery.DiscoveryFreshnessStale, "nodes", "NodeMetrics"),
 	)))
 	kinds := discover(t, s)
 	wantKinds(t, kinds, "deployment.apps", "pod")
@@ -82,7 +82,7 @@ func legacy(s *fakeServer) {
 		resource("deployments", "deployment", "Deployment", true), {Name: "deployments/status", Kind: "Deployment"},
 	}}))
 	s.HandleFunc("/apis/down.dev/v1", func(w http.ResponseWriter, _ *http.Request) {
-		fail(w, apierrors.NewServiceUnavailable("nobody answers for down.dev"))
+		fail(w, apierrors.NewServiceUnavailable("no server answers for down.dev"))
 	})
 }
 
@@ -92,7 +92,7 @@ func TestDiscoverLegacy(t *testing.T) {
 	kinds := discover(t, s)
 	wantKinds(t, kinds, "deployment.apps", "pod")
 	missing := kinds.Incomplete()
-	if len(missing) != 1 || missing[0].Group != "down.dev" || missing[0].Reason != ReasonDiscovery || !strings.Contains(missing[0].Message, "nobody answers") {
+	if len(missing) != 1 || missing[0].Group != "down.dev" || missing[0].Reason != ReasonDiscovery || !strings.Contains(missing[0].Message, "no server answers") {
 		t.Errorf("incomplete: %v", missing)
 	}
 	if !kinds.All()[0].HasStatus {
@@ -100,7 +100,7 @@ func TestDiscoverLegacy(t *testing.T) {
 	}
 }
 
-// TestDiscoverHalf: one answer in the old form means that all are asked for in the old form.
+// TestDiscoverHalf: if one answer is in the legacy form, all kinds are discovered in the legacy form.
 func TestDiscoverHalf(t *testing.T) {
 	s := newServer(t)
 	legacy(s)
@@ -110,11 +110,12 @@ func TestDiscoverHalf(t *testing.T) {
 
 func TestDiscoverWithoutCore(t *testing.T) {
 	s := newServer(t)
-	s.HandleFunc("/apis", answerJSON(discovery.AcceptV2, aggregated(discovered("apps", "v1", "", "deployments", "Deployment"))))
+	s.HandleFunc("/apis", answerJSON(discovery.AcceptV2, aggregated(groupDiscovery("apps", "v1", "", "deployments", "Deployment"))))
 	wantKinds(t, discover(t, s), "deployment.apps")
 }
 
 func TestDiscoverFails(t *testing.T) {
+	t.Parallel() // it waits for the retries of client-go
 	for _, tt := range []struct {
 		answer http.HandlerFunc
 		want   string
@@ -130,12 +131,12 @@ func TestDiscoverFails(t *testing.T) {
 		s.HandleFunc("/api", tt.answer)
 		s.HandleFunc("/apis", tt.answer)
 		_, err := Discover(t.Context(), s.config())
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "asking for the kinds") {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "discovering the kinds") {
 			t.Errorf("%s: %v, want %q", tt.reason, err, tt.want)
 		}
 	}
 	if _, err := Discover(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("no server listens: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

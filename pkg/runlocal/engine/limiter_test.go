@@ -90,7 +90,7 @@ func TestLimiter(t *testing.T) {
 
 // returning is an Observer that keeps by which way requests come back to the queue.
 type returning struct {
-	unobserved
+	noObserver
 	ways []string // of the only worker
 }
 

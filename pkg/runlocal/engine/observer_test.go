@@ -15,8 +15,8 @@ import (
 // wrapping is an Observer that marks the context and counts what goes through the queue.
 type wrapping struct {
 	history
-	added counter
-	taken counter
+	added requestCounter
+	taken requestCounter
 }
 
 type mark struct{}
@@ -33,14 +33,14 @@ type wrappedQueue struct {
 }
 
 func (q *wrappedQueue) Add(r Request) {
-	q.w.added.next(r)
+	q.w.added.increment(r)
 	q.Queue.Add(r)
 }
 
 func (q *wrappedQueue) Get() (Request, bool) {
 	r, down := q.Queue.Get()
 	if !down {
-		q.w.taken.next(r)
+		q.w.taken.increment(r)
 	}
 	return r, down
 }

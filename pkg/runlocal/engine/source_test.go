@@ -81,7 +81,7 @@ func TestHandler(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []Event
 			broken := 0
-			tt.deliver(&handler{event: func(e Event) { got = append(got, e) }, broken: func(error) { broken++ }})
+			tt.deliver(&handler{event: func(e Event) { got = append(got, e) }, invalid: func(error) { broken++ }})
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
@@ -114,7 +114,7 @@ func watched(t *testing.T, objects ...*corev1.Pod) (*cachetesting.FakeController
 }
 
 // snapshot is a copy of the counts.
-func (c *counter) snapshot() map[Request]int {
+func (c *requestCounter) snapshot() map[Request]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.counts)
@@ -124,9 +124,9 @@ func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objs, informer, end := watched(t, pod("a"))
 		defer end()
-		var seen counter
+		var seen requestCounter
 		c, err := New(Options{Name: "test", Reconciler: Func(func(_ context.Context, r Request) (Result, error) {
-			seen.next(r)
+			seen.increment(r)
 			return Result{}, nil
 		})})
 		if err != nil {

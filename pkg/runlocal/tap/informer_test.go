@@ -66,7 +66,7 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// told are the watch events, in short.
+// begunReconcile are the watch events, in short.
 func told(sink *eventLog) []string {
 	var out []string
 	for _, w := range details[*trace.Watch](sink) {
@@ -89,7 +89,7 @@ func TestWatchEventsAreToldOnceToAllHandlers(t *testing.T) {
 	note := func() {
 		mu.Lock()
 		defer mu.Unlock()
-		seen[current().event]++
+		seen[currentActivity().event]++
 	}
 	for range 3 {
 		if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -120,8 +120,8 @@ func TestErrorsOfOthersAreNotTheControllers(t *testing.T) {
 	c := tap.Controller("replicaset")
 	utilruntime.HandleError(errors.New("of nobody"))
 	end := inReconcile(t, c, sink, func(context.Context) {
-		s := &scope{controller: c, reconcile: current().reconcile, inCall: true}
-		defer s.enter(pprof.Labels()).leave()
+		s := &activity{controller: c, reconcile: currentActivity().reconcile, inRequest: true}
+		defer s.enter(pprof.Labels()).end()
 		utilruntime.HandleError(errors.New("of an API server in this process"))
 	})
 	if logs := details[*trace.Log](sink); len(logs) != 0 || end.Error != "" {

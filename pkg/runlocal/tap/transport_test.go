@@ -303,7 +303,7 @@ func TestWritersAreKnownByTheAnswer(t *testing.T) {
 	tap.Committed(t.Context(), 11)
 	var got []string
 	for rv := range uint64(12) {
-		if id := tap.writers.of(rv).id; id != 0 {
+		if id := tap.writers.get(rv).id; id != 0 {
 			got = append(got, fmt.Sprintf("%d by %d", rv, id))
 		}
 	}
@@ -326,7 +326,7 @@ func TestCommittedInTheServersGoroutine(t *testing.T) {
 			return answering(200, []byte(`{"kind":"Pod"}`))(nil)
 		}, "POST", "/k8s/api/v1/namespaces/default/pods", nil)
 	})
-	if id := tap.writers.of(42).id; id != 1 {
+	if id := tap.writers.get(42).id; id != 1 {
 		t.Errorf("the write is of reconcile %d, want 1", id)
 	}
 }

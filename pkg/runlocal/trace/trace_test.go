@@ -306,7 +306,7 @@ func TestBufferCut(t *testing.T) {
 			}
 		})
 	}
-	b.Cut()
+	b.DropWhenFull()
 	workers.Wait() // hangs if somebody still waits for room
 	close(next.release)
 	err := b.Close(t.Context())

@@ -121,11 +121,11 @@ func ofFlag(name string, err error) error {
 // flagsFor are the flags that give what a controller lacks, for a hint.
 func flagsFor(lack string) string {
 	switch lack {
-	case controllers.LacksRootCA:
+	case controllers.MissingRootCA:
 		return "--" + rootCAFlag
-	case controllers.LacksServiceAccountKey:
+	case controllers.MissingServiceAccountKey:
 		return "--" + accountKeyFlag
-	case controllers.LacksSigningAuthority:
+	case controllers.MissingSigningAuthority:
 		return "--" + signingCertFlag + " and --" + signingKeyFlag
 	}
 	return ""

@@ -67,7 +67,7 @@ func (c *clusterTarget) Sinks(out *session.Outputs) []trace.Sink {
 // Checks implements session.Target: the readiness of the API server.
 func (c *clusterTarget) Checks() []telemetry.Check {
 	check := telemetry.Check{Name: "api-server"}
-	for _, n := range c.monitor.Trouble() {
+	for _, n := range c.monitor.Problems() {
 		check.Problem = healthText(n)
 	}
 	return []telemetry.Check{check}
@@ -84,7 +84,7 @@ func (c *clusterTarget) Close(ctx context.Context) error {
 func (c *clusterTarget) Start(
 	ctx context.Context, o *session.Options, out *session.Outputs, recorder *trace.Recorder,
 ) (*runlocal.Session, error) {
-	shown := o.Progress.Show(ctx, cli.Constant("finding out what %s serves and permits", c.connection.Config.Host))
+	shown := o.Progress.Show(ctx, cli.ProgressText("finding out what %s serves and permits", c.connection.Config.Host))
 	defer shown()
 	version, err := c.version(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *clusterTarget) Start(
 	}
 	shown()
 	c.permissions.SetMissing(preflight.Missing)
-	out.Notef("cluster: %s, Kubernetes %s; %s%s", c.connection.Place(), version, o.ControllersText(c.options.Controllers), scopeText(c.scope))
+	out.Notef("cluster: %s, Kubernetes %s; %s%s", c.connection.Endpoint(), version, o.ControllersText(c.options.Controllers), scopeText(c.scope))
 	if text := otherMinorText(version, api.KubernetesVersion()); text != "" {
 		out.Warnf("%s", text)
 	}
@@ -265,24 +265,24 @@ func explainListing(c *connect.Connection, l runlocal.Listing) error {
 		return cli.WithHint(fmt.Errorf("the cluster does not serve %s, which %s %s", l.Resource, readers, needs),
 			"--controller '*,-"+strings.Join(l.Controllers, ",-")+"' leaves out what cannot run")
 	}
-	return cli.WithHint(fmt.Errorf("no permission to list and watch %s, which %s %s", l.Resource, readers, needs), c.Permitted())
+	return cli.WithHint(fmt.Errorf("no permission to list and watch %s, which %s %s", l.Resource, readers, needs), c.PermissionHint())
 }
 
 // reportHealth writes a change of the API server's health.
 func reportHealth(out *session.Outputs, n apihealth.Notice) {
 	switch n.Kind {
-	case apihealth.Away, apihealth.Refused:
+	case apihealth.Unreachable, apihealth.Unauthorized:
 		out.Warnf("the API server %s; retrying", healthText(n))
-	case apihealth.Back:
+	case apihealth.Reachable:
 		out.Stderrf("the API server is back after %s", n.For.Round(100*time.Millisecond))
-	case apihealth.Accepted:
+	case apihealth.Authorized:
 		out.Stderrf("the API server takes the credentials again after %s", n.For.Round(100*time.Millisecond))
 	}
 	if n.Untrusted {
 		out.Hint("the server that answers has a certificate that your kubeconfig does not trust: " +
 			"if the cluster was created again, start again with its kubeconfig")
 	}
-	if n.Kind == apihealth.Refused {
+	if n.Kind == apihealth.Unauthorized {
 		out.Hint("log in again; a token file or a credential plugin is read again by itself, a token within the kubeconfig is not")
 	}
 }
@@ -290,7 +290,7 @@ func reportHealth(out *session.Outputs, n apihealth.Notice) {
 // healthText says what is wrong with the API server.
 func healthText(n apihealth.Notice) string {
 	since := n.Since.Format(time.TimeOnly)
-	if n.Kind == apihealth.Refused {
+	if n.Kind == apihealth.Unauthorized {
 		return fmt.Sprintf("does not take the credentials since %s (%s)", since, n.Reason)
 	}
 	return fmt.Sprintf("does not answer since %s (%s)", since, n.Reason)

@@ -52,7 +52,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.write.addTo(flags)
 	f.authority.addTo(flags)
 	flags.BoolVar(&f.list, "list", false, "list all controllers of kube-controller-manager, and whether they can run; -o is json, yaml or name")
-	f.cluster.AddConnection(cmd, func(set *pflag.FlagSet) {
+	f.cluster.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
 		set.Lookup("namespace").Usage = "on a cluster, short for --namespaces with one; with --sandbox, namespace of the objects that name none, " +
 			"created if it does not exist"
 	})

@@ -35,7 +35,7 @@ type writer struct {
 	leases  coordinationv1client.LeasesGetter
 	manager *lease.Holder // that the Lease of kube-controller-manager names, and that does not renew it; nil for none
 	beside  bool          // kube-controller-manager may run: its Lease is not watched
-	held    *lease.Held
+	held    *lease.Lock
 	watched chan struct{} // closed when nothing is watched any more
 	cancel  context.CancelFunc
 }
@@ -123,7 +123,7 @@ func (w *writer) awaitExpiry(ctx context.Context, first *lease.Holder, o *sessio
 	}
 	out.Stderrf("kube-controller-manager: %s holds its Lease, %s; watching for %s whether it is renewed",
 		first.Identity, renewed, first.Duration)
-	live, err := lease.Live(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, managerPollInterval)
+	live, err := lease.WaitForRenewal(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, managerPollInterval)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (w *writer) recheckManager(ctx context.Context, out *session.Outputs) error
 	switch {
 	case err != nil:
 		return fmt.Errorf("finding out whether kube-controller-manager runs: %w", err)
-	case now.Since(w.manager):
+	case now.NewerThan(w.manager):
 		return managerStarted(now)
 	}
 	return w.refuseOnSigns(ctx, out)
@@ -158,7 +158,7 @@ func managerStarted(holder *lease.Holder) error {
 // refuseOnSigns returns an error if there are signs of a kube-controller-manager that has no Lease; with force it warns instead. What
 // could not be read is a warning too.
 func (w *writer) refuseOnSigns(ctx context.Context, out *session.Outputs) error {
-	signs, err := lease.Signs(ctx, w.config, w.namespace, w.manager)
+	signs, err := lease.ManagerActivity(ctx, w.config, w.namespace, w.manager)
 	if err != nil && ctx.Err() == nil {
 		out.Warnf("looking for a kube-controller-manager without a Lease: %s", cli.OneLine(err.Error()))
 	}
@@ -177,7 +177,7 @@ func (w *writer) refuseOnSigns(ctx context.Context, out *session.Outputs) error 
 }
 
 // signText says by what kube-controller-manager seems to run.
-func signText(s lease.Sign) string {
+func signText(s lease.Activity) string {
 	name := s.Resource.String() + " " + s.Namespace + "/" + s.Name
 	if s.Written.IsZero() {
 		return "it runs in " + name
@@ -191,7 +191,7 @@ func (w *writer) refuseBesideRunners(ctx context.Context, out *session.Outputs) 
 	if w.force {
 		return nil
 	}
-	others, err := lease.Siblings(ctx, w.leases, w.namespace, w.shard.Number, w.shard.Of, func(held []lease.Sibling) {
+	others, err := lease.OverlappingRunners(ctx, w.leases, w.namespace, w.shard.Number, w.shard.Of, func(held []lease.Runner) {
 		var names []string
 		longest := time.Duration(0)
 		for _, s := range held {
@@ -226,11 +226,11 @@ func (w *writer) acquire(ctx context.Context, o *session.Options, out *session.O
 	held, err := lease.Acquire(limited, lease.Options{
 		Client: w.leases, Namespace: w.namespace, Name: w.name, Identity: identity(),
 		Duration: w.duration, Deadline: w.deadline(),
-		Waiting: func(holder string) {
+		OnWaiting: func(holder string) {
 			other = holder
 			out.Stderrf("waiting: %s holds the Lease %s/%s, and writes", holder, w.namespace, w.name)
 		},
-		Trouble: func(err error) {
+		OnError: func(err error) {
 			if err != nil && apierrors.ReasonForError(err) != "" { // that the server does not answer is reported by apihealth
 				out.Warnf("the Lease %s/%s cannot be renewed: %v", w.namespace, w.name, err)
 			}
@@ -271,7 +271,7 @@ func (w *writer) watch(ctx context.Context, fail func(error)) {
 			return
 		}
 		if err := w.awaitManager(ctx); err != nil {
-			w.held.Close(err)
+			w.held.Invalidate(err)
 			started <- err
 		}
 	}()
@@ -292,8 +292,8 @@ func (w *writer) watch(ctx context.Context, fail func(error)) {
 // awaitManager waits until kube-controller-manager has taken its Lease, or until that cannot be found out any more, and returns that
 // as an error; nil when ctx ends.
 func (w *writer) awaitManager(ctx context.Context) error {
-	holder, err := lease.Taken(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, w.manager,
-		lease.TakenOptions{Look: managerPollInterval, Deadline: w.deadline()})
+	holder, err := lease.WaitForNewHolder(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, w.manager,
+		lease.NewHolderOptions{PollInterval: managerPollInterval, Deadline: w.deadline()})
 	switch {
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("it is not known any more whether kube-controller-manager runs: %w", err)

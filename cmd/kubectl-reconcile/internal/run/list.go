@@ -50,7 +50,7 @@ func newControllerList() controllerList {
 			Name: c.Name, Short: c.Short, Aliases: c.Aliases,
 			Runs: c.Runs(), Default: c.Runs() && !c.OffByDefault, Danger: c.Danger, Reason: c.NotRun,
 		}
-		if lack := c.Lacks(controllers.Authority{}); lack != "" {
+		if lack := c.MissingAuthority(controllers.Authority{}); lack != "" {
 			item.Flags, item.Reason = strings.Split(flagsFor(lack), " and "), lack
 		}
 		list.Items = append(list.Items, item)

@@ -54,7 +54,14 @@ func (f *Flags) setSandbox(o *session.Options) error {
 	if given := *f.cluster.Config.Namespace; given != "" {
 		o.Namespace = given
 	}
-	o.ReadManifests = func() ([]runlocal.Manifest, error) { return f.manifests.Read(o.Streams.In) }
+	o.ReadManifests = func() ([]runlocal.Manifest, error) {
+		read, err := f.manifests.Read(o.Streams.In)
+		manifests := make([]runlocal.Manifest, len(read))
+		for i, m := range read {
+			manifests[i] = runlocal.Manifest(m)
+		}
+		return manifests, err
+	}
 	return nil
 }
 
@@ -127,7 +134,7 @@ func selectForCluster(a controllers.Authority, list string) (chosen []controller
 }
 
 // leftOutText says which controllers of "*" do not run because they lack key files; empty if all run.
-func leftOutText(unable []controllers.Unable) string {
+func leftOutText(unable []controllers.SkippedController) string {
 	if len(unable) == 0 {
 		return ""
 	}

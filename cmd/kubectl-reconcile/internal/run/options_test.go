@@ -17,7 +17,7 @@ func TestSelectForCluster(t *testing.T) {
 	}
 	for _, tt := range []struct{ list, err, hint, reason string }{
 		{
-			"csrsigning", `controller "certificatesigningrequest-signing-controller" does not run here: ` + controllers.LacksSigningAuthority,
+			"csrsigning", `controller "certificatesigningrequest-signing-controller" does not run here: ` + controllers.MissingSigningAuthority,
 			"a control plane has what it needs; give it with --cluster-signing-cert-file and --cluster-signing-key-file", "one that is named",
 		},
 		{

@@ -152,7 +152,7 @@ func (c *clusterTarget) blindError(p *runlocal.Preflight) error {
 	for _, b := range p.Blind {
 		blind = append(blind, b.Controller)
 		for _, i := range b.Unknown {
-			unknown = cli.AppendNew(unknown, connect.IncompleteName(i))
+			unknown = cli.AppendUnique(unknown, connect.IncompleteName(i))
 		}
 	}
 	return dangerError(blind, c.list, "the kinds of "+cli.Enumerate(unknown)+" are not known: its server does not answer")

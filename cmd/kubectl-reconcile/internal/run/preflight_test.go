@@ -15,13 +15,13 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/access"
 )
 
-func need(right access.Right, optional bool, names ...string) access.Need {
-	return access.Need{Right: right, Optional: optional, Controllers: names}
+func need(right access.Permission, optional bool, names ...string) access.Need {
+	return access.Need{Permission: right, Optional: optional, Controllers: names}
 }
 
 // TestPermissionError: roles have what the run lacks.
 func TestPermissionError(t *testing.T) {
-	pods := func(verb string) access.Right { return access.Right{Resource: "pods", Verb: verb} }
+	pods := func(verb string) access.Permission { return access.Permission{Resource: "pods", Verb: verb} }
 	missing := []access.Need{
 		need(pods("list"), false, "deployment"), need(pods("delete"), false, "deployment"), need(pods("watch"), false, "deployment", "ttl"),
 	}
@@ -78,7 +78,7 @@ func TestPermissionError(t *testing.T) {
 func TestPermissionsText(t *testing.T) {
 	var needs []access.Need
 	for _, verb := range []string{"get", "list", "watch", "create", "update", "delete"} {
-		needs = append(needs, need(access.Right{Resource: "pods", Verb: verb}, false, "b", "a"))
+		needs = append(needs, need(access.Permission{Resource: "pods", Verb: verb}, false, "b", "a"))
 	}
 	if got, want := permissionsText(needs), "get pods, list pods, watch pods, create pods and 2 more"; got != want {
 		t.Errorf("many: %q, want %q", got, want)

@@ -51,7 +51,7 @@ func withManifestHints(err error) error {
 	if err == nil {
 		return nil
 	}
-	errs := cli.Flatten(err)
+	errs := cli.FlattenErrors(err)
 	for i, e := range errs {
 		if strings.Contains(e.Error(), `: namespaces "`) && apierrors.IsNotFound(e) {
 			errs[i] = cli.WithHint(e, "-n NAME creates the namespace, or put it among the files")
@@ -72,7 +72,7 @@ func withStartHints(err error) error {
 	if err == nil {
 		return nil
 	}
-	errs := cli.Flatten(err)
+	errs := cli.FlattenErrors(err)
 	for i := range errs {
 		errs[i] = withStartHint(errs[i])
 	}

@@ -81,7 +81,7 @@ func TestErrorHints(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, e := range cli.Flatten(tt.err) {
+			for _, e := range cli.FlattenErrors(tt.err) {
 				hint := &cli.HintError{}
 				if !errors.As(e, &hint) {
 					hint = &cli.HintError{}

@@ -82,7 +82,7 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 	}
 	out.blocks = render.NewBlocks(o.Streams.Out, render.BlocksOptions{
 		Palette: o.Palette, Detail: o.Detail, Events: o.Events, Width: render.TerminalWidth(o.Streams.Out),
-		Aside: simulated, Routine: noisyLogMessages(o.Target.Controllers()), Author: author, Starting: o.startingText(),
+		VerboseOnly: simulated, NoisyLogMessages: noisyLogMessages(o.Target.Controllers()), FieldManager: author, Starting: o.startingText(),
 	})
 	out.buffer(out.blocks)
 	return out, nil
@@ -96,7 +96,7 @@ func (o *Options) startingText() string {
 	return ""
 }
 
-// noisyLogMessages returns render.BlocksOptions.Routine of the controllers.
+// noisyLogMessages returns render.BlocksOptions.NoisyLogMessages of the controllers.
 func noisyLogMessages(of []controllers.Controller) map[string][]string {
 	messages := map[string][]string{}
 	for _, c := range of {
@@ -180,7 +180,7 @@ func (out *Outputs) Manifests(objects []runtime.Object) (printed bool, err error
 // cut keeps controllers from waiting for an output any more: events that it has no room for are lost.
 func (out *Outputs) cut() {
 	for _, b := range out.buffers {
-		b.Cut()
+		b.DropWhenFull()
 	}
 }
 

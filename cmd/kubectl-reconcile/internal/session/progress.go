@@ -50,5 +50,5 @@ func settledProgress(queued, running int) string {
 }
 
 func elapsedProgress(elapsed, total time.Duration) string {
-	return fmt.Sprintf("running: %s of %s", elapsed.Truncate(time.Second), render.Round(trace.Duration(total)))
+	return fmt.Sprintf("running: %s of %s", elapsed.Truncate(time.Second), render.FormatDuration(trace.Duration(total)))
 }

@@ -41,7 +41,7 @@ func (out *Outputs) printSummary(r *result) error {
 		return out.o.Detail < render.Verbose && slices.Contains(simulated, c.Controller)
 	})
 	err := render.ControllerTable(out.stdout, shown, render.ControllerTableOptions{
-		ListingOptions: out.listingOptions(), Dry: out.o.Writes.IsDryRun(),
+		TableOptions: out.tableOptions(), Dry: out.o.Writes.IsDryRun(),
 		Failing: func(controller string) bool {
 			return slices.ContainsFunc(r.trace.failing, func(k trace.FailingKey) bool { return k.Controller == controller })
 		},
@@ -52,7 +52,7 @@ func (out *Outputs) printSummary(r *result) error {
 	if err := out.printWrites(r.trace); err != nil {
 		return err
 	}
-	if err := render.ObjectTable(out.stdout, objectRows(r.objects), out.listingOptions()); err != nil {
+	if err := render.ObjectTable(out.stdout, objectRows(r.objects), out.tableOptions()); err != nil {
 		return err
 	}
 	out.printPending(r.pending)
@@ -60,9 +60,9 @@ func (out *Outputs) printSummary(r *result) error {
 	return nil
 }
 
-// listingOptions are the options of a table on stdout.
-func (out *Outputs) listingOptions() render.ListingOptions {
-	return render.ListingOptions{Palette: out.o.Palette, Width: render.TerminalWidth(out.stdout)}
+// tableOptions are the options of a table on stdout.
+func (out *Outputs) tableOptions() render.TableOptions {
+	return render.TableOptions{Palette: out.o.Palette, Width: render.TerminalWidth(out.stdout)}
 }
 
 // shorten returns the first of a list in the summary, unless more detail is asked for, and how many more there are.
@@ -86,7 +86,7 @@ func (out *Outputs) printWrites(r recorded) error {
 		out.Summaryf("%s", nothing)
 		return nil
 	}
-	if err := render.WriteTable(out.stdout, word, writeRows(r.written, r.refused), out.listingOptions()); err != nil {
+	if err := render.WriteCountTable(out.stdout, word, writeRows(r.written, r.refused), out.tableOptions()); err != nil {
 		return err
 	}
 	refused, more := shorten(out, slices.DeleteFunc(slices.Clone(r.refused), trace.WriteCount.IsRace), maxRefusals)
@@ -109,7 +109,7 @@ func (out *Outputs) printPending(pending []pendingKey) {
 		if p.Retry > 0 {
 			why = fmt.Sprintf("retry %d", p.Retry)
 		}
-		out.Summaryf("still to come: %s %s in %s (%s)", p.Controller, p.Key, render.Round(p.In), why)
+		out.Summaryf("still to come: %s %s in %s (%s)", p.Controller, p.Key, render.FormatDuration(p.In), why)
 	}
 	if more > 0 {
 		out.Summaryf("still to come: %d more", more)
@@ -121,7 +121,7 @@ func (out *Outputs) printFailing(failing []trace.FailingKey) {
 	for _, k := range failing {
 		text := fmt.Sprintf(" %s %s, %s", k.Controller, k.Key, cli.Plural(k.Failures, "time"))
 		if k.Error != "" {
-			text += ": " + render.Reason(k.Error)
+			text += ": " + render.TrimAPIError(k.Error)
 		}
 		printLine(out.notes, out.o.Palette.Trouble("failing:")+render.Escape(text))
 	}
@@ -193,7 +193,7 @@ func (r *result) nextText() string {
 	if next == nil {
 		return ""
 	}
-	return fmt.Sprintf("; the next key, %s %s, is due in %s", next.Controller, next.Key, render.Round(next.In))
+	return fmt.Sprintf("; the next key, %s %s, is due in %s", next.Controller, next.Key, render.FormatDuration(next.In))
 }
 
 // objectsText is the end of the headline that names the objects: those that are not ready of a run until nothing is left to do, and
@@ -262,7 +262,7 @@ func objectRows(r runlocal.Readiness) []render.ObjectRow {
 
 // refusalText is such as "create pods was refused 3 times (403): exceeded quota: …".
 func refusalText(w trace.WriteCount) string {
-	times, why := cli.Plural(w.Writes, "time"), render.Reason(w.Message)
+	times, why := cli.Plural(w.Writes, "time"), render.TrimAPIError(w.Message)
 	switch {
 	case w.NotSent:
 		return fmt.Sprintf("%s %s was not sent %s: %s", w.Verb, w.Name(), times, why)
@@ -273,8 +273,8 @@ func refusalText(w trace.WriteCount) string {
 }
 
 // writeRows returns the rows of the table of what was written, or would be, with what was refused of it.
-func writeRows(accepted, refused []trace.WriteCount) []render.WriteRow {
-	var rows []render.WriteRow
+func writeRows(accepted, refused []trace.WriteCount) []render.WriteCountRow {
+	var rows []render.WriteCountRow
 	for _, w := range slices.SortedFunc(slices.Values(append(slices.Clone(accepted), onlyRefused(accepted, refused)...)), trace.CompareWriteCounts) {
 		times := 0
 		for _, r := range refused {
@@ -282,7 +282,7 @@ func writeRows(accepted, refused []trace.WriteCount) []render.WriteRow {
 				times += r.Writes
 			}
 		}
-		rows = append(rows, render.WriteRow{
+		rows = append(rows, render.WriteCountRow{
 			Verb: w.Verb, Resource: w.Name(), Objects: w.Objects, Writes: w.Writes, Refused: times,
 		})
 	}

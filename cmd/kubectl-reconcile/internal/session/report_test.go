@@ -169,7 +169,7 @@ func TestWriteRows(t *testing.T) {
 	}, refusals); diff != "" {
 		t.Errorf("what was refused (-want +got):\n%s", diff)
 	}
-	rows := []render.WriteRow{
+	rows := []render.WriteCountRow{
 		{Verb: "update", Resource: "daemonsets.apps", Refused: 2}, {Verb: "update", Resource: "deployments.apps/status", Objects: 2, Writes: 3},
 		{Verb: "create", Resource: "pods", Objects: 1, Writes: 1}, {Verb: "create", Resource: "replicasets.apps", Objects: 2, Writes: 2, Refused: 3},
 	}

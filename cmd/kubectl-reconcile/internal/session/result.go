@@ -169,7 +169,7 @@ func (o *Options) unverifiedWrites(unverified []trace.FailingKey) error {
 	r := unverified[0].Unverified
 	write := trace.WriteCount{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}
 	err := fmt.Errorf("what would be written is not known: the writes of %s could not be tried: %s %s: %s",
-		cli.Plural(len(unverified), "key"), write.Verb, write.Name(), render.Reason(r.Message))
+		cli.Plural(len(unverified), "key"), write.Verb, write.Name(), render.TrimAPIError(r.Message))
 	lacksPermission := func(k trace.FailingKey) bool { return k.Unverified.Code == http.StatusForbidden }
 	if o.Writes == DryRunClient || !slices.ContainsFunc(unverified, lacksPermission) {
 		return err

@@ -131,7 +131,7 @@ func (o *Options) apply(ctx context.Context, session *runlocal.Session, out *Out
 	if err := session.EnsureNamespace(ctx, o.Namespace); err != nil {
 		return nil, err
 	}
-	shown := o.Progress.Show(ctx, cli.Constant("applying %s", cli.Plural(len(manifests), "object")))
+	shown := o.Progress.Show(ctx, cli.ProgressText("applying %s", cli.Plural(len(manifests), "object")))
 	applied, err := session.Apply(ctx, o.Namespace, manifests)
 	shown()
 	for _, a := range applied {
@@ -149,7 +149,7 @@ func withoutInterruption(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	return errors.Join(slices.DeleteFunc(cli.Flatten(err), func(e error) bool {
+	return errors.Join(slices.DeleteFunc(cli.FlattenErrors(err), func(e error) bool {
 		return errors.Is(e, context.Canceled) || errors.Is(e, context.Cause(ctx))
 	})...)
 }

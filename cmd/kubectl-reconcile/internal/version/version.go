@@ -12,9 +12,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
 
-// version is set by the linker for releases (see LDFLAGS in the Makefile); otherwise it is that of the build info.
-var version string
-
 // Info is what `version -o json` prints.
 type Info struct {
 	APIVersion string `json:"apiVersion"`
@@ -31,7 +28,7 @@ func NewInfo() Info {
 	info := Info{
 		APIVersion: cli.APIVersion,
 		Kind:       "Version",
-		Version:    version,
+		Version:    cli.Version(),
 		Kubernetes: api.KubernetesVersion(),
 		Go:         runtime.Version(),
 		Platform:   runtime.GOOS + "/" + runtime.GOARCH,
@@ -39,9 +36,6 @@ func NewInfo() Info {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		return info
-	}
-	if info.Version == "" {
-		info.Version = build.Main.Version
 	}
 	for _, s := range build.Settings {
 		if s.Key == "vcs.revision" {

@@ -1,0 +1,162 @@
+package tap
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// turningLoop runs a loop of turns a second apart until it has had as many as there are works, and returns what was
+// told.
+func turningLoop(t *testing.T, works ...func(ctx context.Context, c *Controller)) *eventLog {
+	t.Helper()
+	var sink *eventLog
+	synctest.Test(t, func(t *testing.T) {
+		var tap *Tap
+		tap, sink = recording()
+		c := tap.Controller("podgc")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		n := 0
+		wait.UntilWithContext(c.TimerLoops(c.Context(ctx)), func(ctx context.Context) {
+			works[n](ctx, c)
+			if n++; n == len(works) {
+				cancel()
+			}
+		}, time.Second)
+		if s := currentActivity(); s != noActivity {
+			t.Errorf("afterwards the goroutine is in scope %+v", s)
+		}
+		if !tap.State().Idle() {
+			t.Errorf("afterwards: %+v", tap.State())
+		}
+	})
+	return sink
+}
+
+func quietly(context.Context, *Controller) {}
+
+// says logs a line.
+func says(ctx context.Context, message string) { klog.FromContext(ctx).V(4).Info(message) }
+
+func TestTurnsAreReconciles(t *testing.T) {
+	sink := turningLoop(t,
+		func(ctx context.Context, _ *Controller) { says(ctx, "first"); pass(time.Millisecond) },
+		quietly,
+		func(ctx context.Context, c *Controller) {
+			web := testPod("web", "nginx")
+			do(t, c, answering(http.StatusOK, encode(t, runtime.ContentTypeJSON, web)), http.MethodDelete, "/k8s/api/v1/namespaces/default/pods/web", nil)
+			says(ctx, "third")
+		},
+		func(ctx context.Context, _ *Controller) { klog.FromContext(ctx).Error(errors.New("no"), "Failed") },
+		func(ctx context.Context, _ *Controller) { klog.FromContext(ctx).Error(nil, "Setting initial state") },
+	)
+	type told struct {
+		Reconcile trace.ReconcileID
+		Type      trace.Type
+	}
+	var got []told
+	for _, e := range sink.list() {
+		got = append(got, told{e.Reconcile, e.Type()})
+	}
+	want := []told{
+		{1, trace.TypeStart}, {1, trace.TypeLog}, {1, trace.TypeEnd},
+		{2, trace.TypeStart}, {2, trace.TypeRequest}, {2, trace.TypeLog}, {2, trace.TypeEnd},
+		{3, trace.TypeStart}, {3, trace.TypeLog}, {3, trace.TypeEnd},
+		{4, trace.TypeStart}, {4, trace.TypeLog}, {4, trace.TypeEnd},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a turn of which nothing is told is none; each other is one (-want +got):\n%s", diff)
+	}
+	wantEnds := []*trace.End{
+		{Outcome: trace.Done, Duration: trace.Duration(time.Millisecond)}, {Outcome: trace.Done, Writes: 1}, {Outcome: trace.Failed, Error: "no"}, {Outcome: trace.Done},
+	}
+	if diff := cmp.Diff(wantEnds, details[*trace.End](sink)); diff != "" {
+		t.Errorf("ends (-want +got):\n%s", diff)
+	}
+	timer := &trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer}}}
+	if diff := cmp.Diff([]*trace.Start{timer, timer, timer, timer}, details[*trace.Start](sink)); diff != "" {
+		t.Errorf("starts (-want +got):\n%s", diff)
+	}
+}
+
+func TestTurnsTakeTheirGoroutinesAlong(t *testing.T) {
+	sink := turningLoop(t, func(ctx context.Context, _ *Controller) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			says(ctx, "in parallel")
+		}()
+		<-done
+	})
+	for _, e := range sink.list() {
+		if e.Reconcile != 1 {
+			t.Errorf("of no turn: %+v", e)
+		}
+	}
+	if n := len(sink.list()); n != 3 {
+		t.Errorf("%d events are told", n)
+	}
+}
+
+func TestWhatATurnQueuesHasATimerForItsCause(t *testing.T) {
+	var q testQueue
+	sink := turningLoop(t, func(_ context.Context, c *Controller) {
+		q = newQueue(c)
+		enqueueWeb(q)
+		finish(q.Get, q.Done)
+		q.ShutDown()
+	})
+	start := details[*trace.Start](sink)[0]
+	want := []trace.Cause{{Type: trace.CauseTimer, Handler: "enqueueWeb"}}
+	if diff := cmp.Diff(want, start.Causes, cmpopts.IgnoreFields(trace.Cause{}, "Seq")); diff != "" {
+		t.Errorf("causes (-want +got):\n%s", diff)
+	}
+	if n := len(details[*trace.Start](sink)); n != 1 {
+		t.Errorf("%d reconciles: the turn itself does nothing", n)
+	}
+}
+
+func TestLoopsOfWorkersAreNoTurns(t *testing.T) {
+	sink := turningLoop(t, func(ctx context.Context, c *Controller) {
+		q := newQueue(c)
+		time.AfterFunc(time.Second, func() { enqueueWeb(q) })
+		finish(q.Get, q.Done)
+		says(ctx, "between two keys")
+		q.ShutDown()
+	})
+	if n := len(details[*trace.Start](sink)); n != 1 {
+		t.Errorf("%d reconciles begin; want the key's alone", n)
+	}
+	for _, e := range sink.list() {
+		if _, ok := e.Detail.(*trace.Log); ok && e.Reconcile != 0 {
+			t.Errorf("a line between two keys belongs to reconcile %d", e.Reconcile)
+		}
+	}
+}
+
+func TestTurnsLeaveOthersAlone(t *testing.T) {
+	tap, sink := recording()
+	c := tap.Controller("podgc")
+	ctx, cancel := context.WithCancel(c.TimerLoops(c.Context(t.Context())))
+	cancel()
+	<-ctx.Done()
+	says(ctx, "outside of any loop")
+	if got := sink.list(); len(got) != 1 || got[0].Reconcile != 0 {
+		t.Errorf("told: %+v", got)
+	}
+	if unseen := New(Options{}).Controller("podgc"); unseen.TimerLoops(ctx) != ctx {
+		t.Error("a tap that records nothing needs no context of its own")
+	}
+}
