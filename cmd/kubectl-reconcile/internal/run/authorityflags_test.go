@@ -136,7 +136,7 @@ func TestEveryLackHasItsFlag(t *testing.T) {
 			t.Errorf("no flag gives what %q tells of", lack)
 		}
 		for flag := range strings.SplitSeq(flags, " and ") {
-			if !isAuthority(strings.TrimPrefix(flag, "--")) {
+			if !isAuthorityFlag(strings.TrimPrefix(flag, "--")) {
 				t.Errorf("%s is no flag of the authority", flag)
 			}
 		}

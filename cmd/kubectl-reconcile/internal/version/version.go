@@ -23,6 +23,7 @@ type Info struct {
 	Platform   string `json:"platform"`
 }
 
+// NewInfo returns the versions of this program. Commit is empty if it was not built from a checkout.
 func NewInfo() Info {
 	info := Info{
 		APIVersion: cli.APIVersion,
@@ -44,6 +45,7 @@ func NewInfo() Info {
 	return info
 }
 
+// NewCommand returns the command `version`.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
