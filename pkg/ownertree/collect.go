@@ -28,7 +28,7 @@ func Collect(ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, 
 	return g, nil
 }
 
-// missing notes what could not be listed.
+// pending notes what could not be listed.
 func (g *Graph) missing(all []cluster.Incomplete) {
 	g.incomplete = append(g.incomplete, all...)
 	for _, i := range all {
@@ -45,7 +45,7 @@ func (g *Graph) build(nodes []*Node) {
 		return compareNames(a, b)
 	})
 	g.nodes = make([]*Node, 0, len(nodes))
-	g.at, g.uids = make(map[place]*Node, len(nodes)), make(map[types.UID]*Node, len(nodes))
+	g.at, g.uids = make(map[objectKey]*Node, len(nodes)), make(map[types.UID]*Node, len(nodes))
 	for i, n := range nodes {
 		if i+1 < len(nodes) && nodes[i+1].Kind == n.Kind && compareNames(n, nodes[i+1]) == 0 {
 			continue

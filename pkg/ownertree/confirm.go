@@ -12,25 +12,25 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// gets bounds the reads of owners that are under way at a time; the reader may allow fewer.
-const gets = 16
+// maxConcurrentReads bounds the reads of owners that are under way at a time; the reader may allow fewer.
+const maxConcurrentReads = 16
 
 // Confirm reads live every owner of the nodes that the graph does not hold, each once, and settles the verdicts. Owners
 // that are there after all come into the graph. An owner that may not be read leaves its verdict Unknown, with the reason
 // in Owner.Detail. The error is not nil only if ctx has ended; Confirm may then be called again.
 func (g *Graph) Confirm(ctx context.Context, reader *cluster.Reader, nodes []*Node) error {
-	var places []place
-	wanted := map[place]bool{}
+	var places []objectKey
+	wanted := map[objectKey]bool{}
 	for _, n := range nodes {
 		for i := range n.Owners {
-			at, open := g.openPlace(n, &n.Owners[i])
+			at, open := g.unsettledKey(n, &n.Owners[i])
 			if _, read := g.answers[at]; open && !read && !wanted[at] {
 				wanted[at] = true
 				places = append(places, at)
 			}
 		}
 	}
-	objects, errs := readPlaces(ctx, reader, places)
+	objects, errs := readMetadata(ctx, reader, places)
 	if ctx.Err() != nil {
 		return fmt.Errorf("reading owners: %w", context.Cause(ctx))
 	}
@@ -47,11 +47,11 @@ func (g *Graph) Confirm(ctx context.Context, reader *cluster.Reader, nodes []*No
 	return nil
 }
 
-// readPlaces reads the metadata at all places at once: of each the object, or the error.
-func readPlaces(ctx context.Context, reader *cluster.Reader, places []place) ([]*metav1.PartialObjectMetadata, []error) {
+// readMetadata reads the metadata at all places at once: of each the object, or the error.
+func readMetadata(ctx context.Context, reader *cluster.Reader, places []objectKey) ([]*metav1.PartialObjectMetadata, []error) {
 	objects, errs := make([]*metav1.PartialObjectMetadata, len(places)), make([]error, len(places))
 	var group errgroup.Group
-	group.SetLimit(gets)
+	group.SetLimit(maxConcurrentReads)
 	for i, at := range places {
 		group.Go(func() error {
 			objects[i], errs[i] = reader.Metadata(ctx, *at.kind, at.namespace, at.name)
@@ -83,21 +83,21 @@ func (g *Graph) Ascend(ctx context.Context, reader *cluster.Reader, nodes []*Nod
 	return nil
 }
 
-// openPlace is where to read the owner of a reference that is not settled.
-func (g *Graph) openPlace(n *Node, o *Owner) (place, bool) {
+// unsettledKey is where to read the owner of a reference that is not settled.
+func (g *Graph) unsettledKey(n *Node, o *Owner) (objectKey, bool) {
 	if o.Node != nil || o.Confirmed {
-		return place{}, false
+		return objectKey{}, false
 	}
 	kind, err := g.kindOf(o)
 	if err != nil || kind == nil {
-		return place{}, false
+		return objectKey{}, false
 	}
-	return ownerPlace(n, kind, o.Name), true
+	return keyOfOwner(n, kind, o.Name), true
 }
 
 // answer settles all references to the place after what is there, if anything, has been read live and added. A nil err
 // means that it was read.
-func (g *Graph) answer(at place, err error) {
+func (g *Graph) answer(at objectKey, err error) {
 	g.answers[at] = err
 	references := g.open[at]
 	if len(references) == 0 {
@@ -118,11 +118,11 @@ func (g *Graph) answer(at place, err error) {
 		slices.SortFunc(owner.Dependents, (*Node).Compare)
 	}
 	g.open[at] = left
-	g.futures = nil
+	g.simulation = nil
 }
 
 // settle gives a reference to nothing the verdict that a live read of its place allows.
-func (g *Graph) settle(o *Owner, at place, err error) {
+func (g *Graph) settle(o *Owner, at objectKey, err error) {
 	switch found := g.at[at]; {
 	case err != nil && !apierrors.IsNotFound(err):
 		o.Verdict, o.Confirmed, o.Detail = Unknown, false, cluster.Reason(err)+": "+err.Error()

@@ -18,8 +18,8 @@ const mostElsewhere = 16
 // verdict OtherNamespace where one is. For the garbage collector that is the same as a missing one: only people want to
 // know. Owners that may not be looked for stay OwnerMissing. It reads a list for each name, of the first few, all at once.
 func (g *Graph) FindElsewhere(ctx context.Context, reader *cluster.Reader, nodes []*Node) {
-	missing := map[place][]*Owner{}
-	var places []place
+	missing := map[objectKey][]*Owner{}
+	var places []objectKey
 	for _, n := range nodes {
 		for i := range n.Owners {
 			at, ok := g.elsewhere(&n.Owners[i])
@@ -47,22 +47,22 @@ func (g *Graph) FindElsewhere(ctx context.Context, reader *cluster.Reader, nodes
 		for _, o := range missing[at] {
 			if namespace, ok := found[i][o.UID]; ok {
 				o.Verdict, o.Detail = OtherNamespace, fmt.Sprintf("the owner is in namespace %q", namespace)
-				g.futures = nil
+				g.simulation = nil
 			}
 		}
 	}
 }
 
 // elsewhere is where to look for a missing owner: the place has no namespace.
-func (g *Graph) elsewhere(o *Owner) (place, bool) {
+func (g *Graph) elsewhere(o *Owner) (objectKey, bool) {
 	if o.Verdict != OwnerMissing || !o.Confirmed {
-		return place{}, false
+		return objectKey{}, false
 	}
 	kind, err := g.kindOf(o)
 	if err != nil || kind == nil || !kind.Namespaced || !kind.Can("list") {
-		return place{}, false
+		return objectKey{}, false
 	}
-	return place{kind: kind, name: o.Name}, true
+	return objectKey{kind: kind, name: o.Name}, true
 }
 
 // namesakes are the namespaces of all objects of a kind and name, by uid.

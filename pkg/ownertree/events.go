@@ -112,7 +112,7 @@ func (r *eventReader) read(ctx context.Context, nodes []*Node) {
 		}
 	}
 	var group errgroup.Group
-	group.SetLimit(gets)
+	group.SetLimit(maxConcurrentReads)
 	for namespace, all := range namespaces {
 		group.Go(func() error {
 			var only *Node

@@ -112,7 +112,7 @@ func (f *gcSimulation) deleted(n *Node, p ownerSummary) GCOutcome {
 func (f *gcSimulation) later(lost []*Owner) []*Owner {
 	var out []*Owner
 	for _, o := range lost {
-		if o.Node != nil && !o.Node.waits() && f.assumed[o.Node] != waiting {
+		if o.Node != nil && !o.Node.waits() && f.assumed[o.Node] != foreground {
 			out = append(out, o)
 		}
 	}
@@ -125,7 +125,7 @@ func (f *gcSimulation) whyLater(n *Node, later []*Owner) string {
 	if i := slices.IndexFunc(later, func(o *Owner) bool { return o.Node.Deleting != nil }); i >= 0 {
 		o = later[i]
 	}
-	if f.assumed[o.Node] != staying {
+	if f.assumed[o.Node] != stays {
 		return f.whyLost(n, o)
 	}
 	return fmt.Sprintf("it goes when its owner %s %s has gone", n.OwnerKind(o), o.Name)
@@ -147,7 +147,7 @@ func (a GCAction) goes() bool { return a == Deleted || a == DeletedWithOwner }
 // policy is the choice at the end of attemptToDeleteItem.
 func (f *gcSimulation) policy(n *Node, p ownerSummary) metav1.DeletionPropagation {
 	switch {
-	case p.waited && len(n.Dependents)+len(f.graph.misfits[n]) > 0:
+	case p.waited && len(n.Dependents)+len(f.graph.mismatchedUIDs[n]) > 0:
 		return metav1.DeletePropagationForeground
 	case n.Finalized(metav1.FinalizerOrphanDependents):
 		return metav1.DeletePropagationOrphan
@@ -183,15 +183,15 @@ func (f *gcSimulation) whyLost(n *Node, o *Owner) string {
 		return name + " is not in its namespace"
 	case o.Node == nil:
 		return name + " does not exist"
-	case f.assumed[o.Node] == orphaning:
+	case f.assumed[o.Node] == orphan:
 		return name + " would be deleted and orphan its dependents"
-	case f.assumed[o.Node] != staying:
+	case f.assumed[o.Node] != stays:
 		return name + " would be deleted"
 	case o.Node.orphans():
 		return name + " is being deleted and orphans its dependents"
 	case o.Node.Deleting != nil:
 		return name + " is being deleted"
-	case f.going[o.Node] == orphaning:
+	case f.going[o.Node] == orphan:
 		return name + " will be deleted too and orphans its dependents"
 	}
 	return name + " will be deleted too"

@@ -11,10 +11,10 @@ import (
 type deletionMode int
 
 const (
-	staying   deletionMode = iota
-	vanishing              // and its dependents then refer to nothing
-	waiting                // for its dependents to go first
-	orphaning              // after its dependents have lost their references to it
+	stays      deletionMode = iota
+	background              // and its dependents then refer to nothing
+	foreground              // for its dependents to go first
+	orphan                  // after its dependents have lost their references to it
 )
 
 // gcSimulation says which nodes of a graph will go.
@@ -39,10 +39,10 @@ type ownerSummary struct {
 func (g *Graph) simulateGC() *gcSimulation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.futures == nil {
-		g.futures = g.assume(nil)
+	if g.simulation == nil {
+		g.simulation = g.assume(nil)
 	}
-	return g.futures
+	return g.simulation
 }
 
 // assume works out who goes if these do, or stay. It begins with who is being deleted, or whose owners are not there, and
@@ -58,10 +58,10 @@ func (g *Graph) assume(assumed map[*Node]deletionMode) *gcSimulation {
 	for len(next) > 0 {
 		n := next[len(next)-1]
 		next = next[:len(next)-1]
-		if f.going[n] != staying {
+		if f.going[n] != stays {
 			continue
 		}
-		if way := f.way(n); way != staying {
+		if way := f.way(n); way != stays {
 			f.going[n] = way
 			next = append(next, n.Dependents...)
 		}
@@ -76,23 +76,23 @@ func (f *gcSimulation) way(n *Node) deletionMode {
 	}
 	switch {
 	case n.orphans():
-		return orphaning
+		return orphan
 	case n.waits():
-		return waiting
+		return foreground
 	case n.Deleting != nil:
-		return vanishing
+		return background
 	}
 	fate := f.outcome(n)
 	if !fate.Action.goes() {
-		return staying
+		return stays
 	}
 	switch fate.Policy {
 	case metav1.DeletePropagationOrphan:
-		return orphaning
+		return orphan
 	case metav1.DeletePropagationForeground:
-		return waiting
+		return foreground
 	default:
-		return vanishing
+		return background
 	}
 }
 
@@ -107,10 +107,10 @@ func (f *gcSimulation) summarize(n *Node) ownerSummary {
 			p.lost = append(p.lost, o)
 		case o.Node == nil:
 			p.unknown = firstOf(p.unknown, o)
-		case f.going[o.Node] == orphaning:
+		case f.going[o.Node] == orphan:
 			p.orphaned = append(p.orphaned, o)
-		case f.going[o.Node] != staying:
-			p.waited = p.waited || f.going[o.Node] == waiting
+		case f.going[o.Node] != stays:
+			p.waited = p.waited || f.going[o.Node] == foreground
 			p.lost = append(p.lost, o)
 		default:
 			p.solid = firstOf(p.solid, o)
@@ -118,7 +118,7 @@ func (f *gcSimulation) summarize(n *Node) ownerSummary {
 	}
 	// An owner that is being deleted, and still there, is solid: the reference to the one that waits is taken away.
 	p.waited = p.waited && !slices.ContainsFunc(p.lost, func(o *Owner) bool {
-		return o.Node != nil && o.Node.Deleting != nil && f.going[o.Node] == vanishing
+		return o.Node != nil && o.Node.Deleting != nil && f.going[o.Node] == background
 	})
 	return p
 }

@@ -92,7 +92,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		g := sketch(t, Scope{}, "A m/other", tt.object)
 		n := named(t, g, "o")[0]
-		at, open := g.openPlace(n, &n.Owners[0])
+		at, open := g.unsettledKey(n, &n.Owners[0])
 		if !open {
 			t.Fatalf("%s: nothing to ask", tt.reason)
 		}

@@ -59,7 +59,7 @@ func (g *Graph) undiscovered(n *Node) []cluster.Incomplete {
 // of the garbage collector's graph.go, which goes by uid alone.
 func (g *Graph) Blocking(n *Node) []*Node {
 	var out []*Node
-	for _, d := range slices.Concat(n.Dependents, g.misfits[n]) {
+	for _, d := range slices.Concat(n.Dependents, g.mismatchedUIDs[n]) {
 		for i := range d.Owners {
 			if d.Owners[i].UID == n.UID && d.Owners[i].Blocks() {
 				out = append(out, d)

@@ -59,7 +59,7 @@ func (g *Graph) judge(n *Node, index int) {
 		o.Detail = "an object without a namespace cannot be owned by one in a namespace"
 		return
 	}
-	at := ownerPlace(n, kind, o.Name)
+	at := keyOfOwner(n, kind, o.Name)
 	if owner := g.at[at]; owner != nil && owner.UID == o.UID {
 		g.link(n, o, owner)
 		return
@@ -71,12 +71,12 @@ func (g *Graph) judge(n *Node, index int) {
 	}
 }
 
-// ownerPlace is where the owner must be: in the dependent's namespace unless its kind has none.
-func ownerPlace(n *Node, kind *cluster.Kind, name string) place {
+// keyOfOwner is where the owner must be: in the dependent's namespace unless its kind has none.
+func keyOfOwner(n *Node, kind *cluster.Kind, name string) objectKey {
 	if !kind.Namespaced {
-		return place{kind, "", name}
+		return objectKey{kind, "", name}
 	}
-	return place{kind, n.Namespace, name}
+	return objectKey{kind, n.Namespace, name}
 }
 
 // link makes owner the node's owner.
@@ -86,14 +86,14 @@ func (g *Graph) link(n *Node, o *Owner, owner *Node) {
 	}
 	o.Verdict, o.Node, o.Confirmed, o.Detail = Solid, owner, true, ""
 	o.UID, o.Name = owner.UID, owner.Name // equal, and so the copies can go
-	g.futures = nil
+	g.simulation = nil
 }
 
 // missed judges a reference whose owner is not in its place.
-func (g *Graph) missed(n *Node, o *Owner, at place) {
+func (g *Graph) missed(n *Node, o *Owner, at objectKey) {
 	elsewhere := g.uids[o.UID]
 	if elsewhere != nil {
-		g.misfits[elsewhere] = append(g.misfits[elsewhere], n)
+		g.mismatchedUIDs[elsewhere] = append(g.mismatchedUIDs[elsewhere], n)
 	}
 	switch found := g.at[at]; {
 	case elsewhere != nil && elsewhere.Kind == at.kind && elsewhere.Name == at.name:
@@ -113,7 +113,7 @@ func (g *Graph) missed(n *Node, o *Owner, at place) {
 }
 
 // wasRead reports whether the graph holds every object that there was beside the one missing at the place.
-func (g *Graph) wasRead(at place) bool {
+func (g *Graph) wasRead(at objectKey) bool {
 	if !at.kind.Collected() || g.scope.Kinds != nil && !g.scope.Kinds(*at.kind) || !g.scope.includes(at.namespace) {
 		return false
 	}

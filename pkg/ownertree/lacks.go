@@ -53,13 +53,13 @@ func (g *Graph) PodSelector() func(namespace string, selector map[string]string)
 		return func(string, map[string]string) (bool, bool) { return false, false }
 	}
 	shared := g.share(kind)
-	var in shelves // made when it is asked for
+	var in relationIndex // made when it is asked for
 	return func(namespace string, selector map[string]string) (selects, known bool) {
-		if !g.wasRead(place{kind: shared, namespace: namespace}) {
+		if !g.wasRead(objectKey{kind: shared, namespace: namespace}) {
 			return false, false
 		}
 		if in == nil {
-			in = newShelves(slices.DeleteFunc(slices.Clone(g.nodes), func(n *Node) bool { return n.Kind != shared }))
+			in = newRelationIndex(slices.DeleteFunc(slices.Clone(g.nodes), func(n *Node) bool { return n.Kind != shared }))
 		}
 		match := &matcher{labels: labels.SelectorFromSet(selector)}
 		ref := reference{to: shared.GroupKind(), namespace: namespace, match: match}

@@ -19,7 +19,7 @@ func (g *Graph) ReadNamespaces(
 ) ([]cluster.Incomplete, error) {
 	errs := make([]error, len(nodes))
 	var group errgroup.Group
-	group.SetLimit(gets)
+	group.SetLimit(maxConcurrentReads)
 	for i, n := range nodes {
 		if !n.isNamespace() {
 			continue

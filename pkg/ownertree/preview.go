@@ -71,21 +71,21 @@ func (g *Graph) DeletePreview(asked []*Node, policy metav1.DeletionPropagation) 
 	for _, n := range asked {
 		contents[n] = g.contents(n)
 		for _, inside := range contents[n] {
-			done[inside] = leavingWith(n, inside)
+			done[inside] = modeWithin(n, inside)
 		}
 	}
 	for _, n := range asked {
-		done[n] = leavingBy(policy, n)
+		done[n] = modeOf(policy, n)
 	}
 	for n := range done {
-		undone[n] = staying
+		undone[n] = stays
 	}
 	before, after := g.assume(undone), g.assume(done)
 	p := Preview{Policy: policy, Incomplete: g.Incomplete(), after: after}
 	for _, n := range g.nodes {
 		p.sort(n, before)
 	}
-	(&holding{graph: g, after: after, contents: contents}).tell(&p)
+	(&blockerSearch{graph: g, after: after, contents: contents}).fill(&p)
 	return p
 }
 
@@ -116,10 +116,10 @@ func (g *Graph) contents(n *Node) []*Node {
 // sort puts a node into the list that it belongs to. What becomes of it without the deletion is not of interest.
 func (p *Preview) sort(n *Node, before *gcSimulation) {
 	switch {
-	case p.after.going[n] != staying && before.going[n] == staying:
+	case p.after.going[n] != stays && before.going[n] == stays:
 		p.Deleted = append(p.Deleted, n)
 		return
-	case p.after.going[n] != staying || !p.touches(n, before):
+	case p.after.going[n] != stays || !p.touches(n, before):
 		return
 	}
 	prospects := p.after.summarize(n)
@@ -141,43 +141,43 @@ func (p *Preview) sort(n *Node, before *gcSimulation) {
 // touches reports whether an owner of the node goes that would stay without the deletion.
 func (p *Preview) touches(n *Node, before *gcSimulation) bool {
 	return slices.ContainsFunc(n.Owners, func(o Owner) bool {
-		return o.Node != nil && p.after.going[o.Node] != staying && before.going[o.Node] == staying
+		return o.Node != nil && p.after.going[o.Node] != stays && before.going[o.Node] == stays
 	})
 }
 
-// leavingBy is how an object goes that is deleted with a policy.
-func leavingBy(policy metav1.DeletionPropagation, n *Node) deletionMode {
+// modeOf is how an object goes that is deleted with a policy.
+func modeOf(policy metav1.DeletionPropagation, n *Node) deletionMode {
 	if policy == "" {
 		policy = DefaultPropagation(n)
 	}
 	switch policy {
 	case metav1.DeletePropagationOrphan:
-		return orphaning
+		return orphan
 	case metav1.DeletePropagationForeground:
-		return waiting
+		return foreground
 	default:
-		return vanishing
+		return background
 	}
 }
 
-// leavingWith is how what is in a namespace goes (deletion of k8s.io/kubernetes/pkg/controller/namespace names a policy), or
+// modeWithin is how what is in a namespace goes (deletion of k8s.io/kubernetes/pkg/controller/namespace names a policy), or
 // an object of a kind whose definition does (crd_finalizer.go of k8s.io/apiextensions-apiserver names none).
-func leavingWith(container, n *Node) deletionMode {
+func modeWithin(container, n *Node) deletionMode {
 	if container.Kind.Kind == "Namespace" {
-		return vanishing
+		return background
 	}
-	return leavingBy("", n)
+	return modeOf("", n)
 }
 
 func (l deletionMode) policy() metav1.DeletionPropagation {
 	switch l {
-	case orphaning:
+	case orphan:
 		return metav1.DeletePropagationOrphan
-	case waiting:
+	case foreground:
 		return metav1.DeletePropagationForeground
-	case vanishing:
+	case background:
 		return metav1.DeletePropagationBackground
-	case staying:
+	case stays:
 	}
 	return ""
 }

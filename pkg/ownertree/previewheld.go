@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// holding finds out which deletions of a preview would not come to an end.
-type holding struct {
+// blockerSearch finds out which deletions of a preview would not come to an end.
+type blockerSearch struct {
 	graph    *Graph
 	after    *gcSimulation
 	contents map[*Node][]*Node // of namespaces and definitions that would be deleted
@@ -18,14 +18,14 @@ type holding struct {
 	users map[string][]*Node
 }
 
-// tell fills in the lists of a preview about what would not go at once, in the order of Deleted.
-func (h *holding) tell(p *Preview) {
+// fill fills in the lists of a preview about what would not go at once, in the order of Deleted.
+func (h *blockerSearch) fill(p *Preview) {
 	h.findStuck(p.Deleted)
 	h.findLate(p.Deleted)
 	h.findUsers()
 	for _, n := range p.Deleted {
 		hold := DeletionBlockers{
-			Node: n, Finalizers: n.foreignFinalizers(), Removals: h.releases(n, p), Dependents: h.awaited(n),
+			Node: n, Finalizers: n.foreignFinalizers(), Removals: h.removals(n, p), Dependents: h.stuckBelow(n),
 			Undiscovered: h.graph.undiscovered(n), Perhaps: h.circular[n],
 		}
 		switch {
@@ -42,7 +42,7 @@ func (h *holding) tell(p *Preview) {
 
 // findStuck finds those with a finalizer that Kubernetes does not remove, those that the garbage collector leaves alone, those that own
 // and block themselves, and, from these on, what waits for them.
-func (h *holding) findStuck(deleted []*Node) {
+func (h *blockerSearch) findStuck(deleted []*Node) {
 	h.stuck = map[*Node]bool{}
 	var next []*Node
 	add := func(n *Node) {
@@ -86,11 +86,11 @@ func (h *holding) findStuck(deleted []*Node) {
 // circles are the nodes asked for, not stuck for another reason, that wait for each other in a circle, and those that
 // wait for such. The garbage collector breaks a circle where it deletes a dependent itself (attemptToDeleteItem); of
 // two that are both deleted in the foreground before it comes to the first, it deletes neither.
-func (h *holding) circles() []*Node {
+func (h *blockerSearch) circles() []*Node {
 	left := map[*Node]int{} // how many of them each waits for
 	waiters := map[*Node][]*Node{}
 	for n, way := range h.after.assumed {
-		if way == waiting && !h.stuck[n] {
+		if way == foreground && !h.stuck[n] {
 			left[n] = 0
 		}
 	}
@@ -123,15 +123,15 @@ func (h *holding) circles() []*Node {
 
 // findLate finds what the garbage collector keeps for an owner that is stuck, or is itself kept so. An owner that waits for its
 // dependents keeps none once it is being deleted; what somebody deletes does not wait for its owners.
-func (h *holding) findLate(deleted []*Node) {
+func (h *blockerSearch) findLate(deleted []*Node) {
 	h.late = map[*Node]bool{}
 	next := slices.Clone(deleted)
 	for len(next) > 0 {
 		n := next[len(next)-1]
 		next = next[:len(next)-1]
-		keeps := h.late[n] || h.stuck[n] && (h.after.going[n] == vanishing || h.hurries(n))
+		keeps := h.late[n] || h.stuck[n] && (h.after.going[n] == background || h.waitsForNone(n))
 		for _, d := range n.Dependents {
-			if _, asked := h.after.assumed[d]; keeps && !asked && !h.late[d] && d.Deleting == nil && h.after.going[d] != staying {
+			if _, asked := h.after.assumed[d]; keeps && !asked && !h.late[d] && d.Deleting == nil && h.after.going[d] != stays {
 				h.late[d] = true
 				next = append(next, d)
 			}
@@ -139,17 +139,17 @@ func (h *holding) findLate(deleted []*Node) {
 	}
 }
 
-// hurries reports whether an owner that is to wait for its dependents has none that block it, so that it stops waiting at once,
+// waitsForNone reports whether an owner that is to wait for its dependents has none that block it, so that it stops waiting at once,
 // whether the garbage collector has come to its dependents or not.
-func (h *holding) hurries(n *Node) bool {
-	return h.after.going[n] == waiting && len(h.graph.Blocking(n)) == 0
+func (h *blockerSearch) waitsForNone(n *Node) bool {
+	return h.after.going[n] == foreground && len(h.graph.Blocking(n)) == 0
 }
 
 // findUsers finds the pods that would stay, or hang.
-func (h *holding) findUsers() {
+func (h *blockerSearch) findUsers() {
 	h.users = map[string][]*Node{}
 	for _, n := range h.graph.nodes {
-		if n.Kind.GroupKind().String() == "Pod" && (h.after.going[n] == staying || h.stuck[n] || h.late[n]) {
+		if n.Kind.GroupKind().String() == "Pod" && (h.after.going[n] == stays || h.stuck[n] || h.late[n]) {
 			h.users[n.Namespace] = append(h.users[n.Namespace], n)
 		}
 	}
@@ -157,10 +157,10 @@ func (h *holding) findUsers() {
 
 // removals are the finalizers of a node that Kubernetes itself removes, and whether the deletion lets it do so. The garbage
 // collector's own are left out: what they wait for is told as dependents.
-func (h *holding) releases(n *Node, p *Preview) []FinalizerRemoval {
+func (h *blockerSearch) removals(n *Node, p *Preview) []FinalizerRemoval {
 	var out []FinalizerRemoval
 	for _, r := range n.removals() {
-		if isCollectors(r.Finalizer) {
+		if isCollectorFinalizer(r.Finalizer) {
 			continue
 		}
 		if r.usedByPods() {
@@ -183,7 +183,7 @@ func (p *Preview) lacksPods(namespace string) bool {
 }
 
 // waiters are the nodes that wait for each node.
-func (h *holding) waiters(deleted []*Node) map[*Node][]*Node {
+func (h *blockerSearch) waiters(deleted []*Node) map[*Node][]*Node {
 	out := map[*Node][]*Node{}
 	for _, n := range deleted {
 		for _, d := range h.waitsFor(n) {
@@ -195,15 +195,15 @@ func (h *holding) waiters(deleted []*Node) map[*Node][]*Node {
 
 // waitsFor are what must be gone before the node goes: the dependents that block a foreground deletion, and what is in a
 // namespace or of a kind.
-func (h *holding) waitsFor(n *Node) []*Node {
-	if h.after.going[n] != waiting {
+func (h *blockerSearch) waitsFor(n *Node) []*Node {
+	if h.after.going[n] != foreground {
 		return h.contents[n]
 	}
 	return slices.Concat(h.contents[n], h.graph.Blocking(n))
 }
 
-// awaited are those of them that would not go by themselves, sorted.
-func (h *holding) awaited(n *Node) []*Node {
+// stuckBelow are those of them that would not go by themselves, sorted.
+func (h *blockerSearch) stuckBelow(n *Node) []*Node {
 	var out []*Node
 	for _, d := range h.waitsFor(n) {
 		if h.stuck[d] {
@@ -216,8 +216,8 @@ func (h *holding) awaited(n *Node) []*Node {
 
 // stays reports whether a dependent would keep its reference to an owner that waits for it: one that loses it, or goes, holds
 // up nothing.
-func (h *holding) stays(n *Node) bool {
-	if h.after.going[n] != staying {
+func (h *blockerSearch) stays(n *Node) bool {
+	if h.after.going[n] != stays {
 		return n.Deleting != nil && len(n.foreignFinalizers()) > 0
 	}
 	action := h.after.outcome(n).Action

@@ -23,7 +23,7 @@ func readNodes(
 	}
 	r := &nodeReader{reader: reader, fresh: fresh, found: make(map[*Node]cluster.Typed, len(nodes))}
 	var group errgroup.Group
-	group.SetLimit(gets)
+	group.SetLimit(maxConcurrentReads)
 	for l, all := range groups {
 		if len(all) > fewObjects && l.kind.Can("list") {
 			group.Go(func() error {

@@ -9,13 +9,13 @@ import (
 // owns, and below that what follows in the same direction. An object is drawn in full once; where it comes again it is
 // Repeated, if something is below it there. What is optional and not there is left out. The branches are changed.
 func Related(tops []*Branch, relations []Relation) {
-	r := &relatedLayout{ties: map[*Node][]tie{}, drawn: map[*Node]*Branch{}}
+	r := &relatedLayout{ends: map[*Node][]relationEnd{}, drawn: map[*Node]*Branch{}}
 	for _, relation := range relations {
 		if relation.Missing && relation.Optional {
 			continue
 		}
-		r.ties[relation.From] = append(r.ties[relation.From], tie{relation.To, uses, relation.Inverse, relation.Missing})
-		r.ties[relation.To] = append(r.ties[relation.To], tie{relation.From, usedBy, relation.Type, false})
+		r.ends[relation.From] = append(r.ends[relation.From], relationEnd{relation.To, uses, relation.Inverse, relation.Missing})
+		r.ends[relation.To] = append(r.ends[relation.To], relationEnd{relation.From, usedBy, relation.Type, false})
 	}
 	branches := inFull(tops)
 	for _, b := range branches {
@@ -43,27 +43,27 @@ func inFull(tops []*Branch) []*Branch {
 	return out
 }
 
-// tie is a relation as one of the two sees it.
-type tie struct {
+// relationEnd is a relation as one of the two sees it.
+type relationEnd struct {
 	other   *Node
 	way     direction
 	word    string // what the other does, or is done to
 	missing bool
 }
 
-func (t tie) compare(other tie) int {
+func (t relationEnd) compare(other relationEnd) int {
 	return cmp.Or(cmp.Compare(t.way, other.way), cmp.Compare(t.word, other.word), t.other.Compare(other.other))
 }
 
 type relatedLayout struct {
-	ties  map[*Node][]tie
+	ends  map[*Node][]relationEnd
 	drawn map[*Node]*Branch // in full
 }
 
 // attach draws what the object is tied to in these directions, but the one that it is drawn below.
 func (r *relatedLayout) attach(b *Branch, above *Node, ways ...direction) {
-	ties := slices.Clone(r.ties[b.Node])
-	slices.SortFunc(ties, tie.compare)
+	ties := slices.Clone(r.ends[b.Node])
+	slices.SortFunc(ties, relationEnd.compare)
 	for _, t := range ties {
 		if !slices.Contains(ways, t.way) || t.other == above {
 			continue

@@ -46,7 +46,7 @@ func (g *Graph) Relate(
 	ctx context.Context, reader *cluster.Reader, nodes []*Node, o RelateOptions,
 ) ([]Relation, []cluster.Incomplete, error) {
 	r := &relater{
-		graph: g, source: newSource(reader, g, nodes, o.NeedsOnly),
+		graph: g, source: newRelationSource(reader, g, nodes, o.NeedsOnly),
 		seen: map[relationKey]bool{}, followed: map[followKey]bool{},
 	}
 	r.follow(uses, nodes)
@@ -85,7 +85,7 @@ type followKey struct {
 // relater follows relations, one step at a time: the lists of a step are read at once.
 type relater struct {
 	graph    *Graph
-	source   *source
+	source   *relationSource
 	found    []Relation
 	seen     map[relationKey]bool
 	followed map[followKey]bool
@@ -136,7 +136,7 @@ func (r *relater) defined(ctx context.Context, by *Node) {
 func (r *relater) named(ctx context.Context, nodes []*Node, backward bool) {
 	r.source.resolve(ctx, nodes, backward)
 	for _, n := range nodes {
-		for _, ref := range r.source.of(n) {
+		for _, ref := range r.source.referencesOf(n) {
 			if ref.backward != backward {
 				continue
 			}
@@ -151,7 +151,7 @@ func (r *relater) named(ctx context.Context, nodes []*Node, backward bool) {
 
 // naming finds, of all objects that were read, those that name the nodes, forward or backward.
 func (r *relater) naming(nodes []*Node, backward bool) {
-	wanted := newShelves(nodes)
+	wanted := newRelationIndex(nodes)
 	matching := map[*reference][]*Node{}
 	var users []*Node
 	for _, user := range r.source.users {
@@ -169,7 +169,7 @@ func (r *relater) naming(nodes []*Node, backward bool) {
 }
 
 // names reports whether the object names something that is wanted; what each of its references matches is kept.
-func (r *relater) names(user *Node, backward bool, wanted shelves, matching map[*reference][]*Node) bool {
+func (r *relater) names(user *Node, backward bool, wanted relationIndex, matching map[*reference][]*Node) bool {
 	found := false
 	for _, ref := range r.source.references[user] {
 		if ref.backward != backward {
@@ -207,10 +207,10 @@ func (r *relater) add(referring *Node, to target, ref *reference) {
 		From: from, To: used, Type: ref.kind, Inverse: ref.inverse, Optional: ref.optional, Missing: to.missing, Unread: to.unread,
 		Needed: ref.needed(),
 	})
-	if r.followed[followKey{from, uses}] && !r.source.ends(used) {
+	if r.followed[followKey{from, uses}] && !r.source.stopsAt(used) {
 		r.follow(uses, []*Node{used})
 	}
-	if r.followed[followKey{used, usedBy}] && !r.source.ends(from) && !gathers(used) {
+	if r.followed[followKey{used, usedBy}] && !r.source.stopsAt(from) && !stopsUsersAt(used) {
 		r.follow(usedBy, []*Node{from})
 	}
 }

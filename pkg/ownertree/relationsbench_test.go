@@ -22,7 +22,7 @@ import (
 const podsOfFamily, familySize = 10, 15
 
 // forest fills a shelf with about n objects.
-func forest(tb testing.TB, n, namespaces int) *shelf {
+func forest(tb testing.TB, n, namespaces int) *indexEntry {
 	tb.Helper()
 	s := newShelf(tb)
 	for i := range 50 {
@@ -37,7 +37,7 @@ func forest(tb testing.TB, n, namespaces int) *shelf {
 	return s
 }
 
-func family(s *shelf, namespace string, i int) {
+func family(s *indexEntry, namespace string, i int) {
 	name := fmt.Sprintf("web-%05d", i)
 	labels := map[string]string{"app": name}
 	selector := &metav1.LabelSelector{MatchLabels: labels}

@@ -55,7 +55,7 @@ func (o *customObject) DeepCopyObject() runtime.Object {
 }
 
 // customReferring is how objects of a custom kind refer to others: to their definition, and by fields of usual names.
-func (s *source) customReferring(kind *cluster.Kind) referring {
+func (s *relationSource) customReferring(kind *cluster.Kind) referring {
 	defined := definedBy(kind.GroupResource().String())
 	return referring{
 		fresh: func() cluster.Typed { return &customObject{} },
@@ -85,14 +85,14 @@ const mostDefined = 500
 
 // objectsOf are the objects of the kind that a definition defines, sorted, the first of them if they are many. They
 // come from the graph, or if that has not read them from a list of metadata.
-func (s *source) objectsOf(ctx context.Context, of string) []*Node {
+func (s *relationSource) objectsOf(ctx context.Context, of string) []*Node {
 	all := s.graph.kinds.All()
 	at := slices.IndexFunc(all, func(k cluster.Kind) bool { return k.GroupResource().String() == of })
 	if at < 0 || !all[at].Can("list") {
 		return nil
 	}
 	l := list{kind: s.graph.share(all[at])}
-	if !s.graph.wasRead(place{kind: l.kind}) || s.graph.scope.Namespaces != nil {
+	if !s.graph.wasRead(objectKey{kind: l.kind}) || s.graph.scope.Namespaces != nil {
 		if err := s.readNames(ctx, cluster.Target{Kind: *l.kind}); err != nil {
 			return nil // ctx has ended
 		}

@@ -126,7 +126,7 @@ func TestCustomReferences(t *testing.T) {
 			t.Fatal(err)
 		}
 		kind := kinds.near(obj.GetKind(), obj.GroupVersionKind().Group)
-		r := (&source{named: kinds}).customReferring(kind)
+		r := (&relationSource{named: kinds}).customReferring(kind)
 		var got []string
 		for _, ref := range r.references(r.typed(obj)) {
 			if ref.kind == "defined by" {
@@ -147,7 +147,7 @@ func TestCustomReferences(t *testing.T) {
 // TestCustomNeeds: what an object may be about to make is not what it needs, however certain its kind is.
 func TestCustomNeeds(t *testing.T) {
 	kinds := newKindIndex(customKinds("App.example.com"))
-	r := (&source{named: kinds}).customReferring(kinds.near("App", "example.com"))
+	r := (&relationSource{named: kinds}).customReferring(kinds.near("App", "example.com"))
 	for _, tt := range []struct {
 		field  string
 		want   bool
@@ -180,7 +180,7 @@ func TestCustomNeeds(t *testing.T) {
 // TestCustomReferencesAreBounded: an object that nests or refers without end is looked at so far.
 func TestCustomReferencesAreBounded(t *testing.T) {
 	kinds := newKindIndex(customKinds("App.example.com"))
-	r := (&source{named: kinds}).customReferring(kinds.near("App", "example.com"))
+	r := (&relationSource{named: kinds}).customReferring(kinds.near("App", "example.com"))
 	deep := map[string]any{"secretName": "deep"}
 	for range 2 * deepestField {
 		deep = map[string]any{"inner": deep}

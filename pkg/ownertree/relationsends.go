@@ -13,7 +13,7 @@ var (
 )
 
 // referringOf is how objects of the kind refer to others; false if they do not.
-func (s *source) referringOf(kind *cluster.Kind) (referring, bool) {
+func (s *relationSource) referringOf(kind *cluster.Kind) (referring, bool) {
 	r, known := relating[kind.GroupKind()]
 	if known || !isCustom(kind) {
 		return r, known
@@ -21,16 +21,16 @@ func (s *source) referringOf(kind *cluster.Kind) (referring, bool) {
 	return s.customReferring(kind), true
 }
 
-// ends reports whether relations are not followed beyond the node: the definition of a kind leads to all objects of
+// stopsAt reports whether relations are not followed beyond the node: the definition of a kind leads to all objects of
 // that, and to the Service that converts them, and a release to all that it has installed. That is of
 // little interest for one of them.
-func (s *source) ends(n *Node) bool {
+func (s *relationSource) stopsAt(n *Node) bool {
 	return (isDefinition(n) || isRelease(n)) && !s.asked[n]
 }
 
-// gathers reports whether what uses the node has nothing to do with each other beside that: accounts that a binding
+// stopsUsersAt reports whether what uses the node has nothing to do with each other beside that: accounts that a binding
 // gives rights to, and objects of the kind that a definition defines. What uses these is not looked for.
-func gathers(n *Node) bool {
+func stopsUsersAt(n *Node) bool {
 	isBinding := n.Kind.Group == rbacv1.GroupName && (n.Kind.Kind == "RoleBinding" || n.Kind.Kind == "ClusterRoleBinding")
 	return isBinding || isDefinition(n)
 }

@@ -46,9 +46,9 @@ func isRelease(n *Node) bool {
 
 // readReleases reads what the releases among the users have installed, and of what Helm has installed of those used by
 // which release. Where releases are among the users these have it for their namespace.
-func (s *source) readReleases(ctx context.Context, users, used []*Node) {
+func (s *relationSource) readReleases(ctx context.Context, users, used []*Node) {
 	var group errgroup.Group
-	group.SetLimit(gets)
+	group.SetLimit(maxConcurrentReads)
 	withRelease := map[string]bool{}
 	for _, n := range users {
 		if !isRelease(n) {
@@ -82,7 +82,7 @@ func (s *source) readReleases(ctx context.Context, users, used []*Node) {
 }
 
 // readInstalled reads which release has installed an object.
-func (s *source) readInstalled(ctx context.Context, n *Node) {
+func (s *relationSource) readInstalled(ctx context.Context, n *Node) {
 	annotations, err := s.reader.Annotations(ctx, *n.Kind, n.Namespace, n.Name)
 	name, namespace := annotations[releaseName], annotations[releaseNamespace]
 	switch {
@@ -106,7 +106,7 @@ func (s *source) readInstalled(ctx context.Context, n *Node) {
 }
 
 // readRelease reads what a release has installed.
-func (s *source) readRelease(ctx context.Context, n *Node) {
+func (s *relationSource) readRelease(ctx context.Context, n *Node) {
 	obj, err := s.reader.Object(ctx, *n.Kind, n.Namespace, n.Name)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -131,7 +131,7 @@ func (s *source) readRelease(ctx context.Context, n *Node) {
 }
 
 // releaseReferences are the objects of a release's manifest. Hooks, which Helm deletes or not, are left out.
-func (s *source) releaseReferences(n *Node, obj *unstructured.Unstructured) ([]reference, error) {
+func (s *relationSource) releaseReferences(n *Node, obj *unstructured.Unstructured) ([]reference, error) {
 	packed, _, _ := unstructured.NestedString(obj.Object, "data", releaseKey)
 	if n.Kind.GroupKind() == secretKind {
 		plain, err := base64.StdEncoding.DecodeString(packed)

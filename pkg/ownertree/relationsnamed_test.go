@@ -235,7 +235,7 @@ func TestSelectors(t *testing.T) {
 				t.Fatalf("%d references, want 1", len(references))
 			}
 			one := &Node{Kind: &cluster.Kind{GroupVersionKind: references[0].to.WithVersion("v1")}, Name: tt.name, Labels: tt.labels}
-			if got := newShelves([]*Node{one}).matching(&references[0]); (len(got) > 0) != tt.want {
+			if got := newRelationIndex([]*Node{one}).matching(&references[0]); (len(got) > 0) != tt.want {
 				t.Errorf("selected: %v", got)
 			}
 		})

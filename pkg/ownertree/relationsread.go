@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// source reads what relations are made of, each thing once. Of objects it keeps nodes and references.
-type source struct {
+// relationSource reads what relations are made of, each thing once. Of objects it keeps nodes and references.
+type relationSource struct {
 	reader *cluster.Reader
 	graph  *Graph
 	// asked are the nodes whose relations were asked for.
@@ -32,37 +32,37 @@ type source struct {
 	users      []*Node
 	references map[*Node][]*reference
 	installed  map[*Node][]*reference // to the releases that installed nodes
-	at         map[place]*Node        // the users
+	at         map[objectKey]*Node    // the users
 	listed     map[list]bool          // or tried
 	custom     map[list]int           // see customCounts; nil until it is asked for
 
 	resolved map[*reference][]target
-	answers  map[place]target // of objects that were looked up live
+	answers  map[objectKey]target // of objects that were looked up live
 }
 
-func newSource(reader *cluster.Reader, g *Graph, nodes []*Node, needsOnly bool) *source {
+func newRelationSource(reader *cluster.Reader, g *Graph, nodes []*Node, needsOnly bool) *relationSource {
 	asked := make(map[*Node]bool, len(nodes))
 	for _, n := range nodes {
 		asked[n] = true
 	}
-	return &source{
+	return &relationSource{
 		reader: reader, graph: g, asked: asked, needsOnly: needsOnly, named: newKindIndex(g.kinds.All()),
 		builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
-		references: map[*Node][]*reference{}, installed: map[*Node][]*reference{}, at: map[place]*Node{},
+		references: map[*Node][]*reference{}, installed: map[*Node][]*reference{}, at: map[objectKey]*Node{},
 		listed:   map[list]bool{},
-		resolved: map[*reference][]target{}, answers: map[place]target{},
+		resolved: map[*reference][]target{}, answers: map[objectKey]target{},
 	}
 }
 
 // failed notes what could not be read.
-func (s *source) failed(kind *cluster.Kind, namespace string, err error) {
+func (s *relationSource) failed(kind *cluster.Kind, namespace string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.incomplete = append(s.incomplete, cluster.Target{Kind: *kind, Namespace: namespace}.Incomplete(err))
 }
 
 // read reads what the users name, and all objects that may name those used, or the users as theirs.
-func (s *source) read(ctx context.Context, users, used []*Node) {
+func (s *relationSource) read(ctx context.Context, users, used []*Node) {
 	wanted := s.userLists(used)
 	if !s.needsOnly {
 		s.attachedLists(users, wanted)
@@ -76,7 +76,7 @@ func (s *source) read(ctx context.Context, users, used []*Node) {
 	single := s.listsOrSingles(named, wanted)
 	s.readLists(ctx, wanted, slices.Concat(users, used))
 	var group errgroup.Group
-	group.SetLimit(gets)
+	group.SetLimit(maxConcurrentReads)
 	for _, n := range single {
 		group.Go(func() error {
 			s.readObject(ctx, n)
@@ -89,8 +89,8 @@ func (s *source) read(ctx context.Context, users, used []*Node) {
 	}
 }
 
-// of are the references of a node, as far as they have been read.
-func (s *source) of(n *Node) []*reference {
+// referencesOf are the references of a node, as far as they have been read.
+func (s *relationSource) referencesOf(n *Node) []*reference {
 	if installed := s.installed[n]; installed != nil {
 		return slices.Concat(s.references[n], installed)
 	}
@@ -102,7 +102,7 @@ const fewObjects = 4
 
 // listsOrSingles adds to the lists wanted those in which the nodes are that refer to others, but returns the nodes where they
 // are few.
-func (s *source) listsOrSingles(nodes []*Node, wanted map[list]bool) []*Node {
+func (s *relationSource) listsOrSingles(nodes []*Node, wanted map[list]bool) []*Node {
 	groups := map[list][]*Node{}
 	for _, n := range nodes {
 		if _, refers := s.referringOf(n.Kind); refers && !s.known(n) {
@@ -126,7 +126,7 @@ func (s *source) listsOrSingles(nodes []*Node, wanted map[list]bool) []*Node {
 }
 
 // readObject reads one object. One that has gone is left out.
-func (s *source) readObject(ctx context.Context, n *Node) {
+func (s *relationSource) readObject(ctx context.Context, n *Node) {
 	obj, err := s.reader.Object(ctx, *n.Kind, n.Namespace, n.Name)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -142,7 +142,7 @@ func (s *source) readObject(ctx context.Context, n *Node) {
 }
 
 // readList lists objects of a kind that refers to others.
-func (s *source) readList(ctx context.Context, l list) error {
+func (s *relationSource) readList(ctx context.Context, l list) error {
 	options := cluster.ListOptions{Fields: l.fields}
 	target := cluster.Target{Kind: *l.kind, Namespace: l.namespace}
 	r, refers := s.referringOf(l.kind)
@@ -156,7 +156,7 @@ func (s *source) readList(ctx context.Context, l list) error {
 }
 
 // readNames lists the metadata of objects of a kind that does not refer to others.
-func (s *source) readNames(ctx context.Context, target cluster.Target) error {
+func (s *relationSource) readNames(ctx context.Context, target cluster.Target) error {
 	kind := s.graph.share(target.Kind)
 	keep := func(_ cluster.Target, object *metav1.PartialObjectMetadata) {
 		s.mu.Lock()
@@ -171,13 +171,13 @@ func (s *source) readNames(ctx context.Context, target cluster.Target) error {
 }
 
 // known reports whether the references of the node have been read.
-func (s *source) known(n *Node) bool {
+func (s *relationSource) known(n *Node) bool {
 	_, read := s.references[n]
 	return read
 }
 
 // keep notes the references of an object.
-func (s *source) keep(kind *cluster.Kind, r referring, object cluster.Typed) {
+func (s *relationSource) keep(kind *cluster.Kind, r referring, object cluster.Typed) {
 	references := r.references(object)
 	meta, ok := object.GetObjectMeta().(*metav1.ObjectMeta)
 	if !ok {
@@ -197,8 +197,8 @@ func (s *source) keep(kind *cluster.Kind, r referring, object cluster.Typed) {
 }
 
 // keepNode notes an object that was read and returns its node. The caller holds mu.
-func (s *source) keepNode(kind *cluster.Kind, meta *metav1.ObjectMeta) *Node {
-	at := place{kind, meta.Namespace, meta.Name}
+func (s *relationSource) keepNode(kind *cluster.Kind, meta *metav1.ObjectMeta) *Node {
+	at := objectKey{kind, meta.Namespace, meta.Name}
 	if known := s.at[at]; known != nil && known.UID == meta.UID {
 		return known
 	}
@@ -212,7 +212,7 @@ func (s *source) keepNode(kind *cluster.Kind, meta *metav1.ObjectMeta) *Node {
 }
 
 // intern keeps equal references once: pods of one owner mostly refer to the same.
-func (s *source) intern(ref reference) *reference {
+func (s *relationSource) intern(ref reference) *reference {
 	known := s.interned[ref]
 	if known == nil {
 		known = &ref
@@ -222,7 +222,7 @@ func (s *source) intern(ref reference) *reference {
 }
 
 // adopt puts objects that were read into the graph.
-func (s *source) adopt(nodes []*Node) []*Node {
+func (s *relationSource) adopt(nodes []*Node) []*Node {
 	out := s.graph.adopt(nodes...)
 	for i, n := range out {
 		if n != nodes[i] {

@@ -24,34 +24,34 @@ func (m *matcher) matches(n *Node) bool {
 	return begins && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// shelves hold nodes by kind and namespace, and there by name and label, so that neither a name nor a selector need look
+// relationIndex hold nodes by kind and namespace, and there by name and label, so that neither a name nor a selector need look
 // at all.
-type shelves map[shelfKey]*shelf
+type relationIndex map[indexKey]*indexEntry
 
-type shelfKey struct {
+type indexKey struct {
 	kind      schema.GroupKind
 	namespace string
 }
 
-type shelf struct {
+type indexEntry struct {
 	nodes  []*Node           // sorted by name
 	labels map[label][]*Node // nil until the first selector asks
 }
 
 type label struct{ key, value string }
 
-func newShelves(nodes []*Node) shelves {
-	out := shelves{}
+func newRelationIndex(nodes []*Node) relationIndex {
+	out := relationIndex{}
 	for _, n := range nodes {
-		key := shelfKey{n.Kind.GroupKind(), n.Namespace}
+		key := indexKey{n.Kind.GroupKind(), n.Namespace}
 		if out[key] == nil {
-			out[key] = &shelf{}
+			out[key] = &indexEntry{}
 		}
 		out[key].nodes = append(out[key].nodes, n)
 		if key.kind == serviceAccount { // groups hold those of all namespaces
 			key.namespace = allNamespaces
 			if out[key] == nil {
-				out[key] = &shelf{}
+				out[key] = &indexEntry{}
 			}
 			out[key].nodes = append(out[key].nodes, n)
 		}
@@ -63,8 +63,8 @@ func newShelves(nodes []*Node) shelves {
 }
 
 // matching are the nodes that the reference names or selects, sorted.
-func (s shelves) matching(ref *reference) []*Node {
-	at := s[shelfKey{ref.to, ref.namespace}]
+func (s relationIndex) matching(ref *reference) []*Node {
+	at := s[indexKey{ref.to, ref.namespace}]
 	if at == nil {
 		return nil
 	}
@@ -78,18 +78,18 @@ func (s shelves) matching(ref *reference) []*Node {
 }
 
 // candidates are few nodes among which those are that the reference names or selects.
-func (s *shelf) candidates(ref *reference) []*Node {
+func (s *indexEntry) candidates(ref *reference) []*Node {
 	switch {
 	case ref.match == nil:
-		return s.beginning(ref.name, func(name string) bool { return name == ref.name })
+		return s.namedFrom(ref.name, func(name string) bool { return name == ref.name })
 	case ref.match.labels == nil:
-		return s.beginning(ref.match.prefix, func(name string) bool { return strings.HasPrefix(name, ref.match.prefix) })
+		return s.namedFrom(ref.match.prefix, func(name string) bool { return strings.HasPrefix(name, ref.match.prefix) })
 	}
-	return s.labelled(ref.match.labels)
+	return s.withLabel(ref.match.labels)
 }
 
-// beginning are the nodes from the first name that is not before start, as long as more says so.
-func (s *shelf) beginning(start string, more func(name string) bool) []*Node {
+// namedFrom are the nodes from the first name that is not before start, as long as more says so.
+func (s *indexEntry) namedFrom(start string, more func(name string) bool) []*Node {
 	from, _ := slices.BinarySearchFunc(s.nodes, start, func(n *Node, name string) int { return cmp.Compare(n.Name, name) })
 	to := from
 	for to < len(s.nodes) && more(s.nodes[to].Name) {
@@ -98,8 +98,8 @@ func (s *shelf) beginning(start string, more func(name string) bool) []*Node {
 	return s.nodes[from:to]
 }
 
-// labelled are the nodes with the rarest label that the selector asks for; all if it asks for none in particular.
-func (s *shelf) labelled(selector labels.Selector) []*Node {
+// withLabel are the nodes with the rarest label that the selector asks for; all if it asks for none in particular.
+func (s *indexEntry) withLabel(selector labels.Selector) []*Node {
 	if s.labels == nil {
 		s.labels = map[label][]*Node{}
 		for _, n := range s.nodes {

@@ -11,10 +11,10 @@ import (
 
 // resolve finds what the nodes name, forward or backward: in the graph, else live. What selects needs lists where the
 // graph did not read.
-func (s *source) resolve(ctx context.Context, nodes []*Node, backward bool) {
+func (s *relationSource) resolve(ctx context.Context, nodes []*Node, backward bool) {
 	var open []*reference
 	for _, n := range nodes {
-		for _, ref := range s.of(n) {
+		for _, ref := range s.referencesOf(n) {
 			if ref.backward != backward || ref.namespace == allNamespaces || s.needsOnly && !ref.needed() {
 				continue
 			}
@@ -25,22 +25,22 @@ func (s *source) resolve(ctx context.Context, nodes []*Node, backward bool) {
 		}
 	}
 	s.prepare(ctx, open)
-	in := newShelves(s.graph.nodes)
+	in := newRelationIndex(s.graph.nodes)
 	for _, ref := range open {
 		s.resolved[ref] = s.targets(ref, in)
 	}
 }
 
 // prepare brings into the graph what the references name or select.
-func (s *source) prepare(ctx context.Context, open []*reference) {
-	places, lists := map[place]bool{}, map[list]bool{}
+func (s *relationSource) prepare(ctx context.Context, open []*reference) {
+	places, lists := map[objectKey]bool{}, map[list]bool{}
 	var selecting []*reference
 	for _, ref := range open {
 		kind, err := s.kind(ref)
 		if kind == nil || err != nil {
 			continue
 		}
-		at := place{kind, ref.namespace, ref.name}
+		at := objectKey{kind, ref.namespace, ref.name}
 		switch _, known := s.answers[at]; {
 		case ref.match == nil && !known && s.graph.at[at] == nil:
 			places[at] = true
@@ -49,12 +49,12 @@ func (s *source) prepare(ctx context.Context, open []*reference) {
 			selecting = append(selecting, ref)
 		}
 	}
-	s.look(ctx, places)
+	s.readLive(ctx, places)
 	if len(selecting) == 0 {
 		return
 	}
 	s.readLists(ctx, lists, nil)
-	in := newShelves(s.users)
+	in := newRelationIndex(s.users)
 	var selected []*Node
 	for _, ref := range selecting {
 		selected = append(selected, in.matching(ref)...)
@@ -63,7 +63,7 @@ func (s *source) prepare(ctx context.Context, open []*reference) {
 }
 
 // kind is that of what is referred to; nil if it is not served.
-func (s *source) kind(ref *reference) (*cluster.Kind, error) {
+func (s *relationSource) kind(ref *reference) (*cluster.Kind, error) {
 	gvk := ref.to.WithVersion(ref.version)
 	if known, ok := s.served[gvk]; ok {
 		return known.kind, known.err
@@ -77,19 +77,19 @@ func (s *source) kind(ref *reference) (*cluster.Kind, error) {
 	return result.kind, result.err
 }
 
-// manyPlaces is from how many objects of a kind in a namespace on a list of all is read first.
-const manyPlaces = 64
+// manyObjects is from how many objects of a kind in a namespace on a list of all is read first.
+const manyObjects = 64
 
-// look reads the metadata at the places and adds what is there to the graph.
-func (s *source) look(ctx context.Context, wanted map[place]bool) {
-	s.lookInLists(ctx, wanted)
-	places := make([]place, 0, len(wanted))
+// readLive reads the metadata at the places and adds what is there to the graph.
+func (s *relationSource) readLive(ctx context.Context, wanted map[objectKey]bool) {
+	s.readFromLists(ctx, wanted)
+	places := make([]objectKey, 0, len(wanted))
 	for at := range wanted {
 		if s.graph.at[at] == nil {
 			places = append(places, at)
 		}
 	}
-	objects, errs := readPlaces(ctx, s.reader, places)
+	objects, errs := readMetadata(ctx, s.reader, places)
 	b := &builder{graph: s.graph}
 	for i, at := range places {
 		if errs[i] == nil {
@@ -112,22 +112,22 @@ func (s *source) look(ctx context.Context, wanted map[place]bool) {
 	}
 }
 
-// lookInLists adds to the graph those of the many places of a kind that a list holds. What it does not hold, or may not be
+// readFromLists adds to the graph those of the many places of a kind that a list holds. What it does not hold, or may not be
 // listed, is left to be read one by one.
-func (s *source) lookInLists(ctx context.Context, wanted map[place]bool) {
+func (s *relationSource) readFromLists(ctx context.Context, wanted map[objectKey]bool) {
 	count := map[list]int{}
 	for at := range wanted {
 		count[list{kind: at.kind, namespace: at.namespace}]++
 	}
 	var targets []cluster.Target
 	for l, n := range count {
-		if n >= manyPlaces && l.kind.Can("list") {
+		if n >= manyObjects && l.kind.Can("list") {
 			targets = append(targets, cluster.Target{Kind: *l.kind, Namespace: l.namespace})
 		}
 	}
 	b := &builder{graph: s.graph}
 	_, _ = s.reader.ListMetadata(ctx, targets, func(t cluster.Target, object *metav1.PartialObjectMetadata) {
-		if wanted[place{s.graph.share(t.Kind), object.Namespace, object.Name}] {
+		if wanted[objectKey{s.graph.share(t.Kind), object.Namespace, object.Name}] {
 			b.add(t.Kind, object)
 		}
 	}) // whoever reads them one by one finds the errors
@@ -135,17 +135,17 @@ func (s *source) lookInLists(ctx context.Context, wanted map[place]bool) {
 }
 
 // targets are what a reference leads to, once prepared; in holds the nodes of the graph.
-func (s *source) targets(ref *reference, in shelves) []target {
+func (s *relationSource) targets(ref *reference, in relationIndex) []target {
 	kind, err := s.kind(ref)
 	if kind == nil {
 		unserved := &cluster.Kind{GroupVersionKind: ref.to.WithVersion(ref.version), Namespaced: ref.namespace != ""}
-		at := place{s.graph.share(*unserved), ref.namespace, ref.name}
+		at := objectKey{s.graph.share(*unserved), ref.namespace, ref.name}
 		if _, known := s.answers[at]; !known {
 			s.answers[at] = target{node: &Node{Kind: at.kind, Namespace: at.namespace, Name: at.name}, missing: err == nil, unread: err != nil}
 		}
 		return []target{s.answers[at]}
 	}
-	at := place{kind, ref.namespace, ref.name}
+	at := objectKey{kind, ref.namespace, ref.name}
 	if ref.match == nil {
 		if n := s.graph.at[at]; n != nil {
 			return []target{{node: n}}

@@ -27,10 +27,10 @@ func (l list) compare(other list) int {
 }
 
 // covered reports whether what the list would hold has been read.
-func (s *source) covered(l list) bool { return s.listed[l] || s.listed[list{kind: l.kind}] }
+func (s *relationSource) covered(l list) bool { return s.listed[l] || s.listed[list{kind: l.kind}] }
 
 // userLists are the lists that hold all that may use the nodes.
-func (s *source) userLists(nodes []*Node) map[list]bool {
+func (s *relationSource) userLists(nodes []*Node) map[list]bool {
 	lists := map[list]bool{}
 	for userKind, r := range relating {
 		kind := s.graph.listable(userKind)
@@ -56,7 +56,7 @@ const mostCustom = 1000
 
 // customLists adds the lists of custom resources that may refer to the node: of those in its namespace, and in none; if
 // it is in no namespace itself and was asked for, all. Only kinds of which the graph holds objects are listed.
-func (s *source) customLists(n *Node, lists map[list]bool) {
+func (s *relationSource) customLists(n *Node, lists map[list]bool) {
 	for l, count := range s.customCounts() {
 		if l.namespace != n.Namespace && l.namespace != "" && (n.Namespace != "" || !s.asked[n]) {
 			continue
@@ -70,7 +70,7 @@ func (s *source) customLists(n *Node, lists map[list]bool) {
 }
 
 // leaveOut notes that so many objects are not read.
-func (s *source) leaveOut(l list, count int) {
+func (s *relationSource) leaveOut(l list, count int) {
 	if !s.listed[l] {
 		s.listed[l] = true
 		message := fmt.Sprintf("%d objects, which were not read for what they refer to", count)
@@ -86,7 +86,7 @@ func tooMany(l list, message string) cluster.Incomplete {
 }
 
 // customCounts are the lists of custom resources of which the graph holds objects, and how many.
-func (s *source) customCounts() map[list]int {
+func (s *relationSource) customCounts() map[list]int {
 	if s.custom == nil {
 		s.custom = map[list]int{}
 		kinds := map[*cluster.Kind]bool{}
@@ -105,7 +105,7 @@ func (s *source) customCounts() map[list]int {
 }
 
 // attachedLists adds the lists that hold what names the nodes as its users.
-func (s *source) attachedLists(nodes []*Node, lists map[list]bool) {
+func (s *relationSource) attachedLists(nodes []*Node, lists map[list]bool) {
 	for attached, r := range relating {
 		if len(r.users) == 0 {
 			continue
@@ -167,9 +167,9 @@ type request struct {
 }
 
 // readLists reads what was not read before. Errors are noted.
-func (s *source) readLists(ctx context.Context, wanted map[list]bool, used []*Node) {
+func (s *relationSource) readLists(ctx context.Context, wanted map[list]bool, used []*Node) {
 	var group errgroup.Group
-	group.SetLimit(gets)
+	group.SetLimit(maxConcurrentReads)
 	for _, r := range s.requests(wanted, used) {
 		s.listed[r.list] = true
 		for _, part := range r.parts {
@@ -183,7 +183,7 @@ func (s *source) readLists(ctx context.Context, wanted map[list]bool, used []*No
 	_ = group.Wait() // errors are noted
 }
 
-func (s *source) fulfil(ctx context.Context, r request) {
+func (s *relationSource) fulfil(ctx context.Context, r request) {
 	err := s.readList(ctx, r.list)
 	if err == nil {
 		return
@@ -202,7 +202,7 @@ func (s *source) fulfil(ctx context.Context, r request) {
 }
 
 // requests leaves out what was read, and what is part of another list, and joins lists of a kind. They are sorted.
-func (s *source) requests(wanted map[list]bool, used []*Node) []request {
+func (s *relationSource) requests(wanted map[list]bool, used []*Node) []request {
 	kinds := map[*cluster.Kind][]list{}
 	for _, l := range slices.SortedFunc(maps.Keys(wanted), list.compare) {
 		if !s.covered(l) {
@@ -245,7 +245,7 @@ const fewLists = 4
 
 // worthJoining reports whether to read all objects of a kind rather than these lists: if they are many, and the graph has most
 // objects of its kind there, or they are of single nodes.
-func (s *source) worthJoining(kind *cluster.Kind, lists []list) bool {
+func (s *relationSource) worthJoining(kind *cluster.Kind, lists []list) bool {
 	if len(lists) <= fewLists || !kind.Namespaced {
 		return false
 	}

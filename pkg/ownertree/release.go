@@ -99,7 +99,7 @@ func (n *Node) foreignFinalizers() []string {
 	return out
 }
 
-// isCollectors reports whether the finalizer is one of the garbage collector's own.
-func isCollectors(finalizer string) bool {
+// isCollectorFinalizer reports whether the finalizer is one of the garbage collector's own.
+func isCollectorFinalizer(finalizer string) bool {
 	return finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// shelf serves objects in full, and their metadata, from memory. What it has answered once it does not encode again, so
+// indexEntry serves objects in full, and their metadata, from memory. What it has answered once it does not encode again, so
 // that its own cost is small.
-type shelf struct {
+type indexEntry struct {
 	testing.TB
 	resources map[string][]metav1.APIResource // by version
 	objects   map[string][]typed              // by the path of the list of all namespaces
@@ -35,16 +35,16 @@ type typed interface {
 	Marshal() ([]byte, error)
 }
 
-func newShelf(tb testing.TB) *shelf {
+func newShelf(tb testing.TB) *indexEntry {
 	tb.Helper()
-	return &shelf{
+	return &indexEntry{
 		TB: tb, resources: map[string][]metav1.APIResource{}, objects: map[string][]typed{},
 		answers: map[string][]byte{}, asked: map[string]int{},
 	}
 }
 
 // add puts objects on the shelf; their uid is made of what they are called.
-func (s *shelf) add(objects ...typed) {
+func (s *indexEntry) add(objects ...typed) {
 	s.Helper()
 	for _, o := range objects {
 		kinds, _, err := scheme.Scheme.ObjectKinds(o)
@@ -72,13 +72,13 @@ func root(version string) string {
 }
 
 // open starts serving.
-func (s *shelf) open() (*cluster.Reader, *cluster.Kinds) {
+func (s *indexEntry) open() (*cluster.Reader, *cluster.Kinds) {
 	s.Helper()
 	return connect(s, s)
 }
 
 // ServeHTTP answers without pages: a server may leave them out.
-func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *indexEntry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if body := s.discovery(r.URL.Path); body != nil {
 		answer(w, "application/json", body)
 		return
@@ -109,7 +109,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // discovery answers in the old form; nil for other paths.
-func (s *shelf) discovery(at string) []byte {
+func (s *indexEntry) discovery(at string) []byte {
 	switch at {
 	case "/api":
 		return []byte(`{"versions":["v1"]}`)
@@ -132,7 +132,7 @@ func (s *shelf) discovery(at string) []byte {
 }
 
 // body is a list, or an object; nil if there is none.
-func (s *shelf) body(at, form string) []byte {
+func (s *indexEntry) body(at, form string) []byte {
 	all, namespace, name := at, "", ""
 	if before, after, found := strings.Cut(at, "/namespaces/"); found {
 		parts := strings.Split(after, "/")
@@ -194,7 +194,7 @@ func listed(items [][]byte) [][]byte {
 	return out
 }
 
-func (s *shelf) envelope(raw []byte) []byte {
+func (s *indexEntry) envelope(raw []byte) []byte {
 	body, err := (&k8sruntime.Unknown{Raw: raw}).Marshal()
 	if err != nil {
 		s.Error(err)

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// quiet is how long nothing must have changed before a change is told, so that a burst is told once.
-	quiet = 100 * time.Millisecond
-	// overdue is how long a change is held back at most, when there is always another.
-	overdue = time.Second
+	// quietPeriod is how long nothing must have changed before a change is told, so that a burst is told once.
+	quietPeriod = 100 * time.Millisecond
+	// maxDelay is how long a change is held back at most, when there is always another.
+	maxDelay = time.Second
 )
 
 // Touched reports whether an object is new, has changed or has gone since the graph before; an object of either graph may be
@@ -37,11 +37,11 @@ func Watch(ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, sc
 	defer following.Wait()
 	defer cancel()
 	targets := scope.targets(kinds)
-	w := newWatched(kinds, scope, len(targets))
+	w := newWatchState(kinds, scope, len(targets))
 	for _, target := range targets {
 		following.Go(func() { reader.Follow(ctx, target, w) })
 	}
-	for more := w.complete(ctx); more; more = w.settled(ctx) {
+	for more := w.waitListed(ctx); more; more = w.waitQuiet(ctx) {
 		if err := changed(w.snapshot()); err != nil {
 			return err
 		}
@@ -49,21 +49,21 @@ func Watch(ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, sc
 	return nil
 }
 
-// watched is what is known of the scope, as a cluster.Follower.
-type watched struct {
+// watchState is what is known of the scope, as a cluster.Follower.
+type watchState struct {
 	kinds *cluster.Kinds
 	scope Scope
 	// signal holds one token if something has changed since the last one was taken.
 	signal chan struct{}
 	ready  chan struct{} // closed when every target has been listed or has failed
 
-	mu      sync.Mutex
-	builder *builder
-	heardOf map[targetKey]bool
-	missing int // targets of which nothing has been heard
-	objects map[targetKey]map[place]*Node
-	failed  map[targetKey]cluster.Incomplete
-	touched map[types.UID]bool // since the last snapshot; the empty uid stands for all
+	mu       sync.Mutex
+	builder  *builder
+	reported map[targetKey]bool
+	pending  int // targets of which nothing has been heard
+	objects  map[targetKey]map[objectKey]*Node
+	failed   map[targetKey]cluster.Incomplete
+	touched  map[types.UID]bool // since the last snapshot; the empty uid stands for all
 }
 
 type targetKey struct {
@@ -71,15 +71,15 @@ type targetKey struct {
 	namespace string
 }
 
-func newWatched(kinds *cluster.Kinds, scope Scope, targets int) *watched {
-	w := &watched{
-		kinds: kinds, scope: scope, missing: targets,
+func newWatchState(kinds *cluster.Kinds, scope Scope, targets int) *watchState {
+	w := &watchState{
+		kinds: kinds, scope: scope, pending: targets,
 		signal: make(chan struct{}, 1), ready: make(chan struct{}),
-		builder: &builder{graph: newGraph(kinds, scope)},
-		heardOf: map[targetKey]bool{},
-		objects: map[targetKey]map[place]*Node{},
-		failed:  map[targetKey]cluster.Incomplete{},
-		touched: map[types.UID]bool{},
+		builder:  &builder{graph: newGraph(kinds, scope)},
+		reported: map[targetKey]bool{},
+		objects:  map[targetKey]map[objectKey]*Node{},
+		failed:   map[targetKey]cluster.Incomplete{},
+		touched:  map[types.UID]bool{},
 	}
 	if targets == 0 {
 		close(w.ready)
@@ -87,8 +87,8 @@ func newWatched(kinds *cluster.Kinds, scope Scope, targets int) *watched {
 	return w
 }
 
-// complete returns false if ctx ends before every target has been heard of.
-func (w *watched) complete(ctx context.Context) bool {
+// waitListed returns false if ctx ends before every target has been heard of.
+func (w *watchState) waitListed(ctx context.Context) bool {
 	select {
 	case <-w.ready:
 	case <-ctx.Done():
@@ -101,22 +101,22 @@ func (w *watched) complete(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// settled waits for a change, and then until nothing has changed for a short while, or the change is overdue. It returns
+// waitQuiet waits for a change, and then until nothing has changed for a short while, or the change is overdue. It returns
 // false if ctx ends first.
-func (w *watched) settled(ctx context.Context) bool {
+func (w *watchState) waitQuiet(ctx context.Context) bool {
 	select {
 	case <-w.signal:
 	case <-ctx.Done():
 		return false
 	}
-	late := time.NewTimer(overdue)
+	late := time.NewTimer(maxDelay)
 	defer late.Stop()
-	still := time.NewTimer(quiet)
+	still := time.NewTimer(quietPeriod)
 	defer still.Stop()
 	for {
 		select {
 		case <-w.signal:
-			still.Reset(quiet)
+			still.Reset(quietPeriod)
 		case <-still.C:
 			return true
 		case <-late.C:
@@ -128,7 +128,7 @@ func (w *watched) settled(ctx context.Context) bool {
 }
 
 // snapshot makes a graph of what is known. Nodes are copied, for a graph links and judges its own.
-func (w *watched) snapshot() (*Graph, Touched) {
+func (w *watchState) snapshot() (*Graph, Touched) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := newGraph(w.kinds, w.scope)
@@ -148,17 +148,17 @@ func (w *watched) snapshot() (*Graph, Touched) {
 	return g, func(n *Node) bool { return touched[""] || touched[n.UID] }
 }
 
-// heard notes that there is something to tell of the object, or without a uid of all of the target. The caller holds mu.
-func (w *watched) heard(key targetKey, uid types.UID) {
+// markTouched notes that there is something to tell of the object, or without a uid of all of the target. The caller holds mu.
+func (w *watchState) markTouched(key targetKey, uid types.UID) {
 	w.touched[uid] = true
-	w.tell(key)
+	w.notify(key)
 }
 
-// tell notes that there is something to tell of the target. The caller holds mu.
-func (w *watched) tell(key targetKey) {
-	if !w.heardOf[key] {
-		w.heardOf[key] = true
-		if w.missing--; w.missing == 0 {
+// fill notes that there is something to tell of the target. The caller holds mu.
+func (w *watchState) notify(key targetKey) {
+	if !w.reported[key] {
+		w.reported[key] = true
+		if w.pending--; w.pending == 0 {
 			close(w.ready)
 		}
 	}
@@ -169,43 +169,43 @@ func (w *watched) tell(key targetKey) {
 }
 
 // Listed replaces what is known of the target.
-func (w *watched) Listed(target cluster.Target, objects []metav1.PartialObjectMetadata) {
+func (w *watchState) Listed(target cluster.Target, objects []metav1.PartialObjectMetadata) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := w.key(target)
-	known := make(map[place]*Node, len(objects))
+	known := make(map[objectKey]*Node, len(objects))
 	for i := range objects {
 		n := w.builder.node(key.kind, &objects[i])
-		known[place{n.Kind, n.Namespace, n.Name}] = n
+		known[objectKey{n.Kind, n.Namespace, n.Name}] = n
 	}
 	w.objects[key] = known
 	delete(w.failed, key)
-	w.heard(key, "")
+	w.markTouched(key, "")
 }
 
 // Changed adds or replaces an object.
-func (w *watched) Changed(target cluster.Target, object *metav1.PartialObjectMetadata) {
+func (w *watchState) Changed(target cluster.Target, object *metav1.PartialObjectMetadata) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := w.key(target)
 	n := w.builder.node(key.kind, object)
-	w.objects[key][place{n.Kind, n.Namespace, n.Name}] = n
+	w.objects[key][objectKey{n.Kind, n.Namespace, n.Name}] = n
 	delete(w.failed, key)
-	w.heard(key, object.UID)
+	w.markTouched(key, object.UID)
 }
 
 // Gone removes an object.
-func (w *watched) Gone(target cluster.Target, object *metav1.PartialObjectMetadata) {
+func (w *watchState) Gone(target cluster.Target, object *metav1.PartialObjectMetadata) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := w.key(target)
-	delete(w.objects[key], place{key.kind, object.Namespace, object.Name})
+	delete(w.objects[key], objectKey{key.kind, object.Namespace, object.Name})
 	delete(w.failed, key)
-	w.heard(key, object.UID)
+	w.markTouched(key, object.UID)
 }
 
 // Failed notes that what is known of the target may be old.
-func (w *watched) Failed(target cluster.Target, why cluster.Incomplete) {
+func (w *watchState) Failed(target cluster.Target, why cluster.Incomplete) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := w.key(target)
@@ -213,9 +213,9 @@ func (w *watched) Failed(target cluster.Target, why cluster.Incomplete) {
 		return
 	}
 	w.failed[key] = why
-	w.tell(key) // its objects are as they were
+	w.notify(key) // its objects are as they were
 }
 
-func (w *watched) key(target cluster.Target) targetKey {
+func (w *watchState) key(target cluster.Target) targetKey {
 	return targetKey{w.builder.graph.share(target.Kind), target.Namespace}
 }
