@@ -19,7 +19,7 @@ func TestChecksAreNotReadForOthers(t *testing.T) {
 	checks := argocd.New(files)
 	for _, row := range misleading {
 		obj := fromYAML(t, row.object)
-		if group := obj.GroupVersionKind().Group; builtIn(group) || ruleOf(group, obj.GetKind()) != nil {
+		if group := obj.GroupVersionKind().Group; isBuiltInGroup(group) || ruleOf(group, obj.GetKind()) != nil {
 			inspect(obj, nil, checks)
 		}
 	}

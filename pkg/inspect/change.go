@@ -1,11 +1,3 @@
-// Package inspect looks at one object: what differs between two versions of it, and how far it has come. Inspect tells its
-// status, by kstatus's rules corrected where they mislead; whether its controller has seen it as it is; its conditions,
-// with the verdict on each; and what in it is not as its kind promises. Containers and LastWriter read pods and
-// managedFields.
-//
-// It reads no cluster and knows no other object: why a Deployment's pod does not start is told by the pod. Objects are
-// anybody's: nothing in them makes it panic, and they are only read. Reasons are short texts for people; how they are
-// shown is not its business.
 package inspect
 
 import (
@@ -29,7 +21,7 @@ type Change struct {
 	New any `json:"new,omitempty"`
 }
 
-// String spells the change as "path: old -> new".
+// String returns the change as "path: old -> new".
 func (c Change) String() string {
 	return fmt.Sprintf("%s: %s -> %s", c.Path, valueText(c.Old), valueText(c.New))
 }
@@ -48,12 +40,12 @@ func valueText(v any) string {
 	return string(b)
 }
 
-// bookkeeping are the fields that every write changes and nobody asks for.
+// bookkeeping are the metadata fields that every write changes and that no user set.
 var bookkeeping = []string{"managedFields", "resourceVersion"}
 
-// Changes lists the fields in which two versions of an object differ, sorted by path. Either may be nil: all fields of
-// the other then differ. Bookkeeping (managedFields, resourceVersion) is left out. Entries of lists are matched by the
-// key that the API merges them by, where the list has one. Objects are only read.
+// Changes lists the fields in which two versions of an object differ, sorted by path. Either may be nil: all fields
+// of the other then differ. managedFields and resourceVersion are left out. Entries of lists are matched by their
+// merge key, if the list has one. The objects are not changed.
 func Changes(old, updated runtime.Object) ([]Change, error) {
 	before, err := fields(old)
 	if err != nil {
@@ -154,11 +146,11 @@ func areMaps(a, b any) bool {
 	return ok && both
 }
 
-// mergeKeys are the fields that the API's lists are merged by, in the order in which they are tried, and then addresses,
-// by which the endpoints of an EndpointSlice differ.
+// mergeKeys are the fields that the API's lists are merged by, in the order in which they are tried, and then
+// addresses, by which the endpoints of an EndpointSlice differ.
 var mergeKeys = []string{"type", "name", "uid", "containerPort", "port", "ip", "key", "addresses"}
 
-// compareLists compares lists whose entries are told apart by a merge key, and reports whether they are.
+// compareLists compares lists whose entries have a merge key, and reports whether they have one.
 func compareLists(out *[]Change, path string, old, updated []any) bool {
 	for _, key := range mergeKeys {
 		before, ok := byKey(old, key)
@@ -182,7 +174,7 @@ func compareLists(out *[]Change, path string, old, updated []any) bool {
 	return false
 }
 
-// byKey maps a list's entries by that key, and reports whether each has one that no other has.
+// byKey returns a list's entries by that key, and reports whether each entry has a unique one.
 func byKey(list []any, key string) (map[string]any, bool) {
 	out := make(map[string]any, len(list))
 	for _, entry := range list {
@@ -199,7 +191,7 @@ func byKey(list []any, key string) (map[string]any, bool) {
 	return out, true
 }
 
-// keyText spells a merge key: of a list of texts it is the first.
+// keyText returns a merge key as text: of a list, its first entry.
 func keyText(v any) (string, bool) {
 	switch v := v.(type) {
 	case nil, map[string]any:

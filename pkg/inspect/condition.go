@@ -15,40 +15,41 @@ import (
 type Condition struct {
 	// Type is its name: Ready, Available, MemoryPressure.
 	Type string `json:"type"`
-	// Status is True, False or Unknown; or what else stands there.
+	// Status is True, False or Unknown, or any other text that the object has.
 	Status string `json:"status"`
-	// Reason is a word for programs, Message a sentence for people. Both may be empty.
+	// Reason is one word, for programs; Message is for people. Both may be empty.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Severity is what some families give a False condition: Error, Warning, Info. Mostly it is empty.
+	// Severity is set by some families for False conditions: Error, Warning, Info. It is usually empty.
 	Severity string `json:"severity,omitempty"`
-	// Since is when its status last changed; nil if that is not told.
+	// Since is when its status last changed; nil if the condition does not have it.
 	Since *metav1.Time `json:"since,omitempty"`
 	// Generation is the condition's own observedGeneration; nil if it has none.
 	Generation *int64 `json:"observedGeneration,omitempty"`
-	// Drift is of its own generation, or else of the one that the object's status has observed.
+	// Drift compares the object's generation with the condition's, or with status.observedGeneration if the condition
+	// has none.
 	Drift DriftState `json:"drift"`
-	// Polarity says which status is the good one.
+	// Polarity is which status is the good one.
 	Polarity Polarity `json:"polarity"`
-	// Guessed says that no table knows the condition: its polarity is taken from its name, or from what is usual.
+	// Guessed reports that no table has the condition: its polarity is derived from its name, or the default.
 	Guessed bool `json:"guessed,omitempty"`
-	// Bad says that the status is the one that it should not be.
+	// Bad reports that the status is the one that it should not be.
 	Bad bool `json:"bad"`
-	// Of names the part of the object that the condition is of: "listener https", "parent web". It is empty for conditions
-	// of the whole object.
+	// Of names the part of the object that the condition belongs to: "listener https", "parent web". It is empty for
+	// conditions of the whole object.
 	Of string `json:"of,omitempty"`
-	// Superseded says that the condition is of an older generation, and that another part, another parent of a route for
-	// one, has it of this generation: what wrote this one may be gone.
+	// Superseded reports that the condition is of an older generation while another part, such as another parent of a
+	// route, has it of this generation: the controller that wrote this one may be gone.
 	Superseded bool `json:"superseded,omitempty"`
 }
 
-// nested reports whether the condition is of a part of the object.
+// nested reports whether the condition belongs to a part of the object.
 func (c Condition) nested() bool { return c.Of != "" }
 
-// name is the type, with the part that it is of before it.
+// name returns the type, after the part that the condition belongs to.
 func (c Condition) name() string { return c.prefixed(c.Type) }
 
-// prefixed is a text about the condition, with the part that it is of before it.
+// prefixed returns a text after the part that the condition belongs to.
 func (c Condition) prefixed(text string) string {
 	if c.Of == "" {
 		return text
@@ -56,7 +57,7 @@ func (c Condition) prefixed(text string) string {
 	return c.Of + ": " + text
 }
 
-// rank orders conditions: what is bad, what is not known, what is of an older generation, then the rest.
+// rank orders conditions: bad ones, unknown ones, those of an older generation, then the rest.
 func (c Condition) rank() int {
 	switch {
 	case c.Bad:
@@ -74,27 +75,27 @@ type conditionReader struct {
 	group, kind string
 	drift       Drift
 	polarities  *Polarities
-	flaws       *flaws
-	// ended says that the object is a pod whose phase is final.
-	ended bool
+	problems    *problems
+	// podEnded reports that the object is a pod whose phase is final.
+	podEnded bool
 }
 
-// partLists are the fields of the status that hold a list of parts that have conditions, and what one part is
-// called: the listeners of a Gateway, what routes and policies of the Gateway API are attached to, the routers of a
-// Route of OpenShift.
+// partLists are the fields of the status that list parts with conditions, and what one part is called: the listeners
+// of a Gateway, the parents of routes and the ancestors of policies of the Gateway API, the routers of an OpenShift
+// Route.
 var partLists = []struct{ field, one string }{
 	{"listeners", "listener"}, {"parents", "parent"}, {"ancestors", "ancestor"}, {"ingress", "router"},
 }
 
-// readAll decodes the conditions of the object and of its parts: bad ones first, else by type.
+// readAll returns the conditions of the object and of its parts, sorted by rank and type.
 func (r conditionReader) readAll(object values) []Condition {
 	found, where := object.at("status", "conditions"), "status.conditions"
 	if annotated := object.sub("metadata", "annotations")[conditionsOfV1]; r.group == "autoscaling" && found == nil {
 		found, where = r.annotated(annotated), "annotation "+conditionsOfV1
 	}
-	out := withoutHasty(r.read(found, where, ""))
+	out := clearGuessedBad(r.read(found, where, ""))
 	for _, list := range partLists {
-		if builtIn(r.group) {
+		if isBuiltInGroup(r.group) {
 			break
 		}
 		var parts []Condition
@@ -104,7 +105,7 @@ func (r conditionReader) readAll(object values) []Condition {
 			where := fmt.Sprintf("status.%s[%d].conditions", list.field, i)
 			parts = append(parts, r.read(values(part).at("conditions"), where, partName(list.one, part, i))...)
 		}
-		out = append(out, withoutSuperseded(parts)...)
+		out = append(out, markSuperseded(parts)...)
 	}
 	slices.SortStableFunc(out, func(a, b Condition) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Type, b.Type))
@@ -116,31 +117,31 @@ func (r conditionReader) readAll(object values) []Condition {
 // (k8s.io/kubernetes/pkg/apis/autoscaling/annotations.go).
 const conditionsOfV1 = "autoscaling.alpha.kubernetes.io/conditions"
 
-// annotated are the conditions of an annotation; nil if it is not there.
+// annotated returns the conditions in the text of an annotation; nil if text is nil.
 func (r conditionReader) annotated(text any) any {
 	if text == nil {
 		return nil
 	}
 	var list []any
 	if s, _ := text.(string); json.Unmarshal([]byte(s), &list) != nil {
-		r.flaws.lost("annotation %s is %s and no list of conditions", conditionsOfV1, described(text))
+		r.problems.unreadable("annotation %s is %s, not a list of conditions", conditionsOfV1, describe(text))
 		return nil
 	}
 	return list
 }
 
-// partName names an entry of a list of parts.
+// partName names the entry i of a list of parts.
 func partName(one string, part values, i int) string {
 	ref := part.sub("parentRef")
 	if ref == nil {
 		ref = part.sub("ancestorRef")
 	}
 	name := cmp.Or(part.text("name"), ref.text("name"), part.text("routerName"), strconv.Itoa(i+1))
-	return one + " " + name + after("/", ref.text("sectionName"))
+	return one + " " + name + withSeparator("/", ref.text("sectionName"))
 }
 
-// withoutSuperseded marks what is of an older generation where another part has the same condition of this one.
-func withoutSuperseded(parts []Condition) []Condition {
+// markSuperseded sets Superseded, in place: see there. Such conditions are not bad.
+func markSuperseded(parts []Condition) []Condition {
 	for i := range parts {
 		parts[i].Superseded = parts[i].Drift == Behind && slices.ContainsFunc(parts, func(c Condition) bool {
 			return c.Type == parts[i].Type && c.Drift == InSync
@@ -150,11 +151,11 @@ func withoutSuperseded(parts []Condition) []Condition {
 	return parts
 }
 
-// read decodes a list of conditions, which stands at a path of the object and is of the part named, if it is of one.
+// read returns the conditions of a list. where is its path, for problems; of is the part that it belongs to, if any.
 func (r conditionReader) read(found any, where, of string) []Condition {
 	list, ok := found.([]any)
 	if !ok && found != nil {
-		r.flaws.lost("%s is %s and no list", where, described(found))
+		r.problems.unreadable("%s is %s, not a list", where, describe(found))
 	}
 	var out []Condition
 	for i, entry := range list {
@@ -166,56 +167,58 @@ func (r conditionReader) read(found any, where, of string) []Condition {
 	return out
 }
 
-// condition decodes one entry. One without a type is none: its Type is empty.
+// condition decodes one entry. An entry without a type is not a condition: its Type is empty.
 func (r conditionReader) condition(entry any, at string) Condition {
 	m, ok := entry.(map[string]any)
 	if !ok {
-		r.flaws.lost("%s is %s and no condition", at, described(entry))
+		r.problems.unreadable("%s is %s, not a condition", at, describe(entry))
 		return Condition{}
 	}
 	v := values(m)
-	c := Condition{Type: v.text("type"), Reason: v.text("reason"), Message: v.text("message"), Severity: v.text("severity")}
+	c := Condition{
+		Type: v.text("type"), Reason: v.text("reason"), Message: v.text("message"), Severity: v.text("severity"),
+	}
 	if c.Type == "" {
-		if v.text("phase") == "" { // else it is of the phases that the object went through, as OLM keeps them
-			r.flaws.lost("%s has no type", at)
+		if v.text("phase") == "" { // OLM records past phases in this list
+			r.problems.unreadable("%s has no type", at)
 		}
 		return Condition{}
 	}
-	where := "condition " + shortened(c.Type) + ": "
+	where := "condition " + truncate(c.Type) + ": "
 	c.Status = r.status(v, where)
-	c.Since = transition(v, r.flaws, where)
-	c.Generation = generationAt(v, r.flaws, where, "observedGeneration")
+	c.Since = transition(v, r.problems, where)
+	c.Generation = generationAt(v, r.problems, where, "observedGeneration")
 	c.Drift = compareGenerations(r.drift.Generation, cmp.Or(c.Generation, r.drift.Observed))
-	c.Polarity, c.Guessed = r.polarities.of(r.group, r.kind, c.Type)
-	c.Bad = c.isBad() && (!r.ended || !c.endsWithPod())
+	c.Polarity, c.Guessed = r.polarities.lookup(r.group, r.kind, c.Type)
+	c.Bad = c.isBad() && (!r.podEnded || !c.isFalseAfterPodEnd())
 	return c
 }
 
-// status reads a condition's status; a controller that writes true for "True" is understood.
+// status returns a condition's status; true, which some controllers write, is "True".
 func (r conditionReader) status(v values, where string) string {
 	switch s := v.at("status").(type) {
 	case string:
 		return s
 	case bool:
-		r.flaws.odd("%sstatus is %s and no text", where, described(s))
+		r.problems.tolerated("%sstatus is %s, not a text", where, describe(s))
 		return map[bool]string{true: "True", false: "False"}[s]
 	case nil:
 		if r.group == "argoproj.io" && r.kind == "Application" {
-			return "True" // its conditions have no status: they are there, or not
+			return "True" // its conditions have no status: they exist or not
 		}
-		r.flaws.lost("%sthere is no status", where)
+		r.problems.unreadable("%sthere is no status", where)
 	default:
-		r.flaws.lost("%sstatus is %s and no text", where, described(s))
+		r.problems.unreadable("%sstatus is %s, not a text", where, describe(s))
 	}
 	return ""
 }
 
-// transition is when the status changed: some kinds tell when they last wrote the condition only.
-func transition(v values, f *flaws, where string) *metav1.Time {
+// transition returns when the status changed; for kinds that do not record that, when the condition was last written.
+func transition(v values, f *problems, where string) *metav1.Time {
 	for _, field := range []string{"lastTransitionTime", "lastUpdateTime"} {
 		t, ok := v.time(field)
 		if !ok {
-			f.odd("%s%s is %s and no time", where, field, described(v.at(field)))
+			f.tolerated("%s%s is %s, not a time", where, field, describe(v.at(field)))
 			return nil
 		}
 		if t != nil && !t.IsZero() {
@@ -225,15 +228,16 @@ func transition(v values, f *flaws, where string) *metav1.Time {
 	return nil
 }
 
-// meantReasons are of conditions that are not as they should be, and are meant to be so: the pod has done its work, the
-// target of an autoscaler has no replicas, a backup of CloudNativePG has begun (LastBackupSucceeded is False until it
-// ends), a machine of KubeVirt is not started, a managed resource of Crossplane is not wanted. Cluster API and Knative
-// have the severity Info for that.
-var meantReasons = wordSet("PodCompleted ScalingDisabled BackupStarted VMINotExists InactiveManagedResource")
+// intendedReasons are reasons of conditions that do not have their good status on purpose: the pod has completed, the
+// target of an autoscaler is scaled to 0, a backup of CloudNativePG has begun (LastBackupSucceeded is False until it
+// ends), a KubeVirt machine is not started, a managed resource of Crossplane is inactive. Cluster API and Knative use
+// the severity Info for that.
+var intendedReasons = wordSet("PodCompleted ScalingDisabled BackupStarted VMINotExists InactiveManagedResource")
 
-// isBad is the verdict of the condition alone. What is Unknown is not bad: it is on its way, mostly.
+// isBad reports whether the condition, looked at alone, has the status that it should not have. Unknown is not bad:
+// mostly the controller is still working on it.
 func (c Condition) isBad() bool {
-	if c.Severity == "Info" || meantReasons[c.Reason] {
+	if c.Severity == "Info" || intendedReasons[c.Reason] {
 		return false
 	}
 	switch c.Polarity {
@@ -246,37 +250,40 @@ func (c Condition) isBad() bool {
 	return false
 }
 
-// endsWithPod reports whether the condition becomes False when a pod ends, well or not: nothing runs any more, and so nothing is
-// ready. The phase tells how it ended.
-func (c Condition) endsWithPod() bool {
+// isFalseAfterPodEnd reports whether the condition becomes False when a pod ends, whether it succeeded or failed:
+// nothing runs any more, so nothing is ready. The phase shows how the pod ended.
+func (c Condition) isFalseAfterPodEnd() bool {
 	return c.Type == "ContainersReady" || c.Type == "PodReadyToStartContainers" || c.Type == "Ready"
 }
 
-// withoutHasty takes back verdicts on conditions that no table or name tells anything about: that True is good is usual,
-// but where the condition that sums up the object is True, one more that is False is not held against it, unless it
-// sums the object up, too.
-func withoutHasty(conditions []Condition) []Condition {
-	fine := slices.ContainsFunc(conditions, func(c Condition) bool { return (c.sumsUp() || c.isResult()) && c.Status == "True" })
+// clearGuessedBad clears, in place, Bad of conditions whose polarity is only the default: where a condition that
+// summarizes the object is True, another one that is False does not count as bad, unless it summarizes the object as
+// well.
+func clearGuessedBad(conditions []Condition) []Condition {
+	fine := slices.ContainsFunc(conditions, func(c Condition) bool {
+		return (c.isSummary() || c.isResult()) && c.Status == "True"
+	})
 	for i := range conditions {
-		if c := &conditions[i]; fine && c.Guessed && c.Polarity == Positive && !c.sumsUp() {
+		if c := &conditions[i]; fine && c.Guessed && c.Polarity == Positive && !c.isSummary() {
 			c.Bad = false
 		}
 	}
 	return conditions
 }
 
-// sumsUp reports whether the condition speaks for the whole object.
-func (c Condition) sumsUp() bool {
+// isSummary reports whether the condition summarizes the whole object.
+func (c Condition) isSummary() bool {
 	return !c.nested() && (c.Type == "Ready" || c.Type == "Available" || c.Type == "Healthy")
 }
 
-// isResult reports whether a condition of this name is for how something that runs to an end has ended.
+// isResult reports whether the condition is the result of an object that runs to completion.
 func (c Condition) isResult() bool {
 	return c.Type == "Succeeded" || c.Type == "Complete" || c.Type == "Completed" || c.Type == "Finished"
 }
 
-// isChange reports whether by the condition, whose meaning a table has, the object is being changed, though it works.
-func (c Condition) isChange() bool {
+// isProgressing reports whether the condition, whose meaning is in a table, shows that the object is being changed
+// while it works.
+func (c Condition) isProgressing() bool {
 	switch c.Type {
 	case "Progressing", "RolloutProgressing", "RollingOut", "ScalingDown", "ScalingUp", "Updating":
 		return c.Status == "True" && c.Polarity == Neutral && !c.Guessed
@@ -284,14 +291,15 @@ func (c Condition) isChange() bool {
 	return false
 }
 
-// changes are the first words of conditions that tell, in families that no table has, that the object is being changed.
-var changes = wordSet(`Scaling Resizing Rolling Updating Upgrading Migrating Rebalancing Resharding Restarting
+// progressingWords are the first words of conditions that show, in families that no table has, that the object is
+// being changed.
+var progressingWords = wordSet(`Scaling Resizing Rolling Updating Upgrading Migrating Rebalancing Resharding Restarting
 	Replacing`)
 
-// isGuessedChange reports whether the object is being changed by the name of a condition. Progressing is also a
-// word for all being well; it is a change beside the conditions Available and Degraded, as operators of OpenShift have
-// the three.
-func (o subject) isGuessedChange(c Condition) bool {
+// isGuessedProgressing reports whether the name of a condition shows that the object is being changed.
+// Progressing=True may also mean that all is well; it means a change if the object has the conditions Available and
+// Degraded too, as operators of OpenShift do.
+func (o subject) isGuessedProgressing(c Condition) bool {
 	words := wordsOf(c.Type)
 	switch {
 	case c.Status != "True" || c.Polarity != Neutral || !c.Guessed || c.nested() || c.Drift == Behind:
@@ -299,10 +307,10 @@ func (o subject) isGuessedChange(c Condition) bool {
 	case c.Type == "Progressing":
 		return o.condition("Available").Type != "" && o.condition("Degraded").Type != ""
 	}
-	return len(words) > 0 && len(words) <= 2 && changes[words[0]]
+	return len(words) > 0 && len(words) <= 2 && progressingWords[words[0]]
 }
 
-// text is the condition as a reason for people: "Available=False MinimumReplicasUnavailable".
+// text returns the condition as a reason for people: "Available=False MinimumReplicasUnavailable".
 func (c Condition) text() string {
 	return c.prefixed(strings.TrimSpace(c.Type + "=" + c.Status + " " + c.Reason))
 }

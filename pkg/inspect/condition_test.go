@@ -58,34 +58,34 @@ func TestProblems(t *testing.T) {
 		reason, object string
 		want           []string
 	}{
-		{"a generation that is text", `{metadata: {generation: 2}, status: {observedGeneration: "2"}}`, []string{`status.observedGeneration is the text "2" and no number`}},
-		{"a generation that is a word", `{metadata: {generation: 2}, status: {observedGeneration: two}}`, []string{`status.observedGeneration is the text "two" and no count`}},
-		{"a generation with a fraction", `{metadata: {generation: 2.5}}`, []string{"metadata.generation is the number 2.5 and no count"}},
+		{"a generation that is text", `{metadata: {generation: 2}, status: {observedGeneration: "2"}}`, []string{`status.observedGeneration is the text "2", not a number`}},
+		{"a generation that is a word", `{metadata: {generation: 2}, status: {observedGeneration: two}}`, []string{`status.observedGeneration is the text "two", not a count`}},
+		{"a generation with a fraction", `{metadata: {generation: 2.5}}`, []string{"metadata.generation is the number 2.5, not a count"}},
 		{"a generation that there is not yet", `{metadata: {generation: 2}, status: {observedGeneration: 9}}`, []string{"status.observedGeneration 9 is above metadata.generation 2"}},
-		{"a status that is none", `{status: [1]}`, []string{"status is a list and no map"}},
-		{"conditions that are no list", `{status: {conditions: all fine}}`, []string{`status.conditions is the text "all fine" and no list`}},
+		{"a status that is none", `{status: [1]}`, []string{"status is a list, not a map"}},
+		{"conditions that are no list", `{status: {conditions: all fine}}`, []string{`status.conditions is the text "all fine", not a list`}},
 		{
 			"entries that are no conditions", `{status: {conditions: [1, null, {status: "True"}, {type: Ready}, {type: Up, status: 1}]}}`,
 			[]string{
-				"status.conditions[0] is the number 1 and no condition", "status.conditions[1] is null and no condition", "status.conditions[2] has no type",
-				"condition Ready: there is no status", "condition Up: status is the number 1 and no text",
+				"status.conditions[0] is the number 1, not a condition", "status.conditions[1] is null, not a condition", "status.conditions[2] has no type",
+				"condition Ready: there is no status", "condition Up: status is the number 1, not a text",
 			},
 		},
-		{"a boolean for a word", `{status: {conditions: [{type: Ready, status: true}]}}`, []string{"condition Ready: status is the boolean true and no text"}},
+		{"a boolean for a word", `{status: {conditions: [{type: Ready, status: true}]}}`, []string{"condition Ready: status is the boolean true, not a text"}},
 		{
 			"a time that is none", `{status: {conditions: [{type: Ready, status: "True", lastTransitionTime: yesterday}, {type: Up, status: "True", lastTransitionTime: {inner: x}}]}}`,
-			[]string{`condition Ready: lastTransitionTime is the text "yesterday" and no time`, "condition Up: lastTransitionTime is a map and no time"},
+			[]string{`condition Ready: lastTransitionTime is the text "yesterday", not a time`, "condition Up: lastTransitionTime is a map, not a time"},
 		},
 		{
 			"a generation of a condition", `{metadata: {generation: 2}, status: {conditions: [{type: Ready, status: "True", observedGeneration: "1"}]}}`,
-			[]string{`condition Ready: observedGeneration is the text "1" and no number`},
+			[]string{`condition Ready: observedGeneration is the text "1", not a number`},
 		},
-		{"a long text is cut", `{status: {conditions: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee}}`, []string{`status.conditions is the text "aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd…" and no list`}},
+		{"a long text is cut", `{status: {conditions: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee}}`, []string{`status.conditions is the text "aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd…", not a list`}},
 		{
 			"containers of another shape", `{apiVersion: v1, kind: Pod, status: {containerStatuses: [1, {name: 2}], initContainerStatuses: {}}}`,
 			[]string{
-				"status.initContainerStatuses is a map and no list", "status.containerStatuses[0] is the number 1 and no map",
-				"status.containerStatuses[1].name is the number 2 and no name",
+				"status.initContainerStatuses is a map, not a list", "status.containerStatuses[0] is the number 1, not a map",
+				"status.containerStatuses[1].name is the number 2, not a name",
 			},
 		},
 		{"a time that nobody set is no problem", `{status: {conditions: [{type: Ready, status: "True", lastTransitionTime: null}]}}`, nil},

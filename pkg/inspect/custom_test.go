@@ -61,14 +61,14 @@ func TestCustomResources(t *testing.T) {
 		{
 			"conditions that are of another shape leave a doubt",
 			`{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {conditions: {Ready: "True"}}}`,
-			Unknown, "status.conditions is a map and no list", "",
+			Unknown, "status.conditions is a map, not a list", "",
 		},
 		{
 			"unless what can be read is bad enough",
 			`{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {conditions: [5, {type: Ready, status: "False", reason: Down}]}}`,
 			InProgress, "Down", "",
 		},
-		{"a status that is a word", `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: fine}`, Unknown, `status is the text "fine" and no map`, ""},
+		{"a status that is a word", `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: fine}`, Unknown, `status is the text "fine", not a map`, ""},
 		{
 			"a status that is written as a boolean is understood",
 			`{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {conditions: [{type: Ready, status: true}]}}`,

@@ -170,7 +170,7 @@ func TestRoutes(t *testing.T) {
 		{
 			"parents of another shape leave a doubt",
 			`{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, spec: {}, status: {parents: [5, {conditions: 3}], ancestors: x}}`,
-			Unknown, "status.parents[1].conditions is the number 3 and no list", "",
+			Unknown, "status.parents[1].conditions is the number 3, not a list", "",
 		},
 	})
 }

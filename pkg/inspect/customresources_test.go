@@ -66,7 +66,7 @@ func TestCustomResourcesOfOperators(t *testing.T) {
 			objects++
 			obj := f.object(t)
 			families[familyOf(obj.GroupVersionKind().Group)] = true
-			for with, checks := range map[string]*argocd.Checks{"with checks": shipped, "without": nil} {
+			for with, checks := range map[string]*argocd.Checks{"with checks": shippedChecks, "without": nil} {
 				want := wordsOfStates[f.State]
 				if checks == nil && f.Generic != "" {
 					want = wordsOfStates[f.Generic]

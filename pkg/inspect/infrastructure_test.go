@@ -68,7 +68,7 @@ func TestInfrastructure(t *testing.T) {
 			`{apiVersion: apiregistration.k8s.io/v1, kind: APIService, status: {conditions: [{type: Available, status: "True", reason: Local}]}}`,
 			Current, "", "",
 		},
-		{"an API that nobody has asked", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, spec: {}}`, InProgress, "not judged yet", ""},
+		{"an API that is not checked yet", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, spec: {}}`, InProgress, "not checked yet", ""},
 
 		{"a Service within the cluster", `{apiVersion: v1, kind: Service, spec: {type: ClusterIP, clusterIP: 10.0.0.1}, status: {loadBalancer: {}}}`, Current, "", ""},
 		{
@@ -201,13 +201,13 @@ func TestScaling(t *testing.T) {
 		{
 			"an annotation that is no JSON leaves a doubt",
 			`{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {generation: 1, annotations: {autoscaling.alpha.kubernetes.io/conditions: '['}}, status: {observedGeneration: 1, currentReplicas: 1, desiredReplicas: 1}}`,
-			Unknown, `annotation autoscaling.alpha.kubernetes.io/conditions is the text "[" and no list of conditions`, "",
+			Unknown, `annotation autoscaling.alpha.kubernetes.io/conditions is the text "[", not a list of conditions`, "",
 		},
 		{"an Ingress of a class waits for an address", `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {ingressClassName: nginx}, status: {loadBalancer: {}}}`, InProgress, "waiting for an address", ""},
 		{"so does one of the older annotation", `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {annotations: {kubernetes.io/ingress.class: nginx}}, spec: {}, status: {loadBalancer: {}}}`, InProgress, "waiting for an address", ""},
 		{"one that has it", `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {ingressClassName: nginx}, status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}}`, Current, "", ""},
 		{"one of no class may be meant for nothing here", `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {}, status: {loadBalancer: {}}}`, Current, "", ""},
-		{"one that nobody has looked at", `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {}}`, InProgress, "not judged yet", ""},
+		{"one that no controller has evaluated", `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {}}`, InProgress, "not evaluated yet", ""},
 
 		{
 			"a budget that holds, and allows something",

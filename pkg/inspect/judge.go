@@ -3,31 +3,35 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/argocd"
 )
 
-// subject is an object that is judged, with what is already known of it.
+// subject is the object whose status is being determined, with what has already been read from it.
 type subject struct {
 	values
 	group, kind string
 	drift       Drift
 	conditions  []Condition
-	base        Status // what kstatus makes of it, its Ready filled in
+	base        Status // what kstatus computes, with Ready filled in
 
 	checks *argocd.Checks // nil for none
-	// overridden says that the user's file gives a condition of the object another meaning, which a check would not know.
+	// overridden reports that the user's file changes the polarity of one of the conditions, which a health check would
+	// ignore.
 	overridden bool
 }
 
-// is is the base with another word and reason. What kstatus says in full goes with its own word only.
-func (o subject) is(word, reason string) Status {
+// status returns the base with another status and reason. The message of kstatus is kept only with kstatus's own
+// status.
+func (o subject) status(word, reason string) Status {
 	s := o.base
 	if word != s.Status {
 		s.Message = reason
@@ -36,16 +40,16 @@ func (o subject) is(word, reason string) Status {
 	return s
 }
 
-// as is the status with another word.
-func (s Status) as(word string) Status {
+// withStatus returns s with another value of Status.
+func (s Status) withStatus(word string) Status {
 	s.Status = word
 	return s
 }
 
-// because is the base with a reason.
-func (o subject) because(reason string) Status { return o.is(o.base.Status, reason) }
+// baseStatus returns the base with a reason.
+func (o subject) baseStatus(reason string) Status { return o.status(o.base.Status, reason) }
 
-// condition is the condition of the type; its zero value if there is none.
+// condition returns the condition of that type of the object as a whole; its zero value if there is none.
 func (o subject) condition(name string) Condition {
 	if i := slices.IndexFunc(o.conditions, func(c Condition) bool { return c.Type == name && !c.nested() }); i >= 0 {
 		return o.conditions[i]
@@ -53,14 +57,14 @@ func (o subject) condition(name string) Condition {
 	return Condition{}
 }
 
-// judge finds the status of the object whose drift and conditions the report holds.
+// judge returns the status of the object, of which r already holds drift and conditions.
 func judge(obj *unstructured.Unstructured, r Report, p *Polarities, checks *argocd.Checks) Status {
 	o := subject{
 		values: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind(),
 		drift: r.Drift, conditions: r.Conditions, checks: checks,
 	}
 	o.overridden = slices.ContainsFunc(r.Conditions, func(c Condition) bool {
-		return p.byFile(o.group, o.kind, c.Type) != ""
+		return p.override(o.group, o.kind, c.Type) != ""
 	})
 	o.base = base(obj, r)
 	o.base.Ready = readyOf(o)
@@ -76,14 +80,15 @@ func (o subject) judge() Status {
 	switch {
 	case o.text("metadata", "deletionTimestamp") != "":
 		return o.terminating()
-	case rule == nil && o.held() != "" && !o.stalled():
-		return o.heldStatus()
+	case rule == nil && o.pausedByUser() != "" && !o.stalled():
+		return o.suspendedStatus()
 	case o.drift.State == Behind && !o.finished():
-		return o.is(InProgress, fmt.Sprintf("generation %d not observed yet, %d is", o.drift.Generation, *o.drift.Observed))
+		return o.status(InProgress,
+			fmt.Sprintf("observed generation is %d, not yet %d", *o.drift.Observed, o.drift.Generation))
 	case o.stalled():
-		return o.is(Failed, reasonOf(o.condition("Stalled")))
-	case o.drift.State == NeverSeen && o.alwaysReports():
-		return o.is(InProgress, unseen)
+		return o.status(Failed, reasonOf(o.condition("Stalled")))
+	case o.drift.State == NeverSeen && o.alwaysReportsGeneration():
+		return o.status(InProgress, reasonUnseen)
 	case rule != nil:
 		return rule(o)
 	}
@@ -92,21 +97,21 @@ func (o subject) judge() Status {
 
 // The reasons of an object that its controller has not seen: see unseenFor.
 const (
-	unseen    = "not seen by its controller yet"
-	neverSeen = "never seen by its controller"
+	reasonUnseen    = "not seen by its controller yet"
+	reasonNeverSeen = "never seen by its controller"
 )
 
-// heldStatus is of an object that is to rest. Its controller often does not even observe that, so that the generation
-// says nothing.
-func (o subject) heldStatus() Status {
-	reason := o.held()
-	if c, bad := o.worst(); bad {
+// suspendedStatus returns the status of an object that its user has paused. Controllers often do not observe such
+// objects, so the generation is not considered.
+func (o subject) suspendedStatus() Status {
+	reason := o.pausedByUser()
+	if c, bad := o.worstCondition(); bad {
 		reason += ", " + c.text()
 	}
-	return o.is(Suspended, reason)
+	return o.status(Suspended, reason)
 }
 
-// finished reports whether the object has come to an end that a new generation does not change.
+// finished reports whether the object has reached a final state, which a new generation does not change.
 func (o subject) finished() bool {
 	switch o.group + "/" + o.kind {
 	case "/Pod":
@@ -118,21 +123,21 @@ func (o subject) finished() bool {
 }
 
 func (o subject) stalled() bool {
-	c := o.convention("Stalled")
+	c := o.conventionalCondition("Stalled")
 	return c.Status == "True" && c.Drift != Behind
 }
 
-// convention is the condition of a type that kstatus gives a meaning; its zero value if there is none, or if the user's
-// polarities say that it means something else.
-func (o subject) convention(name string) Condition {
-	if c := o.condition(name); !c.contrary() {
+// conventionalCondition returns the condition of one of the types to which kstatus gives a meaning; its zero value if
+// there is none, or if the user's polarities give it another meaning.
+func (o subject) conventionalCondition(name string) Condition {
+	if c := o.condition(name); !c.breaksConvention() {
 		return c
 	}
 	return Condition{}
 }
 
-// contrary reports whether the condition has a polarity that is not the one of kstatus's conventions.
-func (c Condition) contrary() bool {
+// breaksConvention reports whether the condition has a polarity other than the one that kstatus assumes for its type.
+func (c Condition) breaksConvention() bool {
 	switch c.Type {
 	case "Ready":
 		return c.Polarity != Positive
@@ -144,22 +149,22 @@ func (c Condition) contrary() bool {
 	return false
 }
 
-// terminating tells what a deletion waits for.
+// terminating returns the status of an object that is being deleted; its reason is what the deletion waits for.
 func (o subject) terminating() Status {
 	finalizers := o.strings("metadata", "finalizers")
 	var reason string
 	switch {
 	case o.group == "" && o.kind == "Namespace":
-		reason = o.namespaceWaits()
+		reason = o.namespaceWaitReason()
 	case len(finalizers) > 0:
 		reason = "waiting for finalizer " + strings.Join(finalizers, ", ")
 	case o.group == "" && o.kind == "Pod":
 		reason = "waiting for its containers to stop"
 	}
-	return o.is(Terminating, cmp.Or(reason, "being deleted"))
+	return o.status(Terminating, cmp.Or(reason, "being deleted"))
 }
 
-// reasonOf is a condition as a reason for people: its reason and message where it has them.
+// reasonOf returns the reason and the first line of the message of a condition; without both, its type and status.
 func reasonOf(c Condition) string {
 	message := firstLine(c.Message)
 	switch {
@@ -176,11 +181,11 @@ func firstLine(s string) string {
 	return strings.TrimSpace(line)
 }
 
-// since is when what the status tells began.
+// since returns when the state that the status describes began; nil if the object does not report it.
 func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 	v := values(obj.Object)
 	if r.Status.Status == Terminating {
-		return deletionAsked(v)
+		return deletionRequested(v)
 	}
 	switch r.Drift.State {
 	case Behind:
@@ -194,24 +199,91 @@ func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 	for _, c := range r.Conditions {
 		switch {
 		case c.Since == nil:
-		case c.Bad: // bad ones come first; the oldest of them is when the trouble began
+		case c.Bad: // bad ones come first; the state began with the oldest of them
 			if last == nil || c.Since.Before(last) {
 				last = c.Since
 			}
-		case last == nil && (c.sumsUp() || c.isResult() && c.Status == "True"):
+		case last == nil && (c.isSummary() || c.isResult() && c.Status == "True"):
 			last = c.Since
 		}
 	}
 	return last
 }
 
-// deletionAsked is when the deletion was asked for: deletionTimestamp is when its grace period ends.
-func deletionAsked(v values) *metav1.Time {
+// deletionRequested returns when the deletion was requested: deletionTimestamp is when its grace period ends.
+func deletionRequested(v values) *metav1.Time {
 	t, _ := v.time("metadata", "deletionTimestamp")
 	if t == nil {
 		return nil
 	}
-	const longest = 100 * 365 * 24 * 60 * 60 // seconds: a longer one is no grace period, and would not fit
+	const longest = 100 * 365 * 24 * 60 * 60 // seconds; a longer period would overflow a Duration
 	grace := min(max(v.count(0, "metadata", "deletionGracePeriodSeconds"), 0), longest)
 	return &metav1.Time{Time: t.Add(-time.Duration(grace) * time.Second)}
+}
+
+// base returns the status that kstatus computes. If kstatus returns an error, if observedGeneration is a default or
+// higher than the generation, or if the user's polarities change a condition that kstatus interprets, Status is
+// computed from a corrected copy, while Kstatus remains the result for the object as it is.
+func base(obj *unstructured.Unstructured, r Report) Status {
+	result, err := compute(obj)
+	s := Status{}
+	if err == nil {
+		s.Kstatus = string(result.Status)
+	}
+	unused := r.Drift.Observed == nil && values(obj.Object).at("status", "observedGeneration") != nil
+	if err != nil || unused || r.Drift.State == Ahead || slices.ContainsFunc(r.Conditions, Condition.breaksConvention) {
+		result, err = compute(corrected(obj, r))
+	}
+	if err != nil {
+		s.Status, s.Message = Unknown, err.Error()
+		return s
+	}
+	s.Status, s.Message = string(result.Status), result.Message
+	return s
+}
+
+// compute calls kstatus, and turns its panics into errors: it panics on container statuses of unexpected types.
+func compute(obj *unstructured.Unstructured) (result *status.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("computing the status: %v", p)
+		}
+	}()
+	return status.Compute(obj)
+}
+
+// corrected returns a copy of the object with generations and conditions as they were read, and without what could
+// not be read.
+func corrected(obj *unstructured.Unstructured, r Report) *unstructured.Unstructured {
+	object := maps.Clone(obj.Object)
+	if metadata := maps.Clone(map[string]any(values(object).sub("metadata"))); metadata != nil {
+		metadata["generation"] = r.Drift.Generation
+		if _, ok := metadata["deletionTimestamp"].(string); !ok {
+			delete(metadata, "deletionTimestamp")
+		}
+		object["metadata"] = metadata
+	}
+	mended := maps.Clone(map[string]any(values(object).sub("status")))
+	delete(object, "status")
+	if mended != nil {
+		delete(mended, "observedGeneration")
+		delete(mended, "containerStatuses") // kstatus reads them only for crash loops, which pod finds itself
+		if r.Drift.Observed != nil {
+			mended["observedGeneration"] = min(*r.Drift.Observed, r.Drift.Generation)
+		}
+		mended["conditions"] = conventionalConditions(r.Conditions)
+		object["status"] = mended
+	}
+	return &unstructured.Unstructured{Object: object}
+}
+
+func conventionalConditions(conditions []Condition) []any {
+	out := make([]any, 0, len(conditions))
+	for _, c := range conditions {
+		if c.breaksConvention() || c.nested() {
+			continue
+		}
+		out = append(out, map[string]any{"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message})
+	}
+	return out
 }

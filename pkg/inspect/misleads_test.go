@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestWhereKstatusMisleads holds kstatus's word beside ours. A row whose kstatus differs after an upgrade may have become
-// needless: kstatus may have learnt it.
+// TestWhereKstatusMisleads holds kstatus's word beside ours. A row whose kstatus differs after an upgrade may have
+// become needless: kstatus may have learnt it.
 func TestWhereKstatusMisleads(t *testing.T) {
 	for _, tt := range misleading {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -140,7 +140,7 @@ var misleading = []struct {
 		"and is compared",
 		`{apiVersion: example.com/v1, kind: Cache, metadata: {generation: 2}, spec: {}, status: {observedGeneration: "1", conditions: [
 		  {type: Ready, status: "True"}]}}`,
-		"", InProgress, "generation 2 not observed yet, 1 is",
+		"", InProgress, "observed generation is 1, not yet 2",
 	},
 	{
 		"after a restore from a backup the generation starts at 1 and the status is an old one: nothing is left to wait for",

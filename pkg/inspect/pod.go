@@ -5,33 +5,159 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// pod corrects kstatus, which takes a pod that failed for done, and one whose image cannot be pulled or whose init
-// container crashes for one that is on its way.
+// Container is one container of a pod, as its spec names it and the kubelet reports it.
+type Container struct {
+	// Name is its name in the spec.
+	Name string `json:"name"`
+	// Type is container, init, sidecar (an init container that keeps running) or ephemeral.
+	Type string `json:"type"`
+	// Image is the image in the spec.
+	Image string `json:"image,omitempty"`
+	// State is running, waiting, terminated, or empty if the kubelet has not reported the container.
+	State string `json:"state,omitempty"`
+	// Reason and Message are those of the state: CrashLoopBackOff, Completed.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// ExitCode is the exit code of this run if State is terminated, else of the previous run; nil if there is neither.
+	ExitCode *int64 `json:"exitCode,omitempty"`
+	// LastReason is why its previous run ended: OOMKilled, Error.
+	LastReason string `json:"lastReason,omitempty"`
+	// Ready reports whether it passes its readiness probe.
+	Ready bool `json:"ready"`
+	// Started reports whether it has passed its startup probe.
+	Started bool `json:"started"`
+	// Restarts counts how often it was restarted.
+	Restarts int64 `json:"restarts"`
+}
+
+// The types of containers.
+const (
+	MainContainer      = "container"
+	InitContainer      = "init"
+	SidecarContainer   = "sidecar"
+	EphemeralContainer = "ephemeral"
+)
+
+// Containers returns the containers of a pod in the order of the spec: init containers first, then containers, then
+// ephemeral ones; within each, those that only the status has come last. It is nil for an object that is not a pod.
+func Containers(pod *unstructured.Unstructured) []Container {
+	if pod == nil || pod.GetKind() != "Pod" {
+		return nil
+	}
+	return containersOf(pod.Object)
+}
+
+func containersOf(pod values) []Container {
+	var out []Container
+	seen := map[string]bool{}
+	for _, field := range []struct{ spec, status, name string }{
+		{"initContainers", "initContainerStatuses", InitContainer},
+		{"containers", "containerStatuses", MainContainer},
+		{"ephemeralContainers", "ephemeralContainerStatuses", EphemeralContainer},
+	} {
+		reported := map[string]values{}
+		statuses := slices.DeleteFunc(pod.maps("status", field.status), func(s values) bool { return s.text("name") == "" })
+		for _, s := range statuses {
+			reported[s.text("name")] = s
+		}
+		for _, c := range slices.Concat(pod.maps("spec", field.spec), statuses) {
+			kind := field.name
+			if kind == InitContainer && c.text("restartPolicy") == "Always" {
+				kind = SidecarContainer
+			}
+			if known := field.name + " " + c.text("name"); !seen[known] {
+				seen[known] = true
+				out = append(out, containerOf(c, kind, reported[c.text("name")]))
+			}
+		}
+	}
+	return out
+}
+
+// addContainerProblems adds the problems of container statuses to f.
+func addContainerProblems(pod values, f *problems) {
+	for _, field := range []string{"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"} {
+		found := pod.at("status", field)
+		list, ok := found.([]any)
+		if !ok && found != nil {
+			f.unreadable("status.%s is %s, not a list", field, describe(found))
+		}
+		for i, entry := range list {
+			m, ok := entry.(map[string]any)
+			if !ok {
+				f.unreadable("status.%s[%d] is %s, not a map", field, i, describe(entry))
+			} else if name := m["name"]; values(m).text("name") == "" {
+				f.unreadable("status.%s[%d].name is %s, not a name", field, i, describe(name))
+			}
+		}
+	}
+}
+
+func containerOf(spec values, kind string, status values) Container {
+	c := Container{
+		Name: spec.text("name"), Type: kind, Image: spec.text("image"),
+		Ready: status.flag("ready"), Started: status.flag("started"), Restarts: status.count(0, "restartCount"),
+		LastReason: status.text("lastState", "terminated", "reason"),
+	}
+	if code, ok := status.number("lastState", "terminated", "exitCode"); ok {
+		c.ExitCode = &code
+	}
+	for _, state := range []string{"waiting", "running", "terminated"} {
+		if s := status.sub("state", state); s != nil {
+			c.State, c.Reason, c.Message = state, s.text("reason"), s.text("message")
+			break
+		}
+	}
+	if code, ok := status.number("state", "terminated", "exitCode"); ok {
+		c.ExitCode = &code
+	}
+	return c
+}
+
+// readyContainers counts as kubectl does: containers and sidecars, but not init containers that end.
+func readyContainers(containers []Container) string {
+	var ready, all int64
+	for _, c := range containers {
+		if c.Type != MainContainer && c.Type != SidecarContainer {
+			continue
+		}
+		all++
+		if c.Ready && c.State != "waiting" && c.State != "terminated" {
+			ready++
+		}
+	}
+	return ratio(ready, all)
+}
+
+// pod corrects kstatus, which reports a failed pod as Current, and one whose image cannot be pulled or whose init
+// container crashes as InProgress.
 func (o subject) pod() Status {
 	containers := containersOf(o.values)
 	switch o.text("status", "phase") {
 	case "Succeeded":
-		return o.because("completed")
+		return o.baseStatus("completed")
 	case "Failed":
 		return o.failedPod(containers)
 	case "Unknown":
-		return o.is(Unknown, cmp.Or(o.text("status", "reason"), "its node does not answer"))
+		return o.status(Unknown, cmp.Or(o.text("status", "reason"), "its node does not answer"))
 	}
 	if s, held := o.unscheduled(); held {
 		return s
 	}
-	if i := slices.IndexFunc(containers, Container.inTrouble); i >= 0 {
+	if i := slices.IndexFunc(containers, Container.cannotRun); i >= 0 {
 		c := containers[i]
-		s := o.is(Failed, c.trouble(len(containers) > 1))
-		s.Message = "container " + c.Name + ": " + cmp.Or(c.Reason, "Error") + after(": ", c.Message)
+		s := o.status(Failed, c.failureReason(len(containers) > 1))
+		s.Message = "container " + c.Name + ": " + cmp.Or(c.Reason, "Error") + withSeparator(": ", c.Message)
 		return s
 	}
 	if o.base.Status == Current {
 		return o.base
 	}
-	return o.because(o.podWaits(containers))
+	return o.baseStatus(o.podWaitReason(containers))
 }
 
 // podEnded reports whether the pod's phase is final.
@@ -40,17 +166,18 @@ func podEnded(pod values) bool {
 	return phase == "Succeeded" || phase == "Failed"
 }
 
-// failedPod tells why: the pod was evicted or ran out of time, or its container failed.
+// failedPod returns the status of a pod whose phase is Failed: it was evicted, exceeded its deadline, or a container
+// failed.
 func (o subject) failedPod(containers []Container) Status {
 	reason := withReason(o.text("status", "reason"), firstLine(o.text("status", "message")))
 	if i := slices.IndexFunc(containers, Container.failed); i >= 0 && reason == "" {
-		reason = containers[i].trouble(len(containers) > 1)
+		reason = containers[i].failureReason(len(containers) > 1)
 	}
-	return o.is(Failed, cmp.Or(strings.TrimPrefix(reason, ": "), "failed"))
+	return o.status(Failed, cmp.Or(strings.TrimPrefix(reason, ": "), "failed"))
 }
 
-// unscheduled is of a pod that no node takes, or that is not to be scheduled yet. That no node takes it is normal where
-// an autoscaler makes one: it has failed when that has lasted: see Report.At.
+// unscheduled returns the status of a pod that is not scheduled, and whether it is one. That no node fits is normal
+// where an autoscaler adds nodes; the pod has Failed only when it has lasted: see Report.At.
 func (o subject) unscheduled() (Status, bool) {
 	c := o.condition("PodScheduled")
 	if c.Status != "False" {
@@ -62,29 +189,29 @@ func (o subject) unscheduled() (Status, bool) {
 		for _, g := range o.maps("spec", "schedulingGates") {
 			gates = append(gates, g.text("name"))
 		}
-		reason = "SchedulingGated" + after(": ", strings.Join(gates, ", "))
+		reason = "SchedulingGated" + withSeparator(": ", strings.Join(gates, ", "))
 	}
 	if c.isUnschedulable() {
-		reason = "Unschedulable so far" + after(": ", firstLine(c.Message))
+		reason = "Unschedulable so far" + withSeparator(": ", firstLine(c.Message))
 	}
-	s := o.is(InProgress, reason)
+	s := o.status(InProgress, reason)
 	s.Message = cmp.Or(c.Message, s.Message)
 	return s, true
 }
 
-// isUnschedulable reports whether the condition says that no node takes the pod.
+// isUnschedulable reports whether the condition is that no node fits the pod.
 func (c Condition) isUnschedulable() bool {
 	return c.Type == "PodScheduled" && c.Status == "False" && c.Reason == "Unschedulable"
 }
 
-// failed says that the container has ended, and not well.
+// failed reports whether the container has ended with an error.
 func (c Container) failed() bool {
 	return c.State == "terminated" && c.ExitCode != nil && *c.ExitCode != 0 && c.Type != EphemeralContainer
 }
 
-// inTrouble says that a container cannot start, or does not keep running. The kubelet's other reasons to wait are those
-// of a container on its way.
-func (c Container) inTrouble() bool {
+// cannotRun reports whether the container cannot start, or does not keep running. Waiting with one of the kubelet's
+// other reasons is normal.
+func (c Container) cannotRun() bool {
 	if c.Type == EphemeralContainer {
 		return false
 	}
@@ -92,8 +219,8 @@ func (c Container) inTrouble() bool {
 	return c.failed() || c.State == "waiting" && !starting
 }
 
-// trouble tells in short why a container does not run, with its name if the pod has others.
-func (c Container) trouble(others bool) string {
+// failureReason returns in short why a container does not run, with its name if the pod has others.
+func (c Container) failureReason(others bool) string {
 	name := ""
 	if others {
 		name = "container " + c.Name
@@ -103,19 +230,19 @@ func (c Container) trouble(others bool) string {
 	}
 	switch {
 	case strings.Contains(c.Reason, "Image") || c.Reason == "RegistryUnavailable":
-		return joined(c.Reason, name, c.Image)
+		return joinReason(c.Reason, name, c.Image)
 	case c.Reason == "CrashLoopBackOff" || c.State == "terminated":
-		return joined(without(c.Reason, "Error"), name, c.ended())
+		return joinReason(unlessEqual(c.Reason, "Error"), name, c.lastExit())
 	}
-	return joined(c.Reason, name, firstLine(c.Message))
+	return joinReason(c.Reason, name, firstLine(c.Message))
 }
 
-// ended tells how the container ended last, and how often it was restarted.
-func (c Container) ended() string {
+// lastExit returns how the container last ended, and how often it was restarted.
+func (c Container) lastExit() string {
 	var parts []string
 	switch last := cmp.Or(c.LastReason, c.Reason); {
 	case last == "OOMKilled":
-		parts = append(parts, without(last, c.Reason))
+		parts = append(parts, unlessEqual(last, c.Reason))
 	case c.ExitCode != nil:
 		parts = append(parts, fmt.Sprintf("exit code %d", *c.ExitCode))
 	}
@@ -125,8 +252,8 @@ func (c Container) ended() string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
 }
 
-// podWaits tells what a pod without trouble waits for.
-func (o subject) podWaits(containers []Container) string {
+// podWaitReason returns what a pod whose containers can run waits for.
+func (o subject) podWaitReason(containers []Container) string {
 	if o.text("spec", "nodeName") == "" && o.condition("PodScheduled").Status != "True" {
 		return "waiting to be scheduled"
 	}
@@ -138,21 +265,22 @@ func (o subject) podWaits(containers []Container) string {
 			if c.State == "terminated" {
 				done++
 			}
-		case c.Type == MainContainer && c.State == "running" && !c.Ready, c.Type == SidecarContainer && c.State == "running" && !c.Started:
-			return c.waits(len(containers) > 1)
+		case c.Type == MainContainer && c.State == "running" && !c.Ready,
+			c.Type == SidecarContainer && c.State == "running" && !c.Started:
+			return c.waitReason(len(containers) > 1)
 		}
 	}
 	switch {
 	case done < inits && o.condition("Initialized").Status != "True":
-		return short(done, inits, "init containers done")
+		return shortfall(done, inits, "init containers done")
 	case o.text("status", "phase") == "Running":
 		return cmp.Or(o.missingGate(), "not ready")
 	}
 	return "starting its containers"
 }
 
-// waits tells what a running container has still to pass.
-func (c Container) waits(others bool) string {
+// waitReason returns which probe a running container has not passed yet.
+func (c Container) waitReason(others bool) string {
 	reason := "not ready"
 	if !c.Started {
 		reason = "not started"
@@ -161,10 +289,10 @@ func (c Container) waits(others bool) string {
 	if others {
 		name = c.Name
 	}
-	return joined(reason, name, c.ended())
+	return joinReason(reason, name, c.lastExit())
 }
 
-// missingGate names the first of the pod's readiness gates that is not open.
+// missingGate names the first of the pod's readiness gates whose condition is not True.
 func (o subject) missingGate() string {
 	for _, g := range o.maps("spec", "readinessGates") {
 		if name := g.text("conditionType"); o.condition(name).Status != "True" {
@@ -174,8 +302,8 @@ func (o subject) missingGate() string {
 	return ""
 }
 
-// joined makes "reason: name, detail" of what there is.
-func joined(reason, name, detail string) string {
+// joinReason returns "reason: name, detail" without the parts that are empty.
+func joinReason(reason, name, detail string) string {
 	rest := name
 	if name != "" && detail != "" {
 		rest += ", "
@@ -184,11 +312,11 @@ func joined(reason, name, detail string) string {
 	if reason == "" {
 		return rest
 	}
-	return reason + after(": ", rest)
+	return reason + withSeparator(": ", rest)
 }
 
-// without is the text, or nothing if it is the other.
-func without(text, other string) string {
+// unlessEqual returns text, or "" if it equals other.
+func unlessEqual(text, other string) string {
 	if text == other {
 		return ""
 	}

@@ -159,7 +159,7 @@ func TestPod(t *testing.T) {
 		{
 			"statuses that are of another shape leave a doubt",
 			`{apiVersion: v1, kind: Pod, spec: {nodeName: node-1, containers: [{name: web}]}, status: {phase: Running, conditions: [{type: Ready, status: "True"}], containerStatuses: 3}}`,
-			Unknown, "status.containerStatuses is the number 3 and no list", "0/1",
+			Unknown, "status.containerStatuses is the number 3, not a list", "0/1",
 		},
 	})
 }

@@ -34,7 +34,7 @@ func TestPolarity(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, guessed := DefaultPolarities().of(tt.group, tt.kind, tt.condition)
+			got, guessed := DefaultPolarities().lookup(tt.group, tt.kind, tt.condition)
 			if got != tt.want || guessed != tt.guessed {
 				t.Errorf("%s of %s is %s (guessed: %t), want %s (%t)", tt.condition, tt.kind, got, guessed, tt.want, tt.guessed)
 			}
@@ -66,12 +66,12 @@ polarities:
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			if got, _ := p.of(tt.group, tt.kind, tt.condition); got != tt.want {
+			if got, _ := p.lookup(tt.group, tt.kind, tt.condition); got != tt.want {
 				t.Errorf("%s of %s is %s, want %s", tt.condition, tt.kind, got, tt.want)
 			}
 		})
 	}
-	if _, guessed := p.of("db.example.com", "X", "Joined"); guessed {
+	if _, guessed := p.lookup("db.example.com", "X", "Joined"); guessed {
 		t.Error("an entry of the file is not guessed")
 	}
 }

@@ -2,9 +2,8 @@ package inspect
 
 import "fmt"
 
-// rules judge the built-in kinds, and those of volume snapshots, that kstatus does not know, or misleads about; or that
-// have more to tell than it does.
-// Groups of old versions are not served any more.
+// rules determine the status of built-in kinds and volume snapshots where kstatus does not know the kind, is
+// misleading, or reports less than the object does. Kinds of groups that Kubernetes no longer serves are not in it.
 var rules = map[string]func(subject) Status{
 	"/Namespace":                             subject.namespace,
 	"/Node":                                  subject.node,
@@ -30,18 +29,18 @@ var rules = map[string]func(subject) Status{
 	"certificates.k8s.io/CertificateSigningRequest": subject.certificateSigningRequest,
 }
 
-// ruleOf is the rule of a kind, nil if it has none.
+// ruleOf returns the rule of a kind; nil if it has none.
 func ruleOf(group, kind string) func(subject) Status { return rules[group+"/"+kind] }
 
-// short says "2 of 3 things", if there are fewer than wanted; else it is empty.
-func short(have, want int64, things string) string {
+// shortfall returns "2 of 3 things" if have is less than want, else "".
+func shortfall(have, want int64, things string) string {
 	if have >= want {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d %s", have, want, things)
 }
 
-// plural is the count with its noun.
+// plural returns the count with its noun.
 func plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -49,7 +48,7 @@ func plural(n int64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// readyOf counts what the kind counts.
+// readyOf returns Status.Ready: the counts that the kind has.
 func readyOf(o subject) string {
 	switch o.group + "/" + o.kind {
 	case "/Pod":
@@ -76,29 +75,29 @@ func readyOf(o subject) string {
 
 func ratio(have, want int64) string { return fmt.Sprintf("%d/%d", have, want) }
 
-// readyEndpoints counts the endpoints of a slice: one whose readiness is not told is ready, as the API has it.
+// readyEndpoints counts the endpoints of a slice: by the API's definition one whose readiness is not set is ready.
 func (o subject) readyEndpoints() string {
 	endpoints := o.maps("endpoints")
 	ready := 0
 	for _, e := range endpoints {
-		if told, ok := e.at("conditions", "ready").(bool); !ok || told {
+		if reported, ok := e.at("conditions", "ready").(bool); !ok || reported {
 			ready++
 		}
 	}
 	return ratio(int64(ready), int64(len(endpoints)))
 }
 
-// worst is the first of the conditions that is bad; those are sorted first.
-func (o subject) worst() (Condition, bool) {
+// worstCondition returns the first bad condition, and whether there is one. Bad conditions are sorted first.
+func (o subject) worstCondition() (Condition, bool) {
 	if len(o.conditions) > 0 && o.conditions[0].Bad {
 		return o.conditions[0], true
 	}
 	return Condition{}, false
 }
 
-// unlessBad is the status, or Degraded if it is Current and a condition is bad.
-func (o subject) unlessBad(s Status) Status {
-	if c, bad := o.worst(); bad && s.Status == Current {
+// degradedIfBad returns s, or Degraded if s is Current and a condition is bad.
+func (o subject) degradedIfBad(s Status) Status {
+	if c, bad := o.worstCondition(); bad && s.Status == Current {
 		s.Status, s.Reason, s.Message = Degraded, c.text(), c.Message
 	}
 	return s

@@ -1,34 +1,40 @@
 package inspect
 
 import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The words of Status.Status. Suspended and Degraded are ours, the others kstatus's.
+// The values of Status.Status. Suspended and Degraded are ours, the others kstatus's.
 const (
-	Current     = "Current"     // the object is as its spec asks
-	InProgress  = "InProgress"  // it is on its way
-	Failed      = "Failed"      // it will not get there as it is
+	Current     = "Current"     // the object is as its spec requests
+	InProgress  = "InProgress"  // it is being brought to that state
+	Failed      = "Failed"      // it will not reach that state without a change from outside
 	Terminating = "Terminating" // it is being deleted
-	Unknown     = "Unknown"     // it does not say, or not in a form that can be read
-	Suspended   = "Suspended"   // it has got where its spec wants it, and that is to rest: paused, suspended, cordoned
-	Degraded    = "Degraded"    // it does part of what its spec asks, or says itself that something is wrong
+	Unknown     = "Unknown"     // it reports no status, or not in a readable form
+	Suspended   = "Suspended"   // it is as its spec requests, and that is paused, suspended or cordoned
+	Degraded    = "Degraded"    // it does part of what its spec requests, or reports an error
 )
 
-// Status says how far an object has come towards what its spec asks for.
+// Status is the state of an object compared with what its spec requests.
 type Status struct {
-	// Status is one of the words above.
+	// Status is one of the values above.
 	Status string `json:"status"`
-	// Kstatus is what kstatus says of the object, which may be another word; empty if it gave an error.
+	// Kstatus is the status that kstatus computes, which may differ; empty if kstatus returned an error.
 	Kstatus string `json:"kstatus"`
-	// Reason says why in a few words, for people: "2 of 3 updated pods available", "ImagePullBackOff: nginx:nope". It may
-	// be empty, and has at most 100 characters: what is longer is cut between two words and ends in "…".
+	// Reason explains Status in a few words, for people: "2 of 3 updated pods available", "ImagePullBackOff:
+	// nginx:nope". It may be empty, and has at most 100 characters: longer text is cut between two words and ends in
+	// "…".
 	Reason string `json:"reason,omitempty"`
-	// Message says why in full, as kstatus or the object itself does, and what was cut from Reason; it may be empty.
+	// Message is the full explanation from kstatus or the object, including what was cut from Reason; it may be empty.
 	Message string `json:"message,omitempty"`
 	// Ready is "ready/wanted" for objects that count replicas, completions or containers, empty for others.
 	Ready string `json:"ready,omitempty"`
-	// JudgedBy is what Status was found by: one of the words below. It is empty for an object that was not read.
+	// JudgedBy names the rules that determined Status: one of the values below. It is empty for an object that was not
+	// read.
 	JudgedBy string `json:"judgedBy,omitempty"`
 }
 
@@ -36,16 +42,16 @@ type Status struct {
 const (
 	BuiltIn = "BuiltIn" // the rules of this package for the kind
 	ArgoCD  = "ArgoCD"  // the health check that Argo CD has for the kind
-	Generic = "Generic" // what is usual for all kinds, kstatus among it
+	Generic = "Generic" // conventions that hold for all kinds, kstatus included
 )
 
-// Current reports whether the object has got where its spec wants it: one that is Suspended has.
+// Current reports whether the object is as its spec requests: Current or Suspended.
 func (s Status) Current() bool { return s.Status == Current || s.Status == Suspended }
 
-// NotReady reports whether the object has not got where its spec wants it, or does not say that it has.
+// NotReady reports whether the object is not as its spec requests, or does not report it.
 func (s Status) NotReady() bool { return !s.Current() }
 
-// Severity orders objects by how much they ask for attention: 0 is Current, higher is worse.
+// Severity orders objects by how much attention they need: 0 is Current, higher is worse.
 func (s Status) Severity() int {
 	switch s.Status {
 	case Current:
@@ -64,15 +70,15 @@ func (s Status) Severity() int {
 	return 4
 }
 
-// noStatus is the reason of an object of a custom kind whose status nobody has written.
+// noStatus is the reason of a custom resource whose status no controller has written.
 const noStatus = "no status reported"
 
-// Unreported reports whether the object is Unknown only because it has no status at all: its controller does not run, or
-// its kind has none.
+// Unreported reports whether the object is Unknown only because it has no status at all: its controller does not run,
+// or its kind has none.
 func (s Status) Unreported() bool { return s.Status == Unknown && s.Reason == noStatus }
 
-// ForKind settles a status that is Unreported, for whoever knows the kind: one whose API has no status to report is as it
-// is, and so Current. An object does not tell that itself.
+// ForKind returns the status, or Current in place of one that is Unreported if objects of the kind have no status to
+// report. The object alone does not show that: the caller must know the kind.
 func (s Status) ForKind(reportsStatus bool) Status {
 	if s.Unreported() && !reportsStatus {
 		s.Status, s.Reason = Current, ""
@@ -80,6 +86,54 @@ func (s Status) ForKind(reportsStatus bool) Status {
 	return s
 }
 
-// StatusOf judges an object by its own fields: by the rules of kstatus, corrected where they mislead. The default
-// polarities hold. The object is only read; Inspect tells more.
+// StatusOf returns the status of an object with DefaultPolarities. It is a short form of Inspect.
 func StatusOf(obj *unstructured.Unstructured) Status { return Inspect(obj, nil).Status }
+
+// maxReasonLength is the maximum length of a reason, in characters.
+const maxReasonLength = 100
+
+// forbidden matches the beginning of the message of a refusal (apimachinery's errors.NewForbidden).
+var forbidden = regexp.MustCompile(`\b[a-z0-9.-]+(?: "[^"]*")? is forbidden: `)
+
+// TrimForbidden returns a text without the words with which an API server begins every refusal, `pods "web-0" is
+// forbidden: `, wherever they occur: what follows them is the reason.
+func TrimForbidden(text string) string { return forbidden.ReplaceAllString(text, "") }
+
+// truncated returns the status with a reason of at most maxReasonLength, without the beginning that all refusals
+// share. What is cut is added to the message unless it is already there.
+func (s Status) truncated() Status {
+	full := s.Reason
+	s.Reason = cutAtWord(TrimForbidden(full))
+	if s.Reason == full {
+		return s
+	}
+	_, detail, found := strings.Cut(full, ": ")
+	switch {
+	case s.Message == "" || s.Message == full:
+		s.Message = full
+	case !strings.Contains(s.Message, full) && (!found || !strings.Contains(s.Message, detail)):
+		s.Message = full + "; " + s.Message
+	}
+	return s
+}
+
+// cutAtWord cuts a text that is too long, between two words if that keeps at least half of the maximum length.
+func cutAtWord(s string) string {
+	if utf8.RuneCountInString(s) <= maxReasonLength {
+		return s
+	}
+	runes := []rune(s)[:maxReasonLength]
+	head := string(runes[:maxReasonLength-1])
+	if blank := strings.LastIndexByte(string(runes), ' '); blank >= len(head)/2 {
+		head = string(runes)[:blank]
+	}
+	return strings.TrimSpace(head) + "…"
+}
+
+// withReason returns the message with the reason before it, unless the message already begins with the reason.
+func withReason(reason, message string) string {
+	if message == reason || strings.HasPrefix(message, reason+":") {
+		return message
+	}
+	return reason + withSeparator(": ", message)
+}

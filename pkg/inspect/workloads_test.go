@@ -49,7 +49,7 @@ func TestDeployment(t *testing.T) {
 		{
 			"a generation that the controller has not seen makes all that it says old",
 			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 4}, spec: {replicas: 2, paused: true}, status: {observedGeneration: 3, replicas: 2, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2}}`,
-			InProgress, "generation 4 not observed yet, 3 is", "2/2",
+			InProgress, "observed generation is 3, not yet 4", "2/2",
 		},
 		{
 			"its deadline has passed",

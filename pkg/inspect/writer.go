@@ -8,48 +8,50 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Writer is who wrote to an object, as managedFields have it.
+// Writer is a client that wrote to an object, according to managedFields.
 type Writer struct {
-	// Manager is the name that the client gave, or that the API server made of its user agent.
+	// Manager is the field manager: the name that the client gave, or that the API server derived from its user agent.
 	Manager string `json:"manager"`
 	// Operation is Apply or Update.
 	Operation string `json:"operation,omitempty"`
 	// Subresource is "status" or another, empty for the object itself.
 	Subresource string `json:"subresource,omitempty"`
-	// Time is when it last changed a field that it manages; nil if that is not told.
+	// Time is when it last changed a field that it manages; nil if managedFields do not have it.
 	Time *metav1.Time `json:"time,omitempty"`
 }
 
-// LastWriter is who wrote to the object last. Times have seconds only; of several at the same second it is who wrote the
-// status, for a controller writes that in answer to the spec, then who wrote another subresource, then the first by name. It is
-// false when managedFields are missing: they may have been dropped while reading.
+// LastWriter returns the client that wrote to the object last. The times have a resolution of one second: of several
+// writers in the same second it returns the one that wrote the status, as controllers write that in response to the
+// spec, then one that wrote another subresource, then the first by name. It returns false if there are no
+// managedFields, which may have been dropped while reading.
 func LastWriter(obj metav1.Object) (Writer, bool) {
 	var last Writer
 	found := false
 	for _, w := range writers(obj) {
-		if !found || w.later(last) {
+		if !found || w.isLaterThan(last) {
 			last, found = w, true
 		}
 	}
 	return last, found
 }
 
-// later orders writers by time, and those of one second so that two runs find the same.
-func (w Writer) later(other Writer) bool {
+// isLaterThan reports whether w wrote after other. Within the same second the order is arbitrary but stable.
+func (w Writer) isLaterThan(other Writer) bool {
 	mine, others := w.when(), other.when()
 	switch {
 	case !mine.Equal(others):
 		return mine.After(others)
-	case w.answers() != other.answers():
-		return w.answers() > other.answers()
+	case w.subresourceRank() != other.subresourceRank():
+		return w.subresourceRank() > other.subresourceRank()
 	case w.Subresource != other.Subresource:
 		return w.Subresource < other.Subresource
 	}
 	return w.Manager < other.Manager
 }
 
-// answers is how surely what was written comes after the spec that was written in the same second.
-func (w Writer) answers() int {
+// subresourceRank orders writes within the same second: the higher, the more likely the write followed one to the
+// spec.
+func (w Writer) subresourceRank() int {
 	switch w.Subresource {
 	case "status":
 		return 2
@@ -66,8 +68,9 @@ func (w Writer) when() time.Time {
 	return w.Time.Time
 }
 
-// specWritten is when something beside the status was last written.
-func specWritten(obj metav1.Object) *metav1.Time {
+// lastSpecWrite returns when the object itself, not a subresource, was last written; nil if managedFields do not have
+// it.
+func lastSpecWrite(obj metav1.Object) *metav1.Time {
 	var last *metav1.Time
 	for _, w := range writers(obj) {
 		if w.Subresource == "" && w.Time != nil && (last == nil || last.Before(w.Time)) {
@@ -77,8 +80,8 @@ func specWritten(obj metav1.Object) *metav1.Time {
 	return last
 }
 
-// writers reads the entries of managedFields. Of unstructured objects they are read field by field: GetManagedFields
-// would copy them whole, and log what it cannot decode.
+// writers returns the entries of managedFields. Those of unstructured objects are read field by field:
+// GetManagedFields would copy them whole, and log what it cannot decode.
 func writers(obj metav1.Object) []Writer {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {

@@ -1,7 +1,7 @@
 // Package argocd runs the health checks that Argo CD ships for custom resources: short programs in Lua, of which
-// github.com/argoproj/argo-cd/v3/resource_customizations holds one for each of more than two hundred kinds. They run as
-// Argo CD runs them (util/lua/lua.go there), with less of Lua's library, and bounded in time and memory whatever the
-// object is.
+// github.com/argoproj/argo-cd/v3/resource_customizations holds one for each of more than two hundred kinds. They run
+// as in Argo CD (util/lua/lua.go there), with a smaller part of Lua's library, and bounded in time and memory
+// whatever the object is. What a result means for the status of an object is up to the caller.
 package argocd
 
 import (
@@ -30,26 +30,26 @@ const (
 
 // Health is what a check returns.
 type Health struct {
-	// Status is one of the words above.
+	// Status is one of the values above.
 	Status string
-	// Message says why. It may be empty, and may have several lines.
+	// Message explains the status. It may be empty, and may have several lines.
 	Message string
 }
 
 // ErrNoCheck is the error of Health for a kind that has no check.
 var ErrNoCheck = errors.New("no health check for the kind")
 
-// Checks are the health checks of a set of files. They may be used concurrently. A check is compiled when the first
-// object of its kind comes; until then nothing is read.
+// Checks are the health checks of a set of files. They may be used concurrently. A check is read and compiled for the
+// first object of its kind.
 type Checks struct {
 	files fs.FS
 	index func() index
 }
 
-// index finds the checks of kinds by "group/kind".
+// index holds the checks by "group/kind".
 type index struct {
 	exact   map[string]*check
-	pattern []*check // of which the name has a * for any letters
+	pattern []*check // whose names have a *, which matches any text
 }
 
 // check is one file, compiled on first use.
@@ -71,8 +71,8 @@ func New(files fs.FS) *Checks {
 	return c
 }
 
-// list finds the checks, and reads none. A folder named _ stands for any kind, one named _.example.com for any group
-// that ends so.
+// list finds the checks without reading them. A folder named _ matches any kind, one named _.example.com any group
+// with that suffix.
 func (c *Checks) list() index {
 	all := index{exact: map[string]*check{}}
 	names, _ := fs.Glob(c.files, "*/*/"+scriptName) // the only error is of the pattern
@@ -88,8 +88,8 @@ func (c *Checks) list() index {
 	return all
 }
 
-// of returns the check of a kind, nil if there is none.
-func (i index) of(group, kind string) *check {
+// lookup returns the check of a kind; nil if there is none.
+func (i index) lookup(group, kind string) *check {
 	key := group + "/" + kind
 	if found := i.exact[key]; found != nil {
 		return found
@@ -102,7 +102,7 @@ func (i index) of(group, kind string) *check {
 	return nil
 }
 
-// compileFile reads and compiles a check whose concatenations and keys are bounded.
+// compileFile reads and compiles a check, after guardStatements has bounded its concatenations and keys.
 func compileFile(files fs.FS, name string) (*lua.FunctionProto, error) {
 	source, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -124,11 +124,11 @@ func compile(name string, source []byte) (*lua.FunctionProto, error) {
 	return compiled, nil
 }
 
-// Health runs the check of the kind on an object, which is only read, as JSON decodes it. The error is ErrNoCheck if
-// there is no check for the kind; others say that the check could not judge the object: it is not as the check expects,
-// or too large, or the check went on for too long.
+// Health runs the check of the kind on an object, as decoded from JSON, which it does not change. The error is
+// ErrNoCheck if there is no check for the kind. Other errors mean that the check could not evaluate the object: a
+// field is not as the check expects, the object is too large, or the check exceeded its limits.
 func (c *Checks) Health(group, kind string, object map[string]any) (Health, error) {
-	found := c.index().of(group, kind)
+	found := c.index().lookup(group, kind)
 	if found == nil {
 		return Health{}, ErrNoCheck
 	}
@@ -136,7 +136,7 @@ func (c *Checks) Health(group, kind string, object map[string]any) (Health, erro
 	if err != nil {
 		return Health{}, err
 	}
-	health, err := run(compiled, object, usual)
+	health, err := run(compiled, object, defaultLimits)
 	if err != nil {
 		return Health{}, fmt.Errorf("running the health check %q: %w", found.name, err)
 	}

@@ -119,7 +119,7 @@ func TestOfKinds(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			found := checks.index().of(tt.group, tt.kind)
+			found := checks.index().lookup(tt.group, tt.kind)
 			got := ""
 			if found != nil {
 				got = found.name

@@ -2,8 +2,11 @@ package argocd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,84 +15,84 @@ import (
 
 // limits bound a run of a check.
 type limits struct {
-	values int           // that the object may have: maps, lists, texts, numbers
+	values int           // in the object: maps, lists, texts, numbers
 	depth  int           // of maps and lists in one another
-	steps  int           // instructions, and as many values or bytes that a function goes over
-	bytes  int           // of the texts that are made
-	time   time.Duration // for what the others do not foresee
+	steps  int           // instructions, and values or bytes that library functions process
+	bytes  int           // of the texts that are created
+	time   time.Duration // wall clock, in case the others do not end the run
 }
 
-// usual are the limits of Health. The checks that Argo CD ships need less than a thousandth of the steps on the objects
-// that it tests them with. The number of steps ends a run at the same point on each machine; the time is so long that
-// it is not met before, unless the machine stands still.
-var usual = limits{values: 100_000, depth: 100, steps: 1_000_000, bytes: 1 << 20, time: 5 * time.Second}
+// defaultLimits are the limits of Health. The checks that Argo CD ships need less than a thousandth of the steps on
+// the objects that it tests them with. The number of steps ends a run at the same point on every computer; the time
+// is so long that it is reached first only if the process hardly gets any CPU.
+var defaultLimits = limits{values: 100_000, depth: 100, steps: 1_000_000, bytes: 1 << 20, time: 5 * time.Second}
 
 // Sizes of the virtual machine: frames of functions, and values on its stack.
 const (
-	mostFrames   = 100
-	firstStack   = 256
-	mostStack    = 16 << 10
-	growsStackBy = 256
+	maxFrames    = 100
+	initialStack = 256
+	maxStack     = 16 << 10
+	stackGrowth  = 256
 )
 
 var (
-	errTooLarge = errors.New("the object is too large for it")
-	errTooLong  = errors.New("it went on for too long")
-	errTooMuch  = errors.New("it made too much text")
+	errTooLarge    = errors.New("the object is too large for the check")
+	errTooLong     = errors.New("the check exceeded its limit of steps or time")
+	errTooMuchText = errors.New("the check created too much text")
 )
 
-// run runs a compiled check on the object, in a machine that is made for it and left to the garbage collector: that
-// takes a few microseconds, and nothing of one object can stay for the next. No goroutine is started.
+// run runs a compiled check on the object, in a virtual machine that is used once: creating one takes a few
+// microseconds, and no state is carried over to the next object. It starts no goroutine.
 func run(check *lua.FunctionProto, object map[string]any, l limits) (health Health, err error) {
-	machine := lua.NewState(lua.Options{
-		SkipOpenLibs: true, MinimizeStackMemory: true, CallStackSize: mostFrames,
-		RegistrySize: firstStack, RegistryMaxSize: mostStack, RegistryGrowStep: growsStackBy,
+	vm := lua.NewState(lua.Options{
+		SkipOpenLibs: true, MinimizeStackMemory: true, CallStackSize: maxFrames,
+		RegistrySize: initialStack, RegistryMaxSize: maxStack, RegistryGrowStep: stackGrowth,
 	})
-	spent := newBudget(l)
+	b := newBudget(l)
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("it panicked: %v", p)
+			err = fmt.Errorf("the check panicked: %v", p)
 		}
 	}()
-	given := converter{machine: machine, limits: l}
-	value, err := given.table(object, 0)
+	c := converter{state: vm, limits: l}
+	value, err := c.table(object, 0)
 	if err != nil {
 		return Health{}, err
 	}
-	library(machine, spent)
-	machine.SetGlobal("obj", value)
-	machine.SetContext(spent)
-	machine.Push(machine.NewFunctionFromProto(check))
-	if err := machine.PCall(0, 1, nil); err != nil {
-		return Health{}, spent.explain(err)
+	library(vm, b)
+	vm.SetGlobal("obj", value)
+	vm.SetContext(b)
+	vm.Push(vm.NewFunctionFromProto(check))
+	if err := vm.PCall(0, 1, nil); err != nil {
+		return Health{}, b.explain(err)
 	}
-	return healthOf(machine.Get(-1))
+	return healthOf(vm.Get(-1))
 }
 
-// healthOf reads what a check returned.
+// healthOf converts what a check returned.
 func healthOf(returned lua.LValue) (Health, error) {
 	table, ok := returned.(*lua.LTable)
 	if !ok {
-		return Health{}, fmt.Errorf("it returned a %s, not a table", returned.Type())
+		return Health{}, fmt.Errorf("the check returned a %s, not a table", returned.Type())
 	}
-	h := Health{Status: textOf(table.RawGetString("status")), Message: textOf(table.RawGetString("message"))}
+	h := Health{Status: stringOf(table.RawGetString("status")), Message: stringOf(table.RawGetString("message"))}
 	switch h.Status {
 	case Healthy, Progressing, Degraded, Suspended, Missing, Unknown:
 		return h, nil
 	}
-	return Health{}, fmt.Errorf("it returned the status %q", h.Status)
+	return Health{}, fmt.Errorf("the check returned the unknown status %q", h.Status)
 }
 
-// textOf is a text, or a number as text; what else a check returns, nil included, is an empty one.
-func textOf(v lua.LValue) string {
+// stringOf returns a text, or a number as text; "" for any other value, nil included.
+func stringOf(v lua.LValue) string {
 	if !lua.LVCanConvToString(v) {
 		return ""
 	}
 	return strings.ToValidUTF8(lua.LVAsString(v), "�")
 }
 
-// budget is what a run may still spend. It is the context of the machine, which asks Done before each instruction. It
-// is used by one goroutine.
+// budget is what remains of the limits of a run. It is the context of the virtual machine, which calls Done before
+// each instruction. It must not be used concurrently.
 type budget struct {
 	steps, bytes int
 	deadline     time.Time
@@ -103,12 +106,12 @@ func newBudget(l limits) *budget {
 	return &budget{steps: l.steps, bytes: l.bytes, deadline: time.Now().Add(l.time), done: make(chan struct{})}
 }
 
-// Done implements context.Context. Each call is a step.
+// Done implements context.Context. Each call spends a step.
 func (b *budget) Done() <-chan struct{} {
-	const often = 1024 // steps between two looks at the clock
+	const often = 1024 // steps between two readings of the clock
 	b.steps--
 	if b.steps < 0 || b.steps%often == 0 && time.Now().After(b.deadline) {
-		b.end(errTooLong)
+		b.exhaust(errTooLong)
 	}
 	return b.done
 }
@@ -119,33 +122,34 @@ func (b *budget) Err() error { return b.err }
 // Deadline implements context.Context.
 func (b *budget) Deadline() (time.Time, bool) { return b.deadline, true }
 
-// Value implements context.Context: there are none.
+// Value implements context.Context; it returns nil.
 func (b *budget) Value(any) any { return nil }
 
-func (b *budget) end(err error) {
+func (b *budget) exhaust(err error) {
 	if b.err == nil {
 		b.err = err
 		close(b.done)
 	}
 }
 
-// walk spends the steps of a function that goes over so many values. The function must not go on if it raises an error.
-func (b *budget) walk(machine *lua.LState, values int) {
+// spendSteps spends the steps of a library function that processes that many values. It does not return if they
+// exceed the budget: RaiseError panics.
+func (b *budget) spendSteps(vm *lua.LState, values int) {
 	if b.steps -= values; b.steps < 0 {
-		b.end(errTooLong)
-		machine.RaiseError("%s", errTooLong)
+		b.exhaust(errTooLong)
+		vm.RaiseError("%s", errTooLong)
 	}
 }
 
-// make spends the bytes of a text before it is made.
-func (b *budget) make(machine *lua.LState, bytes int) {
+// spendBytes spends the bytes of a text before it is created. It does not return if they exceed the budget.
+func (b *budget) spendBytes(vm *lua.LState, bytes int) {
 	if b.bytes -= bytes; b.bytes < 0 {
-		b.end(errTooMuch)
-		machine.RaiseError("%s", errTooMuch)
+		b.exhaust(errTooMuchText)
+		vm.RaiseError("%s", errTooMuchText)
 	}
 }
 
-// explain is the error of a run: that the budget is spent, or what Lua says without its stack.
+// explain returns the error of a run: which limit was exceeded, or Lua's error without its stack trace.
 func (b *budget) explain(err error) error {
 	if b.err != nil {
 		return b.err
@@ -155,4 +159,70 @@ func (b *budget) explain(err error) error {
 		return errors.New(raised.Object.String())
 	}
 	return err
+}
+
+// converter converts an object to Lua tables, as decodeValue of Argo CD's util/lua/lua.go does. The fields of a map
+// are added in the order of their names, in which pairs iterates, so that a check returns the same in every run.
+type converter struct {
+	state  *lua.LState
+	limits limits
+	values int
+}
+
+func (c *converter) table(m map[string]any, depth int) (*lua.LTable, error) {
+	t := c.state.CreateTable(0, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if depth == 1 && name == "managedFields" {
+			continue // of metadata: large, and irrelevant for the health
+		}
+		v, err := c.value(m[name], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		t.RawSetString(name, v)
+	}
+	return t, nil
+}
+
+func (c *converter) list(l []any, depth int) (*lua.LTable, error) {
+	if c.values+len(l) > c.limits.values {
+		return nil, errTooLarge
+	}
+	t := c.state.CreateTable(len(l), 0)
+	for _, entry := range l {
+		v, err := c.value(entry, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		t.Append(v)
+	}
+	return t, nil
+}
+
+// value converts the types that JSON decoders and typed converters produce. Any other value becomes nil.
+func (c *converter) value(v any, depth int) (lua.LValue, error) {
+	if c.values++; c.values > c.limits.values || depth > c.limits.depth {
+		return nil, errTooLarge
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return c.table(v, depth)
+	case []any:
+		return c.list(v, depth)
+	case string:
+		return lua.LString(v), nil
+	case json.Number:
+		return lua.LString(v), nil
+	case bool:
+		return lua.LBool(v), nil
+	case int64:
+		return lua.LNumber(v), nil
+	case int32:
+		return lua.LNumber(v), nil
+	case int:
+		return lua.LNumber(v), nil
+	case float64:
+		return lua.LNumber(v), nil
+	}
+	return lua.LNil, nil
 }

@@ -15,18 +15,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// found is what discovery says, in the form of client-go.
-type found struct {
+// discovered is the result of discovery, in the types of client-go.
+type discovered struct {
 	groups    []metav1.APIGroup
 	resources map[schema.GroupVersion]*metav1.APIResourceList
 	failed    map[schema.GroupVersion]error
 }
 
-// Discover asks the server which kinds it serves, by two requests of aggregated discovery at once, past every cache. A
-// server that has no aggregated discovery (before Kubernetes 1.30) is asked group by group, 16 at a time.
+// Discover returns the kinds that the server serves, by two parallel requests of aggregated discovery, without any
+// cache. If the server has no aggregated discovery (before Kubernetes 1.30), it requests each version of each group,
+// 16 at a time.
 //
-// A group that fails, or that the server calls stale, is in Kinds.Incomplete. A server that cannot be reached, or that
-// answers neither way, is the error.
+// A group that fails, or that the server reports as stale, is in Kinds.Incomplete. The error is not nil if the server
+// cannot be reached, or answers neither form of request.
 func Discover(ctx context.Context, config *rest.Config) (*Kinds, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -37,13 +38,13 @@ func Discover(ctx context.Context, config *rest.Config) (*Kinds, error) {
 		all, err = discoverLegacy(ctx, client)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking for the kinds that the server serves: %w", err)
+		return nil, fmt.Errorf("discovering the kinds that the server serves: %w", err)
 	}
 	return newKinds(all.groups, all.resources, all.failed), nil
 }
 
-// discoverAggregated returns false if the server answers in the old form.
-func discoverAggregated(ctx context.Context, client rest.Interface) (found, bool, error) {
+// discoverAggregated returns false if the server does not support aggregated discovery.
+func discoverAggregated(ctx context.Context, client rest.Interface) (discovered, bool, error) {
 	paths := []string{"/api", "/apis"}
 	answers := make([]*apidiscovery.APIGroupDiscoveryList, len(paths))
 	group, ctx := errgroup.WithContext(ctx)
@@ -54,12 +55,15 @@ func discoverAggregated(ctx context.Context, client rest.Interface) (found, bool
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return found{}, false, err
+		return discovered{}, false, err
 	}
-	all := found{resources: map[schema.GroupVersion]*metav1.APIResourceList{}, failed: map[schema.GroupVersion]error{}}
+	all := discovered{
+		resources: map[schema.GroupVersion]*metav1.APIResourceList{},
+		failed:    map[schema.GroupVersion]error{},
+	}
 	for _, answer := range answers {
 		if answer == nil {
-			return found{}, false, nil
+			return discovered{}, false, nil
 		}
 		groups, resources, failed := discovery.SplitGroupsAndResources(*answer)
 		all.groups = append(all.groups, groups.Groups...)
@@ -69,8 +73,11 @@ func discoverAggregated(ctx context.Context, client rest.Interface) (found, bool
 	return all, true, nil
 }
 
-// discoveryList returns nil if the server does not know the aggregated form. A server may do without the core group.
-func discoveryList(ctx context.Context, client rest.Interface, path string) (*apidiscovery.APIGroupDiscoveryList, error) {
+// discoveryList returns nil if the server does not support aggregated discovery. A server without the core group, as
+// an aggregated API server is, answers /api with 404: that is an empty list.
+func discoveryList(
+	ctx context.Context, client rest.Interface, path string,
+) (*apidiscovery.APIGroupDiscoveryList, error) {
 	var contentType string
 	body, err := client.Get().AbsPath(path).
 		SetHeader("Accept", discovery.AcceptV2+","+discovery.AcceptV1).
@@ -85,7 +92,7 @@ func discoveryList(ctx context.Context, client rest.Interface, path string) (*ap
 	}
 	form := apidiscovery.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
 	if is, err := discovery.ContentTypeIsGVK(contentType, form); err != nil || !is {
-		return nil, nil //nolint:nilerr,nilnil // an answer of no known type is an answer in the old form
+		return nil, nil //nolint:nilerr,nilnil // an answer of another type is one of the legacy form
 	}
 	if err := json.Unmarshal(body, list); err != nil {
 		return nil, fmt.Errorf("reading the answer to %s: %w", path, err)
@@ -93,11 +100,11 @@ func discoveryList(ctx context.Context, client rest.Interface, path string) (*ap
 	return list, nil
 }
 
-// discoverLegacy asks each version of each group.
-func discoverLegacy(ctx context.Context, client *discovery.DiscoveryClient) (found, error) {
+// discoverLegacy requests each version of each group.
+func discoverLegacy(ctx context.Context, client *discovery.DiscoveryClient) (discovered, error) {
 	groups, err := client.WithLegacyWithContext(ctx).ServerGroupsWithContext(ctx)
 	if err != nil {
-		return found{}, err
+		return discovered{}, err
 	}
 	var versions []schema.GroupVersion
 	for _, g := range groups.Groups {
@@ -107,15 +114,15 @@ func discoverLegacy(ctx context.Context, client *discovery.DiscoveryClient) (fou
 	}
 	lists, failures := make([]*metav1.APIResourceList, len(versions)), make([]error, len(versions))
 	var each errgroup.Group
-	each.SetLimit(parallel)
+	each.SetLimit(maxInFlight)
 	for i, gv := range versions {
 		each.Go(func() error {
 			lists[i], failures[i] = client.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
 			return nil
 		})
 	}
-	_ = each.Wait() // failures are kept one by one
-	all := found{groups.Groups, map[schema.GroupVersion]*metav1.APIResourceList{}, map[schema.GroupVersion]error{}}
+	_ = each.Wait() // every request has its own error
+	all := discovered{groups.Groups, map[schema.GroupVersion]*metav1.APIResourceList{}, map[schema.GroupVersion]error{}}
 	for i, gv := range versions {
 		if failures[i] != nil {
 			all.failed[gv] = failures[i]

@@ -19,7 +19,7 @@ func aggregated(groups ...apidiscovery.APIGroupDiscovery) *apidiscovery.APIGroup
 	return &apidiscovery.APIGroupDiscoveryList{Items: groups}
 }
 
-func discovered(group, version string, freshness apidiscovery.DiscoveryFreshness, plural, kind string) apidiscovery.APIGroupDiscovery {
+func groupDiscovery(group, version string, freshness apidiscovery.DiscoveryFreshness, plural, kind string) apidiscovery.APIGroupDiscovery {
 	return apidiscovery.APIGroupDiscovery{
 		ObjectMeta: metav1.ObjectMeta{Name: group},
 		Versions: []apidiscovery.APIVersionDiscovery{{
@@ -33,10 +33,10 @@ func discovered(group, version string, freshness apidiscovery.DiscoveryFreshness
 
 func TestDiscoverAggregated(t *testing.T) {
 	s := newServer(t)
-	s.HandleFunc("/api", answerJSON(discovery.AcceptV2, aggregated(discovered("", "v1", apidiscovery.DiscoveryFreshnessCurrent, "pods", "Pod"))))
+	s.HandleFunc("/api", answerJSON(discovery.AcceptV2, aggregated(groupDiscovery("", "v1", apidiscovery.DiscoveryFreshnessCurrent, "pods", "Pod"))))
 	s.HandleFunc("/apis", answerJSON(discovery.AcceptV2, aggregated(
-		discovered("apps", "v1", apidiscovery.DiscoveryFreshnessCurrent, "deployments", "Deployment"),
-		discovered("metrics.k8s.io", "v1beta1", apidiscovery.DiscoveryFreshnessStale, "nodes", "NodeMetrics"),
+		groupDiscovery("apps", "v1", apidiscovery.DiscoveryFreshnessCurrent, "deployments", "Deployment"),
+		groupDiscovery("metrics.k8s.io", "v1beta1", apidiscovery.DiscoveryFreshnessStale, "nodes", "NodeMetrics"),
 	)))
 	kinds := discover(t, s)
 	wantKinds(t, kinds, "deployment.apps", "pod")
@@ -110,7 +110,7 @@ func TestDiscoverHalf(t *testing.T) {
 
 func TestDiscoverWithoutCore(t *testing.T) {
 	s := newServer(t)
-	s.HandleFunc("/apis", answerJSON(discovery.AcceptV2, aggregated(discovered("apps", "v1", "", "deployments", "Deployment"))))
+	s.HandleFunc("/apis", answerJSON(discovery.AcceptV2, aggregated(groupDiscovery("apps", "v1", "", "deployments", "Deployment"))))
 	wantKinds(t, discover(t, s), "deployment.apps")
 }
 
@@ -130,7 +130,7 @@ func TestDiscoverFails(t *testing.T) {
 		s.HandleFunc("/api", tt.answer)
 		s.HandleFunc("/apis", tt.answer)
 		_, err := Discover(t.Context(), s.config())
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "asking for the kinds") {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "discovering the kinds") {
 			t.Errorf("%s: %v, want %q", tt.reason, err, tt.want)
 		}
 	}

@@ -9,55 +9,57 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Follower is told what happens to the objects of a target. Its methods are called from one goroutine for each target, and
-// must not block for long. Objects come without managedFields and annotations and may be kept.
+// Follower receives what happens to the objects of a target. Its methods are called from one goroutine for each
+// target, and must not block for long: meanwhile the server may end the watch. Objects have no managedFields and
+// annotations, and belong to the Follower.
 type Follower interface {
-	// Listed hands over all objects of the target, which replace those known before.
+	// Listed is called with all objects of the target, which replace all earlier ones.
 	Listed(target Target, objects []metav1.PartialObjectMetadata)
-	// Changed hands over an object that is new, or that has changed.
+	// Changed is called with an object that was created or changed.
 	Changed(target Target, object *metav1.PartialObjectMetadata)
-	// Gone hands over the last state of an object that is there no longer.
+	// Gone is called with the last state of an object that was deleted.
 	Gone(target Target, object *metav1.PartialObjectMetadata)
-	// Failed says that the target cannot be read now; what was known of it may be old. It is tried again, and the next call
-	// of another method says that it is read again.
+	// Failed is called each time the target cannot be read; earlier objects may be outdated. Follow retries; the next
+	// call of another method means that it has succeeded.
 	Failed(target Target, why Incomplete)
 }
 
 const (
-	// firstPause and longestPause bound the time between two tries to read what cannot be read.
-	firstPause   = time.Second
-	longestPause = 30 * time.Second
+	// minRetryBackoff and maxRetryBackoff bound the time between two attempts to read a target that cannot be read.
+	minRetryBackoff = time.Second
+	maxRetryBackoff = 30 * time.Second
 )
 
-// Follow lists the metadata of a target, then watches it, and tells f, until ctx ends. A watch that ends, as they all do after
-// some time, goes on where it was, or if the server has forgotten that, with a list.
+// Follow lists the metadata of a target, then watches it, and notifies f, until ctx ends; then it returns. When a
+// watch ends, as all do after some time, Follow resumes it at the last resource version, or lists again if that has
+// expired.
 func (r *Reader) Follow(ctx context.Context, target Target, f Follower) {
-	at, pause := "", r.pause
+	at, pause := "", r.retryBackoff
 	for {
 		next, err := r.followOnce(ctx, target, at, f)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil && next != at:
-			at, pause = next, r.pause
+			at, pause = next, r.retryBackoff
 			continue
-		case err == nil: // a watch that says nothing and ends: not too often
-			pause = r.pause
+		case err == nil: // a watch that ended without an event: back off
+			pause = r.retryBackoff
 		case next != "" && expired(err):
-			at, pause = "", r.pause
+			at, pause = "", r.retryBackoff
 		default:
 			at = next
 			f.Failed(target, target.Incomplete(err))
 		}
-		if !wait(ctx, pause) {
+		if !sleep(ctx, pause) {
 			return
 		}
-		pause = min(2*pause, longestPause)
+		pause = min(2*pause, maxRetryBackoff)
 	}
 }
 
-// wait returns false if ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
+// sleep waits for d. It returns false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -68,7 +70,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// followOnce lists if it does not know where to go on, then watches until the watch ends. It returns where to go on.
+// followOnce lists if at is empty, then watches from there until the watch ends. It returns the resource version at
+// which to resume.
 func (r *Reader) followOnce(ctx context.Context, target Target, at string, f Follower) (string, error) {
 	if at == "" {
 		var all []metav1.PartialObjectMetadata
@@ -95,7 +98,7 @@ func (r *Reader) followOnce(ctx context.Context, target Target, at string, f Fol
 	return r.events(ctx, target, at, w, f)
 }
 
-// events hands over what the watch says until it ends.
+// events passes the events of the watch to f until it ends, and returns the last resource version.
 func (r *Reader) events(ctx context.Context, target Target, at string, w watch.Interface, f Follower) (string, error) {
 	for {
 		select {
@@ -113,13 +116,13 @@ func (r *Reader) events(ctx context.Context, target Target, at string, w watch.I
 				return at, errUnreadable
 			}
 			at = object.ResourceVersion
-			strip(object)
-			tell(f, target, event.Type, object)
+			dropLargeMetadata(object)
+			notify(f, target, event.Type, object)
 		}
 	}
 }
 
-func tell(f Follower, target Target, what watch.EventType, object *metav1.PartialObjectMetadata) {
+func notify(f Follower, target Target, what watch.EventType, object *metav1.PartialObjectMetadata) {
 	switch what {
 	case watch.Added, watch.Modified:
 		f.Changed(target, object)

@@ -2,42 +2,50 @@ package cluster
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/url"
 	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// The words of Incomplete.Reason. The server's own reasons (Forbidden, NotFound, MethodNotAllowed and so on, metav1.StatusReason)
-// stand beside these.
+// The values of Incomplete.Reason, beside the server's own (NotFound, MethodNotAllowed and other values of
+// metav1.StatusReason).
 const (
-	// ReasonDiscovery means that the kinds of the group are unknown, mostly because an aggregated API does not answer.
+	// ReasonDiscovery means that the kinds of the group are unknown, usually because an aggregated API does not answer.
 	ReasonDiscovery = "Discovery"
-	// ReasonUnavailable means that no server answers for the kind: 502 or 503, or a connection that broke.
+	// ReasonUnavailable means that no server is available for the kind: 502, 503, or a broken connection.
 	ReasonUnavailable = "Unavailable"
-	// ReasonTimeout means that no answer came in time.
+	// ReasonTimeout means that the answer did not arrive in time.
 	ReasonTimeout = "Timeout"
-	// ReasonForbidden and ReasonUnauthorized mean that the user may not, and that the server does not know the user.
+	// ReasonForbidden means that the user is not allowed to read it, ReasonUnauthorized that the server does not accept
+	// the user's credentials.
 	ReasonForbidden    = "Forbidden"
 	ReasonUnauthorized = "Unauthorized"
-	// ReasonNotServed means that the kind is served no longer.
+	// ReasonNotServed means that the server no longer serves the kind.
 	ReasonNotServed = "NotServed"
 	// ReasonConversion means that a webhook that converts the objects of the kind failed.
 	ReasonConversion = "Conversion"
-	// ReasonInternal is any other error that the server names as its own.
+	// ReasonInternal is any other internal error of the server.
 	ReasonInternal = "Internal"
 	// ReasonUnreadable means that the answer could not be decoded.
 	ReasonUnreadable = "Unreadable"
-	// ReasonTooMany means that not all was read, because there is more than is worth reading.
+	// ReasonTooMany means that a limit was reached, and not all was read.
 	ReasonTooMany = "TooMany"
 )
 
-// Incomplete is something that could not be read, and why.
+// Incomplete describes what could not be read, and why.
 type Incomplete struct {
-	// Group and Version say where; Resource is empty if it is all of the version.
+	// Group, Version and Resource name the kind. Resource is empty if no kind of the version could be read.
 	Group    string `json:"group,omitempty"`
 	Version  string `json:"version,omitempty"`
 	Resource string `json:"resource,omitempty"`
-	// Namespace is empty if the whole cluster was asked for.
+	// Namespace is empty if the whole cluster was to be read.
 	Namespace string `json:"namespace,omitempty"`
-	// Reason is one word, for programs; Message is what the server, or the connection, said.
+	// Reason is one word, for programs; Message is the error of the server or the connection.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
 }
@@ -50,8 +58,69 @@ func (i Incomplete) Compare(other Incomplete) int {
 	)
 }
 
-// SortIncomplete sorts in place and drops what is there twice.
+// SortIncomplete sorts in place and returns the slice without duplicates.
 func SortIncomplete(all []Incomplete) []Incomplete {
 	slices.SortFunc(all, Incomplete.Compare)
 	return slices.Compact(all)
+}
+
+var (
+	errNoAnswer   = errors.New("no answer")
+	errUnreadable = errors.New("unreadable answer")
+)
+
+// Incomplete describes that the target could not be read because of err, which must not be nil.
+func (t Target) Incomplete(err error) Incomplete {
+	return Incomplete{
+		Group: t.Kind.Group, Version: t.Kind.Version, Resource: t.Kind.Resource, Namespace: t.Namespace,
+		Reason: Reason(err), Message: message(err),
+	}
+}
+
+// message returns the text of the error without the URL, which Incomplete has already: so kinds that failed for the
+// same reason have the same message.
+func message(err error) string {
+	if request := (*url.Error)(nil); errors.As(err, &request) {
+		return request.Err.Error()
+	}
+	return err.Error()
+}
+
+// Reason returns the value of Incomplete.Reason for an error of a Reader; empty for nil.
+func Reason(err error) string {
+	var status apierrors.APIStatus
+	var network net.Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, errNoAnswer), errors.Is(err, context.DeadlineExceeded),
+		apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
+		return ReasonTimeout
+	case errors.Is(err, errUnreadable):
+		return ReasonUnreadable
+	case errors.As(err, &status):
+		return reasonOfStatus(err, status)
+	case errors.As(err, &network) && network.Timeout():
+		return ReasonTimeout
+	}
+	return ReasonUnavailable
+}
+
+// reasonOfStatus returns the reason for a Status from the server. The failure of a conversion webhook is recognized
+// by its message (webhook_converter.go of k8s.io/apiextensions-apiserver), as it has no reason.
+func reasonOfStatus(err error, status apierrors.APIStatus) string {
+	s := status.Status()
+	switch {
+	case strings.Contains(s.Message, "conversion webhook for "):
+		return ReasonConversion
+	case apierrors.IsNotFound(err):
+		return ReasonNotServed
+	case s.Code == 502, s.Code == 503, apierrors.IsServiceUnavailable(err):
+		return ReasonUnavailable
+	case s.Code == 504:
+		return ReasonTimeout
+	case s.Reason != "" && !apierrors.IsInternalError(err):
+		return string(s.Reason)
+	}
+	return ReasonInternal
 }

@@ -13,16 +13,82 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// Kinds are the kinds that a server served when it was asked. Nothing changes them, so they may be used concurrently.
+// Kind is a kind of objects as a server serves it, in one version. It is immutable: copies share its slices.
+type Kind struct {
+	schema.GroupVersionKind
+	// Resource is the plural name in the kind's URL; Singular is empty if the server does not have it.
+	Resource, Singular string
+	// Namespaced is false for cluster-scoped kinds.
+	Namespaced bool
+	// HasStatus reports whether the kind has the subresource status.
+	HasStatus bool
+	// ShortNames, Categories and Verbs are as the server lists them; each may be nil.
+	ShortNames, Categories, Verbs []string
+}
+
+// GVR returns the group, version and resource, which name the kind in URLs.
+func (k Kind) GVR() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.Resource) }
+
+// GroupResource returns the name of the kind that is the same in all versions.
+func (k Kind) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: k.Group, Resource: k.Resource}
+}
+
+// Can reports whether the kind supports the verb; it does not check the permissions of the user.
+func (k Kind) Can(verb string) bool { return slices.Contains(k.Verbs, verb) }
+
+// Collected reports whether the garbage collector watches the kind: the kind must support delete, list and watch, and
+// Events are excluded (GetDeletableResources and DefaultIgnoredResources of
+// k8s.io/kubernetes/pkg/controller/garbagecollector).
+func (k Kind) Collected() bool {
+	return k.Can("delete") && k.Can("list") && k.Can("watch") && !k.isEvent()
+}
+
+func (k Kind) isEvent() bool {
+	return k.Resource == "events" && (k.Group == "" || k.Group == "events.k8s.io")
+}
+
+// String returns the kind as `kubectl get -o name` prints it: deployment.apps, pod.
+func (k Kind) String() string {
+	kind := strings.ToLower(k.Kind)
+	if k.Group == "" {
+		return kind
+	}
+	return kind + "." + k.Group
+}
+
+// Compare orders kinds by kind, group, resource and version, as trees and tables list them.
+func (k Kind) Compare(other Kind) int {
+	return cmp.Or(
+		cmp.Compare(k.Kind, other.Kind),
+		cmp.Compare(k.Group, other.Group),
+		cmp.Compare(k.Resource, other.Resource),
+		cmp.Compare(k.Version, other.Version),
+	)
+}
+
+// Target is a kind to list.
+type Target struct {
+	Kind Kind
+	// Namespace is the only one to read; empty reads all. It is ignored for cluster-scoped kinds.
+	Namespace string
+}
+
+// Compare orders targets by kind, then namespace.
+func (t Target) Compare(other Target) int {
+	return cmp.Or(t.Kind.Compare(other.Kind), cmp.Compare(t.Namespace, other.Namespace))
+}
+
+// Kinds are the kinds that a server served at the time of discovery. They are immutable and may be used concurrently.
 type Kinds struct {
-	// served holds every version of every kind in the order in which names are resolved: groups as the server orders them,
+	// served has every version of every kind in the order in which names are resolved: groups as the server orders them,
 	// the core group first; in a group the preferred version first.
 	served     []Kind
 	preferred  []Kind
 	incomplete []Incomplete
 }
 
-// All returns every kind once, in its preferred version, sorted by Kind.Compare. The slice is the caller's.
+// All returns every kind once, in its preferred version, sorted by Kind.Compare. The slice belongs to the caller.
 func (k *Kinds) All() []Kind {
 	out := slices.Clone(k.preferred)
 	slices.SortFunc(out, Kind.Compare)
@@ -37,16 +103,17 @@ func (k *Kinds) Collected() []Kind {
 // Incomplete returns the groups whose kinds are unknown, sorted; nil if there are none.
 func (k *Kinds) Incomplete() []Incomplete { return slices.Clone(k.incomplete) }
 
-// Serves reports whether the server has the resource in that version; true also if discovery of the version has failed, as it may
-// have it then.
+// Serves reports whether the server has the resource in that version. It returns true also if discovery of the
+// version failed, as the server may have it.
 func (k *Kinds) Serves(r schema.GroupVersionResource) bool {
-	return k.unknown(r.GroupVersion()) != nil || slices.ContainsFunc(k.served, func(s Kind) bool { return s.GVR() == r })
+	return k.discoveryError(r.GroupVersion()) != nil ||
+		slices.ContainsFunc(k.served, func(s Kind) bool { return s.GVR() == r })
 }
 
-// GroupUnknownError says that it is not known whether a kind is served, for discovery of its group failed.
+// GroupUnknownError means that it is not known whether a kind is served, because discovery of its group failed.
 type GroupUnknownError struct {
 	GroupVersion schema.GroupVersion
-	// Message is why, as the server said it.
+	// Message is why discovery failed.
 	Message string
 }
 
@@ -54,9 +121,10 @@ func (e *GroupUnknownError) Error() string {
 	return fmt.Sprintf("the kinds of %s are not known: %s", e.GroupVersion, e.Message)
 }
 
-// Lookup finds the kind of an owner reference, in any served version; without a version the preferred one. It returns false
-// if the server has no such kind, and a *GroupUnknownError if that cannot be told. The kind's name must match exactly, or
-// be all lower case, as for the mapper of the garbage collector (newDiscoveryRESTMapper of k8s.io/client-go/restmapper).
+// Lookup returns the kind of an owner reference, in any served version; without a version the preferred one. It
+// returns false if the server has no such kind, and a *GroupUnknownError if discovery of its group failed. The kind's
+// name must match exactly, or be all lower case, as for the mapper of the garbage collector (newDiscoveryRESTMapper
+// of k8s.io/client-go/restmapper).
 func (k *Kinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool, error) {
 	var found *Kind
 	for i := range k.served {
@@ -67,22 +135,23 @@ func (k *Kinds) Lookup(gvk schema.GroupVersionKind) (Kind, bool, error) {
 		if s.Kind != gvk.Kind && strings.ToLower(s.Kind) != gvk.Kind {
 			continue
 		}
-		if found == nil || s.Version == found.Version { // of two resources of a kind the mapper takes the last
+		if found == nil || s.Version == found.Version { // of two resources of a kind the mapper uses the last
 			found = s
 		}
 	}
 	if found != nil {
 		return *found, true, nil
 	}
-	if list, ok := k.list(gvk); ok {
+	if list, ok := k.listKind(gvk); ok {
 		return list, true, nil
 	}
-	return Kind{}, false, k.unknown(gvk.GroupVersion())
+	return Kind{}, false, k.discoveryError(gvk.GroupVersion())
 }
 
-// list makes up a kind for a list of a kind, at a path that the server answers with 404: so does the mapper, and to the garbage
-// collector an owner of kind ConfigMapList is therefore missing, rather than of an unknown kind.
-func (k *Kinds) list(gvk schema.GroupVersionKind) (Kind, bool) {
+// listKind returns a made-up kind for the list of a kind, at a path that the server answers with 404. The mapper does
+// the same: to the garbage collector an owner of kind ConfigMapList does not exist, rather than being of an unknown
+// kind.
+func (k *Kinds) listKind(gvk schema.GroupVersionKind) (Kind, bool) {
 	item, isList := strings.CutSuffix(gvk.Kind, "List")
 	if !isList {
 		return Kind{}, false
@@ -99,8 +168,9 @@ func (k *Kinds) list(gvk schema.GroupVersionKind) (Kind, bool) {
 	return Kind{}, false
 }
 
-// unknown returns an error if discovery of the version, or without a version of any version of the group, failed.
-func (k *Kinds) unknown(gv schema.GroupVersion) error {
+// discoveryError returns an error if discovery of the version, or without a version of any version of the group,
+// failed.
+func (k *Kinds) discoveryError(gv schema.GroupVersion) error {
 	for _, i := range k.incomplete {
 		if i.Group == gv.Group && (gv.Version == "" || i.Version == gv.Version) {
 			return &GroupUnknownError{GroupVersion: schema.GroupVersion{Group: i.Group, Version: i.Version}, Message: i.Message}
@@ -109,14 +179,18 @@ func (k *Kinds) unknown(gv schema.GroupVersion) error {
 	return nil
 }
 
-// newKinds arranges what discovery found. It is the order of newDiscoveryRESTMapper of k8s.io/client-go/restmapper, and the
-// choice of versions of ServerPreferredResources of k8s.io/client-go/discovery.
+// newKinds returns the result of discovery in the order of newDiscoveryRESTMapper of k8s.io/client-go/restmapper,
+// with the preferred versions of ServerPreferredResources of k8s.io/client-go/discovery.
 func newKinds(
-	groups []metav1.APIGroup, resources map[schema.GroupVersion]*metav1.APIResourceList, failed map[schema.GroupVersion]error,
+	groups []metav1.APIGroup,
+	resources map[schema.GroupVersion]*metav1.APIResourceList,
+	failed map[schema.GroupVersion]error,
 ) *Kinds {
 	k := &Kinds{}
 	for gv, err := range failed {
-		k.incomplete = append(k.incomplete, Incomplete{Group: gv.Group, Version: gv.Version, Reason: ReasonDiscovery, Message: discoveryFailure(err)})
+		k.incomplete = append(k.incomplete, Incomplete{
+			Group: gv.Group, Version: gv.Version, Reason: ReasonDiscovery, Message: discoveryFailure(err),
+		})
 	}
 	k.incomplete = SortIncomplete(k.incomplete)
 	groups = slices.Clone(groups)
@@ -127,7 +201,7 @@ func newKinds(
 	return k
 }
 
-// core is 1 for the core group, which comes first whatever the server says.
+// core returns 1 for the core group, which comes first whatever the server's order, else 0.
 func core(g metav1.APIGroup) int {
 	if g.Name == "" {
 		return 1
@@ -153,7 +227,7 @@ func (k *Kinds) add(group *metav1.APIGroup, resources map[schema.GroupVersion]*m
 	}
 }
 
-// versions of a group, the preferred one first.
+// versions returns the versions of a group, the preferred one first.
 func versions(group *metav1.APIGroup) []string {
 	var out []string
 	for _, v := range group.Versions {
@@ -166,7 +240,7 @@ func versions(group *metav1.APIGroup) []string {
 	return out
 }
 
-// kindsOf makes kinds of what one version serves.
+// kindsOf returns the kinds of one version.
 func kindsOf(gv schema.GroupVersion, resources []metav1.APIResource) []Kind {
 	status := map[string]bool{}
 	for i := range resources {
@@ -189,11 +263,109 @@ func kindsOf(gv schema.GroupVersion, resources []metav1.APIResource) []Kind {
 	return out
 }
 
-// discoveryFailure says why nothing is known of a group. What client-go calls stale is an aggregated API whose server gave
-// the API server no answer.
+// discoveryFailure returns why discovery of a group failed. A group that client-go calls stale is an aggregated API
+// whose server did not answer the API server.
 func discoveryFailure(err error) string {
 	if stale := (discovery.StaleGroupVersionError{}); errors.As(err, &stale) {
 		return "its API server does not answer"
 	}
 	return err.Error()
+}
+
+// UnknownKindError means that no kind has the name.
+type UnknownKindError struct {
+	// Name is the name that was to be resolved.
+	Name string
+	// Known are all names that can be resolved, for suggestions: plural, singular and short names and categories,
+	// sorted.
+	Known []string
+	// Incomplete are the groups for which discovery failed: the kind may be in one of them.
+	Incomplete []Incomplete
+}
+
+func (e *UnknownKindError) Error() string { return fmt.Sprintf("no kind %q is served", e.Name) }
+
+// Resolve returns the kind for a name as kubectl does (mappingFor of k8s.io/cli-runtime/pkg/resource): by plural,
+// singular or short name, or by kind, alone or as NAME.GROUP or NAME.VERSION.GROUP; a prefix of the group is enough.
+// Of several kinds the first in the server's order is returned. Case does not matter. The error is an
+// *UnknownKindError.
+func (k *Kinds) Resolve(arg string) (Kind, error) {
+	full, partial := schema.ParseResourceArg(strings.ToLower(arg))
+	wanted := []schema.GroupVersionResource{partial.WithVersion("")}
+	if full != nil {
+		wanted = slices.Insert(wanted, 0, *full)
+	}
+	for _, names := range []func(*Kind) []string{fullNames, shortNames, kindNames} {
+		for _, sameGroup := range []func(group, want string) bool{isGroup, strings.HasPrefix} {
+			for _, w := range wanted {
+				if kind, ok := k.first(w, names, sameGroup); ok {
+					return kind, nil
+				}
+			}
+		}
+	}
+	return Kind{}, &UnknownKindError{Name: arg, Known: k.names(), Incomplete: k.Incomplete()}
+}
+
+// ResolveAll is Resolve for names that may also be a category such as all, which has many kinds. These are returned
+// in the server's order, each in its preferred version.
+func (k *Kinds) ResolveAll(arg string) ([]Kind, error) {
+	var out []Kind
+	for i := range k.preferred {
+		if slices.Contains(k.preferred[i].Categories, strings.ToLower(arg)) {
+			out = append(out, k.preferred[i])
+		}
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	kind, err := k.Resolve(arg)
+	if err != nil {
+		return nil, err
+	}
+	return []Kind{kind}, nil
+}
+
+// first returns the first served kind with the wanted name, and whether there is one.
+func (k *Kinds) first(
+	want schema.GroupVersionResource, names func(*Kind) []string, sameGroup func(group, want string) bool,
+) (Kind, bool) {
+	for i := range k.served {
+		s := &k.served[i]
+		if want.Version != "" && s.Version != want.Version || want.Group != "" && !sameGroup(s.Group, want.Group) {
+			continue
+		}
+		if want.Resource != "" && slices.Contains(names(s), want.Resource) {
+			return *s, true
+		}
+	}
+	return Kind{}, false
+}
+
+func isGroup(group, want string) bool { return group == want }
+
+func fullNames(k *Kind) []string { return []string{k.Resource, k.singular()} }
+
+// singular returns the server's singular name, or a guess for old and aggregated servers, which may have none.
+func (k *Kind) singular() string {
+	if k.Singular != "" {
+		return k.Singular
+	}
+	_, guess := meta.UnsafeGuessKindToResource(k.GroupVersionKind)
+	return guess.Resource
+}
+
+func shortNames(k *Kind) []string { return k.ShortNames }
+
+func kindNames(k *Kind) []string { return []string{strings.ToLower(k.Kind)} }
+
+// names returns all names that can be resolved, sorted.
+func (k *Kinds) names() []string {
+	var out []string
+	for i := range k.preferred {
+		kind := &k.preferred[i]
+		out = append(append(append(out, fullNames(kind)...), kind.ShortNames...), kind.Categories...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -1,7 +1,10 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -17,21 +20,23 @@ const (
 	acceptPartialList = "application/vnd.kubernetes.protobuf" + asPartialList + ",application/json" + asPartialList
 )
 
-// Metadata reads the metadata of one object, without managedFields and annotations. The error is the server's: apierrors
-// tells what it is, Reason names it.
-func (r *Reader) Metadata(ctx context.Context, kind Kind, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+// Metadata reads the metadata of one object, without managedFields and annotations. The error is the server's, for
+// the functions of apierrors and for Reason.
+func (r *Reader) Metadata(
+	ctx context.Context, kind Kind, namespace, name string,
+) (*metav1.PartialObjectMetadata, error) {
 	path, err := objectPath(&kind, namespace, name)
 	if err != nil {
 		return nil, err
 	}
 	out := &metav1.PartialObjectMetadata{}
-	if err := r.get(ctx, path, acceptPartial, func(a answer) error { return a.partial(out) }); err != nil {
+	if err := r.get(ctx, path, acceptPartial, func(a answer) error { return a.decodeMetadata(out) }); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// Annotations reads the annotations of one object; nil if it has none. The error is as that of Metadata.
+// Annotations reads the annotations of one object; nil if it has none. The error is as for Metadata.
 func (r *Reader) Annotations(ctx context.Context, kind Kind, namespace, name string) (map[string]string, error) {
 	path, err := objectPath(&kind, namespace, name)
 	if err != nil {
@@ -39,27 +44,28 @@ func (r *Reader) Annotations(ctx context.Context, kind Kind, namespace, name str
 	}
 	out := &metav1.PartialObjectMetadata{}
 	accept := acceptJSON + asPartial + "," + acceptJSON
-	if err := r.get(ctx, path, accept, func(a answer) error { return a.into(out, nil) }); err != nil {
+	if err := r.get(ctx, path, accept, func(a answer) error { return a.decode(out, nil) }); err != nil {
 		return nil, err
 	}
 	return out.Annotations, nil
 }
 
-// objectPath refuses what would be the path of a list.
+// objectPath returns the path of an object. An empty name or namespace is an error: the result would be the path of a
+// list.
 func objectPath(kind *Kind, namespace, name string) ([]string, error) {
 	if name == "" || kind.Namespaced && namespace == "" {
 		return nil, fmt.Errorf("reading %s %q: a name, and for a namespaced kind a namespace, is needed", kind, name)
 	}
-	return segments(kind, namespace, name)
+	return pathSegments(kind, namespace, name)
 }
 
-// ListMetadata lists many kinds at once, in pages, and hands each object to each, which is called from one goroutine at a
-// time, in no particular order. An object comes once, even if the list had to be begun again because it took too long for
-// the server to go on with; then one that was deleted meanwhile may be among them. Objects come without managedFields and
-// annotations and may be kept.
+// ListMetadata lists many targets in parallel, in pages, and calls each for every object, from one goroutine at a
+// time, in no particular order. It calls each once for an object, even if a list had to be restarted because its
+// continue token expired; then an object that was deleted meanwhile may be among them. Objects have no managedFields
+// and annotations, and belong to the caller.
 //
-// What could not be listed is returned, sorted; some pages of it may have been handed over. The error is not nil only if ctx
-// has ended.
+// It returns what could not be listed, sorted; each may have been called for some of its pages. The error is not nil
+// only if ctx has ended.
 func (r *Reader) ListMetadata(
 	ctx context.Context, targets []Target, each func(Target, *metav1.PartialObjectMetadata),
 ) ([]Incomplete, error) {
@@ -89,33 +95,35 @@ func (r *Reader) ListMetadata(
 }
 
 // listMetadata lists one target and returns the resource version of the list.
-func (r *Reader) listMetadata(ctx context.Context, target Target, each func([]metav1.PartialObjectMetadata)) (string, error) {
-	path, err := segments(&target.Kind, target.Namespace, "")
+func (r *Reader) listMetadata(
+	ctx context.Context, target Target, each func([]metav1.PartialObjectMetadata),
+) (string, error) {
+	path, err := pathSegments(&target.Kind, target.Namespace, "")
 	if err != nil {
 		return "", err
 	}
-	known := onceOnly{}
+	seen := seenUIDs{}
 	progress := r.progress.begin(&target.Kind)
 	defer progress.end()
 	counted := func(page []metav1.PartialObjectMetadata) {
-		progress.read(len(page))
+		progress.addObjects(len(page))
 		each(page)
 	}
 	return pages(ctx, metav1.ListOptions{Limit: r.largePage}, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
-		p := partials{more: len(known) > 0, known: known, each: counted}
+		p := metadataPage{several: len(seen) > 0, seen: seen, each: counted}
 		err := r.stream(ctx, path, acceptPartialList, options, func(in io.Reader) error {
 			defer p.flush()
 			return r.readPage(in, &p)
 		})
-		progress.page(p.list)
+		progress.endPage(p.list)
 		return p.list, err
 	})
 }
 
-// onceOnly holds the uids of a list of several pages, because a list that is begun again comes from the start.
-type onceOnly map[types.UID]struct{}
+// seenUIDs holds the uids of a list of several pages, because a list that is restarted has the first objects again.
+type seenUIDs map[types.UID]struct{}
 
-func (o onceOnly) first(uid types.UID) bool {
+func (o seenUIDs) first(uid types.UID) bool {
 	if _, again := o[uid]; again && uid != "" {
 		return false
 	}
@@ -123,8 +131,8 @@ func (o onceOnly) first(uid types.UID) bool {
 	return true
 }
 
-// filter drops, in place, those that have come before.
-func (o onceOnly) filter(items []metav1.PartialObjectMetadata) []metav1.PartialObjectMetadata {
+// filter removes, in place, the items that were seen before.
+func (o seenUIDs) filter(items []metav1.PartialObjectMetadata) []metav1.PartialObjectMetadata {
 	kept := items[:0]
 	for i := range items {
 		if o.first(items[i].UID) {
@@ -132,4 +140,115 @@ func (o onceOnly) filter(items []metav1.PartialObjectMetadata) []metav1.PartialO
 		}
 	}
 	return kept
+}
+
+// batchSize is how many objects of a list are passed on at a time.
+const batchSize = 256
+
+// metadataPage implements pageDecoder. It calls each with batches of the page's objects, which belong to the callee.
+// If the list has several pages, objects that were seen before are left out.
+type metadataPage struct {
+	several bool // pages than this one
+	seen    seenUIDs
+	each    func([]metav1.PartialObjectMetadata)
+	list    metav1.ListMeta
+	batch   []metav1.PartialObjectMetadata
+}
+
+func (p *metadataPage) readJSON(a answer) error {
+	var list metav1.PartialObjectMetadataList
+	if err := a.decodeMetadataList(&list); err != nil {
+		return err
+	}
+	p.begin(list.ListMeta)
+	if p.several {
+		list.Items = p.seen.filter(list.Items)
+	}
+	p.each(list.Items)
+	return nil
+}
+
+func (p *metadataPage) begin(list metav1.ListMeta) {
+	p.list = list
+	p.several = p.several || list.Continue != ""
+}
+
+func (p *metadataPage) item(data []byte) error {
+	if p.batch == nil {
+		p.batch = make([]metav1.PartialObjectMetadata, 0, batchSize)
+	}
+	n := len(p.batch)
+	p.batch = append(p.batch, metav1.PartialObjectMetadata{})
+	err := decodePartial(data, &p.batch[n])
+	if err != nil || p.several && !p.seen.first(p.batch[n].UID) {
+		p.batch = p.batch[:n]
+	}
+	if err != nil {
+		return unreadable(err)
+	}
+	if len(p.batch) == batchSize {
+		p.flush()
+	}
+	return nil
+}
+
+func (p *metadataPage) flush() {
+	if len(p.batch) > 0 {
+		p.each(p.batch)
+		p.batch = nil
+	}
+}
+
+// isProtobuf reports whether the answer begins with the prefix of protobuf, with which JSON cannot begin.
+func (a answer) isProtobuf() bool {
+	return bytes.HasPrefix(a, []byte(protobufPrefix))
+}
+
+// decodeMetadata decodes one object's metadata.
+func (a answer) decodeMetadata(out *metav1.PartialObjectMetadata) error {
+	if err := a.decode(out, func(message []byte) error { return decodePartial(message, out) }); err != nil {
+		return err
+	}
+	dropLargeMetadata(out)
+	return nil
+}
+
+// decodeMetadataList decodes a page in JSON, without managedFields and annotations.
+func (a answer) decodeMetadataList(out *metav1.PartialObjectMetadataList) error {
+	if err := a.decode(out, nil); err != nil {
+		return err
+	}
+	for i := range out.Items {
+		dropLargeMetadata(&out.Items[i])
+	}
+	return nil
+}
+
+// dropLargeMetadata removes managedFields and annotations, which are most of an object's metadata.
+func dropLargeMetadata(o *metav1.PartialObjectMetadata) {
+	o.ManagedFields, o.Annotations = nil, nil
+}
+
+// decode decodes JSON into out, and protobuf with the function, which may be nil if the request did not accept
+// protobuf. JSON may be the whole object, from servers that do not support PartialObjectMetadata.
+func (a answer) decode(out any, protobuf func([]byte) error) error {
+	var err error
+	var message []byte
+	decoder, decodes := out.(json.Unmarshaler)
+	switch {
+	case a.isProtobuf() && protobuf == nil:
+		err = errors.New("protobuf, which was not requested")
+	case a.isProtobuf():
+		if message, err = unwrapUnknown(a); err == nil {
+			err = protobuf(message)
+		}
+	case decodes:
+		err = decoder.UnmarshalJSON(a) // json.Unmarshal would scan all of it first
+	default:
+		err = json.Unmarshal(a, out)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	return nil
 }

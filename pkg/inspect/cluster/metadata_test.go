@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// list lists targets and returns the names of what came, sorted.
+// listKind lists targets and returns the names of what came, sorted.
 func list(t *testing.T, r *Reader, targets ...Target) ([]string, []Incomplete) {
 	t.Helper()
 	var names []string
@@ -201,7 +201,7 @@ func TestListFails(t *testing.T) {
 		s.Handle("/apis/example.com/v1/namespaces/a/widgets", tt.answer)
 		s.Handle("/api/v1/pods", listing{TB: t, objects: objects("a", 3), protobuf: true})
 		r := s.reader(t)
-		r.patience = 2 * time.Second
+		r.timeout = 2 * time.Second
 		got, missing := list(t, r, Target{widgets, "a"}, Target{pods, ""})
 		if len(got) != 3 {
 			t.Errorf("%s: of the other kind came %v", tt.reason, got)
@@ -241,14 +241,14 @@ func TestParallel(t *testing.T) {
 	full, fill := context.WithCancel(t.Context())
 	defer fill()
 	var targets []Target
-	for i := range 3 * parallel {
+	for i := range 3 * maxInFlight {
 		kind := widgets
 		kind.Resource = fmt.Sprintf("w%d", i)
 		targets = append(targets, Target{kind, ""})
 		l := listing{TB: t, objects: objects("a", 1)}
 		s.HandleFunc("/apis/example.com/v1/"+kind.Resource, func(w http.ResponseWriter, r *http.Request) {
 			s.mu.Lock()
-			if s.current == parallel && len(s.requests) == parallel {
+			if s.current == maxInFlight && len(s.requests) == maxInFlight {
 				fill() // it may be that several see it
 			}
 			s.mu.Unlock()
@@ -257,8 +257,8 @@ func TestParallel(t *testing.T) {
 		})
 	}
 	got, missing := list(t, s.reader(t), targets...)
-	if len(got) != len(targets) || missing != nil || s.most != parallel {
-		t.Errorf("%d objects, missing %v, %d requests at once; want %d at once", len(got), missing, s.most, parallel)
+	if len(got) != len(targets) || missing != nil || s.most != maxInFlight {
+		t.Errorf("%d objects, missing %v, %d requests at once; want %d at once", len(got), missing, s.most, maxInFlight)
 	}
 }
 
@@ -272,7 +272,7 @@ func TestMetadata(t *testing.T) {
 	s.HandleFunc("/apis/example.com/v1/namespaces/a/widgets/o-0000", answerJSON("application/json", map[string]any{"kind": "Widget", "metadata": object.ObjectMeta, "spec": 1}))
 	r := s.reader(t)
 	want := object.DeepCopy()
-	strip(want)
+	dropLargeMetadata(want)
 	for _, kind := range []Kind{pods, widgets} {
 		got, err := r.Metadata(t.Context(), kind, "a", "o-0000")
 		if err != nil {

@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,7 +15,7 @@ import (
 
 const (
 	acceptJSON = "application/json"
-	// acceptTyped asks for protobuf, which is several times cheaper to read, of kinds whose Go type is known.
+	// acceptTyped requests protobuf, which is several times cheaper to decode, for kinds whose Go type is known.
 	acceptTyped = "application/vnd.kubernetes.protobuf,application/json"
 )
 
@@ -24,42 +26,46 @@ func (r *Reader) Object(ctx context.Context, kind Kind, namespace, name string) 
 		return nil, err
 	}
 	out := &unstructured.Unstructured{}
-	err = r.get(ctx, path, acceptJSON, func(a answer) error { return a.into(out, nil) })
+	err = r.get(ctx, path, acceptJSON, func(a answer) error { return a.decode(out, nil) })
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// ListOptions say which objects of a kind to list, and how much of them.
+// ListOptions selects which objects of a kind to list, and which of their fields.
 type ListOptions struct {
 	// Labels and Fields are selectors as kubectl takes them; empty selects all.
 	Labels, Fields string
-	// Whole keeps every field. Without it, objects come without the big fields that no status depends on (see trim).
+	// Whole keeps every field. Without it, objects do not have the large fields that do not affect a status (see
+	// trimUnstructured and trimTyped).
 	Whole bool
 }
 
-// ListObjects lists the objects of a kind in full, in pages, and hands each to each, in the server's order and once. An error
-// of each ends the list and is returned; other errors are the server's. The answer is read meanwhile, so each must not wait
-// for other requests of the reader.
+// ListObjects lists the objects of a kind in full, in pages, and calls each once for every object, in the server's
+// order. An error of each ends the list and is returned; other errors are the server's. As each is called while the
+// answer is being read, it must not wait for other requests of the reader.
 //
-// It is for judging status, not for showing objects: built-in kinds come by protobuf, through the Go types of client-go, and
-// so without the fields of servers newer than these. Reader.Object has them.
-func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, each func(*unstructured.Unstructured) error) error {
+// The objects are meant for Inspect, not for printing: built-in kinds are decoded from protobuf into the Go types of
+// client-go, and so lack fields that only newer servers have. Object returns these too.
+func (r *Reader) ListObjects(
+	ctx context.Context, target Target, o ListOptions, each func(*unstructured.Unstructured) error,
+) error {
 	accept := acceptJSON
 	if scheme.Scheme.Recognizes(target.Kind.GroupVersionKind) {
 		accept = acceptTyped
 	}
-	known := onceOnly{}
+	seen := seenUIDs{}
 	progress := r.progress.begin(&target.Kind)
 	defer progress.end()
-	p := objectPage{kind: target.Kind, whole: o.Whole, bulk: bulkOf(target.Kind.GroupVersionKind), each: func(obj *unstructured.Unstructured) error {
-		if !known.first(obj.GetUID()) {
+	p := objectPage{kind: target.Kind, whole: o.Whole, omit: omittedForStatus(target.Kind.GroupVersionKind)}
+	p.each = func(obj *unstructured.Unstructured) error {
+		if !seen.first(obj.GetUID()) {
 			return nil
 		}
-		progress.read(1)
+		progress.addObjects(1)
 		return each(obj)
-	}}
+	}
 	return r.listPages(ctx, target, accept, o, progress, func(in io.Reader) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
 		err := r.readPage(in, &p)
@@ -67,12 +73,13 @@ func (r *Reader) ListObjects(ctx context.Context, target Target, o ListOptions, 
 	})
 }
 
-// listPages asks for all pages of a list of full objects. Those in protobuf are large, as they are decoded while they arrive.
+// listPages reads all pages of a list of full objects. Pages in protobuf are large, as they are decoded while they
+// arrive.
 func (r *Reader) listPages(
 	ctx context.Context, target Target, accept string, o ListOptions, progress *listProgress,
 	read func(io.Reader) (metav1.ListMeta, error),
 ) error {
-	path, err := segments(&target.Kind, target.Namespace, "")
+	path, err := pathSegments(&target.Kind, target.Namespace, "")
 	if err != nil {
 		return err
 	}
@@ -85,28 +92,28 @@ func (r *Reader) listPages(
 			list, err = read(in)
 			return err
 		})
-		progress.page(list)
+		progress.endPage(list)
 		return list, err
 	})
 	return err
 }
 
-// objectPage hands over the objects of a page one after the other, so that one at a time is there in the form that takes most
-// memory.
+// objectPage implements pageDecoder. It calls each for one object after the other, so that only one at a time is in
+// memory in its largest form.
 type objectPage struct {
-	kind  Kind
-	whole bool
-	each  func(*unstructured.Unstructured) error
-	list  metav1.ListMeta
-	bulk  bulk
-	kept  []byte // of an object
+	kind   Kind
+	whole  bool
+	each   func(*unstructured.Unstructured) error
+	list   metav1.ListMeta
+	omit   omitted
+	pruned []byte // buffer for the current object
 }
 
 func (p *objectPage) begin(list metav1.ListMeta) { p.list = list }
 
 func (p *objectPage) readJSON(a answer) error {
 	list := &unstructured.UnstructuredList{}
-	if err := a.into(list, nil); err != nil {
+	if err := a.decode(list, nil); err != nil {
 		return err
 	}
 	p.list = metav1.ListMeta{
@@ -115,7 +122,7 @@ func (p *objectPage) readJSON(a answer) error {
 	}
 	for i := range list.Items {
 		if !p.whole {
-			trim(&list.Items[i])
+			trimUnstructured(&list.Items[i])
 		}
 		if err := p.each(&list.Items[i]); err != nil {
 			return err
@@ -135,23 +142,23 @@ func (p *objectPage) item(data []byte) error {
 		return unreadable(fmt.Errorf("%T has no protobuf", item))
 	}
 	if !p.whole {
-		if p.kept, err = prune(p.kept[:0], data, p.bulk); err != nil {
+		if p.pruned, err = prune(p.pruned[:0], data, p.omit); err != nil {
 			return unreadable(err)
 		}
-		data = p.kept
+		data = p.pruned
 	}
 	if err := decoder.Unmarshal(data); err != nil {
 		return unreadable(err)
 	}
-	obj, err := untyped(p.kind, p.whole, item)
+	obj, err := toUnstructured(p.kind, p.whole, item)
 	if err != nil {
 		return err
 	}
 	return p.each(obj)
 }
 
-// untyped turns an object of a Go type into the form that JSON would have had.
-func untyped(kind Kind, whole bool, item runtime.Object) (*unstructured.Unstructured, error) {
+// toUnstructured converts an object of a Go type to what decoding its JSON would have returned.
+func toUnstructured(kind Kind, whole bool, item runtime.Object) (*unstructured.Unstructured, error) {
 	if !whole {
 		trimTyped(item)
 	}
@@ -162,4 +169,94 @@ func untyped(kind Kind, whole bool, item runtime.Object) (*unstructured.Unstruct
 	obj := &unstructured.Unstructured{Object: fields}
 	obj.SetGroupVersionKind(kind.GroupVersionKind)
 	return obj, nil
+}
+
+// Typed is an object of a Go type of k8s.io/api.
+type Typed interface {
+	runtime.Object
+	metav1.ObjectMetaAccessor
+	Unmarshal(message []byte) error
+}
+
+// ListTyped lists the objects of a kind, in pages, in the Go type that newObject returns, which must be a new empty
+// object each time, and calls each once for every object, in the server's order. An error of each ends the list and
+// is returned; other errors are the server's. As each is called while the answer is being read, it must not wait for
+// other requests of the reader.
+//
+// It is meant for finding references to other objects: status, annotations and managedFields are mostly left out, and
+// so are most fields of containers, except the sources of their environment. If the kind's version has another Go
+// type, the objects are read as JSON.
+func (r *Reader) ListTyped(
+	ctx context.Context, target Target, o ListOptions, newObject func() Typed, each func(Typed) error,
+) error {
+	accept := acceptJSON
+	registered, err := scheme.Scheme.New(target.Kind.GroupVersionKind)
+	if err == nil && reflect.TypeOf(registered) == reflect.TypeOf(newObject()) {
+		accept = acceptTyped
+	}
+	progress := r.progress.begin(&target.Kind)
+	defer progress.end()
+	counted := func(object Typed) error {
+		progress.addObjects(1)
+		return each(object)
+	}
+	p := typedPage{
+		newObject: newObject, each: counted, seen: seenUIDs{}, omit: omittedForReferences(target.Kind.GroupVersionKind),
+	}
+	return r.listPages(ctx, target, accept, o, progress, func(in io.Reader) (metav1.ListMeta, error) {
+		p.list = metav1.ListMeta{}
+		err := r.readPage(in, &p)
+		return p.list, err
+	})
+}
+
+// typedPage implements pageDecoder. It calls each for one object after the other.
+type typedPage struct {
+	newObject func() Typed
+	each      func(Typed) error
+	seen      seenUIDs
+	list      metav1.ListMeta
+	omit      omitted
+	pruned    []byte // buffer for the current object
+}
+
+func (p *typedPage) begin(list metav1.ListMeta) { p.list = list }
+
+func (p *typedPage) item(data []byte) (err error) {
+	if p.pruned, err = prune(p.pruned[:0], data, p.omit); err != nil {
+		return unreadable(err)
+	}
+	object := p.newObject()
+	if err := object.Unmarshal(p.pruned); err != nil {
+		return unreadable(err)
+	}
+	return p.deliver(object)
+}
+
+func (p *typedPage) readJSON(a answer) error {
+	var list struct {
+		metav1.ListMeta `json:"metadata"`
+		Items           []json.RawMessage `json:"items"`
+	}
+	if err := a.decode(&list, nil); err != nil {
+		return err
+	}
+	p.list = list.ListMeta
+	for _, item := range list.Items {
+		object := p.newObject()
+		if err := json.Unmarshal(item, object); err != nil {
+			return unreadable(fmt.Errorf("an object of the list: %w", err))
+		}
+		if err := p.deliver(object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *typedPage) deliver(object Typed) error {
+	if !p.seen.first(object.GetObjectMeta().GetUID()) {
+		return nil
+	}
+	return p.each(object)
 }

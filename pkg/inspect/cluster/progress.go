@@ -7,30 +7,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Progress is how far the lists of a Reader are.
+// Progress is the progress of the lists of a Reader.
 type Progress struct {
-	// Kinds counts those that were begun to be listed, and Done those of which no list is under way.
+	// Kinds is the number of kinds of which a list was started, and Done of those of which no list is running.
 	Kinds, Done int
-	// Objects counts the objects that they have brought, and Expected those that they will bring at least, as far as
-	// the server says how many are left.
+	// Objects is the number of objects read, and Expected the least number that will be read, as far as the server
+	// reports how many remain.
 	Objects, Expected int
 }
 
-// progress adds up the lists of a reader. It may be used concurrently; its zero value is that of a reader that has
-// listed nothing.
+// progress sums up the lists of a reader. It may be used concurrently; the zero value is that of a reader without
+// lists. mu guards its fields and those of its listProgress values.
 type progress struct {
-	mu      sync.Mutex
-	lists   map[schema.GroupResource]int // under way, by kind
-	objects int
-	left    int // that are known to come
+	mu        sync.Mutex
+	lists     map[schema.GroupResource]int // running, by kind
+	objects   int
+	remaining int // objects, as reported by the servers
 }
 
-// Progress returns how far the reader's lists are, all of them that it has ever begun. It may be called at any time.
+// Progress returns the progress of all lists that the reader has ever started. It may be called at any time.
 func (r *Reader) Progress() Progress {
 	p := &r.progress
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := Progress{Kinds: len(p.lists), Objects: p.objects, Expected: p.objects + p.left}
+	out := Progress{Kinds: len(p.lists), Objects: p.objects, Expected: p.objects + p.remaining}
 	for _, n := range p.lists {
 		if n == 0 {
 			out.Done++
@@ -39,17 +39,17 @@ func (r *Reader) Progress() Progress {
 	return out
 }
 
-// listProgress is one list's part in it.
+// listProgress is the progress of one list.
 type listProgress struct {
-	of   *progress
-	kind schema.GroupResource
-	left int // as the last page said
+	parent    *progress
+	kind      schema.GroupResource
+	remaining int // as the last page reported
 }
 
 func (p *progress) begin(kind *Kind) *listProgress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := &listProgress{of: p, kind: kind.GroupResource()}
+	l := &listProgress{parent: p, kind: kind.GroupResource()}
 	if p.lists == nil {
 		p.lists = map[schema.GroupResource]int{}
 	}
@@ -57,35 +57,35 @@ func (p *progress) begin(kind *Kind) *listProgress {
 	return l
 }
 
-// read counts objects that came.
-func (l *listProgress) read(n int) {
-	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
-	l.of.objects += n
-	l.expect(l.left - n)
+// addObjects counts n objects that were read.
+func (l *listProgress) addObjects(n int) {
+	l.parent.mu.Lock()
+	defer l.parent.mu.Unlock()
+	l.parent.objects += n
+	l.setRemaining(l.remaining - n)
 }
 
-// page takes what a page says of those that come after it.
-func (l *listProgress) page(list metav1.ListMeta) {
-	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
+// endPage sets how many objects remain, by the metadata of a page.
+func (l *listProgress) endPage(list metav1.ListMeta) {
+	l.parent.mu.Lock()
+	defer l.parent.mu.Unlock()
 	left := 0
 	if list.RemainingItemCount != nil {
 		left = int(*list.RemainingItemCount)
 	}
-	l.expect(left)
+	l.setRemaining(left)
 }
 
-// expect sets how many are left. of.mu must be held.
-func (l *listProgress) expect(left int) {
+// setRemaining sets how many objects remain. parent.mu must be held.
+func (l *listProgress) setRemaining(left int) {
 	left = max(left, 0)
-	l.of.left += left - l.left
-	l.left = left
+	l.parent.remaining += left - l.remaining
+	l.remaining = left
 }
 
 func (l *listProgress) end() {
-	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
-	l.expect(0)
-	l.of.lists[l.kind]--
+	l.parent.mu.Lock()
+	defer l.parent.mu.Unlock()
+	l.setRemaining(0)
+	l.parent.lists[l.kind]--
 }

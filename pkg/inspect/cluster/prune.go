@@ -3,15 +3,21 @@ package cluster
 import (
 	"encoding/binary"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// bulk says which fields of a message to leave out before it is decoded, by their numbers: with nil all of the field, else what
-// the bulk says of the message that it holds.
-type bulk map[uint64]bulk
+// omitted is which fields of a protobuf message to remove before it is decoded, by their numbers: nil removes the
+// whole field, other values remove fields of the message in the field.
+type omitted map[uint64]omitted
 
-// prune appends to kept what bulk leaves of the message.
-func prune(kept, message []byte, b bulk) ([]byte, error) {
+// prune appends the message without the omitted fields to kept.
+func prune(kept, message []byte, b omitted) ([]byte, error) {
 	err := fields(message, func(f field) error {
 		inner, known := b[f.number]
 		switch {
@@ -22,7 +28,7 @@ func prune(kept, message []byte, b bulk) ([]byte, error) {
 			if err != nil {
 				return err
 			}
-			kept = binary.AppendUvarint(kept, f.number<<wireBits|wireLength)
+			kept = binary.AppendUvarint(kept, f.number<<wireTypeBits|wireBytes)
 			kept = binary.AppendUvarint(kept, uint64(len(content)))
 			kept = append(kept, content...)
 		}
@@ -31,80 +37,139 @@ func prune(kept, message []byte, b bulk) ([]byte, error) {
 	return kept, err
 }
 
-// bulkOf is what trimTyped would drop of an object of the kind once it is decoded, or most of it: decoding it is most of the
-// work. Numbers are from the generated.proto files of k8s.io/api.
-func bulkOf(kind schema.GroupVersionKind) bulk {
+// omittedForStatus returns most of the fields that trimTyped removes from an object of the kind: not decoding them at
+// all saves most of the work. Numbers are from the generated.proto files of k8s.io/api.
+func omittedForStatus(kind schema.GroupVersionKind) omitted {
 	const metadata, spec = 1, 2
-	whole := bulk{metadata: {fieldOfManagedFields: nil}}
+	whole := omitted{metadata: {fieldOfManagedFields: nil}}
 	switch kind.GroupVersion().String() + " " + kind.Kind {
 	case "v1 Pod":
-		whole[spec] = podBulk()
+		whole[spec] = omittedOfPodSpec()
 	case "v1 ConfigMap":
 		whole[2], whole[3] = nil, nil // data, binaryData
 	case "v1 Secret", "apps/v1 ControllerRevision":
 		whole[2] = nil // data
 	case "v1 ReplicationController", "apps/v1 Deployment", "apps/v1 ReplicaSet", "apps/v1 StatefulSet":
-		whole[spec] = bulk{3: nil} // template
+		whole[spec] = omitted{3: nil} // template
 	case "apps/v1 DaemonSet":
-		whole[spec] = bulk{2: nil} // template
+		whole[spec] = omitted{2: nil} // template
 	case "batch/v1 Job":
-		whole[spec] = bulk{6: nil} // template
+		whole[spec] = omitted{6: nil} // template
 	case "batch/v1 CronJob":
-		whole[spec] = bulk{5: {spec: {6: nil}}} // jobTemplate.spec.template
+		whole[spec] = omitted{5: {spec: {6: nil}}} // jobTemplate.spec.template
 	}
 	return whole
 }
 
-// podBulk is of a PodSpec.
-func podBulk() bulk {
-	const volumes, containers, initContainers, affinity, tolerations, spread, ephemeralContainers = 1, 2, 20, 18, 22, 33, 34
-	container := bulk{}
+// omittedOfPodSpec returns the fields to omit of a PodSpec.
+func omittedOfPodSpec() omitted {
+	const volumes, affinity, tolerations, spread = 1, 18, 22, 33
+	const containers, initContainers, ephemeralContainers = 2, 20, 34
+	container := omitted{}
 	for number := uint64(3); number <= 25; number++ { // all but name and image
 		if number != 24 { // restartPolicy
 			container[number] = nil
 		}
 	}
-	return bulk{
+	return omitted{
 		volumes: nil, affinity: nil, tolerations: nil, spread: nil,
 		containers: container, initContainers: container, ephemeralContainers: {1: container},
 	}
 }
 
-// bulkBesideNames is what objects of the kind say about nothing but themselves, or most of it: what is left tells the names of
-// others, and the labels by which they are selected.
-func bulkBesideNames(kind schema.GroupVersionKind) bulk {
+// omittedForReferences returns most of the fields of the kind that do not refer to other objects. What remains are
+// names of other objects, and the selectors for them.
+func omittedForReferences(kind schema.GroupVersionKind) omitted {
 	const metadata, spec, status = 1, 2, 3
-	out := bulk{metadata: {fieldOfAnnotations: nil, fieldOfManagedFields: nil}}
+	out := omitted{metadata: {fieldOfAnnotations: nil, fieldOfManagedFields: nil}}
 	switch kind.GroupVersion().String() + " " + kind.Kind {
 	case "v1 Pod":
-		out[spec], out[status] = podBulkBesideNames(), nil
+		out[spec], out[status] = omittedOfPodSpecForReferences(), nil
 	case "apps/v1 StatefulSet":
-		out[spec], out[status] = bulk{3: nil}, nil // template
+		out[spec], out[status] = omitted{3: nil}, nil // template
 	case "discovery.k8s.io/v1 EndpointSlice":
 		out[2], out[3] = nil, nil // endpoints, ports
 	case "rbac.authorization.k8s.io/v1 ClusterRole":
 		out[2] = nil // rules
 	case "networking.k8s.io/v1 NetworkPolicy":
-		out[spec] = bulk{2: nil, 3: nil} // ingress, egress
-	case "v1 Service", "v1 PersistentVolumeClaim", "v1 PersistentVolume", "networking.k8s.io/v1 Ingress", "policy/v1 PodDisruptionBudget",
+		out[spec] = omitted{2: nil, 3: nil} // ingress, egress
+	case "v1 Service", "v1 PersistentVolumeClaim", "v1 PersistentVolume", "networking.k8s.io/v1 Ingress",
+		"policy/v1 PodDisruptionBudget",
 		"autoscaling/v2 HorizontalPodAutoscaler":
 		out[status] = nil
 	}
 	return out
 }
 
-// podBulkBesideNames is of a PodSpec: of containers, what they take variables from is left.
-func podBulkBesideNames() bulk {
+// omittedOfPodSpecForReferences returns the fields to omit of a PodSpec: of containers, the sources of their
+// environment remain.
+func omittedOfPodSpecForReferences() omitted {
 	const containers, initContainers, ephemeralContainers, env, envFrom = 2, 20, 34, 7, 19
 	const affinity, tolerations, hostAliases, spread = 18, 22, 23, 33
-	container := bulk{}
+	container := omitted{}
 	for number := uint64(1); number <= 25; number++ {
 		if number != env && number != envFrom {
 			container[number] = nil
 		}
 	}
-	return bulk{
+	return omitted{
 		affinity: nil, tolerations: nil, hostAliases: nil, spread: nil,
 		containers: container, initContainers: container, ephemeralContainers: {1: container},
+	}
+}
+
+// trimUnstructured removes what is large in objects of any kind and does not affect their status: managedFields, and
+// the copy of the manifest that kubectl apply adds.
+func trimUnstructured(obj *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(obj.Object, "metadata", "managedFields")
+	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+}
+
+// trimTyped is trimUnstructured for an object that is to be converted to maps, which takes time in proportion to its
+// size. Of built-in kinds it also removes pod templates, most fields of containers, and the data of ConfigMaps and
+// Secrets.
+func trimTyped(obj runtime.Object) {
+	if m, err := meta.Accessor(obj); err == nil {
+		m.SetManagedFields(nil)
+		delete(m.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	}
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		trimPod(&o.Spec)
+	case *corev1.ReplicationController:
+		o.Spec.Template = nil
+	case *corev1.ConfigMap:
+		o.Data, o.BinaryData = nil, nil
+	case *corev1.Secret:
+		o.Data = nil
+	case *appsv1.Deployment:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *appsv1.ReplicaSet:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *appsv1.StatefulSet:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *appsv1.DaemonSet:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *appsv1.ControllerRevision:
+		o.Data = runtime.RawExtension{}
+	case *batchv1.Job:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *batchv1.CronJob:
+		o.Spec.JobTemplate.Spec.Template = corev1.PodTemplateSpec{}
+	}
+}
+
+// trimPod keeps of each container its name, its image, and whether it is a sidecar.
+func trimPod(spec *corev1.PodSpec) {
+	spec.Volumes, spec.Affinity, spec.Tolerations, spec.TopologySpreadConstraints = nil, nil, nil, nil
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			c := &containers[i]
+			containers[i] = corev1.Container{Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy}
+		}
+	}
+	for i := range spec.EphemeralContainers {
+		c := &spec.EphemeralContainers[i].EphemeralContainerCommon
+		*c = corev1.EphemeralContainerCommon{Name: c.Name, Image: c.Image}
 	}
 }

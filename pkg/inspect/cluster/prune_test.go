@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// leftOut names the fields of a Go type that bulk leaves out, as upstream's tags number them.
-func leftOut(t *testing.T, of reflect.Type, b bulk, prefix string) []string {
+// leftOut returns the names of the fields of a Go type that are omitted, by the numbers in upstream's tags.
+func leftOut(t *testing.T, of reflect.Type, b omitted, prefix string) []string {
 	t.Helper()
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()
@@ -88,7 +88,7 @@ func TestBulkOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		want = append([]string{"metadata.managedFields"}, want...)
-		if diff := cmp.Diff(want, leftOut(t, reflect.TypeOf(object), bulkOf(kind), "")); diff != "" {
+		if diff := cmp.Diff(want, leftOut(t, reflect.TypeOf(object), omittedForStatus(kind), "")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", kind, diff)
 		}
 	}
@@ -126,7 +126,7 @@ func TestBulkBesideNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := leftOut(t, reflect.TypeOf(object), bulkBesideNames(kind), "")
+		got := leftOut(t, reflect.TypeOf(object), omittedForReferences(kind), "")
 		for _, name := range keeps {
 			if slices.Contains(got, name) {
 				t.Errorf("%s: %s is left out", kind.Kind, name)
@@ -152,7 +152,7 @@ func TestPrune(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept, err := prune(nil, data, bulkOf(pods.GroupVersionKind))
+		kept, err := prune(nil, data, omittedForStatus(pods.GroupVersionKind))
 		if err != nil || len(kept) >= len(data) {
 			t.Fatalf("%d of %d bytes are kept, %v", len(kept), len(data), err)
 		}
@@ -167,7 +167,7 @@ func TestPrune(t *testing.T) {
 			t.Errorf("(-dropped +left out):\n%s", diff)
 		}
 	}
-	if _, err := prune(nil, []byte{0x12, 0x02, 0x0a, 0x05}, bulk{2: {1: nil}}); err == nil {
+	if _, err := prune(nil, []byte{0x12, 0x02, 0x0a, 0x05}, omitted{2: {1: nil}}); err == nil {
 		t.Error("a message that ends too early is pruned")
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fakeServer answers as an API server does, and misbehaves as the embedded one cannot be made to. It says 404 to what nobody
-// handles.
+// fakeServer answers as an API server does, and misbehaves as the embedded one cannot be made to. It says 404 to what
+// nobody handles.
 type fakeServer struct {
 	*httptest.Server
 	*http.ServeMux
@@ -83,7 +83,7 @@ func (s *fakeServer) reader(t testing.TB) *Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.pause, r.largePage = time.Millisecond, pageSize
+	r.retryBackoff, r.largePage = time.Millisecond, pageSize
 	t.Cleanup(r.client.Client.CloseIdleConnections)
 	return r
 }

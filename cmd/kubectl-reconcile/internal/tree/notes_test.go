@@ -102,9 +102,9 @@ func TestNotes(t *testing.T) {
 			}
 		}, []string{"warning: ConfigMap/a: A (5m ago)", "warning: ConfigMap/a: B (5m ago)"}, "the last ones are told"},
 		{"odd", func(_ *grove, _ *ownertree.Branch, f *objectFacts) {
-			f.Problems = []string{"status is a number\x1b and no map"}
+			f.Problems = []string{"status is a number\x1b, not a map"}
 		},
-			[]string{"odd: ConfigMap/a: status is a number^[ and no map"}, "escaped: it comes from the cluster"},
+			[]string{"odd: ConfigMap/a: status is a number^[, not a map"}, "escaped: it comes from the cluster"},
 	} {
 		g := newGrove()
 		limbs := g.limbs(g.object("ConfigMap/a", tt.grow))

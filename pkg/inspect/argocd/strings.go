@@ -13,11 +13,11 @@ func textLength(m *lua.LState) int {
 	return 1
 }
 
-// mapped is string.lower or string.upper.
+// mapped returns string.lower or string.upper.
 func (b *budget) mapped(of func(string) string) lua.LGFunction {
 	return func(m *lua.LState) int {
 		text := m.CheckString(1)
-		b.make(m, len(text))
+		b.spendBytes(m, len(text))
 		m.Push(lua.LString(of(text)))
 		return 1
 	}
@@ -46,7 +46,7 @@ func (b *budget) format(m *lua.LState) int {
 	var out strings.Builder
 	for argument := 1; ; {
 		plain, rest, found := strings.Cut(layout, "%")
-		b.make(m, len(plain))
+		b.spendBytes(m, len(plain))
 		out.WriteString(plain)
 		if !found {
 			break
@@ -71,14 +71,15 @@ func (b *budget) format(m *lua.LState) int {
 		default:
 			m.RaiseError("invalid format %%%s", verb)
 		}
-		b.make(m, len(text))
+		b.spendBytes(m, len(text))
 		out.WriteString(text)
 	}
 	m.Push(lua.LString(out.String()))
 	return 1
 }
 
-// match is Lua's string.match without a start: what the pattern's captures match, or the pattern if it has none.
+// match is Lua's string.match without a start index: it returns the captures, or the whole match if the pattern has
+// none.
 func (b *budget) match(m *lua.LState) int {
 	text := m.CheckString(1)
 	found := b.expression(m, text, m.CheckString(2)).FindStringSubmatchIndex(text)
@@ -92,14 +93,14 @@ func (b *budget) match(m *lua.LState) int {
 	return pushCaptures(m, text, found)
 }
 
-// find is Lua's string.find: where the pattern, or a plain text, begins and ends, and what its captures match.
+// find is Lua's string.find: it returns where the pattern, or a plain text, begins and ends, and the captures.
 func (b *budget) find(m *lua.LState) int {
 	text, pattern := m.CheckString(1), m.CheckString(2)
 	skipped := min(max(m.OptInt(3, 1), 1)-1, len(text))
 	rest := text[skipped:]
 	var found []int
 	if m.OptBool(4, false) {
-		b.walk(m, len(rest))
+		b.spendSteps(m, len(rest))
 		if i := strings.Index(rest, pattern); i >= 0 {
 			found = []int{i, i + len(pattern)}
 		}
@@ -115,7 +116,7 @@ func (b *budget) find(m *lua.LState) int {
 	return 2 + pushCaptures(m, rest, found[2:])
 }
 
-// gsub is Lua's string.gsub by a plain text: what the pattern matches is replaced by it.
+// gsub is Lua's string.gsub with a replacement of plain text.
 func (b *budget) gsub(m *lua.LState) int {
 	text, by := m.CheckString(1), m.CheckString(3)
 	if strings.Contains(by, "%") {
@@ -126,7 +127,7 @@ func (b *budget) gsub(m *lua.LState) int {
 	if len(found) > most {
 		m.RaiseError("the pattern matches too often")
 	}
-	b.make(m, len(text)+len(found)*len(by))
+	b.spendBytes(m, len(text)+len(found)*len(by))
 	var out strings.Builder
 	end := 0
 	for _, at := range found {
@@ -147,36 +148,36 @@ func pushCaptures(m *lua.LState, text string, at []int) int {
 	return len(at) / 2
 }
 
-// expression is a pattern of Lua as a regular expression, which goes over the text once: Lua's own matcher tries again
-// and again. The budget is spent for that.
+// expression returns a Lua pattern as a regular expression, which takes linear time: Lua's own matcher backtracks. It
+// spends the steps for one pass over the text.
 func (b *budget) expression(m *lua.LState, text, pattern string) *regexp.Regexp {
-	const mostPattern = 100 // bytes; a pattern of a check is part of the check
+	const mostPattern = 100 // bytes; checks have short constant patterns
 	if len(pattern) > mostPattern {
 		m.RaiseError("the pattern is too long")
 	}
-	expression, err := regexp.Compile(regular(pattern))
+	expression, err := regexp.Compile(toRegexp(pattern))
 	if err != nil {
 		m.RaiseError("malformed pattern %q", pattern)
 	}
-	b.walk(m, len(text))
+	b.spendSteps(m, len(text))
 	return expression
 }
 
-// regular is the regular expression of a pattern of Lua; one that cannot be compiled where the pattern has what regular
-// expressions have not: %b, %f, references to captures.
-func regular(pattern string) string {
+// toRegexp returns the regular expression for a Lua pattern. It cannot be compiled if the pattern uses what regular
+// expressions do not have: %b, %f, references to captures.
+func toRegexp(pattern string) string {
 	var out strings.Builder
 	out.WriteString("(?s)")
-	repeatable := false // what is before is one character: only that may be repeated
+	repeatable := false // the previous item is one character: only that may be repeated
 	for i := 0; i < len(pattern); i++ {
 		next, was := pattern[i:i+1], repeatable
 		repeatable = true
 		switch {
 		case next == "%" && i+1 < len(pattern):
 			i++
-			next = class(pattern[i], false)
+			next = characterClass(pattern[i], false)
 		case next == "[":
-			next, i = setOf(pattern, i)
+			next, i = characterSet(pattern, i)
 		case next == "^" && i == 0:
 			next, repeatable = `\A`, false
 		case next == "$" && i == len(pattern)-1:
@@ -193,8 +194,8 @@ func regular(pattern string) string {
 	return out.String()
 }
 
-// setOf is the set that begins at an index of the pattern, and the index of its end.
-func setOf(pattern string, begin int) (set string, end int) {
+// characterSet returns the character set that begins at an index of the pattern, and the index of its end.
+func characterSet(pattern string, begin int) (set string, end int) {
 	set, i := "[", begin+1
 	if i < len(pattern) && pattern[i] == '^' {
 		set += "^"
@@ -204,7 +205,7 @@ func setOf(pattern string, begin int) (set string, end int) {
 		switch c := pattern[i]; {
 		case c == '%' && i+1 < len(pattern):
 			i++
-			set += class(pattern[i], true)
+			set += characterClass(pattern[i], true)
 		case c == '-':
 			set += "-"
 		default:
@@ -214,8 +215,9 @@ func setOf(pattern string, begin int) (set string, end int) {
 	return set + "]", i
 }
 
-// class is what follows a % in a pattern: a class of characters, or a character that stands for itself.
-func class(c byte, inSet bool) string {
+// characterClass returns the regular expression for what follows a % in a pattern: a class of characters, or a
+// literal character.
+func characterClass(c byte, inSet bool) string {
 	classes := map[byte]string{
 		'a': "[:alpha:]", 'c': "[:cntrl:]", 'd': "[:digit:]", 'l': "[:lower:]", 'p': "[:punct:]", 's': "[:space:]",
 		'u': "[:upper:]", 'w': "[:alnum:]", 'x': "[:xdigit:]",

@@ -22,7 +22,7 @@ func upstream(message []byte) (*metav1.PartialObjectMetadataList, error) {
 		return nil, err
 	}
 	for i := range list.Items {
-		strip(&list.Items[i])
+		dropLargeMetadata(&list.Items[i])
 	}
 	return &list, nil
 }
@@ -30,7 +30,7 @@ func upstream(message []byte) (*metav1.PartialObjectMetadataList, error) {
 // streamed reads an answer as it arrives, byte by byte.
 func streamed(body []byte) (*metav1.PartialObjectMetadataList, error) {
 	var got metav1.PartialObjectMetadataList
-	p := partials{known: onceOnly{}, each: func(batch []metav1.PartialObjectMetadata) { got.Items = append(got.Items, batch...) }}
+	p := metadataPage{seen: seenUIDs{}, each: func(batch []metav1.PartialObjectMetadata) { got.Items = append(got.Items, batch...) }}
 	err := (&Reader{}).readPage(iotest.OneByteReader(bytes.NewReader(body)), &p)
 	p.flush()
 	got.ListMeta = p.list
@@ -67,7 +67,8 @@ func enveloped(message []byte) []byte {
 	return append(envelope, message...)
 }
 
-// TestBrokenStream: an answer that ends too early, or whose lengths lie, is an error, and what came before is handed over.
+// TestBrokenStream: an answer that ends too early, or whose lengths lie, is an error, and what came before is handed
+// over.
 func TestBrokenStream(t *testing.T) {
 	list := metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: objects("a", batchSize+2)}
 	message, err := list.Marshal()
@@ -103,13 +104,13 @@ func TestBrokenStream(t *testing.T) {
 // TestHostileLengths: a length alone makes nobody set memory aside.
 func TestHostileLengths(t *testing.T) {
 	const promised = 1 << 40
-	list := binary.AppendUvarint([]byte{fieldOfListItems<<wireBits | wireLength}, promised)
+	list := binary.AppendUvarint([]byte{fieldOfListItems<<wireTypeBits | wireBytes}, promised)
 	body := binary.AppendUvarint([]byte(protobufPrefix+"\x12"), promised+uint64(len(list)))
 	body = append(body, list...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := streamed(body)
-	_ = answer(body).partial(&metav1.PartialObjectMetadata{})
+	_ = answer(body).decodeMetadata(&metav1.PartialObjectMetadata{})
 	runtime.ReadMemStats(&after)
 	if !errors.Is(err, errUnreadable) {
 		t.Errorf("an answer of %d bytes that promises %d: %v", len(body), promised, err)
@@ -145,7 +146,7 @@ func FuzzDecodeList(f *testing.F) {
 			return
 		}
 		for i := range got.Items {
-			strip(&got.Items[i])
+			dropLargeMetadata(&got.Items[i])
 		}
 		if len(got.Items) != len(want.Items) {
 			t.Fatalf("%d items, upstream %d", len(got.Items), len(want.Items))
@@ -158,7 +159,8 @@ func FuzzDecodeList(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: whatever a server sends as an object, a page of metadata or a page of objects ends in an error or in objects.
+// FuzzAnswer: whatever a server sends as an object, a page of metadata or a page of objects ends in an error or in
+// objects.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"x","uid":3}}]}`))
 	f.Add([]byte(`{"kind":"PodList","apiVersion":"v1","items":{}}`))
@@ -172,18 +174,18 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a := answer(body)
 		var one metav1.PartialObjectMetadata
-		_ = a.partial(&one)
+		_ = a.decodeMetadata(&one)
 		_, _ = streamed(body)
 		for _, kind := range []Kind{pods, widgets} {
-			p := objectPage{kind: kind, bulk: bulkOf(kind.GroupVersionKind), each: func(obj *unstructured.Unstructured) error {
+			p := objectPage{kind: kind, omit: omittedForStatus(kind.GroupVersionKind), each: func(obj *unstructured.Unstructured) error {
 				_ = obj.GetName()
 				return nil
 			}}
 			_ = (&Reader{}).readPage(bytes.NewReader(body), &p)
 		}
 		lean := typedPage{
-			known: onceOnly{}, bulk: bulkBesideNames(pods.GroupVersionKind),
-			fresh: func() Typed { return &corev1.Pod{} }, each: func(Typed) error { return nil },
+			seen: seenUIDs{}, omit: omittedForReferences(pods.GroupVersionKind),
+			newObject: func() Typed { return &corev1.Pod{} }, each: func(Typed) error { return nil },
 		}
 		_ = (&Reader{}).readPage(bytes.NewReader(body), &lean)
 	})

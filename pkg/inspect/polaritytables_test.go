@@ -1,6 +1,8 @@
 package inspect
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestPolaritiesOfFamilies has a row for what the name alone would tell wrongly, or not for sure: none may be guessed.
 func TestPolaritiesOfFamilies(t *testing.T) {
@@ -87,7 +89,7 @@ func TestPolaritiesOfFamilies(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, guessed := DefaultPolarities().of(tt.group, tt.kind, tt.condition)
+			got, guessed := DefaultPolarities().lookup(tt.group, tt.kind, tt.condition)
 			if got != tt.want || guessed {
 				t.Errorf("%s of %s.%s is %s (guessed: %t), want %s", tt.condition, tt.kind, tt.group, got, guessed, tt.want)
 			}
@@ -103,7 +105,7 @@ func TestPolaritiesThatNobodyHas(t *testing.T) {
 		{"Kueue has it as a reason only", "kueue.x-k8s.io", "Workload", "Deactivated"},
 		{"the API server does not write it", "flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", "ConcurrencyShared"},
 	} {
-		if _, guessed := DefaultPolarities().of(tt.group, tt.kind, tt.condition); !guessed {
+		if _, guessed := DefaultPolarities().lookup(tt.group, tt.kind, tt.condition); !guessed {
 			t.Errorf("%s: %s of %s is in a table", tt.reason, tt.condition, tt.kind)
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// silent reports whether no controller has written a status to an object that asks for something: there is none, or it
-// has only empty fields, or conditions without an entry and a generation. A negative generation is the default of a
-// definition, as Flux has it. The kinds that the API server itself serves are not meant: they have rules, or nothing to
-// report.
-func (o subject) silent() bool {
-	if builtIn(o.group) || reportsNothing(o.group, o.kind) || o.sub("spec") == nil {
+// hasEmptyStatus reports whether no controller has written the status of an object that has a spec: the status is
+// missing, or has only empty fields, or an empty list of conditions and a generation. A negative generation is the
+// default of a CRD, as Flux has it. It is false for kinds that the API server itself serves: they have rules, or no
+// status to report.
+func (o subject) hasEmptyStatus() bool {
+	if isBuiltInGroup(o.group) || kindHasNoStatus(o.group, o.kind) || o.sub("spec") == nil {
 		return false
 	}
 	status, isMap := o.at("status").(map[string]any)
@@ -32,9 +32,9 @@ func (o subject) silent() bool {
 	return true
 }
 
-// reportsNothing knows kinds that are often met and for which nothing writes a status, or only what uses the object:
-// they are read by a controller that watches over something else.
-func reportsNothing(group, kind string) bool {
+// kindHasNoStatus reports whether the kind is a common one whose objects get no status: controllers only read them as
+// configuration for other objects, or write one only while the object is used.
+func kindHasNoStatus(group, kind string) bool {
 	switch group {
 	case "networking.istio.io", "security.istio.io", "telemetry.istio.io", "traefik.io", "monitoring.coreos.com":
 		return kind != "Prometheus" && kind != "Alertmanager" && kind != "ThanosRuler" && kind != "PrometheusAgent"
@@ -46,17 +46,18 @@ func reportsNothing(group, kind string) bool {
 	case "ClusterTriggerAuthentication.keda.sh", "TriggerAuthentication.keda.sh":
 		return true
 	case "AppProject.argoproj.io", "WorkflowTemplate.argoproj.io", "ClusterWorkflowTemplate.argoproj.io",
-		"Alert.notification.toolkit.fluxcd.io", "Provider.notification.toolkit.fluxcd.io", "ReferenceGrant.gateway.networking.k8s.io",
+		"Alert.notification.toolkit.fluxcd.io", "Provider.notification.toolkit.fluxcd.io",
+		"ReferenceGrant.gateway.networking.k8s.io",
 		"NetworkAttachmentDefinition.k8s.cni.cncf.io", "SecretProviderClass.secrets-store.csi.x-k8s.io":
 		return true
 	}
 	return false
 }
 
-// held returns how the user has put the object to rest, by a field or an annotation that is usual in several families;
-// it is empty if the object is not to rest.
-func (o subject) held() string {
-	if builtIn(o.group) {
+// pausedByUser returns how the user has paused the object ("paused", "suspended" and so on), by a field or an
+// annotation that several families share; empty if it is not paused.
+func (o subject) pausedByUser() string {
+	if isBuiltInGroup(o.group) {
 		return ""
 	}
 	for _, field := range []struct{ name, word string }{
@@ -75,16 +76,16 @@ func (o subject) held() string {
 	case o.group == "kueue.x-k8s.io" && o.kind == "Workload" && o.at("spec", "active") == false:
 		return "not active"
 	}
-	return heldByMark(o.sub("metadata", "annotations"), o.sub("metadata", "labels"))
+	return pausedByMetadata(o.sub("metadata", "annotations"), o.sub("metadata", "labels"))
 }
 
-// isToRun reports whether a machine of KubeVirt is to run at any time.
+// isToRun reports whether the spec of a KubeVirt machine requests that it runs.
 func (o subject) isToRun() bool {
 	return o.text("spec", "runStrategy") == "Always" || o.flag("spec", "running")
 }
 
-// marks are the annotations by which users have controllers leave an object alone.
-var marks = []struct{ name, value, word string }{ // a value that begins with ! is the one that does not
+// pauseMarkers are the annotations and labels with which users stop controllers from reconciling an object.
+var pauseMarkers = []struct{ name, value, word string }{ // a value after ! does not pause; every other does
 	{"crossplane.io/paused", "!false", "paused"},
 	{"cluster.x-k8s.io/paused", "!false", "paused"},
 	{"cnpg.io/hibernation", "on", "hibernated"},
@@ -96,9 +97,9 @@ var marks = []struct{ name, value, word string }{ // a value that begins with ! 
 	{"rabbitmq.com/pauseReconciliation", "true", "paused"}, // a label
 }
 
-// heldByMark returns the word of the first of the marks that is there.
-func heldByMark(annotations, labels values) string {
-	for _, mark := range marks {
+// pausedByMetadata returns the word of the first of pauseMarkers that the object has; empty if it has none.
+func pausedByMetadata(annotations, labels values) string {
+	for _, mark := range pauseMarkers {
 		value, there := annotations[mark.name].(string)
 		if !there {
 			value, there = labels[mark.name].(string)
@@ -111,15 +112,16 @@ func heldByMark(annotations, labels values) string {
 	return ""
 }
 
-// resting is the condition by which the object rests, as a reason; it is empty if there is none.
-func (o subject) resting() string {
+// suspendedReason returns the reason of the condition that shows that the object is suspended; empty if there is
+// none.
+func (o subject) suspendedReason() string {
 	for _, c := range o.conditions {
 		words := wordsOf(c.Reason)
 		switch {
 		case c.nested() || c.Drift == Behind || c.Polarity == Negative:
-		case c.Status == "True" && restingConditions[c.Type]:
+		case c.Status == "True" && suspendedConditions[c.Type]:
 			return reasonOf(c)
-		case c.Status != "True" && !c.Bad && len(words) > 0 && restingWords[words[len(words)-1]] && words[0] != "Not",
+		case c.Status != "True" && !c.Bad && len(words) > 0 && suspendedReasonWords[words[len(words)-1]] && words[0] != "Not",
 			c.Type == "Ready" && c.Reason == "Stopped":
 			return reasonOf(c)
 		}
@@ -127,16 +129,17 @@ func (o subject) resting() string {
 	return ""
 }
 
-// restingConditions are conditions that are True of an object that rests, restingWords the last words of the reasons of
-// others that are not True for that: RolloutPaused.
+// suspendedConditions are conditions that are True while an object is suspended. suspendedReasonWords are the last
+// words of reasons with which other conditions are not True for that: RolloutPaused.
 var (
-	restingConditions = wordSet("Paused Suspended Hibernated ReconciliationPaused Stopped cnpg.io/hibernation")
-	restingWords      = wordSet("Hibernated Paused Suspended")
+	suspendedConditions  = wordSet("Paused Suspended Hibernated ReconciliationPaused Stopped cnpg.io/hibernation")
+	suspendedReasonWords = wordSet("Hibernated Paused Suspended")
 )
 
-// awaits reports whether the condition is one that is False until the object has got somewhere, and means no failure:
-// by aws-controllers-k8s/runtime pkg/condition, kubernetes-sigs/kueue apis/kueue/v1beta2/workload_types.go.
-func (o subject) awaits(c Condition) bool {
+// isFalseWhileWaiting reports whether the condition is False until the object has made some progress, which is no
+// failure. The sources are aws-controllers-k8s/runtime pkg/condition, kubernetes-sigs/kueue
+// apis/kueue/v1beta2/workload_types.go.
+func (o subject) isFalseWhileWaiting(c Condition) bool {
 	switch c.Type {
 	case "ACK.ResourceSynced":
 		return strings.HasSuffix(o.group, "services.k8s.aws")
@@ -146,9 +149,9 @@ func (o subject) awaits(c Condition) bool {
 	return false
 }
 
-// endsSometime reports whether objects of a kind of this name run to an end, so that Running is not where they are to
-// be.
-func endsSometime(kind string) bool {
+// runsToCompletion reports whether objects of the kind run to completion, by its name: for these Running means
+// InProgress.
+func runsToCompletion(kind string) bool {
 	for _, always := range []string{"Cron", "Scaled", "Scheduled"} { // CronJob, ScaledJob, ScheduledBackup
 		if strings.Contains(kind, always) {
 			return false
@@ -159,17 +162,17 @@ func endsSometime(kind string) bool {
 	}, func(end string) bool { return strings.HasSuffix(kind, end) })
 }
 
-// runs reports whether the object is one that runs to an end, of a family that has a condition for each end, and has
-// none of them yet.
-func (o subject) runs() bool {
-	return (o.group == "jobset.x-k8s.io" || o.group == "kubeflow.org") && endsSometime(o.kind) &&
+// isUnfinishedRun reports whether the object runs to completion, is of a family that has a condition for every
+// result, and has none of these conditions yet.
+func (o subject) isUnfinishedRun() bool {
+	return (o.group == "jobset.x-k8s.io" || o.group == "kubeflow.org") && runsToCompletion(o.kind) &&
 		!slices.ContainsFunc(o.conditions, func(c Condition) bool {
 			return c.Status == "True" && (c.isResult() || c.Type == "Failed" || c.Type == "Suspended")
 		})
 }
 
-// builtIn reports whether a group is one that the API server itself serves.
-func builtIn(group string) bool {
+// isBuiltInGroup reports whether the API server itself, or metrics-server, serves the group.
+func isBuiltInGroup(group string) bool {
 	switch group {
 	case "", "apps", "autoscaling", "batch", "extensions", "policy":
 		return true

@@ -4,16 +4,16 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// Names of the functions that stand for operators of the machine which take memory without a bound. No program can use
-// them: they are not identifiers.
+// Names of the functions that replace operators whose use of memory the virtual machine does not limit. A program
+// cannot call them itself: they are not identifiers.
 const (
 	concatName = "concat ()"
 	keyName    = "key ()"
 )
 
-// guardStatements replaces, in a program, a..b by a call of concatName, and keys that are computed where a table is
-// written by what keyName returns of them: the machine makes as long a text as it is asked for in one instruction, and
-// fills a table with nil up to an index of many millions.
+// guardStatements replaces, in a program, a..b by a call of concatName, and a computed key at which a table is
+// written by a call of keyName: a single instruction of the virtual machine may create a text of any length, or fill
+// a table with nil up to an index of many millions.
 func guardStatements(statements []ast.Stmt) {
 	for _, s := range statements {
 		guardStatement(s)
@@ -65,7 +65,7 @@ func guardAll(expressions []ast.Expr) {
 	}
 }
 
-// guard is the expression, its parts guarded; nil is nil.
+// guard returns the expression with its parts guarded; nil for nil.
 func guard(expression ast.Expr) ast.Expr {
 	switch e := expression.(type) {
 	case *ast.StringConcatOpExpr:
@@ -100,7 +100,7 @@ func guard(expression ast.Expr) ast.Expr {
 	return expression
 }
 
-// guardKey is the key of a field that is written, guarded unless it is a name.
+// guardKey returns the key of a field that is written, guarded unless it is a constant name.
 func guardKey(key ast.Expr) ast.Expr {
 	if _, named := key.(*ast.StringExpr); named {
 		return key
@@ -108,7 +108,7 @@ func guardKey(key ast.Expr) ast.Expr {
 	return call(keyName, key, key)
 }
 
-// call is a call of a function that stands where an expression stood.
+// call returns a call of a function, at the position of the expression that it replaces.
 func call(name string, at ast.PositionHolder, arguments ...ast.Expr) ast.Expr {
 	function := &ast.IdentExpr{Value: name}
 	called := &ast.FuncCallExpr{Func: function, Args: arguments, AdjustRet: true}

@@ -11,11 +11,11 @@ import (
 // stateWord is a word for the state of an object: status.phase, status.state, status.health.status.
 type stateWord struct {
 	field, word string
-	// message is what the object says beside it.
+	// message is the message next to it.
 	message string
-	// status is what the word stands for; empty if that is not known.
+	// status is the value of Status.Status that the word means; empty if the word is not known.
 	status string
-	// past is of a field of what was before: a backup, a run.
+	// past reports that the field describes something past: the last backup, the last run.
 	past bool
 }
 
@@ -25,8 +25,8 @@ var mainFields = []string{
 	"terminalstate",
 }
 
-// stateWords finds the words in the fields of the status whose names end in state, status, phase or health, and in such
-// fields of the maps of the status. Main are those of mainFields, phase first, or the others if there are none.
+// stateWords returns the words in the fields of the status whose names end in state, status, phase or health, and in
+// such fields of maps in the status. main are those of mainFields, phase first, or the others if there are none.
 func (o subject) stateWords() (main, others []stateWord) {
 	for _, field := range slices.Sorted(maps.Keys(o.sub("status"))) {
 		found := o.stateWord(field)
@@ -46,7 +46,7 @@ func (o subject) stateWords() (main, others []stateWord) {
 	return main, others
 }
 
-// stateWord is the word in a field of the status; its word is empty if there is none.
+// stateWord returns the word in a field of the status; its word is empty if there is none.
 func (o subject) stateWord(field string) stateWord {
 	found := stateWord{field: field, past: hasPrefix(field, "last", "latest")}
 	found.message = cmp.Or(o.text("status", "message"), o.text("status", "errorMessage"))
@@ -58,7 +58,7 @@ func (o subject) stateWord(field string) stateWord {
 	case map[string]any:
 		v := values(value)
 		switch {
-		case hasPrefix(field, otherTimes...):
+		case hasPrefix(field, otherStatePrefixes...):
 		case v.at("healthy") == false && isStateField(field):
 			found.word = "unhealthy"
 		default:
@@ -69,24 +69,24 @@ func (o subject) stateWord(field string) stateWord {
 	}
 	found.status = statusOfWord(found.word)
 	if o.group == "kubevirt.io" && found.word == "Stopped" {
-		found.status = InProgress // it rests where it is to be stopped: see held
+		found.status = InProgress // one that is to be stopped is Suspended: see pausedByUser
 	}
 	return found
 }
 
-// stateEnds are the ends of the names of fields for a state, otherTimes the first words of those for another state than
-// that of now. Robustness is Longhorn's.
+// stateSuffixes are the last words of the names of fields that hold a state, otherStatePrefixes the first words of
+// fields that hold a state other than the current one. Robustness is Longhorn's.
 var (
-	stateEnds  = []string{"state", "status", "phase", "health", "robustness"}
-	otherTimes = []string{
+	stateSuffixes      = []string{"state", "status", "phase", "health", "robustness"}
+	otherStatePrefixes = []string{
 		"previous", "prev", "old", "desired", "desire", "target", "expected", "requested", "wanted", "next", "initial",
 	}
 )
 
-// isStateField reports whether the field is for a state, and not one that was or that is wanted.
+// isStateField reports whether the field holds the current state, not a previous or desired one.
 func isStateField(field string) bool {
 	name := strings.ToLower(field)
-	return !hasPrefix(field, otherTimes...) && slices.ContainsFunc(stateEnds, func(end string) bool {
+	return !hasPrefix(field, otherStatePrefixes...) && slices.ContainsFunc(stateSuffixes, func(end string) bool {
 		return strings.HasSuffix(name, end)
 	})
 }
@@ -96,7 +96,7 @@ func hasPrefix(field string, prefixes ...string) bool {
 	return len(words) > 0 && slices.Contains(prefixes, strings.ToLower(words[0]))
 }
 
-// reason is the word as a reason for people. The field is in it unless it is one for the whole object.
+// reason returns the word as a reason for people, after the name of its field unless that is one of mainFields.
 func (w stateWord) reason() string {
 	text := w.word
 	if !slices.Contains(mainFields, strings.ToLower(w.field)) {
@@ -105,8 +105,8 @@ func (w stateWord) reason() string {
 	return withReason(text, firstLine(w.message))
 }
 
-// stateOf are the words that mean the same wherever they are used. Letters are small, and what joins them is left out.
-var stateOf = wordTable(map[string]string{
+// statusOfState maps words that mean the same in all kinds, in the form that normalized returns.
+var statusOfState = wordTable(map[string]string{
 	Current: `active alive attached available bound complete completed created deployed enabled established failedover
 		finished green healthok healthy initialized installed ok online open operational provisioned ready running
 		succeeded success successful synced valid up uptodate`,
@@ -132,21 +132,21 @@ var failingWords = wordSet(`Abort Aborted Bad Broken Cannot Conflict Corrupt Cor
 	Unauthorized Unhealthy Unprocessable Unreachable Unrecoverable Unresolvable Unresolved Unschedulable
 	Unsupported Violation`)
 
-// failingPairs are pairs of words that mean one.
+// failingPairs are pairs of adjacent words that mean a failure.
 var failingPairs = wordSet("BackOff NoQuorum NodeDown NotAllowed NotExist NotFound NotReachable NotSupported TimedOut")
 
-// mendingWords mean, in a reason, that a failure is being overcome.
-var mendingWords = wordSet("Retry Retrying Recovering Recovered Remediating Waiting")
+// recoveringWords mean, in a reason, that the controller is recovering from a failure.
+var recoveringWords = wordSet("Retry Retrying Recovering Recovered Remediating Waiting")
 
-// waitingWords begin, or end, a reason of something that is on its way.
+// waitingWords are first or last words of the reason of something in progress.
 var waitingWords = wordSet(`Awaiting Bootstrapping Building Configuring Creating Deploying Initializing
 	Installing Joining Migrating Pending Preparing Processing Progressing Provisioning Pulling Queued
 	Reconciling Recovering Resizing Restarting Restoring Rolling Scaling Scheduling Starting Syncing
 	Uninitialized Updating Upgrading Waiting`)
 
-// statusOfWord is what a word, or a few of them, stand for; empty if that is not known.
+// statusOfWord returns the status that a text of one or a few words means; empty if that is not known.
 func statusOfWord(text string) string {
-	if status := stateOf[joinedLetters(text)]; status != "" {
+	if status := statusOfState[normalized(text)]; status != "" {
 		return status
 	}
 	words := wordsOf(text)
@@ -166,20 +166,20 @@ func statusOfWord(text string) string {
 	return ""
 }
 
-// isPartial finds PartiallyFailed and ONLINE_PARTIAL.
+// isPartial reports whether the word means a partial failure: PartiallyFailed, ONLINE_PARTIAL.
 func isPartial(word string) bool {
 	w := capitalized(word)
 	return w == "Partial" || w == "Partially"
 }
 
-// isFailing reports whether one of the words of a reason, or of a state, means a failure.
+// isFailing reports whether a reason or a state means a failure, by its words.
 func isFailing(text string) bool {
 	failing := false
 	previous := ""
 	for _, word := range wordsOf(text) {
 		capital := capitalized(word)
 		switch {
-		case mendingWords[capital]:
+		case recoveringWords[capital]:
 			return false
 		case failingWords[capital] && previous != "No" && previous != "Without", failingPairs[previous+capital]:
 			failing = true
@@ -189,15 +189,15 @@ func isFailing(text string) bool {
 	return failing
 }
 
-// isWaiting reports whether a reason means that something is on its way.
+// isWaiting reports whether a reason means that something is in progress.
 func isWaiting(reason string) bool {
 	words := wordsOf(reason)
 	return len(words) > 0 && !isFailing(reason) &&
 		(waitingWords[capitalized(words[0])] || waitingWords[capitalized(words[len(words)-1])] ||
-			strings.HasSuffix(joinedLetters(reason), "inprogress"))
+			strings.HasSuffix(normalized(reason), "inprogress"))
 }
 
-// capitalized is the word with its first letter alone in capitals: FAILED and failed are Failed.
+// capitalized returns the word with a capital and small letters: FAILED and failed become Failed.
 func capitalized(word string) string {
 	letters := []rune(strings.ToLower(word))
 	if len(letters) > 0 {
@@ -206,8 +206,8 @@ func capitalized(word string) string {
 	return string(letters)
 }
 
-// joinedLetters are the letters and digits of a text, in small letters: IN_PROGRESS and In progress are inprogress.
-func joinedLetters(text string) string {
+// normalized returns the letters and digits of a text in lower case: IN_PROGRESS and In progress become inprogress.
+func normalized(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return unicode.ToLower(r)
@@ -216,7 +216,7 @@ func joinedLetters(text string) string {
 	}, text)
 }
 
-// wordTable turns lists of words by what they stand for into what each stands for.
+// wordTable inverts a map from statuses to lists of words.
 func wordTable(lists map[string]string) map[string]string {
 	table := map[string]string{}
 	for status, list := range lists {

@@ -17,10 +17,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// oddValues stand where a check expects something else.
-func oddValues() []any {
+// unexpectedValues are put where a check expects something else.
+func unexpectedValues() []any {
 	deep := any("end")
-	for range usual.depth / 2 {
+	for range defaultLimits.depth / 2 {
 		deep = map[string]any{"conditions": []any{deep}}
 	}
 	many := make([]any, 500)
@@ -33,10 +33,10 @@ func oddValues() []any {
 	}
 }
 
-// TestEveryCheckIsBounded gives each check objects that are not as it expects: each field of an object that Argo CD
-// tests it with replaced by what is odd, and whole objects that no controller would write.
+// TestEveryCheckIsBounded gives each check objects that are not as it expects: objects that Argo CD tests it with,
+// each field replaced by unexpected values, and whole objects that no controller would write.
 func TestEveryCheckIsBounded(t *testing.T) {
-	odd := oddValues()
+	unexpected := unexpectedValues()
 	for _, name := range shippedChecks(t) {
 		t.Run(name, func(t *testing.T) {
 			compiled, err := compileFile(Shipped().files, path.Join(name, scriptName))
@@ -45,12 +45,12 @@ func TestEveryCheckIsBounded(t *testing.T) {
 			}
 			try := func(object map[string]any) {
 				t.Helper()
-				_, err := run(compiled, object, usual)
+				_, err := run(compiled, object, defaultLimits)
 				if err != nil && (strings.Contains(err.Error(), "runtime error") || errors.Is(err, errTooLong)) {
 					t.Errorf("%v on %.300v", err, object)
 				}
 			}
-			for _, status := range odd {
+			for _, status := range unexpected {
 				try(map[string]any{"status": status})
 				try(map[string]any{"status": status, "spec": status, "metadata": status})
 				try(map[string]any{"spec": map[string]any{}, "status": map[string]any{
@@ -68,29 +68,29 @@ func TestEveryCheckIsBounded(t *testing.T) {
 	}
 }
 
-// replaceEach sets each value below v to each of the odd ones in turn.
-func replaceEach(v any, odd []any, try func()) {
+// replaceEach sets each value below v to each of the replacements in turn.
+func replaceEach(v any, unexpected []any, try func()) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, was := range v {
-			for _, other := range odd {
+			for _, other := range unexpected {
 				v[name] = other
 				try()
 			}
 			v[name] = was
-			replaceEach(was, odd, try)
+			replaceEach(was, unexpected, try)
 		}
 	case []any:
 		for i, was := range v {
 			if i > 0 {
 				break // the others are alike
 			}
-			for _, other := range odd {
+			for _, other := range unexpected {
 				v[i] = other
 				try()
 			}
 			v[i] = was
-			replaceEach(was, odd, try)
+			replaceEach(was, unexpected, try)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestObjectsTooLarge(t *testing.T) {
 	for range 100_000 {
 		nested = []any{nested}
 	}
-	long := make([]any, usual.values+1)
+	long := make([]any, defaultLimits.values+1)
 	tests := []struct {
 		reason string
 		object map[string]any
@@ -121,7 +121,7 @@ func TestObjectsTooLarge(t *testing.T) {
 	}
 }
 
-// TestHostilePrograms: no program that Argo CD might ship takes the process with it, whatever the object is.
+// TestHostilePrograms: no program, whatever the object is, can block or crash the process.
 func TestHostilePrograms(t *testing.T) {
 	tests := []struct{ reason, program, want string }{
 		{"a loop without end", `while true do end`, errTooLong.Error()},
@@ -129,13 +129,13 @@ func TestHostilePrograms(t *testing.T) {
 		{"a goto without end", `::again:: goto again`, errTooLong.Error()},
 		{"a recursion without end", `function f() return 1 + f() end f()`, "stack overflow"},
 		{"a tail call without end", `function f() return f() end f()`, errTooLong.Error()},
-		{"a text that doubles", `s = "xxxxxxxx" while true do s = s .. s end`, errTooMuch.Error()},
-		{"one that doubles by parts", `t = {"x"} while true do s = table.concat(t, "xxxx") t = {s, s} end`, errTooMuch.Error()},
+		{"a text that doubles", `s = "xxxxxxxx" while true do s = s .. s end`, errTooMuchText.Error()},
+		{"one that doubles by parts", `t = {"x"} while true do s = table.concat(t, "xxxx") t = {s, s} end`, errTooMuchText.Error()},
 		{"one that doubles by a replacement", `s = "xx" while true do s = string.gsub(s, "x", "xx") end`, "too often"},
-		{"one that doubles by long replacements", `s = obj.long while true do s = string.gsub(s, "^x", s) end`, errTooMuch.Error()},
-		{"upper case again and again", `s = obj.long while true do string.upper(s) end`, errTooMuch.Error()},
+		{"one that doubles by long replacements", `s = obj.long while true do s = string.gsub(s, "^x", s) end`, errTooMuchText.Error()},
+		{"upper case again and again", `s = obj.long while true do string.upper(s) end`, errTooMuchText.Error()},
 		{"a wide format", `string.format("%1000000000d", 1)`, "invalid format"},
-		{"a format that grows", `s = "x" while true do s = string.format("%s%s", s, s) end`, errTooMuch.Error()},
+		{"a format that grows", `s = "x" while true do s = string.format("%s%s", s, s) end`, errTooMuchText.Error()},
 		{"texts are not repeated", `string.rep("x", 1000000000)`, "non-function"},
 		{"a table filled up to an index", `t = {} t[60000000] = 1`, "too large"},
 		{"by its constructor", `t = {[60000000] = 1}`, "too large"},
@@ -147,7 +147,7 @@ func TestHostilePrograms(t *testing.T) {
 		{"a sort again and again", `while true do table.sort(obj.list) end`, errTooLong.Error()},
 		{"a sort that never ends", `table.sort(obj.list, function(a, b) while true do end end)`, errTooLong.Error()},
 		{"a sort of itself", `f = function(a, b) table.sort({2, 1}, f) end table.sort({2, 1}, f)`, "stack overflow"},
-		{"many values on the stack, of which the machine panics", `function f(...) return f(1, ...) end f()`, "it "},
+		{"many values on the stack, on which the virtual machine panics", `function f(...) return f(1, ...) end f()`, "the check "},
 		{"a pattern that tries again and again", `while true do string.match(obj.long, "(x*)(x*)(x*)(x*)y") end`, errTooLong.Error()},
 		{"a long pattern", `string.match("x", obj.long)`, "too long"},
 		{"a malformed pattern", `string.match("x", "[")`, "malformed"},
@@ -160,8 +160,8 @@ func TestHostilePrograms(t *testing.T) {
 		{"nor the clock", `os.time()`, "table expected"},
 		{"no behaviour of texts is changed", `setmetatable("", {})`, "non-function"},
 		{"nothing is returned", ``, "returned a nil"},
-		{"a status of another type", `return {status = {}}`, `status ""`},
-		{"a status that there is not", `return {status = "Fine"}`, `status "Fine"`},
+		{"a status of another type", `return {status = {}}`, `unknown status ""`},
+		{"a status that there is not", `return {status = "Fine"}`, `unknown status "Fine"`},
 		{"a message of another type", `return {status = "Healthy", message = {}}`, ""},
 		{"a message that is no text", `return {status = "Healthy", message = string.sub("é", 1, 1)}`, ""},
 	}
@@ -180,7 +180,7 @@ func TestHostilePrograms(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			began := time.Now()
-			_, err = run(compiled, object, usual)
+			_, err = run(compiled, object, defaultLimits)
 			took := time.Since(began)
 			runtime.ReadMemStats(&after)
 			if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
@@ -196,23 +196,23 @@ func TestHostilePrograms(t *testing.T) {
 	}
 }
 
-// TestDeadline: what takes a step and much time ends all the same.
+// TestDeadline: a run with few steps that takes long ends at the time limit.
 func TestDeadline(t *testing.T) {
 	compiled, err := compile("loop", []byte(`while true do end`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := usual
+	l := defaultLimits
 	l.steps, l.time = math.MaxInt, time.Millisecond
 	if _, err := run(compiled, nil, l); !errors.Is(err, errTooLong) {
 		t.Errorf("error %v, want %v", err, errTooLong)
 	}
 }
 
-// TestStepsThatChecksNeed: the limits leave a thousandfold room.
+// TestStepsThatChecksNeed: the limits are far above what the shipped checks need.
 func TestStepsThatChecksNeed(t *testing.T) {
 	checks := Shipped()
-	l := usual
+	l := defaultLimits
 	l.steps, l.values, l.bytes = l.steps/100, l.values/10, l.bytes/10
 	for _, name := range shippedChecks(t) {
 		compiled, err := compileFile(checks.files, path.Join(name, scriptName))

@@ -1,0 +1,290 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// listStream reads a list in protobuf from a stream. It holds the bytes of one object at a time, so pages may be
+// large: a server answers the first from memory, and may have to read the others from etcd, which takes it several
+// times longer.
+type listStream struct {
+	in      *bufio.Reader
+	offset  uint64 // bytes read so far
+	data    bytes.Buffer
+	decoder pageDecoder
+}
+
+// pageDecoder receives the content of a page, in protobuf or JSON. An error of item or readJSON ends the reading and
+// is returned.
+type pageDecoder interface {
+	// begin is called with the metadata of the list, before the objects.
+	begin(metav1.ListMeta)
+	// item is called with an object in protobuf, whose bytes are valid only during the call.
+	item([]byte) error
+	// readJSON is called with the whole page instead, if it is not in protobuf.
+	readJSON(answer) error
+}
+
+// readPage reads an answer and passes its content to p.
+func (r *Reader) readPage(answer io.Reader, p pageDecoder) error {
+	in := bufio.NewReader(answer)
+	if !startsProtobuf(in) {
+		return r.readAll(in, p.readJSON)
+	}
+	s := listStream{in: in, decoder: p}
+	return s.read()
+}
+
+// startsProtobuf reports whether the answer is in protobuf, and if so skips the prefix.
+func startsProtobuf(in *bufio.Reader) bool {
+	prefix, err := in.Peek(len(protobufPrefix))
+	if err != nil || string(prefix) != protobufPrefix {
+		return false
+	}
+	_, err = in.Discard(len(prefix))
+	return err == nil
+}
+
+// untilEOF is the end of a message that ends with the stream.
+const untilEOF = math.MaxUint64
+
+func (s *listStream) read() error {
+	found := false
+	err := s.message(untilEOF, func(number, length uint64) error {
+		if number != fieldOfUnknownRaw {
+			return nil
+		}
+		found = true
+		return s.message(s.offset+length, s.field)
+	})
+	if err == nil && !found {
+		return unreadable(errors.New("protobuf without a list"))
+	}
+	return err
+}
+
+// field reads a field of the list.
+func (s *listStream) field(number, length uint64) error {
+	if number != fieldOfListMeta && number != fieldOfListItems {
+		return nil
+	}
+	s.data.Reset()
+	if err := s.copy(&s.data, length); err != nil {
+		return err
+	}
+	if number == fieldOfListItems {
+		return s.decoder.item(s.data.Bytes())
+	}
+	var meta metav1.ListMeta
+	if err := meta.Unmarshal(s.data.Bytes()); err != nil {
+		return unreadable(err)
+	}
+	s.decoder.begin(meta)
+	return nil
+}
+
+// message reads the fields of a message up to end, and skips what the function does not read of a field.
+func (s *listStream) message(end uint64, field func(number, length uint64) error) error {
+	for s.offset < end {
+		if _, err := s.in.Peek(1); errors.Is(err, io.EOF) && end == untilEOF {
+			return nil
+		}
+		tag, err := s.varint()
+		if err != nil {
+			return err
+		}
+		length, err := s.length(tag & (1<<wireTypeBits - 1))
+		if err != nil {
+			return err
+		}
+		if s.offset > end || length > min(end-s.offset, math.MaxInt64) {
+			return unreadable(errors.New("protobuf with a field longer than its message"))
+		}
+		next := s.offset + length
+		if tag&(1<<wireTypeBits-1) == wireBytes {
+			if err := field(tag>>wireTypeBits, length); err != nil {
+				return err
+			}
+		}
+		if err := s.copy(io.Discard, next-s.offset); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// length returns how many bytes of a field remain to be read. A varint is read, and 0 returned.
+func (s *listStream) length(kind uint64) (uint64, error) {
+	switch kind {
+	case wireFixed64:
+		return 8, nil
+	case wireFixed32:
+		return 4, nil
+	case wireVarint:
+		_, err := s.varint()
+		return 0, err
+	case wireBytes:
+		return s.varint()
+	}
+	return 0, unreadable(fmt.Errorf("protobuf with a field of type %d", kind))
+}
+
+func (s *listStream) copy(to io.Writer, length uint64) error {
+	n, err := io.CopyN(to, s.in, int64(length)) //nolint:gosec // G115: message checks it
+	s.offset += uint64(n)                       //nolint:gosec // G115: it is not negative
+	return truncated(err)
+}
+
+// varint reads a number.
+func (s *listStream) varint() (uint64, error) {
+	bytes, peeked := s.in.Peek(binary.MaxVarintLen64)
+	n, size := binary.Uvarint(bytes)
+	switch {
+	case size == 0 && peeked != nil:
+		return 0, truncated(peeked)
+	case size <= 0:
+		return 0, unreadable(errors.New("protobuf with a number that does not end"))
+	}
+	discarded, err := s.in.Discard(size)
+	s.offset += uint64(discarded) //nolint:gosec // G115: it is not negative
+	return n, truncated(err)
+}
+
+// truncated turns the end of the stream into an unreadable answer. Other errors, which are the connection's, are
+// returned as they are.
+func truncated(err error) error {
+	if errors.Is(err, io.EOF) {
+		return unreadable(io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+func unreadable(err error) error { return fmt.Errorf("%w: %w", errUnreadable, err) }
+
+// Numbers of fields, from the .proto files of k8s.io/apimachinery: runtime.Unknown, and of meta/v1
+// PartialObjectMetadataList, PartialObjectMetadata and ObjectMeta.
+const (
+	fieldOfUnknownRaw    = 2
+	fieldOfListMeta      = 1
+	fieldOfListItems     = 2
+	fieldOfPartialMeta   = 1
+	fieldOfAnnotations   = 12
+	fieldOfManagedFields = 17
+)
+
+// The types of fields, in the low bits of their tags.
+const (
+	wireVarint   = 0
+	wireFixed64  = 1 // bytes
+	wireBytes    = 2
+	wireFixed32  = 5 // bytes
+	wireTypeBits = 3
+)
+
+// protobufPrefix begins every answer in protobuf (serializer/protobuf of k8s.io/apimachinery).
+const protobufPrefix = "k8s\x00"
+
+// field is one field of a protobuf message.
+type field struct {
+	number uint64
+	// readAll is the field with its tag; value is the content of one that has a length, nil for others.
+	whole, value []byte
+}
+
+// fields calls each for every field of a message. With it most of what servers send, which are annotations and
+// managed fields, is never decoded.
+func fields(message []byte, each func(field) error) error {
+	for len(message) > 0 {
+		f, err := firstField(message)
+		if err != nil {
+			return err
+		}
+		if err := each(f); err != nil {
+			return err
+		}
+		message = message[len(f.whole):]
+	}
+	return nil
+}
+
+func firstField(message []byte) (field, error) {
+	tag, at := binary.Uvarint(message)
+	if at <= 0 {
+		return field{}, errors.New("protobuf with a broken tag")
+	}
+	kind := tag & (1<<wireTypeBits - 1)
+	length, size := uint64(0), 0
+	switch kind {
+	case wireFixed64:
+		length = 8
+	case wireFixed32:
+		length = 4
+	case wireVarint:
+		_, size = binary.Uvarint(message[at:])
+	case wireBytes:
+		length, size = binary.Uvarint(message[at:])
+	default:
+		return field{}, fmt.Errorf("protobuf with a field of type %d", kind)
+	}
+	noVarint := size < 0 || size == 0 && (kind == wireVarint || kind == wireBytes)
+	if noVarint || length > uint64(len(message)-at-size) { //nolint:gosec // G115: at+size is at most len(message)
+		return field{}, errors.New("protobuf that ends within a field")
+	}
+	at += size
+	f := field{number: tag >> wireTypeBits, whole: message[:at+int(length)]}
+	if kind == wireBytes {
+		f.value = f.whole[at:]
+	}
+	return f, nil
+}
+
+// unwrapUnknown returns the content of the envelope of an answer, not copied.
+func unwrapUnknown(body []byte) ([]byte, error) {
+	var raw []byte
+	err := fields(body[len(protobufPrefix):], func(f field) error {
+		if f.number == fieldOfUnknownRaw {
+			raw = f.value
+		}
+		return nil
+	})
+	return raw, err
+}
+
+// decodePartial decodes a PartialObjectMetadata without annotations and managed fields.
+func decodePartial(message []byte, object *metav1.PartialObjectMetadata) error {
+	return fields(message, func(f field) error {
+		if f.number == fieldOfPartialMeta {
+			return decodeMeta(f.value, &object.ObjectMeta)
+		}
+		return nil
+	})
+}
+
+// decodeMeta decodes the fields between those left out, one range after the other: Unmarshal merges, so a message may
+// be decoded in parts.
+func decodeMeta(message []byte, meta *metav1.ObjectMeta) error {
+	start, at := 0, 0
+	err := fields(message, func(f field) error {
+		end := at + len(f.whole)
+		if f.number == fieldOfAnnotations || f.number == fieldOfManagedFields {
+			if err := meta.Unmarshal(message[start:at]); err != nil {
+				return err
+			}
+			start = end
+		}
+		at = end
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return meta.Unmarshal(message[start:])
+}

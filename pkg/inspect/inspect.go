@@ -1,0 +1,135 @@
+// Package inspect reads one object: its status, the drift between its spec and what its controller has observed, its
+// conditions, and the fields that differ between two versions of it. Inspect is the entry point; Containers and
+// LastWriter read pods and managedFields.
+//
+// It does not read a cluster and knows no other object: a Deployment's status does not say why its pod does not start,
+// the pod's does. Objects may come from any controller: whatever their content, nothing here panics or changes them.
+// Reasons are short texts for people; how to print them is up to the caller.
+//
+// How the files divide the work: inspect.go builds the Report; judge.go finds the status, from kstatus, from the
+// rules for built-in kinds (rules.go, workloads.go, pod.go, infrastructure.go) and from the generic rules for custom
+// resources (custom.go, with what is particular to some families of them in customfamilies.go and the words for
+// states in statewords.go). condition.go decodes conditions; polarity.go and polaritytables.go know which of their
+// statuses is the good one. drift.go compares generations, change.go two versions, writer.go reads managedFields.
+// values.go reads fields of which nothing can be trusted to have the documented type, and collects what has another.
+package inspect
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/argocd"
+)
+
+// Report is what Inspect reads from one object.
+type Report struct {
+	Status
+	// Drift is of the object as a whole.
+	Drift Drift `json:"drift"`
+	// Conditions are those of status.conditions, and of the listeners, parents and ancestors of kinds of the Gateway API
+	// and the like: bad ones first, then by type.
+	Conditions []Condition `json:"conditions,omitempty"`
+	// Since is when the state that Reason describes began; nil if the object does not report it.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Problems lists the fields of the object that do not have the type that the API documents: a generation that is
+	// text, conditions that are not a list. Such fields are ignored when the status is determined; an object with an
+	// unreadable field is Unknown where it would otherwise be Current.
+	Problems []string `json:"problems,omitempty"`
+	// Later is how the report changes with time although the object does not; nil if it does not change. At applies it.
+	Later *Later `json:"-"`
+}
+
+// Later is what replaces parts of a report from a point in time on, if the object does not change until then.
+type Later struct {
+	From   time.Time
+	Status Status
+	Drift  DriftState
+}
+
+// neverSeenAfter is how long a controller may take to observe a new object: usually it takes milliseconds, and after
+// a failover of kube-controller-manager about 17 seconds (its default lease lasts 15). unschedulableFailsAfter is how
+// long a cluster autoscaler may take to add a node for a pod.
+const (
+	neverSeenAfter          = 30 * time.Second
+	unschedulableFailsAfter = 5 * time.Minute
+)
+
+// At returns the report as of a time: Inspect itself does not read the clock. While the Later of the result is not
+// nil, the report may change again without a change of the object.
+func (r Report) At(now time.Time) Report {
+	if r.Later != nil && !now.Before(r.Later.From) {
+		r.Status, r.Drift.State, r.Later = r.Later.Status, r.Later.Drift, nil
+	}
+	return r
+}
+
+// Drifted reports whether the object, or any of its conditions, is of an older generation, or was never observed.
+// Where one of several parents of a route has a condition of this generation, the others' do not count.
+func (r Report) Drifted() bool {
+	return r.Drift.State == Behind || r.Drift.State == NeverSeen ||
+		slices.ContainsFunc(r.Conditions, func(c Condition) bool { return c.Drift == Behind && !c.Superseded })
+}
+
+// Inspect reads one object and does not change it. A nil p means DefaultPolarities. The status of a nil object is
+// Unknown. It may be called concurrently.
+func Inspect(obj *unstructured.Unstructured, p *Polarities) Report {
+	return inspect(obj, p, shippedChecks)
+}
+
+// shippedChecks are the health checks that Argo CD ships. They are embedded in the program and never change. Each is
+// compiled for the first object of its kind; until then nothing of it is read.
+var shippedChecks = argocd.Shipped()
+
+// inspect is Inspect with the given health checks; nil for none.
+func inspect(obj *unstructured.Unstructured, p *Polarities, checks *argocd.Checks) Report {
+	var r Report
+	if obj == nil {
+		r.Status = Status{Status: Unknown, Reason: "no object"}
+		r.Drift.State = NotReported
+		return r
+	}
+	var f problems
+	r.Drift = driftOf(obj, &f)
+	v := values(obj.Object)
+	if status := v.at("status"); status != nil && v.sub("status") == nil {
+		f.unreadable("status is %s, not a map", describe(status))
+	}
+	conditions := conditionReader{
+		group: obj.GroupVersionKind().Group, kind: obj.GetKind(), drift: r.Drift, polarities: p, problems: &f,
+	}
+	pod := conditions.kind == "Pod" && conditions.group == ""
+	conditions.podEnded = pod && podEnded(v)
+	r.Conditions = conditions.readAll(v)
+	if pod {
+		addContainerProblems(v, &f)
+	}
+	r.Status = f.unknownIfUnreadable(judge(obj, r, p, checks)).truncated()
+	r.Problems = f.texts()
+	r.Since = since(obj, r)
+	r.addLater(v, pod)
+	return r
+}
+
+// addLater sets Later, and reverts the parts of the report that are premature until then: NeverSeen and Failed.
+func (r *Report) addLater(v values, pod bool) {
+	created, _ := v.time("metadata", "creationTimestamp")
+	if r.Drift.State == NeverSeen && created != nil {
+		r.Later = &Later{created.Add(neverSeenAfter), r.Status, NeverSeen}
+		if r.Reason == reasonUnseen {
+			r.Later.Status.Reason, r.Later.Status.Message = reasonNeverSeen, reasonNeverSeen
+		}
+		r.Drift.State = NotReported
+	}
+	if i := slices.IndexFunc(r.Conditions, Condition.isUnschedulable); pod && i >= 0 && r.Status.Status == InProgress {
+		if since := cmp.Or(r.Conditions[i].Since, created); since != nil {
+			late := r.Status
+			late.Status = Failed
+			late.Reason = "Unschedulable for over 5m" + withSeparator(": ", firstLine(r.Conditions[i].Message))
+			r.Later = &Later{since.Add(unschedulableFailsAfter), late.truncated(), r.Drift.State}
+		}
+	}
+}
