@@ -5,6 +5,9 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
@@ -212,5 +215,139 @@ func (r *relater) add(referring *Node, to target, ref *reference) {
 	}
 	if r.followed[followKey{used, usedBy}] && !r.source.stopsAt(from) && !stopsUsersAt(used) {
 		r.follow(usedBy, []*Node{from})
+	}
+}
+
+// Lack is something that an object needs and that is not there.
+type Lack struct {
+	// Object is what is not there: only its kind, namespace and name are known.
+	Object *Node
+	// NamedBy is what names it: the object itself, or something that it needs.
+	NamedBy *Node
+}
+
+// Lacks finds, of each of the nodes, what it needs and is not there: the objects of Missing relations to which the node
+// leads by relations that are Needed, sorted.
+func Lacks(nodes []*Node, relations []Relation) map[*Node][]Lack {
+	uses := map[*Node][]Relation{}
+	for _, r := range relations {
+		uses[r.From] = append(uses[r.From], r)
+	}
+	out := map[*Node][]Lack{}
+	for _, n := range nodes {
+		seen, next := map[*Node]bool{n: true}, []*Node{n}
+		for len(next) > 0 {
+			from := next[0]
+			next = next[1:]
+			for _, r := range uses[from] {
+				if seen[r.To] || !r.Needed {
+					continue
+				}
+				seen[r.To] = true
+				if r.Missing {
+					out[n] = append(out[n], Lack{r.To, r.From})
+				} else {
+					next = append(next, r.To)
+				}
+			}
+		}
+		slices.SortFunc(out[n], func(a, b Lack) int { return a.Object.Compare(b.Object) })
+	}
+	return out
+}
+
+// PodSelector returns a function that reports whether labels select a pod of a namespace; known is false if not all
+// pods of the namespace have been read. It holds for the graph as it is now.
+func (g *Graph) PodSelector() func(namespace string, selector map[string]string) (selects, known bool) {
+	kind, served, err := g.kinds.Lookup(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	if err != nil || !served {
+		return func(string, map[string]string) (bool, bool) { return false, false }
+	}
+	shared := g.share(kind)
+	var in relationIndex // made when it is asked for
+	return func(namespace string, selector map[string]string) (selects, known bool) {
+		if !g.wasRead(objectKey{kind: shared, namespace: namespace}) {
+			return false, false
+		}
+		if in == nil {
+			in = newRelationIndex(slices.DeleteFunc(slices.Clone(g.nodes), func(n *Node) bool { return n.Kind != shared }))
+		}
+		match := &matcher{labels: labels.SelectorFromSet(selector)}
+		ref := reference{to: shared.GroupKind(), namespace: namespace, match: match}
+		return len(in.matching(&ref)) > 0, true
+	}
+}
+
+// Related draws relations into trees that Graph.Tree has laid out: below an object what it uses and what uses it, after what it
+// owns, and below that what follows in the same direction. An object is drawn in full once; where it comes again it is
+// Repeated, if something is below it there. What is optional and not there is left out. The branches are changed.
+func Related(tops []*Branch, relations []Relation) {
+	r := &relatedLayout{ends: map[*Node][]relationEnd{}, drawn: map[*Node]*Branch{}}
+	for _, relation := range relations {
+		if relation.Missing && relation.Optional {
+			continue
+		}
+		r.ends[relation.From] = append(r.ends[relation.From], relationEnd{relation.To, uses, relation.Inverse, relation.Missing})
+		r.ends[relation.To] = append(r.ends[relation.To], relationEnd{relation.From, usedBy, relation.Type, false})
+	}
+	branches := inFull(tops)
+	for _, b := range branches {
+		r.drawn[b.Node] = b
+	}
+	for _, b := range branches {
+		r.attach(b, nil, uses, usedBy)
+	}
+}
+
+// inFull are the branches below which something may be drawn, each after those that it owns: there what they are
+// related to is drawn.
+func inFull(tops []*Branch) []*Branch {
+	var out []*Branch // the last first
+	next := slices.Clone(tops)
+	for len(next) > 0 {
+		b := next[len(next)-1]
+		next = next[:len(next)-1]
+		if !b.Repeated && !b.Cycle && !b.Beside {
+			out = append(out, b)
+		}
+		next = append(next, b.Children...)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// relationEnd is a relation as one of the two sees it.
+type relationEnd struct {
+	other   *Node
+	way     direction
+	word    string // what the other does, or is done to
+	missing bool
+}
+
+func (t relationEnd) compare(other relationEnd) int {
+	return cmp.Or(cmp.Compare(t.way, other.way), cmp.Compare(t.word, other.word), t.other.Compare(other.other))
+}
+
+type relatedLayout struct {
+	ends  map[*Node][]relationEnd
+	drawn map[*Node]*Branch // in full
+}
+
+// attach draws what the object is tied to in these directions, but the one that it is drawn below.
+func (r *relatedLayout) attach(b *Branch, above *Node, ways ...direction) {
+	ties := slices.Clone(r.ends[b.Node])
+	slices.SortFunc(ties, relationEnd.compare)
+	for _, t := range ties {
+		if !slices.Contains(ways, t.way) || t.other == above {
+			continue
+		}
+		child := &Branch{Node: t.other, Relation: t.word, Missing: t.missing}
+		b.Children = append(b.Children, child)
+		if full := r.drawn[t.other]; full != nil {
+			child.Repeated = len(full.Children) > 0
+			continue
+		}
+		r.drawn[t.other] = child
+		r.attach(child, b.Node, t.way)
 	}
 }
