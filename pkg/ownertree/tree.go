@@ -57,6 +57,26 @@ func (g *Graph) Tree(asked []*Node, o TreeOptions) []*Branch {
 	return out
 }
 
+// NodesOf returns the objects of trees, each once, in the order in which they are first drawn.
+func NodesOf(branches []*Branch) []*Node {
+	var out []*Node
+	seen := map[*Node]bool{}
+	stack := slices.Clone(branches)
+	slices.Reverse(stack)
+	for len(stack) > 0 {
+		b := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if !seen[b.Node] {
+			seen[b.Node] = true
+			out = append(out, b.Node)
+		}
+		for _, child := range slices.Backward(b.Children) {
+			stack = append(stack, child)
+		}
+	}
+	return out
+}
+
 // layout draws a plan. Every node below one is on an explicit stack: see Branch.
 type layout struct {
 	*plan

@@ -1,3 +1,18 @@
+// Package tree is the command `tree`: owners and dependents of objects, with their status and with what the garbage collector
+// will do about them. What depends on what is found out by pkg/ownertree, and what the status adds up to by its package
+// treestatus; here are the flags, and all that is text for people.
+//
+// A run goes through these stages, each a function of what the one before returns:
+//
+//	collect.go   what the command line asks for, and the graph in which it is
+//	layout.go    the trees
+//	facts.go     what each object reports, and reasons found in other objects
+//	render.go    roll up, and write in the format asked for:
+//	  fold.go, items.go, names.go, reason.go, notes.go   as a table with notes below it
+//	  diagram.go                                         for dot and mermaid
+//	  document.go                                        as JSON and YAML
+//
+// watch.go runs the stages again after each change and changes.go writes what differs; preview.go is --delete-preview.
 package tree
 
 import (
@@ -66,6 +81,7 @@ type Flags struct {
 	output         string
 }
 
+// NewCommand makes the command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &Flags{cluster: connect.NewFlags(), targets: connect.NewTargetFlags()}
 	cmd := &cobra.Command{
@@ -224,38 +240,65 @@ func (f *Flags) validatePreview(named connect.TargetArgs) error {
 	return nil
 }
 
-// Run reads the tree and shows it, once or with --watch as long as it changes.
+// Run reads the trees and shows them, once or with --watch as long as they change. Each stage works on what the one before
+// returns: collect, layOut, readFacts, rollUp, and then fold and draw, or another format.
 func (o *Options) Run(ctx context.Context) error {
-	r, err := o.prepare(ctx)
+	q, err := o.resolve(ctx)
 	if err != nil {
 		return err
 	}
-	r.readEnds = r.Reading(ctx, o.connection.Progress)
-	defer r.readEnds()
+	ends := q.cluster.Reading(ctx, o.connection.Progress) // before anything is shown; it may be called again
+	defer ends()
 	switch {
 	case o.watch:
-		return r.follow(ctx)
+		return follow(ctx, q, ends)
 	case o.preview != "":
-		return r.showPreview(ctx)
+		return showPreview(ctx, q, ends)
 	}
-	t, err := r.read(ctx)
-	r.readEnds()
-	if t == nil {
+	c, err := collect(ctx, q)
+	if err != nil {
 		return err
 	}
-	err = errors.Join(t.print(), err)
-	cli.Hint(o.streams.ErrOut, r.contentsHint())
+	r, err := read(ctx, q, c, nil)
+	ends()
+	if r == nil {
+		return err
+	}
+	err = errors.Join(o.print(rollUp(r, o.clock.Now())), err)
+	cli.Hint(o.streams.ErrOut, q.contentsHint())
 	return err
 }
 
-// contentsHint tells who looks at a namespace how to see what is in it, which it does not own.
-func (r *treeReader) contentsHint() string {
-	if r.output != "" && r.output != "wide" {
+// read lays out what was collected and reads its facts, but those known before; before is nil if there are none. The error is
+// for objects asked for that do not exist, or if nothing could be read; then the reading may be nil.
+func read(ctx context.Context, q *query, c *collected, before *previous) (*reading, error) {
+	if c.missing != nil && len(c.asked) == 0 {
+		return nil, c.missing
+	}
+	l, err := layOut(ctx, q, c)
+	if err != nil {
+		return nil, q.options.connection.Explain(err)
+	}
+	r, err := readFacts(ctx, q, l, before)
+	switch {
+	case err != nil:
+		return nil, q.options.connection.Explain(err)
+	case len(l.branches) == 0 && before != nil:
+		return nil, c.missing // it existed, and what has become of it is shown
+	case len(l.branches) == 0:
+		return nil, errors.Join(c.missing, explainEmpty(ctx, q, c.graph))
+	}
+	return r, c.missing
+}
+
+// contentsHint says how to see what is in a namespace, which it does not own; empty unless one was asked for.
+func (q *query) contentsHint() string {
+	if q.options.output != "" && q.options.output != "wide" {
 		return ""
 	}
-	for _, t := range r.sought {
+	for _, t := range q.targets {
 		if t.Name != "" && t.Kind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
-			return fmt.Sprintf("`%s tree -n %s` shows what is in it", r.connection.Program, t.Name)
+			return fmt.Sprintf("`%s tree -n %s` shows what is in it", q.options.connection.Program, t.Name)
 		}
 	}
 	return ""

@@ -1,4 +1,4 @@
-package tree
+package treestatus
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
@@ -35,7 +35,7 @@ func (r *fakeReader) note(format string, args ...any) {
 	r.reads = append(r.reads, fmt.Sprintf(format, args...))
 }
 
-// Object implements objectReader.
+// Object implements cluster.ObjectReader.
 func (r *fakeReader) Object(_ context.Context, kind cluster.Kind, namespace, name string) (*unstructured.Unstructured, error) {
 	r.note("get %s %s/%s", kind, namespace, name)
 	if r.err != nil {
@@ -49,7 +49,7 @@ func (r *fakeReader) Object(_ context.Context, kind cluster.Kind, namespace, nam
 	return nil, apierrors.NewNotFound(kind.GroupResource(), name)
 }
 
-// ListObjects implements objectReader.
+// ListObjects implements cluster.ObjectReader.
 func (r *fakeReader) ListObjects(_ context.Context, t cluster.Target, o cluster.ListOptions, each func(*unstructured.Unstructured) error) error {
 	r.note("list %s in %q, whole %t", t.Kind, t.Namespace, o.Whole)
 	for _, obj := range r.objects {
@@ -62,11 +62,18 @@ func (r *fakeReader) ListObjects(_ context.Context, t cluster.Target, o cluster.
 	return r.err
 }
 
+func kindOf(name string) *cluster.Kind {
+	return &cluster.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: name}, Resource: strings.ToLower(name) + "s", Namespaced: true,
+		HasStatus: name != "ConfigMap", Verbs: []string{"delete", "get", "list", "watch"},
+	}
+}
+
 // pods are objects and nodes of so many pods in a namespace.
 func pods(namespace string, n int) ([]*unstructured.Unstructured, []*ownertree.Node) {
 	var objects []*unstructured.Unstructured
 	var nodes []*ownertree.Node
-	kind := testKind("Pod")
+	kind := kindOf("Pod")
 	for i := range n {
 		name := fmt.Sprintf("p%d", i)
 		uid := types.UID(namespace + name)
@@ -104,20 +111,19 @@ func TestFactsAreReadCheaply(t *testing.T) {
 			nodes[0].Kind.Verbs = tt.verbs // all share it
 		}
 		reader := &fakeReader{objects: objects}
-		facts := &factsReader{reader: reader, whole: tt.whole, containers: true}
-		facts.read(t.Context(), nodes[:tt.wanted], nodes, false)
+		facts, incomplete := ReadFacts(t.Context(), reader, nodes[:tt.wanted], ReadOptions{Existing: nodes, ManagedFields: tt.whole, Containers: true})
 		slices.Sort(reader.reads)
 		if got := strings.Join(reader.reads, ", "); got != tt.want {
 			t.Errorf("%s: %s; want %s: %s", tt.name, got, tt.want, tt.reason)
 		}
 		for _, n := range nodes[:tt.wanted] {
-			f := facts.facts[n.UID]
-			if f == nil || f.Status.Status != inspect.Failed || len(f.containers) != 1 || (f.writer != nil) != tt.whole {
+			f := facts[n.UID]
+			if f == nil || f.Status.Status != inspect.Failed || len(f.Containers) != 1 || (f.Writer != nil) != tt.whole {
 				t.Errorf("%s: facts of %s are %+v", tt.name, n, f)
 			}
 		}
-		if len(facts.facts) != tt.wanted || facts.incomplete != nil {
-			t.Errorf("%s: facts of %d objects, %v", tt.name, len(facts.facts), facts.incomplete)
+		if len(facts) != tt.wanted || incomplete != nil {
+			t.Errorf("%s: facts of %d objects, %v", tt.name, len(facts), incomplete)
 		}
 	}
 }
@@ -125,7 +131,7 @@ func TestFactsAreReadCheaply(t *testing.T) {
 func TestFactsOfManyNamespaces(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	var nodes []*ownertree.Node
-	kind := testKind("Pod")
+	kind := kindOf("Pod")
 	for i := range 5 {
 		o, n := pods(fmt.Sprintf("ns%d", i), 3)
 		for _, one := range n {
@@ -142,10 +148,9 @@ func TestFactsOfManyNamespaces(t *testing.T) {
 		{false, 5, "else there may be many more objects elsewhere"},
 	} {
 		reader := &fakeReader{objects: objects}
-		facts := &factsReader{reader: reader}
-		facts.read(t.Context(), nodes, nodes, tt.everywhere)
-		if len(reader.reads) != tt.want || len(facts.facts) != len(nodes) {
-			t.Errorf("%v for %d facts: %s", reader.reads, len(facts.facts), tt.reason)
+		facts, _ := ReadFacts(t.Context(), reader, nodes, ReadOptions{Existing: nodes, AllNamespaces: tt.everywhere})
+		if len(reader.reads) != tt.want || len(facts) != len(nodes) {
+			t.Errorf("%v for %d facts: %s", reader.reads, len(facts), tt.reason)
 		}
 	}
 }
@@ -168,15 +173,14 @@ func TestFactsThatCannotBeRead(t *testing.T) {
 		{"forbidden", &fakeReader{err: forbidden}, nodes[:1], inspect.Unknown, []string{"pods a Forbidden"}, "it is there, but may not be read"},
 		{"list forbidden", &fakeReader{err: forbidden}, nodes[:2], inspect.Unknown, []string{"pods a Forbidden"}, "the same, said once"},
 	} {
-		facts := &factsReader{reader: tt.reader}
-		facts.read(t.Context(), tt.wanted, tt.wanted, false)
+		facts, incomplete := ReadFacts(t.Context(), tt.reader, tt.wanted, ReadOptions{Existing: tt.wanted})
 		for _, n := range tt.wanted {
-			if got := facts.facts.of(n).Status.Status; got != tt.status {
+			if got := facts.Of(n).Status.Status; got != tt.status {
 				t.Errorf("%s: %s is %s, want %s: %s", tt.name, n, got, tt.status, tt.reason)
 			}
 		}
 		var got []string
-		for _, i := range facts.incomplete {
+		for _, i := range incomplete {
 			got = append(got, strings.Join([]string{i.Resource, i.Namespace, i.Reason}, " "))
 		}
 		if diff := cmp.Diff(tt.incomplete, got); diff != "" {
@@ -195,28 +199,31 @@ func TestFactsAreDated(t *testing.T) {
 		}
 	}
 	reader := &fakeReader{objects: objects}
-	facts := &factsReader{reader: reader}
-	facts.read(t.Context(), nodes, nodes, false)
-	if want := 1 + cli.MaxNotesOfAKind; len(reader.reads) != want {
-		t.Errorf("one list, and single reads of as many of the objects behind as are told of: %v", reader.reads)
+	ReadFacts(t.Context(), reader, nodes, ReadOptions{Existing: nodes})
+	if want := 1 + MaxDated; len(reader.reads) != want {
+		t.Errorf("one list, and single reads of so many of the objects behind: %v", reader.reads)
 	}
 }
 
 func TestFactsThatNeedNoReading(t *testing.T) {
-	settings := &ownertree.Node{Kind: testKind("ConfigMap"), Name: "settings", UID: "s"}
+	settings := &ownertree.Node{Kind: kindOf("ConfigMap"), Name: "settings", UID: "s"}
 	_, known := pods("a", 2)
-	before := factsByUID{known[0].UID: {}, known[1].UID: {}}
+	before := FactsByUID{known[0].UID: {}, known[1].UID: {}}
 	reader := &fakeReader{}
-	facts := &factsReader{reader: reader, known: &knownFacts{facts: before, touched: func(n *ownertree.Node) bool { return n == known[1] }}}
-	facts.read(t.Context(), append(known, settings), append(known, settings), false)
+	all := append(slices.Clone(known), settings)
+	facts, _ := ReadFacts(t.Context(), reader, all, ReadOptions{Existing: all, Known: func(n *ownertree.Node) *Facts {
+		if n == known[1] {
+			return nil // touched
+		}
+		return before[n.UID]
+	}})
 	if diff := cmp.Diff([]string{"get pod a/p1"}, reader.reads); diff != "" {
 		t.Errorf("only what has a status, and was touched since it was known, is read (-want +got):\n%s", diff)
 	}
-	if facts.facts.of(settings).Status.Status != inspect.Current || facts.facts[known[0].UID] != before[known[0].UID] {
-		t.Errorf("facts are lost: %v", facts.facts)
+	if facts.Of(settings).Status.Status != inspect.Current || facts[known[0].UID] != before[known[0].UID] {
+		t.Errorf("facts are lost: %v", facts)
 	}
-	facts = &factsReader{reader: reader, whole: true}
-	facts.read(t.Context(), []*ownertree.Node{settings}, nil, false)
+	ReadFacts(t.Context(), reader, []*ownertree.Node{settings}, ReadOptions{ManagedFields: true})
 	if len(reader.reads) != 2 {
 		t.Errorf("who wrote a ConfigMap last is not known without reading it: %v", reader.reads)
 	}

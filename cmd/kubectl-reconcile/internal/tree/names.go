@@ -1,9 +1,15 @@
 package tree
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
 // kindNames holds the names that kinds of several groups have, as Service of the core group and of Knative. The zero
@@ -50,4 +56,51 @@ func (k kindNames) ownerLabel(o *ownertree.Owner) string {
 
 func ownerGroup(o *ownertree.Owner) string {
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).Group
+}
+
+// countsByKind is "Pod (3), ReplicaSet"; empty for none.
+func countsByKind(counts map[string]int) string {
+	var out []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[kind]; n > 1 {
+			kind = fmt.Sprintf("%s (%d)", kind, n)
+		}
+		out = append(out, kind)
+	}
+	return strings.Join(out, ", ")
+}
+
+// fewNames is how many folded objects are named.
+const fewNames = 4
+
+// namesOf names a few objects, what their names begin with alike only once: web-7d4b9c-8x2lp, -c7tqd.
+func namesOf(all []*treestatus.StatusNode) string {
+	if len(all) > fewNames {
+		return ""
+	}
+	names := make([]string, 0, len(all))
+	for _, n := range all {
+		names = append(names, n.Branch.Node.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(shortened(names), ", ")
+}
+
+// shortened leaves out, in all names but the first, the words that all names begin with.
+func shortened(names []string) []string {
+	common := names[0]
+	for _, name := range names {
+		for !strings.HasPrefix(name, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	cut := strings.LastIndex(common, "-")
+	if cut < 1 {
+		return names
+	}
+	out := []string{names[0]}
+	for _, name := range names[1:] {
+		out = append(out, name[cut:])
+	}
+	return out
 }
