@@ -8,17 +8,17 @@ import (
 
 // FinalizerRemoval is a finalizer that a part of Kubernetes itself removes, and when it does.
 type FinalizerRemoval struct {
-	Finalizer string `json:"finalizer"`
+	Finalizer string
 	// By is who removes it: "kube-controller-manager".
-	By string `json:"by"`
+	By string
 	// Once is the condition, for people: "once no pod uses it".
-	Once string `json:"once"`
+	Once string
 	// Certain says that nothing but who removes it has to act any more, as far as can be told: the deletion foretold brings
 	// the condition about.
-	Certain bool `json:"certain"`
+	Certain bool
 	// Users are objects that would stay and may be what the condition is about, sorted: pods in the namespace of a claim that
 	// may or may not use it. Nil if there are none, or nobody has looked for them.
-	Users []*Node `json:"-"`
+	Users []*Node
 }
 
 const (

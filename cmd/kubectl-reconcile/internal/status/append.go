@@ -13,22 +13,23 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/apis/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 // appendChanges writes a row for each object, and then one for each change that shows.
 func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statusChange) error {
 	list := f.list()
-	f.options = f.tableOptions(list.Items)
+	f.options = f.tableOptions(list.items)
 	f.options.Times = true
 	f.table = render.NewStatusListing(f.options)
-	for i := range list.Items {
-		f.shown[list.Items[i].key()] = f.look(&list.Items[i])
+	for i := range list.items {
+		f.shown[list.items[i].key()] = f.shownText(&list.items[i])
 	}
-	if err := f.appendItems(list.Items, watch.Added); err != nil {
+	if err := f.appendItems(list.items, watch.Added); err != nil {
 		return err
 	}
-	f.remark(f.notes(list, list.Incomplete, f.remarks))
+	f.remark(f.notes(list, list.incomplete, f.remarks))
 	failing := f.failing()
 	ticker := f.clock.NewTicker(render.RefreshInterval)
 	defer ticker.Stop()
@@ -59,7 +60,7 @@ func (f *statusFollower) failing() []string {
 	return cli.OneLines(connect.DescribeIncomplete(cluster.SortIncomplete(f.incomplete(slices.Collect(maps.Values(f.failures))))))
 }
 
-// remarkFailing says what cannot be read if that is not as it was before, and returns it. It is asked now and then, for a
+// remarkFailing writes what cannot be read if that has changed, and returns it. It is called now and then, and not at once: a
 // server that goes away takes many targets with it.
 func (f *statusFollower) remarkFailing(before []string) []string {
 	lines := f.failing()
@@ -67,8 +68,8 @@ func (f *statusFollower) remarkFailing(before []string) []string {
 	return lines
 }
 
-// appendChange writes a row if it says something else than the last of the object: also a last one when it is no longer
-// among those that were asked for.
+// appendChange writes a row if it differs from the last one of the object: also a last one when the object is no longer among
+// those that were asked for.
 func (f *statusFollower) appendChange(item statusItem, event watch.EventType) error {
 	key := item.key()
 	before, known := f.shown[key]
@@ -79,13 +80,13 @@ func (f *statusFollower) appendChange(item statusItem, event watch.EventType) er
 		}
 		return f.appendItems([]statusItem{item}, event)
 	}
-	look, shows := f.look(&item), f.selects(&item) && !f.leavesOut(&item)
+	text, shows := f.shownText(&item), f.selects(&item) && !f.leavesOut(&item)
 	if shows {
-		f.shown[key] = look
+		f.shown[key] = text
 	} else {
 		delete(f.shown, key)
 	}
-	if before == look || !known && !shows {
+	if before == text || !known && !shows {
 		return nil
 	}
 	if known {
@@ -94,8 +95,8 @@ func (f *statusFollower) appendChange(item statusItem, event watch.EventType) er
 	return f.appendItems([]statusItem{item}, event)
 }
 
-// look is what a row shows, but for how long.
-func (f *statusFollower) look(item *statusItem) string {
+// shownText is what a row shows but for ages: rows with the same text look the same.
+func (f *statusFollower) shownText(item *statusItem) string {
 	row := f.rows([]statusItem{*item})[0]
 	row.Since, row.Created, row.Now = nil, time.Time{}, time.Time{}
 	cells := fmt.Sprint(render.StatusCells([]render.StatusRow{row}, f.options))
@@ -109,19 +110,13 @@ func (f *statusFollower) look(item *statusItem) string {
 	return cells + string(conditions)
 }
 
-// statusEvent is a line of `status -w -o json`.
-type statusEvent struct {
-	APIVersion string     `json:"apiVersion"`
-	Kind       string     `json:"kind"`
-	Type       string     `json:"type"` // ADDED, MODIFIED or DELETED
-	Item       statusItem `json:"item"`
-}
-
 func (f *statusFollower) appendItems(items []statusItem, event watch.EventType) error {
 	switch {
 	case f.output == "json":
 		for _, item := range items {
-			line, err := json.Marshal(statusEvent{cli.APIVersion, "StatusEvent", string(event), item})
+			line, err := json.Marshal(v1alpha1.StatusEvent{
+				APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.StatusEventKind, Type: string(event), Item: item.StatusItem,
+			})
 			if err == nil {
 				_, err = f.streams.Out.Write(append(cli.EscapeControls(line), '\n'))
 			}
@@ -131,7 +126,7 @@ func (f *statusFollower) appendItems(items []statusItem, event watch.EventType) 
 		}
 		return nil
 	case f.output == "name":
-		return f.print(&statusList{Items: items})
+		return f.print(&statusList{items: items})
 	case f.conditions:
 		return render.Conditions(f.streams.Out, f.rows(items), f.options)
 	}

@@ -1,3 +1,5 @@
+// Package status is the command `status`: it reads objects of any kinds, and prints which have not caught up with their
+// specification, worst first. How an object is judged is in pkg/inspect.
 package status
 
 import (
@@ -45,6 +47,7 @@ type Flags struct {
 	polarityFile string
 }
 
+// NewCommand makes the command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &Flags{cluster: connect.NewFlags(), targets: connect.NewTargetFlags()}
 	cmd := &cobra.Command{
@@ -145,7 +148,7 @@ func (f *Flags) validate() error {
 	return nil
 }
 
-// readPolarities reads the file of --polarity-file; nil, which stands for the defaults, without one.
+// readPolarities reads the file of --polarity-file; nil, for the defaults, without one.
 func readPolarities(file string) (*inspect.Polarities, error) {
 	if file == "" {
 		return nil, nil
@@ -180,10 +183,10 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	list, err := r.read(ctx, targets)
 	shown()
-	if len(list.Items) == 0 && err != nil {
+	if len(list.items) == 0 && err != nil {
 		return err
 	}
-	all := len(list.Items)
+	all := len(list.items)
 	o.choose(list)
 	if printErr := o.print(list); printErr != nil {
 		return errors.Join(printErr, err)
@@ -192,13 +195,13 @@ func (o *Options) Run(ctx context.Context) error {
 	return errors.Join(err, o.verdict(list))
 }
 
-// verdict is what --exit-code says.
+// verdict is the error of --exit-code; nil if all that is shown is well.
 func (o *Options) verdict(list *statusList) error {
 	if !o.exitCode {
 		return nil
 	}
-	for i := range list.Items {
-		if list.Items[i].Drifted || list.Items[i].NotReady {
+	for i := range list.items {
+		if list.items[i].Drifted || list.items[i].NotReady {
 			return cli.ErrFound
 		}
 	}

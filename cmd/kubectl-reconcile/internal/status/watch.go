@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-// statusChange is what a watch tells: everything of a target afresh, or one object.
+// statusChange is what a watch reports: everything of a target, or one object.
 type statusChange struct {
 	target  connect.Target
 	event   watch.EventType // Added, Modified or Deleted; Bookmark: the target is watched; empty: items are all that there are
@@ -80,11 +80,11 @@ func newStatusFollower(r *statusReader) *statusFollower {
 
 // begin waits until all targets were read once, so that the first picture is of all. That none can be read is an error.
 func (f *statusFollower) begin(ctx context.Context, targets []connect.Target, changes <-chan statusChange) error {
-	heard := map[string]bool{}
-	for len(heard) < len(targets) {
+	reported := map[string]bool{}
+	for len(reported) < len(targets) {
 		select {
 		case c := <-changes:
-			heard[targetKey(c.target)] = true
+			reported[targetKey(c.target)] = true
 			f.take(c)
 		case <-ctx.Done():
 			return nil
@@ -162,10 +162,10 @@ func (f *statusFollower) draw() error {
 	if err := f.drawTable(&text, list); err != nil {
 		return err
 	}
-	if len(list.Items) == 0 {
+	if len(list.items) == 0 {
 		fmt.Fprintf(&text, "nothing to show of %s\n", cli.Plural(len(f.items), "object"))
 	}
-	for _, line := range f.notes(list, list.Incomplete, f.palette) {
+	for _, line := range f.notes(list, list.incomplete, f.palette) {
 		fmt.Fprintln(&text, render.Wrap(line, f.width, "  "))
 	}
 	return f.screen.Show(text.String())
@@ -175,7 +175,7 @@ func (f *statusFollower) drawTable(w io.Writer, list *statusList) error {
 	if f.conditions {
 		return f.printTable(w, list)
 	}
-	return f.picture.Write(w, f.rows(list.Items), f.tableOptions(list.Items))
+	return f.picture.Write(w, f.rows(list.items), f.tableOptions(list.items))
 }
 
 // take changes what there is, and returns the objects that are new or changed, or those that were deleted.

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 )
 
-// statusWatcher keeps watches up, and hands on what they tell.
+// statusWatcher keeps watches up, and sends what they report to a channel.
 type statusWatcher struct {
 	*statusReader
 	client  dynamic.Interface
@@ -37,20 +37,20 @@ func newStatusWatcher(r *statusReader, changes chan<- statusChange) (*statusWatc
 
 // How long to wait before a target is read again whose watch has ended for good.
 const (
-	firstPause = 500 * time.Millisecond
-	mostPause  = 30 * time.Second
+	minPause = 500 * time.Millisecond
+	maxPause = 30 * time.Second
 )
 
 // watch reads a target and watches it, and begins again when the server has forgotten where the watch was, until ctx ends.
 func (w *statusWatcher) watch(ctx context.Context, t connect.Target) {
-	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, mostPause) {
+	for pause := minPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		version, err := w.list(ctx, t)
 		if err == nil {
-			pause = firstPause
+			pause = minPause
 			err = w.events(ctx, t, version)
 		}
 		if err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-			w.tell(ctx, statusChange{target: t, failure: err})
+			w.send(ctx, statusChange{target: t, failure: err})
 		}
 		timer := w.clock.NewTimer(pause)
 		select {
@@ -61,14 +61,14 @@ func (w *statusWatcher) watch(ctx context.Context, t connect.Target) {
 	}
 }
 
-func (w *statusWatcher) tell(ctx context.Context, c statusChange) {
+func (w *statusWatcher) send(ctx context.Context, c statusChange) {
 	select {
 	case w.changes <- c:
 	case <-ctx.Done():
 	}
 }
 
-// list tells all of a target, and returns the resource version to watch from. That is of a moment before the list, which
+// list sends all of a target, and returns the resource version to watch from. That is of a moment before the list, which
 // cluster.Reader reads fast: what happened in between comes twice, and the older of two is left out.
 func (w *statusWatcher) list(ctx context.Context, t connect.Target) (string, error) {
 	options := metav1.ListOptions{Limit: 1, LabelSelector: w.targets.Labels, FieldSelector: t.FieldSelector(w.targets.Fields)}
@@ -85,7 +85,7 @@ func (w *statusWatcher) list(ctx context.Context, t connect.Target) (string, err
 		return "", err
 	}
 	w.dateDrift(ctx, change.items)
-	w.tell(ctx, change)
+	w.send(ctx, change)
 	return first.GetResourceVersion(), nil
 }
 
@@ -96,8 +96,8 @@ func (w *statusWatcher) resource(t connect.Target) dynamic.ResourceInterface {
 	return w.client.Resource(t.Kind.GVR()).Namespace(t.Namespace)
 }
 
-// Events tells what happens to a target from a resource version on. Watches that end are begun anew where they ended; the
-// error says that the server has forgotten where that was, or what else was wrong.
+// events sends what happens to a target from a resource version on. Watches that end are resumed where they ended; the error is
+// that the server has forgotten that version, or another.
 func (w *statusWatcher) events(ctx context.Context, t connect.Target, version string) error {
 	open := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		options.LabelSelector, options.FieldSelector = w.targets.Labels, t.FieldSelector(w.targets.Fields)
@@ -105,9 +105,9 @@ func (w *statusWatcher) events(ctx context.Context, t connect.Target, version st
 		switch {
 		case ctx.Err() != nil:
 		case err != nil: // it is tried again without a word
-			w.tell(ctx, statusChange{target: t, failure: err})
+			w.send(ctx, statusChange{target: t, failure: err})
 		default:
-			w.tell(ctx, statusChange{target: t, event: watch.Bookmark})
+			w.send(ctx, statusChange{target: t, event: watch.Bookmark})
 		}
 		return watching, err
 	}
@@ -127,7 +127,7 @@ func (w *statusWatcher) events(ctx context.Context, t connect.Target, version st
 		}
 		item := newStatusItem(t.Kind, obj, w.polarities, w.clock.Now())
 		item.source = targetKey(t)
-		w.tell(ctx, statusChange{target: t, event: event.Type, items: []statusItem{item}})
+		w.send(ctx, statusChange{target: t, event: event.Type, items: []statusItem{item}})
 	}
 	if ctx.Err() != nil {
 		return nil
