@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// Collect lists the metadata of what the scope says and links it. What could not be listed is in Graph.Incomplete; the error
+// Collect lists the metadata of what is in the scope and links it. What could not be listed is in Graph.Incomplete; the error
 // is not nil only if ctx has ended.
 func Collect(ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, scope Scope) (*Graph, error) {
 	g := newGraph(kinds, scope)
@@ -38,7 +38,7 @@ func (g *Graph) missing(all []cluster.Incomplete) {
 	}
 }
 
-// build links nodes that come in any order. Of two in one place the later one was read later.
+// build links nodes that come in any order. Of two with one key the later one was read later.
 func (g *Graph) build(nodes []*Node) {
 	slices.SortStableFunc(nodes, func(a, b *Node) int {
 		if a.Kind != b.Kind {
@@ -61,7 +61,7 @@ func (g *Graph) build(nodes []*Node) {
 	}
 }
 
-// Scope says what Collect lists. The zero value is everything that the garbage collector watches.
+// Scope is what Collect lists. The zero value is everything that the garbage collector watches.
 type Scope struct {
 	// Namespaces are those whose objects are listed; then cluster-scoped kinds are not. Nil lists all, cluster-scoped kinds
 	// included.
@@ -119,7 +119,7 @@ func (s Scope) targets(kinds *cluster.Kinds) []cluster.Target {
 	return out
 }
 
-// includes reports whether objects of the namespace are listed; the empty one stands for cluster-scoped kinds.
+// includes reports whether objects of the namespace are listed; the empty one is for cluster-scoped kinds.
 func (s Scope) includes(namespace string) bool {
 	return !s.Nothing && (s.Namespaces == nil || slices.Contains(s.Namespaces, namespace))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// DeletionBlockers says what holds up the deletion of an object.
+// DeletionBlockers are what delays the deletion of an object.
 type DeletionBlockers struct {
 	Node *Node
 	// Finalizers are those that only their own controllers remove, which may not even run.
@@ -16,12 +16,12 @@ type DeletionBlockers struct {
 	// Removals are the others: Kubernetes itself removes them, each under a condition.
 	Removals []FinalizerRemoval
 	// Dependents are those that the object's foreground deletion waits for, sorted; nil unless it is deleted so. An
-	// object that owns itself by a reference that blocks is among its own, and waits for ever.
+	// object that owns itself by a reference that blocks is among its own, and waits forever.
 	Dependents []*Node
 	// Unblocked reports that the object is deleted in the foreground and that no dependent blocks it, of all that there
 	// are: nothing but the garbage collector has to act.
 	Unblocked bool
-	// Perhaps reports, in a Preview, that the hold depends on what comes first: of objects that own each other in a
+	// Perhaps reports, in a Preview, that it depends on what comes first: of objects that own each other in a
 	// circle and are deleted in the foreground together, each waits for the other if all are deleted before the garbage
 	// collector has handled the first; else none does.
 	Perhaps bool
@@ -31,7 +31,7 @@ type DeletionBlockers struct {
 	Undiscovered []cluster.Incomplete
 }
 
-// Blocked returns what holds up an object that is being deleted; false if it is not being deleted. Nothing of all this may
+// Blockers returns what holds up an object that is being deleted; false if it is not being deleted. Nothing of all this may
 // hold it, as with a pod whose containers are given time to end. What is still in a namespace, or of a kind whose
 // definition is being deleted, is left out: the object's own conditions count it. The finalizers of a namespace's spec
 // count only once ReadNamespaces has read them.
@@ -39,12 +39,12 @@ func (g *Graph) Blockers(n *Node) (DeletionBlockers, bool) {
 	if n.Deleting == nil {
 		return DeletionBlockers{}, false
 	}
-	hold := DeletionBlockers{Node: n, Finalizers: n.foreignFinalizers(), Removals: n.removals(), Undiscovered: g.undiscovered(n)}
+	blockers := DeletionBlockers{Node: n, Finalizers: n.foreignFinalizers(), Removals: n.removals(), Undiscovered: g.undiscovered(n)}
 	if n.waits() {
-		hold.Dependents = g.Blocking(n)
-		hold.Unblocked = len(hold.Dependents) == 0 && g.Covers(n) && len(g.unread)+len(g.kinds.Incomplete()) == 0
+		blockers.Dependents = g.Blocking(n)
+		blockers.Unblocked = len(blockers.Dependents) == 0 && g.Covers(n) && len(g.unread)+len(g.kinds.Incomplete()) == 0
 	}
-	return hold, true
+	return blockers, true
 }
 
 // undiscovered are the API versions that hold up the deletion of a namespace.

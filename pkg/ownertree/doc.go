@@ -1,4 +1,4 @@
-// Package ownertree says who owns whom in a cluster: it collects the metadata of objects, links them by their owner
+// Package ownertree finds out who owns whom in a cluster: it collects the metadata of objects, links them by their owner
 // references, judges each reference by the rules of the garbage collector, and lays trees out.
 //
 // The rules are those of k8s.io/kubernetes/pkg/controller/garbagecollector: an owner is what a live read finds under the

@@ -9,15 +9,15 @@ import (
 // FinalizerRemoval is a finalizer that a part of Kubernetes itself removes, and when it does.
 type FinalizerRemoval struct {
 	Finalizer string
-	// By is who removes it: "kube-controller-manager".
+	// By is the component that removes it: "kube-controller-manager".
 	By string
 	// Once is the condition, for people: "once no pod uses it".
 	Once string
-	// Certain says that nothing but who removes it has to act any more, as far as can be told: the deletion foretold brings
-	// the condition about.
+	// Certain reports that nothing but the component that removes it has to act any more, as far as is known: the deletion
+	// brings the condition about.
 	Certain bool
 	// Users are objects that would stay and may be what the condition is about, sorted: pods in the namespace of a claim that
-	// may or may not use it. Nil if there are none, or nobody has looked for them.
+	// may or may not use it. Nil if there are none, and outside a Preview.
 	Users []*Node
 }
 
@@ -26,7 +26,7 @@ const (
 	aCloud            = "the cloud-controller-manager of a cloud"
 )
 
-// removalOf finds out whether Kubernetes itself removes a finalizer from an object of the kind. Unless said otherwise the
+// removalOf reports whether Kubernetes itself removes a finalizer from an object of the kind. Unless said otherwise the
 // sources are in k8s.io/kubernetes/pkg/controller.
 func removalOf(kind, finalizer string) (FinalizerRemoval, bool) {
 	r := FinalizerRemoval{Finalizer: finalizer, By: controllerManager}
@@ -61,7 +61,7 @@ func removalOf(kind, finalizer string) (FinalizerRemoval, bool) {
 		// k8s.io/apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go
 		r.By, r.Once, r.Certain = "kube-apiserver", "once the objects of its kind have gone", true
 	case "service.kubernetes.io/load-balancer-cleanup Service": // k8s.io/cloud-provider/controllers/service/controller.go
-		r.By, r.Once = aCloud, "once the load balancer is removed; where none runs, nobody does"
+		r.By, r.Once = aCloud, "once the load balancer is removed; where none runs, it stays"
 	default:
 		return FinalizerRemoval{}, false
 	}
@@ -88,7 +88,7 @@ func (n *Node) removals() []FinalizerRemoval {
 	return out
 }
 
-// foreignFinalizers are the others: nothing is known of who removes them.
+// foreignFinalizers are the others: it is not known what removes them.
 func (n *Node) foreignFinalizers() []string {
 	var out []string
 	for _, finalizer := range slices.Concat(n.Finalizers, n.SpecFinalizers) {

@@ -22,7 +22,7 @@ func TestReleaseOf(t *testing.T) {
 		{"Pod", "batch.kubernetes.io/job-tracking", controllerManager, "its Job has counted it", "a pod of a Job"},
 		{"ResourceClaim.resource.k8s.io", "resource.kubernetes.io/delete-protection", controllerManager, "no pod uses it", "a claim of devices"},
 		{"ResourceClaim.example.com", "resource.kubernetes.io/delete-protection", "", "", "somebody else's kind of that name"},
-		{"Service", "service.kubernetes.io/load-balancer-cleanup", aCloud, "where none runs, nobody does", "of a cloud"},
+		{"Service", "service.kubernetes.io/load-balancer-cleanup", aCloud, "where none runs, it stays", "of a cloud"},
 		{"Service", "example.com/x", "", "", "somebody's"},
 		{"Namespace", "kubernetes", controllerManager, "all that is in it has gone", "of a namespace's spec"},
 		{"Anything.example.com", "foregroundDeletion", controllerManager, "have gone", "the garbage collector's, of any kind"},

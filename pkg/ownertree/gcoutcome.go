@@ -16,12 +16,12 @@ const (
 	Kept GCAction = "Kept"
 	// ReferencesStripped means that the object stays and loses some owner references.
 	ReferencesStripped GCAction = "ReferencesStripped"
-	// Deleted means that the object is deleted as it is, by GCOutcome.Policy; finalizers may hold that up: see GCOutcome.Finalizers.
+	// Deleted means that the object is deleted as it is, by GCOutcome.Policy; finalizers may delay that: see GCOutcome.Finalizers.
 	Deleted GCAction = "Deleted"
 	// DeletedWithOwner means that the object is deleted when the owners that are there now, and go, have gone: GCOutcome.After. As
 	// long as something holds them up it stays.
 	DeletedWithOwner GCAction = "DeletedWithOwner"
-	// BeingDeleted means that somebody has deleted the object already; the garbage collector does not judge it any more.
+	// BeingDeleted means that the object has been deleted already; the garbage collector does not judge it any more.
 	BeingDeleted GCAction = "BeingDeleted"
 	// NeverCollected means that the garbage collector cannot judge the object, as long as nothing else changes, and so
 	// leaves it alone whether its owners are there or not.
@@ -30,7 +30,7 @@ const (
 	GCUnknown GCAction = "Unknown"
 )
 
-// GCOutcome is what the garbage collector will do about an object if nobody else does anything.
+// GCOutcome is what the garbage collector will do about an object if nothing else changes.
 type GCOutcome struct {
 	Action GCAction
 	// Policy is that of the deletion; empty unless the action is Deleted or DeletedWithOwner.
@@ -41,14 +41,14 @@ type GCOutcome struct {
 	// After are the owners that are there and have to go before anything happens, or before the object is deleted, in the
 	// order of the references; nil if it happens at once.
 	After []*Node
-	// Finalizers are those that hold the object when it is deleted, until their own controllers remove them; those that
+	// Finalizers are those that keep the object when it is deleted, until their own controllers remove them; those that
 	// Kubernetes itself removes are not among them. Nil unless the action is Deleted or DeletedWithOwner.
 	Finalizers []string
 	// Why is for people: "its owner ReplicaSet web-1 does not exist". It may be empty if the action is Kept.
 	Why string
 }
 
-// GCOutcome foretells what the garbage collector does about the object, by attemptToDeleteItem and classifyReferences of its
+// GCOutcome predicts what the garbage collector does about the object, by attemptToDeleteItem and classifyReferences of its
 // garbagecollector.go: first about the object's owners, then, when those have gone, about the object. Only confirmed
 // verdicts count; with others it is GCUnknown, so Confirm and Ascend belong before it.
 func (g *Graph) GCOutcome(n *Node) GCOutcome {
@@ -56,7 +56,7 @@ func (g *Graph) GCOutcome(n *Node) GCOutcome {
 	return f.outcome(n)
 }
 
-// outcome judges a node by the prospects of its owners.
+// outcome judges a node by what becomes of its owners.
 func (f *gcSimulation) outcome(n *Node) GCOutcome {
 	switch {
 	case n.Deleting != nil:
@@ -80,32 +80,32 @@ func (f *gcSimulation) outcome(n *Node) GCOutcome {
 		return GCOutcome{Action: Kept}
 	case p.solid != nil, len(p.lost) == 0:
 		gone := slices.Concat(p.lost, p.orphaned)
-		fate := GCOutcome{Action: ReferencesStripped, Stripped: stripped(n, gone), Why: f.whyLost(n, p.first())}
+		outcome := GCOutcome{Action: ReferencesStripped, Stripped: stripped(n, gone), Why: f.whyLost(n, p.first())}
 		if later := f.later(p.lost); len(later) == len(p.lost) && len(p.orphaned) == 0 {
-			fate.After = nodesOf(later)
+			outcome.After = nodesOf(later)
 		}
-		return fate
+		return outcome
 	case len(p.orphaned) > 0:
 		return GCOutcome{Action: GCUnknown, Why: "it loses one owner by orphaning and another for good, and which comes first decides"}
 	}
 	return f.deleted(n, p)
 }
 
-// deleted is the fate of a node all of whose owners go. Those that are there are solid until they have gone, unless they wait
+// deleted is the outcome of a node all of whose owners go. Those that are there are solid until they have gone, unless they wait
 // for the node; meanwhile the references to others are taken away.
 func (f *gcSimulation) deleted(n *Node, p ownerSummary) GCOutcome {
-	fate := GCOutcome{Action: Deleted, Policy: f.policy(n, p), Why: f.whyLost(n, p.first()), Finalizers: n.foreignFinalizers()}
+	outcome := GCOutcome{Action: Deleted, Policy: f.policy(n, p), Why: f.whyLost(n, p.first()), Finalizers: n.foreignFinalizers()}
 	later := f.later(p.lost)
 	if len(later) == 0 {
-		return fate
+		return outcome
 	}
-	fate.Action, fate.After, fate.Why = DeletedWithOwner, nodesOf(later), f.whyLater(n, later)
+	outcome.Action, outcome.After, outcome.Why = DeletedWithOwner, nodesOf(later), f.whyLater(n, later)
 	now := slices.DeleteFunc(slices.Clone(p.lost), func(o *Owner) bool { return slices.Contains(later, o) })
 	if len(now) > 0 {
-		fate.Stripped = stripped(n, now)
-		fate.Why += fmt.Sprintf("; before, it loses its reference to %s %s", n.OwnerKind(now[0]), now[0].Name)
+		outcome.Stripped = stripped(n, now)
+		outcome.Why += fmt.Sprintf("; before, it loses its reference to %s %s", n.OwnerKind(now[0]), now[0].Name)
 	}
-	return fate
+	return outcome
 }
 
 // later are those of the references whose owner is there and does not wait for its dependents.
@@ -173,7 +173,7 @@ func stuckWhy(n *Node, o *Owner) string {
 	return fmt.Sprintf("the garbage collector does not find the kind %s of %s, and tries again until it does", o.Kind, o.APIVersion)
 }
 
-// whyLost says why a reference is to nothing, or will be.
+// whyLost explains why a reference is to nothing, or will be.
 func (f *gcSimulation) whyLost(n *Node, o *Owner) string {
 	name := fmt.Sprintf("its owner %s %s", n.OwnerKind(o), o.Name)
 	switch {

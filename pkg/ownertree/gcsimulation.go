@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// deletionMode is how an owner goes.
+// deletionMode is how an object goes.
 type deletionMode int
 
 const (
@@ -17,7 +17,7 @@ const (
 	orphan                  // after its dependents have lost their references to it
 )
 
-// gcSimulation says which nodes of a graph will go.
+// gcSimulation is how the nodes of a graph will be deleted, if they will. It does not change once made.
 type gcSimulation struct {
 	graph *Graph
 	going map[*Node]deletionMode
@@ -31,7 +31,7 @@ type ownerSummary struct {
 	// solid, unknown and stuck are the first reference of the sort; nil if there is none.
 	solid, unknown, stuck *Owner
 	lost, orphaned        []*Owner
-	// waited says that an owner waits for the node to go, and that no other holds on to it as long as it is there.
+	// waited reports that an owner waits for the node to go, and that no other owner keeps it as long as that exists.
 	waited bool
 }
 
@@ -46,7 +46,7 @@ func (g *Graph) simulateGC() *gcSimulation {
 }
 
 // assume works out who goes if these do, or stay. It begins with who is being deleted, or whose owners are not there, and
-// follows the dependents; each is looked at again only when one of its owners has turned out to go.
+// follows the dependents; each is judged again only when one of its owners has turned out to go.
 func (g *Graph) assume(assumed map[*Node]deletionMode) *gcSimulation {
 	f := &gcSimulation{graph: g, going: map[*Node]deletionMode{}, assumed: assumed}
 	var next []*Node
@@ -82,11 +82,11 @@ func (f *gcSimulation) way(n *Node) deletionMode {
 	case n.Deleting != nil:
 		return background
 	}
-	fate := f.outcome(n)
-	if !fate.Action.goes() {
+	outcome := f.outcome(n)
+	if !outcome.Action.goes() {
 		return stays
 	}
-	switch fate.Policy {
+	switch outcome.Policy {
 	case metav1.DeletePropagationOrphan:
 		return orphan
 	case metav1.DeletePropagationForeground:
@@ -130,7 +130,7 @@ func firstOf(known, o *Owner) *Owner {
 	return o
 }
 
-// first is the reference to tell people about.
+// first is the reference to name in explanations.
 func (p *ownerSummary) first() *Owner { return slices.Concat(p.lost, p.orphaned)[0] }
 
 // stripped are the references that go. They are taken away by uid, and so others with the same uid go with them.

@@ -33,8 +33,8 @@ type Graph struct {
 	mismatchedUIDs map[*Node][]*Node
 	incomplete     []cluster.Incomplete
 
-	mu         sync.Mutex    // guards futures
-	simulation *gcSimulation // nil until somebody asks, and after every change
+	mu         sync.Mutex    // guards simulation
+	simulation *gcSimulation // nil until it is needed, and after every change
 }
 
 // objectKey is where an object is, whatever its uid.
@@ -100,7 +100,7 @@ func (g *Graph) Covers(n *Node) bool {
 }
 
 // Roots returns the objects that no object of the graph owns, sorted: the tops of the forest. Of objects that own each other
-// in a circle, with nobody above, it is one.
+// in a circle, with no owner above, it is one.
 func (g *Graph) Roots() []*Node {
 	return sources(g.nodes, func(n *Node) []*Node { return n.Dependents })
 }
@@ -114,7 +114,7 @@ func (g *Graph) Add(kind cluster.Kind, object *metav1.PartialObjectMetadata) *No
 	return g.adopt((&builder{graph: g}).node(shared, object))[0]
 }
 
-// adopt puts nodes that were read by themselves into the graph and returns those that stand for them there. It costs about as
+// adopt puts nodes that were read by themselves into the graph and returns the graph's nodes of these objects. It costs about as
 // much for many as for one.
 func (g *Graph) adopt(nodes ...*Node) []*Node {
 	out := make([]*Node, len(nodes))
@@ -158,7 +158,7 @@ func withSorted(nodes, fresh []*Node) []*Node {
 	return nodes
 }
 
-// insert makes the node known by its place and uid. A uid that another node has is the same object, served as another kind:
+// insert makes the node known by its key and uid. A uid that another node has is the same object, served as another kind:
 // it returns that node.
 func (g *Graph) insert(n *Node) *Node {
 	at := objectKey{n.Kind, n.Namespace, n.Name}

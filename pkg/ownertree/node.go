@@ -22,10 +22,10 @@ type Node struct {
 	UID        types.UID
 	Generation int64
 	Created    metav1.Time
-	// Deleting is when the deletion was asked for; nil if it was not.
+	// Deleting is when the deletion was requested; nil if it was not.
 	Deleting   *metav1.Time
 	Finalizers []string
-	// SpecFinalizers are those of a namespace's spec, which hold it as the others do. Nil for other kinds, and until
+	// SpecFinalizers are those of a namespace's spec, which delay its deletion as the others do. Nil for other kinds, and until
 	// Graph.ReadNamespaces has read them.
 	SpecFinalizers []string
 	// Labels may be shared with other nodes; nil if there are none.
@@ -53,7 +53,7 @@ const (
 	OtherNamespace Verdict = "OtherNamespace"
 	// UnmappableKind means that the server does not serve the owner's kind.
 	UnmappableKind Verdict = "UnmappableKind"
-	// Unknown means that the owner could not be read, or has not been asked for.
+	// Unknown means that the owner could not be read, or has not been looked for.
 	Unknown Verdict = "Unknown"
 )
 
@@ -67,13 +67,13 @@ type Owner struct {
 	// Node is the owner; nil unless the verdict is Solid.
 	Node    *Node
 	Verdict Verdict
-	// Confirmed is false while the verdict is only what lists say, which may be older than the reference. Nobody should call
+	// Confirmed is false while the verdict is only what lists say, which may be older than the reference. No caller should call
 	// an owner missing before a live read has confirmed it: see Graph.Confirm.
 	Confirmed bool
 	// Impossible is true for a reference of a cluster-scoped object to a namespaced owner, which stops the garbage collector
 	// from ever judging the object.
 	Impossible bool
-	// Detail says more about the verdict, for people; it may be empty.
+	// Detail adds to the verdict, for people; it may be empty.
 	Detail string
 }
 

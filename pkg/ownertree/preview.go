@@ -10,7 +10,7 @@ import (
 
 // Preview is what deleting objects would lead to, when all is over that it starts. All lists are sorted.
 type Preview struct {
-	// Policy is the one asked for; empty for what the API server does when it is not told: see DefaultPropagation.
+	// Policy is the one asked for; empty for what the API server does without one: see DefaultPropagation.
 	Policy metav1.DeletionPropagation
 	// Deleted are the objects that would go: those asked for, what is in them if they are namespaces or definitions of
 	// custom kinds, and what the garbage collector would delete. What goes in any case is not among them.
@@ -23,13 +23,13 @@ type Preview struct {
 	Stuck []*Node
 	// Unknown depend on owners that could not be read.
 	Unknown []*Node
-	// Blocked are those of Deleted that could not go by themselves: with the finalizers that somebody else must remove, the
+	// Blocked are those of Deleted that could not go by themselves: with the finalizers that others must remove, the
 	// dependents and contents that they would wait for and that would not go, or the API versions that do not answer.
 	Blocked []DeletionBlockers
 	// Waits are those of Deleted, beside Blocked, that have finalizers which Kubernetes itself removes: they would go sooner or
 	// later if the conditions of these come about.
 	Waits []DeletionBlockers
-	// Late are those of Deleted that nobody would be sure to delete before what holds an owner of theirs is gone.
+	// Late are those of Deleted that would not surely be deleted before what holds an owner of theirs is gone.
 	Late []*Node
 	// Incomplete is what could not be read: objects of these kinds may go, too.
 	Incomplete []cluster.Incomplete
@@ -37,7 +37,7 @@ type Preview struct {
 	after *gcSimulation
 }
 
-// GCOutcome says more about an object of one of the lists: why, and which references it would lose.
+// GCOutcome explains an object of one of the lists: why, and which references it would lose.
 func (p *Preview) GCOutcome(n *Node) GCOutcome {
 	if _, asked := p.after.assumed[n]; asked {
 		return GCOutcome{Action: Deleted, Policy: p.after.going[n].policy(), Why: "it would be deleted"}
@@ -61,8 +61,8 @@ func DefaultPropagation(n *Node) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// DeletePreview foretells what deleting the objects with the policy would lead to, as the API server and the garbage
-// collector have it; an empty policy is the API server's default. Verdicts must be confirmed, as for Fate, and the
+// DeletePreview predicts what deleting the objects with the policy would lead to, as the API server and the garbage
+// collector have it; an empty policy is the API server's default. Verdicts must be confirmed, as for Graph.GCOutcome, and the
 // graph must cover the objects: see ScopeOf. What else controllers would do is left out, as that a ReplicaSet makes a
 // new pod; but see PreviewClaims for volumes.
 func (g *Graph) DeletePreview(asked []*Node, policy metav1.DeletionPropagation) Preview {
@@ -122,12 +122,12 @@ func (p *Preview) sort(n *Node, before *gcSimulation) {
 	case p.after.going[n] != stays || !p.touches(n, before):
 		return
 	}
-	prospects := p.after.summarize(n)
-	switch fate := p.after.outcome(n); fate.Action {
+	owners := p.after.summarize(n)
+	switch outcome := p.after.outcome(n); outcome.Action {
 	case GCUnknown:
 		p.Unknown = append(p.Unknown, n)
 	case ReferencesStripped:
-		if prospects.solid == nil {
+		if owners.solid == nil {
 			p.Orphaned = append(p.Orphaned, n)
 		} else {
 			p.Kept = append(p.Kept, n)

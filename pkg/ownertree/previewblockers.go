@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// blockerSearch finds out which deletions of a preview would not come to an end.
+// blockerSearch finds which deletions of a preview would not come to an end.
 type blockerSearch struct {
 	graph    *Graph
 	after    *gcSimulation
 	contents map[*Node][]*Node // of namespaces and definitions that would be deleted
 	// stuck are the nodes that would not go by themselves, late those that are not deleted before a stuck one has gone.
 	stuck, late map[*Node]bool
-	// circular are those that may wait for each other: see Hold.Perhaps.
+	// circular are those that may wait for each other: see DeletionBlockers.Perhaps.
 	circular map[*Node]bool
 	// users are the pods that would stay, by namespace.
 	users map[string][]*Node
@@ -24,15 +24,15 @@ func (h *blockerSearch) fill(p *Preview) {
 	h.findLate(p.Deleted)
 	h.findUsers()
 	for _, n := range p.Deleted {
-		hold := DeletionBlockers{
+		blockers := DeletionBlockers{
 			Node: n, Finalizers: n.foreignFinalizers(), Removals: h.removals(n, p), Dependents: h.stuckBelow(n),
 			Undiscovered: h.graph.undiscovered(n), Perhaps: h.circular[n],
 		}
 		switch {
-		case len(hold.Finalizers)+len(hold.Dependents)+len(hold.Undiscovered) > 0:
-			p.Blocked = append(p.Blocked, hold)
-		case len(hold.Removals) > 0:
-			p.Waits = append(p.Waits, hold)
+		case len(blockers.Finalizers)+len(blockers.Dependents)+len(blockers.Undiscovered) > 0:
+			p.Blocked = append(p.Blocked, blockers)
+		case len(blockers.Removals) > 0:
+			p.Waits = append(p.Waits, blockers)
 		}
 		if h.late[n] {
 			p.Late = append(p.Late, n)
@@ -122,7 +122,7 @@ func (h *blockerSearch) circles() []*Node {
 }
 
 // findLate finds what the garbage collector keeps for an owner that is stuck, or is itself kept so. An owner that waits for its
-// dependents keeps none once it is being deleted; what somebody deletes does not wait for its owners.
+// dependents keeps none once it is being deleted; what a user deletes does not wait for its owners.
 func (h *blockerSearch) findLate(deleted []*Node) {
 	h.late = map[*Node]bool{}
 	next := slices.Clone(deleted)
@@ -156,7 +156,7 @@ func (h *blockerSearch) findUsers() {
 }
 
 // removals are the finalizers of a node that Kubernetes itself removes, and whether the deletion lets it do so. The garbage
-// collector's own are left out: what they wait for is told as dependents.
+// collector's own are left out: what they wait for are dependents.
 func (h *blockerSearch) removals(n *Node, p *Preview) []FinalizerRemoval {
 	var out []FinalizerRemoval
 	for _, r := range n.removals() {

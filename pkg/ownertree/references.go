@@ -32,7 +32,7 @@ func class(group, kind, name string) reference {
 
 func serviceReferences(s *corev1.Service) []reference {
 	if len(s.Spec.Selector) == 0 {
-		return nil // its endpoints are kept by somebody else
+		return nil // its endpoints are kept by another controller
 	}
 	selector := labels.SelectorFromSet(s.Spec.Selector)
 	ref := core("Pod", s.Namespace, "", "selects", "selected by")
@@ -264,8 +264,8 @@ func bindingReferences(namespace string, role rbacv1.RoleRef, subjects []rbacv1.
 	return out
 }
 
-// subjectReference is the accounts that a subject stands for: one of its name, or those of a group; false if it stands
-// for none. The names of users and groups are those of k8s.io/apiserver/pkg/authentication/serviceaccount.
+// subjectReference is the accounts that a subject names: one, or those of a group; false if it names
+// none. The names of users and groups are those of k8s.io/apiserver/pkg/authentication/serviceaccount.
 func subjectReference(s rbacv1.Subject) (reference, bool) {
 	ref := core(serviceAccount.Kind, s.Namespace, s.Name, "granted rights by", "grants to")
 	ref.backward = true

@@ -183,7 +183,7 @@ func refersBy(field string) (string, bool) {
 	return "", false
 }
 
-// text looks at a field that may hold a name alone.
+// text looks at a field that may be a name alone.
 func (r *fieldReader) text(field, name string) {
 	word, isName := strings.CutSuffix(field, "Name")
 	kind, certain := fieldKind(field)

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// rootCA is a ConfigMap that every pod mounts and nobody asks for.
+// rootCA is a ConfigMap that every pod mounts, and that is of no interest.
 const rootCA = "kube-root-ca.crt"
 
 // podReader collects the references of one pod.
@@ -44,7 +44,7 @@ func podReferences(pod *corev1.Pod) []reference {
 }
 
 // add notes a reference to an object in the pod's namespace, once, unless the name is empty. Nil is not optional; what is needed
-// in one place is not optional in another.
+// of one use is not optional for another.
 func (r *podReader) add(kind, name, verb, inverse string, optional *bool) {
 	if name == "" || name == rootCA {
 		return

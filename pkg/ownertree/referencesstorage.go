@@ -118,7 +118,7 @@ func driver(name, verb, inverse string) []reference {
 }
 
 // storageClassReferences: a provisioner need not be a CSI driver. The parameters that name Secrets are those of the
-// external provisioner; what they hold in braces is filled in for each volume.
+// external provisioner; what is in braces is filled in for each volume.
 func storageClassReferences(c *storagev1.StorageClass) []reference {
 	out := driver(c.Provisioner, "provisioned by", "provisions")
 	for _, use := range []string{

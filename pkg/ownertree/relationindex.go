@@ -24,8 +24,8 @@ func (m *matcher) matches(n *Node) bool {
 	return begins && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// relationIndex hold nodes by kind and namespace, and there by name and label, so that neither a name nor a selector need look
-// at all.
+// relationIndex holds nodes by kind and namespace, and there by name and label, so that neither a name nor a selector has to be compared
+// with all.
 type relationIndex map[indexKey]*indexEntry
 
 type indexKey struct {
@@ -35,7 +35,7 @@ type indexKey struct {
 
 type indexEntry struct {
 	nodes  []*Node           // sorted by name
-	labels map[label][]*Node // nil until the first selector asks
+	labels map[label][]*Node // nil until the first selector is matched
 }
 
 type label struct{ key, value string }
@@ -88,7 +88,7 @@ func (s *indexEntry) candidates(ref *reference) []*Node {
 	return s.withLabel(ref.match.labels)
 }
 
-// namedFrom are the nodes from the first name that is not before start, as long as more says so.
+// namedFrom are the nodes from the first name that is not before start, as long as more returns true.
 func (s *indexEntry) namedFrom(start string, more func(name string) bool) []*Node {
 	from, _ := slices.BinarySearchFunc(s.nodes, start, func(n *Node, name string) int { return cmp.Compare(n.Name, name) })
 	to := from
@@ -98,7 +98,7 @@ func (s *indexEntry) namedFrom(start string, more func(name string) bool) []*Nod
 	return s.nodes[from:to]
 }
 
-// withLabel are the nodes with the rarest label that the selector asks for; all if it asks for none in particular.
+// withLabel are the nodes with the rarest label that the selector requires; all if it requires none in particular.
 func (s *indexEntry) withLabel(selector labels.Selector) []*Node {
 	if s.labels == nil {
 		s.labels = map[label][]*Node{}
@@ -115,7 +115,7 @@ func (s *indexEntry) withLabel(selector labels.Selector) []*Node {
 	}
 	for i := range requirements {
 		values := requirements[i].ValuesUnsorted()
-		switch requirements[i].Operator() { //nolint:exhaustive // others ask for no label in particular
+		switch requirements[i].Operator() { //nolint:exhaustive // others require no label in particular
 		case selection.Equals, selection.DoubleEquals, selection.In:
 			if len(values) == 1 {
 				out = fewer(out, s.labels[label{requirements[i].Key(), values[0]}])

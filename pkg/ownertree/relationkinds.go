@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// reference is what an object says about another that it uses. Equal ones of many objects are kept once.
+// reference is how an object names another that it uses. Equal ones of many objects are kept once.
 type reference struct {
 	// kind and inverse are Relation.Type and Relation.Inverse.
 	kind, inverse string
@@ -23,7 +23,7 @@ type reference struct {
 	mayMake bool
 	// backward is for an object that is used by the one it names: a slice of endpoints by its Service.
 	backward bool
-	// asked is for a relation that is of interest only to one who asks for what is named: it is one of very many alike.
+	// asked is for a relation that is of interest only if what is named was asked for: it is one of very many alike.
 	asked bool
 }
 
@@ -33,7 +33,7 @@ func (r *reference) needed() bool { return !r.optional && !r.mayMake && r.match 
 // allNamespaces is reference.namespace of one to objects in every namespace, which only a matcher selects.
 const allNamespaces = "*"
 
-// anyScaled stands for all kinds that may have a scale.
+// anyScaled means all kinds that may have a scale.
 const anyScaled = "*"
 
 const (

@@ -15,7 +15,7 @@ import (
 type Relation struct {
 	// From uses To. To is not in the graph, and its UID empty, if Missing is true or it could not be read.
 	From, To *Node
-	// Type says what From does with To, Inverse what is done to To by From: "routes to" and "routed to by".
+	// Type is what From does with To, Inverse what is done to To by From: "routes to" and "routed to by".
 	Type, Inverse string
 	// Missing means that nothing of To's kind and name is there, as a live read has found.
 	Missing bool
@@ -39,7 +39,7 @@ type RelateOptions struct {
 	NeedsOnly bool
 }
 
-// Relate finds what the nodes use and what uses them, and goes on from there in the same direction: from the pods of a
+// Relate finds what the nodes use and what uses them, and continues from there in the same direction: from the pods of a
 // Deployment to the Services that select them, and to the Ingresses of these; from a StatefulSet to its claims, their
 // volumes and classes; from a pod to its ServiceAccount, and what that may do. Relations are sorted, each comes once.
 // Objects that are found come into the graph.
@@ -95,7 +95,7 @@ type relater struct {
 	next     map[direction][]*Node
 }
 
-// follow notes nodes to go on from.
+// follow adds nodes to continue from.
 func (r *relater) follow(way direction, nodes []*Node) {
 	for _, n := range nodes {
 		if key := (followKey{n, way}); !r.followed[key] && n.UID != "" {
@@ -194,7 +194,7 @@ type target struct {
 	missing, unread bool
 }
 
-// add notes a relation of an object that refers to another, and goes on from what is new in it. What one owns of the other
+// add notes a relation of an object that refers to another, and continues from what is new in it. What one owns of the other
 // is left out.
 func (r *relater) add(referring *Node, to target, ref *reference) {
 	from, used := referring, to.node

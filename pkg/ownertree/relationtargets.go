@@ -33,7 +33,7 @@ func (s *relationSource) resolve(ctx context.Context, nodes []*Node, backward bo
 
 // prepare brings into the graph what the references name or select.
 func (s *relationSource) prepare(ctx context.Context, open []*reference) {
-	places, lists := map[objectKey]bool{}, map[list]bool{}
+	keys, lists := map[objectKey]bool{}, map[list]bool{}
 	var selecting []*reference
 	for _, ref := range open {
 		kind, err := s.kind(ref)
@@ -43,13 +43,13 @@ func (s *relationSource) prepare(ctx context.Context, open []*reference) {
 		at := objectKey{kind, ref.namespace, ref.name}
 		switch _, known := s.answers[at]; {
 		case ref.match == nil && !known && s.graph.at[at] == nil:
-			places[at] = true
+			keys[at] = true
 		case ref.match != nil && !s.graph.wasRead(at):
 			lists[list{kind: kind, namespace: ref.namespace}] = true
 			selecting = append(selecting, ref)
 		}
 	}
-	s.readLive(ctx, places)
+	s.readLive(ctx, keys)
 	if len(selecting) == 0 {
 		return
 	}
@@ -80,24 +80,24 @@ func (s *relationSource) kind(ref *reference) (*cluster.Kind, error) {
 // manyObjects is from how many objects of a kind in a namespace on a list of all is read first.
 const manyObjects = 64
 
-// readLive reads the metadata at the places and adds what is there to the graph.
+// readLive reads the metadata at the keys and adds what is there to the graph.
 func (s *relationSource) readLive(ctx context.Context, wanted map[objectKey]bool) {
 	s.readFromLists(ctx, wanted)
-	places := make([]objectKey, 0, len(wanted))
+	keys := make([]objectKey, 0, len(wanted))
 	for at := range wanted {
 		if s.graph.at[at] == nil {
-			places = append(places, at)
+			keys = append(keys, at)
 		}
 	}
-	objects, errs := readMetadata(ctx, s.reader, places)
+	objects, errs := readMetadata(ctx, s.reader, keys)
 	b := &builder{graph: s.graph}
-	for i, at := range places {
+	for i, at := range keys {
 		if errs[i] == nil {
 			b.add(*at.kind, objects[i])
 		}
 	}
 	s.graph.adopt(b.nodes...)
-	for i, at := range places {
+	for i, at := range keys {
 		answer := target{node: &Node{Kind: at.kind, Namespace: at.namespace, Name: at.name}}
 		switch {
 		case errs[i] == nil:
@@ -112,7 +112,7 @@ func (s *relationSource) readLive(ctx context.Context, wanted map[objectKey]bool
 	}
 }
 
-// readFromLists adds to the graph those of the many places of a kind that a list holds. What it does not hold, or may not be
+// readFromLists adds to the graph those of the many objects of a kind that a list holds. What it does not hold, or may not be
 // listed, is left to be read one by one.
 func (s *relationSource) readFromLists(ctx context.Context, wanted map[objectKey]bool) {
 	count := map[list]int{}
@@ -130,7 +130,7 @@ func (s *relationSource) readFromLists(ctx context.Context, wanted map[objectKey
 		if wanted[objectKey{s.graph.share(t.Kind), object.Namespace, object.Name}] {
 			b.add(t.Kind, object)
 		}
-	}) // whoever reads them one by one finds the errors
+	}) // errors are found again when the objects are read one by one
 	s.graph.adopt(b.nodes...)
 }
 

@@ -17,8 +17,8 @@ type TreeOptions struct {
 	Kinds, Exclude func(cluster.Kind) bool
 }
 
-// Branch is a place in a tree: an object, and what is drawn below it. Branches may be nested as deeply as objects own each
-// other, which is as deep as anybody with rights to create objects likes.
+// Branch is an object in a tree, and what is drawn below it. Branches may be nested as deeply as objects own each
+// other, which is as deep as any user with rights to create objects likes.
 type Branch struct {
 	Node *Node
 	// Asked is true for the objects that the tree was asked for.
@@ -35,7 +35,7 @@ type Branch struct {
 	Beside bool
 	// Truncated is how many dependents are not shown because of TreeOptions.Depth.
 	Truncated int
-	// Relation says how the object belongs to the branch above if that does not own it: a Service "selects" the pod above, a
+	// Relation is how the object is related to the branch above if that does not own it: a Service "selects" the pod above, a
 	// ConfigMap is "mounted by" it. Empty for owners. See Related.
 	Relation string
 	// Missing means that the object above refers to this one, and that it is not there; only with Relation.
@@ -147,7 +147,7 @@ func sorted[V any](set map[*Node]V) []*Node {
 	return out
 }
 
-// plan says which nodes a tree shows.
+// plan is which nodes a tree shows.
 type plan struct {
 	graph   *Graph
 	options TreeOptions

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// ownerKind is what an owner reference says about its kind.
+// ownerKind is the kind that an owner reference names.
 type ownerKind struct{ apiVersion, kind string }
 
 // kindResult is what there is to know of a kind that was looked up.
@@ -96,7 +96,7 @@ func (g *Graph) link(n *Node, o *Owner, owner *Node) {
 	g.simulation = nil
 }
 
-// missed judges a reference whose owner is not in its place.
+// missed judges a reference whose owner is not under its key.
 func (g *Graph) missed(n *Node, o *Owner, at objectKey) {
 	elsewhere := g.uids[o.UID]
 	if elsewhere != nil {
@@ -119,7 +119,7 @@ func (g *Graph) missed(n *Node, o *Owner, at objectKey) {
 	}
 }
 
-// wasRead reports whether the graph holds every object that there was beside the one missing at the place.
+// wasRead reports whether the graph holds every object that existed where the missing one should be.
 func (g *Graph) wasRead(at objectKey) bool {
 	if !at.kind.Collected() || g.scope.Kinds != nil && !g.scope.Kinds(*at.kind) || !g.scope.includes(at.namespace) {
 		return false
@@ -135,40 +135,40 @@ const maxConcurrentReads = 16
 // that are there after all come into the graph. An owner that may not be read leaves its verdict Unknown, with the reason
 // in Owner.Detail. The error is not nil only if ctx has ended; Confirm may then be called again.
 func (g *Graph) Confirm(ctx context.Context, reader *cluster.Reader, nodes []*Node) error {
-	var places []objectKey
+	var keys []objectKey
 	wanted := map[objectKey]bool{}
 	for _, n := range nodes {
 		for i := range n.Owners {
 			at, open := g.unsettledKey(n, &n.Owners[i])
 			if _, read := g.answers[at]; open && !read && !wanted[at] {
 				wanted[at] = true
-				places = append(places, at)
+				keys = append(keys, at)
 			}
 		}
 	}
-	objects, errs := readMetadata(ctx, reader, places)
+	objects, errs := readMetadata(ctx, reader, keys)
 	if ctx.Err() != nil {
 		return fmt.Errorf("reading owners: %w", context.Cause(ctx))
 	}
 	b := &builder{graph: g}
-	for i, at := range places {
+	for i, at := range keys {
 		if errs[i] == nil {
 			b.add(*at.kind, objects[i])
 		}
 	}
 	g.adopt(b.nodes...)
-	for i, at := range places {
+	for i, at := range keys {
 		g.answer(at, errs[i])
 	}
 	return nil
 }
 
-// readMetadata reads the metadata at all places at once: of each the object, or the error.
-func readMetadata(ctx context.Context, reader *cluster.Reader, places []objectKey) ([]*metav1.PartialObjectMetadata, []error) {
-	objects, errs := make([]*metav1.PartialObjectMetadata, len(places)), make([]error, len(places))
+// readMetadata reads the metadata of all keys at once: of each the object, or the error.
+func readMetadata(ctx context.Context, reader *cluster.Reader, keys []objectKey) ([]*metav1.PartialObjectMetadata, []error) {
+	objects, errs := make([]*metav1.PartialObjectMetadata, len(keys)), make([]error, len(keys))
 	var group errgroup.Group
 	group.SetLimit(maxConcurrentReads)
-	for i, at := range places {
+	for i, at := range keys {
 		group.Go(func() error {
 			objects[i], errs[i] = reader.Metadata(ctx, *at.kind, at.namespace, at.name)
 			return nil
@@ -211,7 +211,7 @@ func (g *Graph) unsettledKey(n *Node, o *Owner) (objectKey, bool) {
 	return keyOfOwner(n, kind, o.Name), true
 }
 
-// answer settles all references to the place after what is there, if anything, has been read live and added. A nil err
+// answer settles all references to the key after what is there, if anything, has been read live and added. A nil err
 // means that it was read.
 func (g *Graph) answer(at objectKey, err error) {
 	g.answers[at] = err
@@ -237,7 +237,7 @@ func (g *Graph) answer(at objectKey, err error) {
 	g.simulation = nil
 }
 
-// settle gives a reference to nothing the verdict that a live read of its place allows.
+// settle gives a reference to nothing the verdict that a live read of its key allows.
 func (g *Graph) settle(o *Owner, at objectKey, err error) {
 	switch found := g.at[at]; {
 	case err != nil && !apierrors.IsNotFound(err):
@@ -259,35 +259,34 @@ func (g *Graph) settle(o *Owner, at objectKey, err error) {
 const mostElsewhere = 16
 
 // FindElsewhere looks, in other namespaces, for owners of the nodes that a live read has not found in theirs, and makes the
-// verdict OtherNamespace where one is. For the garbage collector that is the same as a missing one: only people want to
-// know. Owners that may not be looked for stay OwnerMissing. It reads a list for each name, of the first few, all at once.
+// verdict OtherNamespace where one is. For the garbage collector that is the same as a missing one: only people care. Owners that may not be looked for stay OwnerMissing. It reads a list for each name, of the first few, all at once.
 func (g *Graph) FindElsewhere(ctx context.Context, reader *cluster.Reader, nodes []*Node) {
 	missing := map[objectKey][]*Owner{}
-	var places []objectKey
+	var keys []objectKey
 	for _, n := range nodes {
 		for i := range n.Owners {
 			at, ok := g.elsewhere(&n.Owners[i])
 			switch {
 			case !ok:
 				continue
-			case missing[at] == nil && len(places) == mostElsewhere:
+			case missing[at] == nil && len(keys) == mostElsewhere:
 				continue
 			case missing[at] == nil:
-				places = append(places, at)
+				keys = append(keys, at)
 			}
 			missing[at] = append(missing[at], &n.Owners[i])
 		}
 	}
-	found := make([]map[types.UID]string, len(places))
+	found := make([]map[types.UID]string, len(keys))
 	var group errgroup.Group
-	for i, at := range places {
+	for i, at := range keys {
 		group.Go(func() error {
 			found[i] = namesakes(ctx, reader, *at.kind, at.name)
 			return nil
 		})
 	}
-	_ = group.Wait() // whoever may not look elsewhere does without
-	for i, at := range places {
+	_ = group.Wait() // without permission to look elsewhere, the verdict stays
+	for i, at := range keys {
 		for _, o := range missing[at] {
 			if namespace, ok := found[i][o.UID]; ok {
 				o.Verdict, o.Detail = OtherNamespace, fmt.Sprintf("the owner is in namespace %q", namespace)
@@ -297,7 +296,7 @@ func (g *Graph) FindElsewhere(ctx context.Context, reader *cluster.Reader, nodes
 	}
 }
 
-// elsewhere is where to look for a missing owner: the place has no namespace.
+// elsewhere is where to look for a missing owner: the key has no namespace.
 func (g *Graph) elsewhere(o *Owner) (objectKey, bool) {
 	if o.Verdict != OwnerMissing || !o.Confirmed {
 		return objectKey{}, false

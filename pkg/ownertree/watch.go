@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// quietPeriod is how long nothing must have changed before a change is told, so that a burst is told once.
+	// quietPeriod is how long nothing must change before changed is called, so that a burst of changes is one call.
 	quietPeriod = 100 * time.Millisecond
-	// maxDelay is how long a change is held back at most, when there is always another.
+	// maxDelay is how long the call is put off at most, when there is always another change.
 	maxDelay = time.Second
 )
 
@@ -25,9 +25,9 @@ const (
 type Touched func(*Node) bool
 
 // Watch follows everything in the scope and calls changed with a graph of it: once when everything has been listed or has
-// failed, then after every change, or burst of changes. Each graph is a snapshot of its own, which changed may keep, Confirm
-// and Ascend; changes that come while it does are told by the next call. Many are of no interest, such as the leases that
-// every node renews: touched tells. What cannot be read at the time is in Graph.Incomplete.
+// failed, then after every change, or burst of changes. Each graph is a separate snapshot, which changed may keep, Confirm
+// and Ascend; changes that happen meanwhile are in the next call. Many are of no interest, such as those of the leases that
+// every node renews: Touched reports which objects they are. What cannot be read at the time is in Graph.Incomplete.
 //
 // It returns when ctx ends, with nil, or with the error of changed. It watches the kinds that were served when kinds was
 // made; objects of kinds that come later are not seen.
@@ -63,7 +63,7 @@ type watchState struct {
 	pending  int // targets of which nothing has been heard
 	objects  map[targetKey]map[objectKey]*Node
 	failed   map[targetKey]cluster.Incomplete
-	touched  map[types.UID]bool // since the last snapshot; the empty uid stands for all
+	touched  map[types.UID]bool // since the last snapshot; the empty uid means all
 }
 
 type targetKey struct {
@@ -87,7 +87,7 @@ func newWatchState(kinds *cluster.Kinds, scope Scope, targets int) *watchState {
 	return w
 }
 
-// waitListed returns false if ctx ends before every target has been heard of.
+// waitListed returns false if ctx ends before every target has been reported.
 func (w *watchState) waitListed(ctx context.Context) bool {
 	select {
 	case <-w.ready:
@@ -95,7 +95,7 @@ func (w *watchState) waitListed(ctx context.Context) bool {
 		return false
 	}
 	select {
-	case <-w.signal: // what has come so far is in the first snapshot
+	case <-w.signal: // what has arrived so far is in the first snapshot
 	default:
 	}
 	return ctx.Err() == nil
@@ -148,13 +148,13 @@ func (w *watchState) snapshot() (*Graph, Touched) {
 	return g, func(n *Node) bool { return touched[""] || touched[n.UID] }
 }
 
-// markTouched notes that there is something to tell of the object, or without a uid of all of the target. The caller holds mu.
+// markTouched notes a change of the object, or without a uid of all of the target. The caller holds mu.
 func (w *watchState) markTouched(key targetKey, uid types.UID) {
 	w.touched[uid] = true
 	w.notify(key)
 }
 
-// fill notes that there is something to tell of the target. The caller holds mu.
+// notify notes a change of the target. The caller holds mu.
 func (w *watchState) notify(key targetKey) {
 	if !w.reported[key] {
 		w.reported[key] = true
