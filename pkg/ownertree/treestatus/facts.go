@@ -63,7 +63,7 @@ func (f FactsByUID) At(now time.Time) (facts FactsByUID, changed bool) {
 
 // ReadOptions choose what ReadFacts reads.
 type ReadOptions struct {
-	// Existing are all objects known to exist, of which the nodes read are some. They tell how long lists are.
+	// Existing are all objects known to exist, of which the nodes read are some. They show how long lists are.
 	Existing []*ownertree.Node
 	// AllNamespaces reports that Existing are the objects of all namespaces.
 	AllNamespaces bool

@@ -53,7 +53,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [TYPE[,TYPE…] [NAME…] | TYPE/NAME… | -f FILE]",
 		Short: "Show what is not ready, and whose controller has not seen the latest change",
-		Long: `Show the status of objects of any kind, the worst first: whether each is as its spec asks for and why not, whether its
+		Long: `Show the status of objects of any kind, the worst first: whether each matches its spec and why not, whether its
 controller has seen the latest generation of it (drift), and its conditions, bad ones first.
 
 Without arguments it shows all objects in the namespace whose kind has a status; with -A those of the whole cluster, but
@@ -70,9 +70,9 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.targets.AddTo(cmd)
 	flags.BoolVar(&f.drifted, "drifted", false,
 		"only objects whose controller has not seen the latest generation; with --not-ready those that are either")
-	flags.BoolVar(&f.notReady, "not-ready", false, "only objects that are not as their spec asks for")
+	flags.BoolVar(&f.notReady, "not-ready", false, "only objects that do not match their spec")
 	flags.BoolVar(&f.conditions, "conditions", false, "show every condition in full")
-	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show what changes")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "keep running, and show what changes")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 1 if any object that is shown is drifted or not ready")
 	flags.BoolVar(&f.noHeaders, "no-headers", false, "leave out the titles of the columns")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json or yaml")
@@ -165,7 +165,7 @@ func readPolarities(file string) (*inspect.Polarities, error) {
 	return polarities, nil
 }
 
-// Run reads everything once, shows it, and with --watch goes on.
+// Run reads everything once, shows it, and with --watch as it changes.
 func (o *Options) Run(ctx context.Context) error {
 	served, err := o.connection.Open(ctx, o.connection.Config)
 	if err != nil {

@@ -66,7 +66,7 @@ func (m itemMaker) item(r *row) *render.TreeItem {
 	return item
 }
 
-// note says what is particular about a line.
+// note is what is particular about a row.
 func note(r *row) string {
 	var notes []string
 	b := r.node.Branch

@@ -24,7 +24,7 @@ type noteMaker struct {
 	items     itemMaker
 	collector garbageCollector
 	palette   render.Palette
-	// namespaces says that objects must be told apart by namespace.
+	// namespaces reports that objects must be named with their namespace.
 	namespaces bool
 	// width is that of the terminal; 0 if there is none.
 	width int
@@ -118,7 +118,7 @@ func (m noteMaker) label(n *ownertree.Node) string {
 	return m.items.kinds.label(n)
 }
 
-// drift says which generation has been seen, of the object and of conditions that tell one of their own.
+// drift describes which generation has been observed, of the object and of conditions that have their own.
 func (m noteMaker) drift(n *treestatus.StatusNode) []string {
 	var out []string
 	d := n.Facts.Drift
@@ -148,7 +148,7 @@ func (m noteMaker) drift(n *treestatus.StatusNode) []string {
 	return out
 }
 
-// dangling says which owners are not there, and what the garbage collector will do about it.
+// dangling names the owners that do not exist, and what the garbage collector will do about it.
 func (m noteMaker) dangling(n *treestatus.StatusNode) []string {
 	if !n.Dangles() {
 		return nil
@@ -156,7 +156,7 @@ func (m noteMaker) dangling(n *treestatus.StatusNode) []string {
 	return []string{m.label(n.Branch.Node) + ": " + cmp.Or(m.verdicts(n.Branch.Node), n.Outcome.Why) + "; " + outcomeText(n.Outcome)}
 }
 
-// unknownOwner says which owners nothing certain is known about, and what follows.
+// unknownOwner names the owners of which nothing certain is known, and what follows.
 func (m noteMaker) unknownOwner(n *treestatus.StatusNode) []string {
 	text := m.verdicts(n.Branch.Node)
 	if text == "" || m.dangling(n) != nil {
@@ -176,7 +176,7 @@ func (m noteMaker) verdicts(n *ownertree.Node) string {
 	return cli.Enumerate(out)
 }
 
-// deleting says since when an object is being deleted, and what holds it.
+// deleting describes since when an object is being deleted, and what delays it.
 func (m noteMaker) deleting(n *treestatus.StatusNode) []string {
 	blockers, held := m.collector.Blockers(n.Branch.Node)
 	if !held {
@@ -236,7 +236,7 @@ func (m noteMaker) warning(n *treestatus.StatusNode) []string {
 	return out
 }
 
-// eventMessage is the message of an Event without what its reason says already: that Events were combined (client-go's
+// eventMessage is the message of an Event without what its reason already contains: that Events were combined (client-go's
 // tools/record/events_cache.go), that an object could not be created (pkg/controller/controller_utils.go), and that it is forbidden.
 func eventMessage(message string) string {
 	message = strings.TrimPrefix(message, "(combined from similar events): ")
@@ -244,7 +244,7 @@ func eventMessage(message string) string {
 	return strings.TrimSpace(inspect.TrimForbidden(message))
 }
 
-// repeatsEvent reports whether the message of an Event is shown already, as the object's status or as what is missing.
+// repeatsEvent reports whether the message of an Event is already shown, as the object's status or as what is missing.
 func repeatsEvent(n *treestatus.StatusNode, message string) bool {
 	return strings.Contains(n.Facts.Reason, message) || strings.Contains(n.Facts.Message, message) ||
 		strings.Contains(message, "not found") && slices.ContainsFunc(n.Findings.Lacks, func(lack ownertree.Lack) bool {
@@ -261,8 +261,8 @@ func (m noteMaker) problem(n *treestatus.StatusNode) []string {
 	return out
 }
 
-// blockersText describes, behind the name of an object that is being deleted, what holds it up. As long as a finalizer is
-// there it holds the object, however certain it is who removes it: that may not be running. Known is what the object
+// blockersText describes, behind the name of an object that is being deleted, what delays it. As long as a finalizer
+// exists the object does, however certain it is which component removes it: that may not be running. Known is what the object
 // itself reports: a namespace counts what is still in it.
 func blockersText(blockers ownertree.DeletionBlockers, known string, kinds kindNames) string {
 	parts := finalizerParts(blockers)
@@ -342,7 +342,7 @@ func namespaceWaits(n *treestatus.StatusNode) string {
 	return ""
 }
 
-// finalizersText says who must do something.
+// finalizersText names the finalizers that others must remove.
 func finalizersText(finalizers []string) string {
 	if len(finalizers) == 1 {
 		return "held by the finalizer " + finalizers[0] + ", which its controller must remove"
@@ -350,12 +350,12 @@ func finalizersText(finalizers []string) string {
 	return "held by the finalizers " + cli.Enumerate(finalizers) + ", which their controllers must remove"
 }
 
-// removalText says who removes a finalizer, and when.
+// removalText names the component that removes a finalizer, and when.
 func removalText(r ownertree.FinalizerRemoval) string {
 	return fmt.Sprintf("%s removes the finalizer %s %s", r.By, r.Finalizer, r.Once)
 }
 
-// undiscoveredText says which APIs a namespace waits for.
+// undiscoveredText names the APIs that a namespace waits for.
 func undiscoveredText(all []cluster.Incomplete) string {
 	names := make([]string, 0, len(all))
 	for _, i := range all {

@@ -42,7 +42,7 @@ func showPreview(ctx context.Context, q *query, ends func()) error {
 	return errors.Join(o.printPreview(p), c.missing)
 }
 
-// readPreview settles the owner references of the graph and foretells the deletion of the objects asked for. The error is not
+// readPreview settles the owner references of the graph and predicts the deletion of the objects asked for. The error is not
 // nil only if ctx has ended.
 func readPreview(
 	ctx context.Context, reader *cluster.Reader, c *collected, policy metav1.DeletionPropagation,
@@ -74,7 +74,7 @@ type preview struct {
 	result *ownertree.Preview
 	asked  []*ownertree.Node
 	claims []ownertree.ClaimOutcome
-	// namespaces says that objects must be told apart by namespace, expand that all are named.
+	// namespaces reports that objects must be named with their namespace, expand that all are named.
 	namespaces, expand bool
 	kinds              kindNames
 }

@@ -149,7 +149,7 @@ func verdictText(o *ownertree.Owner, kinds kindNames) string {
 	return owner + " could not be checked" + detail
 }
 
-// shortUID is the beginning of a uid, which is enough to tell two apart.
+// shortUID is the beginning of a uid, which is enough to distinguish two.
 func shortUID(uid string) string { return render.Cut(uid, 9) }
 
 // outcomeText describes what the garbage collector will do about an object.

@@ -111,11 +111,11 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.containers, "containers", false, "show the containers of pods")
 	flags.BoolVar(&f.related, "related", false, "show also what is related in other ways than by ownership, by dotted lines")
 	flags.BoolVar(&f.events, "events", false, "show the last Events of each object")
-	flags.BoolVar(&f.expand, "expand", false, "show each object on a line of its own")
+	flags.BoolVar(&f.expand, "expand", false, "show each object on a separate line")
 	flags.StringVar(&f.preview, "delete-preview", "",
 		"show what deleting the objects would do: background, foreground or orphan")
 	flags.Lookup("delete-preview").NoOptDefVal = string(previewBackground)
-	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show what changes")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "keep running, and show what changes")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json, yaml, dot or mermaid")
 	f.cluster.AddTo(cmd)
 	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
@@ -291,7 +291,7 @@ func read(ctx context.Context, q *query, c *collected, before *previous) (*readi
 	return r, c.missing
 }
 
-// contentsHint says how to see what is in a namespace, which it does not own; empty unless one was asked for.
+// contentsHint is the hint for a namespace, which does not own what is in it; empty unless one was asked for.
 func (q *query) contentsHint() string {
 	if q.options.output != "" && q.options.output != "wide" {
 		return ""

@@ -114,7 +114,7 @@ func (f *follower) tick(ctx context.Context) error {
 	return f.out.tick()
 }
 
-// redrawn shows trees in one place of a terminal.
+// redrawn shows trees on a terminal, each over the one before.
 type redrawn struct {
 	options *Options
 	screen  *render.Screen
@@ -127,7 +127,7 @@ func (d *redrawn) show(r *reading) error {
 	d.shown, d.last = true, r
 	var text strings.Builder
 	if r == nil {
-		fmt.Fprintln(&text, "nothing of what was asked for is there any more")
+		fmt.Fprintln(&text, "no object that was asked for exists any more")
 	} else if err := d.options.draw(&text, rollUp(r, d.options.clock.Now()), d.screen.Width()); err != nil {
 		return err
 	}
