@@ -17,13 +17,13 @@ import (
 func TestReleaseOf(t *testing.T) {
 	for _, tt := range []struct{ kind, finalizer, by, once, reason string }{
 		{"PersistentVolumeClaim", "kubernetes.io/pvc-protection", controllerManager, "no pod uses it", "a claim"},
-		{"ConfigMap", "kubernetes.io/pvc-protection", "", "", "nobody looks at it there"},
+		{"ConfigMap", "kubernetes.io/pvc-protection", "", "", "of no meaning there"},
 		{"PersistentVolume", "kubernetes.io/pv-protection", controllerManager, "bound to no claim", "a volume"},
 		{"Pod", "batch.kubernetes.io/job-tracking", controllerManager, "its Job has counted it", "a pod of a Job"},
 		{"ResourceClaim.resource.k8s.io", "resource.kubernetes.io/delete-protection", controllerManager, "no pod uses it", "a claim of devices"},
-		{"ResourceClaim.example.com", "resource.kubernetes.io/delete-protection", "", "", "somebody else's kind of that name"},
+		{"ResourceClaim.example.com", "resource.kubernetes.io/delete-protection", "", "", "a kind of another group of that name"},
 		{"Service", "service.kubernetes.io/load-balancer-cleanup", aCloud, "where none runs, it stays", "of a cloud"},
-		{"Service", "example.com/x", "", "", "somebody's"},
+		{"Service", "example.com/x", "", "", "one of another controller"},
 		{"Namespace", "kubernetes", controllerManager, "all that is in it has gone", "of a namespace's spec"},
 		{"Anything.example.com", "foregroundDeletion", controllerManager, "have gone", "the garbage collector's, of any kind"},
 		{"Anything.example.com", "orphan", controllerManager, "have lost their references", "the other"},
@@ -72,7 +72,7 @@ func TestPreviewWaits(t *testing.T) {
 		{"a claim, and pods that stay", 2, Scope{}, []string{"claim"}, []string{"claim: kubernetes.io/pvc-protection pod-0 pod-1"}, nil},
 		{"the pods go too", 1, Scope{}, []string{"claim", "pod-0"}, []string{"claim: kubernetes.io/pvc-protection certain", "pod-0: batch.kubernetes.io/job-tracking certain"}, nil},
 		{"not all pods were read", 0, Scope{Nothing: true}, []string{"claim"}, []string{"claim: kubernetes.io/pvc-protection"}, nil},
-		{"somebody's finalizer beside one of Kubernetes'", 0, Scope{}, []string{"lb"}, nil, []string{"lb: example.com/x, service.kubernetes.io/load-balancer-cleanup"}},
+		{"another finalizer beside one of Kubernetes'", 0, Scope{}, []string{"lb"}, nil, []string{"lb: example.com/x, service.kubernetes.io/load-balancer-cleanup"}},
 		{
 			"the whole namespace", 1, Scope{}, []string{"n"},
 			[]string{"claim: kubernetes.io/pvc-protection certain", "pod-0: batch.kubernetes.io/job-tracking certain"},
@@ -117,7 +117,7 @@ func TestPreviewLate(t *testing.T) {
 		{"what does not block an owner that is held may outlast its waiting", []string{"A n/top finalizer=x", "A n/o <- A/top"}, metav1.DeletePropagationForeground, "o"},
 		{"beside one that blocks it", []string{"A n/top finalizer=x", "A n/o <- A/top", "A n/p <- A/top!"}, metav1.DeletePropagationForeground, ""},
 		{"nothing holds the owner", []string{"A n/top", "A n/o <- A/top"}, metav1.DeletePropagationForeground, ""},
-		{"what is being deleted waits for nobody", []string{"A n/top finalizer=x", "A n/o deleting finalizer=x <- A/top"}, metav1.DeletePropagationBackground, ""},
+		{"what is being deleted waits for nothing", []string{"A n/top finalizer=x", "A n/o deleting finalizer=x <- A/top"}, metav1.DeletePropagationBackground, ""},
 		{"another owner keeps it for ever", []string{"A n/top finalizer=x", "A n/other", "A n/o <- A/top A/other"}, metav1.DeletePropagationBackground, ""},
 	} {
 		g := sketch(t, Scope{}, tt.lines...)

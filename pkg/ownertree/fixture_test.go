@@ -32,6 +32,7 @@ type sandbox struct {
 	config  *rest.Config // to discover kinds with; nil is the server's
 }
 
+// startSandbox starts a server that stops when the test ends.
 func startSandbox(t *testing.T) *sandbox {
 	t.Helper()
 	server, err := api.Start(context.WithoutCancel(t.Context()), api.Options{})
@@ -43,7 +44,14 @@ func startSandbox(t *testing.T) *sandbox {
 			t.Errorf("stopping: %v", err)
 		}
 	})
+	return newSandbox(t, server)
+}
+
+// newSandbox has clients of a server that runs.
+func newSandbox(t *testing.T, server *api.Server) *sandbox {
+	t.Helper()
 	s := &sandbox{T: t, server: server}
+	var err error
 	if s.dynamic, err = dynamic.NewForConfig(server.Config()); err != nil {
 		t.Fatal(err)
 	}

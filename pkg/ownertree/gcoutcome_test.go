@@ -44,7 +44,7 @@ func TestFate(t *testing.T) {
 		},
 		{[]string{"B n/o <- A/a", "A n/a deleting finalizer=orphan"}, ReferencesStripped, "is being deleted and orphans", "its owner orphans it"},
 		{[]string{"B n/o <- A/a A/b", "A n/a deleting finalizer=orphan", "A n/b deleting"}, GCUnknown, "which comes first", "one orphans it, the other does not"},
-		{[]string{"B n/o deleting <- A/gone"}, BeingDeleted, "", "somebody was faster"},
+		{[]string{"B n/o deleting <- A/gone"}, BeingDeleted, "", "it was deleted before"},
 	} {
 		g := sketch(t, Scope{}, tt.lines...)
 		fate := g.GCOutcome(named(t, g, "o")[0])

@@ -13,6 +13,7 @@ import (
 // TestNamespaceFinalizers: what holds a namespace is in its spec. The real namespace controller removes its own
 // finalizer and leaves that of another, which a preview has to foretell.
 func TestNamespaceFinalizers(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t)
 	plain := s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: plain}}")
 	held := s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: held}, spec: {finalizers: [kubernetes, example.com/backup]}}")
@@ -51,7 +52,7 @@ func TestNamespaceFinalizers(t *testing.T) {
 
 // TestReadNamespacesIncomplete: a namespace that may not be read is one whose finalizers are not known.
 func TestReadNamespacesIncomplete(t *testing.T) {
-	s, w := wired(t)
+	s, w := startRecorded(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
 	g := s.collect(ownertree.Scope{})
 	namespace := g.Find(s.kind("namespaces"), "", "shop")

@@ -74,8 +74,8 @@ func TestReferences(t *testing.T) {
 			`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {namespace: a}, spec: {defaultBackend: {resource: {kind: ConfigMap, name: b}}}}`,
 			[]string{"routes to ConfigMap a/b"},
 		},
-		{"a service whose endpoints somebody keeps by hand", `{apiVersion: v1, kind: Service, metadata: {namespace: a}, spec: {type: ExternalName}}`, nil},
-		{"a slice of nobody", `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {namespace: a}}`, nil},
+		{"a service whose endpoints are kept by hand", `{apiVersion: v1, kind: Service, metadata: {namespace: a}, spec: {type: ExternalName}}`, nil},
+		{"a slice without a service", `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {namespace: a}}`, nil},
 		{
 			"an autoscaler names the version too, which may be served no longer",
 			`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: a}, spec: {scaleTargetRef: {apiVersion: apps/v1beta1, kind: Deployment, name: d}}}`,
@@ -170,7 +170,7 @@ func TestReferences(t *testing.T) {
 		},
 		{"an object that is not as its kind promises", `{apiVersion: v1, kind: Service, metadata: {namespace: a}, spec: [1]}`, nil},
 		{"a kind that refers to nothing", `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a}}`, nil},
-		{"a kind of somebody else with the same name", `{apiVersion: serving.knative.dev/v1, kind: Service, metadata: {namespace: a}, spec: {selector: {a: b}}}`, nil},
+		{"a kind of another group with the same name", `{apiVersion: serving.knative.dev/v1, kind: Service, metadata: {namespace: a}, spec: {selector: {a: b}}}`, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

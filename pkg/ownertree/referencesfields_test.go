@@ -24,10 +24,14 @@ func (s *sandbox) define(group, kind, scope string) {
 	})
 }
 
-// startBazaar has custom resources that refer to others by their fields.
-func startBazaar(t *testing.T) *sandbox {
+// sharedCustom is a sandbox with custom resources that refer to others by their fields, which tests share.
+func sharedCustom(t *testing.T) *sandbox {
 	t.Helper()
-	s := startSandbox(t)
+	return sharedSandbox(t, "custom", (*sandbox).createCustom)
+}
+
+func (s *sandbox) createCustom() {
+	s.Helper()
 	for _, namespace := range []string{"shop", "other"} {
 		s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")
 	}
@@ -43,12 +47,11 @@ func startBazaar(t *testing.T) *sandbox {
 	s.create("shop", "{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: lost}, spec: {secretName: none, issuerRef: {kind: ClusterIssuer, name: gone}, otherRef: {group: cert-manager.io, kind: ClusterIssuer, name: gone}}}")
 	s.create("shop", "{apiVersion: keda.sh/v1, kind: ScaledObject, metadata: {name: web}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}")
 	s.create("", "{apiVersion: cert-manager.io/v1, kind: ClusterIssuer, metadata: {name: all}, spec: {secretRef: {name: tls, namespace: shop}}}")
-	return s
 }
 
 // TestRelateCustom: custom resources lead to what their fields name, and are found from that.
 func TestRelateCustom(t *testing.T) {
-	s := startBazaar(t)
+	s := sharedCustom(t)
 	const definition = "customresourcedefinition.apiextensions.k8s.io/"
 	certificate, issuer := "certificate.cert-manager.io/", "issuer.cert-manager.io/"
 	for _, tt := range []struct {
@@ -120,7 +123,7 @@ func TestRelateCustom(t *testing.T) {
 // TestLacksOfCustom: a Secret that only a field's name names may be what the object is about to make, as a certificate
 // does. It is missing, but not what the object waits for.
 func TestLacksOfCustom(t *testing.T) {
-	s := startBazaar(t)
+	s := sharedCustom(t)
 	lost := s.ref("certificate", "lost")
 	g, nodes := s.load(s.kinds(), ownertree.ScopeOf([]ownertree.Ref{lost}, true), lost)
 	relations, missing, err := g.Relate(t.Context(), s.reader, nodes, ownertree.RelateOptions{NeedsOnly: true})
@@ -138,7 +141,7 @@ func TestLacksOfCustom(t *testing.T) {
 
 // TestRelateCustomIncomplete: custom resources that may not be read are told of, and so are too many.
 func TestRelateCustomIncomplete(t *testing.T) {
-	s, w := wired(t)
+	s, w := startRecorded(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
 	s.define("example.com", "Gadget", "Namespaced")
 	s.create("shop", "{apiVersion: v1, kind: Secret, metadata: {name: tls}}")

@@ -130,7 +130,7 @@ func TestRelateHelm(t *testing.T) {
 
 // TestRelateHelmReadsWhatItMust: of a namespace with many objects of a release, that is read, and they are not.
 func TestRelateHelmReadsWhatItMust(t *testing.T) {
-	s, w := wired(t)
+	s, w := startRecorded(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
 	var manifest strings.Builder
 	for i := range 20 {

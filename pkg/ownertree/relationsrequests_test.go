@@ -74,7 +74,7 @@ func TestRelateReadsOnce(t *testing.T) {
 
 // TestRelateIncomplete: what may not be read is told, and is not taken for missing.
 func TestRelateIncomplete(t *testing.T) {
-	s := startShop(t)
+	s := sharedShop(t)
 	config := rest.CopyConfig(s.server.Config())
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return forbidding{next} })
 	reader, err := cluster.NewReader(config)
@@ -113,7 +113,7 @@ func TestRelateIncomplete(t *testing.T) {
 	}
 }
 
-// forbidding is a server that lets nobody read secrets and ingresses.
+// forbidding is a server that lets absent read secrets and ingresses.
 type forbidding struct{ next http.RoundTripper }
 
 func (f forbidding) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -125,7 +125,7 @@ func (f forbidding) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestRelateWithinANamespace: who may not list the bindings of all namespaces gets those of the account's own.
 func TestRelateWithinANamespace(t *testing.T) {
-	s := startShop(t)
+	s := sharedShop(t)
 	config := rest.CopyConfig(s.server.Config())
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return narrow{next} })
 	reader, err := cluster.NewReader(config)
@@ -147,7 +147,7 @@ func TestRelateWithinANamespace(t *testing.T) {
 	}
 }
 
-// narrow is a server that lets nobody list the bindings of all namespaces.
+// narrow is a server that lets absent list the bindings of all namespaces.
 type narrow struct{ next http.RoundTripper }
 
 func (n narrow) RoundTrip(r *http.Request) (*http.Response, error) {

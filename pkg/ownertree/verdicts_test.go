@@ -20,7 +20,7 @@ func TestFindElsewhere(t *testing.T) {
 	}
 	owner := s.configMap("b", "owner")
 	lost := s.configMap("a", "lost", owned(owner))
-	gone := s.configMap("a", "gone", nowhere("v1", "ConfigMap", "nobody"))
+	gone := s.configMap("a", "gone", nowhere("v1", "ConfigMap", "absent"))
 	g := s.collect(ownertree.Scope{Namespaces: []string{"a"}})
 	reader, err := cluster.NewReader(s.server.Config())
 	if err != nil {
