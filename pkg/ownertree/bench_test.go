@@ -24,8 +24,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// synthetic serves the metadata of a cluster from memory: deployments of ten pods each in ten namespaces, and many kinds
-// of which there are no objects. What it costs is in the figures.
+// synthetic serves the metadata of a cluster from memory: deployments of ten pods each in ten namespaces, and many
+// kinds of which there are no objects. What it costs is in the figures.
 type synthetic struct {
 	*http.ServeMux
 	kinds []metav1.APIResource
@@ -201,8 +201,8 @@ func BenchmarkTree(b *testing.B) {
 	})
 }
 
-// podsOfFamily is how many pods each ReplicaSet of a forest has. Beside it are a Deployment, a Service, a ConfigMap and a
-// PodDisruptionBudget.
+// podsOfFamily is how many pods each ReplicaSet of a forest has. Beside it are a Deployment, a Service, a ConfigMap and
+// a PodDisruptionBudget.
 const podsOfFamily, familySize = 10, 15
 
 // forest fills a shelf with about n objects.

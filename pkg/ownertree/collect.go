@@ -14,14 +14,13 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// Collect lists the metadata of what is in the scope and links it. What could not be listed is in Graph.Incomplete; the error
-// is not nil only if ctx has ended.
+// Collect lists the metadata of what is in the scope and links it. What could not be listed is in Graph.Incomplete; the
+// error is not nil only if ctx has ended.
 func Collect(ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, scope Scope) (*Graph, error) {
 	g := newGraph(kinds, scope)
 	b := &builder{graph: g}
-	missing, err := reader.ListMetadata(ctx, scope.targets(kinds), func(t cluster.Target, object *metav1.PartialObjectMetadata) {
-		b.add(t.Kind, object)
-	})
+	add := func(t cluster.Target, object *metav1.PartialObjectMetadata) { b.add(t.Kind, object) }
+	missing, err := reader.ListMetadata(ctx, scope.targets(kinds), add)
 	if err != nil {
 		return nil, fmt.Errorf("collecting objects: %w", err)
 	}
@@ -63,13 +62,13 @@ func (g *Graph) build(nodes []*Node) {
 
 // Scope is what Collect lists. The zero value is everything that the garbage collector watches.
 type Scope struct {
-	// Namespaces are those whose objects are listed; then cluster-scoped kinds are not. Nil lists all, cluster-scoped kinds
-	// included.
+	// Namespaces are those whose objects are listed; then cluster-scoped kinds are not. Nil lists all, cluster-scoped
+	// kinds included.
 	Namespaces []string
 	// Nothing lists nothing: going up from an object is done by reading one owner after the other.
 	Nothing bool
-	// Kinds leaves out the kinds for which it is false; nil leaves out none. What is left out can be neither a dependent nor
-	// a link between two objects.
+	// Kinds leaves out the kinds for which it is false; nil leaves out none. What is left out can be neither a
+	// dependent nor a link between two objects.
 	Kinds func(cluster.Kind) bool
 }
 
@@ -81,7 +80,8 @@ type Ref struct {
 }
 
 // ScopeOf is the least scope in which all dependents of the objects are found. A namespaced object owns only in its own
-// namespace; one of a cluster-scoped kind may own anything. Without down, owners alone are asked for, which needs no lists.
+// namespace; one of a cluster-scoped kind may own anything. Without down, owners alone are asked for, which needs no
+// lists.
 func ScopeOf(refs []Ref, down bool) Scope {
 	if !down {
 		return Scope{Nothing: true}
@@ -124,8 +124,8 @@ func (s Scope) includes(namespace string) bool {
 	return !s.Nothing && (s.Namespaces == nil || slices.Contains(s.Namespaces, namespace))
 }
 
-// builder makes nodes of metadata. Thousands of objects have the same namespace, labels and owners, so equal strings and
-// equal sets of labels are kept once.
+// builder makes nodes of metadata. Thousands of objects have the same namespace, labels and owners, so equal strings
+// and equal sets of labels are kept once.
 type builder struct {
 	graph   *Graph
 	nodes   []*Node

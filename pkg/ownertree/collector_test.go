@@ -23,8 +23,8 @@ type foretold struct {
 	stripped []string
 }
 
-// TestOutcomeComesTrue makes objects with all sorts of owners, foretells what the garbage collector does about each, and then
-// runs the real one.
+// TestOutcomeComesTrue makes objects with all sorts of owners, foretells what the garbage collector does about each,
+// and then runs the real one.
 func TestOutcomeComesTrue(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t)

@@ -25,21 +25,24 @@ type DeletionBlockers struct {
 	// circle and are deleted in the foreground together, each waits for the other if all are deleted before the garbage
 	// collector has handled the first; else none does.
 	Perhaps bool
-	// Undiscovered are the API versions whose kinds are not known, sorted; nil unless the object is a namespace. Its deletion
-	// does not end as long as there is one (deleteAllContent of k8s.io/kubernetes/pkg/controller/namespace/deletion), whether
-	// its kinds would have namespaces or not: the namespace controller cannot know that either.
+	// Undiscovered are the API versions whose kinds are not known, sorted; nil unless the object is a namespace. Its
+	// deletion does not end as long as there is one (deleteAllContent of
+	// k8s.io/kubernetes/pkg/controller/namespace/deletion), whether its kinds would have namespaces or not: the
+	// namespace controller cannot know that either.
 	Undiscovered []cluster.Incomplete
 }
 
-// Blockers returns what holds up an object that is being deleted; false if it is not being deleted. Nothing of all this may
-// hold it, as with a pod whose containers are given time to end. What is still in a namespace, or of a kind whose
+// Blockers returns what holds up an object that is being deleted; false if it is not being deleted. Nothing of all this
+// may hold it, as with a pod whose containers are given time to end. What is still in a namespace, or of a kind whose
 // definition is being deleted, is left out: the object's own conditions count it. The finalizers of a namespace's spec
 // count only once ReadNamespaces has read them.
 func (g *Graph) Blockers(n *Node) (DeletionBlockers, bool) {
 	if n.Deleting == nil {
 		return DeletionBlockers{}, false
 	}
-	blockers := DeletionBlockers{Node: n, Finalizers: n.foreignFinalizers(), Removals: n.removals(), Undiscovered: g.undiscovered(n)}
+	blockers := DeletionBlockers{
+		Node: n, Finalizers: n.foreignFinalizers(), Removals: n.removals(), Undiscovered: g.undiscovered(n),
+	}
 	if n.waits() {
 		blockers.Dependents = g.Blocking(n)
 		blockers.Unblocked = len(blockers.Dependents) == 0 && g.Covers(n) && len(g.unread)+len(g.kinds.Incomplete()) == 0
@@ -55,8 +58,8 @@ func (g *Graph) undiscovered(n *Node) []cluster.Incomplete {
 	return g.kinds.Incomplete()
 }
 
-// Blocking returns the dependents whose references hold up a foreground deletion of the object, sorted: blockingDependents
-// of the garbage collector's graph.go, which goes by uid alone.
+// Blocking returns the dependents whose references hold up a foreground deletion of the object, sorted:
+// blockingDependents of the garbage collector's graph.go, which goes by uid alone.
 func (g *Graph) Blocking(n *Node) []*Node {
 	var out []*Node
 	for _, d := range slices.Concat(n.Dependents, g.mismatchedUIDs[n]) {

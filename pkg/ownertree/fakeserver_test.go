@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// indexEntry serves objects in full, and their metadata, from memory. What it has answered once it does not encode again, so
-// that its own cost is small.
+// indexEntry serves objects in full, and their metadata, from memory. What it has answered once it does not encode
+// again, so that its own cost is small.
 type indexEntry struct {
 	testing.TB
 	resources map[string][]metav1.APIResource // by version

@@ -13,11 +13,11 @@ type FinalizerRemoval struct {
 	By string
 	// Once is the condition, for people: "once no pod uses it".
 	Once string
-	// Certain reports that nothing but the component that removes it has to act any more, as far as is known: the deletion
-	// brings the condition about.
+	// Certain reports that nothing but the component that removes it has to act any more, as far as is known: the
+	// deletion brings the condition about.
 	Certain bool
-	// Users are objects that would stay and may be what the condition is about, sorted: pods in the namespace of a claim that
-	// may or may not use it. Nil if there are none, and outside a Preview.
+	// Users are objects that would stay and may be what the condition is about, sorted: pods in the namespace of a
+	// claim that may or may not use it. Nil if there are none, and outside a Preview.
 	Users []*Node
 }
 
@@ -39,23 +39,29 @@ func removalOf(kind, finalizer string) (FinalizerRemoval, bool) {
 		return r, true
 	}
 	switch finalizer + " " + kind {
-	case "kubernetes Namespace": // namespace/deletion/namespaced_resources_deleter.go, finalizeNamespace; it is in the spec
+	case "kubernetes Namespace": // in the spec; namespace/deletion/namespaced_resources_deleter.go, finalizeNamespace
 		r.Once, r.Certain = "once all that is in it has gone", true
-	case "kubernetes.io/pvc-protection PersistentVolumeClaim": // volume/pvcprotection/pvc_protection_controller.go, podUsesPVCForDeletion
+	case "kubernetes.io/pvc-protection PersistentVolumeClaim":
+		// volume/pvcprotection/pvc_protection_controller.go, podUsesPVCForDeletion
 		r.Once = "once no pod uses it"
 	case "kubernetes.io/pv-protection PersistentVolume": // volume/pvprotection/pv_protection_controller.go, isBeingUsed
 		r.Once = "once it is bound to no claim"
-	case "kubernetes.io/pv-controller PersistentVolume": // volume/persistentvolume/pv_controller.go; its drivers are part of it
+	case "kubernetes.io/pv-controller PersistentVolume":
+		// volume/persistentvolume/pv_controller.go; its drivers are part of it
 		r.Once = "once its storage is deleted"
-	case "kubernetes.io/vac-protection VolumeAttributesClass.storage.k8s.io": // volume/vacprotection/vac_protection_controller.go
+	case "kubernetes.io/vac-protection VolumeAttributesClass.storage.k8s.io":
+		// volume/vacprotection/vac_protection_controller.go
 		r.Once = "once no claim and no volume uses it"
-	case "batch.kubernetes.io/job-tracking Pod": // job/job_controller.go, trackJobStatusAndRemoveFinalizers and syncOrphanPod
+	case "batch.kubernetes.io/job-tracking Pod":
+		// job/job_controller.go, trackJobStatusAndRemoveFinalizers and syncOrphanPod
 		r.Once, r.Certain = "once its Job has counted it, or is gone", true
 	case "resource.kubernetes.io/delete-protection ResourceClaim.resource.k8s.io": // resourceclaim/controller.go
 		r.Once = "once no pod uses it"
-	case "scheduling.k8s.io/podgroup-protection PodGroup.scheduling.k8s.io": // scheduling/podgroupprotection, hasActivePods
+	case "scheduling.k8s.io/podgroup-protection PodGroup.scheduling.k8s.io":
+		// scheduling/podgroupprotection, hasActivePods
 		r.Once = "once no pod of it is active"
-	case "networking.k8s.io/service-cidr-finalizer ServiceCIDR.networking.k8s.io": // servicecidrs/servicecidrs_controller.go, canDeleteCIDR
+	case "networking.k8s.io/service-cidr-finalizer ServiceCIDR.networking.k8s.io":
+		// servicecidrs/servicecidrs_controller.go, canDeleteCIDR
 		r.Once = "once no Service has an address that is of its range alone"
 	case "customresourcecleanup.apiextensions.k8s.io CustomResourceDefinition.apiextensions.k8s.io":
 		// k8s.io/apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go
@@ -71,7 +77,8 @@ func removalOf(kind, finalizer string) (FinalizerRemoval, bool) {
 // usedByPods reports whether the condition is about pods of the object's namespace.
 func (r FinalizerRemoval) usedByPods() bool {
 	switch r.Finalizer {
-	case "kubernetes.io/pvc-protection", "resource.kubernetes.io/delete-protection", "scheduling.k8s.io/podgroup-protection":
+	case "kubernetes.io/pvc-protection", "resource.kubernetes.io/delete-protection",
+		"scheduling.k8s.io/podgroup-protection":
 		return true
 	}
 	return false

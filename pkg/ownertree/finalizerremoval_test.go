@@ -58,7 +58,8 @@ func namespaceful(t *testing.T, pods int, scope Scope) *Graph {
 	return g
 }
 
-// TestPreviewWaits: what Kubernetes itself lets go does not hang, and it is told whether pods that stay may be in the way.
+// TestPreviewWaits: what Kubernetes itself lets go does not hang, and it is told whether pods that stay may be in the
+// way.
 func TestPreviewWaits(t *testing.T) {
 	for _, tt := range []struct {
 		reason string

@@ -209,8 +209,8 @@ func encodeJSON(tb testing.TB, v any) []byte {
 	return out
 }
 
-// load reads what the scope says, the objects themselves, their owners all the way up, and the owners that are not there of
-// what is below them, as a tree needs it.
+// load reads what the scope says, the objects themselves, their owners all the way up, and the owners that are not
+// there of what is below them, as a tree needs it.
 func (s *sandbox) load(kinds *cluster.Kinds, scope ownertree.Scope, refs ...ownertree.Ref) (*ownertree.Graph, []*ownertree.Node) {
 	s.Helper()
 	g, err := ownertree.Collect(s.Context(), s.reader, kinds, scope)

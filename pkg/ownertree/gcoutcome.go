@@ -16,10 +16,11 @@ const (
 	Kept GCAction = "Kept"
 	// ReferencesStripped means that the object stays and loses some owner references.
 	ReferencesStripped GCAction = "ReferencesStripped"
-	// Deleted means that the object is deleted as it is, by GCOutcome.Policy; finalizers may delay that: see GCOutcome.Finalizers.
+	// Deleted means that the object is deleted as it is, by GCOutcome.Policy; finalizers may delay that: see
+	// GCOutcome.Finalizers.
 	Deleted GCAction = "Deleted"
-	// DeletedWithOwner means that the object is deleted when the owners that are there now, and go, have gone: GCOutcome.After. As
-	// long as something holds them up it stays.
+	// DeletedWithOwner means that the object is deleted when the owners that are there now, and go, have gone:
+	// GCOutcome.After. As long as something holds them up it stays.
 	DeletedWithOwner GCAction = "DeletedWithOwner"
 	// BeingDeleted means that the object has been deleted already; the garbage collector does not judge it any more.
 	BeingDeleted GCAction = "BeingDeleted"
@@ -38,8 +39,8 @@ type GCOutcome struct {
 	// Stripped are the references that the object loses while it stays; nil unless the action is ReferencesStripped, or
 	// DeletedWithOwner and an owner beside those that are there is gone.
 	Stripped []metav1.OwnerReference
-	// After are the owners that are there and have to go before anything happens, or before the object is deleted, in the
-	// order of the references; nil if it happens at once.
+	// After are the owners that are there and have to go before anything happens, or before the object is deleted, in
+	// the order of the references; nil if it happens at once.
 	After []*Node
 	// Finalizers are those that keep the object when it is deleted, until their own controllers remove them; those that
 	// Kubernetes itself removes are not among them. Nil unless the action is Deleted or DeletedWithOwner.
@@ -48,9 +49,9 @@ type GCOutcome struct {
 	Why string
 }
 
-// GCOutcome predicts what the garbage collector does about the object, by attemptToDeleteItem and classifyReferences of its
-// garbagecollector.go: first about the object's owners, then, when those have gone, about the object. Only confirmed
-// verdicts count; with others it is GCUnknown, so Confirm and Ascend belong before it.
+// GCOutcome predicts what the garbage collector does about the object, by attemptToDeleteItem and classifyReferences of
+// its garbagecollector.go: first about the object's owners, then, when those have gone, about the object. Only
+// confirmed verdicts count; with others it is GCUnknown, so Confirm and Ascend belong before it.
 func (g *Graph) GCOutcome(n *Node) GCOutcome {
 	f := g.simulateGC()
 	return f.outcome(n)
@@ -86,15 +87,18 @@ func (f *gcSimulation) outcome(n *Node) GCOutcome {
 		}
 		return outcome
 	case len(p.orphaned) > 0:
-		return GCOutcome{Action: GCUnknown, Why: "it loses one owner by orphaning and another for good, and which comes first decides"}
+		const why = "it loses one owner by orphaning and another for good, and which comes first decides"
+		return GCOutcome{Action: GCUnknown, Why: why}
 	}
 	return f.deleted(n, p)
 }
 
-// deleted is the outcome of a node all of whose owners go. Those that are there are solid until they have gone, unless they wait
-// for the node; meanwhile the references to others are taken away.
+// deleted is the outcome of a node all of whose owners go. Those that are there are solid until they have gone, unless
+// they wait for the node; meanwhile the references to others are taken away.
 func (f *gcSimulation) deleted(n *Node, p ownerSummary) GCOutcome {
-	outcome := GCOutcome{Action: Deleted, Policy: f.policy(n, p), Why: f.whyLost(n, p.first()), Finalizers: n.foreignFinalizers()}
+	outcome := GCOutcome{
+		Action: Deleted, Policy: f.policy(n, p), Why: f.whyLost(n, p.first()), Finalizers: n.foreignFinalizers(),
+	}
 	later := f.later(p.lost)
 	if len(later) == 0 {
 		return outcome
@@ -170,7 +174,8 @@ func stuckWhy(n *Node, o *Owner) string {
 		const text = "its owner %s %s is in a namespace, so the garbage collector never deletes it"
 		return fmt.Sprintf(text, n.OwnerKind(o), o.Name)
 	}
-	return fmt.Sprintf("the garbage collector does not find the kind %s of %s, and tries again until it does", o.Kind, o.APIVersion)
+	const text = "the garbage collector does not find the kind %s of %s, and tries again until it does"
+	return fmt.Sprintf(text, o.Kind, o.APIVersion)
 }
 
 // whyLost explains why a reference is to nothing, or will be.

@@ -25,8 +25,8 @@ type gcSimulation struct {
 	assumed map[*Node]deletionMode
 }
 
-// ownerSummary are the references of a node as classifyReferences of the garbage collector sorts them, when all is over that
-// happens to the owners.
+// ownerSummary are the references of a node as classifyReferences of the garbage collector sorts them, when all is over
+// that happens to the owners.
 type ownerSummary struct {
 	// solid, unknown and stuck are the first reference of the sort; nil if there is none.
 	solid, unknown, stuck *Owner
@@ -45,8 +45,8 @@ func (g *Graph) simulateGC() *gcSimulation {
 	return g.simulation
 }
 
-// assume works out who goes if these do, or stay. It begins with who is being deleted, or whose owners are not there, and
-// follows the dependents; each is judged again only when one of its owners has turned out to go.
+// assume works out who goes if these do, or stay. It begins with who is being deleted, or whose owners are not there,
+// and follows the dependents; each is judged again only when one of its owners has turned out to go.
 func (g *Graph) assume(assumed map[*Node]deletionMode) *gcSimulation {
 	f := &gcSimulation{graph: g, going: map[*Node]deletionMode{}, assumed: assumed}
 	var next []*Node

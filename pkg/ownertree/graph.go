@@ -90,8 +90,8 @@ func (g *Graph) Incomplete() []cluster.Incomplete {
 	return cluster.SortIncomplete(append(g.kinds.Incomplete(), g.incomplete...))
 }
 
-// Covers reports whether the lists that the graph was made of hold all dependents of the node: those of a namespaced object are
-// in its namespace, those of others anywhere. Kinds in Incomplete are missing all the same.
+// Covers reports whether the lists that the graph was made of hold all dependents of the node: those of a namespaced
+// object are in its namespace, those of others anywhere. Kinds in Incomplete are missing all the same.
 func (g *Graph) Covers(n *Node) bool {
 	if n.Kind.Namespaced {
 		return g.scope.includes(n.Namespace)
@@ -99,13 +99,14 @@ func (g *Graph) Covers(n *Node) bool {
 	return !g.scope.Nothing && g.scope.Namespaces == nil
 }
 
-// Roots returns the objects that no object of the graph owns, sorted: the tops of the forest. Of objects that own each other
-// in a circle, with no owner above, it is one.
+// Roots returns the objects that no object of the graph owns, sorted: the tops of the forest. Of objects that own each
+// other in a circle, with no owner above, it is one.
 func (g *Graph) Roots() []*Node {
 	return sources(g.nodes, func(n *Node) []*Node { return n.Dependents })
 }
 
-// Add puts an object that was read by itself into the graph and returns its node. One that is there already stays as it is.
+// Add puts an object that was read by itself into the graph and returns its node. One that is there already stays as it
+// is.
 func (g *Graph) Add(kind cluster.Kind, object *metav1.PartialObjectMetadata) *Node {
 	shared := g.share(kind)
 	if n := g.at[objectKey{shared, object.Namespace, object.Name}]; n != nil && n.UID == object.UID {
@@ -114,8 +115,8 @@ func (g *Graph) Add(kind cluster.Kind, object *metav1.PartialObjectMetadata) *No
 	return g.adopt((&builder{graph: g}).node(shared, object))[0]
 }
 
-// adopt puts nodes that were read by themselves into the graph and returns the graph's nodes of these objects. It costs about as
-// much for many as for one.
+// adopt puts nodes that were read by themselves into the graph and returns the graph's nodes of these objects. It costs
+// about as much for many as for one.
 func (g *Graph) adopt(nodes ...*Node) []*Node {
 	out := make([]*Node, len(nodes))
 	var fresh []*Node
@@ -158,8 +159,8 @@ func withSorted(nodes, fresh []*Node) []*Node {
 	return nodes
 }
 
-// insert makes the node known by its key and uid. A uid that another node has is the same object, served as another kind:
-// it returns that node.
+// insert makes the node known by its key and uid. A uid that another node has is the same object, served as another
+// kind: it returns that node.
 func (g *Graph) insert(n *Node) *Node {
 	at := objectKey{n.Kind, n.Namespace, n.Name}
 	if same := g.uids[n.UID]; same != nil && n.UID != "" {

@@ -40,8 +40,8 @@ var shared struct {
 	servers map[string]*api.Server
 }
 
-// sharedSandbox is a sandbox with the objects that fill creates, which the test must not change. Tests that give the same name
-// share the server.
+// sharedSandbox is a sandbox with the objects that fill creates, which the test must not change. Tests that give the
+// same name share the server.
 func sharedSandbox(t *testing.T, name string, fill func(*sandbox)) *sandbox {
 	t.Helper()
 	shared.Lock()

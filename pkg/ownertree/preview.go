@@ -26,8 +26,8 @@ type Preview struct {
 	// Blocked are those of Deleted that could not go by themselves: with the finalizers that others must remove, the
 	// dependents and contents that they would wait for and that would not go, or the API versions that do not answer.
 	Blocked []DeletionBlockers
-	// Waits are those of Deleted, beside Blocked, that have finalizers which Kubernetes itself removes: they would go sooner or
-	// later if the conditions of these come about.
+	// Waits are those of Deleted, beside Blocked, that have finalizers which Kubernetes itself removes: they would go
+	// sooner or later if the conditions of these come about.
 	Waits []DeletionBlockers
 	// Late are those of Deleted that would not surely be deleted before what holds an owner of theirs is gone.
 	Late []*Node
@@ -46,8 +46,8 @@ func (p *Preview) GCOutcome(n *Node) GCOutcome {
 }
 
 // DefaultPropagation is what the API server does about the dependents of an object that is deleted without a policy
-// (shouldOrphanDependents of k8s.io/apiserver/pkg/registry/generic/registry/store.go): a finalizer decides, and else the
-// kind. Kubectl always sends a policy.
+// (shouldOrphanDependents of k8s.io/apiserver/pkg/registry/generic/registry/store.go): a finalizer decides, and else
+// the kind. Kubectl always sends a policy.
 func DefaultPropagation(n *Node) metav1.DeletionPropagation {
 	kind := n.Kind.GroupKind().String()
 	switch {
@@ -62,9 +62,9 @@ func DefaultPropagation(n *Node) metav1.DeletionPropagation {
 }
 
 // DeletePreview predicts what deleting the objects with the policy would lead to, as the API server and the garbage
-// collector have it; an empty policy is the API server's default. Verdicts must be confirmed, as for Graph.GCOutcome, and the
-// graph must cover the objects: see ScopeOf. What else controllers would do is left out, as that a ReplicaSet makes a
-// new pod; but see PreviewClaims for volumes.
+// collector have it; an empty policy is the API server's default. Verdicts must be confirmed, as for Graph.GCOutcome,
+// and the graph must cover the objects: see ScopeOf. What else controllers would do is left out, as that a ReplicaSet
+// makes a new pod; but see PreviewClaims for volumes.
 func (g *Graph) DeletePreview(asked []*Node, policy metav1.DeletionPropagation) Preview {
 	undone, done := map[*Node]deletionMode{}, map[*Node]deletionMode{}
 	contents := map[*Node][]*Node{}
@@ -160,8 +160,9 @@ func modeOf(policy metav1.DeletionPropagation, n *Node) deletionMode {
 	}
 }
 
-// modeWithin is how what is in a namespace goes (deletion of k8s.io/kubernetes/pkg/controller/namespace names a policy), or
-// an object of a kind whose definition does (crd_finalizer.go of k8s.io/apiextensions-apiserver names none).
+// modeWithin is how what is in a namespace goes (deletion of k8s.io/kubernetes/pkg/controller/namespace names a
+// policy), or an object of a kind whose definition does (crd_finalizer.go of k8s.io/apiextensions-apiserver names
+// none).
 func modeWithin(container, n *Node) deletionMode {
 	if container.Kind.Kind == "Namespace" {
 		return background

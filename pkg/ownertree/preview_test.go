@@ -313,8 +313,8 @@ func names(nodes []*ownertree.Node) []string {
 	return out
 }
 
-// TestPreviewOfContainers: what is in a namespace goes with it, and so do the objects of a kind with its definition; the
-// garbage collector has no part in it.
+// TestPreviewOfContainers: what is in a namespace goes with it, and so do the objects of a kind with its definition;
+// the garbage collector has no part in it.
 func TestPreviewOfContainers(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t)

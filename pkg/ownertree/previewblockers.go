@@ -40,8 +40,8 @@ func (h *blockerSearch) fill(p *Preview) {
 	}
 }
 
-// findStuck finds those with a finalizer that Kubernetes does not remove, those that the garbage collector leaves alone, those that own
-// and block themselves, and, from these on, what waits for them.
+// findStuck finds those with a finalizer that Kubernetes does not remove, those that the garbage collector leaves
+// alone, those that own and block themselves, and, from these on, what waits for them.
 func (h *blockerSearch) findStuck(deleted []*Node) {
 	h.stuck = map[*Node]bool{}
 	var next []*Node
@@ -121,8 +121,8 @@ func (h *blockerSearch) circles() []*Node {
 	return sorted(left)
 }
 
-// findLate finds what the garbage collector keeps for an owner that is stuck, or is itself kept so. An owner that waits for its
-// dependents keeps none once it is being deleted; what a user deletes does not wait for its owners.
+// findLate finds what the garbage collector keeps for an owner that is stuck, or is itself kept so. An owner that waits
+// for its dependents keeps none once it is being deleted; what a user deletes does not wait for its owners.
 func (h *blockerSearch) findLate(deleted []*Node) {
 	h.late = map[*Node]bool{}
 	next := slices.Clone(deleted)
@@ -139,8 +139,8 @@ func (h *blockerSearch) findLate(deleted []*Node) {
 	}
 }
 
-// waitsForNone reports whether an owner that is to wait for its dependents has none that block it, so that it stops waiting at once,
-// whether the garbage collector has come to its dependents or not.
+// waitsForNone reports whether an owner that is to wait for its dependents has none that block it, so that it stops
+// waiting at once, whether the garbage collector has come to its dependents or not.
 func (h *blockerSearch) waitsForNone(n *Node) bool {
 	return h.after.going[n] == foreground && len(h.graph.Blocking(n)) == 0
 }
@@ -155,8 +155,8 @@ func (h *blockerSearch) findUsers() {
 	}
 }
 
-// removals are the finalizers of a node that Kubernetes itself removes, and whether the deletion lets it do so. The garbage
-// collector's own are left out: what they wait for are dependents.
+// removals are the finalizers of a node that Kubernetes itself removes, and whether the deletion lets it do so. The
+// garbage collector's own are left out: what they wait for are dependents.
 func (h *blockerSearch) removals(n *Node, p *Preview) []FinalizerRemoval {
 	var out []FinalizerRemoval
 	for _, r := range n.removals() {
@@ -193,8 +193,8 @@ func (h *blockerSearch) waiters(deleted []*Node) map[*Node][]*Node {
 	return out
 }
 
-// waitsFor are what must be gone before the node goes: the dependents that block a foreground deletion, and what is in a
-// namespace or of a kind.
+// waitsFor are what must be gone before the node goes: the dependents that block a foreground deletion, and what is in
+// a namespace or of a kind.
 func (h *blockerSearch) waitsFor(n *Node) []*Node {
 	if h.after.going[n] != foreground {
 		return h.contents[n]
@@ -214,8 +214,8 @@ func (h *blockerSearch) stuckBelow(n *Node) []*Node {
 	return slices.Compact(out)
 }
 
-// stays reports whether a dependent would keep its reference to an owner that waits for it: one that loses it, or goes, holds
-// up nothing.
+// stays reports whether a dependent would keep its reference to an owner that waits for it: one that loses it, or goes,
+// holds up nothing.
 func (h *blockerSearch) stays(n *Node) bool {
 	if h.after.going[n] != stays {
 		return n.Deleting != nil && len(n.foreignFinalizers()) > 0

@@ -113,7 +113,8 @@ func autoscalerReferences(h *autoscalingv2.HorizontalPodAutoscaler) []reference 
 	target := h.Spec.ScaleTargetRef
 	gvk := schema.FromAPIVersionAndKind(target.APIVersion, target.Kind)
 	return []reference{{
-		kind: "scales", inverse: "scaled by", to: gvk.GroupKind(), version: gvk.Version, namespace: h.Namespace, name: target.Name,
+		kind: "scales", inverse: "scaled by", to: gvk.GroupKind(), version: gvk.Version,
+		namespace: h.Namespace, name: target.Name,
 	}}
 }
 

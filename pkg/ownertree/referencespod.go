@@ -43,8 +43,8 @@ func podReferences(pod *corev1.Pod) []reference {
 	return r.out
 }
 
-// add notes a reference to an object in the pod's namespace, once, unless the name is empty. Nil is not optional; what is needed
-// of one use is not optional for another.
+// add notes a reference to an object in the pod's namespace, once, unless the name is empty. Nil is not optional; what
+// is needed of one use is not optional for another.
 func (r *podReader) add(kind, name, verb, inverse string, optional *bool) {
 	if name == "" || name == rootCA {
 		return

@@ -24,8 +24,8 @@ func (m *matcher) matches(n *Node) bool {
 	return begins && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// relationIndex holds nodes by kind and namespace, and there by name and label, so that neither a name nor a selector has to be compared
-// with all.
+// relationIndex holds nodes by kind and namespace, and there by name and label, so that neither a name nor a selector
+// has to be compared with all.
 type relationIndex map[indexKey]*indexEntry
 
 type indexKey struct {

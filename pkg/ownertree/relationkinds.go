@@ -48,16 +48,18 @@ const (
 
 // relating are the kinds of the API server that refer to others.
 var relating = map[schema.GroupKind]referring{
-	{Group: "", Kind: "Service"}:                            by(serviceReferences, "Pod"),
-	{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:      by(sliceReferences).of("Service"),
-	{Group: "networking.k8s.io", Kind: "Ingress"}:           by(ingressReferences, "Service", "IngressClass.networking.k8s.io", "Secret"),
+	{Group: "", Kind: "Service"}:                       by(serviceReferences, "Pod"),
+	{Group: "discovery.k8s.io", Kind: "EndpointSlice"}: by(sliceReferences).of("Service"),
+	{Group: "networking.k8s.io", Kind: "Ingress"}: by(ingressReferences,
+		"Service", "IngressClass.networking.k8s.io", "Secret"),
 	{Group: "networking.k8s.io", Kind: "IngressClass"}:      by(ingressClassReferences),
 	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:     by(policyReferences, "Pod"),
 	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: by(autoscalerReferences, anyScaled),
 	{Group: "policy", Kind: "PodDisruptionBudget"}:          by(budgetReferences, "Pod"),
 	{Group: "apps", Kind: "StatefulSet"}:                    by(statefulSetReferences, "PersistentVolumeClaim"),
 	{Group: "", Kind: "Pod"}: by(podReferences,
-		"ConfigMap", "Secret", "ServiceAccount", "Node", "PersistentVolumeClaim", "PriorityClass.scheduling.k8s.io", "RuntimeClass.node.k8s.io"),
+		"ConfigMap", "Secret", "ServiceAccount", "Node", "PersistentVolumeClaim",
+		"PriorityClass.scheduling.k8s.io", "RuntimeClass.node.k8s.io"),
 
 	{Group: "", Kind: "PersistentVolumeClaim"}: by(claimReferences, "PersistentVolume", storageClass, attributesClass),
 	{Group: "", Kind: "PersistentVolume"}: by(volumeReferences, storageClass, attributesClass, csiDriver, "Secret").

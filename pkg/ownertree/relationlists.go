@@ -23,7 +23,9 @@ type list struct {
 }
 
 func (l list) compare(other list) int {
-	return cmp.Or(l.kind.Compare(*other.kind), cmp.Compare(l.namespace, other.namespace), cmp.Compare(l.fields, other.fields))
+	return cmp.Or(
+		l.kind.Compare(*other.kind), cmp.Compare(l.namespace, other.namespace), cmp.Compare(l.fields, other.fields),
+	)
 }
 
 // covered reports whether what the list would hold has been read.
@@ -243,8 +245,8 @@ func within(kind *cluster.Kind, lists []list, nodes []*Node) []list {
 // fewLists is up to how many lists of a kind are read one by one.
 const fewLists = 4
 
-// worthJoining reports whether to read all objects of a kind rather than these lists: if they are many, and the graph has most
-// objects of its kind there, or they are of single nodes.
+// worthJoining reports whether to read all objects of a kind rather than these lists: if they are many, and the graph
+// has most objects of its kind there, or they are of single nodes.
 func (s *relationSource) worthJoining(kind *cluster.Kind, lists []list) bool {
 	if len(lists) <= fewLists || !kind.Namespaced {
 		return false

@@ -39,8 +39,8 @@ type RelateOptions struct {
 	NeedsOnly bool
 }
 
-// Relate finds what the nodes use and what uses them, and continues from there in the same direction: from the pods of a
-// Deployment to the Services that select them, and to the Ingresses of these; from a StatefulSet to its claims, their
+// Relate finds what the nodes use and what uses them, and continues from there in the same direction: from the pods of
+// a Deployment to the Services that select them, and to the Ingresses of these; from a StatefulSet to its claims, their
 // volumes and classes; from a pod to its ServiceAccount, and what that may do. Relations are sorted, each comes once.
 // Objects that are found come into the graph.
 //
@@ -194,8 +194,8 @@ type target struct {
 	missing, unread bool
 }
 
-// add notes a relation of an object that refers to another, and continues from what is new in it. What one owns of the other
-// is left out.
+// add notes a relation of an object that refers to another, and continues from what is new in it. What one owns of the
+// other is left out.
 func (r *relater) add(referring *Node, to target, ref *reference) {
 	from, used := referring, to.node
 	if ref.backward {
@@ -207,7 +207,8 @@ func (r *relater) add(referring *Node, to target, ref *reference) {
 	}
 	r.seen[key] = true
 	r.found = append(r.found, Relation{
-		From: from, To: used, Type: ref.kind, Inverse: ref.inverse, Optional: ref.optional, Missing: to.missing, Unread: to.unread,
+		From: from, To: used, Type: ref.kind, Inverse: ref.inverse,
+		Optional: ref.optional, Missing: to.missing, Unread: to.unread,
 		Needed: ref.needed(),
 	})
 	if r.followed[followKey{from, uses}] && !r.source.stopsAt(used) {
@@ -278,16 +279,18 @@ func (g *Graph) PodSelector() func(namespace string, selector map[string]string)
 	}
 }
 
-// Related draws relations into trees that Graph.Tree has laid out: below an object what it uses and what uses it, after what it
-// owns, and below that what follows in the same direction. An object is drawn in full once; where it comes again it is
-// Repeated, if something is below it there. What is optional and not there is left out. The branches are changed.
+// Related draws relations into trees that Graph.Tree has laid out: below an object what it uses and what uses it, after
+// what it owns, and below that what follows in the same direction. An object is drawn in full once; where it comes
+// again it is Repeated, if something is below it there. What is optional and not there is left out. The branches are
+// changed.
 func Related(tops []*Branch, relations []Relation) {
 	r := &relatedLayout{ends: map[*Node][]relationEnd{}, drawn: map[*Node]*Branch{}}
 	for _, relation := range relations {
 		if relation.Missing && relation.Optional {
 			continue
 		}
-		r.ends[relation.From] = append(r.ends[relation.From], relationEnd{relation.To, uses, relation.Inverse, relation.Missing})
+		used := relationEnd{relation.To, uses, relation.Inverse, relation.Missing}
+		r.ends[relation.From] = append(r.ends[relation.From], used)
 		r.ends[relation.To] = append(r.ends[relation.To], relationEnd{relation.From, usedBy, relation.Type, false})
 	}
 	branches := inFull(tops)

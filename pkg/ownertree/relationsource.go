@@ -101,8 +101,8 @@ func (s *relationSource) referencesOf(n *Node) []*reference {
 // fewObjects is up to how many objects of a kind in a namespace are read one by one, rather than by a list.
 const fewObjects = 4
 
-// listsOrSingles adds to the lists wanted those in which the nodes are that refer to others, but returns the nodes where they
-// are few.
+// listsOrSingles adds to the lists wanted those in which the nodes are that refer to others, but returns the nodes
+// where they are few.
 func (s *relationSource) listsOrSingles(nodes []*Node, wanted map[list]bool) []*Node {
 	groups := map[list][]*Node{}
 	for _, n := range nodes {
@@ -254,8 +254,8 @@ func (s *relationSource) stopsAt(n *Node) bool {
 	return (isDefinition(n) || isRelease(n)) && !s.asked[n]
 }
 
-// stopsUsersAt reports whether what uses the node has nothing to do with each other beside that: accounts that a binding
-// gives rights to, and objects of the kind that a definition defines. What uses these is not looked for.
+// stopsUsersAt reports whether what uses the node has nothing to do with each other beside that: accounts that a
+// binding gives rights to, and objects of the kind that a definition defines. What uses these is not looked for.
 func stopsUsersAt(n *Node) bool {
 	isBinding := n.Kind.Group == rbacv1.GroupName && (n.Kind.Kind == "RoleBinding" || n.Kind.Kind == "ClusterRoleBinding")
 	return isBinding || isDefinition(n)

@@ -14,7 +14,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// TestRelateReadsOnce: however many objects refer to however many, each kind is listed once, and few are read by themselves.
+// TestRelateReadsOnce: however many objects refer to however many, each kind is listed once, and few are read by
+// themselves.
 func TestRelateReadsOnce(t *testing.T) {
 	tests := []struct {
 		reason     string

@@ -112,8 +112,8 @@ func (s *relationSource) readLive(ctx context.Context, wanted map[objectKey]bool
 	}
 }
 
-// readFromLists adds to the graph those of the many objects of a kind that a list holds. What it does not hold, or may not be
-// listed, is left to be read one by one.
+// readFromLists adds to the graph those of the many objects of a kind that a list holds. What it does not hold, or may
+// not be listed, is left to be read one by one.
 func (s *relationSource) readFromLists(ctx context.Context, wanted map[objectKey]bool) {
 	count := map[list]int{}
 	for at := range wanted {
@@ -141,7 +141,8 @@ func (s *relationSource) targets(ref *reference, in relationIndex) []target {
 		unserved := &cluster.Kind{GroupVersionKind: ref.to.WithVersion(ref.version), Namespaced: ref.namespace != ""}
 		at := objectKey{s.graph.share(*unserved), ref.namespace, ref.name}
 		if _, known := s.answers[at]; !known {
-			s.answers[at] = target{node: &Node{Kind: at.kind, Namespace: at.namespace, Name: at.name}, missing: err == nil, unread: err != nil}
+			node := &Node{Kind: at.kind, Namespace: at.namespace, Name: at.name}
+			s.answers[at] = target{node: node, missing: err == nil, unread: err != nil}
 		}
 		return []target{s.answers[at]}
 	}

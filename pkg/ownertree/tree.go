@@ -12,8 +12,8 @@ type TreeOptions struct {
 	Depth int
 	// Up shows the owners above, Down the dependents below. Without both only the objects themselves are shown.
 	Up, Down bool
-	// Kinds and Exclude say which kinds are shown; nil shows all, and excludes none. An object that is not shown gives its
-	// place to its dependents. The objects asked for are always shown.
+	// Kinds and Exclude say which kinds are shown; nil shows all, and excludes none. An object that is not shown gives
+	// its place to its dependents. The objects asked for are always shown.
 	Kinds, Exclude func(cluster.Kind) bool
 }
 
@@ -23,7 +23,8 @@ type Branch struct {
 	Node *Node
 	// Asked is true for the objects that the tree was asked for.
 	Asked bool
-	// Via is the reference to the owner above, which is not the branch above if one between is not shown; nil at the top.
+	// Via is the reference to the owner above, which is not the branch above if one between is not shown; nil at the
+	// top.
 	Via *Owner
 	// Children are sorted by kind, namespace and name.
 	Children []*Branch
@@ -35,18 +36,18 @@ type Branch struct {
 	Beside bool
 	// Truncated is how many dependents are not shown because of TreeOptions.Depth.
 	Truncated int
-	// Relation is how the object is related to the branch above if that does not own it: a Service "selects" the pod above, a
-	// ConfigMap is "mounted by" it. Empty for owners. See Related.
+	// Relation is how the object is related to the branch above if that does not own it: a Service "selects" the pod
+	// above, a ConfigMap is "mounted by" it. Empty for owners. See Related.
 	Relation string
 	// Missing means that the object above refers to this one, and that it is not there; only with Relation.
 	Missing bool
 }
 
-// Tree lays out the objects asked for: above them their owners, if Up; below them their dependents, if Down. It returns the
-// tops, sorted. Each object is drawn in full once; where it comes again it is Repeated or Cycle.
+// Tree lays out the objects asked for: above them their owners, if Up; below them their dependents, if Down. It returns
+// the tops, sorted. Each object is drawn in full once; where it comes again it is Repeated or Cycle.
 //
-// Below an owner on the way to an object asked for, the other dependents are shown too, without what they own, if the graph
-// Covers the owner and Down is set; else only the way.
+// Below an owner on the way to an object asked for, the other dependents are shown too, without what they own, if the
+// graph Covers the owner and Down is set; else only the way.
 func (g *Graph) Tree(asked []*Node, o TreeOptions) []*Branch {
 	p := g.plan(asked, o)
 	l := &layout{plan: p, drawn: map[*Node]bool{}, above: map[*Node]bool{}}
@@ -256,8 +257,8 @@ func (p *plan) tops() []*Node {
 	return sorted(top)
 }
 
-// children returns what is drawn below the node, sorted, and how many dependents are not because that is too deep. In the
-// place of one that is not shown is what it owns.
+// children returns what is drawn below the node, sorted, and how many dependents are not because that is too deep. In
+// the place of one that is not shown is what it owns.
 func (p *plan) children(n *Node) ([]link, int) {
 	var out []link
 	truncated := 0
@@ -303,9 +304,9 @@ func sortLinks(links []link) {
 	slices.SortFunc(links, func(a, b link) int { return a.node.Compare(b.node) })
 }
 
-// sources returns the nodes that reach all others over next, in the order given: those that no other node leads to, and one
-// of each circle that nothing outside leads to. What next leads to outside of nodes does not count. It takes time and memory
-// in proportion to the links, and no stack, for circles and chains of any length come from outside.
+// sources returns the nodes that reach all others over next, in the order given: those that no other node leads to, and
+// one of each circle that nothing outside leads to. What next leads to outside of nodes does not count. It takes time
+// and memory in proportion to the links, and no stack, for circles and chains of any length come from outside.
 func sources(nodes []*Node, next func(*Node) []*Node) []*Node {
 	within := make(map[*Node]bool, len(nodes)) // true if another node leads to it
 	for _, n := range nodes {
@@ -343,8 +344,8 @@ func sources(nodes []*Node, next func(*Node) []*Node) []*Node {
 	return out
 }
 
-// lastFirst orders the nodes not reached by when a depth-first walk leaves them, the last first. The first of that order
-// leads to every node that nothing outside of its circle leads to; so does, of the rest, the next.
+// lastFirst orders the nodes not reached by when a depth-first walk leaves them, the last first. The first of that
+// order leads to every node that nothing outside of its circle leads to; so does, of the rest, the next.
 func lastFirst(nodes []*Node, within, reached map[*Node]bool, next func(*Node) []*Node) []*Node {
 	var order []*Node
 	visited := map[*Node]bool{}
@@ -359,8 +360,8 @@ func lastFirst(nodes []*Node, within, reached map[*Node]bool, next func(*Node) [
 	return order
 }
 
-// walk visits what is within and not visited, from start on, depth first; leave is called with each node when all below it
-// has been visited.
+// walk visits what is within and not visited, from start on, depth first; leave is called with each node when all below
+// it has been visited.
 func walk(start *Node, within, visited map[*Node]bool, next func(*Node) []*Node, leave func(*Node)) {
 	if visited[start] {
 		return

@@ -59,7 +59,8 @@ func (g *Graph) judge(n *Node, index int) {
 		o.Verdict, o.Detail = Unknown, err.Error()
 		return
 	case kind == nil:
-		o.Verdict, o.Confirmed, o.Detail = UnmappableKind, true, fmt.Sprintf("no kind %s is served in %s", o.Kind, o.APIVersion)
+		o.Verdict, o.Confirmed = UnmappableKind, true
+		o.Detail = fmt.Sprintf("no kind %s is served in %s", o.Kind, o.APIVersion)
 		return
 	case kind.Namespaced && n.Namespace == "":
 		o.Verdict, o.Confirmed, o.Impossible = OtherNamespace, true, true
@@ -132,8 +133,8 @@ func (g *Graph) wasRead(at objectKey) bool {
 const maxConcurrentReads = 16
 
 // Confirm reads live every owner of the nodes that the graph does not hold, each once, and settles the verdicts. Owners
-// that are there after all come into the graph. An owner that may not be read leaves its verdict Unknown, with the reason
-// in Owner.Detail. The error is not nil only if ctx has ended; Confirm may then be called again.
+// that are there after all come into the graph. An owner that may not be read leaves its verdict Unknown, with the
+// reason in Owner.Detail. The error is not nil only if ctx has ended; Confirm may then be called again.
 func (g *Graph) Confirm(ctx context.Context, reader *cluster.Reader, nodes []*Node) error {
 	var keys []objectKey
 	wanted := map[objectKey]bool{}
@@ -164,7 +165,9 @@ func (g *Graph) Confirm(ctx context.Context, reader *cluster.Reader, nodes []*No
 }
 
 // readMetadata reads the metadata of all keys at once: of each the object, or the error.
-func readMetadata(ctx context.Context, reader *cluster.Reader, keys []objectKey) ([]*metav1.PartialObjectMetadata, []error) {
+func readMetadata(
+	ctx context.Context, reader *cluster.Reader, keys []objectKey,
+) ([]*metav1.PartialObjectMetadata, []error) {
 	objects, errs := make([]*metav1.PartialObjectMetadata, len(keys)), make([]error, len(keys))
 	var group errgroup.Group
 	group.SetLimit(maxConcurrentReads)
@@ -258,8 +261,10 @@ func (g *Graph) settle(o *Owner, at objectKey, err error) {
 // mostElsewhere bounds the names that are looked for in other namespaces.
 const mostElsewhere = 16
 
-// FindElsewhere looks, in other namespaces, for owners of the nodes that a live read has not found in theirs, and makes the
-// verdict OtherNamespace where one is. For the garbage collector that is the same as a missing one: only people care. Owners that may not be looked for stay OwnerMissing. It reads a list for each name, of the first few, all at once.
+// FindElsewhere looks, in other namespaces, for owners of the nodes that a live read has not found in theirs, and makes
+// the verdict OtherNamespace where one is. For the garbage collector that is the same as a missing one: only people
+// care. Owners that may not be looked for stay OwnerMissing. It reads a list for each name, of the first few, all at
+// once.
 func (g *Graph) FindElsewhere(ctx context.Context, reader *cluster.Reader, nodes []*Node) {
 	missing := map[objectKey][]*Owner{}
 	var keys []objectKey
@@ -311,7 +316,8 @@ func (g *Graph) elsewhere(o *Owner) (objectKey, bool) {
 // namesakes are the namespaces of all objects of a kind and name, by uid.
 func namesakes(ctx context.Context, reader *cluster.Reader, kind cluster.Kind, name string) map[types.UID]string {
 	out := map[types.UID]string{}
-	_ = reader.ListObjects(ctx, cluster.Target{Kind: kind}, cluster.ListOptions{Fields: "metadata.name=" + name}, func(obj *unstructured.Unstructured) error {
+	options := cluster.ListOptions{Fields: "metadata.name=" + name}
+	_ = reader.ListObjects(ctx, cluster.Target{Kind: kind}, options, func(obj *unstructured.Unstructured) error {
 		out[obj.GetUID()] = obj.GetNamespace()
 		return nil
 	}) // what came before an error is there all the same

@@ -20,18 +20,21 @@ const (
 	maxDelay = time.Second
 )
 
-// Touched reports whether an object is new, has changed or has gone since the graph before; an object of either graph may be
-// asked for.
+// Touched reports whether an object is new, has changed or has gone since the graph before; an object of either graph
+// may be asked for.
 type Touched func(*Node) bool
 
-// Watch follows everything in the scope and calls changed with a graph of it: once when everything has been listed or has
-// failed, then after every change, or burst of changes. Each graph is a separate snapshot, which changed may keep, Confirm
-// and Ascend; changes that happen meanwhile are in the next call. Many are of no interest, such as those of the leases that
-// every node renews: Touched reports which objects they are. What cannot be read at the time is in Graph.Incomplete.
+// Watch follows everything in the scope and calls changed with a graph of it: once when everything has been listed or
+// has failed, then after every change, or burst of changes. Each graph is a separate snapshot, which changed may keep,
+// Confirm and Ascend; changes that happen meanwhile are in the next call. Many are of no interest, such as those of the
+// leases that every node renews: Touched reports which objects they are. What cannot be read at the time is in
+// Graph.Incomplete.
 //
-// It returns when ctx ends, with nil, or with the error of changed. It watches the kinds that were served when kinds was
-// made; objects of kinds that come later are not seen.
-func Watch(ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, scope Scope, changed func(*Graph, Touched) error) error {
+// It returns when ctx ends, with nil, or with the error of changed. It watches the kinds that were served when kinds
+// was made; objects of kinds that come later are not seen.
+func Watch(
+	ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, scope Scope, changed func(*Graph, Touched) error,
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	defer following.Wait()
@@ -101,8 +104,8 @@ func (w *watchState) waitListed(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// waitQuiet waits for a change, and then until nothing has changed for a short while, or the change is overdue. It returns
-// false if ctx ends first.
+// waitQuiet waits for a change, and then until nothing has changed for a short while, or the change is overdue. It
+// returns false if ctx ends first.
 func (w *watchState) waitQuiet(ctx context.Context) bool {
 	select {
 	case <-w.signal:

@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// TestWatchGathersBursts: changes that follow each other closely make one snapshot, and those that never pause one every
-// maxDelay.
+// TestWatchGathersBursts: changes that follow each other closely make one snapshot, and those that never pause one
+// every maxDelay.
 func TestWatchGathersBursts(t *testing.T) {
 	for _, tt := range []struct {
 		reason  string

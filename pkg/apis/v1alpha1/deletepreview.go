@@ -8,8 +8,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// DeletePreview is what `tree --delete-preview -o json` prints: what deleting objects would do, when all is over that it
-// starts.
+// DeletePreview is what `tree --delete-preview -o json` prints: what deleting objects would do, when all is over that
+// it starts.
 type DeletePreview struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

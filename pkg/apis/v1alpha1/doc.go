@@ -1,5 +1,6 @@
-// Package v1alpha1 has the documents that commands print with -o json and -o yaml: the types of OwnerTree and DeletePreview
-// (`tree`), and of StatusList and StatusEvent (`status`). A program that reads that output may decode it into these types.
+// Package v1alpha1 has the documents that commands print with -o json and -o yaml: the types of OwnerTree and
+// DeletePreview (`tree`), and of StatusList and StatusEvent (`status`). A program that reads that output may decode it
+// into these types.
 //
 // Names of fields and their values are a promise: within a version fields may be added, and nothing else changes.
 // docs/tree.schema.json and docs/status.schema.json are made of these types and their comments:

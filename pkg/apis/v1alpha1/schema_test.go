@@ -160,7 +160,8 @@ func (g *generator) object(t reflect.Type) schema {
 	return out
 }
 
-// fields adds the fields of a struct to properties, those of embedded structs as its own, and returns the required ones.
+// fields adds the fields of a struct to properties, those of embedded structs as its own, and returns the required
+// ones.
 func (g *generator) fields(t reflect.Type, properties schema) []string {
 	var required []string
 	for i := range t.NumField() {
@@ -256,7 +257,8 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestSchemaTables makes sure that each row of fieldSchemas is of a field that a document has: else it restricts nothing.
+// TestSchemaTables makes sure that each row of fieldSchemas is of a field that a document has: else it restricts
+// nothing.
 func TestSchemaTables(t *testing.T) {
 	used := map[string]bool{}
 	seen := map[reflect.Type]bool{}

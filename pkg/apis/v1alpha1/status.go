@@ -29,7 +29,8 @@ type StatusItem struct {
 	LastWriter *inspect.Writer `json:"lastWriter,omitempty"`
 }
 
-// StatusEvent is a line of `status -w -o json`: an object that was added to what is shown, has changed, or is shown no longer.
+// StatusEvent is a line of `status -w -o json`: an object that was added to what is shown, has changed, or is shown no
+// longer.
 type StatusEvent struct {
 	APIVersion string     `json:"apiVersion"`
 	Kind       string     `json:"kind"`

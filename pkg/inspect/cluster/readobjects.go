@@ -31,31 +31,33 @@ type ObjectID struct {
 type ReadOptions struct {
 	// Whole keeps every field of listed objects: see ListOptions.Whole. Objects read one by one are always whole.
 	Whole bool
-	// Existing returns how many objects of a kind are known to exist in a namespace, which decides whether a list is cheaper
-	// than single reads. If it is nil, all but single objects are read by lists.
+	// Existing returns how many objects of a kind are known to exist in a namespace, which decides whether a list is
+	// cheaper than single reads. If it is nil, all but single objects are read by lists.
 	Existing func(kind *Kind, namespace string) int
-	// AllNamespaces reports that Existing knows the objects of all namespaces. Then many lists of one kind may be read as one.
+	// AllNamespaces reports that Existing knows the objects of all namespaces. Then many lists of one kind may be read
+	// as one.
 	AllNamespaces bool
 }
 
 const (
-	// listWorthwhile is how many times more objects a list may hold than are wanted of it, to be cheaper than single reads.
+	// listWorthwhile is how many times more objects a list may hold than are wanted of it, to be cheaper than single
+	// reads.
 	listWorthwhile = 20
-	// joinWorthwhile is the least number of lists of a kind that are read as one list of all namespaces. A user who may read
-	// the single lists may not be permitted that one.
+	// joinWorthwhile is the least number of lists of a kind that are read as one list of all namespaces. A user who may
+	// read the single lists may not be permitted that one.
 	joinWorthwhile = 4
-	// handlers is how many goroutines handle the objects of a list while the next ones arrive, handlerBacklog how many objects
-	// may wait for them.
+	// handlers is how many goroutines handle the objects of a list while the next ones arrive, handlerBacklog how many
+	// objects may wait for them.
 	handlers       = 2
 	handlerBacklog = 256
 )
 
-// ReadObjects reads objects in full, by a list of their kind and namespace where that is cheaper, else one by one. It calls
-// handle with the index in ids of each object, and with nil for one that no longer exists: also if another object has its
-// name by now. Handle is called from several goroutines at once; it must not wait for requests of r.
+// ReadObjects reads objects in full, by a list of their kind and namespace where that is cheaper, else one by one. It
+// calls handle with the index in ids of each object, and with nil for one that no longer exists: also if another object
+// has its name by now. Handle is called from several goroutines at once; it must not wait for requests of r.
 //
-// It returns what could not be read, sorted; handle is not called for those objects. When ctx ends some are missing without a
-// word, and so the caller must check ctx.
+// It returns what could not be read, sorted; handle is not called for those objects. When ctx ends some are missing
+// without a word, and so the caller must check ctx.
 func ReadObjects(
 	ctx context.Context, r ObjectReader, ids []ObjectID, o ReadOptions, handle func(int, *unstructured.Unstructured),
 ) []Incomplete {
@@ -189,7 +191,8 @@ func (r *objectsRead) listed(ctx context.Context, l *objectList) (missing []int,
 			}
 		})
 	}
-	err = r.reader.ListObjects(ctx, l.target, ListOptions{Whole: r.options.Whole}, func(obj *unstructured.Unstructured) error {
+	options := ListOptions{Whole: r.options.Whole}
+	err = r.reader.ListObjects(ctx, l.target, options, func(obj *unstructured.Unstructured) error {
 		if i, ok := wanted[obj.GetUID()]; ok {
 			delete(wanted, obj.GetUID())
 			arrived <- arrival{i, obj}

@@ -75,12 +75,12 @@ type ReadOptions struct {
 	Known func(*ownertree.Node) *Facts
 }
 
-// MaxDated bounds the objects that ReadFacts reads a second time to find out since when their controllers are behind: that
-// is in managedFields, which lists leave out.
+// MaxDated bounds the objects that ReadFacts reads a second time to find out since when their controllers are behind:
+// that is in managedFields, which lists leave out.
 const MaxDated = 10
 
-// ReadFacts reads the nodes in full, but those of kinds that have no status to report. What could not be read is returned
-// beside the facts, sorted. When ctx ends some are missing, and so the caller must check ctx.
+// ReadFacts reads the nodes in full, but those of kinds that have no status to report. What could not be read is
+// returned beside the facts, sorted. When ctx ends some are missing, and so the caller must check ctx.
 func ReadFacts(
 	ctx context.Context, reader cluster.ObjectReader, nodes []*ownertree.Node, o ReadOptions,
 ) (FactsByUID, []cluster.Incomplete) {
@@ -101,11 +101,14 @@ func ReadFacts(
 	}, func(i int, obj *unstructured.Unstructured) { r.keep(ids[i], obj) })
 	var undated []cluster.ObjectID
 	for _, n := range nodes {
-		if f := r.facts[n.UID]; f != nil && f.Drift.State == inspect.Behind && f.Drift.Since == nil && len(undated) < MaxDated {
+		f := r.facts[n.UID]
+		if f != nil && f.Drift.State == inspect.Behind && f.Drift.Since == nil && len(undated) < MaxDated {
 			undated = append(undated, idOf(n))
 		}
 	}
-	again := cluster.ReadEach(ctx, reader, undated, func(i int, obj *unstructured.Unstructured) { r.keep(undated[i], obj) })
+	again := cluster.ReadEach(ctx, reader, undated, func(i int, obj *unstructured.Unstructured) {
+		r.keep(undated[i], obj)
+	})
 	return r.facts, cluster.SortIncomplete(append(incomplete, again...))
 }
 
@@ -150,9 +153,9 @@ func (r *factsReader) given(n *ownertree.Node) *Facts {
 	}}
 }
 
-// statusless reports whether the objects of a kind certainly have nothing to report: a kind of Kubernetes itself without
-// the subresource status, but for Events, and EndpointSlices, which count endpoints. Custom resources may have a status
-// all the same.
+// statusless reports whether the objects of a kind certainly have nothing to report: a kind of Kubernetes itself
+// without the subresource status, but for Events, and EndpointSlices, which count endpoints. Custom resources may have
+// a status all the same.
 func statusless(kind *cluster.Kind) bool {
 	return !kind.HasStatus && scheme.Scheme.Recognizes(kind.GroupVersionKind) && kind.Kind != "Event" &&
 		kind.Kind != "EndpointSlice"
@@ -193,8 +196,8 @@ func (r *factsReader) inspect(kind *cluster.Kind, obj *unstructured.Unstructured
 	return facts
 }
 
-// JudgeServices returns the facts with those of Services that select no pod replaced: their own status does not tell. It does
-// not change f.
+// JudgeServices returns the facts with those of Services that select no pod replaced: their own status does not tell.
+// It does not change f.
 func (f FactsByUID) JudgeServices(g *ownertree.Graph, nodes []*ownertree.Node) FactsByUID {
 	out := maps.Clone(f)
 	selects := g.PodSelector()

@@ -24,8 +24,8 @@ type Findings struct {
 // maxWarnings is how many Warnings of an object are returned.
 const maxWarnings = 2
 
-// Warnings returns the Warnings that explain most, the last first: of each reason the one with the longest message. Those
-// that only say that a retry is put off are left out beside others.
+// Warnings returns the Warnings that explain most, the last first: of each reason the one with the longest message.
+// Those that only say that a retry is put off are left out beside others.
 func (f *Findings) Warnings() []ownertree.Event {
 	if f == nil {
 		return nil
@@ -86,10 +86,11 @@ type Found struct {
 // maxExplained is of how many objects that are not Current the reasons are looked for, the worst of them.
 const maxExplained = 16
 
-// Find looks for reasons of what is not Current in a tree: what it needs and what does not exist, and Warnings. The error is not
-// nil only if ctx has ended.
+// Find looks for reasons of what is not Current in a tree: what it needs and what does not exist, and Warnings. The
+// error is not nil only if ctx has ended.
 func Find(
-	ctx context.Context, reader *cluster.Reader, g *ownertree.Graph, branches []*ownertree.Branch, facts FactsByUID, o FindOptions,
+	ctx context.Context, reader *cluster.Reader, g *ownertree.Graph, branches []*ownertree.Branch, facts FactsByUID,
+	o FindOptions,
 ) (*Found, error) {
 	found := &Found{Findings: FindingsByUID{}}
 	unwell := unexplained(RollUp(branches, g, facts, nil))
@@ -123,7 +124,8 @@ func Find(
 	return found, nil
 }
 
-// unexplained returns the objects that are not Current: first those with nothing below that explains it, the worst first.
+// unexplained returns the objects that are not Current: first those with nothing below that explains it, the worst
+// first.
 func unexplained(tops []*StatusNode) []*ownertree.Node {
 	var all []*StatusNode
 	for _, n := range Each(tops) {

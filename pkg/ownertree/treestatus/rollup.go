@@ -38,15 +38,15 @@ type StatusNode struct {
 
 	// Status is that of the facts, or Missing, or Dangling.
 	Status string
-	// OwnSeverity is that of the object's own state. What is wrong only with its owners, or with what its controller has
-	// observed, does not count: it explains nothing above.
+	// OwnSeverity is that of the object's own state. What is wrong only with its owners, or with what its controller
+	// has observed, does not count: it explains nothing above.
 	OwnSeverity int
 	// Severity is OwnSeverity raised by drift, and by owners that do not exist.
 	Severity int
 	// WorstSeverity is the highest Severity of the object and all that it owns in this tree.
 	WorstSeverity int
-	// Cause is the worst object below it that nothing further below explains; nil if nothing below is wrong. Causes is how many
-	// such objects there are; of those that are drawn elsewhere only the worst counts.
+	// Cause is the worst object below it that nothing further below explains; nil if nothing below is wrong. Causes is
+	// how many such objects there are; of those that are drawn elsewhere only the worst counts.
 	Cause  *StatusNode
 	Causes int
 	// Asked reports whether it, or something below it, was asked for.
@@ -63,9 +63,11 @@ type OutcomeSource interface {
 
 var _ OutcomeSource = (*ownertree.Graph)(nil)
 
-// RollUp adds up a tree that Graph.Tree has laid out. Related objects and circles count nothing for the object that they are
-// drawn below; a Repeated branch counts what its full one does. Findings may be nil.
-func RollUp(branches []*ownertree.Branch, outcomes OutcomeSource, facts FactsByUID, findings FindingsByUID) []*StatusNode {
+// RollUp adds up a tree that Graph.Tree has laid out. Related objects and circles count nothing for the object that
+// they are drawn below; a Repeated branch counts what its full one does. Findings may be nil.
+func RollUp(
+	branches []*ownertree.Branch, outcomes OutcomeSource, facts FactsByUID, findings FindingsByUID,
+) []*StatusNode {
 	r := rollUp{outcomes, facts, findings, map[*ownertree.Node]*StatusNode{}}
 	return r.nodes(branches)
 }
@@ -88,7 +90,8 @@ func (r *rollUp) nodes(branches []*ownertree.Branch) []*StatusNode {
 
 func (r *rollUp) node(b *ownertree.Branch) *StatusNode {
 	n := &StatusNode{
-		Branch: b, Facts: r.facts.Of(b.Node), Findings: r.findings[b.Node.UID], Outcome: r.outcomes.GCOutcome(b.Node), Asked: b.Asked,
+		Branch: b, Facts: r.facts.Of(b.Node), Findings: r.findings[b.Node.UID],
+		Outcome: r.outcomes.GCOutcome(b.Node), Asked: b.Asked,
 	}
 	n.Status = n.status()
 	n.OwnSeverity = n.ownSeverity()
@@ -155,8 +158,8 @@ func (n *StatusNode) ownSeverity() int {
 	return n.Facts.Severity()
 }
 
-// severity is inspect's, raised for drift and for what only the owners tell. An object that no controller has ever reported on
-// is normal.
+// severity is inspect's, raised for drift and for what only the owners tell. An object that no controller has ever
+// reported on is normal.
 func (n *StatusNode) severity() int {
 	severity := n.Facts.Severity()
 	if n.Facts.Unreported() {
@@ -171,8 +174,8 @@ func (n *StatusNode) severity() int {
 	return severity
 }
 
-// LosesOwner reports whether the object is of note because an owner does not exist, or will not: it is not already being
-// deleted. Of objects that are never collected that is any that has owners.
+// LosesOwner reports whether the object is of note because an owner does not exist, or will not: it is not already
+// being deleted. Of objects that are never collected that is any that has owners.
 func (n *StatusNode) LosesOwner() bool {
 	if n.Outcome.Action == ownertree.NeverCollected {
 		return len(n.Branch.Node.Owners) > 0
@@ -180,8 +183,8 @@ func (n *StatusNode) LosesOwner() bool {
 	return n.Outcome.Action != ownertree.BeingDeleted && n.Dangles()
 }
 
-// Dangles reports whether an owner of the object certainly does not exist, or lets go of it. One that exists, though it is
-// being deleted, is an owner as long as it does.
+// Dangles reports whether an owner of the object certainly does not exist, or lets go of it. One that exists, though it
+// is being deleted, is an owner as long as it does.
 func (n *StatusNode) Dangles() bool {
 	node := n.Branch.Node
 	switch n.Outcome.Action {

@@ -57,19 +57,20 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 
 // failing are lines about what cannot be read at the time.
 func (f *statusFollower) failing() []string {
-	return cli.OneLines(connect.DescribeIncomplete(cluster.SortIncomplete(f.incomplete(slices.Collect(maps.Values(f.failures))))))
+	incomplete := f.incomplete(slices.Collect(maps.Values(f.failures)))
+	return cli.OneLines(connect.DescribeIncomplete(cluster.SortIncomplete(incomplete)))
 }
 
-// remarkFailing writes what cannot be read if that has changed, and returns it. It is called now and then, and not at once: a
-// server that goes away takes many targets with it.
+// remarkFailing writes what cannot be read if that has changed, and returns it. It is called now and then, and not at
+// once: a server that goes away takes many targets with it.
 func (f *statusFollower) remarkFailing(before []string) []string {
 	lines := f.failing()
 	f.remark(connect.IncompleteNews(before, lines))
 	return lines
 }
 
-// appendChange writes a row if it differs from the last one of the object: also a last one when the object is no longer among
-// those that were asked for.
+// appendChange writes a row if it differs from the last one of the object: also a last one when the object is no longer
+// among those that were asked for.
 func (f *statusFollower) appendChange(item statusItem, event watch.EventType) error {
 	key := item.key()
 	before, known := f.shown[key]

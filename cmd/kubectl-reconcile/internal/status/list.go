@@ -78,8 +78,8 @@ func (i statusItem) at(now time.Time) statusItem {
 // name spells the object as kubectl does: deployment.apps/web.
 func (i statusItem) name() string { return i.kind.String() + "/" + i.Object.Name }
 
-// sortStatus puts the worst first, objects of the same status together; of these what has bad conditions and what is drifted
-// comes first, then it orders by namespace, kind and name.
+// sortStatus puts the worst first, objects of the same status together; of these what has bad conditions and what is
+// drifted comes first, then it orders by namespace, kind and name.
 func sortStatus(items []statusItem) {
 	slices.SortFunc(items, func(a, b statusItem) int {
 		return cmp.Or(
@@ -129,8 +129,8 @@ func (o *Options) selects(i *statusItem) bool {
 	return !o.drifted && !o.notReady || o.drifted && i.Drifted || o.notReady && i.NotReady
 }
 
-// leavesOut reports whether an object has no line in the table: it is cluster-scoped and well, as dozens are in every cluster,
-// and the user did not ask for it in particular.
+// leavesOut reports whether an object has no line in the table: it is cluster-scoped and well, as dozens are in every
+// cluster, and the user did not ask for it in particular.
 func (o *Options) leavesOut(i *statusItem) bool {
 	inParticular := !o.guessed() || o.targets.Labels != "" || o.targets.Fields != ""
 	if inParticular || o.output != "" || o.conditions || i.kind.Namespaced {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -130,6 +131,49 @@ func TestStatusJSON(t *testing.T) {
 	}
 	if strings.Contains(string(text), "password") {
 		t.Errorf("the spec must not be in it: %s", text)
+	}
+}
+
+// TestStatusFollowsItsSchema checks documents against docs/status.schema.json, and that the schema refuses others.
+func TestStatusFollowsItsSchema(t *testing.T) {
+	schema, err := jsonschema.NewCompiler().Compile("../../../../docs/status.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := itemOf("shop", "a", inspect.Failed, true)
+	item.Object.APIVersion, item.Object.Kind, item.Drift.State, item.JudgedBy = "example.com/v1", "Widget", inspect.Behind, inspect.Generic
+	item.LastWriter, item.Problems = &inspect.Writer{Manager: "kubelet"}, []string{"the generation is text"}
+	list := newStatusList([]statusItem{item}, []cluster.Incomplete{{Version: "v1", Resource: "secrets", Reason: cluster.ReasonForbidden}})
+	event := v1alpha1.StatusEvent{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.StatusEventKind, Type: "ADDED", Item: item.StatusItem}
+	for _, tt := range []struct {
+		reason       string
+		document     any
+		old, updated string
+		valid        bool
+	}{
+		{"a list", list.document(), "", "", true},
+		{"a list of nothing", newStatusList(nil, nil).document(), "", "", true},
+		{"an event", event, "", "", true},
+		{"another kind", list.document(), `"kind":"StatusList"`, `"kind":"List"`, false},
+		{"a status that there is not", list.document(), `"status":"Failed"`, `"status":"Broken"`, false},
+		{"a field that is not described", list.document(), `"drifted":true`, `"drifted":true,"spec":{}`, false},
+		{"another type of event", event, `"type":"ADDED"`, `"type":"NEW"`, false},
+	} {
+		text, err := json.Marshal(tt.document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := strings.Replace(string(text), tt.old, tt.updated, 1)
+		if !tt.valid && broken == string(text) {
+			t.Errorf("%s: the document has no %s", tt.reason, tt.old)
+		}
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(broken))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(value); (err == nil) != tt.valid {
+			t.Errorf("%s: %v\n%s", tt.reason, err, broken)
+		}
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// print writes the list in the format asked for; what could not be read, and problems, go to stderr if the format has no place
-// for them.
+// print writes the list in the format asked for; what could not be read, and problems, go to stderr if the format has
+// no place for them.
 func (o *Options) print(list *statusList) error {
 	switch o.output {
 	case "json", "yaml":
@@ -45,7 +45,9 @@ func (o *Options) listing() render.ListingOptions {
 }
 
 func (o *Options) tableOptions(items []statusItem) render.StatusOptions {
-	return render.StatusOptions{ListingOptions: o.listing(), Namespaces: o.severalNamespaces(items), Wide: o.output == "wide"}
+	return render.StatusOptions{
+		ListingOptions: o.listing(), Namespaces: o.severalNamespaces(items), Wide: o.output == "wide",
+	}
 }
 
 // severalNamespaces reports whether the objects' namespaces must be shown.

@@ -132,7 +132,9 @@ func (r *statusReader) dateDrift(ctx context.Context, items []statusItem) {
 	for i := range items {
 		if item := &items[i]; item.Drift.Behind() > 0 && item.Drift.Since == nil && len(behind) < maxDated {
 			behind = append(behind, i)
-			ids = append(ids, cluster.ObjectID{Kind: &item.kind, Namespace: item.Object.Namespace, Name: item.Object.Name, UID: item.Object.UID})
+			ids = append(ids, cluster.ObjectID{
+				Kind: &item.kind, Namespace: item.Object.Namespace, Name: item.Object.Name, UID: item.Object.UID,
+			})
 		}
 	}
 	cluster.ReadEach(ctx, r.Reader, ids, func(i int, obj *unstructured.Unstructured) {
@@ -159,7 +161,8 @@ func (r *statusReader) incomplete(failures []failure) []cluster.Incomplete {
 	return out
 }
 
-// explainFailures returns an error for people about what could not be read: what is forbidden in one sentence, the rest one by one.
+// explainFailures returns an error for people about what could not be read: what is forbidden in one sentence, the rest
+// one by one.
 func (r *statusReader) explainFailures(ctx context.Context, failures []failure) error {
 	slices.SortFunc(failures, func(a, b failure) int { return a.target.Compare(b.target) })
 	var forbidden []connect.Target

@@ -143,7 +143,8 @@ func (f *Flags) validate() error {
 	case f.watch && f.output == "yaml":
 		return cli.WithHint(errors.New("--watch does not write YAML"), "-o json writes a line for each change")
 	case f.conditions && f.output != "" && f.output != "wide":
-		return cli.WithHint(fmt.Errorf("--conditions and -o %s exclude each other", f.output), "-o json and yaml have all conditions")
+		return cli.WithHint(fmt.Errorf("--conditions and -o %s exclude each other", f.output),
+			"-o json and yaml have all conditions")
 	}
 	return nil
 }

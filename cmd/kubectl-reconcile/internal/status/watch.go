@@ -20,8 +20,9 @@ import (
 
 // statusChange is what a watch reports: everything of a target, or one object.
 type statusChange struct {
-	target  connect.Target
-	event   watch.EventType // Added, Modified or Deleted; Bookmark: the target is watched; empty: items are all that there are
+	target connect.Target
+	// event is Added, Modified or Deleted; Bookmark if the target is watched; empty if items are all that there are.
+	event   watch.EventType
 	items   []statusItem
 	failure error // the target cannot be read for the time being
 }

@@ -41,7 +41,8 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// watch reads a target and watches it, and begins again when the server has forgotten where the watch was, until ctx ends.
+// watch reads a target and watches it, and begins again when the server has forgotten where the watch was, until ctx
+// ends.
 func (w *statusWatcher) watch(ctx context.Context, t connect.Target) {
 	for pause := minPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		version, err := w.list(ctx, t)
@@ -68,10 +69,12 @@ func (w *statusWatcher) send(ctx context.Context, c statusChange) {
 	}
 }
 
-// list sends all of a target, and returns the resource version to watch from. That is of a moment before the list, which
-// cluster.Reader reads fast: what happened in between comes twice, and the older of two is left out.
+// list sends all of a target, and returns the resource version to watch from. That is of a moment before the list,
+// which cluster.Reader reads fast: what happened in between comes twice, and the older of two is left out.
 func (w *statusWatcher) list(ctx context.Context, t connect.Target) (string, error) {
-	options := metav1.ListOptions{Limit: 1, LabelSelector: w.targets.Labels, FieldSelector: t.FieldSelector(w.targets.Fields)}
+	options := metav1.ListOptions{
+		Limit: 1, LabelSelector: w.targets.Labels, FieldSelector: t.FieldSelector(w.targets.Fields),
+	}
 	first, err := w.resource(t).List(ctx, options)
 	if err != nil {
 		return "", err
@@ -96,8 +99,8 @@ func (w *statusWatcher) resource(t connect.Target) dynamic.ResourceInterface {
 	return w.client.Resource(t.Kind.GVR()).Namespace(t.Namespace)
 }
 
-// events sends what happens to a target from a resource version on. Watches that end are resumed where they ended; the error is
-// that the server has forgotten that version, or another.
+// events sends what happens to a target from a resource version on. Watches that end are resumed where they ended; the
+// error is that the server has forgotten that version, or another.
 func (w *statusWatcher) events(ctx context.Context, t connect.Target, version string) error {
 	open := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		options.LabelSelector, options.FieldSelector = w.targets.Labels, t.FieldSelector(w.targets.Fields)

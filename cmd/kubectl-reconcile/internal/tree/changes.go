@@ -82,8 +82,8 @@ func (d *changeLines) lines(last, now map[string]objectState, order []string) er
 	return err
 }
 
-// tick writes what objects have become by time alone, and what cannot be read if that has changed. The latter is not written at
-// once, for a server that goes away takes all kinds with it, one after the other.
+// tick writes what objects have become by time alone, and what cannot be read if that has changed. The latter is not
+// written at once, for a server that goes away takes all kinds with it, one after the other.
 func (d *changeLines) tick() error {
 	r := d.reading
 	if r == nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// query is what the command line asks for, resolved by the kinds that the server serves. Every stage that reads takes it.
+// query is what the command line asks for, resolved by the kinds that the server serves. Every stage that reads takes
+// it.
 type query struct {
 	options *Options
 	cluster *connect.Cluster
@@ -32,7 +33,8 @@ type query struct {
 // resolve discovers the kinds of the cluster, and finds those of the command line.
 func (o *Options) resolve(ctx context.Context) (*query, error) {
 	config := rest.CopyConfig(o.connection.Config)
-	config.WarningHandler = rest.NoWarnings{} // most kinds were not named by the user, and so need no warning that they are deprecated
+	// Most kinds were not named by the user, and so need no warning that they are deprecated.
+	config.WarningHandler = rest.NoWarnings{}
 	served, err := o.connection.Open(ctx, config)
 	if err != nil {
 		return nil, err
@@ -63,7 +65,8 @@ func (o *Options) namespace() string {
 	return o.connection.Namespace
 }
 
-// kindFilter returns a function that reports whether a kind is one of the names, which may be categories; nil for no names.
+// kindFilter returns a function that reports whether a kind is one of the names, which may be categories; nil for no
+// names.
 func kindFilter(served *cluster.Kinds, names []string) (func(cluster.Kind) bool, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -164,7 +167,8 @@ func find(ctx context.Context, q *query, graph *ownertree.Graph) *collected {
 	return c
 }
 
-// selects reports whether the object is of one of the kinds asked for as a whole; without any, whether it is in the namespace.
+// selects reports whether the object is of one of the kinds asked for as a whole; without any, whether it is in the
+// namespace.
 func (q *query) selects(n *ownertree.Node) bool {
 	if namespace := q.options.namespace(); len(q.targets) == 0 {
 		return namespace == "" || n.Namespace == namespace
@@ -175,8 +179,8 @@ func (q *query) selects(n *ownertree.Node) bool {
 	})
 }
 
-// addKind returns why a kind asked for as a whole was not listed. One that the garbage collector does not watch, as Events, it
-// lists itself.
+// addKind returns why a kind asked for as a whole was not listed. One that the garbage collector does not watch, as
+// Events, it lists itself.
 func (q *query) addKind(ctx context.Context, graph *ownertree.Graph, t connect.Target) error {
 	missing := slices.DeleteFunc(graph.Incomplete(), func(i cluster.Incomplete) bool {
 		return i.Group != t.Kind.Group || i.Resource != t.Kind.Resource || i.Namespace != t.Namespace

@@ -86,7 +86,9 @@ func (m *diagramMaker) box(r *row) int {
 	}
 	item := m.items.item(r)
 	at := len(m.out.Boxes)
-	m.out.Boxes = append(m.out.Boxes, render.Box{Lines: boxLines(item), Tone: item.Tone, Asked: item.Asked, Missing: r.node.Branch.Missing})
+	m.out.Boxes = append(m.out.Boxes, render.Box{
+		Lines: boxLines(item), Tone: item.Tone, Asked: item.Asked, Missing: r.node.Branch.Missing,
+	})
 	if single {
 		m.boxes[node] = at
 		m.missingOwners(node, at)

@@ -93,7 +93,8 @@ func refsOf(nodes []*ownertree.Node) []v1alpha1.ObjectRef {
 func (p *preview) document() *v1alpha1.DeletePreview {
 	d := &v1alpha1.DeletePreview{
 		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.DeletePreviewKind, Policy: p.result.Policy,
-		Asked: refsOf(p.asked), Deleted: refsOf(p.result.Deleted), Orphaned: refsOf(p.result.Orphaned), Late: refsOf(p.result.Late),
+		Asked: refsOf(p.asked), Deleted: refsOf(p.result.Deleted), Orphaned: refsOf(p.result.Orphaned),
+		Late:  refsOf(p.result.Late),
 		Stuck: p.reasons(p.result.Stuck), Unknown: p.reasons(p.result.Unknown), Incomplete: p.result.Incomplete,
 		HeldUp: heldObjects(p.result.Blocked), Waits: heldObjects(p.result.Waits),
 	}
@@ -123,7 +124,9 @@ func heldObjects(all []ownertree.DeletionBlockers) []v1alpha1.HeldObject {
 }
 
 func newClaimOutcome(c ownertree.ClaimOutcome) v1alpha1.ClaimOutcome {
-	out := v1alpha1.ClaimOutcome{Object: refOf(c.Claim), Deleted: c.Deleted, WhenDeleted: c.WhenDeleted, ReclaimPolicy: c.Reclaim}
+	out := v1alpha1.ClaimOutcome{
+		Object: refOf(c.Claim), Deleted: c.Deleted, WhenDeleted: c.WhenDeleted, ReclaimPolicy: c.Reclaim,
+	}
 	if c.Set != nil {
 		set := refOf(c.Set)
 		out.StatefulSet = &set

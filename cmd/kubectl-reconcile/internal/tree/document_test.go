@@ -130,8 +130,8 @@ func TestSchemaIsStrict(t *testing.T) {
 	}
 }
 
-// TestSchemaDescribesNoMore compares the fields that the schema describes for an object with those of the rich tree, so that
-// none is described that is never written.
+// TestSchemaDescribesNoMore compares the fields that the schema describes for an object with those of the rich tree, so
+// that none is described that is never written.
 func TestSchemaDescribesNoMore(t *testing.T) {
 	g := newTestTree()
 	text, err := json.Marshal(treeObjects(g.nodes(rich(g)), g))

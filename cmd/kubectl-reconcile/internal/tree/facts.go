@@ -38,8 +38,8 @@ func (p *previous) facts(n *ownertree.Node) *treestatus.Facts {
 	return p.reading.read[n.UID]
 }
 
-// findings returns those that still hold; nil if there are none. If there was nothing to search for before, nothing has been
-// searched for what is not Current now.
+// findings returns those that still hold; nil if there are none. If there was nothing to search for before, nothing has
+// been searched for what is not Current now.
 func (p *previous) findings(now time.Time) *treestatus.Found {
 	if p == nil || p.reading == nil || p.reading.found == nil || !p.reading.found.Searched || p.reading.findingsOld(now) {
 		return nil
@@ -47,11 +47,12 @@ func (p *previous) findings(now time.Time) *treestatus.Found {
 	return p.reading.found
 }
 
-// findingsHold is how long findings are used again while a tree is followed: Events come without a change of the object.
+// findingsHold is how long findings are used again while a tree is followed: Events come without a change of the
+// object.
 const findingsHold = 5 * time.Second
 
-// readFacts reads the objects of a layout, but those that are known, and looks for reasons of what is not Current. The error is
-// not nil only if ctx has ended.
+// readFacts reads the objects of a layout, but those that are known, and looks for reasons of what is not Current. The
+// error is not nil only if ctx has ended.
 func readFacts(ctx context.Context, q *query, l *layout, before *previous) (*reading, error) {
 	o, scope := q.options, q.scope()
 	facts, unread := treestatus.ReadFacts(ctx, q.cluster.Reader, l.nodes, treestatus.ReadOptions{
@@ -75,9 +76,10 @@ func readFacts(ctx context.Context, q *query, l *layout, before *previous) (*rea
 // findAgain looks for reasons in other objects.
 func (r *reading) findAgain(ctx context.Context, q *query) error {
 	at := q.options.clock.Now()
-	found, err := treestatus.Find(ctx, q.cluster.Reader, r.layout.graph, r.layout.branches, r.shown, treestatus.FindOptions{
+	l, o := r.layout, treestatus.FindOptions{
 		Related: q.options.related, Relations: r.layout.relations, AllEvents: q.options.events,
-	})
+	}
+	found, err := treestatus.Find(ctx, q.cluster.Reader, l.graph, l.branches, r.shown, o)
 	if err != nil {
 		return err
 	}

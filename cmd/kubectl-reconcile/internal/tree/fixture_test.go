@@ -19,7 +19,8 @@ import (
 // treeTime is when trees of tests are drawn; their objects are an hour old.
 var treeTime = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
-// testTree makes trees by hand: objects and what they own, the facts of each, and what the garbage collector makes of them.
+// testTree makes trees by hand: objects and what they own, the facts of each, and what the garbage collector makes of
+// them.
 type testTree struct {
 	facts    treestatus.FactsByUID
 	outcomes map[types.UID]ownertree.GCOutcome
@@ -194,8 +195,8 @@ func (g *testTree) render(o foldOptions, branches ...*ownertree.Branch) string {
 	return "\n" + out.String()
 }
 
-// ownedByDeleting gives the object an owner that is there, is being deleted and waits for it: the garbage collector deletes it
-// at once.
+// ownedByDeleting gives the object an owner that is there, is being deleted and waits for it: the garbage collector
+// deletes it at once.
 func ownedByDeleting(owner string) objectOption {
 	return func(g *testTree, b *ownertree.Branch, _ *treestatus.Facts) {
 		kind, name, _ := strings.Cut(owner, "/")

@@ -143,9 +143,9 @@ func (g *rowGrouper) rowsOf(same []*treestatus.StatusNode) []*row {
 	return out
 }
 
-// mayFold reports whether the object may share a row: it was not asked for, is drawn nowhere else, and nothing below it is
-// wrong or asked for, drawn elsewhere, or related to something. What is related to the object itself is drawn below all that
-// are folded.
+// mayFold reports whether the object may share a row: it was not asked for, is drawn nowhere else, and nothing below it
+// is wrong or asked for, drawn elsewhere, or related to something. What is related to the object itself is drawn below
+// all that are folded.
 func (g *rowGrouper) mayFold(n *treestatus.StatusNode) bool {
 	may, known := g.foldable[n]
 	if !known {
@@ -196,9 +196,10 @@ func relatedTo(all []*treestatus.StatusNode) []*treestatus.StatusNode {
 
 // compareRows orders siblings: what is owned before what is related, what is worse first, single objects before many.
 func compareRows(a, b *row) int {
+	severity := func(r *row) int { return max(r.node.WorstSeverity, treestatus.SeverityNormal) }
 	return cmp.Or(
 		cmp.Compare(min(len(a.node.Branch.Relation), 1), min(len(b.node.Branch.Relation), 1)),
-		-cmp.Compare(max(a.node.WorstSeverity, treestatus.SeverityNormal), max(b.node.WorstSeverity, treestatus.SeverityNormal)),
+		-cmp.Compare(severity(a), severity(b)),
 		cmp.Compare(min(len(a.folded), 1), min(len(b.folded), 1)),
 	)
 }
@@ -234,8 +235,8 @@ type shapes struct {
 	known   map[*treestatus.StatusNode]int
 }
 
-// of is the same number for objects with the same below them: the same objects that they are related to, and dependents of
-// the same kinds that have the same other owners. Nothing below is 0.
+// of is the same number for objects with the same below them: the same objects that they are related to, and dependents
+// of the same kinds that have the same other owners. Nothing below is 0.
 func (s *shapes) of(n *treestatus.StatusNode) int {
 	if len(n.Children) == 0 {
 		return 0
@@ -264,7 +265,8 @@ func (s *shapes) of(n *treestatus.StatusNode) int {
 	return number
 }
 
-// ownersText tells apart objects that have different owners, or owners with different verdicts. The owner above is left out.
+// ownersText tells apart objects that have different owners, or owners with different verdicts. The owner above is left
+// out.
 func ownersText(n, above *ownertree.Node) string {
 	var out []string
 	for i := range n.Owners {

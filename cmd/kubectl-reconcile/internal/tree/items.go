@@ -145,7 +145,8 @@ func generationOfAll(all []*treestatus.StatusNode) string {
 	return first
 }
 
-// generation is what the column GEN shows: "4", or "3/4" if the controller has seen an older one or, against all rules, a newer one.
+// generation is what the column GEN shows: "4", or "3/4" if the controller has seen an older one or, against all rules,
+// a newer one.
 func generation(n *treestatus.StatusNode) (string, render.Tone) {
 	of := n.Branch.Node.Generation
 	if of == 0 {

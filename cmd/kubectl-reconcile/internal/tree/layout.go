@@ -8,8 +8,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// layout is what the second stage returns: the trees of what was asked for, in which every owner reference has been settled as
-// far as it can be.
+// layout is what the second stage returns: the trees of what was asked for, in which every owner reference has been
+// settled as far as it can be.
 type layout struct {
 	graph    *ownertree.Graph
 	branches []*ownertree.Branch
@@ -21,8 +21,8 @@ type layout struct {
 	incomplete []cluster.Incomplete
 }
 
-// layOut lays out the objects asked for, and reads the owners that lists do not hold. The error is not nil only if ctx has
-// ended.
+// layOut lays out the objects asked for, and reads the owners that lists do not hold. The error is not nil only if ctx
+// has ended.
 func layOut(ctx context.Context, q *query, c *collected) (*layout, error) {
 	o, reader, asked := q.options, q.cluster.Reader, c.asked
 	if o.up {
@@ -34,14 +34,18 @@ func layOut(ctx context.Context, q *query, c *collected) (*layout, error) {
 		asked = c.graph.Roots()
 	}
 	l := &layout{graph: c.graph}
-	l.branches = c.graph.Tree(asked, ownertree.TreeOptions{Depth: o.depth, Up: o.up, Down: o.down, Kinds: q.only, Exclude: q.without})
+	l.branches = c.graph.Tree(asked, ownertree.TreeOptions{
+		Depth: o.depth, Up: o.up, Down: o.down, Kinds: q.only, Exclude: q.without,
+	})
 	if q.everything() {
 		l.branches = q.unmarked(l.branches)
 	}
 	var unrelated []cluster.Incomplete
 	var err error
 	if o.related {
-		if l.relations, unrelated, err = c.graph.Relate(ctx, reader, ownertree.NodesOf(l.branches), ownertree.RelateOptions{}); err != nil {
+		nodes := ownertree.NodesOf(l.branches)
+		l.relations, unrelated, err = c.graph.Relate(ctx, reader, nodes, ownertree.RelateOptions{})
+		if err != nil {
 			return nil, err
 		}
 		ownertree.Related(l.branches, l.relations)

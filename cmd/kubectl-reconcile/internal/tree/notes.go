@@ -62,7 +62,9 @@ func (m noteMaker) all(nodes []*treestatus.StatusNode) []string {
 }
 
 // sort makes the lines of one sort, of which only the first are shown.
-func (m noteMaker) sort(name string, tone render.Tone, all []*treestatus.StatusNode, lines func(*treestatus.StatusNode) []string) []string {
+func (m noteMaker) sort(
+	name string, tone render.Tone, all []*treestatus.StatusNode, lines func(*treestatus.StatusNode) []string,
+) []string {
 	var texts []string
 	for _, n := range all {
 		texts = append(texts, lines(n)...)
@@ -153,7 +155,8 @@ func (m noteMaker) dangling(n *treestatus.StatusNode) []string {
 	if !n.Dangles() {
 		return nil
 	}
-	return []string{m.label(n.Branch.Node) + ": " + cmp.Or(m.verdicts(n.Branch.Node), n.Outcome.Why) + "; " + outcomeText(n.Outcome)}
+	why := cmp.Or(m.verdicts(n.Branch.Node), n.Outcome.Why)
+	return []string{m.label(n.Branch.Node) + ": " + why + "; " + outcomeText(n.Outcome)}
 }
 
 // unknownOwner names the owners of which nothing certain is known, and what follows.
@@ -236,8 +239,9 @@ func (m noteMaker) warning(n *treestatus.StatusNode) []string {
 	return out
 }
 
-// eventMessage is the message of an Event without what its reason already contains: that Events were combined (client-go's
-// tools/record/events_cache.go), that an object could not be created (pkg/controller/controller_utils.go), and that it is forbidden.
+// eventMessage is the message of an Event without what its reason already contains: that Events were combined
+// (client-go's tools/record/events_cache.go), that an object could not be created (pkg/controller/controller_utils.go),
+// and that it is forbidden.
 func eventMessage(message string) string {
 	message = strings.TrimPrefix(message, "(combined from similar events): ")
 	message = strings.TrimPrefix(message, "Error creating: ")
@@ -262,8 +266,8 @@ func (m noteMaker) problem(n *treestatus.StatusNode) []string {
 }
 
 // blockersText describes, behind the name of an object that is being deleted, what delays it. As long as a finalizer
-// exists the object does, however certain it is which component removes it: that may not be running. Known is what the object
-// itself reports: a namespace counts what is still in it.
+// exists the object does, however certain it is which component removes it: that may not be running. Known is what the
+// object itself reports: a namespace counts what is still in it.
 func blockersText(blockers ownertree.DeletionBlockers, known string, kinds kindNames) string {
 	parts := finalizerParts(blockers)
 	for _, r := range blockers.Removals {

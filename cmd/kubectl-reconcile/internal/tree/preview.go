@@ -42,8 +42,8 @@ func showPreview(ctx context.Context, q *query, ends func()) error {
 	return errors.Join(o.printPreview(p), c.missing)
 }
 
-// readPreview settles the owner references of the graph and predicts the deletion of the objects asked for. The error is not
-// nil only if ctx has ended.
+// readPreview settles the owner references of the graph and predicts the deletion of the objects asked for. The error
+// is not nil only if ctx has ended.
 func readPreview(
 	ctx context.Context, reader *cluster.Reader, c *collected, policy metav1.DeletionPropagation,
 ) (*preview, error) {
@@ -115,7 +115,8 @@ func (p *preview) lines(palette render.Palette) []string {
 	if p.result.AtLeast() {
 		atLeast = "at least "
 	}
-	add(render.ToneTrouble, "would delete "+atLeast+cli.Plural(len(p.result.Deleted), "object"), ": "+p.counts(p.result.Deleted))
+	add(render.ToneTrouble, "would delete "+atLeast+cli.Plural(len(p.result.Deleted), "object"),
+		": "+p.counts(p.result.Deleted))
 	if len(p.result.Orphaned) > 0 {
 		add(render.ToneChange, "would orphan "+cli.Plural(len(p.result.Orphaned), "object"),
 			": "+p.counts(p.result.Orphaned)+"; they stay, without the reference")
@@ -148,7 +149,8 @@ func (p *preview) lines(palette render.Palette) []string {
 		n    int
 		what string
 	}{
-		{len(p.result.Kept), "would keep"}, {len(p.result.Stuck), "would leave"}, {len(p.result.Unknown), "not known of"}, {len(p.result.Blocked), "would hang"},
+		{len(p.result.Kept), "would keep"}, {len(p.result.Stuck), "would leave"},
+		{len(p.result.Unknown), "not known of"}, {len(p.result.Blocked), "would hang"},
 		{len(waits), "would wait"},
 	} {
 		if more.n > cli.MaxNotesOfAKind {
@@ -211,7 +213,8 @@ func (p *preview) inNamespace(n *ownertree.Node) string {
 func (p *preview) keepers(n *ownertree.Node) []*ownertree.Node {
 	var out []*ownertree.Node
 	for i := range n.Owners {
-		if owner := n.Owners[i].Node; owner != nil && !slices.Contains(p.result.Deleted, owner) && !slices.Contains(out, owner) {
+		owner := n.Owners[i].Node
+		if owner != nil && !slices.Contains(p.result.Deleted, owner) && !slices.Contains(out, owner) {
 			out = append(out, owner)
 		}
 	}
@@ -233,7 +236,9 @@ func (p *preview) blockersText(blockers ownertree.DeletionBlockers) string {
 			break
 		}
 	}
-	others := slices.DeleteFunc(slices.Clone(blockers.Dependents), func(n *ownertree.Node) bool { return n == blockers.Node })
+	others := slices.DeleteFunc(slices.Clone(blockers.Dependents), func(n *ownertree.Node) bool {
+		return n == blockers.Node
+	})
 	if len(others) < len(blockers.Dependents) {
 		parts = append(parts, "would wait for itself: it is its own owner, and blocks itself")
 	}

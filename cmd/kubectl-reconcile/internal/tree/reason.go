@@ -25,7 +25,8 @@ func rowReason(n *treestatus.StatusNode) string {
 	return reason
 }
 
-// reasonOf is why the object is as it is, in few words: its own reason, or for lack of a better one that of the worst dependent.
+// reasonOf is why the object is as it is, in few words: its own reason, or for lack of a better one that of the worst
+// dependent.
 func reasonOf(n *treestatus.StatusNode) string {
 	own := ownReason(n)
 	if !causedBelow(n) {
@@ -48,8 +49,8 @@ func reasonOf(n *treestatus.StatusNode) string {
 	return own + ": " + below
 }
 
-// causedBelow reports whether the state of the object is explained by what is below it. An object that is being deleted and does
-// not wait for what it owns is not.
+// causedBelow reports whether the state of the object is explained by what is below it. An object that is being deleted
+// and does not wait for what it owns is not.
 func causedBelow(n *treestatus.StatusNode) bool {
 	if n.Cause == nil || n.OwnSeverity <= treestatus.SeverityNormal && n.Cause.OwnSeverity < treestatus.SeverityDegraded {
 		return false
@@ -65,7 +66,9 @@ func ownReason(n *treestatus.StatusNode) string {
 	}
 	own, found := n.Facts.Reason, foundReason(n.Findings)
 	switch {
-	case found == "" || n.Severity <= treestatus.SeverityNormal || strings.Contains(own, ": ") || strings.Contains(own, found):
+	case found == "" || n.Severity <= treestatus.SeverityNormal:
+		return own
+	case strings.Contains(own, ": ") || strings.Contains(own, found): // it says the cause itself
 		return own
 	case own == "":
 		return found

@@ -58,7 +58,9 @@ func (o *Options) print(v *view) error {
 
 // draw writes the trees for people, with the notes below them. Width is that of the terminal; 0 if there is none.
 func (o *Options) draw(w io.Writer, v *view, width int) error {
-	drawing := render.TreeOptions{Palette: o.palette, ASCII: o.ascii, Width: width, Namespaces: o.severalNamespaces(v.objects)}
+	drawing := render.TreeOptions{
+		Palette: o.palette, ASCII: o.ascii, Width: width, Namespaces: o.severalNamespaces(v.objects),
+	}
 	if o.output == "wide" {
 		drawing.More, drawing.Width = wideColumns, 0
 	}
@@ -83,7 +85,8 @@ func (o *Options) itemMaker(v *view) itemMaker {
 
 func (o *Options) noteMaker(v *view, width int) noteMaker {
 	return noteMaker{
-		items: o.itemMaker(v), collector: v.collector, palette: o.palette, namespaces: o.severalNamespaces(v.objects), width: width,
+		items: o.itemMaker(v), collector: v.collector, palette: o.palette,
+		namespaces: o.severalNamespaces(v.objects), width: width,
 	}
 }
 

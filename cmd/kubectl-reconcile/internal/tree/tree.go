@@ -1,6 +1,6 @@
-// Package tree is the command `tree`: owners and dependents of objects, with their status and with what the garbage collector
-// will do about them. What depends on what is found out by pkg/ownertree, and what the status adds up to by its package
-// treestatus; here are the flags, and all that is text for people.
+// Package tree is the command `tree`: owners and dependents of objects, with their status and with what the garbage
+// collector will do about them. What depends on what is found out by pkg/ownertree, and what the status adds up to by
+// its package treestatus; here are the flags, and all that is text for people.
 //
 // A run goes through these stages, each a function of what the one before returns:
 //
@@ -87,8 +87,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tree [TYPE[,TYPE…] [NAME…] | TYPE/NAME… | -f FILE]",
 		Short: "Show who owns whom, how each object is doing, and what the garbage collector will do",
-		Long: `Show the owners above objects and the dependents below them, of any kind, with the status of each, whether its controller
-has seen its latest generation, and what the garbage collector makes of its owner references.
+		Long: `Show the owners above objects and the dependents below them, of any kind, with the status of each, whether its
+controller has seen its latest generation, and what the garbage collector makes of its owner references.
 
 Without arguments it shows all objects in the namespace; with -A those of the whole cluster. Where to look follows from
 the objects asked for: -A is not needed to see what an object owns. Objects in the same state share a line, what is
@@ -109,7 +109,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.kinds, "kinds", nil, "show only these kinds, beside the objects asked for: deploy,pods")
 	flags.StringSliceVar(&f.exclude, "exclude-kinds", nil, "do not show these kinds")
 	flags.BoolVar(&f.containers, "containers", false, "show the containers of pods")
-	flags.BoolVar(&f.related, "related", false, "show also what is related in other ways than by ownership, by dotted lines")
+	flags.BoolVar(&f.related, "related", false,
+		"show also what is related in other ways than by ownership, by dotted lines")
 	flags.BoolVar(&f.events, "events", false, "show the last Events of each object")
 	flags.BoolVar(&f.expand, "expand", false, "show each object on a separate line")
 	flags.StringVar(&f.preview, "delete-preview", "",
@@ -157,7 +158,8 @@ type Options struct {
 
 func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*Options, error) {
 	if f.preview != "" && len(args) > 0 && slices.Contains(previewPolicies, args[0]) {
-		return nil, cli.WithHint(fmt.Errorf("%q is taken for a TYPE", args[0]), "a policy comes after an equals sign: --delete-preview="+args[0])
+		return nil, cli.WithHint(fmt.Errorf("%q is taken for a TYPE", args[0]),
+			"a policy comes after an equals sign: --delete-preview="+args[0])
 	}
 	named, err := f.targets.Parse(args)
 	if err != nil {
@@ -225,7 +227,8 @@ func (f *Flags) validatePreview(named connect.TargetArgs) error {
 		return cli.WithHint(cli.UnknownError("deletion policy", f.preview),
 			cli.Suggestion(f.preview, previewPolicies, "there are background, foreground and orphan"))
 	case f.output != "" && !slices.Contains([]string{"json", "yaml", "name"}, f.output):
-		return cli.WithHint(fmt.Errorf("--delete-preview and -o %s exclude each other", f.output), "-o json, yaml and name show it")
+		return cli.WithHint(fmt.Errorf("--delete-preview and -o %s exclude each other", f.output),
+			"-o json, yaml and name show it")
 	case f.watch:
 		return errors.New("--delete-preview and --watch exclude each other")
 	case f.related:
@@ -240,8 +243,8 @@ func (f *Flags) validatePreview(named connect.TargetArgs) error {
 	return nil
 }
 
-// Run reads the trees and shows them, once or with --watch as long as they change. Each stage works on what the one before
-// returns: collect, layOut, readFacts, rollUp, and then fold and draw, or another format.
+// Run reads the trees and shows them, once or with --watch as long as they change. Each stage works on what the one
+// before returns: collect, layOut, readFacts, rollUp, and then fold and draw, or another format.
 func (o *Options) Run(ctx context.Context) error {
 	q, err := o.resolve(ctx)
 	if err != nil {
@@ -269,8 +272,8 @@ func (o *Options) Run(ctx context.Context) error {
 	return err
 }
 
-// read lays out what was collected and reads its facts, but those known before; before is nil if there are none. The error is
-// for objects asked for that do not exist, or if nothing could be read; then the reading may be nil.
+// read lays out what was collected and reads its facts, but those known before; before is nil if there are none. The
+// error is for objects asked for that do not exist, or if nothing could be read; then the reading may be nil.
 func read(ctx context.Context, q *query, c *collected, before *previous) (*reading, error) {
 	if c.missing != nil && len(c.asked) == 0 {
 		return nil, c.missing

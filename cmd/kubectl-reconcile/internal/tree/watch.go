@@ -14,7 +14,8 @@ import (
 
 // display shows trees as they change. Its methods are not called concurrently.
 type display interface {
-	// show shows what was read in the place of what was shown before; nil if nothing of what was asked for exists any more.
+	// show shows what was read in the place of what was shown before; nil if nothing of what was asked for exists any
+	// more.
 	show(r *reading) error
 	// tick is called every render.RefreshInterval.
 	tick() error
@@ -37,9 +38,8 @@ func follow(ctx context.Context, q *query, ends func()) (err error) {
 			cancel(err)
 		}
 	})
-	err = ownertree.Watch(ctx, q.cluster.Reader, q.cluster.Kinds, q.scope(), func(g *ownertree.Graph, touched ownertree.Touched) error {
-		return f.changed(ctx, g, touched)
-	})
+	changed := func(g *ownertree.Graph, touched ownertree.Touched) error { return f.changed(ctx, g, touched) }
+	err = ownertree.Watch(ctx, q.cluster.Reader, q.cluster.Kinds, q.scope(), changed)
 	cancel(nil)
 	ticking.Wait()
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
