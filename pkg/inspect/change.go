@@ -97,6 +97,8 @@ func withoutBookkeeping(all map[string]any) map[string]any {
 	return out
 }
 
+// compare appends the changes between two JSON values at a path. Maps and lists with merge keys are compared entry by
+// entry, other values as a whole.
 func compare(out *[]Change, path string, old, updated any) {
 	if reflect.DeepEqual(old, updated) {
 		return

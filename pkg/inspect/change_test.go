@@ -31,7 +31,7 @@ func TestChanges(t *testing.T) {
 		want         []string
 	}{
 		{"equal objects differ in nothing", replicas(3), replicas(3), nil},
-		{"a number is told with both values", replicas(1), replicas(3), []string{"status.replicas: 1 -> 3"}},
+		{"a number is shown with both values", replicas(1), replicas(3), []string{"status.replicas: 1 -> 3"}},
 		{
 			"conditions are matched by type, so that a change of order is none",
 			pod(ready("False"), corev1.PodCondition{Type: "A", Status: "True"}),
@@ -45,12 +45,12 @@ func TestChanges(t *testing.T) {
 			nil,
 		},
 		{
-			"the first entries of a list are told one by one too",
+			"the first entries of a list are shown one by one too",
 			pod(), pod(ready("True")),
 			[]string{"status.conditions[type=Ready].status: <none> -> True", "status.conditions[type=Ready].type: <none> -> Ready"},
 		},
 		{
-			"a list without merge keys is told whole",
+			"a list without merge keys is shown whole",
 			object(map[string]any{"spec": map[string]any{"args": []any{"a"}}}),
 			object(map[string]any{"spec": map[string]any{"args": []any{"a", "b"}}}),
 			[]string{`spec.args: ["a"] -> ["a","b"]`},
@@ -90,7 +90,7 @@ func TestChanges(t *testing.T) {
 			[]string{"metadata.annotations[example.com/x]: 1 -> 2"},
 		},
 		{
-			"a field that came has no old value",
+			"a field that was added has no old value",
 			object(map[string]any{}), object(map[string]any{"data": map[string]any{"k": "v"}}),
 			[]string{"data.k: <none> -> v"},
 		},
@@ -100,7 +100,7 @@ func TestChanges(t *testing.T) {
 			[]string{"data.k: v -> <none>"},
 		},
 		{
-			"a value that becomes another type is told whole",
+			"a value that becomes another type is shown whole",
 			object(map[string]any{"x": map[string]any{"y": int64(1)}}), object(map[string]any{"x": "y"}),
 			[]string{`x: {"y":1} -> y`},
 		},

@@ -88,7 +88,7 @@ func TestProblems(t *testing.T) {
 				"status.containerStatuses[1].name is the number 2, not a name",
 			},
 		},
-		{"a time that nobody set is no problem", `{status: {conditions: [{type: Ready, status: "True", lastTransitionTime: null}]}}`, nil},
+		{"a time that is not set is no problem", `{status: {conditions: [{type: Ready, status: "True", lastTransitionTime: null}]}}`, nil},
 		{"nothing at all", `{}`, nil},
 	}
 	for _, tt := range tests {
@@ -116,7 +116,7 @@ func TestSince(t *testing.T) {
 		},
 		{"of what sums up, if nothing is", `{status: {conditions: [{type: Ready, status: "True", lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`, "2026-01-01T00:00:00Z"},
 		{
-			"when the deletion was asked for, not when the grace period ends",
+			"when the deletion was requested, not when the grace period ends",
 			`{metadata: {deletionTimestamp: "2026-01-01T00:00:30Z", deletionGracePeriodSeconds: 30}}`, "2026-01-01T00:00:00Z",
 		},
 		{
@@ -125,7 +125,7 @@ func TestSince(t *testing.T) {
 			  {manager: controller, operation: Update, subresource: status, time: "2026-01-01T00:00:09Z"}]}, status: {observedGeneration: 1}}`,
 			"2026-01-01T00:00:05Z",
 		},
-		{"nobody tells", `{status: {conditions: [{type: Ready, status: "True"}]}}`, ""},
+		{"the object does not have it", `{status: {conditions: [{type: Ready, status: "True"}]}}`, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -77,10 +77,13 @@ type judgement struct {
 	stale bool
 }
 
+// guessed is a status that follows from a word or a name.
 func guessed(s Status) judgement { return judgement{status: s} }
 
+// stated is a status that follows from what the object states.
 func stated(s Status) judgement { return judgement{status: s, certain: true} }
 
+// failure is a failure that the object states.
 func failure(s Status, certain bool) judgement {
 	return judgement{status: s, certain: certain, failed: true}
 }

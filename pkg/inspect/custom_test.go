@@ -10,12 +10,12 @@ func TestCustomResources(t *testing.T) {
 			Current, "", "3/3",
 		},
 		{
-			"replicas of which nobody counts the ready ones are none to count",
+			"replicas without a count of the ready ones are not counted",
 			`{apiVersion: example.com/v1, kind: Cache, spec: {replicas: 3}, status: {conditions: [{type: Ready, status: "True"}]}}`,
 			Current, "", "",
 		},
 		{
-			"not ready says why",
+			"not ready, with the reason",
 			`{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {conditions: [{type: Ready, status: "False", reason: Joining, message: "2 of 3 members have joined"}]}}`,
 			InProgress, "Joining: 2 of 3 members have joined", "",
 		},
@@ -54,8 +54,8 @@ func TestCustomResources(t *testing.T) {
 			`{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {conditions: [{type: Stalled, status: "True", reason: BadSpec}, {type: Ready, status: "False"}]}}`,
 			Failed, "BadSpec", "",
 		},
-		{"nobody has written a status, only made room for it", `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {}}`, Unknown, "no status reported", ""},
-		{"without a spec nothing is asked for", `{apiVersion: example.com/v1, kind: CacheSettings, data: {}}`, Current, "", ""},
+		{"an empty status that no controller has filled in", `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {}}`, Unknown, "no status reported", ""},
+		{"without a spec nothing is requested", `{apiVersion: example.com/v1, kind: CacheSettings, data: {}}`, Current, "", ""},
 		{"kinds are known that have no status", `{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, spec: {groups: []}}`, Current, "", ""},
 		{"kinds beside them have one", `{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, spec: {}}`, Unknown, "no status reported", ""},
 		{
@@ -163,6 +163,6 @@ func TestFamilies(t *testing.T) {
 			`{apiVersion: config.openshift.io/v1, kind: ClusterOperator, spec: {}, status: {conditions: [{type: Available, status: "True"}, {type: Degraded, status: "False"}, {type: Progressing, status: "False"}, {type: Upgradeable, status: "False"}]}}`,
 			Current, "", "",
 		},
-		{"a phase that says nothing known leaves it to the conditions", `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {phase: Blue}}`, Current, "", ""},
+		{"an unknown phase: the conditions decide", `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {phase: Blue}}`, Current, "", ""},
 	})
 }

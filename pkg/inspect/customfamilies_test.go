@@ -2,7 +2,7 @@ package inspect
 
 import "testing"
 
-// TestChanging: an object that works, and of which its family says that it is being changed, is on its way.
+// TestChanging: an object that works, and has a condition of its family for being changed, is InProgress.
 func TestChanging(t *testing.T) {
 	judgeAll(t, []verdict{
 		{
@@ -12,7 +12,7 @@ func TestChanging(t *testing.T) {
 			InProgress, "RollingOut: Rolling out 1 not up-to-date replicas", "",
 		},
 		{
-			"Cluster API: machines that wait for somebody to replace them",
+			"Cluster API: machines that wait to be replaced",
 			`{apiVersion: cluster.x-k8s.io/v1beta2, kind: MachineDeployment, spec: {}, status: {phase: Running, conditions: [{type: Available, status: "True"}, {type: MachinesUpToDate, status: "False"}, {type: RollingOut, status: "False"}]}}`,
 			Current, "", "",
 		},
@@ -23,7 +23,7 @@ func TestChanging(t *testing.T) {
 			InProgress, "Rollout: 1 of 3 nodes", "",
 		},
 		{
-			"OpenShift: what is wrong is told before",
+			"OpenShift: failures come first",
 			`{apiVersion: config.openshift.io/v1, kind: ClusterOperator, spec: {}, status: {conditions: [{type: Available, status: "True"}, {type: Degraded, status: "True", reason: NodeDown}, {type: Progressing, status: "True"}]}}`,
 			Degraded, "Degraded=True NodeDown", "",
 		},
@@ -64,7 +64,7 @@ func TestRunsThatEnd(t *testing.T) {
 			Current, "", "",
 		},
 		{"Argo: an analysis that is done", `{apiVersion: argoproj.io/v1alpha1, kind: AnalysisRun, spec: {}, status: {phase: Successful}}`, Current, "", ""},
-		{"Argo: an analysis that nobody can tell anything by", `{apiVersion: argoproj.io/v1alpha1, kind: AnalysisRun, spec: {}, status: {phase: Inconclusive}}`, Degraded, "Inconclusive", ""},
+		{"Argo: an analysis without a result", `{apiVersion: argoproj.io/v1alpha1, kind: AnalysisRun, spec: {}, status: {phase: Inconclusive}}`, Degraded, "Inconclusive", ""},
 		{"Argo: an experiment runs for a time", `{apiVersion: argoproj.io/v1alpha1, kind: Experiment, spec: {}, status: {phase: Running}}`, InProgress, "Running", ""},
 		{"Velero: a backup that was refused", `{apiVersion: velero.io/v1, kind: Backup, spec: {}, status: {phase: FailedValidation}}`, Failed, "FailedValidation", ""},
 		{
@@ -101,7 +101,7 @@ func TestConditionsThatAreNone(t *testing.T) {
 	})
 }
 
-// TestSilentKinds: a status that nobody uses says nothing of the object.
+// TestSilentKinds: an empty status is normal for kinds whose status is not used.
 func TestSilentKinds(t *testing.T) {
 	judgeAll(t, []verdict{
 		{"KEDA writes who uses the credentials, if anybody does", `{apiVersion: keda.sh/v1alpha1, kind: TriggerAuthentication, spec: {podIdentity: {}}}`, Current, "", ""},
@@ -110,11 +110,11 @@ func TestSilentKinds(t *testing.T) {
 	})
 }
 
-// TestAtRest: what nobody runs is where its spec wants it, whatever its Ready says.
+// TestAtRest: an object that is not to run is Suspended, whatever its condition Ready.
 func TestAtRest(t *testing.T) {
 	judgeAll(t, []verdict{
 		{
-			"KubeVirt: a machine that somebody stopped",
+			"KubeVirt: a machine that a user stopped",
 			`{apiVersion: kubevirt.io/v1, kind: VirtualMachine, spec: {runStrategy: Halted}, status: {printableStatus: Stopped, conditions: [{type: Ready, status: "False", reason: VMINotExists}]}}`,
 			Suspended, "stopped", "",
 		},
@@ -140,16 +140,16 @@ func TestAtRest(t *testing.T) {
 func TestOutOfSync(t *testing.T) {
 	judgeAll(t, []verdict{
 		{
-			"what it has applied is well, and somebody has to apply the rest",
+			"what is applied is healthy, and the rest waits for a user",
 			`{apiVersion: argoproj.io/v1alpha1, kind: Application, spec: {}, status: {health: {status: Healthy}, sync: {status: OutOfSync}}}`,
 			Current, "OutOfSync", "",
 		},
 		{"in sync", `{apiVersion: argoproj.io/v1alpha1, kind: Application, spec: {}, status: {health: {status: Healthy}, sync: {status: Synced}}}`, Current, "", ""},
-		{"what is not well is told before", `{apiVersion: argoproj.io/v1alpha1, kind: Application, spec: {}, status: {health: {status: Progressing}, sync: {status: OutOfSync}}}`, InProgress, "Progressing", ""},
+		{"what is not healthy comes first", `{apiVersion: argoproj.io/v1alpha1, kind: Application, spec: {}, status: {health: {status: Progressing}, sync: {status: OutOfSync}}}`, InProgress, "Progressing", ""},
 	})
 }
 
-// TestRoutes: what a gateway says of a route is in a place of its own.
+// TestRoutes: the conditions that a gateway sets on a route are nested.
 func TestRoutes(t *testing.T) {
 	judgeAll(t, []verdict{
 		{

@@ -118,7 +118,7 @@ func TestChecksDoNotHide(t *testing.T) {
 	}
 	odd := fromYAML(t, `{apiVersion: cert-manager.io/v1, kind: Certificate, spec: {}, status: {conditions: [{type: Ready, status: "False", reason: Odd}]}}`)
 	if got := Inspect(odd, p); got.Status.Status != Current || got.JudgedBy != Generic {
-		t.Errorf("the user says that Ready is neither good nor bad, and it is %s by %s", got.Status.Status, got.JudgedBy)
+		t.Errorf("the user has made Ready neutral, and the status is %s by %s", got.Status.Status, got.JudgedBy)
 	}
 }
 

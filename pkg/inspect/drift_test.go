@@ -18,7 +18,7 @@ func TestDrift(t *testing.T) {
 		{"never seen: a definition's default, or what some controllers write first", `{metadata: {generation: 1}, spec: {}, status: {observedGeneration: 0}}`, Drift{Generation: 1, State: NeverSeen}, 0, true},
 		{"never seen: Flux's default", `{metadata: {generation: 1}, spec: {}, status: {observedGeneration: -1}}`, Drift{Generation: 1, State: NeverSeen}, 0, true},
 		{"a 0 beside a status that was written is a field that is not used", `{metadata: {generation: 1}, spec: {}, status: {observedGeneration: 0, healthy: true}}`, Drift{Generation: 1, State: NotReported}, 0, false},
-		{"not told, which is not that it was seen", `{metadata: {generation: 4}, status: {}}`, Drift{Generation: 4, State: NotReported}, 0, false},
+		{"not reported, which does not mean observed", `{metadata: {generation: 4}, status: {}}`, Drift{Generation: 4, State: NotReported}, 0, false},
 		{"more than there is", `{metadata: {generation: 1}, status: {observedGeneration: 4}}`, Drift{Generation: 1, Observed: new(int64(4)), State: Ahead}, 0, false},
 		{"kinds whose generation the API server does not count", `{status: {observedGeneration: 1}}`, Drift{Observed: new(int64(1)), State: NotReported}, 0, false},
 		{"written as text", `{metadata: {generation: 4}, status: {observedGeneration: "3"}}`, Drift{Generation: 4, Observed: new(int64(3)), State: Behind}, 1, true},
@@ -68,7 +68,7 @@ func TestNeverSeen(t *testing.T) {
 			autoscaling.alpha.kubernetes.io/conditions: '[{"type":"AbleToScale","status":"False","reason":"FailedGetScale"}]'}}, spec: {}, status: {}}`, NotReported},
 		{"one of a server that does not count its generation", `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {}, status: {}}`, NotReported},
 		{"a policy of admission", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {generation: 1}, spec: {}}`, NeverSeen},
-		{"a Job's controller says nothing of it", `{apiVersion: batch/v1, kind: Job, metadata: {generation: 1}, spec: {}, status: {}}`, NotReported},
+		{"a Job's controller does not report it", `{apiVersion: batch/v1, kind: Job, metadata: {generation: 1}, spec: {}, status: {}}`, NotReported},
 		{"one that was seen", `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {}, status: {observedGeneration: 1}}`, InSync},
 	}
 	for _, tt := range tests {

@@ -10,8 +10,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// FuzzInspect: whatever somebody's controller makes of an object, it is judged without a panic, in words that there
-// are, twice alike, and is not changed.
+// FuzzInspect: whatever the content of an object, Inspect does not panic or change it, returns only documented
+// values, and returns the same twice.
 func FuzzInspect(f *testing.F) {
 	for _, row := range misleading {
 		text, err := json.Marshal(fromYAML(f, row.object).Object)

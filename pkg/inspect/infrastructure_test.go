@@ -6,7 +6,7 @@ func TestInfrastructure(t *testing.T) {
 	judgeAll(t, []verdict{
 		{"a namespace in use", `{apiVersion: v1, kind: Namespace, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`, Current, "", ""},
 		{
-			"an API that does not answer keeps a namespace from going, and is told before what is left in it",
+			"an API that does not answer blocks the deletion of a namespace, and comes before its remaining content",
 			`{apiVersion: v1, kind: Namespace, metadata: {deletionTimestamp: "2026-01-02T03:04:05Z"}, spec: {finalizers: [kubernetes]}, status: {phase: Terminating, conditions: [
 			  {type: NamespaceContentRemaining, status: "True", reason: SomeResourcesRemain, message: "Some resources are remaining: pods. has 1 resource instances"},
 			  {type: NamespaceDeletionDiscoveryFailure, status: "True", reason: DiscoveryFailed, message: "Discovery failed for some groups, 1 failing: metrics.k8s.io/v1beta1"}]}}`,
@@ -22,7 +22,7 @@ func TestInfrastructure(t *testing.T) {
 		{"a namespace about to go", `{apiVersion: v1, kind: Namespace, metadata: {deletionTimestamp: "2026-01-02T03:04:05Z"}}`, Terminating, "being deleted", ""},
 
 		{"a node in use", `{apiVersion: v1, kind: Node, status: {conditions: [{type: Ready, status: "True"}, {type: DiskPressure, status: "False"}]}}`, Current, "", ""},
-		{"a node that nobody gives pods to", `{apiVersion: v1, kind: Node, spec: {unschedulable: true}, status: {conditions: [{type: Ready, status: "True"}]}}`, Suspended, "cordoned", ""},
+		{"a cordoned node", `{apiVersion: v1, kind: Node, spec: {unschedulable: true}, status: {conditions: [{type: Ready, status: "True"}]}}`, Suspended, "cordoned", ""},
 		{
 			"a cordon does not hide that it is lost",
 			`{apiVersion: v1, kind: Node, spec: {unschedulable: true}, status: {conditions: [{type: Ready, status: "False", reason: KubeletNotReady}]}}`,
@@ -61,7 +61,7 @@ func TestInfrastructure(t *testing.T) {
 			`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, status: {conditions: [{type: Established, status: "False", reason: NotAccepted, message: refused}]}}`,
 			Failed, "NotAccepted: refused", "",
 		},
-		{"one that nobody has looked at", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {}}`, InProgress, "not established yet", ""},
+		{"one that no controller has observed", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {}}`, InProgress, "not established yet", ""},
 
 		{
 			"an API that answers",
@@ -140,7 +140,7 @@ func TestStorage(t *testing.T) {
 		{"a phase of a later version", `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {}, status: {phase: Sleeping}}`, InProgress, "Sleeping", ""},
 
 		{"a volume in use", `{apiVersion: v1, kind: PersistentVolume, spec: {}, status: {phase: Bound}}`, Current, "", ""},
-		{"a volume for whoever comes", `{apiVersion: v1, kind: PersistentVolume, spec: {}, status: {phase: Available}}`, Current, "no claim yet", ""},
+		{"a volume without a claim", `{apiVersion: v1, kind: PersistentVolume, spec: {}, status: {phase: Available}}`, Current, "no claim yet", ""},
 		{
 			"a volume that is kept for its data",
 			`{apiVersion: v1, kind: PersistentVolume, spec: {persistentVolumeReclaimPolicy: Retain, claimRef: {namespace: shop, name: db}}, status: {phase: Released}}`,
@@ -183,7 +183,7 @@ func TestScaling(t *testing.T) {
 			Current, "limited: TooManyReplicas", "",
 		},
 		{
-			"somebody scaled its target to nothing, which switches it off",
+			"a user scaled its target to 0, which disables it",
 			`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, status: {conditions: [{type: AbleToScale, status: "True"}, {type: ScalingActive, status: "False", reason: ScalingDisabled}]}}`,
 			Suspended, "its target is scaled to 0", "",
 		},
@@ -261,7 +261,7 @@ func TestSnapshots(t *testing.T) {
 	judgeAll(t, []verdict{
 		{"a snapshot to restore from", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, spec: {}, status: {readyToUse: true}}`, Current, "", ""},
 		{"one that is being taken", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, spec: {}, status: {readyToUse: false}}`, InProgress, "not ready to use yet", ""},
-		{"one that nobody has looked at", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, spec: {}}`, InProgress, "not ready to use yet", ""},
+		{"one that no controller has observed", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, spec: {}}`, InProgress, "not ready to use yet", ""},
 		{
 			"one that could not be taken",
 			`{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, spec: {}, status: {readyToUse: false, error: {message: "no such volume\nat all"}}}`,
@@ -279,7 +279,7 @@ func TestScalingOfOtherVersions(t *testing.T) {
 			Current, "", "",
 		},
 		{
-			"a budget of a Deployment that is scaled to nothing: it protects nobody, and nobody is missing",
+			"a budget of a Deployment that is scaled to nothing: there are no pods to protect",
 			`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, status: {observedGeneration: 1, currentHealthy: 0, desiredHealthy: 1, expectedPods: 0}}`,
 			Current, "no pod matches", "",
 		},

@@ -75,6 +75,7 @@ func judge(obj *unstructured.Unstructured, r Report, p *Polarities, checks *argo
 	return o.judge()
 }
 
+// judge applies the rules in the order of their precedence, which docs/status.md describes for users.
 func (o subject) judge() Status {
 	rule := ruleOf(o.group, o.kind)
 	switch {
@@ -122,6 +123,7 @@ func (o subject) finished() bool {
 	return false
 }
 
+// stalled reports whether the condition Stalled is True and not of an older generation.
 func (o subject) stalled() bool {
 	c := o.conventionalCondition("Stalled")
 	return c.Status == "True" && c.Drift != Behind

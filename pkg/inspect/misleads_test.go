@@ -74,7 +74,7 @@ var misleading = []struct {
 		"InProgress", Failed, "CrashLoopBackOff: init container migrate, exit code 1, restarted 5 times",
 	},
 	{
-		"a Secret that is missing holds up the container until somebody makes it",
+		"a Secret that is missing holds up the container until it is created",
 		`{apiVersion: v1, kind: Pod, spec: {nodeName: node-1, containers: [{name: web}]}, status: {phase: Pending,
 		  containerStatuses: [{name: web, state: {waiting: {reason: CreateContainerConfigError, message: 'secret "db" not found'}}}]}}`,
 		"InProgress", Failed, `CreateContainerConfigError: secret "db" not found`,
@@ -86,7 +86,7 @@ var misleading = []struct {
 		"Current", Failed, "exit code 2",
 	},
 	{
-		"a load balancer without an address serves nobody",
+		"a load balancer without an address is not reachable",
 		`{apiVersion: v1, kind: Service, spec: {type: LoadBalancer, clusterIP: 10.0.0.1}, status: {loadBalancer: {}}}`,
 		"Current", InProgress, "waiting for a load balancer address",
 	},
@@ -97,7 +97,7 @@ var misleading = []struct {
 		"Current", InProgress, "0 of 3 pods ready",
 	},
 	{
-		"a DaemonSet that is updated by hand waits for nobody",
+		"a DaemonSet with the strategy OnDelete waits for nothing",
 		`{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 2}, spec: {updateStrategy: {type: OnDelete}},
 		  status: {observedGeneration: 2, desiredNumberScheduled: 2, currentNumberScheduled: 2, numberReady: 2, numberAvailable: 2}}`,
 		"InProgress", Current, "0 of 2 pods updated, the others when they are deleted (OnDelete)",
@@ -115,12 +115,12 @@ var misleading = []struct {
 		"Current", Degraded, "FailedGetResourceMetric: no metrics returned",
 	},
 	{
-		"a custom resource that says only that it is not available",
+		"a custom resource that only reports that it is not available",
 		`{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {conditions: [{type: Available, status: "False", reason: NoQuorum}]}}`,
 		"Current", Degraded, "Available=False NoQuorum",
 	},
 	{
-		"a custom resource whose status nobody has written tells nothing",
+		"a custom resource without a status is Unknown",
 		`{apiVersion: example.com/v1, kind: Cache, metadata: {generation: 1}, spec: {size: 3}}`,
 		"Current", Unknown, "no status reported",
 	},
@@ -154,7 +154,7 @@ var misleading = []struct {
 		"Current", InProgress, "1 of 3 completed, 2 active",
 	},
 	{
-		"a Job that is suspended waits for somebody, not for the controller",
+		"a Job that is suspended waits for its user, not for the controller",
 		`{apiVersion: batch/v1, kind: Job, spec: {suspend: true}, status: {conditions: [{type: Suspended, status: "True"}]}}`,
 		"InProgress", Suspended, "suspended",
 	},
@@ -207,7 +207,7 @@ var misleading = []struct {
 		"InProgress", Failed, "FailedCreate: exceeded quota: pods",
 	},
 	{
-		"a Deployment whose pods are forbidden says so at once, and not when its deadline has passed",
+		"a Deployment whose pods are forbidden fails at once, not after its deadline",
 		`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 2}, status: {observedGeneration: 1, replicas: 1,
 		  updatedReplicas: 1, availableReplicas: 1, readyReplicas: 1, conditions: [
 		  {type: ReplicaFailure, status: "True", reason: FailedCreate, message: "exceeded quota: pods"}]}}`,
@@ -236,7 +236,7 @@ var misleading = []struct {
 		"Current", InProgress, "not attached yet",
 	},
 	{
-		"a certificate that nobody has approved",
+		"a certificate without approval",
 		`{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, spec: {signerName: example.com/x}, status: {}}`,
 		"Current", InProgress, "waiting for approval",
 	},

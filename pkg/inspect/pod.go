@@ -51,6 +51,7 @@ func Containers(pod *unstructured.Unstructured) []Container {
 	return containersOf(pod.Object)
 }
 
+// containersOf is Containers for an object that is known to be a pod.
 func containersOf(pod values) []Container {
 	var out []Container
 	seen := map[string]bool{}

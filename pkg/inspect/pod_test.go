@@ -32,7 +32,7 @@ func TestPod(t *testing.T) {
 			Failed, "CrashLoopBackOff: exit code 1, restarted 5 times", "0/1",
 		},
 		{
-			"memory that ran out is told instead of its exit code",
+			"OOMKilled is shown in place of the exit code",
 			`{apiVersion: v1, kind: Pod, spec: {nodeName: node-1, containers: [{name: web}, {name: log}]}, status: {phase: Running,
 			  containerStatuses: [{name: web, restartCount: 1, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 137, reason: OOMKilled}}},
 			    {name: log, ready: true, state: {running: {}}}]}}`,
@@ -51,7 +51,7 @@ func TestPod(t *testing.T) {
 			Failed, "OOMKilled", "0/1",
 		},
 		{
-			"a crash of a container that runs again is told while it is not ready",
+			"a crash of a container that runs again is shown while it is not ready",
 			`{apiVersion: v1, kind: Pod, spec: {nodeName: node-1, containers: [{name: web}]}, status: {phase: Running, conditions: [{type: Ready, status: "False"}],
 			  containerStatuses: [{name: web, started: true, restartCount: 2, state: {running: {}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}}`,
 			InProgress, "not ready: exit code 1, restarted 2 times", "0/1",
@@ -70,7 +70,7 @@ func TestPod(t *testing.T) {
 			InProgress, "waiting for readiness gate example.com/lb", "1/1",
 		},
 		{
-			"the scheduler says why no node takes the pod, of one that was made long ago: the clock is asked by At only",
+			"no node fits a pod that was created long ago: only At reads the clock",
 			`{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2026-01-02T03:04:05Z"}, spec: {containers: [{name: web}]}, status: {phase: Pending, conditions: [
 			  {type: PodScheduled, status: "False", reason: Unschedulable, message: "0/3 nodes are available: 3 Insufficient cpu."}]}}`,
 			InProgress, "Unschedulable so far: 0/3 nodes are available: 3 Insufficient cpu.", "0/1",
@@ -88,13 +88,13 @@ func TestPod(t *testing.T) {
 			InProgress, "SchedulerError: no answer", "0/1",
 		},
 		{
-			"a gate that somebody else opens is no failure",
+			"a gate that another controller opens is no failure",
 			`{apiVersion: v1, kind: Pod, spec: {schedulingGates: [{name: example.com/quota}], containers: [{name: web}]}, status: {phase: Pending, conditions: [
 			  {type: PodScheduled, status: "False", reason: SchedulingGated}]}}`,
 			InProgress, "SchedulingGated: example.com/quota", "0/1",
 		},
 		{
-			"a pod that nobody has looked at",
+			"a pod without a status",
 			`{apiVersion: v1, kind: Pod, spec: {containers: [{name: web}]}}`,
 			InProgress, "waiting to be scheduled", "0/1",
 		},
@@ -118,7 +118,7 @@ func TestPod(t *testing.T) {
 			InProgress, "not started: proxy", "0/2",
 		},
 		{
-			"a container that waits is not counted, as kubectl does not, whatever its readiness says",
+			"a container that waits is not counted, as kubectl does not, whatever its readiness",
 			`{apiVersion: v1, kind: Pod, spec: {nodeName: node-1, containers: [{name: web}]}, status: {phase: Running,
 			  containerStatuses: [{name: web, ready: true, restartCount: 1, state: {waiting: {reason: CrashLoopBackOff}}}]}}`,
 			Failed, "CrashLoopBackOff: restarted once", "0/1",

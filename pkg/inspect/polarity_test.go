@@ -107,8 +107,8 @@ func TestPolaritiesOfUsersChangeTheVerdict(t *testing.T) {
 		without, with       string
 		reason              string
 	}{
-		{"Throttled", "neutral", Degraded, Current, "the name of the condition says it is bad"},
-		{"Stalled", "positive", Failed, Current, "kstatus says it is bad, of any kind"},
+		{"Throttled", "neutral", Degraded, Current, "bad by the name of the condition"},
+		{"Stalled", "positive", Failed, Current, "bad for kstatus, in any kind"},
 		{"Reconciling", "positive", InProgress, Current, "kstatus takes it for a change"},
 	} {
 		obj := fromYAML(t, `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {conditions: [{type: `+tt.condition+`, status: "True"}]}}`)
@@ -123,7 +123,7 @@ func TestPolaritiesOfUsersChangeTheVerdict(t *testing.T) {
 	}
 }
 
-// TestReadyMayBeBad: where a user says that Ready is bad, an object that is not ready is well.
+// TestReadyMayBeBad: if a user makes Ready negative, an object that is not ready is Current.
 func TestReadyMayBeBad(t *testing.T) {
 	p, err := ReadPolarities(strings.NewReader("polarities: [{type: Ready, polarity: negative}]"))
 	if err != nil {

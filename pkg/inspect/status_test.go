@@ -66,7 +66,7 @@ func TestMessageIsNotAgainstTheWord(t *testing.T) {
 	}
 }
 
-// TestReasonIsShort: what somebody wrote at length is a few words in Reason, and all of it in Message.
+// TestReasonIsShort: a long text is cut in Reason, and complete in Message.
 func TestReasonIsShort(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("the quota is exceeded ", 20))
 	const widget = `{apiVersion: example.com/v1, kind: Widget, spec: {}, status: {conditions: [{type: Ready, status: "False", reason: %s, message: %q}]}}`

@@ -27,16 +27,19 @@ func (v values) at(path ...string) any {
 	return found
 }
 
+// sub returns the map at the path; nil if there is none.
 func (v values) sub(path ...string) values {
 	m, _ := v.at(path...).(map[string]any)
 	return m
 }
 
+// text returns the text at the path; "" if there is none.
 func (v values) text(path ...string) string {
 	s, _ := v.at(path...).(string)
 	return s
 }
 
+// flag reports whether the value at the path is true.
 func (v values) flag(path ...string) bool {
 	b, _ := v.at(path...).(bool)
 	return b

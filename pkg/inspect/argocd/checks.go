@@ -2,6 +2,11 @@
 // github.com/argoproj/argo-cd/v3/resource_customizations holds one for each of more than two hundred kinds. They run
 // as in Argo CD (util/lua/lua.go there), with a smaller part of Lua's library, and bounded in time and memory
 // whatever the object is. What a result means for the status of an object is up to the caller.
+//
+// How the files divide the work: checks.go finds and compiles the checks; rewrite.go replaces, before compilation,
+// operators that gopher-lua does not bound; run.go converts an object and runs a check with a budget of steps, bytes
+// and time; library.go and strings.go are the part of Lua's library that checks use, in versions that spend the
+// budget.
 package argocd
 
 import (
@@ -111,6 +116,7 @@ func compileFile(files fs.FS, name string) (*lua.FunctionProto, error) {
 	return compile(name, source)
 }
 
+// compile parses a check, bounds it with guardStatements, and compiles it. name is used in errors only.
 func compile(name string, source []byte) (*lua.FunctionProto, error) {
 	statements, err := parse.Parse(bytes.NewReader(source), name)
 	if err != nil {

@@ -136,6 +136,7 @@ func toNumber(m *lua.LState) int {
 	return 1
 }
 
+// typeName is Lua's type.
 func typeName(m *lua.LState) int {
 	m.Push(lua.LString(m.CheckAny(1).Type().String()))
 	return 1
@@ -157,6 +158,7 @@ func unixTime(m *lua.LState) int {
 	return 1
 }
 
+// tableConcat is Lua's table.concat. It spends a step for each entry and the bytes of the result.
 func (b *budget) tableConcat(m *lua.LState) int {
 	t, separator := m.CheckTable(1), m.OptString(2, "")
 	first, last := max(m.OptInt(3, 1), 1), min(m.OptInt(4, t.Len()), t.Len())
@@ -178,11 +180,14 @@ func (b *budget) tableConcat(m *lua.LState) int {
 	return 1
 }
 
+// tableLength is table.getn, which Lua 5.1 still has.
 func tableLength(m *lua.LState) int {
 	m.Push(lua.LNumber(m.CheckTable(1).Len()))
 	return 1
 }
 
+// tableInsert is Lua's table.insert. An insertion before the end spends a step for each entry, as the others are
+// moved; an index outside the table is an error, as gopher-lua would fill the table with nil up to there.
 func (b *budget) tableInsert(m *lua.LState) int {
 	t := m.CheckTable(1)
 	if m.GetTop() == 2 {

@@ -20,6 +20,7 @@ func guardStatements(statements []ast.Stmt) {
 	}
 }
 
+// guardStatement guards the expressions and the nested statements of a statement, in place.
 func guardStatement(statement ast.Stmt) {
 	switch s := statement.(type) {
 	case *ast.AssignStmt:
@@ -59,6 +60,7 @@ func guardStatement(statement ast.Stmt) {
 	}
 }
 
+// guardAll guards each of the expressions, in place.
 func guardAll(expressions []ast.Expr) {
 	for i := range expressions {
 		expressions[i] = guard(expressions[i])

@@ -35,6 +35,7 @@ const (
 	stackGrowth  = 256
 )
 
+// The errors of a run that exceeds one of the limits.
 var (
 	errTooLarge    = errors.New("the object is too large for the check")
 	errTooLong     = errors.New("the check exceeded its limit of steps or time")
@@ -102,6 +103,7 @@ type budget struct {
 
 var _ context.Context = (*budget)(nil)
 
+// newBudget returns the budget of a run that starts now.
 func newBudget(l limits) *budget {
 	return &budget{steps: l.steps, bytes: l.bytes, deadline: time.Now().Add(l.time), done: make(chan struct{})}
 }
@@ -125,6 +127,7 @@ func (b *budget) Deadline() (time.Time, bool) { return b.deadline, true }
 // Value implements context.Context; it returns nil.
 func (b *budget) Value(any) any { return nil }
 
+// exhaust ends the run with err: the virtual machine stops before its next instruction. Only the first err counts.
 func (b *budget) exhaust(err error) {
 	if b.err == nil {
 		b.err = err
@@ -169,6 +172,7 @@ type converter struct {
 	values int
 }
 
+// table converts a map at a depth, counted from 0 for the object itself.
 func (c *converter) table(m map[string]any, depth int) (*lua.LTable, error) {
 	t := c.state.CreateTable(0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -184,6 +188,7 @@ func (c *converter) table(m map[string]any, depth int) (*lua.LTable, error) {
 	return t, nil
 }
 
+// list converts a list. The limit is checked before memory for the entries is allocated.
 func (c *converter) list(l []any, depth int) (*lua.LTable, error) {
 	if c.values+len(l) > c.limits.values {
 		return nil, errTooLarge

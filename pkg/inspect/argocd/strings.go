@@ -8,6 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
+// textLength is Lua's string.len, in bytes.
 func textLength(m *lua.LState) int {
 	m.Push(lua.LNumber(len(m.CheckString(1))))
 	return 1
@@ -141,6 +142,7 @@ func (b *budget) gsub(m *lua.LState) int {
 	return 2
 }
 
+// pushCaptures returns captures to Lua, of which at has the begin and end indices, and their number.
 func pushCaptures(m *lua.LState, text string, at []int) int {
 	for i := 0; i < len(at); i += 2 {
 		m.Push(lua.LString(text[at[i]:at[i+1]]))

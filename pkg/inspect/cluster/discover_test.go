@@ -82,7 +82,7 @@ func legacy(s *fakeServer) {
 		resource("deployments", "deployment", "Deployment", true), {Name: "deployments/status", Kind: "Deployment"},
 	}}))
 	s.HandleFunc("/apis/down.dev/v1", func(w http.ResponseWriter, _ *http.Request) {
-		fail(w, apierrors.NewServiceUnavailable("nobody answers for down.dev"))
+		fail(w, apierrors.NewServiceUnavailable("no server answers for down.dev"))
 	})
 }
 
@@ -92,7 +92,7 @@ func TestDiscoverLegacy(t *testing.T) {
 	kinds := discover(t, s)
 	wantKinds(t, kinds, "deployment.apps", "pod")
 	missing := kinds.Incomplete()
-	if len(missing) != 1 || missing[0].Group != "down.dev" || missing[0].Reason != ReasonDiscovery || !strings.Contains(missing[0].Message, "nobody answers") {
+	if len(missing) != 1 || missing[0].Group != "down.dev" || missing[0].Reason != ReasonDiscovery || !strings.Contains(missing[0].Message, "no server answers") {
 		t.Errorf("incomplete: %v", missing)
 	}
 	if !kinds.All()[0].HasStatus {
@@ -100,7 +100,7 @@ func TestDiscoverLegacy(t *testing.T) {
 	}
 }
 
-// TestDiscoverHalf: one answer in the old form means that all are asked for in the old form.
+// TestDiscoverHalf: if one answer is in the legacy form, all kinds are discovered in the legacy form.
 func TestDiscoverHalf(t *testing.T) {
 	s := newServer(t)
 	legacy(s)
@@ -115,6 +115,7 @@ func TestDiscoverWithoutCore(t *testing.T) {
 }
 
 func TestDiscoverFails(t *testing.T) {
+	t.Parallel() // it waits for the retries of client-go
 	for _, tt := range []struct {
 		answer http.HandlerFunc
 		want   string
@@ -135,7 +136,7 @@ func TestDiscoverFails(t *testing.T) {
 		}
 	}
 	if _, err := Discover(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("no server listens: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -122,6 +122,7 @@ func (r *Reader) events(ctx context.Context, target Target, at string, w watch.I
 	}
 }
 
+// notify calls the method of f for an event. Bookmarks only carry a resource version, which events has already read.
 func notify(f Follower, target Target, what watch.EventType, object *metav1.PartialObjectMetadata) {
 	switch what {
 	case watch.Added, watch.Modified:

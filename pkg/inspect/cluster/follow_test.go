@@ -16,42 +16,42 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// told writes down what a Follower is told.
-type told struct {
+// recorder is a Follower that records the calls of its methods.
+type recorder struct {
 	lines chan string
 }
 
-func (f told) Listed(_ Target, objects []metav1.PartialObjectMetadata) {
+func (f recorder) Listed(_ Target, objects []metav1.PartialObjectMetadata) {
 	f.lines <- fmt.Sprintf("listed %d", len(objects))
 }
-func (f told) Changed(_ Target, o *metav1.PartialObjectMetadata) {
+func (f recorder) Changed(_ Target, o *metav1.PartialObjectMetadata) {
 	f.lines <- fmt.Sprintf("changed %s %s %d", o.Name, o.ResourceVersion, len(o.ManagedFields)+len(o.Annotations))
 }
-func (f told) Gone(_ Target, o *metav1.PartialObjectMetadata) { f.lines <- "gone " + o.Name }
-func (f told) Failed(_ Target, why Incomplete)                { f.lines <- "failed " + why.Reason }
+func (f recorder) Gone(_ Target, o *metav1.PartialObjectMetadata) { f.lines <- "gone " + o.Name }
+func (f recorder) Failed(_ Target, why Incomplete)                { f.lines <- "failed " + why.Reason }
 
-// want waits for lines.
-func (f told) want(t *testing.T, lines ...string) {
+// want waits for calls, in this order.
+func (f recorder) want(t *testing.T, lines ...string) {
 	t.Helper()
 	for _, want := range lines {
 		select {
 		case got := <-f.lines:
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("told (-want +got):\n%s", diff)
+				t.Fatalf("call (-want +got):\n%s", diff)
 			}
-		case <-time.After(20 * time.Second):
-			t.Fatalf("not told %q", want)
+		case <-time.After(2 * time.Minute):
+			t.Fatalf("no call %q", want)
 		}
 	}
 }
 
-// watches hands each watch to the test, which answers it.
+// watches passes each watch to the test, which answers it.
 type watches struct {
 	listing
 	opened chan *opened
 }
 
-// opened is a watch. Its handler does the writing, for nobody else may once it has returned.
+// opened is a watch. Only its handler writes, as no other goroutine may after the handler has returned.
 type opened struct {
 	*testing.T
 	at    string
@@ -98,9 +98,9 @@ func (o *opened) object(what, name, version string) {
 	o.send(what, &meta)
 }
 
-func follow(t *testing.T, s *fakeServer, target Target) told {
+func follow(t *testing.T, s *fakeServer, target Target) recorder {
 	t.Helper()
-	f := told{lines: make(chan string, 100)}
+	f := recorder{lines: make(chan string, 100)}
 	r := s.reader(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -113,6 +113,7 @@ func follow(t *testing.T, s *fakeServer, target Target) told {
 }
 
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	served := watches{listing{TB: t, objects: objects("a", 2), protobuf: true}, make(chan *opened)}
 	s.Handle("/api/v1/pods", served)
@@ -132,7 +133,7 @@ func TestFollow(t *testing.T) {
 
 	second := <-served.opened
 	if second.at != "90" {
-		t.Errorf("the watch goes on at %q, the bookmark was of 90", second.at)
+		t.Errorf("the watch resumes at %q, the bookmark was of 90", second.at)
 	}
 	gone := apierrors.NewResourceExpired("too old").ErrStatus
 	gone.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
@@ -141,10 +142,10 @@ func TestFollow(t *testing.T) {
 	close(second.done)
 
 	third := <-served.opened
-	close(third.done) // says nothing and ends
+	close(third.done) // ends without an event
 	fourth := <-served.opened
 	if fourth.at != "77" {
-		t.Errorf("after a watch that said nothing the next starts at %q", fourth.at)
+		t.Errorf("after a watch without an event the next starts at %q", fourth.at)
 	}
 	fourth.object("ADDED", "late", "81")
 	f.want(t, "changed late 81 0")
@@ -157,8 +158,9 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowForbidden: what may not be listed is tried again.
+// TestFollowForbidden: a target that the user may not list is retried.
 func TestFollowForbidden(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	var tries int
 	l := listing{TB: t, objects: objects("a", 1), broken: func(w http.ResponseWriter, _ *http.Request, _ int) bool {

@@ -64,6 +64,7 @@ func SortIncomplete(all []Incomplete) []Incomplete {
 	return slices.Compact(all)
 }
 
+// Errors of the Reader itself, for Reason.
 var (
 	errNoAnswer   = errors.New("no answer")
 	errUnreadable = errors.New("unreadable answer")

@@ -209,6 +209,7 @@ func core(g metav1.APIGroup) int {
 	return 0
 }
 
+// add appends the kinds of a group to served, and to preferred those of the first version that has them.
 func (k *Kinds) add(group *metav1.APIGroup, resources map[schema.GroupVersion]*metav1.APIResourceList) {
 	have := map[string]bool{}
 	for _, version := range versions(group) {

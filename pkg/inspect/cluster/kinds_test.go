@@ -70,7 +70,7 @@ func TestResolve(t *testing.T) {
 		{"Pod", "/v1/pods", "the kind"},
 		{"PO", "/v1/pods", "case does not matter"},
 		{"svc", "/v1/services", "a short name"},
-		{"services", "/v1/services", "the core group comes first, whatever the server says"},
+		{"services", "/v1/services", "the core group comes first, whatever the order of the server"},
 		{"services.serving.dev", "serving.dev/v1/services", "the group tells two apart"},
 		{"services.v1.serving.dev", "serving.dev/v1/services", "version and group"},
 		{"Service.v1.serving.dev", "serving.dev/v1/services", "kind, version and group"},

@@ -123,6 +123,8 @@ func (r *Reader) listMetadata(
 // seenUIDs holds the uids of a list of several pages, because a list that is restarted has the first objects again.
 type seenUIDs map[types.UID]struct{}
 
+// first reports whether the uid is seen for the first time. Objects without a uid, which some servers return, always
+// are.
 func (o seenUIDs) first(uid types.UID) bool {
 	if _, again := o[uid]; again && uid != "" {
 		return false
@@ -192,6 +194,7 @@ func (p *metadataPage) item(data []byte) error {
 	return nil
 }
 
+// flush passes on the objects read so far, also before an error: callers get what was readable.
 func (p *metadataPage) flush() {
 	if len(p.batch) > 0 {
 		p.each(p.batch)

@@ -19,13 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// listKind lists targets and returns the names of what came, sorted.
+// list lists targets and returns the sorted names of the objects.
 func list(t *testing.T, r *Reader, targets ...Target) ([]string, []Incomplete) {
 	t.Helper()
 	var names []string
 	missing, err := r.ListMetadata(t.Context(), targets, func(target Target, o *metav1.PartialObjectMetadata) {
 		if o.ManagedFields != nil || o.Annotations != nil {
-			t.Errorf("%s comes with managed fields or annotations", o.Name)
+			t.Errorf("%s has managed fields or annotations", o.Name)
 		}
 		if o.Labels["app"] != "x" || o.Generation != 2 || len(o.Finalizers) != 1 || len(o.OwnerReferences) != 1 || !*o.OwnerReferences[0].Controller || o.CreationTimestamp.Unix() != 1000 {
 			t.Errorf("%s has lost something: %+v", o.Name, o)
@@ -76,7 +76,7 @@ func TestListWholeObjects(t *testing.T) {
 	}
 }
 
-// TestExpiredToken: every object comes once, whether the server knows how to go on or not.
+// TestExpiredToken: every object is returned once, whether the server offers another token or not.
 func TestExpiredToken(t *testing.T) {
 	gone := func(w http.ResponseWriter, next string) bool {
 		err := apierrors.NewResourceExpired("the token is too old")
@@ -90,13 +90,13 @@ func TestExpiredToken(t *testing.T) {
 		requests int
 		missing  bool
 	}{
-		{"the answer says how to go on", func(w http.ResponseWriter, r *http.Request, from int) bool {
+		{"the error has another token", func(w http.ResponseWriter, r *http.Request, from int) bool {
 			return r.URL.Query().Get("continue") == "at-500" && gone(w, "500")
 		}, 4, false},
 		{"the answer does not, so all is listed again", func(w http.ResponseWriter, _ *http.Request, from int) bool {
 			return from == 500 && gone(w, "")
 		}, 3, false},
-		{"it says what has just failed", func(w http.ResponseWriter, _ *http.Request, from int) bool {
+		{"the error has the token that has just expired", func(w http.ResponseWriter, _ *http.Request, from int) bool {
 			return from == 500 && gone(w, "at-500")
 		}, 3, false},
 		{"a server without Status", func(w http.ResponseWriter, _ *http.Request, from int) bool {
@@ -133,8 +133,8 @@ func broken(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestBrokenPage: a connection that breaks within a page is no page that cannot be read; what came of it is handed over
-// once, and the rest is said to be missing.
+// TestBrokenPage: a connection that breaks within a page is not an unreadable page; the objects read before are
+// passed on once, and the rest is said to be missing.
 func TestBrokenPage(t *testing.T) {
 	s := newServer(t)
 	s.Handle("/api/v1/pods", listing{TB: t, objects: objects("a", 2*pageSize), protobuf: true, broken: func(w http.ResponseWriter, r *http.Request, from int) bool {
@@ -152,14 +152,14 @@ func TestBrokenPage(t *testing.T) {
 	}})
 	got, missing := list(t, s.reader(t), Target{pods, ""})
 	if len(got) <= pageSize || len(got) >= 2*pageSize || len(slices.Compact(slices.Clone(got))) != len(got) {
-		t.Errorf("%d objects of %d, of which half the last page came", len(got), 2*pageSize)
+		t.Errorf("%d objects of %d, after half of the last page", len(got), 2*pageSize)
 	}
 	if len(missing) != 1 || missing[0].Reason != ReasonUnavailable {
-		t.Errorf("missing: %v, want the pods, for the connection broke", missing)
+		t.Errorf("missing: %v, want the pods, as the connection broke", missing)
 	}
 }
 
-// TestListFails: what fails has a reason, and what does not is read.
+// TestListFails: a target that fails has a reason, and the others are read.
 func TestListFails(t *testing.T) {
 	status := func(err *apierrors.StatusError) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { fail(w, err) }
@@ -173,8 +173,8 @@ func TestListFails(t *testing.T) {
 		want   string
 		reason string
 	}{
-		{status(apierrors.NewForbidden(gr, "", errors.New("no"))), ReasonForbidden, "the user may not"},
-		{status(apierrors.NewUnauthorized("who")), ReasonUnauthorized, "the server does not know the user"},
+		{status(apierrors.NewForbidden(gr, "", errors.New("no"))), ReasonForbidden, "the user is not allowed"},
+		{status(apierrors.NewUnauthorized("who")), ReasonUnauthorized, "the server does not accept the credentials"},
 		{status(apierrors.NewNotFound(gr, "")), ReasonNotServed, "the kind is gone"},
 		{plain(http.StatusNotFound), ReasonNotServed, "the kind is gone, from a plain server"},
 		{status(apierrors.NewMethodNotSupported(gr, "list")), "MethodNotAllowed", "405"},
@@ -182,7 +182,7 @@ func TestListFails(t *testing.T) {
 		{plain(http.StatusGatewayTimeout), ReasonTimeout, "504 of a proxy"},
 		{status(apierrors.NewServiceUnavailable("down")), ReasonUnavailable, "503"},
 		{plain(http.StatusBadGateway), ReasonUnavailable, "502 of a proxy"},
-		{status(apierrors.NewInternalError(errors.New("conversion webhook for example.com/v1, Kind=Widget failed: x"))), ReasonConversion, "a webhook that converts fails"},
+		{status(apierrors.NewInternalError(errors.New("conversion webhook for example.com/v1, Kind=Widget failed: x"))), ReasonConversion, "a conversion webhook fails"},
 		{status(apierrors.NewInternalError(errors.New("etcd"))), ReasonInternal, "500"},
 		{plain(http.StatusInternalServerError), ReasonInternal, "500 of a plain server"},
 		{status(apierrors.NewResourceExpired("old")), "Expired", "a list, rather than a page, that expires"},
@@ -195,16 +195,13 @@ func TestListFails(t *testing.T) {
 			_, _ = io.WriteString(w, protobufPrefix+"\xff\xff")
 		}, ReasonUnreadable, "broken protobuf"},
 		{broken, ReasonUnavailable, "the connection breaks"},
-		{func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, ReasonTimeout, "no answer"},
 	} {
 		s := newServer(t)
 		s.Handle("/apis/example.com/v1/namespaces/a/widgets", tt.answer)
 		s.Handle("/api/v1/pods", listing{TB: t, objects: objects("a", 3), protobuf: true})
-		r := s.reader(t)
-		r.timeout = 2 * time.Second
-		got, missing := list(t, r, Target{widgets, "a"}, Target{pods, ""})
+		got, missing := list(t, s.reader(t), Target{widgets, "a"}, Target{pods, ""})
 		if len(got) != 3 {
-			t.Errorf("%s: of the other kind came %v", tt.reason, got)
+			t.Errorf("%s: the other kind has %v", tt.reason, got)
 		}
 		if len(missing) != 1 {
 			t.Errorf("%s: missing %v", tt.reason, missing)
@@ -218,6 +215,19 @@ func TestListFails(t *testing.T) {
 		if diff := cmp.Diff(Incomplete{Group: "example.com", Version: "v1", Resource: "widgets", Namespace: "a", Reason: tt.want}, m); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 		}
+	}
+}
+
+// TestListWithoutAnswer: a request without an answer ends when the reader's timeout has passed.
+func TestListWithoutAnswer(t *testing.T) {
+	s := newServer(t)
+	s.HandleFunc("/api/v1/pods", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	r := s.reader(t)
+	r.timeout = 10 * time.Millisecond
+	_, missing := list(t, r, Target{pods, ""})
+	want := []Incomplete{{Version: "v1", Resource: "pods", Reason: ReasonTimeout, Message: "no answer within 10ms"}}
+	if diff := cmp.Diff(want, missing); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 }
 
@@ -298,7 +308,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestLargePages: what is decoded while it arrives comes in one answer, whatever does not does not.
+// TestLargePages: lists that are decoded while they arrive have large pages, others do not.
 func TestLargePages(t *testing.T) {
 	s := newServer(t)
 	s.Handle("/api/v1/pods", listing{TB: t, objects: objects("a", 4*pageSize), protobuf: true})

@@ -254,6 +254,7 @@ func (p *typedPage) readJSON(a answer) error {
 	return nil
 }
 
+// deliver calls each, unless the object was seen before.
 func (p *typedPage) deliver(object Typed) error {
 	if !p.seen.first(object.GetObjectMeta().GetUID()) {
 		return nil

@@ -19,7 +19,7 @@ import (
 
 var deployments = Kind{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Resource: "deployments", Namespaced: true}
 
-// somePods have much that says nothing about their state.
+// somePods have many fields that do not affect their state.
 func somePods() *corev1.PodList {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "5"}}
 	for i, meta := range objects("a", 3) {
@@ -51,12 +51,12 @@ func read(t *testing.T, r *Reader, target Target, o ListOptions) []*unstructured
 	return out
 }
 
-// TestListObjectsAlike: what comes by protobuf is what comes by JSON, but for what is dropped.
+// TestListObjectsAlike: objects from protobuf equal those from JSON, except for the fields that are removed.
 func TestListObjectsAlike(t *testing.T) {
 	s := newServer(t)
 	s.HandleFunc("/api/v1/pods", func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.Header.Get("Accept"), "application/vnd.kubernetes.protobuf") {
-			t.Errorf("pods are asked for as %q", r.Header.Get("Accept"))
+			t.Errorf("pods are requested as %q", r.Header.Get("Accept"))
 		}
 		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
 		_, _ = w.Write(typed(t, somePods()))
@@ -111,7 +111,7 @@ func TestTrimTemplates(t *testing.T) {
 	replicas, _, _ := unstructured.NestedInt64(got.Object, "status", "replicas")
 	paused, _, _ := unstructured.NestedBool(got.Object, "spec", "paused")
 	if replicas != 4 || !paused || got.GetGeneration() != 3 {
-		t.Errorf("what says how it is has gone: %v", got.Object)
+		t.Errorf("fields of the state are missing: %v", got.Object)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestTrimTemplates(t *testing.T) {
 func customs(t *testing.T, s *fakeServer, query *url.Values) {
 	s.HandleFunc("/apis/example.com/v1/widgets", func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Header.Get("Accept"), "protobuf") {
-			t.Errorf("custom resources are asked for as %q", r.Header.Get("Accept"))
+			t.Errorf("custom resources are requested as %q", r.Header.Get("Accept"))
 		}
 		*query = r.URL.Query()
 		page := map[string]any{"apiVersion": "example.com/v1", "kind": "WidgetList", "metadata": map[string]any{"continue": "more"}}
@@ -234,7 +234,7 @@ func TestListTyped(t *testing.T) {
 	s := newServer(t)
 	s.HandleFunc("/api/v1/pods", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("fieldSelector") != "spec.nodeName=n" {
-			t.Errorf("asked for %s", r.URL)
+			t.Errorf("requested %s", r.URL)
 		}
 		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
 		_, _ = w.Write(typed(t, pods2))
@@ -261,13 +261,13 @@ func TestListTyped(t *testing.T) {
 	}
 }
 
-// TestListTypedOfAnotherVersion: a server whose preferred version has another Go type is asked for JSON.
+// TestListTypedOfAnotherVersion: a server whose preferred version has another Go type is requested in JSON.
 func TestListTypedOfAnotherVersion(t *testing.T) {
 	kind := Kind{GroupVersionKind: schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}, Resource: "hpas", Namespaced: true}
 	s := newServer(t)
 	s.HandleFunc("/apis/autoscaling/v1/hpas", func(w http.ResponseWriter, r *http.Request) {
 		if accept := r.Header.Get("Accept"); strings.Contains(accept, "protobuf") {
-			t.Errorf("asked for %s", accept)
+			t.Errorf("requested %s", accept)
 		}
 		answerJSON("application/json", map[string]any{"metadata": map[string]any{}, "items": []any{map[string]any{
 			"metadata": map[string]any{"name": "h"}, "spec": map[string]any{"scaleTargetRef": map[string]any{"name": "web"}},

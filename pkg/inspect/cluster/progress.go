@@ -46,6 +46,7 @@ type listProgress struct {
 	remaining int // as the last page reported
 }
 
+// begin adds a list of the kind. The caller must call end when the list has ended, also if it failed.
 func (p *progress) begin(kind *Kind) *listProgress {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -56,6 +56,7 @@ func startsProtobuf(in *bufio.Reader) bool {
 // untilEOF is the end of a message that ends with the stream.
 const untilEOF = math.MaxUint64
 
+// read reads the envelope of an answer and the list in it.
 func (s *listStream) read() error {
 	found := false
 	err := s.message(untilEOF, func(number, length uint64) error {
@@ -195,7 +196,7 @@ const protobufPrefix = "k8s\x00"
 // field is one field of a protobuf message.
 type field struct {
 	number uint64
-	// readAll is the field with its tag; value is the content of one that has a length, nil for others.
+	// whole is the field with its tag; value is the content of one that has a length, nil for others.
 	whole, value []byte
 }
 
@@ -215,6 +216,7 @@ func fields(message []byte, each func(field) error) error {
 	return nil
 }
 
+// firstField returns the first field of a message, which must not be empty. The field refers to the message, uncopied.
 func firstField(message []byte) (field, error) {
 	tag, at := binary.Uvarint(message)
 	if at <= 0 {

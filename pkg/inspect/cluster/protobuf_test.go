@@ -67,8 +67,8 @@ func enveloped(message []byte) []byte {
 	return append(envelope, message...)
 }
 
-// TestBrokenStream: an answer that ends too early, or whose lengths lie, is an error, and what came before is handed
-// over.
+// TestBrokenStream: an answer that ends too early, or whose lengths lie, is an error, and the objects before it are
+// passed on.
 func TestBrokenStream(t *testing.T) {
 	list := metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: objects("a", batchSize+2)}
 	message, err := list.Marshal()
@@ -101,7 +101,7 @@ func TestBrokenStream(t *testing.T) {
 	}
 }
 
-// TestHostileLengths: a length alone makes nobody set memory aside.
+// TestHostileLengths: a length alone allocates no memory.
 func TestHostileLengths(t *testing.T) {
 	const promised = 1 << 40
 	list := binary.AppendUvarint([]byte{fieldOfListItems<<wireTypeBits | wireBytes}, promised)
@@ -140,9 +140,9 @@ func FuzzDecodeList(f *testing.F) {
 			return
 		}
 		if err != nil {
-			return // stricter about what is skipped: groups, which nobody has sent for twenty years
+			return // stricter about what is skipped: groups, which no server sends
 		}
-		if got.Continue != "" { // of several pages what is known comes once
+		if got.Continue != "" { // of several pages every object is passed on once
 			return
 		}
 		for i := range got.Items {

@@ -115,6 +115,7 @@ func (r *Reader) getBuffer() *bytes.Buffer {
 	return &bytes.Buffer{}
 }
 
+// putBuffer returns a buffer to the pool, unless it is too large to be kept. It must not be used afterwards.
 func (r *Reader) putBuffer(b *bytes.Buffer) {
 	if b.Cap() <= maxPooledBuffer {
 		b.Reset()
@@ -219,6 +220,7 @@ func pages(
 	}
 }
 
+// expired reports whether the error is that of an expired continue token or resource version.
 func expired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
 // continueExpired changes options to continue after a token has expired. It returns true if the list starts again.

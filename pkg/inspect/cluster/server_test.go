@@ -21,18 +21,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fakeServer answers as an API server does, and misbehaves as the embedded one cannot be made to. It says 404 to what
-// nobody handles.
+// fakeServer answers as an API server does, and can fail in ways that the embedded one cannot. A path without a
+// handler is 404.
 type fakeServer struct {
 	*httptest.Server
 	*http.ServeMux
 
-	// before is called with each request before it is answered; nil is not.
+	// before is called with each request before it is answered; it may be nil.
 	before func(*http.Request)
 
 	mu       sync.Mutex
 	requests []string
-	current  int // requests under way
+	current  int // requests in flight
 	most     int
 }
 
@@ -68,7 +68,7 @@ func (s *fakeServer) leave() {
 	s.current--
 }
 
-// asked returns the requests so far.
+// asked returns the URLs requested so far.
 func (s *fakeServer) asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,6 +84,7 @@ func (s *fakeServer) reader(t testing.TB) *Reader {
 		t.Fatal(err)
 	}
 	r.retryBackoff, r.largePage = time.Millisecond, pageSize
+	r.timeout = 2 * time.Minute // a busy machine must not end a request
 	t.Cleanup(r.client.Client.CloseIdleConnections)
 	return r
 }
@@ -140,7 +141,7 @@ func typed(t testing.TB, obj runtime.Object) []byte {
 	return out.Bytes()
 }
 
-// objects makes metadata with all that servers send.
+// objects returns metadata with all fields that servers send.
 func objects(namespace string, n int) []metav1.PartialObjectMetadata {
 	out := make([]metav1.PartialObjectMetadata, n)
 	for i := range out {
@@ -162,9 +163,9 @@ type listing struct {
 	objects []metav1.PartialObjectMetadata
 	// protobuf is the encoding, if the client asks for it; else JSON.
 	protobuf bool
-	// remaining tells how many objects come after a page.
+	// remaining adds how many objects remain after a page.
 	remaining bool
-	// broken is asked before each page, and may answer it.
+	// broken is called before each page, and reports whether it has answered in place of the listing.
 	broken func(w http.ResponseWriter, r *http.Request, from int) bool
 }
 

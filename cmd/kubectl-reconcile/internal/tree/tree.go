@@ -112,7 +112,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.related, "related", false,
 		"show also what is related in other ways than by ownership, by dotted lines")
 	flags.BoolVar(&f.events, "events", false, "show the last Events of each object")
-	flags.BoolVar(&f.expand, "expand", false, "show each object on a separate line")
+	flags.BoolVar(&f.expand, "expand", false, "show each object on its own line")
 	flags.StringVar(&f.preview, "delete-preview", "",
 		"show what deleting the objects would do: background, foreground or orphan")
 	flags.Lookup("delete-preview").NoOptDefVal = string(previewBackground)
