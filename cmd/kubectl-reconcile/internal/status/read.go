@@ -108,15 +108,20 @@ func (r *statusReader) readOne(ctx context.Context, t connect.Target, add func(s
 	if t.Name != "" {
 		obj, err := r.Reader.Object(ctx, t.Kind, t.Namespace, t.Name)
 		if err == nil {
-			add(newStatusItem(t.Kind, obj, r.polarities, r.clock.Now()))
+			add(r.item(t.Kind, obj))
 		}
 		return err
 	}
 	options := cluster.ListOptions{Labels: r.targets.Labels, Fields: r.targets.Fields, Whole: r.whole()}
 	return r.Reader.ListObjects(ctx, t.Target, options, func(obj *unstructured.Unstructured) error {
-		add(newStatusItem(t.Kind, obj, r.polarities, r.clock.Now()))
+		add(r.item(t.Kind, obj))
 		return nil
 	})
+}
+
+// item judges an object as of now.
+func (r *statusReader) item(kind cluster.Kind, obj *unstructured.Unstructured) statusItem {
+	return newStatusItem(kind, obj, r.polarities, r.clock.Now())
 }
 
 // maxDated bounds the drifted objects that are read again.
@@ -140,7 +145,7 @@ func (r *statusReader) dateDrift(ctx context.Context, items []statusItem) {
 	cluster.ReadEach(ctx, r.Reader, ids, func(i int, obj *unstructured.Unstructured) {
 		if item := &items[behind[i]]; obj != nil {
 			source := item.source
-			*item = newStatusItem(item.kind, obj, r.polarities, r.clock.Now())
+			*item = r.item(item.kind, obj)
 			item.source = source
 		}
 	}) // what cannot be read stays undated

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 // statusChange is what a watch reports: everything of a target, or one object.
@@ -50,12 +51,12 @@ func (r *statusReader) follow(ctx context.Context, targets []connect.Target, beg
 	defer running.Wait()
 	defer cancel()
 	changes := make(chan statusChange)
-	watcher, err := newStatusWatcher(r, changes)
+	objects, err := cluster.NewObjectFollower(r.connection.Config, r.Reader, r.clock, r.item)
 	if err != nil {
 		return err
 	}
 	for _, t := range targets {
-		running.Go(func() { watcher.watch(ctx, t) })
+		running.Go(func() { r.followTarget(ctx, objects, t, changes) })
 	}
 	f := newStatusFollower(r)
 	if err := f.begin(ctx, targets, changes); err != nil || ctx.Err() != nil {
@@ -67,6 +68,27 @@ func (r *statusReader) follow(ctx context.Context, targets []connect.Target, beg
 	}
 	defer func() { err = errors.Join(err, f.screen.Close()) }()
 	return f.redraw(ctx, changes)
+}
+
+// followTarget sends what happens to the objects of a target, until ctx ends.
+func (r *statusReader) followTarget(
+	ctx context.Context, objects *cluster.ObjectFollower[statusItem], t connect.Target, changes chan<- statusChange,
+) {
+	selection := cluster.ObjectSelection{
+		Target: t.Target, Name: t.Name, Labels: r.targets.Labels, Fields: t.FieldSelector(r.targets.Fields), Whole: r.whole(),
+	}
+	objects.Follow(ctx, selection, func(c cluster.ObjectChange[statusItem]) {
+		for i := range c.Objects {
+			c.Objects[i].source = targetKey(t)
+		}
+		if c.Event == "" {
+			r.dateDrift(ctx, c.Objects)
+		}
+		select {
+		case changes <- statusChange{target: t, event: c.Event, items: c.Objects, failure: c.Err}:
+		case <-ctx.Done():
+		}
+	})
 }
 
 func newStatusFollower(r *statusReader) *statusFollower {
