@@ -9,11 +9,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/apis/v1alpha1"
 )
 
 // CheckOutput returns an error if a value of -o is not among the known ones. usual describes the output without -o.
@@ -108,13 +107,4 @@ func WriteNames[T any](w io.Writer, objects []T, name func(T) string) error {
 }
 
 // APIVersion is the apiVersion of all documents that are printed as JSON or YAML.
-const APIVersion = trace.APIVersion
-
-// ObjectRef names an object in a document.
-type ObjectRef struct {
-	APIVersion string    `json:"apiVersion"`
-	Kind       string    `json:"kind"`
-	Namespace  string    `json:"namespace,omitempty"`
-	Name       string    `json:"name"`
-	UID        types.UID `json:"uid,omitempty"`
-}
+const APIVersion = v1alpha1.APIVersion
