@@ -21,7 +21,7 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 	list := f.list()
 	f.options = f.tableOptions(list.Items)
 	f.options.Times = true
-	f.table = render.NewStatusListing(f.options)
+	f.table = render.NewStatusTable(f.options)
 	for i := range list.Items {
 		f.shown[list.Items[i].key()] = f.look(&list.Items[i])
 	}
@@ -63,7 +63,7 @@ func (f *statusFollower) failing() []string {
 // server that goes away takes many targets with it.
 func (f *statusFollower) remarkFailing(before []string) []string {
 	lines := f.failing()
-	f.remark(connect.IncompleteNews(before, lines))
+	f.remark(connect.IncompleteChanges(before, lines))
 	return lines
 }
 

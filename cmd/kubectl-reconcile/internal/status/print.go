@@ -40,17 +40,17 @@ func (o *Options) printTable(w io.Writer, list *statusList) error {
 	return render.StatusTable(w, o.rows(list.Items), o.tableOptions(list.Items))
 }
 
-func (o *Options) listing() render.ListingOptions {
-	return render.ListingOptions{Palette: o.palette, ASCII: o.ascii, Width: o.width, NoHeader: o.noHeaders}
+func (o *Options) listing() render.TableOptions {
+	return render.TableOptions{Palette: o.palette, ASCII: o.ascii, Width: o.width, NoHeader: o.noHeaders}
 }
 
 func (o *Options) tableOptions(items []statusItem) render.StatusOptions {
-	return render.StatusOptions{ListingOptions: o.listing(), Namespaces: o.severalNamespaces(items), Wide: o.output == "wide"}
+	return render.StatusOptions{TableOptions: o.listing(), Namespaces: o.severalNamespaces(items), Wide: o.output == "wide"}
 }
 
 // severalNamespaces reports whether the objects' namespaces must be told.
 func (o *Options) severalNamespaces(items []statusItem) bool {
-	if o.targets.All {
+	if o.targets.AllNamespaces {
 		return true
 	}
 	for i := range items {
@@ -108,12 +108,12 @@ func describeOdd(items []statusItem) []string {
 	odd := 0
 	for i := range items {
 		for _, problem := range items[i].Problems {
-			if odd++; odd <= cli.MaxNotesOfAKind {
+			if odd++; odd <= cli.MaxNotes {
 				out = append(out, fmt.Sprintf("odd: %s: %s", items[i].name(), problem))
 			}
 		}
 	}
-	if more := odd - cli.MaxNotesOfAKind; more > 0 {
+	if more := odd - cli.MaxNotes; more > 0 {
 		out = append(out, fmt.Sprintf("odd: and %d more; -o json has all, as problems", more))
 	}
 	return out
@@ -133,7 +133,7 @@ func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusLi
 		return
 	}
 	where := ""
-	if !r.targets.All && !r.targets.Manifests.Given() {
+	if !r.targets.AllNamespaces && !r.targets.Manifests.Given() {
 		where = fmt.Sprintf(" in %s namespace", r.connection.Namespace)
 	}
 	if all > 0 {
@@ -142,7 +142,7 @@ func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusLi
 	}
 	fmt.Fprintf(r.streams.ErrOut, "No resources found%s.\n", where)
 	if where != "" {
-		cli.Hint(r.streams.ErrOut, r.MissingNamespace(ctx, r.connection.Namespace))
+		cli.PrintHint(r.streams.ErrOut, r.MissingNamespace(ctx, r.connection.Namespace))
 	}
 }
 

@@ -22,7 +22,7 @@ type statusReader struct {
 // find turns the command line into what is to be read.
 func (r *statusReader) find() ([]connect.Target, error) {
 	namespace := r.connection.Namespace
-	if r.targets.All {
+	if r.targets.AllNamespaces {
 		namespace = ""
 	}
 	var targets []connect.Target
@@ -174,11 +174,11 @@ func (r *statusReader) explainFailures(ctx context.Context, failures []failure) 
 		case f.target.Name != "" && apierrors.IsNotFound(f.err):
 			errs = append(errs, r.NotFound(ctx, f.target))
 		default:
-			errs = append(errs, r.connection.ExplainReading(f.target, f.err))
+			errs = append(errs, r.connection.ExplainReadError(f.target, f.err))
 		}
 	}
 	if len(forbidden) > 0 {
-		errs = append(errs, r.connection.ForbiddenError(forbidden, r.targets.All))
+		errs = append(errs, r.connection.ForbiddenError(forbidden, r.targets.AllNamespaces))
 	}
 	return errors.Join(errs...)
 }

@@ -173,7 +173,7 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shown := r.Reading(ctx, o.connection.Progress)
+	shown := r.ShowProgress(ctx, o.connection.Progress)
 	defer shown()
 	if o.watch {
 		return r.follow(ctx, targets, shown)
@@ -199,7 +199,7 @@ func (o *Options) verdict(list *statusList) error {
 	}
 	for i := range list.Items {
 		if list.Items[i].Drifted || list.Items[i].NotReady {
-			return cli.ErrFound
+			return cli.ErrSilentExit
 		}
 	}
 	return nil

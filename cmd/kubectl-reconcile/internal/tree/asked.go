@@ -88,9 +88,9 @@ func (r *treeReader) ofKind(ctx context.Context, graph *ownertree.Graph, t conne
 	case len(missing) == 0:
 		return nil
 	case missing[0].Reason == cluster.ReasonForbidden:
-		return r.connection.ForbiddenError([]connect.Target{t}, r.targets.All)
+		return r.connection.ForbiddenError([]connect.Target{t}, r.targets.AllNamespaces)
 	}
-	return fmt.Errorf("listing %s%s: %s", t.Kind.GroupResource(), t.Where(r.targets.All), missing[0].Message)
+	return fmt.Errorf("listing %s%s: %s", t.Kind.GroupResource(), t.Where(r.targets.AllNamespaces), missing[0].Message)
 }
 
 // byFields are the uids of the objects that --field-selector selects; nil if there is none.
@@ -106,7 +106,7 @@ func (r *treeReader) byFields(ctx context.Context) (map[types.UID]bool, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, r.connection.ExplainReading(t, err)
+			return nil, r.connection.ExplainReadError(t, err)
 		}
 	}
 	return out, nil
@@ -126,7 +126,7 @@ func (r *treeReader) one(ctx context.Context, graph *ownertree.Graph, t connect.
 	case apierrors.IsForbidden(err):
 		return nil, r.connection.ForbiddenError([]connect.Target{t}, false)
 	}
-	return nil, r.connection.ExplainReading(t, err)
+	return nil, r.connection.ExplainReadError(t, err)
 }
 
 // nothing says why there is nothing to show, on stderr, or as an error if nothing could be read at all.
@@ -139,7 +139,7 @@ func (t *tree) nothing(ctx context.Context) error {
 	switch {
 	case len(t.graph.Nodes()) > 0 || len(missing) == 0 || len(t.sought) > 0:
 	case missing[0].Reason == cluster.ReasonForbidden:
-		return cli.WithHint(fmt.Errorf("no permission to list anything %s", where), t.connection.Permitted())
+		return cli.WithHint(fmt.Errorf("no permission to list anything %s", where), t.connection.PermissionHint())
 	case slices.ContainsFunc(missing, func(i cluster.Incomplete) bool { return i.Resource != "" }):
 		return fmt.Errorf("listing anything %s: %s", where, missing[0].Message)
 	}
@@ -148,6 +148,6 @@ func (t *tree) nothing(ctx context.Context) error {
 		return nil
 	}
 	fmt.Fprintf(t.streams.ErrOut, "No resources found in %s namespace.\n", t.namespace())
-	cli.Hint(t.streams.ErrOut, t.MissingNamespace(ctx, t.namespace()))
+	cli.PrintHint(t.streams.ErrOut, t.MissingNamespace(ctx, t.namespace()))
 	return nil
 }

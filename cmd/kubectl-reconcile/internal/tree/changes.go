@@ -82,7 +82,7 @@ func (d *changeLines) tick() error {
 		}
 	}
 	lines := connect.DescribeIncomplete(d.tree.allIncomplete())
-	for _, line := range connect.IncompleteNews(d.failing, lines) {
+	for _, line := range connect.IncompleteChanges(d.failing, lines) {
 		if _, err := fmt.Fprintln(d.tree.streams.ErrOut, cli.OneLine(line)); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/diagram"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
@@ -12,10 +13,10 @@ import (
 // diagramMaker draws what a tree draws, each object once.
 type diagramMaker struct {
 	itemMaker
-	out     render.Diagram
+	out     diagram.Graph
 	boxes   map[*ownertree.Node]int
 	missing map[types.UID]int
-	arrows  map[render.Arrow]bool
+	arrows  map[diagram.Arrow]bool
 	ties    map[tieKey]tieArrow
 }
 
@@ -32,10 +33,10 @@ type tieArrow struct {
 }
 
 // newDiagram is the tree for programs that draw.
-func newDiagram(items itemMaker, twigs []*twig, relations []ownertree.Relation) render.Diagram {
+func newDiagram(items itemMaker, twigs []*twig, relations []ownertree.Relation) diagram.Graph {
 	m := &diagramMaker{
 		itemMaker: items, boxes: map[*ownertree.Node]int{}, missing: map[types.UID]int{},
-		arrows: map[render.Arrow]bool{}, ties: map[tieKey]tieArrow{},
+		arrows: map[diagram.Arrow]bool{}, ties: map[tieKey]tieArrow{},
 	}
 	for _, r := range relations {
 		m.ties[tieKey{r.To, r.Inverse}] = tieArrow{r.Type, false}
@@ -53,12 +54,12 @@ func (m *diagramMaker) draw(t *twig) int {
 	if len(t.folded) == 0 {
 		for _, c := range t.facts.containers {
 			item := containerItem(t.Node, c)
-			m.out.Boxes = append(m.out.Boxes, render.Box{Lines: boxLines(item), Tone: item.Tone})
-			m.arrow(render.Arrow{From: box, To: len(m.out.Boxes) - 1})
+			m.out.Boxes = append(m.out.Boxes, diagram.Box{Lines: boxLines(item), Tone: item.Tone})
+			m.arrow(diagram.Arrow{From: box, To: len(m.out.Boxes) - 1})
 		}
 	}
 	for _, child := range t.children {
-		arrow := render.Arrow{From: box, To: m.draw(child), Dotted: child.Relation != ""}
+		arrow := diagram.Arrow{From: box, To: m.draw(child), Dotted: child.Relation != ""}
 		if arrow.Dotted {
 			tie := m.ties[tieKey{child.Node, child.Relation}]
 			if arrow.Label = tie.label; tie.reversed {
@@ -71,7 +72,7 @@ func (m *diagramMaker) draw(t *twig) int {
 }
 
 // arrow draws each arrow once: an object with several owners comes several times.
-func (m *diagramMaker) arrow(a render.Arrow) {
+func (m *diagramMaker) arrow(a diagram.Arrow) {
 	if !m.arrows[a] {
 		m.arrows[a] = true
 		m.out.Arrows = append(m.out.Arrows, a)
@@ -85,7 +86,7 @@ func (m *diagramMaker) box(t *twig) int {
 	}
 	item := m.item(t)
 	at := len(m.out.Boxes)
-	m.out.Boxes = append(m.out.Boxes, render.Box{Lines: boxLines(item), Tone: item.Tone, Asked: item.Asked, Missing: t.Missing})
+	m.out.Boxes = append(m.out.Boxes, diagram.Box{Lines: boxLines(item), Tone: item.Tone, Asked: item.Asked, Missing: t.Missing})
 	if single {
 		m.boxes[t.Node] = at
 		m.absent(t.Node, at)
@@ -105,9 +106,9 @@ func (m *diagramMaker) absent(n *ownertree.Node, at int) {
 			owner = len(m.out.Boxes)
 			m.missing[o.UID] = owner
 			lines := []string{render.Cut(m.kinds.ownerLabel(o), mostInBox), string(o.Verdict)}
-			m.out.Boxes = append(m.out.Boxes, render.Box{Lines: lines, Missing: true, Tone: render.ToneTrouble})
+			m.out.Boxes = append(m.out.Boxes, diagram.Box{Lines: lines, Missing: true, Tone: render.ToneTrouble})
 		}
-		m.arrow(render.Arrow{From: owner, To: at})
+		m.arrow(diagram.Arrow{From: owner, To: at})
 	}
 }
 

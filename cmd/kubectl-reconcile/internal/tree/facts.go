@@ -78,7 +78,7 @@ func (r *factsReader) read(ctx context.Context, wanted, all []*ownertree.Node, e
 func (r *factsReader) date(ctx context.Context, wanted []*ownertree.Node) {
 	var undated []*ownertree.Node
 	for _, n := range wanted {
-		if f := r.facts[n.UID]; f != nil && f.Drift.State == inspect.Behind && f.Drift.Since == nil && len(undated) < cli.MaxNotesOfAKind {
+		if f := r.facts[n.UID]; f != nil && f.Drift.State == inspect.Behind && f.Drift.Since == nil && len(undated) < cli.MaxNotes {
 			undated = append(undated, n)
 		}
 	}

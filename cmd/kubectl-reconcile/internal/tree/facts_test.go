@@ -197,7 +197,7 @@ func TestFactsAreDated(t *testing.T) {
 	reader := &fakeReader{objects: objects}
 	facts := &factsReader{reader: reader}
 	facts.read(t.Context(), nodes, nodes, false)
-	if want := 1 + cli.MaxNotesOfAKind; len(reader.reads) != want {
+	if want := 1 + cli.MaxNotes; len(reader.reads) != want {
 		t.Errorf("one list, and single reads of as many of the objects behind as are told of: %v", reader.reads)
 	}
 }

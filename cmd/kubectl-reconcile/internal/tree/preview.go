@@ -133,8 +133,8 @@ func (p *preview) lines(palette render.Palette) []string {
 		{len(p.Kept), "would keep"}, {len(p.Stuck), "would leave"}, {len(p.Unknown), "not known of"}, {len(p.Blocked), "would hang"},
 		{len(waits), "would wait"},
 	} {
-		if more.n > cli.MaxNotesOfAKind {
-			add(render.TonePlain, fmt.Sprintf("%s: %d more", more.what, more.n-cli.MaxNotesOfAKind), "; -o json has all")
+		if more.n > cli.MaxNotes {
+			add(render.TonePlain, fmt.Sprintf("%s: %d more", more.what, more.n-cli.MaxNotes), "; -o json has all")
 		}
 	}
 	for _, line := range connect.DescribeIncomplete(p.Incomplete) {
@@ -144,7 +144,7 @@ func (p *preview) lines(palette render.Palette) []string {
 }
 
 // first bounds what is told of one by one.
-func first[T any](all []T) []T { return all[:min(len(all), cli.MaxNotesOfAKind)] }
+func first[T any](all []T) []T { return all[:min(len(all), cli.MaxNotes)] }
 
 // fewOfAKind is how many objects of a kind are named.
 const fewOfAKind = 10

@@ -33,7 +33,7 @@ func (p *preview) claimLines(add func(tone render.Tone, head, text string)) {
 		text := fmt.Sprintf(", made by %s: %s", p.name(c.Set), retentionText(c.WhenDeleted))
 		add(render.TonePlain, "would keep "+p.counts(kept[c.Set]), text)
 	}
-	if more := len(sets) - cli.MaxNotesOfAKind; more > 0 {
+	if more := len(sets) - cli.MaxNotes; more > 0 {
 		add(render.TonePlain, fmt.Sprintf("would keep: the claims of %d more StatefulSets", more), "; -o json has all")
 	}
 	for _, v := range []struct {

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/diagram"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
@@ -17,9 +18,9 @@ func (t *tree) print() error {
 	case "name":
 		return cli.WriteNames(t.streams.Out, nodesOf(t.branches), (*ownertree.Node).String)
 	case "dot":
-		return render.Dot(t.streams.Out, newDiagram(t.itemMaker(), t.twigs(), t.relations))
+		return diagram.WriteDot(t.streams.Out, newDiagram(t.itemMaker(), t.twigs(), t.relations))
 	case "mermaid":
-		return render.Mermaid(t.streams.Out, newDiagram(t.itemMaker(), t.twigs(), t.relations))
+		return diagram.WriteMermaid(t.streams.Out, newDiagram(t.itemMaker(), t.twigs(), t.relations))
 	}
 	return t.draw(t.streams.Out)
 }

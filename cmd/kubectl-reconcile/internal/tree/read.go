@@ -56,7 +56,7 @@ func (r *treeReader) find() ([]connect.Target, error) {
 
 // Namespace is the one of the command line, empty for all.
 func (r *treeReader) namespace() string {
-	if r.targets.All {
+	if r.targets.AllNamespaces {
 		return ""
 	}
 	return r.connection.Namespace
@@ -178,7 +178,7 @@ func (t *tree) grow(ctx context.Context, asked []*ownertree.Node, known *knownFa
 	if err != nil {
 		return err
 	}
-	t.namespaces = t.targets.All || slices.ContainsFunc(nodes, func(n *ownertree.Node) bool {
+	t.namespaces = t.targets.AllNamespaces || slices.ContainsFunc(nodes, func(n *ownertree.Node) bool {
 		return n.Namespace != "" && n.Namespace != t.connection.Namespace
 	})
 	facts := &factsReader{reader: t.Reader, whole: t.whole(), containers: t.containers, known: known}

@@ -230,7 +230,7 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.readEnds = r.Reading(ctx, o.connection.Progress)
+	r.readEnds = r.ShowProgress(ctx, o.connection.Progress)
 	defer r.readEnds()
 	switch {
 	case o.watch:
@@ -244,7 +244,7 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	err = errors.Join(t.print(), err)
-	cli.Hint(o.streams.ErrOut, r.contentsHint())
+	cli.PrintHint(o.streams.ErrOut, r.contentsHint())
 	return err
 }
 
