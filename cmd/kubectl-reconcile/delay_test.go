@@ -17,12 +17,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// delayVariable names how late the answers of every sandbox are that a script starts with --kubeconfig-out, such as 200ms:
-// what a script waits for must come all the same. test/stress.sh sets it.
+// delayVariable names how late the answers of every sandbox are that a script starts with --kubeconfig-out, such as
+// 200ms: what a script waits for must come all the same. test/stress.sh sets it.
 const delayVariable = "TEST_ANSWER_DELAY"
 
-// delayAnswers has the kubeconfigs that the script's processes have written lead to their servers by way of one that delays what
-// they answer. It does so once for each, and nothing without the variable.
+// delayAnswers has the kubeconfigs that the script's processes have written lead to their servers by way of one that
+// delays what they answer. It does so once for each, and nothing without the variable.
 func delayAnswers(ts *testscript.TestScript) {
 	setting := os.Getenv(delayVariable)
 	if setting == "" {
@@ -52,8 +52,8 @@ func delayAnswers(ts *testscript.TestScript) {
 	}
 }
 
-// forward listens and passes what it gets to an address, and what comes back late. It returns where. It ends with the script, or when
-// the server at the address has ended: then connections are refused here too.
+// forward listens and passes what it gets to an address, and what comes back late. It returns where. It ends with the
+// script, or when the server at the address has ended: then connections are refused here too.
 func forward(ts *testscript.TestScript, address string, late time.Duration) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
