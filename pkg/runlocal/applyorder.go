@@ -74,9 +74,9 @@ func stageOf(kind schema.GroupKind) stage {
 	return others
 }
 
-// inStages divides the manifests by when they are applied, each stage in the order given. Those of kinds that policies among them
+// groupByStage divides the manifests by when they are applied, each stage in the order given. Those of kinds that policies among them
 // take parameters from are references.
-func inStages(manifests []Manifest) [others + 1][]Manifest {
+func groupByStage(manifests []Manifest) [others + 1][]Manifest {
 	var parameters []schema.GroupKind
 	for _, m := range manifests {
 		if kind, ok := parameterKind(m.Object); ok {

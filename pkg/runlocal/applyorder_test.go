@@ -60,7 +60,7 @@ func TestInStages(t *testing.T) {
 		},
 	} {
 		var got []string
-		for _, objects := range inStages(manifests(t, tt.given...)) {
+		for _, objects := range groupByStage(manifests(t, tt.given...)) {
 			for _, m := range objects {
 				got = append(got, m.Object.GetName())
 			}

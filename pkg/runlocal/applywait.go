@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// establishing bounds how long a CustomResourceDefinition may take to be served, and what others need to be seen.
-	establishing = 10 * time.Second
-	// counting bounds how long the resourcequota controller may take for a quota. It does not begin before it has listed all that
+	// establishTimeout bounds how long a CustomResourceDefinition may take to be served, and what others need to be seen.
+	establishTimeout = 10 * time.Second
+	// quotaTimeout bounds how long the resourcequota controller may take for a quota. It does not begin before it has listed all that
 	// quotas count.
-	counting = time.Minute
+	quotaTimeout = time.Minute
 )
 
 // waitEstablished waits until the API serves the kinds that the manifests define.
@@ -31,7 +31,7 @@ func (s *Session) waitEstablished(ctx context.Context, manifests []Manifest) err
 		if m.Object.GroupVersionKind().GroupKind() != crdKind {
 			continue
 		}
-		err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, establishing, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, establishTimeout, true, func(ctx context.Context) (bool, error) {
 			return s.established(ctx, m.Object.GetName())
 		})
 		if err != nil {
@@ -41,8 +41,8 @@ func (s *Session) waitEstablished(ctx context.Context, manifests []Manifest) err
 	return nil
 }
 
-// established reports whether the definition is in force and discovery lists its kind, which comes a little later. One that is
-// not there was refused: nothing is to be waited for then.
+// established reports whether the definition is in force and discovery lists its kind, which comes a little later. One that
+// does not exist was refused, and need not be waited for.
 func (s *Session) established(ctx context.Context, name string) (bool, error) {
 	crds := s.dynamic.Resource(schema.GroupVersionResource{Group: crdKind.Group, Version: "v1", Resource: "customresourcedefinitions"})
 	crd, err := crds.Get(ctx, name, metav1.GetOptions{})
@@ -89,7 +89,7 @@ func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 		if seen[resource] {
 			continue
 		}
-		err := wait.PollUntilContextTimeout(ctx, look, establishing, true, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, pollInterval, establishTimeout, true, func(context.Context) (bool, error) {
 			return s.server.CachesSynced(resource) && s.handled(s.tap.State(), resource), nil
 		})
 		if err != nil {
@@ -100,7 +100,7 @@ func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 	return nil
 }
 
-// UncountedQuotaError reports that the resourcequota controller did not set the status of a quota in time, so that the quota limits
+// UncountedQuotaError is the error that the resourcequota controller did not set the status of a quota in time, so that the quota limits
 // nothing. What it counts was not applied.
 type UncountedQuotaError struct {
 	Quota Applied
@@ -126,7 +126,7 @@ func (s *Session) waitCounted(ctx context.Context, applied []Applied) error {
 		if a.Kind.GroupKind() != quotaKind {
 			continue
 		}
-		err := wait.PollUntilContextTimeout(ctx, look, counting, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, pollInterval, quotaTimeout, true, func(ctx context.Context) (bool, error) {
 			return s.counted(ctx, a)
 		})
 		if err != nil {
@@ -136,7 +136,7 @@ func (s *Session) waitCounted(ctx context.Context, applied []Applied) error {
 	return nil
 }
 
-// counted reports whether the status of the quota is that of its spec. One that is gone has nothing to be waited for.
+// counted reports whether the status of the quota is that of its spec. One that was deleted need not be waited for.
 func (s *Session) counted(ctx context.Context, quota Applied) (bool, error) {
 	obj, err := s.reader.Resource(quota.Resource).Namespace(quota.Namespace).Get(ctx, quota.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -153,7 +153,7 @@ func (s *Session) counted(ctx context.Context, quota Applied) (bool, error) {
 	return reflect.DeepEqual(wanted, enforced), err
 }
 
-// Unenforced are the quotas among the objects that limit nothing, because no controller of the session sets their status.
+// Unenforced returns the quotas among the objects that limit nothing, because no controller of the session sets their status.
 func (s *Session) Unenforced(applied []Applied) []Applied {
 	if s.countsQuotas {
 		return nil

@@ -34,7 +34,7 @@ type signingAuthority struct {
 	keyFile  string
 }
 
-// newSigningAuthority makes a key and a certificate of its own. remove must be called at the end.
+// newSigningAuthority makes a key and a self-signed certificate. remove must be called at the end.
 func newSigningAuthority() (*signingAuthority, error) {
 	cert, key, err := selfSigned("kubectl-reconcile sandbox")
 	if err != nil {

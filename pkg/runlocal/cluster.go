@@ -32,17 +32,17 @@ type ClusterOptions struct {
 	Workers int
 	// Write lets the controllers write. Without it they run in dry run.
 	Write bool
-	// DryRun says how a dry run is done; the zero value asks the server.
+	// DryRun is how a dry run is done; the zero value is guard.Server.
 	DryRun guard.Mode
 	// DryRunAggregated is guard.Options.Aggregated.
 	DryRunAggregated bool
-	// Notice is told, once each, of writes that a dry run on the server could not try there; nil is not.
+	// Notice is called, once for each sort, with writes that a dry run on the server could not try there. It may be nil.
 	Notice func(guard.Notice)
 	// QPS and Burst bound the requests a second of each controller, its informers left out; 0 is what
 	// kube-controller-manager has, less than 0 no bound. They do not count if Config has a rate limiter.
 	QPS   float32
 	Burst int
-	// Resync is how often informers hand all objects to the controllers again; 0 is never.
+	// Resync is how often informers send all objects to the controllers again; 0 is never.
 	Resync time.Duration
 	// Autoscaling are the times of the horizontal pod autoscaler.
 	Autoscaling controllers.Autoscaling
@@ -51,13 +51,14 @@ type ClusterOptions struct {
 	// Namespaces are those that the controllers see, as if there were no others; nil is all. Those whose view must be whole
 	// must not run then: see controllers.Controller.Danger.
 	Namespaces []string
-	// Keep says which namespaces' keys are worked on, as in tap.Options; nil keeps all.
+	// Keep reports whether keys of a namespace are worked on, as InScope of tap.Options; nil keeps all.
 	Keep func(namespace string) bool
 	// Filling is called again and again during the start, and not after it, with how many of the resources that the
 	// caches hold are listed, and how many there are. It may be nil.
 	Filling func(listed, all int)
-	// Waiting is told once, after a few seconds, which resources the start waits for; Trouble which of them began to fail
-	// or to work again once the controllers run. Both get some, from a goroutine of the session's, and may be nil.
+	// Waiting is called once, after a few seconds, with the resources that the start waits for; Trouble, when the controllers run,
+	// with those that began to fail or to work again. Both are called from a goroutine of the session, with at least one. They
+	// may be nil.
 	Waiting, Trouble func([]Listing)
 	// Collector, Recorder and Verbosity are as in Options.
 	Collector func(controllers.CollectorView)
@@ -86,7 +87,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 	return s.begin(ctx, func(_, running context.Context) error { return s.startCluster(running, o) })
 }
 
-// unsent reports whether a write never left: a guard answered it, or the Lease that allows it was not valid.
+// unsent reports whether a write was not sent: the guard answered it, or the Lease that permits it was not valid.
 func unsent(resp *http.Response, err error) bool {
 	if err != nil {
 		return errors.As(err, new(*lease.FencedError))
@@ -98,7 +99,7 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 	known := newListings(o.Controllers)
 	s.listings = known
 	s.config = clusterConfig(o)
-	slots, prefix := make(chan struct{}, atOnce), apirequest.Prefix(s.config)
+	slots, prefix := make(chan struct{}, maxParallelLists), apirequest.Prefix(s.config)
 	s.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &listingTransport{listings: known, prefix: prefix, slots: slots, next: next}
 	})

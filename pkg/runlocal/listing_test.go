@@ -95,9 +95,9 @@ func TestFilled(t *testing.T) {
 		filled, all int
 	}{
 		{"nothing was asked for", func() {}, 0, 2},
-		{"what is asked for has not come", func() { l.asked(pods) }, 0, 2},
+		{"what is asked for has not come", func() { l.requested(pods) }, 0, 2},
 		{"one has come", func() { l.listed(pods) }, 1, 2},
-		{"one that no controller names is asked for", func() { l.asked(nodes) }, 1, 3},
+		{"one that no controller names is asked for", func() { l.requested(nodes) }, 1, 3},
 		{"what cannot be listed has not come", func() { l.failed(sets, errors.New("no")) }, 1, 3},
 		{"all have come", func() { l.listed(sets); l.listed(nodes) }, 3, 3},
 		{"what came once stays", func() { l.failed(pods, errors.New("gone")) }, 3, 3},

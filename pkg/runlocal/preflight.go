@@ -40,7 +40,7 @@ type Preflight struct {
 	Unserved    []UnservedController
 	// Missing is what the user may not do of what the session needs, sorted.
 	Missing []access.Need
-	// User is who connects. It is zero in a dry run that lacks nothing.
+	// User is the user of the connection. It is zero in a dry run that lacks nothing.
 	User authenticationv1.UserInfo
 	// Blind are controllers that would write, and destroy objects whose owners or nodes they do not see.
 	Blind []BlindController
@@ -64,7 +64,7 @@ type BlindController struct {
 }
 
 // RunPreflight finds out whether the controllers may and should run. It writes nothing to the cluster. Findings are in the
-// result; an error is that the cluster could not be asked.
+// result; an error means that the cluster could not be read.
 func RunPreflight(ctx context.Context, o PreflightOptions) (*Preflight, error) {
 	client, err := kubernetes.NewForConfig(o.Config)
 	if err != nil {
@@ -96,7 +96,7 @@ func RunPreflight(ctx context.Context, o PreflightOptions) (*Preflight, error) {
 	return p, nil
 }
 
-// checkAccess finds out what is missing and, if that is of interest, who the user is.
+// checkAccess sets Missing and, if it will be shown, User.
 func (p *Preflight) checkAccess(ctx context.Context, o PreflightOptions, kinds *cluster.Kinds) error {
 	needs := append(access.Needs(p.Controllers), o.Needs...)
 	if !o.Write && o.DryRun == guard.Client { // no write is sent
@@ -164,7 +164,7 @@ func LeaseNeeds(namespace, name string, alone bool) []access.Need {
 	return needs
 }
 
-// blindControllers returns the dangerous controllers that act on kinds of which incomplete tells that they are not known.
+// blindControllers returns the dangerous controllers that act on kinds which could not be discovered.
 func blindControllers(all []controllers.Controller, incomplete []cluster.Incomplete) []BlindController {
 	var out []BlindController
 	for _, c := range all {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
-// Readiness is the state of the objects of a session, from which it can be told why some are not ready.
+// Readiness is the state of the objects of a session, and explains why some are not ready.
 type Readiness struct {
 	// Applied are the objects that were applied, Created those that controllers created.
 	Applied, Created []ObjectStatus
@@ -95,7 +95,7 @@ func (r Readiness) NoBuiltInLate() bool {
 	return !slices.ContainsFunc(r.Late(), func(s ObjectStatus) bool { return scheme.Scheme.IsGroupRegistered(s.Kind.Group) })
 }
 
-// IsFailedJob reports whether the object is a Job that failed: it will not become as its spec asks, however long it is waited for.
+// IsFailedJob reports whether the object is a Job that failed: it will not become ready, however long it is waited for.
 func (o ObjectStatus) IsFailedJob() bool {
 	return o.Kind.GroupKind() == schema.GroupKind{Group: "batch", Kind: "Job"} && o.Status.Status == inspect.Failed
 }

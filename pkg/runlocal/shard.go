@@ -19,7 +19,7 @@ type Shard struct {
 	Number, Of int
 }
 
-// maxShards is arbitrary: each shard has a runner of its own, which watches the whole cluster.
+// maxShards is far more than is of use: each shard has its own runner, which watches the whole cluster.
 const maxShards = 1000
 
 // ParseShard reads the form of String, such as "2/5".

@@ -162,7 +162,7 @@ spec:
 		t.Fatal(err)
 	}
 	for _, p := range s.Pending() {
-		if time.Until(p.Due) > soon {
+		if time.Until(p.Due) > settleHorizon {
 			t.Errorf("%s %s is still to come, though all is bound", p.Controller, p.Key)
 		}
 	}

@@ -188,7 +188,7 @@ func stoppingText(busy []string, interrupted, dryRun bool) string {
 	if len(busy) > 0 {
 		text += fmt.Sprintf(": %s %s still %s", strings.Join(busy, ", "), cli.PluralOf(len(busy), "is", "are"), doing)
 	}
-	text += fmt.Sprintf(", up to %s", runlocal.StopPatience)
+	text += fmt.Sprintf(", up to %s", runlocal.StopTimeout)
 	if interrupted {
 		text += "; Ctrl-C again stops at once"
 	}
