@@ -67,11 +67,11 @@ func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("no kind %q is served in version %q", e.Kind.Kind, e.Kind.GroupVersion())
 }
 
-// Apply creates the objects as their author: those that others need first, and the others when, in the sandbox, admission and the
-// controllers have seen those, and quotas are enforced; else in the order given. Objects that exist already are applied
-// (server-side). Objects without a namespace go to the one given. What the server alone sets (uid, resourceVersion, managedFields
-// and the like) is left out. An object that is refused does not hinder the others: the error joins one error for each, which names
-// it. After an *UncountedQuotaError nothing else is applied.
+// Apply creates the objects as their author: those that others need first, and the others when, in the sandbox,
+// admission and the controllers have seen those, and quotas are enforced; else in the order given. Objects that exist
+// already are applied (server-side). Objects without a namespace go to the one given. What the server alone sets (uid,
+// resourceVersion, managedFields and the like) is left out. An object that is refused does not hinder the others: the
+// error joins one error for each, which names it. After an *UncountedQuotaError nothing else is applied.
 func (s *Session) Apply(ctx context.Context, namespace string, manifests []Manifest) ([]Applied, error) {
 	var applied []Applied
 	var errs []error
@@ -149,8 +149,8 @@ func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest) (A
 	return Applied{mapping.GroupVersionKind, mapping.Resource, result.GetNamespace(), result.GetName()}, nil
 }
 
-// withoutServerFields is a copy of the object without what the server alone sets, so that an object that was read from a cluster
-// can be applied here.
+// withoutServerFields is a copy of the object without what the server alone sets, so that an object that was read from
+// a cluster can be applied here.
 func withoutServerFields(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields"} {

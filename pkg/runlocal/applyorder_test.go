@@ -71,7 +71,8 @@ func TestInStages(t *testing.T) {
 	}
 }
 
-// TestAdmissionKnowsWhatComesFirst: a pod whose class, account or runtime admission does not know is refused, and not tried again.
+// TestAdmissionKnowsWhatComesFirst: a pod whose class, account or runtime admission does not know is refused, and not
+// tried again.
 func TestAdmissionKnowsWhatComesFirst(t *testing.T) {
 	s := start(t, Options{})
 	applied, err := s.Apply(within(t), "default", manifests(t,

@@ -18,10 +18,11 @@ import (
 )
 
 const (
-	// establishTimeout bounds how long a CustomResourceDefinition may take to be served, and what others need to be seen.
+	// establishTimeout bounds how long a CustomResourceDefinition may take to be served, and what others need to be
+	// seen.
 	establishTimeout = 10 * time.Second
-	// quotaTimeout bounds how long the resourcequota controller may take for a quota. It does not begin before it has listed all that
-	// quotas count.
+	// quotaTimeout bounds how long the resourcequota controller may take for a quota. It does not begin before it has
+	// listed all that quotas count.
 	quotaTimeout = time.Minute
 )
 
@@ -41,8 +42,8 @@ func (s *Session) waitEstablished(ctx context.Context, manifests []Manifest) err
 	return nil
 }
 
-// established reports whether the definition is in force and discovery lists its kind, which comes a little later. One that
-// does not exist was refused, and need not be waited for.
+// established reports whether the definition is in force and discovery lists its kind, which comes a little later. One
+// that does not exist was refused, and need not be waited for.
 func (s *Session) established(ctx context.Context, name string) (bool, error) {
 	crds := s.dynamic.Resource(schema.GroupVersionResource{Group: crdKind.Group, Version: "v1", Resource: "customresourcedefinitions"})
 	crd, err := crds.Get(ctx, name, metav1.GetOptions{})
@@ -77,8 +78,8 @@ func hasCondition(obj *unstructured.Unstructured, name string) bool {
 	})
 }
 
-// waitSeen waits, in the sandbox, until the API server's own admission, and the controllers that watch the kinds of these objects,
-// have seen them.
+// waitSeen waits, in the sandbox, until the API server's own admission, and the controllers that watch the kinds of
+// these objects, have seen them.
 func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 	if s.server == nil {
 		return nil
@@ -100,8 +101,8 @@ func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 	return nil
 }
 
-// UncountedQuotaError is the error that the resourcequota controller did not set the status of a quota in time, so that the quota limits
-// nothing. What it counts was not applied.
+// UncountedQuotaError is the error that the resourcequota controller did not set the status of a quota in time, so that
+// the quota limits nothing. What it counts was not applied.
 type UncountedQuotaError struct {
 	Quota Applied
 	// Err is the error of the context, or of reading the quota.
@@ -116,8 +117,9 @@ func (e *UncountedQuotaError) Error() string {
 // Unwrap returns Err.
 func (e *UncountedQuotaError) Unwrap() error { return e.Err }
 
-// waitCounted waits until the resourcequota controller, if it runs, has set the status of the quotas. Admission, which enforces a
-// quota, goes by the status: CheckRequest of k8s.io/apiserver/pkg/admission/plugin/resourcequota passes over one that has none.
+// waitCounted waits until the resourcequota controller, if it runs, has set the status of the quotas. Admission, which
+// enforces a quota, goes by the status: CheckRequest of k8s.io/apiserver/pkg/admission/plugin/resourcequota passes over
+// one that has none.
 func (s *Session) waitCounted(ctx context.Context, applied []Applied) error {
 	if !s.countsQuotas {
 		return nil
@@ -153,7 +155,8 @@ func (s *Session) counted(ctx context.Context, quota Applied) (bool, error) {
 	return reflect.DeepEqual(wanted, enforced), err
 }
 
-// Unenforced returns the quotas among the objects that limit nothing, because no controller of the session sets their status.
+// Unenforced returns the quotas among the objects that limit nothing, because no controller of the session sets their
+// status.
 func (s *Session) Unenforced(applied []Applied) []Applied {
 	if s.countsQuotas {
 		return nil

@@ -19,8 +19,8 @@ const (
 	troubleInterval = 500 * time.Millisecond
 )
 
-// awaitCaches runs start, which waits for the caches, and ends it when they cannot be filled. After that it reports trouble with
-// them until ctx ends.
+// awaitCaches runs start, which waits for the caches, and ends it when they cannot be filled. After that it reports
+// trouble with them until ctx ends.
 func (s *Session) awaitCaches(
 	ctx context.Context, o ClusterOptions, known *listings, start func(context.Context) (*controllers.Running, error),
 ) (*controllers.Running, error) {

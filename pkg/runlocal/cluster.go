@@ -22,7 +22,8 @@ import (
 // ClusterOptions say what a session on a cluster runs. All but Config and Controllers may be left zero: then nothing is
 // written.
 type ClusterOptions struct {
-	// Config is how the cluster is reached. It is not changed. Its rate limiter, if it has one, is shared by all clients.
+	// Config is how the cluster is reached. It is not changed. Its rate limiter, if it has one, is shared by all
+	// clients.
 	Config *rest.Config
 	// Controllers are those to run.
 	Controllers []controllers.Controller
@@ -36,7 +37,8 @@ type ClusterOptions struct {
 	DryRun guard.Mode
 	// DryRunAggregated is guard.Options.Aggregated.
 	DryRunAggregated bool
-	// Notice is called, once for each sort, with writes that a dry run on the server could not try there. It may be nil.
+	// Notice is called, once for each sort, with writes that a dry run on the server could not try there. It may be
+	// nil.
 	Notice func(guard.Notice)
 	// QPS and Burst bound the requests a second of each controller, its informers left out; 0 is what
 	// kube-controller-manager has, less than 0 no bound. They do not count if Config has a rate limiter.
@@ -48,17 +50,17 @@ type ClusterOptions struct {
 	Autoscaling controllers.Autoscaling
 	// NodeControllers are the settings of the controllers of nodes.
 	NodeControllers controllers.NodeControllerOptions
-	// Namespaces are those that the controllers see, as if there were no others; nil is all. Those whose view must be whole
-	// must not run then: see controllers.Controller.Danger.
+	// Namespaces are those that the controllers see, as if there were no others; nil is all. Those whose view must be
+	// whole must not run then: see controllers.Controller.Danger.
 	Namespaces []string
 	// Keep reports whether keys of a namespace are worked on, as InScope of tap.Options; nil keeps all.
 	Keep func(namespace string) bool
 	// Filling is called again and again during the start, and not after it, with how many of the resources that the
 	// caches hold are listed, and how many there are. It may be nil.
 	Filling func(listed, all int)
-	// Waiting is called once, after a few seconds, with the resources that the start waits for; Trouble, when the controllers run,
-	// with those that began to fail or to work again. Both are called from a goroutine of the session, with at least one. They
-	// may be nil.
+	// Waiting is called once, after a few seconds, with the resources that the start waits for; Trouble, when the
+	// controllers run, with those that began to fail or to work again. Both are called from a goroutine of the session,
+	// with at least one. They may be nil.
 	Waiting, Trouble func([]Listing)
 	// Collector, Recorder and Verbosity are as in Options.
 	Collector func(controllers.CollectorView)
@@ -72,10 +74,10 @@ const (
 	controllerBurst = 30
 )
 
-// StartCluster starts controllers on a cluster, and returns when their caches are filled and their workers run. It fails
-// with a *CacheError when a resource that one of the controllers reads may not be listed, or is not served. Of the
-// session's methods, Apply and EnsureNamespace are not for clusters, and Server returns nil. It ends with Stop, or when
-// ctx does; Stop must be called either way.
+// StartCluster starts controllers on a cluster, and returns when their caches are filled and their workers run. It
+// fails with a *CacheError when a resource that one of the controllers reads may not be listed, or is not served. Of
+// the session's methods, Apply and EnsureNamespace are not for clusters, and Server returns nil. It ends with Stop, or
+// when ctx does; Stop must be called either way.
 func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 	manager := ""
 	if o.Write {

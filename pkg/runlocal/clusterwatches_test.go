@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// watches is a transport that ends all watches when it is told to, after which the next one of every resource goes wrong.
+// watches is a transport that ends all watches when it is told to, after which the next one of every resource goes
+// wrong.
 type watches struct {
 	next  http.RoundTripper
 	fault func(*http.Request) *http.Response
@@ -63,7 +64,8 @@ func answered(req *http.Request, code int, body string) *http.Response {
 	}
 }
 
-// TestWatchesThatGoWrong: whatever a server or a proxy does to the watches of a session, it goes on with what has changed since.
+// TestWatchesThatGoWrong: whatever a server or a proxy does to the watches of a session, it goes on with what has
+// changed since.
 func TestWatchesThatGoWrong(t *testing.T) {
 	const expired = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old resource version","code":410}`
 	for reason, fault := range map[string]func(*http.Request) *http.Response{

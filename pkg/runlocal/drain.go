@@ -11,8 +11,8 @@ import (
 const StopTimeout = 10 * time.Second
 
 // drainer returns a function that lets no controller take another key, and waits while those that have taken one finish
-// it: what is cut off in the middle would be half done, and fail for no reason of its own. Whoever takes longer than
-// StopPatience, or than life, is cut off all the same.
+// it: interrupted in the middle, it would be half done and fail for no other reason. Controllers that take longer than
+// StopTimeout, or than life, are interrupted all the same.
 func drainer(life context.Context, t *tap.Tap) func() {
 	return func() {
 		ctx, cancel := context.WithTimeout(life, StopTimeout)

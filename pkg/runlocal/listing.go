@@ -49,8 +49,8 @@ func (e *CacheError) Unwrap() []error {
 	return errs
 }
 
-// listings is what is known of the caches of a session, by the requests of their informers and the answers. It may be used
-// concurrently.
+// listings is what is known of the caches of a session, by the requests of their informers and the answers. It may be
+// used concurrently.
 type listings struct {
 	readers map[schema.GroupResource][]string
 
@@ -124,7 +124,8 @@ func (l *listings) waiting(since time.Duration) []Listing {
 	return l.filtered(func(_ schema.GroupResource, k *listing) bool { return !k.listed && time.Since(k.began) >= since })
 }
 
-// filled returns the number of resources that are listed, or were, and of all that a start waits for as far as is known.
+// filled returns the number of resources that are listed, or were, and of all that a start waits for as far as is
+// known.
 func (l *listings) filled() (filled, all int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,8 +148,8 @@ func (l *listings) unlistable() []Listing {
 	})
 }
 
-// Unreadable returns the resources that the cluster refuses to list or watch at the moment, sorted; what caches hold of them is
-// out of date. In the sandbox there are none.
+// Unreadable returns the resources that the cluster refuses to list or watch at the moment, sorted; what caches hold of
+// them is out of date. In the sandbox there are none.
 func (s *Session) Unreadable() []Listing {
 	if s.listings == nil {
 		return nil

@@ -90,8 +90,8 @@ func (t *listingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return resp, nil
 }
 
-// refused records why a resource cannot be listed or watched. Informers try another way when a server does not know how to
-// begin a watch with a list, and again when a version is too old or the server is busy: these are not recorded.
+// refused records why a resource cannot be listed or watched. Informers try another way when a server does not know how
+// to begin a watch with a list, and again when a version is too old or the server is busy: these are not recorded.
 func (t *listingTransport) refused(r listingRequest, resp *http.Response, err error) {
 	switch {
 	case err != nil:
@@ -124,8 +124,8 @@ func statusError(resp *http.Response) error {
 	}}
 }
 
-// listingBody is the body of an answer that fills a cache. It calls whole when all objects have been read, and ended when the list is
-// over.
+// listingBody is the body of an answer that fills a cache. It calls whole when all objects have been read, and ended
+// when the list is over.
 type listingBody struct {
 	io.ReadCloser
 	watch bool

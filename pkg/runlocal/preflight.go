@@ -44,7 +44,8 @@ type Preflight struct {
 	User authenticationv1.UserInfo
 	// Blind are controllers that would write, and destroy objects whose owners or nodes they do not see.
 	Blind []BlindController
-	// AbsentNamespaces are those of the options that do not exist; those that the user may not look for are not among them.
+	// AbsentNamespaces are those of the options that do not exist; those that the user may not look for are not among
+	// them.
 	AbsentNamespaces []string
 
 	client kubernetes.Interface
@@ -63,8 +64,8 @@ type BlindController struct {
 	Unknown []cluster.Incomplete
 }
 
-// RunPreflight finds out whether the controllers may and should run. It writes nothing to the cluster. Findings are in the
-// result; an error means that the cluster could not be read.
+// RunPreflight finds out whether the controllers may and should run. It writes nothing to the cluster. Findings are in
+// the result; an error means that the cluster could not be read.
 func RunPreflight(ctx context.Context, o PreflightOptions) (*Preflight, error) {
 	client, err := kubernetes.NewForConfig(o.Config)
 	if err != nil {
@@ -120,7 +121,8 @@ func (p *Preflight) checkAccess(ctx context.Context, o PreflightOptions, kinds *
 	return nil
 }
 
-// Lacking returns what is missing without which the controllers cannot work: reads and, with write, writes; Events are optional.
+// Lacking returns what is missing without which the controllers cannot work: reads and, with write, writes; Events are
+// optional.
 func (p *Preflight) Lacking(write bool) []access.Need {
 	var out []access.Need
 	for _, n := range p.Missing {
@@ -144,8 +146,8 @@ func (p *Preflight) NamespaceNames(ctx context.Context) []string {
 	return names
 }
 
-// LeaseNeeds returns what a session that writes needs for its Lease, and unless alone is false for looking for other writers:
-// kube-controller-manager and sessions with other Leases.
+// LeaseNeeds returns what a session that writes needs for its Lease, and unless alone is false for looking for other
+// writers: kube-controller-manager and sessions with other Leases.
 func LeaseNeeds(namespace, name string, alone bool) []access.Need {
 	var needs []access.Need
 	add := func(namespace, name string, verbs ...string) {

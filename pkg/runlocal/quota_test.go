@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// TestQuotasAreInForceBeforeWhatTheyCount applies Deployments beside quotas for half of their pods, the Deployments first.
-// The quotas must hold for the first pod.
+// TestQuotasAreInForceBeforeWhatTheyCount applies Deployments beside quotas for half of their pods, the Deployments
+// first. The quotas must hold for the first pod.
 func TestQuotasAreInForceBeforeWhatTheyCount(t *testing.T) {
 	s := start(t, Options{Nodes: 1}, "deployment", "replicaset", "resourcequota")
 	client, err := kubernetes.NewForConfig(s.Config())

@@ -19,8 +19,8 @@ type Readiness struct {
 	Applied, Created []ObjectStatus
 }
 
-// Readiness reads the applied objects, and all other objects of the resources of which controllers created some. What could be
-// read is returned with an error, too.
+// Readiness reads the applied objects, and all other objects of the resources of which controllers created some. What
+// could be read is returned with an error, too.
 func (s *Session) Readiness(ctx context.Context, applied []Applied, created []schema.GroupVersionResource) (Readiness, error) {
 	var r Readiness
 	var errs [2]error
@@ -49,7 +49,8 @@ func (r Readiness) FailedJob() (job ObjectStatus, ok bool) {
 	return r.Applied[i], true
 }
 
-// OnlyFailedJobs reports whether some applied objects are late, and all of them are Jobs that failed: more time would not help.
+// OnlyFailedJobs reports whether some applied objects are late, and all of them are Jobs that failed: more time would
+// not help.
 func (r Readiness) OnlyFailedJobs() bool {
 	_, failed := r.FailedJob()
 	return failed && !slices.ContainsFunc(r.Late(), func(s ObjectStatus) bool { return !s.IsFailedJob() })
@@ -77,8 +78,8 @@ func (r Readiness) LatePod() (pod ObjectStatus, ok bool) {
 	return r.Created[i], true
 }
 
-// MissingControllers returns the short names of the controllers that do not run and without which a late object, applied or created,
-// does not become ready.
+// MissingControllers returns the short names of the controllers that do not run and without which a late object,
+// applied or created, does not become ready.
 func (r Readiness) MissingControllers(running []controllers.Controller) []string {
 	var out []string
 	for _, s := range slices.Concat(r.Applied, r.Created) {
@@ -90,7 +91,8 @@ func (r Readiness) MissingControllers(running []controllers.Controller) []string
 	return out
 }
 
-// NoBuiltInLate reports whether none of the late applied objects is of a group that Kubernetes defines, whose controllers act on it.
+// NoBuiltInLate reports whether none of the late applied objects is of a group that Kubernetes defines, whose
+// controllers act on it.
 func (r Readiness) NoBuiltInLate() bool {
 	return !slices.ContainsFunc(r.Late(), func(s ObjectStatus) bool { return scheme.Scheme.IsGroupRegistered(s.Kind.Group) })
 }
@@ -100,7 +102,8 @@ func (o ObjectStatus) IsFailedJob() bool {
 	return o.Kind.GroupKind() == schema.GroupKind{Group: "batch", Kind: "Job"} && o.Status.Status == inspect.Failed
 }
 
-// ControllerFor returns the short name of the controller that makes objects of a kind ready; empty for kinds that no controller does.
+// ControllerFor returns the short name of the controller that makes objects of a kind ready; empty for kinds that no
+// controller does.
 func ControllerFor(kind schema.GroupKind) string {
 	switch kind.String() {
 	case "Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch", "CronJob.batch", "ReplicationController":

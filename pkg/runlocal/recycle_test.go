@@ -30,8 +30,8 @@ func (r *reconciles) Record(e *trace.Event) {
 
 func (r *reconciles) open() int64 { return r.n.Load() }
 
-// TestDryRunOfARecycler: the binder of volumes waits for the pod that recycles a released volume, and in a dry run there is none.
-// What it would do up to there must be shown, and neither settling nor the end of the session may wait.
+// TestDryRunOfARecycler: the binder of volumes waits for the pod that recycles a released volume, and in a dry run
+// there is none. What it would do up to there must be shown, and neither settling nor the end of the session may wait.
 func TestDryRunOfARecycler(t *testing.T) {
 	for _, mode := range []guard.Mode{guard.Server, guard.Client} {
 		t.Run(string(mode), func(t *testing.T) {

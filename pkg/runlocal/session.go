@@ -50,7 +50,8 @@ type Options struct {
 	Resync time.Duration
 	// PodReadyAfter is how long a simulated pod runs before it is ready.
 	PodReadyAfter time.Duration
-	// Collector is called from a goroutine of the session when what the garbage collector sees has changed. It may be nil.
+	// Collector is called from a goroutine of the session when what the garbage collector sees has changed. It may be
+	// nil.
 	Collector func(controllers.CollectorView)
 	// Recorder gets the trace; nil records nothing.
 	Recorder *trace.Recorder
@@ -100,9 +101,9 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	return s.begin(ctx, func(life, running context.Context) error { return s.start(life, running, o) })
 }
 
-// begin has start do its work. The session's server lives until the end of life, its controllers until that of running, which comes
-// first; neither ends with ctx by itself, so that what a controller has begun to write is not cut off. A session that cannot start
-// is stopped.
+// begin has start do its work. The session's server lives until the end of life, its controllers until that of running,
+// which comes first; neither ends with ctx by itself, so that what a controller has begun to write is not cut off. A
+// session that cannot start is stopped.
 func (s *Session) begin(ctx context.Context, start func(life, running context.Context) error) (*Session, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	running, cancel := context.WithCancel(life)
@@ -274,7 +275,8 @@ func (s *Session) observeCollector(next func(controllers.CollectorView)) func(co
 	}
 }
 
-// Collector is what the garbage collector sees; ok is false if it does not run, and in the first seconds before it sees all.
+// Collector is what the garbage collector sees; ok is false if it does not run, and in the first seconds before it sees
+// all.
 func (s *Session) Collector() (view controllers.CollectorView, ok bool) {
 	if v := s.collector.Load(); v != nil {
 		return *v, true

@@ -77,7 +77,8 @@ func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionRes
 	return out, nil
 }
 
-// eachOf calls do with all objects of the resource, of all namespaces. It reads a page at a time: 10,000 pods at once are 400 MB.
+// eachOf calls do with all objects of the resource, of all namespaces. It reads a page at a time: 10,000 pods at once
+// are 400 MB.
 func (s *Session) eachOf(ctx context.Context, r schema.GroupVersionResource, do func(*unstructured.Unstructured)) error {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return s.reader.Resource(r).List(ctx, o)

@@ -12,7 +12,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
 )
 
-// bindsVolumes reports whether one of the controllers binds claims to volumes. Where none does no pod has to wait for that.
+// bindsVolumes reports whether one of the controllers binds claims to volumes. Where none does no pod has to wait for
+// that.
 func bindsVolumes(cs []controllers.Controller) bool {
 	return slices.ContainsFunc(cs, func(c controllers.Controller) bool {
 		return c.Name == names.PersistentVolumeBinderController

@@ -77,8 +77,8 @@ func TestStatefulSetGetsVolumes(t *testing.T) {
 	}
 }
 
-// TestSettledMeansBound needs that what the binder does beside its queues counts, and that the class, though given last, is
-// seen before the claim: the binder would look for it again only 15 s later.
+// TestSettledMeansBound needs that what the binder does beside its queues counts, and that the class, though given
+// last, is seen before the claim: the binder would look for it again only 15 s later.
 func TestSettledMeansBound(t *testing.T) {
 	s := start(t, Options{Nodes: 1}, storageControllers...)
 	ctx := within(t)

@@ -17,11 +17,10 @@ const pollInterval = 5 * time.Millisecond
 // settleHorizon is how far off a key's time must be for the session to count as settled. Most retries come sooner.
 const settleHorizon = time.Second
 
-// Settled reports whether nothing is left to do: every queue is empty, no reconcile and no request of a controller is in
-// flight, every handler has handled every watch event, the garbage collector, if it runs, sees all that can be listed, and no
-// key's time comes soon (within a second, and the time that pods take to be ready). Keys that wait for longer do not count: see
-// Pending.
-// What is on its way from a cluster's API server is not known: see WaitSettled.
+// Settled reports whether nothing is left to do: every queue is empty, no reconcile and no request of a controller is
+// in flight, every handler has handled every watch event, the garbage collector, if it runs, sees all that can be
+// listed, and no key's time comes soon (within a second, and the time that pods take to be ready). Keys that wait for
+// longer do not count: see Pending. What is on its way from a cluster's API server is not known: see WaitSettled.
 func (s *Session) Settled() bool {
 	state := s.tap.State() // before the versions: a controller that is idle here writes no later one
 	if !state.Idle() || slices.ContainsFunc(pending(state), s.isDueSoon) {
@@ -38,7 +37,8 @@ func (s *Session) Settled() bool {
 	return true
 }
 
-// handled reports whether, in the sandbox, every handler has handled every watch event of the resource; so it is if none watches it.
+// handled reports whether, in the sandbox, every handler has handled every watch event of the resource; so it is if
+// none watches it.
 func (s *Session) handled(state tap.State, resource schema.GroupResource) bool {
 	at, watched := state.Handled[resource]
 	return !watched || at >= s.server.LastEvent(resource)
@@ -73,7 +73,8 @@ func pending(state tap.State) []Pending {
 	return out
 }
 
-// clusterSettleTime is for how long nothing may be left to do on a cluster before it counts as settled: watch events take their time.
+// clusterSettleTime is for how long nothing may be left to do on a cluster before it counts as settled: watch events
+// take their time.
 const clusterSettleTime = time.Second
 
 // WaitSettled returns when Settled is true, on a cluster when it has been for a second; or with the error of ctx.
@@ -165,8 +166,8 @@ func (s *Session) late(ctx context.Context, objects []Applied, all bool) ([]Obje
 	return out, nil
 }
 
-// pollBackoff is how long is waited until the next check, as a multiple of how long the last one took: with ten thousand pods a check takes
-// milliseconds, and slows down the controllers that create them.
+// pollBackoff is how long is waited until the next check, as a multiple of how long the last one took: with ten
+// thousand pods a check takes milliseconds, and slows down the controllers that create them.
 const pollBackoff = 10
 
 // poll calls done until it returns true or an error, at least once, and returns that error or the one of ctx.

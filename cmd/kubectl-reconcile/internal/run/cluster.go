@@ -48,8 +48,9 @@ var _ session.Target = (*clusterTarget)(nil)
 // Controllers implements session.Target.
 func (c *clusterTarget) Controllers() []controllers.Controller { return c.options.Controllers }
 
-// Sinks implements session.Target. It lets the run report, once each, when the cluster's API server does not answer or does not
-// accept the credentials, when permissions are revoked, and when that is over. client-go and the controllers retry meanwhile.
+// Sinks implements session.Target. It lets the run report, once each, when the cluster's API server does not answer or
+// does not accept the credentials, when permissions are revoked, and when that is over. client-go and the controllers
+// retry meanwhile.
 func (c *clusterTarget) Sinks(out *session.Outputs) []trace.Sink {
 	c.monitor = apihealth.New(nil, func(n apihealth.Notice) { reportHealth(out, n) })
 	c.options.Config.Wrap(c.monitor.Wrap)
@@ -79,8 +80,8 @@ func (c *clusterTarget) Close(ctx context.Context) error {
 	return c.writer.end(ctx)
 }
 
-// Start implements session.Target. It connects, refuses what should not run, becomes the only writer if the run writes, and starts
-// the controllers.
+// Start implements session.Target. It connects, refuses what should not run, becomes the only writer if the run writes,
+// and starts the controllers.
 func (c *clusterTarget) Start(
 	ctx context.Context, o *session.Options, out *session.Outputs, recorder *trace.Recorder,
 ) (*runlocal.Session, error) {
@@ -135,8 +136,8 @@ func (c *clusterTarget) version(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
-// otherMinorText says that a cluster's version has another minor than the controllers; empty if it has not, or if that cannot be
-// found out.
+// otherMinorText says that a cluster's version has another minor than the controllers; empty if it has not, or if that
+// cannot be found out.
 func otherMinorText(cluster, ours string) string {
 	theirs, err := utilversion.ParseGeneric(cluster)
 	if err != nil {
@@ -206,7 +207,8 @@ func listingNames(of []runlocal.Listing) []string {
 	return names
 }
 
-// firstReason is the end of a sentence that gives the first reason why one of those is not listed; empty if there is none.
+// firstReason is the end of a sentence that gives the first reason why one of those is not listed; empty if there is
+// none.
 func firstReason(of []runlocal.Listing) string {
 	for _, l := range of {
 		if l.Err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/lease"
 )
 
-// writer is what a run that writes has beside one that does not: the Lease that makes it the only writer. Its methods are for one
-// goroutine. end does nothing on nil.
+// writer is what a run that writes has beside one that does not: the Lease that makes it the only writer. Its methods
+// are for one goroutine. end does nothing on nil.
 type writer struct {
 	force, yes      bool
 	shard           runlocal.Shard
@@ -40,7 +40,8 @@ type writer struct {
 	cancel  context.CancelFunc
 }
 
-// begin makes this run the only one that writes, and returns when it is. question is asked before, unless --yes was given.
+// begin makes this run the only one that writes, and returns when it is. question is asked before, unless --yes was
+// given.
 func (w *writer) begin(ctx context.Context, config *rest.Config, question string, o *session.Options, out *session.Outputs) error {
 	// A request that hangs must not take all the time that there is for renewing.
 	limited := rest.CopyConfig(config)
@@ -74,12 +75,12 @@ func (w *writer) begin(ctx context.Context, config *rest.Config, question string
 	return nil
 }
 
-// managerPollInterval is how often kube-controller-manager's Lease is read to see whether it renews it, which it does every 2 seconds, or
-// has taken it.
+// managerPollInterval is how often kube-controller-manager's Lease is read to see whether it renews it, which it does
+// every 2 seconds, or has taken it.
 const managerPollInterval = 250 * time.Millisecond
 
-// recheckAfter is after what time it is checked again whether kube-controller-manager runs: it may have been started while the question
-// was open, or while another runner wrote.
+// recheckAfter is after what time it is checked again whether kube-controller-manager runs: it may have been started
+// while the question was open, or while another runner wrote.
 const recheckAfter = time.Second
 
 // besideForced is the end of a hint that names the flag.
@@ -114,8 +115,8 @@ func (w *writer) refuseBesideManager(ctx context.Context, o *session.Options, ou
 	return w.refuseOnSigns(ctx, out)
 }
 
-// awaitExpiry returns an error if the holder of kube-controller-manager's Lease renews it, as soon as it does, and nil when it has not
-// for as long as the Lease lasts.
+// awaitExpiry returns an error if the holder of kube-controller-manager's Lease renews it, as soon as it does, and nil
+// when it has not for as long as the Lease lasts.
 func (w *writer) awaitExpiry(ctx context.Context, first *lease.Holder, o *session.Options, out *session.Outputs) error {
 	renewed := "which does not say when it was renewed"
 	if !first.Renewed.IsZero() {
@@ -155,8 +156,8 @@ func managerStarted(holder *lease.Holder) error {
 	return fmt.Errorf("kube-controller-manager was started: %s has taken its Lease", holder.Identity)
 }
 
-// refuseOnSigns returns an error if there are signs of a kube-controller-manager that has no Lease; with force it warns instead. What
-// could not be read is a warning too.
+// refuseOnSigns returns an error if there are signs of a kube-controller-manager that has no Lease; with force it warns
+// instead. What could not be read is a warning too.
 func (w *writer) refuseOnSigns(ctx context.Context, out *session.Outputs) error {
 	signs, err := lease.ManagerActivity(ctx, w.config, w.namespace, w.manager)
 	if err != nil && ctx.Err() == nil {
@@ -185,8 +186,8 @@ func signText(s lease.Activity) string {
 	return fmt.Sprintf("it wrote %s at %s", name, s.Written.UTC().Format(time.RFC3339))
 }
 
-// refuseBesideRunners returns an error if a runner writes whose part of the cluster overlaps this one's. This one has its Lease by then,
-// so that of two that start at the same time at least one sees the other.
+// refuseBesideRunners returns an error if a runner writes whose part of the cluster overlaps this one's. This one has
+// its Lease by then, so that of two that start at the same time at least one sees the other.
 func (w *writer) refuseBesideRunners(ctx context.Context, out *session.Outputs) error {
 	if w.force {
 		return nil
@@ -218,7 +219,8 @@ func limitStart(ctx context.Context, g runlocal.Goal) (context.Context, context.
 	return context.WithTimeout(ctx, g.Timeout)
 }
 
-// acquire waits for the Lease, for no longer than the run may wait for its goal, and writes that it waits, also with -q.
+// acquire waits for the Lease, for no longer than the run may wait for its goal, and writes that it waits, also with
+// -q.
 func (w *writer) acquire(ctx context.Context, o *session.Options, out *session.Outputs) error {
 	limited, cancel := limitStart(ctx, o.Goal)
 	defer cancel()
@@ -258,8 +260,8 @@ func identity() string {
 	return fmt.Sprintf("%s_%d_%s", host, os.Getpid(), uuid.NewUUID())
 }
 
-// watch ends the run by fail when the Lease is lost, or when kube-controller-manager is started: from then on nothing is written,
-// whatever the controllers are in the middle of. It returns at once; end stops it.
+// watch ends the run by fail when the Lease is lost, or when kube-controller-manager is started: from then on nothing
+// is written, whatever the controllers are in the middle of. It returns at once; end stops it.
 func (w *writer) watch(ctx context.Context, fail func(error)) {
 	ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	w.watched = make(chan struct{})
@@ -289,8 +291,8 @@ func (w *writer) watch(ctx context.Context, fail func(error)) {
 	}()
 }
 
-// awaitManager waits until kube-controller-manager has taken its Lease, or until that cannot be found out any more, and returns that
-// as an error; nil when ctx ends.
+// awaitManager waits until kube-controller-manager has taken its Lease, or until that cannot be found out any more, and
+// returns that as an error; nil when ctx ends.
 func (w *writer) awaitManager(ctx context.Context) error {
 	holder, err := lease.WaitForNewHolder(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, w.manager,
 		lease.NewHolderOptions{PollInterval: managerPollInterval, Deadline: w.deadline()})

@@ -114,8 +114,8 @@ func (f *Flags) setCluster(o *session.Options) error {
 	return nil
 }
 
-// selectForCluster returns the controllers of --controller that can run on a cluster by what the authority has. The line, if it is not
-// empty, says which are left out.
+// selectForCluster returns the controllers of --controller that can run on a cluster by what the authority has. The
+// line, if it is not empty, says which are left out.
 func selectForCluster(a controllers.Authority, list string) (chosen []controllers.Controller, line string, err error) {
 	if list == session.NoControllers {
 		return nil, "", cli.WithHint(errors.New("with --controller none nothing runs on a cluster"),

@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
-// preflight finds out whether the controllers may and should run, and writes nothing to the cluster. It leaves out the controllers of
-// '*' that cannot run there.
+// preflight finds out whether the controllers may and should run, and writes nothing to the cluster. It leaves out the
+// controllers of '*' that cannot run there.
 func (c *clusterTarget) preflight(ctx context.Context, out *session.Outputs) (*runlocal.Preflight, error) {
 	o := runlocal.PreflightOptions{
 		Config: c.connection.Config, Controllers: c.options.Controllers, Namespaces: c.scope.Namespaces,
@@ -41,8 +41,8 @@ func (c *clusterTarget) preflight(ctx context.Context, out *session.Outputs) (*r
 	return p, nil
 }
 
-// leaveOutUnserved leaves out the controllers of '*' whose kinds the cluster, an older one, does not serve. One that is named itself
-// is an error.
+// leaveOutUnserved leaves out the controllers of '*' whose kinds the cluster, an older one, does not serve. One that is
+// named itself is an error.
 func (c *clusterTarget) leaveOutUnserved(p *runlocal.Preflight) error {
 	named := strings.Split(c.list, ",")
 	var refused []controllers.Controller
@@ -72,8 +72,8 @@ func (c *clusterTarget) leaveOutUnserved(p *runlocal.Preflight) error {
 	return nil
 }
 
-// permissionError is the error of what the user may not do; nil if nothing lacks. It prints the roles that would permit it by print,
-// which reports whether it did.
+// permissionError is the error of what the user may not do; nil if nothing lacks. It prints the roles that would permit
+// it by print, which reports whether it did.
 func (c *clusterTarget) permissionError(p *runlocal.Preflight, print func([]runtime.Object) (bool, error)) error {
 	lacking := p.Lacking(c.options.Write)
 	if len(lacking) == 0 {
@@ -106,7 +106,8 @@ func (c *clusterTarget) permissionError(p *runlocal.Preflight, print func([]runt
 	return cli.WithHint(errors.New(text), strings.Join(hints, "; "))
 }
 
-// flagWithoutLacking is --controller without the controllers that lack something; empty if none is left, or if they are many.
+// flagWithoutLacking is --controller without the controllers that lack something; empty if none is left, or if they are
+// many.
 func (c *clusterTarget) flagWithoutLacking(lacking []access.Need) string {
 	names := controllersOf(lacking)
 	if len(names) > session.MaxControllerNames {
@@ -158,8 +159,8 @@ func (c *clusterTarget) blindError(p *runlocal.Preflight) error {
 	return dangerError(blind, c.list, "the kinds of "+cli.Enumerate(unknown)+" are not known: its server does not answer")
 }
 
-// reportAbsentNamespaces returns an error for namespaces of the run that do not exist, if it writes; else it warns, since they may be
-// created.
+// reportAbsentNamespaces returns an error for namespaces of the run that do not exist, if it writes; else it warns,
+// since they may be created.
 func (c *clusterTarget) reportAbsentNamespaces(ctx context.Context, p *runlocal.Preflight, out *session.Outputs) error {
 	var errs []error
 	for _, name := range p.AbsentNamespaces {

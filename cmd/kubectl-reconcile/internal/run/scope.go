@@ -29,7 +29,8 @@ func scopeText(s runlocal.Scope) string {
 	return "; " + cli.PluralOf(len(s.Namespaces), "namespace ", "namespaces ") + cli.Enumerate(s.Namespaces)
 }
 
-// selectInScope returns the controllers that work in the scope, and a line for each reason for which others are left out. list is
+// selectInScope returns the controllers that work in the scope, and a line for each reason for which others are left
+// out. list is
 // --controller: a controller that it names itself and that would do harm in the scope is an error.
 func selectInScope(
 	s runlocal.Scope, all []controllers.Controller, list string, write bool,

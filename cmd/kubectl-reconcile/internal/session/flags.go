@@ -27,8 +27,8 @@ type Flags struct {
 	Verbosity int
 	Telemetry TelemetryFlags
 	Rates     RateFlags
-	// Autoscaling and NodeControllers are kube-controller-manager's flags of its horizontal pod autoscaler and of the controllers of
-	// nodes.
+	// Autoscaling and NodeControllers are kube-controller-manager's flags of its horizontal pod autoscaler and of the
+	// controllers of nodes.
 	Autoscaling     controllers.Autoscaling
 	NodeControllers controllers.NodeControllerOptions
 

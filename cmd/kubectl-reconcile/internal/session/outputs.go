@@ -159,8 +159,8 @@ func (out *Outputs) Stderrf(format string, args ...any) {
 // Fail ends the run with an error, as an interrupt would.
 func (out *Outputs) Fail(err error) { out.fail(err) }
 
-// Manifests prints objects in the form of `kubectl apply`, and reports whether it did: on a terminal, which they would fill, it does
-// not.
+// Manifests prints objects in the form of `kubectl apply`, and reports whether it did: on a terminal, which they would
+// fill, it does not.
 func (out *Outputs) Manifests(objects []runtime.Object) (printed bool, err error) {
 	if render.IsTerminal(out.notes) {
 		return false, nil

@@ -196,8 +196,8 @@ func (r *result) nextText() string {
 	return fmt.Sprintf("; the next key, %s %s, is due in %s", next.Controller, next.Key, render.FormatDuration(next.In))
 }
 
-// objectsText is the end of the headline that names the objects: those that are not ready of a run until nothing is left to do, and
-// of one until they are ready all, if they are few.
+// objectsText is the end of the headline that names the objects: those that are not ready of a run until nothing is
+// left to do, and of one until they are ready all, if they are few.
 func (r *result) objectsText() string {
 	switch {
 	case r.outcome.Is(runlocal.GoalSettled):

@@ -21,10 +21,12 @@ import (
 type result struct {
 	goal    runlocal.Goal
 	outcome runlocal.Outcome
-	// err is the error of a run that failed or was interrupted before its goal; other outcomes become errors in failure.
+	// err is the error of a run that failed or was interrupted before its goal; other outcomes become errors in
+	// failure.
 	err   error
 	began time.Time
-	// elapsed is how long the goal took, or was waited for; of runs that have no goal but their end, how long the run took.
+	// elapsed is how long the goal took, or was waited for; of runs that have no goal but their end, how long the run
+	// took.
 	elapsed time.Duration
 	// unused is true if there is nothing to sum up: no object could be applied, or the session could not be served.
 	unused bool
@@ -150,7 +152,8 @@ func failedText(s runlocal.ObjectStatus) string {
 	return strings.ToLower(s.Kind.Kind) + " " + s.Name + " failed"
 }
 
-// latePodText is the end of a sentence that gives the reason of the first late pod; empty if a failed Job gives the reason.
+// latePodText is the end of a sentence that gives the reason of the first late pod; empty if a failed Job gives the
+// reason.
 func latePodText(r runlocal.Readiness) string {
 	if _, failed := r.FailedJob(); failed {
 		return ""
@@ -161,7 +164,8 @@ func latePodText(r runlocal.Readiness) string {
 	return ""
 }
 
-// unverifiedWrites is the error of a dry run that did not find out what would be written; nil if it did, and outside of dry runs.
+// unverifiedWrites is the error of a dry run that did not find out what would be written; nil if it did, and outside of
+// dry runs.
 func (o *Options) unverifiedWrites(unverified []trace.FailingKey) error {
 	if len(unverified) == 0 || !o.Writes.IsDryRun() {
 		return nil

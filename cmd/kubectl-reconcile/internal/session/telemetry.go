@@ -20,8 +20,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/telemetry"
 )
 
-// Telemetry serves health, metrics, profiles and the trace of a session from before it starts until it has ended. Its methods do
-// nothing on nil.
+// Telemetry serves health, metrics, profiles and the trace of a session from before it starts until it has ended. Its
+// methods do nothing on nil.
 type Telemetry struct {
 	address, tokenFile string
 
@@ -41,8 +41,8 @@ func newTelemetry(address, tokenFile string) *Telemetry {
 	return &Telemetry{address: address, tokenFile: tokenFile, metrics: telemetry.NewMetrics(), stream: telemetry.NewStream()}
 }
 
-// open begins to serve and writes where. It adds sinks to out, and so must be called before the recorder is made. close must be
-// called, also after an error.
+// open begins to serve and writes where. It adds sinks to out, and so must be called before the recorder is made. close
+// must be called, also after an error.
 func (t *Telemetry) open(ctx context.Context, target Target, out *Outputs) error {
 	if t == nil {
 		return nil
@@ -118,8 +118,8 @@ func (t *Telemetry) close(ctx context.Context) error {
 	return errors.Join(err, t.files.remove())
 }
 
-// checks returns what is ready: the session, what the target adds, and each controller. It may be called concurrently, as soon as
-// open has set the target.
+// checks returns what is ready: the session, what the target adds, and each controller. It may be called concurrently,
+// as soon as open has set the target.
 func (t *Telemetry) checks() []telemetry.Check {
 	session := telemetry.Check{Name: "session"}
 	s := t.session.Load()
@@ -163,8 +163,8 @@ func problem(s *runlocal.Session, c controllers.Controller) string {
 	return ""
 }
 
-// unreadableText says which of these resources a controller reads; empty if none. Those that no controller reads by name are read by
-// the controllers that act on all kinds.
+// unreadableText says which of these resources a controller reads; empty if none. Those that no controller reads by
+// name are read by the controllers that act on all kinds.
 func unreadableText(c controllers.Controller, all []runlocal.Listing) string {
 	allKinds := slices.Contains(c.Needs, controllers.NeedsMetadata) && slices.Contains(c.Needs, controllers.NeedsMapper)
 	var names []string
