@@ -153,7 +153,8 @@ func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest) (A
 // a cluster can be applied here.
 func withoutServerFields(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
-	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields"} {
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "selfLink",
+		"managedFields"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
 	return out

@@ -64,7 +64,8 @@ func stageOf(kind schema.GroupKind) stage {
 		return classesAndQuotas
 	case schema.GroupKind{Kind: "ServiceAccount"}, schema.GroupKind{Kind: "LimitRange"}:
 		return accountsAndLimits
-	case schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Secret"}, schema.GroupKind{Kind: "PersistentVolume"},
+	case schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Secret"},
+		schema.GroupKind{Kind: "PersistentVolume"},
 		schema.GroupKind{Group: resourceGroup, Kind: "ResourceClaimTemplate"}:
 		return references
 	case schema.GroupKind{Group: admissionGroup, Kind: "ValidatingAdmissionPolicy"},

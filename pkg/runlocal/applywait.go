@@ -32,9 +32,10 @@ func (s *Session) waitEstablished(ctx context.Context, manifests []Manifest) err
 		if m.Object.GroupVersionKind().GroupKind() != crdKind {
 			continue
 		}
-		err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, establishTimeout, true, func(ctx context.Context) (bool, error) {
-			return s.established(ctx, m.Object.GetName())
-		})
+		err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, establishTimeout, true,
+			func(ctx context.Context) (bool, error) {
+				return s.established(ctx, m.Object.GetName())
+			})
 		if err != nil {
 			return fmt.Errorf("%s: waiting for it to be served: %w", m, err)
 		}
@@ -45,7 +46,8 @@ func (s *Session) waitEstablished(ctx context.Context, manifests []Manifest) err
 // established reports whether the definition is in force and discovery lists its kind, which comes a little later. One
 // that does not exist was refused, and need not be waited for.
 func (s *Session) established(ctx context.Context, name string) (bool, error) {
-	crds := s.dynamic.Resource(schema.GroupVersionResource{Group: crdKind.Group, Version: "v1", Resource: "customresourcedefinitions"})
+	crds := s.dynamic.Resource(schema.GroupVersionResource{Group: crdKind.Group, Version: "v1",
+		Resource: "customresourcedefinitions"})
 	crd, err := crds.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return true, nil
@@ -90,9 +92,10 @@ func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 		if seen[resource] {
 			continue
 		}
-		err := wait.PollUntilContextTimeout(ctx, pollInterval, establishTimeout, true, func(context.Context) (bool, error) {
-			return s.server.CachesSynced(resource) && s.handled(s.tap.State(), resource), nil
-		})
+		err := wait.PollUntilContextTimeout(ctx, pollInterval, establishTimeout, true,
+			func(context.Context) (bool, error) {
+				return s.server.CachesSynced(resource) && s.handled(s.tap.State(), resource), nil
+			})
 		if err != nil {
 			return fmt.Errorf("%s: waiting for admission and the controllers to see it: %w", a, err)
 		}
@@ -128,9 +131,10 @@ func (s *Session) waitCounted(ctx context.Context, applied []Applied) error {
 		if a.Kind.GroupKind() != quotaKind {
 			continue
 		}
-		err := wait.PollUntilContextTimeout(ctx, pollInterval, quotaTimeout, true, func(ctx context.Context) (bool, error) {
-			return s.counted(ctx, a)
-		})
+		err := wait.PollUntilContextTimeout(ctx, pollInterval, quotaTimeout, true,
+			func(ctx context.Context) (bool, error) {
+				return s.counted(ctx, a)
+			})
 		if err != nil {
 			return &UncountedQuotaError{Quota: a, Err: err}
 		}

@@ -153,7 +153,8 @@ func certificateRequest(t *testing.T, user string) (*certificatesv1.CertificateS
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: user}}, key)
+	der, err := x509.CreateCertificateRequest(rand.Reader,
+		&x509.CertificateRequest{Subject: pkix.Name{CommonName: user}}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +192,8 @@ func whoHas(t *testing.T, s *Session, cert, key []byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(),
+		&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

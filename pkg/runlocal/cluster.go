@@ -84,7 +84,8 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 		manager = controllers.FieldManager
 	}
 	s := &Session{tap: tap.New(tap.Options{
-		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: unsent, InScope: o.Keep, FieldManager: manager,
+		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: unsent, InScope: o.Keep,
+		FieldManager: manager,
 	})}
 	return s.begin(ctx, func(_, running context.Context) error { return s.startCluster(running, o) })
 }
@@ -116,7 +117,8 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 	}
 	s.controllers, err = s.awaitCaches(ctx, o, known, func(ctx context.Context) (*controllers.Running, error) {
 		return controllers.Start(ctx, controllers.Deps{
-			Tap: s.tap, Informers: s.tap.Informers(client, o.Resync), Config: s.config, Workers: o.Workers, Authority: o.Authority,
+			Tap: s.tap, Informers: s.tap.Informers(client, o.Resync), Config: s.config, Workers: o.Workers,
+			Authority:   o.Authority,
 			Autoscaling: o.Autoscaling, NodeControllers: o.NodeControllers, Collector: s.observeCollector(o.Collector),
 		}, o.Controllers)
 	})

@@ -98,10 +98,12 @@ func TestClusterDryRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := made.list()
-			if !slices.Contains(got, "create replicasets dry") || slices.ContainsFunc(got, func(w string) bool { return !strings.HasSuffix(w, " dry") }) {
+			if !slices.Contains(got, "create replicasets dry") || slices.ContainsFunc(got,
+				func(w string) bool { return !strings.HasSuffix(w, " dry") }) {
 				t.Errorf("the writes were %q", got)
 			}
-			sets, err := kubernetes.NewForConfigOrDie(cluster.Config()).AppsV1().ReplicaSets("").List(ctx, metav1.ListOptions{})
+			sets, err := kubernetes.NewForConfigOrDie(cluster.Config()).AppsV1().ReplicaSets("").List(ctx,
+				metav1.ListOptions{})
 			if err != nil || len(sets.Items) > 0 {
 				t.Errorf("%d ReplicaSets were made (%v)", len(sets.Items), err)
 			}
@@ -136,7 +138,8 @@ type refusing struct {
 
 func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if code := r.code(req.URL.Path); code != 0 {
-		return &http.Response{StatusCode: code, Status: http.StatusText(code), Body: http.NoBody, Header: http.Header{}, Request: req}, nil
+		return &http.Response{StatusCode: code, Status: http.StatusText(code), Body: http.NoBody, Header: http.Header{},
+			Request: req}, nil
 	}
 	return r.next.RoundTrip(req)
 }
@@ -171,7 +174,8 @@ func TestHopelessCaches(t *testing.T) {
 		got = append(got, want{l.Resource.String(), l.Controllers})
 	}
 	both := []string{"deployment", "replicaset"}
-	if diff := cmp.Diff([]want{{"pods", both}, {"replicasets.apps", both}}, got, cmp.AllowUnexported(want{})); diff != "" {
+	if diff := cmp.Diff([]want{{"pods", both}, {"replicasets.apps", both}}, got,
+		cmp.AllowUnexported(want{})); diff != "" {
 		t.Errorf("what cannot be listed (-want +got):\n%s", diff)
 	}
 }
@@ -201,7 +205,8 @@ func TestSlowCaches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := <-waiting; len(l) != 1 || l[0].Resource.Resource != "replicasets" || l[0].Listed || len(l[0].Controllers) != 2 {
+	if l := <-waiting; len(l) != 1 || l[0].Resource.Resource != "replicasets" || l[0].Listed ||
+		len(l[0].Controllers) != 2 {
 		t.Errorf("it waited for %+v", l)
 	}
 	if filled < 2 || filled > 3 || all != 3 {
@@ -217,17 +222,19 @@ func TestTroubleLater(t *testing.T) {
 	ctx, cut := context.WithCancel(t.Context())
 	config := cluster.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return refusing{cutting{next, func() context.Context { mu.Lock(); defer mu.Unlock(); return ctx }}, func(path string) int {
-			mu.Lock()
-			defer mu.Unlock()
-			if forbidden && strings.HasSuffix(path, "/pods") {
-				return http.StatusForbidden
-			}
-			return 0
-		}}
+		return refusing{cutting{next, func() context.Context { mu.Lock(); defer mu.Unlock(); return ctx }},
+			func(path string) int {
+				mu.Lock()
+				defer mu.Unlock()
+				if forbidden && strings.HasSuffix(path, "/pods") {
+					return http.StatusForbidden
+				}
+				return 0
+			}}
 	})
 	told := make(chan []Listing, 10)
-	session, err := onCluster(t, cluster, ClusterOptions{Config: config, Trouble: func(l []Listing) { told <- l }}, "replicaset")
+	session, err := onCluster(t, cluster, ClusterOptions{Config: config, Trouble: func(l []Listing) { told <- l }},
+		"replicaset")
 	if err != nil {
 		t.Fatal(err)
 	}

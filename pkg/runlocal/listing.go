@@ -35,7 +35,8 @@ type CacheError struct {
 func (e *CacheError) Error() string {
 	var parts []string
 	for _, l := range e.Listings {
-		parts = append(parts, fmt.Sprintf("listing %s for %s: %v", l.Resource, strings.Join(l.Controllers, ", "), l.Err))
+		parts = append(parts, fmt.Sprintf("listing %s for %s: %v", l.Resource, strings.Join(l.Controllers, ", "),
+			l.Err))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -114,14 +115,18 @@ func (l *listings) filtered(choice func(schema.GroupResource, *listing) bool) []
 		}
 	}
 	slices.SortFunc(out, func(a, b Listing) int {
-		return cmp.Or(cmp.Compare(a.Resource.Resource, b.Resource.Resource), cmp.Compare(a.Resource.Group, b.Resource.Group))
+		return cmp.Or(cmp.Compare(a.Resource.Resource, b.Resource.Resource),
+			cmp.Compare(a.Resource.Group, b.Resource.Group))
 	})
 	return out
 }
 
 // waiting returns the resources that were requested at least that long ago and are not listed.
 func (l *listings) waiting(since time.Duration) []Listing {
-	return l.filtered(func(_ schema.GroupResource, k *listing) bool { return !k.listed && time.Since(k.began) >= since })
+	return l.filtered(func(_ schema.GroupResource, k *listing) bool {
+		return !k.listed &&
+			time.Since(k.began) >= since
+	})
 }
 
 // filled returns the number of resources that are listed, or were, and of all that a start waits for as far as is

@@ -51,7 +51,8 @@ func TestListsAreWholeAtTheirEnd(t *testing.T) {
 		{"a list that says what a watch would", strings.NewReader(string(initialEventsEnd)), false, true},
 	} {
 		whole, ended := false, false
-		body := &listingBody{ReadCloser: io.NopCloser(test.body), watch: test.watch, ended: func() { ended = true }, whole: func() { whole = true }}
+		body := &listingBody{ReadCloser: io.NopCloser(test.body), watch: test.watch, ended: func() { ended = true },
+			whole: func() { whole = true }}
 		_, _ = io.ReadAll(body)
 		if whole != test.whole || !ended {
 			t.Errorf("%s: whole %t, ended %t", test.reason, whole, ended)
@@ -66,9 +67,11 @@ func TestInformerRequests(t *testing.T) {
 		want                listingRequest
 		ok                  bool
 	}{
-		{"a list of an informer", "GET", "/p/api/v1/pods?limit=500&resourceVersion=0", listingRequest{pods, true, false}, true},
+		{"a list of an informer", "GET", "/p/api/v1/pods?limit=500&resourceVersion=0",
+			listingRequest{pods, true, false}, true},
 		{"its second page", "GET", "/p/api/v1/pods?limit=500&continue=x", listingRequest{pods, true, false}, true},
-		{"a watch that begins with a list", "GET", "/p/api/v1/pods?watch=true&sendInitialEvents=true", listingRequest{pods, true, true}, true},
+		{"a watch that begins with a list", "GET", "/p/api/v1/pods?watch=true&sendInitialEvents=true",
+			listingRequest{pods, true, true}, true},
 		{"a watch", "GET", "/p/api/v1/pods?watch=true&resourceVersion=7", listingRequest{pods, false, true}, true},
 		{"a list that a controller asks for", "GET", "/p/api/v1/namespaces/a/pods", listingRequest{}, false},
 		{"an object", "GET", "/p/api/v1/namespaces/a/pods/b?resourceVersion=0", listingRequest{}, false},
@@ -87,8 +90,10 @@ func TestInformerRequests(t *testing.T) {
 
 // TestFilled counts what a start waits for: what controllers read, asked for or not, and what is asked for beside that.
 func TestFilled(t *testing.T) {
-	pods, sets, nodes := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "apps", Resource: "replicasets"}, schema.GroupResource{Resource: "nodes"}
-	l := newListings([]controllers.Controller{{Short: "replicaset", Reads: []schema.GroupResource{pods, sets}}, {Short: "deployment", Reads: []schema.GroupResource{sets}}})
+	pods, sets, nodes := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "apps",
+		Resource: "replicasets"}, schema.GroupResource{Resource: "nodes"}
+	l := newListings([]controllers.Controller{{Short: "replicaset", Reads: []schema.GroupResource{pods, sets}},
+		{Short: "deployment", Reads: []schema.GroupResource{sets}}})
 	for _, step := range []struct {
 		reason      string
 		do          func()

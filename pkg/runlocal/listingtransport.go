@@ -53,7 +53,8 @@ func informerRequest(req *http.Request, prefix string) (listingRequest, bool) {
 		return listingRequest{}, false
 	}
 	query := req.URL.Query()
-	r := listingRequest{resource: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, watch: info.Verb == "watch"}
+	r := listingRequest{resource: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource},
+		watch: info.Verb == "watch"}
 	r.fills = !r.watch || query.Get("sendInitialEvents") == "true"
 	return r, r.watch || query.Has("resourceVersion") || query.Has("continue")
 }
@@ -117,7 +118,8 @@ func statusError(resp *http.Response) error {
 			}
 		}
 	}
-	reasons := map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound}
+	reasons := map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden,
+		http.StatusNotFound: metav1.StatusReasonNotFound}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(resp.StatusCode), //nolint:gosec // an HTTP status
 		Reason: reasons[resp.StatusCode], Message: "the server answers " + resp.Status,

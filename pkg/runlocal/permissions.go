@@ -28,7 +28,7 @@ type PermissionMonitor struct {
 	// denied are the namespaces in which a permission was denied, of those that were reported, or are to be.
 	denied map[access.Permission]map[string]bool
 	batch  map[access.Permission]bool // changes to report: true is lost, false regained
-	timer  *time.Timer           // of the next report; nil before the first
+	timer  *time.Timer                // of the next report; nil before the first
 	closed bool
 }
 
@@ -37,7 +37,8 @@ type PermissionMonitor struct {
 // they are reported with their namespaces.
 func NewPermissionMonitor(namespaced bool, report func(lost, regained []access.Need)) *PermissionMonitor {
 	return &PermissionMonitor{
-		report: report, namespaced: namespaced, denied: map[access.Permission]map[string]bool{}, batch: map[access.Permission]bool{},
+		report: report, namespaced: namespaced, denied: map[access.Permission]map[string]bool{},
+		batch: map[access.Permission]bool{},
 	}
 }
 

@@ -112,7 +112,8 @@ func (p *Preflight) checkAccess(ctx context.Context, o PreflightOptions, kinds *
 	if len(p.Missing) == 0 && !o.Write {
 		return nil
 	}
-	review, err := p.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := p.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	if err != nil {
 		p.User.Username = o.UserName
 		return nil //nolint:nilerr // the name is only shown

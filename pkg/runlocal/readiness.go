@@ -21,7 +21,8 @@ type Readiness struct {
 
 // Readiness reads the applied objects, and all other objects of the resources of which controllers created some. What
 // could be read is returned with an error, too.
-func (s *Session) Readiness(ctx context.Context, applied []Applied, created []schema.GroupVersionResource) (Readiness, error) {
+func (s *Session) Readiness(ctx context.Context, applied []Applied, created []schema.GroupVersionResource) (Readiness,
+	error) {
 	var r Readiness
 	var errs [2]error
 	r.Applied, errs[0] = s.Statuses(ctx, applied)
@@ -62,7 +63,8 @@ func (r Readiness) PodFailures(job ObjectStatus) []string {
 	for _, s := range r.Created {
 		owner := s.Controller
 		ofJob := owner != nil && owner.Kind == job.Kind.Kind && owner.Name == job.Name && s.Namespace == job.Namespace
-		if ofJob && s.Status.Status == inspect.Failed && s.Status.Reason != "" && !slices.Contains(out, s.Status.Reason) {
+		if ofJob && s.Status.Status == inspect.Failed && s.Status.Reason != "" &&
+			!slices.Contains(out, s.Status.Reason) {
 			out = append(out, s.Status.Reason)
 		}
 	}
@@ -94,7 +96,8 @@ func (r Readiness) MissingControllers(running []controllers.Controller) []string
 // NoBuiltInLate reports whether none of the late applied objects is of a group that Kubernetes defines, whose
 // controllers act on it.
 func (r Readiness) NoBuiltInLate() bool {
-	return !slices.ContainsFunc(r.Late(), func(s ObjectStatus) bool { return scheme.Scheme.IsGroupRegistered(s.Kind.Group) })
+	return !slices.ContainsFunc(r.Late(),
+		func(s ObjectStatus) bool { return scheme.Scheme.IsGroupRegistered(s.Kind.Group) })
 }
 
 // IsFailedJob reports whether the object is a Job that failed: it will not become ready, however long it is waited for.
@@ -106,7 +109,8 @@ func (o ObjectStatus) IsFailedJob() bool {
 // controller does.
 func ControllerFor(kind schema.GroupKind) string {
 	switch kind.String() {
-	case "Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch", "CronJob.batch", "ReplicationController":
+	case "Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch", "CronJob.batch",
+		"ReplicationController":
 		return strings.ToLower(kind.Kind)
 	case "HorizontalPodAutoscaler.autoscaling":
 		return "horizontalpodautoscaling"

@@ -192,8 +192,9 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 		return err
 	}
 	s.controllers, err = controllers.Start(ctx, controllers.Deps{
-		Tap: s.tap, Informers: informers, Config: bounded(s.server.Config(), o), Workers: o.Workers, Authority: authority,
-		Kinds: s.server.Kinds(), Newest: s.server.LastEvent, Collector: s.observeCollector(o.Collector),
+		Tap: s.tap, Informers: informers, Config: bounded(s.server.Config(), o), Workers: o.Workers,
+		Authority: authority,
+		Kinds:     s.server.Kinds(), Newest: s.server.LastEvent, Collector: s.observeCollector(o.Collector),
 
 		Autoscaling:     o.Autoscaling,
 		NodeControllers: o.NodeControllers,

@@ -52,7 +52,8 @@ func (s *Session) status(ctx context.Context, a Applied) (inspect.Status, error)
 }
 
 // Others lists all objects of the resources, of all namespaces, that are not among those applied, and judges each.
-func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionResource, applied []Applied) ([]ObjectStatus, error) {
+func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionResource,
+	applied []Applied) ([]ObjectStatus, error) {
 	type object struct {
 		resource        schema.GroupVersionResource
 		namespace, name string
@@ -79,7 +80,8 @@ func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionRes
 
 // eachOf calls do with all objects of the resource, of all namespaces. It reads a page at a time: 10,000 pods at once
 // are 400 MB.
-func (s *Session) eachOf(ctx context.Context, r schema.GroupVersionResource, do func(*unstructured.Unstructured)) error {
+func (s *Session) eachOf(ctx context.Context, r schema.GroupVersionResource,
+	do func(*unstructured.Unstructured)) error {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return s.reader.Resource(r).List(ctx, o)
 	})

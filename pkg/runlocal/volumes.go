@@ -21,7 +21,8 @@ func bindsVolumes(cs []controllers.Controller) bool {
 }
 
 // startProvisioner starts what makes volumes, for the controller that binds them.
-func (s *Session) startProvisioner(ctx context.Context, informers clientinformers.SharedInformerFactory, o Options) error {
+func (s *Session) startProvisioner(ctx context.Context, informers clientinformers.SharedInformerFactory,
+	o Options) error {
 	if !bindsVolumes(o.Controllers) {
 		return nil
 	}

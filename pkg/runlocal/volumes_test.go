@@ -18,7 +18,8 @@ import (
 )
 
 // storageControllers are those that claims and their volumes need.
-var storageControllers = []string{"persistentvolume-binder", "pvc-protection", "pv-protection", "ephemeral-volume", "garbagecollector"}
+var storageControllers = []string{"persistentvolume-binder", "pvc-protection", "pv-protection", "ephemeral-volume",
+	"garbagecollector"}
 
 const database = `
 apiVersion: apps/v1
@@ -58,7 +59,8 @@ func TestStatefulSetGetsVolumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(claims.Items) != 6 {
-		t.Errorf("there are %d claims, want one of the set and one of the pod itself for each of 3 pods", len(claims.Items))
+		t.Errorf("there are %d claims, want one of the set and one of the pod itself for each of 3 pods",
+			len(claims.Items))
 	}
 	for _, c := range claims.Items {
 		if c.Status.Phase != corev1.ClaimBound || *c.Spec.StorageClassName != nodes.DefaultStorageClass {
@@ -119,7 +121,8 @@ func TestNoVolumesWithoutTheirController(t *testing.T) {
 		t.Errorf("pods wait for volumes that nobody binds: %v", err)
 	}
 	client := kubernetes.NewForConfigOrDie(s.Config())
-	if _, err := client.StorageV1().StorageClasses().Get(ctx, nodes.DefaultStorageClass, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := client.StorageV1().StorageClasses().Get(ctx, nodes.DefaultStorageClass,
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("there is a StorageClass, or: %v", err)
 	}
 }

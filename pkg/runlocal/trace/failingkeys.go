@@ -110,7 +110,8 @@ func (f *FailingKeys) sorted(which func(*FailingKey) bool) []FailingKey {
 		}
 	}
 	slices.SortFunc(out, func(a, b FailingKey) int {
-		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Failures, b.Failures))
+		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key),
+			cmp.Compare(a.Failures, b.Failures))
 	})
 	return out
 }

@@ -52,7 +52,8 @@ const maxObjects = 1 << 16
 
 // NewWriteCounts returns a WriteCounts that has counted nothing.
 func NewWriteCounts() *WriteCounts {
-	return &WriteCounts{seed: maphash.MakeSeed(), accepted: map[WriteCount]*writeTally{}, refused: map[WriteCount]*writeTally{}}
+	return &WriteCounts{seed: maphash.MakeSeed(), accepted: map[WriteCount]*writeTally{},
+		refused: map[WriteCount]*writeTally{}}
 }
 
 // Record implements Sink.
@@ -61,7 +62,8 @@ func (w *WriteCounts) Record(e *Event) {
 	if !ok || !r.ChangesObjects() {
 		return
 	}
-	count, tallies := WriteCount{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}, w.accepted
+	count, tallies := WriteCount{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource},
+		w.accepted
 	if r.Failed() {
 		count.Code, count.NotSent, tallies = r.Code, r.NotSent, w.refused
 	}
@@ -120,7 +122,8 @@ func (w WriteCount) Name() string {
 
 // SameWrites reports whether both count the same verb of the same resource, whatever the answers.
 func (w WriteCount) SameWrites(other WriteCount) bool {
-	return w.Verb == other.Verb && w.Group == other.Group && w.Resource == other.Resource && w.Subresource == other.Subresource
+	return w.Verb == other.Verb && w.Group == other.Group && w.Resource == other.Resource &&
+		w.Subresource == other.Subresource
 }
 
 // IsRace reports whether the writes were refused because another client was faster, as a conflict or because the object

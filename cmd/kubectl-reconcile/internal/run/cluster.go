@@ -98,7 +98,8 @@ func (c *clusterTarget) Start(
 	}
 	shown()
 	c.permissions.SetMissing(preflight.Missing)
-	out.Notef("cluster: %s, Kubernetes %s; %s%s", c.connection.Endpoint(), version, o.ControllersText(c.options.Controllers), scopeText(c.scope))
+	out.Notef("cluster: %s, Kubernetes %s; %s%s", c.connection.Endpoint(), version,
+		o.ControllersText(c.options.Controllers), scopeText(c.scope))
 	if text := otherMinorText(version, api.KubernetesVersion()); text != "" {
 		out.Warnf("%s", text)
 	}
@@ -113,9 +114,10 @@ func (c *clusterTarget) Start(
 	c.options.Recorder = recorder
 	c.setCallbacks(out)
 	defer c.showFilling(ctx, o.Progress)()
-	started, err := session.StartUninterrupted(ctx, "the controllers were starting", func(ctx context.Context) (*runlocal.Session, error) {
-		return runlocal.StartCluster(ctx, c.options)
-	})
+	started, err := session.StartUninterrupted(ctx, "the controllers were starting",
+		func(ctx context.Context) (*runlocal.Session, error) {
+			return runlocal.StartCluster(ctx, c.options)
+		})
 	if err != nil {
 		return nil, explainStart(c.connection, err)
 	}
@@ -147,7 +149,8 @@ func otherMinorText(cluster, ours string) string {
 	if err != nil || theirs.Major() == own.Major() && theirs.Minor() == own.Minor() {
 		return ""
 	}
-	return fmt.Sprintf("the controllers are those of Kubernetes %s: the cluster's own, of %s, may act differently", ours, cluster)
+	return fmt.Sprintf("the controllers are those of Kubernetes %s: the cluster's own, of %s, may act differently",
+		ours, cluster)
 }
 
 // cautions says what is about to happen to the cluster.
@@ -267,7 +270,8 @@ func explainListing(c *connect.Connection, l runlocal.Listing) error {
 		return cli.WithHint(fmt.Errorf("the cluster does not serve %s, which %s %s", l.Resource, readers, needs),
 			"--controller '*,-"+strings.Join(l.Controllers, ",-")+"' leaves out what cannot run")
 	}
-	return cli.WithHint(fmt.Errorf("no permission to list and watch %s, which %s %s", l.Resource, readers, needs), c.PermissionHint())
+	return cli.WithHint(fmt.Errorf("no permission to list and watch %s, which %s %s", l.Resource, readers, needs),
+		c.PermissionHint())
 }
 
 // reportHealth writes a change of the API server's health.

@@ -42,7 +42,8 @@ type writer struct {
 
 // begin makes this run the only one that writes, and returns when it is. question is asked before, unless --yes was
 // given.
-func (w *writer) begin(ctx context.Context, config *rest.Config, question string, o *session.Options, out *session.Outputs) error {
+func (w *writer) begin(ctx context.Context, config *rest.Config, question string, o *session.Options,
+	out *session.Outputs) error {
 	// A request that hangs must not take all the time that there is for renewing.
 	limited := rest.CopyConfig(config)
 	limited.Timeout, limited.RateLimiter, limited.QPS = lease.DefaultDeadline/2, nil, -1
@@ -70,7 +71,8 @@ func (w *writer) begin(ctx context.Context, config *rest.Config, question string
 	if err != nil {
 		return errors.Join(err, w.end(ctx))
 	}
-	out.Notef("write: the controllers change the cluster; the Lease %s/%s keeps others from doing so", w.namespace, w.name)
+	out.Notef("write: the controllers change the cluster; the Lease %s/%s keeps others from doing so", w.namespace,
+		w.name)
 	w.watch(ctx, out.Fail)
 	return nil
 }
@@ -90,7 +92,8 @@ const besideForced = "; --force writes beside it all the same"
 func (w *writer) refuseBesideManager(ctx context.Context, o *session.Options, out *session.Outputs) error {
 	first, exists, err := lease.HolderOf(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName)
 	if err != nil && !w.force {
-		return cli.WithHint(fmt.Errorf("finding out whether kube-controller-manager runs: %w", err), "--force writes without knowing")
+		return cli.WithHint(fmt.Errorf("finding out whether kube-controller-manager runs: %w", err),
+			"--force writes without knowing")
 	}
 	place := lease.DefaultNamespace + "/" + lease.ManagerName
 	switch {
@@ -100,7 +103,8 @@ func (w *writer) refuseBesideManager(ctx context.Context, o *session.Options, ou
 		return nil
 	case first != nil && w.force:
 		w.beside = true
-		out.Warnf("kube-controller-manager (%s) holds its Lease: if it runs, both write, and undo each other's work", first.Identity)
+		out.Warnf("kube-controller-manager (%s) holds its Lease: if it runs, both write, and undo each other's work",
+			first.Identity)
 		return nil
 	case first != nil:
 		if err := w.awaitExpiry(ctx, first, o, out); err != nil {
@@ -124,7 +128,8 @@ func (w *writer) awaitExpiry(ctx context.Context, first *lease.Holder, o *sessio
 	}
 	out.Stderrf("kube-controller-manager: %s holds its Lease, %s; watching for %s whether it is renewed",
 		first.Identity, renewed, first.Duration)
-	live, err := lease.WaitForRenewal(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, managerPollInterval)
+	live, err := lease.WaitForRenewal(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first,
+		managerPollInterval)
 	if err != nil {
 		return err
 	}
@@ -132,7 +137,8 @@ func (w *writer) awaitExpiry(ctx context.Context, first *lease.Holder, o *sessio
 		w.manager = first
 		return nil
 	}
-	return cli.WithHint(fmt.Errorf("kube-controller-manager runs on this cluster: %s renews its Lease %s/%s", live.Identity, lease.DefaultNamespace, lease.ManagerName),
+	return cli.WithHint(fmt.Errorf("kube-controller-manager runs on this cluster: %s renews its Lease %s/%s",
+		live.Identity, lease.DefaultNamespace, lease.ManagerName),
 		"stop it first: two would undo each other's work"+besideForced)
 }
 
@@ -174,7 +180,8 @@ func (w *writer) refuseOnSigns(ctx context.Context, out *session.Outputs) error 
 		out.Warnf("%s; if it does, both write, and undo each other's work", text)
 		return nil
 	}
-	return cli.WithHint(errors.New(text), "stop it first, and wait a minute: two would undo each other's work"+besideForced)
+	return cli.WithHint(errors.New(text),
+		"stop it first, and wait a minute: two would undo each other's work"+besideForced)
 }
 
 // signText says by what kube-controller-manager seems to run.
@@ -192,22 +199,25 @@ func (w *writer) refuseBesideRunners(ctx context.Context, out *session.Outputs) 
 	if w.force {
 		return nil
 	}
-	others, err := lease.OverlappingRunners(ctx, w.leases, w.namespace, w.shard.Number, w.shard.Of, func(held []lease.Runner) {
-		var names []string
-		longest := time.Duration(0)
-		for _, s := range held {
-			names, longest = append(names, s.Lease), max(longest, s.Duration)
-		}
-		out.Stderrf("other runners hold %s %s: watching for up to %s whether they are renewed",
-			cli.PluralOf(len(names), "the Lease", "the Leases"), cli.Enumerate(names), longest)
-	}, managerPollInterval)
+	others, err := lease.OverlappingRunners(ctx, w.leases, w.namespace, w.shard.Number, w.shard.Of,
+		func(held []lease.Runner) {
+			var names []string
+			longest := time.Duration(0)
+			for _, s := range held {
+				names, longest = append(names, s.Lease), max(longest, s.Duration)
+			}
+			out.Stderrf("other runners hold %s %s: watching for up to %s whether they are renewed",
+				cli.PluralOf(len(names), "the Lease", "the Leases"), cli.Enumerate(names), longest)
+		}, managerPollInterval)
 	switch {
 	case err != nil:
-		return cli.WithHint(fmt.Errorf("finding out which other runners write: %w", err), "--force writes without knowing")
+		return cli.WithHint(fmt.Errorf("finding out which other runners write: %w", err),
+			"--force writes without knowing")
 	case len(others) == 0:
 		return nil
 	}
-	return cli.WithHint(fmt.Errorf("%s writes to objects that are this runner's too: it holds the Lease %s/%s", others[0].Identity, w.namespace, others[0].Lease),
+	return cli.WithHint(fmt.Errorf("%s writes to objects that are this runner's too: it holds the Lease %s/%s",
+		others[0].Identity, w.namespace, others[0].Lease),
 		"run either shards of one number or a single runner; --force writes beside it all the same")
 }
 
@@ -233,7 +243,8 @@ func (w *writer) acquire(ctx context.Context, o *session.Options, out *session.O
 			out.Stderrf("waiting: %s holds the Lease %s/%s, and writes", holder, w.namespace, w.name)
 		},
 		OnError: func(err error) {
-			if err != nil && apierrors.ReasonForError(err) != "" { // that the server does not answer is reported by apihealth
+			// that the server does not answer is reported by apihealth
+			if err != nil && apierrors.ReasonForError(err) != "" {
 				out.Warnf("the Lease %s/%s cannot be renewed: %v", w.namespace, w.name, err)
 			}
 		},
@@ -326,7 +337,8 @@ var errNotConfirmed = errors.New("not confirmed: nothing was written")
 // confirm asks a question on a terminal, and returns an error unless the answer is yes.
 func confirm(ctx context.Context, streams genericiooptions.IOStreams, question string) error {
 	if !render.IsTerminal(streams.In) {
-		return cli.WithHint(errors.New("--write asks before it writes, and there is no terminal to ask on"), "--yes answers the question beforehand")
+		return cli.WithHint(errors.New("--write asks before it writes, and there is no terminal to ask on"),
+			"--yes answers the question beforehand")
 	}
 	fmt.Fprint(streams.ErrOut, question)
 	answer, err := readLine(ctx, streams.In)

@@ -49,7 +49,8 @@ func TestReadLine(t *testing.T) {
 		}
 	}
 	broken := errors.New("the terminal is gone")
-	if _, err := readLine(t.Context(), io.MultiReader(strings.NewReader("y"), errorReader{broken})); !errors.Is(err, broken) {
+	if _, err := readLine(t.Context(), io.MultiReader(strings.NewReader("y"), errorReader{broken})); !errors.Is(err,
+		broken) {
 		t.Errorf("a terminal that is gone: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

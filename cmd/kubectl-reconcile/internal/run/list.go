@@ -186,7 +186,8 @@ func (i controllerItem) why() string {
 
 // completeOutput offers the values of -o, which are others with --list.
 func (f *Flags) completeOutput(cmd *cobra.Command) {
-	_ = cmd.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string,
+		cobra.ShellCompDirective) {
 		if f.list {
 			return listOutputs, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -89,10 +89,12 @@ func (f *Flags) setCluster(o *session.Options) error {
 		lines = append([]string{leftOut}, lines...)
 	}
 	c := &clusterTarget{
-		connection: connection, scope: scope, list: list, leftOut: lines, hasDiff: hasCommand(f.cluster.Cmd.Root(), "diff"),
+		connection: connection, scope: scope, list: list, leftOut: lines,
+		hasDiff: hasCommand(f.cluster.Cmd.Root(), "diff"),
 		options: runlocal.ClusterOptions{
-			Config: connection.Config, Controllers: selected, Workers: f.session.Workers, Verbosity: f.session.Detail().LogLevel(),
-			Write: f.write.write, DryRun: f.dryRun.mode(), DryRunAggregated: f.dryRun.aggregated,
+			Config: connection.Config, Controllers: selected, Workers: f.session.Workers,
+			Verbosity: f.session.Detail().LogLevel(),
+			Write:     f.write.write, DryRun: f.dryRun.mode(), DryRunAggregated: f.dryRun.aggregated,
 			Namespaces: scope.Namespaces, Keep: scope.Keep(), Authority: authority,
 			Autoscaling: f.session.Autoscaling, NodeControllers: f.session.NodeControllers,
 			QPS: f.session.Rates.QPS, Burst: f.session.Rates.Burst(), Resync: f.session.Rates.Resync,

@@ -34,7 +34,8 @@ func (c *clusterTarget) preflight(ctx context.Context, out *session.Outputs) (*r
 	if err := c.leaveOutUnserved(p); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(c.permissionError(p, out.Manifests), c.blindError(p), c.reportAbsentNamespaces(ctx, p, out)); err != nil {
+	if err := errors.Join(c.permissionError(p, out.Manifests), c.blindError(p),
+		c.reportAbsentNamespaces(ctx, p, out)); err != nil {
 		return nil, err
 	}
 	warnOfMissing(p, c.options.Write, out)
@@ -62,11 +63,13 @@ func (c *clusterTarget) leaveOutUnserved(p *runlocal.Preflight) error {
 	}
 	switch {
 	case refused != nil:
-		return cli.WithHint(fmt.Errorf("the cluster does not serve %s", strings.Join(lacks, "; ")), withoutHint(c.list, refused))
+		return cli.WithHint(fmt.Errorf("the cluster does not serve %s", strings.Join(lacks, "; ")),
+			withoutHint(c.list, refused))
 	case len(p.Controllers) == 0:
 		return fmt.Errorf("the cluster does not serve what the controllers of --controller %s read", c.list)
 	case left != nil:
-		c.leftOut = append(c.leftOut, "left out, for the cluster does not serve what they read: "+strings.Join(left, ", "))
+		c.leftOut = append(c.leftOut, "left out, for the cluster does not serve what they read: "+strings.Join(left,
+			", "))
 	}
 	c.options.Controllers = p.Controllers
 	return nil
@@ -91,14 +94,16 @@ func (c *clusterTarget) permissionError(p *runlocal.Preflight, print func([]runt
 	if err != nil {
 		return err
 	}
-	roles := "the printed roles grant " + p.User.Username + " these permissions: an administrator can apply them by `kubectl apply -f -`"
+	roles := "the printed roles grant " + p.User.Username +
+		" these permissions: an administrator can apply them by `kubectl apply -f -`"
 	if !printed {
 		roles = "the same command with `>roles.yaml` writes roles that grant " + p.User.Username +
 			" these permissions, for an administrator to apply"
 	}
 	hints := []string{roles}
 	if more := len(p.Missing) - len(granted); more > 0 {
-		hints = append(hints, "trying the writes on the server needs "+cli.Plural(more, "more permission")+", --dry-run=client none")
+		hints = append(hints, "trying the writes on the server needs "+cli.Plural(more,
+			"more permission")+", --dry-run=client none")
 	}
 	if rest := c.flagWithoutLacking(lacking); rest != "" {
 		hints = append(hints, rest+" needs none of them")
@@ -113,9 +118,10 @@ func (c *clusterTarget) flagWithoutLacking(lacking []access.Need) string {
 	if len(names) > session.MaxControllerNames {
 		return ""
 	}
-	return session.FlagWithout(c.list, slices.DeleteFunc(slices.Clone(c.options.Controllers), func(c controllers.Controller) bool {
-		return !slices.Contains(names, c.Short)
-	}))
+	return session.FlagWithout(c.list, slices.DeleteFunc(slices.Clone(c.options.Controllers),
+		func(c controllers.Controller) bool {
+			return !slices.Contains(names, c.Short)
+		}))
 }
 
 // controllersOf returns the controllers that need something, sorted.
@@ -156,7 +162,8 @@ func (c *clusterTarget) blindError(p *runlocal.Preflight) error {
 			unknown = cli.AppendUnique(unknown, connect.IncompleteName(i))
 		}
 	}
-	return dangerError(blind, c.list, "the kinds of "+cli.Enumerate(unknown)+" are not known: its server does not answer")
+	return dangerError(blind, c.list,
+		"the kinds of "+cli.Enumerate(unknown)+" are not known: its server does not answer")
 }
 
 // reportAbsentNamespaces returns an error for namespaces of the run that do not exist, if it writes; else it warns,

@@ -52,7 +52,8 @@ func selectInScope(
 			cli.Enumerate(session.ShortNames(selected.Elsewhere)), where))
 	}
 	if len(selected.Run) == 0 && len(lines) > 0 {
-		return nil, nil, cli.WithHint(fmt.Errorf("--controller %s leaves no controller to run with %s", list, scopeFlags(s)), lines[0])
+		return nil, nil, cli.WithHint(fmt.Errorf("--controller %s leaves no controller to run with %s", list,
+			scopeFlags(s)), lines[0])
 	}
 	return selected.Run, lines, nil
 }

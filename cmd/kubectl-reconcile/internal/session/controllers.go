@@ -45,7 +45,8 @@ func nothingSelected(list string) error {
 func WithSelectionHint(err error) error {
 	if unknown, ok := errors.AsType[*controllers.UnknownError](err); ok {
 		known := append(unknown.Known, NoControllers)
-		return cli.WithHint(err, cli.Suggestion(unknown.Name, known, "controllers are named as kube-controller-manager names them; `run --list` lists them"))
+		return cli.WithHint(err, cli.Suggestion(unknown.Name, known,
+			"controllers are named as kube-controller-manager names them; `run --list` lists them"))
 	}
 	if _, ok := errors.AsType[*controllers.NotRunError](err); ok {
 		return cli.WithHint(err, "`run --list` says which run here")
@@ -66,7 +67,8 @@ func FlagWithout(list string, without []controllers.Controller) string {
 // completeControllers completes --controller by the controllers that run here and are not in the comma list yet, also
 // after the sign that leaves one out.
 func completeControllers(cmd *cobra.Command) {
-	_ = cmd.RegisterFlagCompletionFunc("controller", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc("controller", func(_ *cobra.Command, _ []string, typed string) ([]string,
+		cobra.ShellCompDirective) {
 		last := strings.LastIndex(typed, ",") + 1
 		before, sign := typed[:last], ""
 		if strings.HasPrefix(typed[last:], "-") {

@@ -45,7 +45,8 @@ func TestEverythingLeftOut(t *testing.T) {
 			list += ",-" + c.Short
 		}
 	}
-	if _, err := SelectControllers(list); !strings.HasSuffix(oneText(err), "; hint: `run --list` lists those that there are") {
+	if _, err := SelectControllers(list); !strings.HasSuffix(oneText(err),
+		"; hint: `run --list` lists those that there are") {
 		t.Errorf("nothing is left of all: %v", err)
 	}
 }

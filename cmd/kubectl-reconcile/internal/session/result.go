@@ -67,14 +67,16 @@ func (r *result) interrupted() bool {
 // stopped sets how long the run took, unless elapsed is how long a goal took or was waited for.
 func (r *result) stopped(now time.Time) {
 	switch {
-	case r.outcome.Is(runlocal.GoalInterrupted), r.outcome.Is(runlocal.GoalElapsed), r.outcome == runlocal.OutcomeFailed:
+	case r.outcome.Is(runlocal.GoalInterrupted), r.outcome.Is(runlocal.GoalElapsed),
+		r.outcome == runlocal.OutcomeFailed:
 		r.elapsed = now.Sub(r.began)
 	}
 }
 
 // readFinalState reads the final state of the session's objects into the result, also after an interrupt.
 func (o *Options) readFinalState(
-	ctx context.Context, session *runlocal.Session, applied []runlocal.Applied, created []schema.GroupVersionResource, r *result,
+	ctx context.Context, session *runlocal.Session, applied []runlocal.Applied, created []schema.GroupVersionResource,
+	r *result,
 ) error {
 	ctx, cancel := extended(ctx, o.Grace.finalRead())
 	defer cancel()
@@ -213,7 +215,8 @@ type objectDocument struct {
 func (r *result) document(dryRun bool) summaryDocument {
 	doc := summaryDocument{
 		APIVersion: cli.APIVersion, Kind: "TraceSummary", Outcome: r.outcome, Elapsed: trace.Duration(r.elapsed),
-		Controllers: r.trace.controllers, Refused: r.trace.refused, Unknown: len(r.trace.unverified), Failing: r.trace.failing,
+		Controllers: r.trace.controllers, Refused: r.trace.refused, Unknown: len(r.trace.unverified),
+		Failing: r.trace.failing,
 		Pending: r.pending,
 	}
 	if dryRun {
@@ -225,10 +228,12 @@ func (r *result) document(dryRun bool) summaryDocument {
 		for _, s := range group {
 			doc.Objects = append(doc.Objects, objectDocument{
 				Object: trace.Object{
-					Group: s.Resource.Group, Version: s.Resource.Version, Resource: s.Resource.Resource, Kind: s.Kind.Kind,
+					Group: s.Resource.Group, Version: s.Resource.Version, Resource: s.Resource.Resource,
+					Kind:      s.Kind.Kind,
 					Namespace: s.Namespace, Name: s.Name,
 				},
-				Applied: i == 0, Status: s.Status.Status, Ready: s.Status.Ready, Reason: s.Status.Reason, Message: s.Status.Message,
+				Applied: i == 0, Status: s.Status.Status, Ready: s.Status.Ready, Reason: s.Status.Reason,
+				Message: s.Status.Message,
 			})
 		}
 	}

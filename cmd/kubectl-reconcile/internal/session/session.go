@@ -75,7 +75,8 @@ func (o *Options) runSession(ctx context.Context, out *Outputs, manifests []runl
 	stopErr := errors.Join(o.stop(ctx, session, out), o.Target.Close(ctx), o.Telemetry.close(ctx))
 	r.stopped(o.Clock.Now())
 	r.trace = out.recorded()
-	return errors.Join(err, stopErr, out.finish(ctx, r), o.failure(r), notCollecting(session, r), o.unverifiedWrites(r.trace.unverified))
+	return errors.Join(err, stopErr, out.finish(ctx, r), o.failure(r), notCollecting(session, r),
+		o.unverifiedWrites(r.trace.unverified))
 }
 
 // StartUninterrupted starts a session that an interrupt ends only while it starts: afterwards its final state is still
@@ -98,12 +99,14 @@ func StartUninterrupted(
 }
 
 // runUntilGoal applies the objects, waits for the goal and reads the final state.
-func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, out *Outputs, manifests []runlocal.Manifest) (*result, error) {
+func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, out *Outputs,
+	manifests []runlocal.Manifest) (*result, error) {
 	end := func() error { return nil }
 	if o.Serve != nil {
 		var err error
 		if end, err = o.Serve(ctx, session); err != nil {
-			return &result{goal: o.Goal, outcome: runlocal.OutcomeFailed, began: o.Clock.Now(), unused: true}, errors.Join(err, end())
+			return &result{goal: o.Goal, outcome: runlocal.OutcomeFailed, began: o.Clock.Now(), unused: true},
+				errors.Join(err, end())
 		}
 	}
 	if o.startingText() != "" {
@@ -126,7 +129,8 @@ func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, o
 
 // apply creates the objects, and the namespace of those that name none, and prints what it has created. On a cluster
 // there are none.
-func (o *Options) apply(ctx context.Context, session *runlocal.Session, out *Outputs, manifests []runlocal.Manifest) ([]runlocal.Applied, error) {
+func (o *Options) apply(ctx context.Context, session *runlocal.Session, out *Outputs,
+	manifests []runlocal.Manifest) ([]runlocal.Applied, error) {
 	if o.onCluster() {
 		return nil, nil
 	}

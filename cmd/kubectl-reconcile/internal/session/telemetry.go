@@ -38,7 +38,8 @@ type Telemetry struct {
 }
 
 func newTelemetry(address, tokenFile string) *Telemetry {
-	return &Telemetry{address: address, tokenFile: tokenFile, metrics: telemetry.NewMetrics(), stream: telemetry.NewStream()}
+	return &Telemetry{address: address, tokenFile: tokenFile, metrics: telemetry.NewMetrics(),
+		stream: telemetry.NewStream()}
 }
 
 // open begins to serve and writes where. It adds sinks to out, and so must be called before the recorder is made. close
@@ -71,7 +72,8 @@ func (t *Telemetry) open(ctx context.Context, target Target, out *Outputs) error
 	}))
 	out.Summaryf("serving %s: /healthz /readyz /metrics /trace /debug/pprof; token in %s", t.server.URL, t.files.token)
 	out.Summaryf("  curl --cacert %s -H @%s %s/metrics",
-		cli.ShellQuoted(filepath.Join(t.files.dir, "ca.crt")), cli.ShellQuoted(filepath.Join(t.files.dir, "header")), t.server.URL)
+		cli.ShellQuoted(filepath.Join(t.files.dir, "ca.crt")), cli.ShellQuoted(filepath.Join(t.files.dir, "header")),
+		t.server.URL)
 	return nil
 }
 
@@ -201,7 +203,8 @@ func readToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(data))
 	if len(token) < minTokenLength || strings.ContainsAny(token, " \t\r\n") {
-		err := fmt.Errorf("reading the token file %q: it holds no token of %d characters or more, without blanks", path, minTokenLength)
+		err := fmt.Errorf("reading the token file %q: it holds no token of %d characters or more, without blanks", path,
+			minTokenLength)
 		return "", cli.WithHint(err, "name a file that does not exist, and it is created with a token")
 	}
 	return token, nil
@@ -226,7 +229,8 @@ func writeClientFiles(path string, ca []byte) (files clientFiles, token string, 
 	}
 	for name, data := range map[string][]byte{"ca.crt": ca, "header": []byte("Authorization: Bearer " + token + "\n")} {
 		if err := serving.WritePrivate(filepath.Join(files.dir, name), data); err != nil {
-			return files, "", errors.Join(fmt.Errorf("writing what clients need to %q: %w", files.dir, err), files.remove())
+			return files, "", errors.Join(fmt.Errorf("writing what clients need to %q: %w", files.dir, err),
+				files.remove())
 		}
 	}
 	return files, token, nil
