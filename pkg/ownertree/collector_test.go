@@ -23,9 +23,10 @@ type foretold struct {
 	stripped []string
 }
 
-// TestFateComesTrue makes objects with all sorts of owners, foretells what the garbage collector does about each, and then
-// runs the real one.
-func TestFateComesTrue(t *testing.T) {
+// TestOutcomeComesTrue makes objects with all sorts of owners, foretells what the garbage collector does about each,
+// and then runs the real one.
+func TestOutcomeComesTrue(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t)
 	for _, namespace := range []string{"a", "b"} {
 		s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")
@@ -55,7 +56,7 @@ func TestFateComesTrue(t *testing.T) {
 		s.comesTrue(c)
 	}
 	// What is to stay is looked at when the collector has handled something that came later.
-	last := s.configMap("a", "last", nowhere("v1", "ConfigMap", "nobody"))
+	last := s.configMap("a", "last", nowhere("v1", "ConfigMap", "absent"))
 	s.eventually("the last object is collected", func() bool { return s.get(last) == nil })
 	for _, c := range cases {
 		s.stays(c)
@@ -168,7 +169,7 @@ func (s *sandbox) chains(missing metav1.OwnerReference) []foretold {
 	waiting := s.create("a", "{apiVersion: v1, kind: ConfigMap, metadata: {name: waiting, finalizers: [foregroundDeletion]}}", missing)
 	awaited := s.configMap("a", "awaited", owned(waiting))
 	return []foretold{
-		{top, ownertree.Deleted, background, "nobody owns it", nil},
+		{top, ownertree.Deleted, background, "it has no owner", nil},
 		{middle, ownertree.DeletedWithOwner, background, "its owner goes", nil},
 		{bottom, ownertree.DeletedWithOwner, background, "its owner's owner goes", nil},
 		{orphaning, ownertree.Deleted, orphan, "the finalizer orphan says how", nil},
@@ -228,9 +229,10 @@ func (s *sandbox) leaving() []foretold {
 	}
 }
 
-// TestDependentsOfHeldComeTrue: as long as an owner is there, though it is being deleted, the real garbage collector leaves its
+// TestBlockersComeTrue: as long as an owner is there, though it is being deleted, the real garbage collector leaves its
 // dependents where they are, and only takes away their references to nothing.
-func TestDependentsOfHeldComeTrue(t *testing.T) {
+func TestBlockersComeTrue(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: a}}")
 	held := s.create("a", "{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [example.com/wait]}}")

@@ -22,17 +22,17 @@ import (
 // Event is what a component has reported about an object, once or several times.
 type Event struct {
 	// Type is Normal or Warning.
-	Type string `json:"type"`
+	Type string
 	// Reason is one word, Message is for people.
-	Reason  string `json:"reason"`
-	Message string `json:"message,omitempty"`
+	Reason  string
+	Message string
 	// Count is how often it was reported, at least 1.
-	Count int32 `json:"count"`
+	Count int32
 	// First and Last are when it was reported first and last; either may be zero if the component does not set it.
-	First metav1.Time `json:"first"`
-	Last  metav1.Time `json:"last"`
+	First metav1.Time
+	Last  metav1.Time
 	// By is the component; it may be empty.
-	By string `json:"by,omitempty"`
+	By string
 }
 
 // EventOptions choose the Events to read. The zero value reads all.
@@ -112,7 +112,7 @@ func (r *eventReader) read(ctx context.Context, nodes []*Node) {
 		}
 	}
 	var group errgroup.Group
-	group.SetLimit(gets)
+	group.SetLimit(maxConcurrentReads)
 	for namespace, all := range namespaces {
 		group.Go(func() error {
 			var only *Node

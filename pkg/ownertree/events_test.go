@@ -46,7 +46,7 @@ func eventLines(found map[*ownertree.Node][]ownertree.Event, nodes []*ownertree.
 // TestEvents: those of the objects asked for, whatever their namespace, and not those of another object that had the
 // name.
 func TestEvents(t *testing.T) {
-	s, w := wired(t)
+	s, w := startRecorded(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: a}}")
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: b}}")
 	first, second, third := s.configMap("a", "first"), s.configMap("a", "second"), s.configMap("b", "third")
@@ -115,7 +115,7 @@ func TestEvents(t *testing.T) {
 
 // TestEventsOfManyNamespaces: one list is read for many namespaces, and if that is forbidden, one for each.
 func TestEventsOfManyNamespaces(t *testing.T) {
-	s, w := wired(t)
+	s, w := startRecorded(t)
 	var made []*unstructured.Unstructured
 	for i := range 6 {
 		namespace := fmt.Sprintf("n%d", i)
@@ -151,6 +151,7 @@ func TestEventsOfManyNamespaces(t *testing.T) {
 // TestEventsOfQuota lets the real StatefulSet controller report that a quota keeps it from making pods, which nothing
 // else tells.
 func TestEventsOfQuota(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
 	s.create("shop", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}")

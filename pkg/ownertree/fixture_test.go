@@ -32,6 +32,7 @@ type sandbox struct {
 	config  *rest.Config // to discover kinds with; nil is the server's
 }
 
+// startSandbox starts a server that stops when the test ends.
 func startSandbox(t *testing.T) *sandbox {
 	t.Helper()
 	server, err := api.Start(context.WithoutCancel(t.Context()), api.Options{})
@@ -43,7 +44,14 @@ func startSandbox(t *testing.T) *sandbox {
 			t.Errorf("stopping: %v", err)
 		}
 	})
+	return newSandbox(t, server)
+}
+
+// newSandbox has clients of a server that runs.
+func newSandbox(t *testing.T, server *api.Server) *sandbox {
+	t.Helper()
 	s := &sandbox{T: t, server: server}
+	var err error
 	if s.dynamic, err = dynamic.NewForConfig(server.Config()); err != nil {
 		t.Fatal(err)
 	}
@@ -197,6 +205,45 @@ func encodeJSON(tb testing.TB, v any) []byte {
 	out, err := json.Marshal(v)
 	if err != nil {
 		tb.Fatal(err)
+	}
+	return out
+}
+
+// load reads what the scope says, the objects themselves, their owners all the way up, and the owners that are not
+// there of what is below them, as a tree needs it.
+func (s *sandbox) load(kinds *cluster.Kinds, scope ownertree.Scope, refs ...ownertree.Ref) (*ownertree.Graph, []*ownertree.Node) {
+	s.Helper()
+	g, err := ownertree.Collect(s.Context(), s.reader, kinds, scope)
+	if err != nil {
+		s.Fatal(err)
+	}
+	nodes := make([]*ownertree.Node, len(refs))
+	for i, ref := range refs {
+		object, err := s.reader.Metadata(s.Context(), ref.Kind, ref.Namespace, ref.Name)
+		if err != nil {
+			s.Fatal(err)
+		}
+		nodes[i] = g.Add(ref.Kind, object)
+	}
+	if err := g.Ascend(s.Context(), s.reader, nodes); err != nil {
+		s.Fatal(err)
+	}
+	if err := g.Confirm(s.Context(), s.reader, below(nodes)); err != nil {
+		s.Fatal(err)
+	}
+	return g, nodes
+}
+
+// below are the nodes and everything that they own, each once.
+func below(nodes []*ownertree.Node) []*ownertree.Node {
+	var out []*ownertree.Node
+	seen := map[*ownertree.Node]bool{}
+	for next := nodes; len(next) > 0; next = next[1:] {
+		if n := next[0]; !seen[n] {
+			seen[n] = true
+			out = append(out, n)
+			next = append(next, n.Dependents...)
+		}
 	}
 	return out
 }

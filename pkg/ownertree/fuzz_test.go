@@ -9,8 +9,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// FuzzGraph makes a graph of any references, circles, strangers and doubles among them. Everything ends, no node is drawn in
-// full twice, and what is asked for is drawn.
+// FuzzGraph makes a graph of any references, circles, strangers and doubles among them. Everything ends, no node is
+// drawn in full twice, and what is asked for is drawn.
 func FuzzGraph(f *testing.F) {
 	f.Add([]byte{0, 1, 1, 0, 2, 2}, uint8(0))
 	f.Add([]byte{0, 0, 0, 0}, uint8(1))

@@ -23,22 +23,22 @@ type Graph struct {
 	lookup map[ownerKind]kindResult
 
 	nodes []*Node // sorted
-	at    map[place]*Node
+	at    map[objectKey]*Node
 	uids  map[types.UID]*Node
 	// open are the references whose owner was not found, by where it should be.
-	open map[place][]openReference
+	open map[objectKey][]openReference
 	// answers are what live reads of owners gave: nil if something was there.
-	answers map[place]error
-	// misfits are nodes that refer to the uid of a node which is not their owner.
-	misfits    map[*Node][]*Node
-	incomplete []cluster.Incomplete
+	answers map[objectKey]error
+	// mismatchedUIDs are nodes that refer to the uid of a node which is not their owner.
+	mismatchedUIDs map[*Node][]*Node
+	incomplete     []cluster.Incomplete
 
-	mu      sync.Mutex    // guards futures
-	futures *gcSimulation // nil until somebody asks, and after every change
+	mu         sync.Mutex    // guards simulation
+	simulation *gcSimulation // nil until it is needed, and after every change
 }
 
-// place is where an object is, whatever its uid.
-type place struct {
+// objectKey is where an object is, whatever its uid.
+type objectKey struct {
 	kind            *cluster.Kind
 	namespace, name string
 }
@@ -60,9 +60,9 @@ func newGraph(kinds *cluster.Kinds, scope Scope) *Graph {
 		unread: map[unreadKey]bool{},
 		shared: map[schema.GroupResource]*cluster.Kind{},
 		lookup: map[ownerKind]kindResult{},
-		at:     map[place]*Node{}, uids: map[types.UID]*Node{},
-		open: map[place][]openReference{}, answers: map[place]error{},
-		misfits: map[*Node][]*Node{},
+		at:     map[objectKey]*Node{}, uids: map[types.UID]*Node{},
+		open: map[objectKey][]openReference{}, answers: map[objectKey]error{},
+		mismatchedUIDs: map[*Node][]*Node{},
 	}
 	for _, kind := range kinds.All() {
 		g.share(kind)
@@ -76,7 +76,7 @@ func (g *Graph) Find(kind cluster.Kind, namespace, name string) *Node {
 	if !ok {
 		return nil
 	}
-	return g.at[place{shared, namespace, name}]
+	return g.at[objectKey{shared, namespace, name}]
 }
 
 // ByUID returns the object with the uid; nil if it is not in the graph.
@@ -90,8 +90,8 @@ func (g *Graph) Incomplete() []cluster.Incomplete {
 	return cluster.SortIncomplete(append(g.kinds.Incomplete(), g.incomplete...))
 }
 
-// Covers reports whether the lists that the graph was made of hold all dependents of the node: those of a namespaced object are
-// in its namespace, those of others anywhere. Kinds in Incomplete are missing all the same.
+// Covers reports whether the lists that the graph was made of hold all dependents of the node: those of a namespaced
+// object are in its namespace, those of others anywhere. Kinds in Incomplete are missing all the same.
 func (g *Graph) Covers(n *Node) bool {
 	if n.Kind.Namespaced {
 		return g.scope.includes(n.Namespace)
@@ -99,28 +99,29 @@ func (g *Graph) Covers(n *Node) bool {
 	return !g.scope.Nothing && g.scope.Namespaces == nil
 }
 
-// Roots returns the objects that no object of the graph owns, sorted: the tops of the forest. Of objects that own each other
-// in a circle, with nobody above, it is one.
+// Roots returns the objects that no object of the graph owns, sorted: the tops of the forest. Of objects that own each
+// other in a circle, with no owner above, it is one.
 func (g *Graph) Roots() []*Node {
 	return sources(g.nodes, func(n *Node) []*Node { return n.Dependents })
 }
 
-// Add puts an object that was read by itself into the graph and returns its node. One that is there already stays as it is.
+// Add puts an object that was read by itself into the graph and returns its node. One that is there already stays as it
+// is.
 func (g *Graph) Add(kind cluster.Kind, object *metav1.PartialObjectMetadata) *Node {
 	shared := g.share(kind)
-	if n := g.at[place{shared, object.Namespace, object.Name}]; n != nil && n.UID == object.UID {
+	if n := g.at[objectKey{shared, object.Namespace, object.Name}]; n != nil && n.UID == object.UID {
 		return n
 	}
 	return g.adopt((&builder{graph: g}).node(shared, object))[0]
 }
 
-// adopt puts nodes that were read by themselves into the graph and returns those that stand for them there. It costs about as
-// much for many as for one.
+// adopt puts nodes that were read by themselves into the graph and returns the graph's nodes of these objects. It costs
+// about as much for many as for one.
 func (g *Graph) adopt(nodes ...*Node) []*Node {
 	out := make([]*Node, len(nodes))
 	var fresh []*Node
 	for i, n := range nodes {
-		out[i] = g.at[place{n.Kind, n.Namespace, n.Name}]
+		out[i] = g.at[objectKey{n.Kind, n.Namespace, n.Name}]
 		if out[i] != nil && out[i].UID == n.UID {
 			continue
 		}
@@ -142,7 +143,7 @@ func (g *Graph) adopt(nodes ...*Node) []*Node {
 		slices.SortFunc(owner.Dependents, (*Node).Compare)
 	}
 	for _, n := range fresh {
-		g.answer(place{n.Kind, n.Namespace, n.Name}, nil)
+		g.answer(objectKey{n.Kind, n.Namespace, n.Name}, nil)
 	}
 	return out
 }
@@ -158,10 +159,10 @@ func withSorted(nodes, fresh []*Node) []*Node {
 	return nodes
 }
 
-// insert makes the node known by its place and uid. A uid that another node has is the same object, served as another kind:
-// it returns that node.
+// insert makes the node known by its key and uid. A uid that another node has is the same object, served as another
+// kind: it returns that node.
 func (g *Graph) insert(n *Node) *Node {
-	at := place{n.Kind, n.Namespace, n.Name}
+	at := objectKey{n.Kind, n.Namespace, n.Name}
 	if same := g.uids[n.UID]; same != nil && n.UID != "" {
 		g.at[at] = same
 		return same
@@ -170,7 +171,7 @@ func (g *Graph) insert(n *Node) *Node {
 	if n.UID != "" {
 		g.uids[n.UID] = n
 	}
-	g.futures = nil
+	g.simulation = nil
 	return n
 }
 

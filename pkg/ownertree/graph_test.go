@@ -25,22 +25,22 @@ func TestVerdicts(t *testing.T) {
 		{Scope{}, "B n/o <- C/top", Solid, true, "an owner without a namespace owns everywhere"},
 		{Scope{}, "C o <- C/top", Solid, true, "both without a namespace"},
 		{Scope{}, "B n/o <- B/o", Solid, true, "itself"},
-		{Scope{}, "B n/o <- A/nobody", OwnerMissing, false, "nobody there, say the lists"},
-		{Scope{}, "B n/o <- C/nobody", OwnerMissing, false, "nobody there, say the lists of the whole cluster"},
-		{Scope{}, "B n/o <- A/owner:else", OtherUID, false, "somebody else there"},
+		{Scope{}, "B n/o <- A/absent", OwnerMissing, false, "lists do not have it"},
+		{Scope{}, "B n/o <- C/absent", OwnerMissing, false, "lists of the whole cluster do not have it"},
+		{Scope{}, "B n/o <- A/owner:else", OtherUID, false, "another object is there"},
 		{Scope{}, "B n/o <- A/other", OtherNamespace, false, "the owner is in another namespace"},
 		{Scope{}, "B n/o <- A/alias:owner", OwnerMissing, false, "the uid is known, by another name"},
 		{Scope{}, "B n/o <- B/owner", OwnerMissing, false, "the uid is known, of another kind"},
 		{Scope{}, "B n/o <- B/two:owner", OtherUID, false, "the uid is known elsewhere, the name is another's"},
 		{Scope{}, "C o <- A/owner", OtherNamespace, true, "an owner in a namespace of an object without"},
-		{Scope{}, "C o <- A/nobody", OtherNamespace, true, "the same, whether it is there or not"},
+		{Scope{}, "C o <- A/absent", OtherNamespace, true, "the same, whether it is there or not"},
 		{Scope{}, "B n/o <- Nothing/x", UnmappableKind, true, "no such kind"},
 		{Scope{}, "B n/o <- Lost/x", Unknown, false, "a kind of a group whose discovery failed"},
 		{Scope{}, "B n/o <- E/x", Unknown, false, "a kind that is not listed"},
-		{Scope{Namespaces: []string{"n"}}, "B n/o <- A/nobody", OwnerMissing, false, "the namespace was listed"},
-		{Scope{Namespaces: []string{"n"}}, "B n/o <- C/nobody", Unknown, false, "what has no namespace was not listed"},
-		{Scope{Nothing: true}, "B n/o <- A/nobody", Unknown, false, "nothing was listed"},
-		{Scope{Kinds: func(k cluster.Kind) bool { return k.Kind != "A" }}, "B n/o <- A/nobody", Unknown, false, "the kind was left out"},
+		{Scope{Namespaces: []string{"n"}}, "B n/o <- A/absent", OwnerMissing, false, "the namespace was listed"},
+		{Scope{Namespaces: []string{"n"}}, "B n/o <- C/absent", Unknown, false, "what has no namespace was not listed"},
+		{Scope{Nothing: true}, "B n/o <- A/absent", Unknown, false, "nothing was listed"},
+		{Scope{Kinds: func(k cluster.Kind) bool { return k.Kind != "A" }}, "B n/o <- A/absent", Unknown, false, "the kind was left out"},
 	} {
 		g := sketch(t, tt.scope, append(everything, tt.object)...)
 		n := named(t, g, "o")[0]
@@ -64,7 +64,7 @@ func TestUnlistedKind(t *testing.T) {
 		a := g.share(*sketchKinds()["A"])
 		g.lookup[ownerKind{"v1", "A"}] = kindResult{kind: a}
 		g.missing([]cluster.Incomplete{{Version: "v1", Resource: "as", Namespace: tt.namespace, Reason: cluster.ReasonForbidden}})
-		g.build([]*Node{(&builder{graph: g}).node(a, sketched("n/o", []string{"A/nobody"}))})
+		g.build([]*Node{(&builder{graph: g}).node(a, sketched("n/o", []string{"A/absent"}))})
 		if o := g.nodes[0].Owners[0]; o.Verdict != tt.want {
 			t.Errorf("not listed in %q: %s, want %s", tt.namespace, o.Verdict, tt.want)
 		}
@@ -92,7 +92,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		g := sketch(t, Scope{}, "A m/other", tt.object)
 		n := named(t, g, "o")[0]
-		at, open := g.openPlace(n, &n.Owners[0])
+		at, open := g.unsettledKey(n, &n.Owners[0])
 		if !open {
 			t.Fatalf("%s: nothing to ask", tt.reason)
 		}
@@ -191,13 +191,13 @@ func TestRoots(t *testing.T) {
 		reason string
 	}{
 		{nil, "", "nothing"},
-		{[]string{"A n/a", "A n/b <- A/a", "A n/c"}, "a c", "what nobody owns"},
+		{[]string{"A n/a", "A n/b <- A/a", "A n/c"}, "a c", "what has no owner"},
 		{[]string{"A n/a <- A/gone"}, "a", "an owner that is not there owns nothing"},
 		{[]string{"A n/a <- A/a"}, "a", "it owns itself"},
 		{[]string{"A n/a <- A/b", "A n/b <- A/a"}, "a", "a circle has one root"},
 		{[]string{"A n/a <- A/b", "A n/b <- A/a", "A n/top", "A n/tail <- A/a A/top"}, "a top", "what hangs on a circle is no root"},
 		{[]string{"A n/tail <- A/x", "A n/x <- A/y", "A n/y <- A/x"}, "x", "nor if it comes first"},
-		{[]string{"A n/a <- A/b A/top", "A n/b <- A/a", "A n/top"}, "top", "a circle with somebody above has none"},
+		{[]string{"A n/a <- A/b A/top", "A n/b <- A/a", "A n/top"}, "top", "a circle with an owner above has none"},
 		{[]string{"A n/a <- A/b", "A n/b <- A/a", "A n/c <- A/d A/a", "A n/d <- A/c"}, "a", "a circle that owns a circle"},
 		{[]string{"A n/c <- A/d", "A n/d <- A/c", "A n/x <- A/y A/c", "A n/y <- A/x"}, "c", "in any order"},
 	} {

@@ -22,18 +22,18 @@ type Node struct {
 	UID        types.UID
 	Generation int64
 	Created    metav1.Time
-	// Deleting is when the deletion was asked for; nil if it was not.
+	// Deleting is when the deletion was requested; nil if it was not.
 	Deleting   *metav1.Time
 	Finalizers []string
-	// SpecFinalizers are those of a namespace's spec, which hold it as the others do. Nil for other kinds, and until
-	// Graph.ReadNamespaces has read them.
+	// SpecFinalizers are those of a namespace's spec, which delay its deletion as the others do. Nil for other kinds,
+	// and until Graph.ReadNamespaces has read them.
 	SpecFinalizers []string
 	// Labels may be shared with other nodes; nil if there are none.
 	Labels map[string]string
 	// Owners are the object's owner references in its order.
 	Owners []Owner
-	// Dependents are the nodes that have this one as their Solid owner, each once, sorted by kind, namespace and name. They
-	// are all that exist only where Graph.Covers says so.
+	// Dependents are the nodes that have this one as their Solid owner, each once, sorted by kind, namespace and name.
+	// They are all that exist only where Graph.Covers says so.
 	Dependents []*Node
 }
 
@@ -48,17 +48,18 @@ const (
 	OwnerMissing Verdict = "OwnerMissing"
 	// OtherUID means that an object of that kind and name is there, but another than the one referred to.
 	OtherUID Verdict = "OtherUID"
-	// OtherNamespace means that the owner is in a namespace where it cannot own the dependent: a namespaced owner owns only
-	// within its namespace, and never an object of a cluster-scoped kind.
+	// OtherNamespace means that the owner is in a namespace where it cannot own the dependent: a namespaced owner owns
+	// only within its namespace, and never an object of a cluster-scoped kind.
 	OtherNamespace Verdict = "OtherNamespace"
 	// UnmappableKind means that the server does not serve the owner's kind.
 	UnmappableKind Verdict = "UnmappableKind"
-	// Unknown means that the owner could not be read, or has not been asked for.
+	// Unknown means that the owner could not be read, or has not been looked for.
 	Unknown Verdict = "Unknown"
 )
 
-// Dangling reports whether the garbage collector treats such a reference as one to nothing. A reference of a cluster-scoped
-// object to a namespaced owner is not dangling for it, although it is OtherNamespace: see Owner.Dangling.
+// Dangling reports whether the garbage collector treats such a reference as one to nothing. A reference of a
+// cluster-scoped object to a namespaced owner is not dangling for it, although it is OtherNamespace: see
+// Owner.Dangling.
 func (v Verdict) Dangling() bool { return v == OwnerMissing || v == OtherUID || v == OtherNamespace }
 
 // Owner is an owner reference and what is known about it.
@@ -67,13 +68,13 @@ type Owner struct {
 	// Node is the owner; nil unless the verdict is Solid.
 	Node    *Node
 	Verdict Verdict
-	// Confirmed is false while the verdict is only what lists say, which may be older than the reference. Nobody should call
-	// an owner missing before a live read has confirmed it: see Graph.Confirm.
+	// Confirmed is false while the verdict is only what lists say, which may be older than the reference. No caller
+	// should call an owner missing before a live read has confirmed it: see Graph.Confirm.
 	Confirmed bool
-	// Impossible is true for a reference of a cluster-scoped object to a namespaced owner, which stops the garbage collector
-	// from ever judging the object.
+	// Impossible is true for a reference of a cluster-scoped object to a namespaced owner, which stops the garbage
+	// collector from ever judging the object.
 	Impossible bool
-	// Detail says more about the verdict, for people; it may be empty.
+	// Detail adds to the verdict, for people; it may be empty.
 	Detail string
 }
 

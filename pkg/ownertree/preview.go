@@ -10,7 +10,7 @@ import (
 
 // Preview is what deleting objects would lead to, when all is over that it starts. All lists are sorted.
 type Preview struct {
-	// Policy is the one asked for; empty for what the API server does when it is not told: see DefaultPropagation.
+	// Policy is the one asked for; empty for what the API server does without one: see DefaultPropagation.
 	Policy metav1.DeletionPropagation
 	// Deleted are the objects that would go: those asked for, what is in them if they are namespaces or definitions of
 	// custom kinds, and what the garbage collector would delete. What goes in any case is not among them.
@@ -23,13 +23,13 @@ type Preview struct {
 	Stuck []*Node
 	// Unknown depend on owners that could not be read.
 	Unknown []*Node
-	// Blocked are those of Deleted that could not go by themselves: with the finalizers that somebody else must remove, the
+	// Blocked are those of Deleted that could not go by themselves: with the finalizers that others must remove, the
 	// dependents and contents that they would wait for and that would not go, or the API versions that do not answer.
 	Blocked []DeletionBlockers
-	// Waits are those of Deleted, beside Blocked, that have finalizers which Kubernetes itself removes: they would go sooner or
-	// later if the conditions of these come about.
+	// Waits are those of Deleted, beside Blocked, that have finalizers which Kubernetes itself removes: they would go
+	// sooner or later if the conditions of these come about.
 	Waits []DeletionBlockers
-	// Late are those of Deleted that nobody would be sure to delete before what holds an owner of theirs is gone.
+	// Late are those of Deleted that would not surely be deleted before what holds an owner of theirs is gone.
 	Late []*Node
 	// Incomplete is what could not be read: objects of these kinds may go, too.
 	Incomplete []cluster.Incomplete
@@ -37,7 +37,7 @@ type Preview struct {
 	after *gcSimulation
 }
 
-// GCOutcome says more about an object of one of the lists: why, and which references it would lose.
+// GCOutcome explains an object of one of the lists: why, and which references it would lose.
 func (p *Preview) GCOutcome(n *Node) GCOutcome {
 	if _, asked := p.after.assumed[n]; asked {
 		return GCOutcome{Action: Deleted, Policy: p.after.going[n].policy(), Why: "it would be deleted"}
@@ -46,8 +46,8 @@ func (p *Preview) GCOutcome(n *Node) GCOutcome {
 }
 
 // DefaultPropagation is what the API server does about the dependents of an object that is deleted without a policy
-// (shouldOrphanDependents of k8s.io/apiserver/pkg/registry/generic/registry/store.go): a finalizer decides, and else the
-// kind. Kubectl always sends a policy.
+// (shouldOrphanDependents of k8s.io/apiserver/pkg/registry/generic/registry/store.go): a finalizer decides, and else
+// the kind. Kubectl always sends a policy.
 func DefaultPropagation(n *Node) metav1.DeletionPropagation {
 	kind := n.Kind.GroupKind().String()
 	switch {
@@ -61,31 +61,31 @@ func DefaultPropagation(n *Node) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// DeletePreview foretells what deleting the objects with the policy would lead to, as the API server and the garbage
-// collector have it; an empty policy is the API server's default. Verdicts must be confirmed, as for Fate, and the
-// graph must cover the objects: see ScopeOf. What else controllers would do is left out, as that a ReplicaSet makes a
-// new pod; but see PreviewClaims for volumes.
+// DeletePreview predicts what deleting the objects with the policy would lead to, as the API server and the garbage
+// collector have it; an empty policy is the API server's default. Verdicts must be confirmed, as for Graph.GCOutcome,
+// and the graph must cover the objects: see ScopeOf. What else controllers would do is left out, as that a ReplicaSet
+// makes a new pod; but see PreviewClaims for volumes.
 func (g *Graph) DeletePreview(asked []*Node, policy metav1.DeletionPropagation) Preview {
 	undone, done := map[*Node]deletionMode{}, map[*Node]deletionMode{}
 	contents := map[*Node][]*Node{}
 	for _, n := range asked {
 		contents[n] = g.contents(n)
 		for _, inside := range contents[n] {
-			done[inside] = leavingWith(n, inside)
+			done[inside] = modeWithin(n, inside)
 		}
 	}
 	for _, n := range asked {
-		done[n] = leavingBy(policy, n)
+		done[n] = modeOf(policy, n)
 	}
 	for n := range done {
-		undone[n] = staying
+		undone[n] = stays
 	}
 	before, after := g.assume(undone), g.assume(done)
 	p := Preview{Policy: policy, Incomplete: g.Incomplete(), after: after}
 	for _, n := range g.nodes {
 		p.sort(n, before)
 	}
-	(&holding{graph: g, after: after, contents: contents}).tell(&p)
+	(&blockerSearch{graph: g, after: after, contents: contents}).fill(&p)
 	return p
 }
 
@@ -116,18 +116,18 @@ func (g *Graph) contents(n *Node) []*Node {
 // sort puts a node into the list that it belongs to. What becomes of it without the deletion is not of interest.
 func (p *Preview) sort(n *Node, before *gcSimulation) {
 	switch {
-	case p.after.going[n] != staying && before.going[n] == staying:
+	case p.after.going[n] != stays && before.going[n] == stays:
 		p.Deleted = append(p.Deleted, n)
 		return
-	case p.after.going[n] != staying || !p.touches(n, before):
+	case p.after.going[n] != stays || !p.touches(n, before):
 		return
 	}
-	prospects := p.after.summarize(n)
-	switch fate := p.after.outcome(n); fate.Action {
+	owners := p.after.summarize(n)
+	switch outcome := p.after.outcome(n); outcome.Action {
 	case GCUnknown:
 		p.Unknown = append(p.Unknown, n)
 	case ReferencesStripped:
-		if prospects.solid == nil {
+		if owners.solid == nil {
 			p.Orphaned = append(p.Orphaned, n)
 		} else {
 			p.Kept = append(p.Kept, n)
@@ -141,43 +141,44 @@ func (p *Preview) sort(n *Node, before *gcSimulation) {
 // touches reports whether an owner of the node goes that would stay without the deletion.
 func (p *Preview) touches(n *Node, before *gcSimulation) bool {
 	return slices.ContainsFunc(n.Owners, func(o Owner) bool {
-		return o.Node != nil && p.after.going[o.Node] != staying && before.going[o.Node] == staying
+		return o.Node != nil && p.after.going[o.Node] != stays && before.going[o.Node] == stays
 	})
 }
 
-// leavingBy is how an object goes that is deleted with a policy.
-func leavingBy(policy metav1.DeletionPropagation, n *Node) deletionMode {
+// modeOf is how an object goes that is deleted with a policy.
+func modeOf(policy metav1.DeletionPropagation, n *Node) deletionMode {
 	if policy == "" {
 		policy = DefaultPropagation(n)
 	}
 	switch policy {
 	case metav1.DeletePropagationOrphan:
-		return orphaning
+		return orphan
 	case metav1.DeletePropagationForeground:
-		return waiting
+		return foreground
 	default:
-		return vanishing
+		return background
 	}
 }
 
-// leavingWith is how what is in a namespace goes (deletion of k8s.io/kubernetes/pkg/controller/namespace names a policy), or
-// an object of a kind whose definition does (crd_finalizer.go of k8s.io/apiextensions-apiserver names none).
-func leavingWith(container, n *Node) deletionMode {
+// modeWithin is how what is in a namespace goes (deletion of k8s.io/kubernetes/pkg/controller/namespace names a
+// policy), or an object of a kind whose definition does (crd_finalizer.go of k8s.io/apiextensions-apiserver names
+// none).
+func modeWithin(container, n *Node) deletionMode {
 	if container.Kind.Kind == "Namespace" {
-		return vanishing
+		return background
 	}
-	return leavingBy("", n)
+	return modeOf("", n)
 }
 
 func (l deletionMode) policy() metav1.DeletionPropagation {
 	switch l {
-	case orphaning:
+	case orphan:
 		return metav1.DeletePropagationOrphan
-	case waiting:
+	case foreground:
 		return metav1.DeletePropagationForeground
-	case vanishing:
+	case background:
 		return metav1.DeletePropagationBackground
-	case staying:
+	case stays:
 	}
 	return ""
 }

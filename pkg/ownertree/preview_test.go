@@ -62,7 +62,7 @@ var deletions = []deletion{
 		outcome{Deleted: []string{"other", "shared", "top"}},
 	},
 	{
-		"a finalizer of somebody's holds what has it, and not those above it", background, []string{"top", "held < top x:example.com/wait"},
+		"a finalizer of another controller holds what has it, and not those above it", background, []string{"top", "held < top x:example.com/wait"},
 		outcome{Deleted: []string{"held", "top"}, Held: []string{"held: example.com/wait"}},
 	},
 	{
@@ -98,15 +98,15 @@ var deletions = []deletion{
 		outcome{Deleted: []string{"middle", "top"}, Orphaned: []string{"bottom"}},
 	},
 	{
-		"an owner of no kind keeps a dependent for ever", background, []string{"top", "odd < top ?"},
-		outcome{Deleted: []string{"top"}, Stuck: []string{"odd"}},
+		"an owner of no kind keeps a dependent forever", background, []string{"top", "stuck < top ?"},
+		outcome{Deleted: []string{"top"}, Stuck: []string{"stuck"}},
 	},
 	{
-		"and holds up its owner, if it blocks that", foreground, []string{"top", "odd < top! ?"},
-		outcome{Deleted: []string{"top"}, Stuck: []string{"odd"}, Held: []string{"top: odd"}},
+		"and holds up its owner, if it blocks that", foreground, []string{"top", "stuck < top! ?"},
+		outcome{Deleted: []string{"top"}, Stuck: []string{"stuck"}, Held: []string{"top: stuck"}},
 	},
 	{
-		"what goes in any case is not of the deletion", background, []string{"top", "lost < nobody", "below < lost top"},
+		"what goes in any case is not of the deletion", background, []string{"top", "lost < absent", "below < lost top"},
 		outcome{Deleted: []string{"below", "top"}},
 	},
 	{
@@ -141,6 +141,7 @@ var deletions = []deletion{
 
 // TestPreviewComesTrue foretells deletions, lets the real garbage collector do them, and compares.
 func TestPreviewComesTrue(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t)
 	made := make([]map[string]*unstructured.Unstructured, len(deletions))
 	for i, d := range deletions {
@@ -149,7 +150,7 @@ func TestPreviewComesTrue(t *testing.T) {
 	s.foretell(made)
 	s.collectGarbage()
 	// A collector that begins when an owner waits already does not look at dependents that do not block it.
-	marker := s.configMap("default", "marker", nowhere("v1", "ConfigMap", "nobody"))
+	marker := s.configMap("default", "marker", nowhere("v1", "ConfigMap", "absent"))
 	s.eventually("the collector knows all objects", func() bool { return s.get(marker) == nil })
 	for i, d := range deletions {
 		s.delete(made[i][first(d.objects)], d.policy)
@@ -158,7 +159,7 @@ func TestPreviewComesTrue(t *testing.T) {
 		s.checkAfter(d, made[i])
 	}
 	// What is held is looked at again when the collector has handled something that came later.
-	last := s.configMap("default", "last", nowhere("v1", "ConfigMap", "nobody"))
+	last := s.configMap("default", "last", nowhere("v1", "ConfigMap", "absent"))
 	s.eventually("the last object is collected", func() bool { return s.get(last) == nil })
 	for i, d := range deletions {
 		for _, h := range d.want.Held {
@@ -176,6 +177,7 @@ func TestPreviewComesTrue(t *testing.T) {
 // TestPreviewOfCircle: of objects that own each other, all deleted in the foreground before the real garbage collector
 // comes to the first, each waits for the other for ever. A preview cannot know whether it does.
 func TestPreviewOfCircle(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t)
 	made := s.family("shop", []string{"left < right!", "right < left!", "above", "below < above!"})
 	g := s.collect(ownertree.Scope{})
@@ -198,7 +200,7 @@ func TestPreviewOfCircle(t *testing.T) {
 	}
 	s.collectGarbage()
 	s.eventually("what waits for no circle is gone", func() bool { return s.get(made["above"]) == nil })
-	marker := s.configMap("shop", "marker", nowhere("v1", "ConfigMap", "nobody"))
+	marker := s.configMap("shop", "marker", nowhere("v1", "ConfigMap", "absent"))
 	s.eventually("the collector has come so far", func() bool { return s.get(marker) == nil })
 	if s.get(made["left"]) == nil || s.get(made["right"]) == nil {
 		t.Error("the circle is gone, and should wait for itself")
@@ -311,9 +313,10 @@ func names(nodes []*ownertree.Node) []string {
 	return out
 }
 
-// TestPreviewOfContainers: what is in a namespace goes with it, and so do the objects of a kind with its definition; the
-// garbage collector has no part in it.
+// TestPreviewOfContainers: what is in a namespace goes with it, and so do the objects of a kind with its definition;
+// the garbage collector has no part in it.
 func TestPreviewOfContainers(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t)
 	made := s.family("shop", []string{"top", "held < top x:example.com/wait"})
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: other}}")
@@ -331,6 +334,7 @@ func TestPreviewOfContainers(t *testing.T) {
 
 // TestPreviewTellsWhy: an object of a preview tells its own reason.
 func TestPreviewTellsWhy(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t)
 	made := s.family("shop", []string{"top", "other", "below < top", "shared < top other"})
 	g := s.collect(ownertree.Scope{})
@@ -374,7 +378,7 @@ func TestDefaultPropagation(t *testing.T) {
 	}{
 		{"as most", ownertree.Node{Kind: kind("apps", "v1", "Deployment")}, background},
 		{"jobs of batch/v1 leave their pods, for old clients", ownertree.Node{Kind: kind("batch", "v1", "Job")}, orphan},
-		{"somebody else's kind of that name does not", ownertree.Node{Kind: kind("example.com", "v1", "Job")}, background},
+		{"a kind of another group of that name does not", ownertree.Node{Kind: kind("example.com", "v1", "Job")}, background},
 		{"replication controllers do", ownertree.Node{Kind: kind("", "v1", "ReplicationController")}, orphan},
 		{
 			"a finalizer decides before the kind",

@@ -69,7 +69,7 @@ func (g *Graph) claimsOfSets(
 		return nil
 	}
 	objects, missing := readNodes(ctx, reader, sets, func() cluster.Typed { return &appsv1.StatefulSet{} })
-	in := newShelves(g.nodes)
+	in := newRelationIndex(g.nodes)
 	for n, object := range objects {
 		set, ok := object.(*appsv1.StatefulSet)
 		if !ok {

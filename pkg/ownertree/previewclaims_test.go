@@ -26,6 +26,7 @@ func setOf(name, whenDeleted string) string {
 
 // TestPreviewClaims lets the real StatefulSet controller make claims, and give those to the set that go with it.
 func TestPreviewClaims(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
 	s.create("shop", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}")
@@ -130,7 +131,7 @@ func claimLines(outcomes []ownertree.ClaimOutcome) []string {
 
 // TestPreviewClaimsIncomplete: what may not be read is told, and the rest is there.
 func TestPreviewClaimsIncomplete(t *testing.T) {
-	s, w := wired(t)
+	s, w := startRecorded(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
 	made := s.create("shop", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}")
 	s.bind(made, "pv-0", "Delete")
@@ -145,7 +146,7 @@ func TestPreviewClaimsIncomplete(t *testing.T) {
 
 // TestPreviewClaimsOfMany: many claims are read by a list, as many as there are.
 func TestPreviewClaimsOfMany(t *testing.T) {
-	s, w := wired(t)
+	s, w := startRecorded(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
 	for i := range 8 {
 		name := fmt.Sprintf("c-%d", i)

@@ -5,6 +5,9 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
@@ -12,7 +15,7 @@ import (
 type Relation struct {
 	// From uses To. To is not in the graph, and its UID empty, if Missing is true or it could not be read.
 	From, To *Node
-	// Type says what From does with To, Inverse what is done to To by From: "routes to" and "routed to by".
+	// Type is what From does with To, Inverse what is done to To by From: "routes to" and "routed to by".
 	Type, Inverse string
 	// Missing means that nothing of To's kind and name is there, as a live read has found.
 	Missing bool
@@ -36,8 +39,8 @@ type RelateOptions struct {
 	NeedsOnly bool
 }
 
-// Relate finds what the nodes use and what uses them, and goes on from there in the same direction: from the pods of a
-// Deployment to the Services that select them, and to the Ingresses of these; from a StatefulSet to its claims, their
+// Relate finds what the nodes use and what uses them, and continues from there in the same direction: from the pods of
+// a Deployment to the Services that select them, and to the Ingresses of these; from a StatefulSet to its claims, their
 // volumes and classes; from a pod to its ServiceAccount, and what that may do. Relations are sorted, each comes once.
 // Objects that are found come into the graph.
 //
@@ -46,7 +49,7 @@ func (g *Graph) Relate(
 	ctx context.Context, reader *cluster.Reader, nodes []*Node, o RelateOptions,
 ) ([]Relation, []cluster.Incomplete, error) {
 	r := &relater{
-		graph: g, source: newSource(reader, g, nodes, o.NeedsOnly),
+		graph: g, source: newRelationSource(reader, g, nodes, o.NeedsOnly),
 		seen: map[relationKey]bool{}, followed: map[followKey]bool{},
 	}
 	r.follow(uses, nodes)
@@ -85,14 +88,14 @@ type followKey struct {
 // relater follows relations, one step at a time: the lists of a step are read at once.
 type relater struct {
 	graph    *Graph
-	source   *source
+	source   *relationSource
 	found    []Relation
 	seen     map[relationKey]bool
 	followed map[followKey]bool
 	next     map[direction][]*Node
 }
 
-// follow notes nodes to go on from.
+// follow adds nodes to continue from.
 func (r *relater) follow(way direction, nodes []*Node) {
 	for _, n := range nodes {
 		if key := (followKey{n, way}); !r.followed[key] && n.UID != "" {
@@ -136,7 +139,7 @@ func (r *relater) defined(ctx context.Context, by *Node) {
 func (r *relater) named(ctx context.Context, nodes []*Node, backward bool) {
 	r.source.resolve(ctx, nodes, backward)
 	for _, n := range nodes {
-		for _, ref := range r.source.of(n) {
+		for _, ref := range r.source.referencesOf(n) {
 			if ref.backward != backward {
 				continue
 			}
@@ -151,7 +154,7 @@ func (r *relater) named(ctx context.Context, nodes []*Node, backward bool) {
 
 // naming finds, of all objects that were read, those that name the nodes, forward or backward.
 func (r *relater) naming(nodes []*Node, backward bool) {
-	wanted := newShelves(nodes)
+	wanted := newRelationIndex(nodes)
 	matching := map[*reference][]*Node{}
 	var users []*Node
 	for _, user := range r.source.users {
@@ -169,7 +172,7 @@ func (r *relater) naming(nodes []*Node, backward bool) {
 }
 
 // names reports whether the object names something that is wanted; what each of its references matches is kept.
-func (r *relater) names(user *Node, backward bool, wanted shelves, matching map[*reference][]*Node) bool {
+func (r *relater) names(user *Node, backward bool, wanted relationIndex, matching map[*reference][]*Node) bool {
 	found := false
 	for _, ref := range r.source.references[user] {
 		if ref.backward != backward {
@@ -191,8 +194,8 @@ type target struct {
 	missing, unread bool
 }
 
-// add notes a relation of an object that refers to another, and goes on from what is new in it. What one owns of the other
-// is left out.
+// add notes a relation of an object that refers to another, and continues from what is new in it. What one owns of the
+// other is left out.
 func (r *relater) add(referring *Node, to target, ref *reference) {
 	from, used := referring, to.node
 	if ref.backward {
@@ -204,13 +207,150 @@ func (r *relater) add(referring *Node, to target, ref *reference) {
 	}
 	r.seen[key] = true
 	r.found = append(r.found, Relation{
-		From: from, To: used, Type: ref.kind, Inverse: ref.inverse, Optional: ref.optional, Missing: to.missing, Unread: to.unread,
+		From: from, To: used, Type: ref.kind, Inverse: ref.inverse,
+		Optional: ref.optional, Missing: to.missing, Unread: to.unread,
 		Needed: ref.needed(),
 	})
-	if r.followed[followKey{from, uses}] && !r.source.ends(used) {
+	if r.followed[followKey{from, uses}] && !r.source.stopsAt(used) {
 		r.follow(uses, []*Node{used})
 	}
-	if r.followed[followKey{used, usedBy}] && !r.source.ends(from) && !gathers(used) {
+	if r.followed[followKey{used, usedBy}] && !r.source.stopsAt(from) && !stopsUsersAt(used) {
 		r.follow(usedBy, []*Node{from})
+	}
+}
+
+// Lack is something that an object needs and that is not there.
+type Lack struct {
+	// Object is what is not there: only its kind, namespace and name are known.
+	Object *Node
+	// NamedBy is what names it: the object itself, or something that it needs.
+	NamedBy *Node
+}
+
+// Lacks finds, of each of the nodes, what it needs and is not there: the objects of Missing relations to which the node
+// leads by relations that are Needed, sorted.
+func Lacks(nodes []*Node, relations []Relation) map[*Node][]Lack {
+	uses := map[*Node][]Relation{}
+	for _, r := range relations {
+		uses[r.From] = append(uses[r.From], r)
+	}
+	out := map[*Node][]Lack{}
+	for _, n := range nodes {
+		seen, next := map[*Node]bool{n: true}, []*Node{n}
+		for len(next) > 0 {
+			from := next[0]
+			next = next[1:]
+			for _, r := range uses[from] {
+				if seen[r.To] || !r.Needed {
+					continue
+				}
+				seen[r.To] = true
+				if r.Missing {
+					out[n] = append(out[n], Lack{r.To, r.From})
+				} else {
+					next = append(next, r.To)
+				}
+			}
+		}
+		slices.SortFunc(out[n], func(a, b Lack) int { return a.Object.Compare(b.Object) })
+	}
+	return out
+}
+
+// PodSelector returns a function that reports whether labels select a pod of a namespace; known is false if not all
+// pods of the namespace have been read. It holds for the graph as it is now.
+func (g *Graph) PodSelector() func(namespace string, selector map[string]string) (selects, known bool) {
+	kind, served, err := g.kinds.Lookup(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	if err != nil || !served {
+		return func(string, map[string]string) (bool, bool) { return false, false }
+	}
+	shared := g.share(kind)
+	var in relationIndex // made when it is asked for
+	return func(namespace string, selector map[string]string) (selects, known bool) {
+		if !g.wasRead(objectKey{kind: shared, namespace: namespace}) {
+			return false, false
+		}
+		if in == nil {
+			in = newRelationIndex(slices.DeleteFunc(slices.Clone(g.nodes), func(n *Node) bool { return n.Kind != shared }))
+		}
+		match := &matcher{labels: labels.SelectorFromSet(selector)}
+		ref := reference{to: shared.GroupKind(), namespace: namespace, match: match}
+		return len(in.matching(&ref)) > 0, true
+	}
+}
+
+// Related draws relations into trees that Graph.Tree has laid out: below an object what it uses and what uses it, after
+// what it owns, and below that what follows in the same direction. An object is drawn in full once; where it comes
+// again it is Repeated, if something is below it there. What is optional and not there is left out. The branches are
+// changed.
+func Related(tops []*Branch, relations []Relation) {
+	r := &relatedLayout{ends: map[*Node][]relationEnd{}, drawn: map[*Node]*Branch{}}
+	for _, relation := range relations {
+		if relation.Missing && relation.Optional {
+			continue
+		}
+		used := relationEnd{relation.To, uses, relation.Inverse, relation.Missing}
+		r.ends[relation.From] = append(r.ends[relation.From], used)
+		r.ends[relation.To] = append(r.ends[relation.To], relationEnd{relation.From, usedBy, relation.Type, false})
+	}
+	branches := inFull(tops)
+	for _, b := range branches {
+		r.drawn[b.Node] = b
+	}
+	for _, b := range branches {
+		r.attach(b, nil, uses, usedBy)
+	}
+}
+
+// inFull are the branches below which something may be drawn, each after those that it owns: there what they are
+// related to is drawn.
+func inFull(tops []*Branch) []*Branch {
+	var out []*Branch // the last first
+	next := slices.Clone(tops)
+	for len(next) > 0 {
+		b := next[len(next)-1]
+		next = next[:len(next)-1]
+		if !b.Repeated && !b.Cycle && !b.Beside {
+			out = append(out, b)
+		}
+		next = append(next, b.Children...)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// relationEnd is a relation as one of the two sees it.
+type relationEnd struct {
+	other   *Node
+	way     direction
+	word    string // what the other does, or is done to
+	missing bool
+}
+
+func (t relationEnd) compare(other relationEnd) int {
+	return cmp.Or(cmp.Compare(t.way, other.way), cmp.Compare(t.word, other.word), t.other.Compare(other.other))
+}
+
+type relatedLayout struct {
+	ends  map[*Node][]relationEnd
+	drawn map[*Node]*Branch // in full
+}
+
+// attach draws what the object is tied to in these directions, but the one that it is drawn below.
+func (r *relatedLayout) attach(b *Branch, above *Node, ways ...direction) {
+	ties := slices.Clone(r.ends[b.Node])
+	slices.SortFunc(ties, relationEnd.compare)
+	for _, t := range ties {
+		if !slices.Contains(ways, t.way) || t.other == above {
+			continue
+		}
+		child := &Branch{Node: t.other, Relation: t.word, Missing: t.missing}
+		b.Children = append(b.Children, child)
+		if full := r.drawn[t.other]; full != nil {
+			child.Repeated = len(full.Children) > 0
+			continue
+		}
+		r.drawn[t.other] = child
+		r.attach(child, b.Node, t.way)
 	}
 }

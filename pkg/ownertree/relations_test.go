@@ -54,10 +54,22 @@ const webPod = `{apiVersion: v1, kind: Pod, metadata: {name: web-1, labels: {app
   volumes: [{name: a, configMap: {name: settings}}, {name: b, projected: {sources: [{configMap: {name: settings}}, {configMap: {name: kube-root-ca.crt}}]}},
     {name: d, persistentVolumeClaim: {claimName: data-db-0}}]}}`
 
-// startShop makes them.
+// startShop starts a server with them.
 func startShop(t *testing.T) *sandbox {
 	t.Helper()
 	s := startSandbox(t)
+	s.openShop()
+	return s
+}
+
+// sharedShop is a sandbox with them that tests share which only read.
+func sharedShop(t *testing.T) *sandbox {
+	t.Helper()
+	return sharedSandbox(t, "shop", (*sandbox).openShop)
+}
+
+func (s *sandbox) openShop() {
+	s.Helper()
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
 	for _, o := range manifests(wide) {
 		s.create("", o)
@@ -68,7 +80,6 @@ func startShop(t *testing.T) *sandbox {
 		made[obj.GetKind()+"/"+obj.GetName()] = obj
 	}
 	s.create("shop", webPod, owned(made["Deployment/web"]))
-	return s
 }
 
 // manifests splits text at the lines that begin an object.
@@ -119,7 +130,7 @@ func relationLines(relations []ownertree.Relation) []string {
 }
 
 func TestRelate(t *testing.T) {
-	s := startShop(t)
+	s := sharedShop(t)
 	tests := []struct {
 		reason string
 		from   ownertree.Ref
@@ -220,7 +231,7 @@ func TestRelate(t *testing.T) {
 			"an autoscaler of what is not served", s.ref("hpa", "lost"),
 			[]string{"horizontalpodautoscaler.autoscaling/lost scales nothing.example.com/web, which is not there"},
 		},
-		{"a service of nobody", s.ref("service", "other"), nil},
+		{"a service without pods", s.ref("service", "other"), nil},
 		{
 			"a role: who is granted it", s.ref("role", "reader"),
 			[]string{
@@ -244,7 +255,7 @@ func TestRelate(t *testing.T) {
 
 // TestRelateBeyondTheGraph: an object whose dependents were not asked for comes with a graph that holds nothing else.
 func TestRelateBeyondTheGraph(t *testing.T) {
-	s := startShop(t)
+	s := sharedShop(t)
 	g, _, relations := s.relate(ownertree.Scope{Nothing: true}, s.ref("service", "web"))
 	lines := strings.Join(relationLines(relations), "\n")
 	for _, want := range []string{"service/web selects pod/web-1", "pod/web-1 mounts configmap/settings", "ingress.networking.k8s.io/front routes to service/web"} {
@@ -280,7 +291,7 @@ func drawn(branches []*ownertree.Branch, indent string) []string {
 }
 
 func TestRelated(t *testing.T) {
-	s := startShop(t)
+	s := sharedShop(t)
 	tests := []struct {
 		reason string
 		refs   []ownertree.Ref
@@ -515,7 +526,7 @@ func TestRelateServers(t *testing.T) {
 
 // TestRelateNeedsOnly: what an object cannot do without is found by few requests, and nothing else.
 func TestRelateNeedsOnly(t *testing.T) {
-	s := startShop(t)
+	s := sharedShop(t)
 	refs := []ownertree.Ref{s.ref("deployment", "web")}
 	g, nodes := s.load(s.kinds(), ownertree.ScopeOf(refs, true), refs...)
 	pod := g.Find(s.kind("pods"), "shop", "web-1")
@@ -549,7 +560,7 @@ func TestRelateNeedsOnly(t *testing.T) {
 
 // TestPodSelector: whether labels select a pod is told only where all pods have been read.
 func TestPodSelector(t *testing.T) {
-	s := startShop(t)
+	s := sharedShop(t)
 	for _, tt := range []struct {
 		reason         string
 		scope          ownertree.Scope

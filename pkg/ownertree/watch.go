@@ -14,34 +14,37 @@ import (
 )
 
 const (
-	// quiet is how long nothing must have changed before a change is told, so that a burst is told once.
-	quiet = 100 * time.Millisecond
-	// overdue is how long a change is held back at most, when there is always another.
-	overdue = time.Second
+	// quietPeriod is how long nothing must change before changed is called, so that a burst of changes is one call.
+	quietPeriod = 100 * time.Millisecond
+	// maxDelay is how long the call is put off at most, when there is always another change.
+	maxDelay = time.Second
 )
 
-// Touched reports whether an object is new, has changed or has gone since the graph before; an object of either graph may be
-// asked for.
+// Touched reports whether an object is new, has changed or has gone since the graph before; an object of either graph
+// may be asked for.
 type Touched func(*Node) bool
 
-// Watch follows everything in the scope and calls changed with a graph of it: once when everything has been listed or has
-// failed, then after every change, or burst of changes. Each graph is a snapshot of its own, which changed may keep, Confirm
-// and Ascend; changes that come while it does are told by the next call. Many are of no interest, such as the leases that
-// every node renews: touched tells. What cannot be read at the time is in Graph.Incomplete.
+// Watch follows everything in the scope and calls changed with a graph of it: once when everything has been listed or
+// has failed, then after every change, or burst of changes. Each graph is a separate snapshot, which changed may keep,
+// Confirm and Ascend; changes that happen meanwhile are in the next call. Many are of no interest, such as those of the
+// leases that every node renews: Touched reports which objects they are. What cannot be read at the time is in
+// Graph.Incomplete.
 //
-// It returns when ctx ends, with nil, or with the error of changed. It watches the kinds that were served when kinds was
-// made; objects of kinds that come later are not seen.
-func Watch(ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, scope Scope, changed func(*Graph, Touched) error) error {
+// It returns when ctx ends, with nil, or with the error of changed. It watches the kinds that were served when kinds
+// was made; objects of kinds that come later are not seen.
+func Watch(
+	ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, scope Scope, changed func(*Graph, Touched) error,
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	defer following.Wait()
 	defer cancel()
 	targets := scope.targets(kinds)
-	w := newWatched(kinds, scope, len(targets))
+	w := newWatchState(kinds, scope, len(targets))
 	for _, target := range targets {
 		following.Go(func() { reader.Follow(ctx, target, w) })
 	}
-	for more := w.complete(ctx); more; more = w.settled(ctx) {
+	for more := w.waitListed(ctx); more; more = w.waitQuiet(ctx) {
 		if err := changed(w.snapshot()); err != nil {
 			return err
 		}
@@ -49,21 +52,21 @@ func Watch(ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, sc
 	return nil
 }
 
-// watched is what is known of the scope, as a cluster.Follower.
-type watched struct {
+// watchState is what is known of the scope, as a cluster.Follower.
+type watchState struct {
 	kinds *cluster.Kinds
 	scope Scope
 	// signal holds one token if something has changed since the last one was taken.
 	signal chan struct{}
 	ready  chan struct{} // closed when every target has been listed or has failed
 
-	mu      sync.Mutex
-	builder *builder
-	heardOf map[targetKey]bool
-	missing int // targets of which nothing has been heard
-	objects map[targetKey]map[place]*Node
-	failed  map[targetKey]cluster.Incomplete
-	touched map[types.UID]bool // since the last snapshot; the empty uid stands for all
+	mu       sync.Mutex
+	builder  *builder
+	reported map[targetKey]bool
+	pending  int // targets of which nothing has been heard
+	objects  map[targetKey]map[objectKey]*Node
+	failed   map[targetKey]cluster.Incomplete
+	touched  map[types.UID]bool // since the last snapshot; the empty uid means all
 }
 
 type targetKey struct {
@@ -71,15 +74,15 @@ type targetKey struct {
 	namespace string
 }
 
-func newWatched(kinds *cluster.Kinds, scope Scope, targets int) *watched {
-	w := &watched{
-		kinds: kinds, scope: scope, missing: targets,
+func newWatchState(kinds *cluster.Kinds, scope Scope, targets int) *watchState {
+	w := &watchState{
+		kinds: kinds, scope: scope, pending: targets,
 		signal: make(chan struct{}, 1), ready: make(chan struct{}),
-		builder: &builder{graph: newGraph(kinds, scope)},
-		heardOf: map[targetKey]bool{},
-		objects: map[targetKey]map[place]*Node{},
-		failed:  map[targetKey]cluster.Incomplete{},
-		touched: map[types.UID]bool{},
+		builder:  &builder{graph: newGraph(kinds, scope)},
+		reported: map[targetKey]bool{},
+		objects:  map[targetKey]map[objectKey]*Node{},
+		failed:   map[targetKey]cluster.Incomplete{},
+		touched:  map[types.UID]bool{},
 	}
 	if targets == 0 {
 		close(w.ready)
@@ -87,36 +90,36 @@ func newWatched(kinds *cluster.Kinds, scope Scope, targets int) *watched {
 	return w
 }
 
-// complete returns false if ctx ends before every target has been heard of.
-func (w *watched) complete(ctx context.Context) bool {
+// waitListed returns false if ctx ends before every target has been reported.
+func (w *watchState) waitListed(ctx context.Context) bool {
 	select {
 	case <-w.ready:
 	case <-ctx.Done():
 		return false
 	}
 	select {
-	case <-w.signal: // what has come so far is in the first snapshot
+	case <-w.signal: // what has arrived so far is in the first snapshot
 	default:
 	}
 	return ctx.Err() == nil
 }
 
-// settled waits for a change, and then until nothing has changed for a short while, or the change is overdue. It returns
-// false if ctx ends first.
-func (w *watched) settled(ctx context.Context) bool {
+// waitQuiet waits for a change, and then until nothing has changed for a short while, or the change is overdue. It
+// returns false if ctx ends first.
+func (w *watchState) waitQuiet(ctx context.Context) bool {
 	select {
 	case <-w.signal:
 	case <-ctx.Done():
 		return false
 	}
-	late := time.NewTimer(overdue)
+	late := time.NewTimer(maxDelay)
 	defer late.Stop()
-	still := time.NewTimer(quiet)
+	still := time.NewTimer(quietPeriod)
 	defer still.Stop()
 	for {
 		select {
 		case <-w.signal:
-			still.Reset(quiet)
+			still.Reset(quietPeriod)
 		case <-still.C:
 			return true
 		case <-late.C:
@@ -128,7 +131,7 @@ func (w *watched) settled(ctx context.Context) bool {
 }
 
 // snapshot makes a graph of what is known. Nodes are copied, for a graph links and judges its own.
-func (w *watched) snapshot() (*Graph, Touched) {
+func (w *watchState) snapshot() (*Graph, Touched) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := newGraph(w.kinds, w.scope)
@@ -148,17 +151,17 @@ func (w *watched) snapshot() (*Graph, Touched) {
 	return g, func(n *Node) bool { return touched[""] || touched[n.UID] }
 }
 
-// heard notes that there is something to tell of the object, or without a uid of all of the target. The caller holds mu.
-func (w *watched) heard(key targetKey, uid types.UID) {
+// markTouched notes a change of the object, or without a uid of all of the target. The caller holds mu.
+func (w *watchState) markTouched(key targetKey, uid types.UID) {
 	w.touched[uid] = true
-	w.tell(key)
+	w.notify(key)
 }
 
-// tell notes that there is something to tell of the target. The caller holds mu.
-func (w *watched) tell(key targetKey) {
-	if !w.heardOf[key] {
-		w.heardOf[key] = true
-		if w.missing--; w.missing == 0 {
+// notify notes a change of the target. The caller holds mu.
+func (w *watchState) notify(key targetKey) {
+	if !w.reported[key] {
+		w.reported[key] = true
+		if w.pending--; w.pending == 0 {
 			close(w.ready)
 		}
 	}
@@ -169,43 +172,43 @@ func (w *watched) tell(key targetKey) {
 }
 
 // Listed replaces what is known of the target.
-func (w *watched) Listed(target cluster.Target, objects []metav1.PartialObjectMetadata) {
+func (w *watchState) Listed(target cluster.Target, objects []metav1.PartialObjectMetadata) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := w.key(target)
-	known := make(map[place]*Node, len(objects))
+	known := make(map[objectKey]*Node, len(objects))
 	for i := range objects {
 		n := w.builder.node(key.kind, &objects[i])
-		known[place{n.Kind, n.Namespace, n.Name}] = n
+		known[objectKey{n.Kind, n.Namespace, n.Name}] = n
 	}
 	w.objects[key] = known
 	delete(w.failed, key)
-	w.heard(key, "")
+	w.markTouched(key, "")
 }
 
 // Changed adds or replaces an object.
-func (w *watched) Changed(target cluster.Target, object *metav1.PartialObjectMetadata) {
+func (w *watchState) Changed(target cluster.Target, object *metav1.PartialObjectMetadata) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := w.key(target)
 	n := w.builder.node(key.kind, object)
-	w.objects[key][place{n.Kind, n.Namespace, n.Name}] = n
+	w.objects[key][objectKey{n.Kind, n.Namespace, n.Name}] = n
 	delete(w.failed, key)
-	w.heard(key, object.UID)
+	w.markTouched(key, object.UID)
 }
 
 // Gone removes an object.
-func (w *watched) Gone(target cluster.Target, object *metav1.PartialObjectMetadata) {
+func (w *watchState) Gone(target cluster.Target, object *metav1.PartialObjectMetadata) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := w.key(target)
-	delete(w.objects[key], place{key.kind, object.Namespace, object.Name})
+	delete(w.objects[key], objectKey{key.kind, object.Namespace, object.Name})
 	delete(w.failed, key)
-	w.heard(key, object.UID)
+	w.markTouched(key, object.UID)
 }
 
 // Failed notes that what is known of the target may be old.
-func (w *watched) Failed(target cluster.Target, why cluster.Incomplete) {
+func (w *watchState) Failed(target cluster.Target, why cluster.Incomplete) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := w.key(target)
@@ -213,9 +216,9 @@ func (w *watched) Failed(target cluster.Target, why cluster.Incomplete) {
 		return
 	}
 	w.failed[key] = why
-	w.tell(key) // its objects are as they were
+	w.notify(key) // its objects are as they were
 }
 
-func (w *watched) key(target cluster.Target) targetKey {
+func (w *watchState) key(target cluster.Target) targetKey {
 	return targetKey{w.builder.graph.share(target.Kind), target.Namespace}
 }

@@ -80,6 +80,7 @@ const (
 	clusterScoped
 )
 
+// scope returns the scope of a kind, unknownScope for one that the server does not serve.
 func (c *Checker) scope(of schema.GroupResource) scope {
 	for _, k := range c.Kinds.All() {
 		if k.GroupResource() == of && k.Namespaced {

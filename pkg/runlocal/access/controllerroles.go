@@ -112,6 +112,7 @@ func rulesOf(account string) map[string][]rbacv1.PolicyRule {
 	return rules
 }
 
+// addRules adds what rules grant in a namespace, "" for all, as needs of a controller.
 func (n needs) addRules(c controllers.Controller, namespace string, rules []rbacv1.PolicyRule) {
 	spare := unneededVerbs()[c.Name]
 	for _, rule := range rules {

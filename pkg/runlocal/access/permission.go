@@ -77,6 +77,7 @@ type Need struct {
 // needs are needs by their permission.
 type needs map[Permission]*Need
 
+// add adds a need, or its controllers to the need for the same permission. A need is optional if it is for all of them.
 func (n needs) add(r Permission, optional bool, controllers ...string) {
 	old := n[r]
 	if old == nil {
@@ -87,6 +88,7 @@ func (n needs) add(r Permission, optional bool, controllers ...string) {
 	old.Optional = old.Optional && optional
 }
 
+// sorted returns the needs in the order of Permission.Compare.
 func (n needs) sorted() []Need {
 	var out []Need
 	for _, need := range n {

@@ -76,6 +76,7 @@ func newAuth(
 	return id, id.makeAuthorizer(factory)
 }
 
+// makeIssuer generates the key of service account tokens, which lives as long as the server.
 func (id *auth) makeIssuer() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -114,7 +114,7 @@ func buildDaemonSet(ctx context.Context, e environment) (runFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	// the keys of nodeUpdateQueue are nodes, and concern all DaemonSets
+	// The keys of nodeUpdateQueue are nodes, and concern all DaemonSets.
 	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.AllNamespaces})
 	if err := tap.SwapQueue(e.tap, c, "nodeUpdateQueue", stringKey); err != nil {
 		return c.Run, err

@@ -58,6 +58,7 @@ func podAutoscalerController() Controller {
 	}
 }
 
+// buildPodAutoscaler builds the autoscaler with clients of the three metrics APIs, whether they are served or not.
 func buildPodAutoscaler(ctx context.Context, e environment) (runFunc, error) {
 	config, mapper := e.autoscaling.config(), newMapper(e)
 	scales, err := scale.NewForConfig(
@@ -70,7 +71,7 @@ func buildPodAutoscaler(ctx context.Context, e environment) (runFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	// it adds every key again after each reconcile, to be processed once a period
+	// It adds every key again after each reconcile, to be processed once a period.
 	e.tap.SetTraits(tap.ControllerTraits{RequeuesWithoutError: true})
 	c := podautoscaler.NewHorizontalController(
 		ctx, e.client.CoreV1(), scales, e.client.AutoscalingV2(), mapper, measured,

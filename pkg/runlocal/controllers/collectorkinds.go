@@ -79,8 +79,8 @@ func (k *servedKinds) setServed(lists []*metav1.APIResourceList) {
 		for i := range list.APIResources {
 			r := &list.APIResources[i]
 			served[gv.WithResource(r.Name)] = true
-			kind, resource := schema.GroupKind{Group: gv.Group, Kind: r.Kind}, schema.GroupResource{Group: gv.Group, Resource: r.Name}
-			resources[kind] = resource.String()
+			resource := schema.GroupResource{Group: gv.Group, Resource: r.Name}
+			resources[schema.GroupKind{Group: gv.Group, Kind: r.Kind}] = resource.String()
 		}
 	}
 	k.mu.Lock()

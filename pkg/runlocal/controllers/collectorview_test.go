@@ -123,7 +123,10 @@ func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 			f := &faultyTransport{held: map[string]chan struct{}{widgetsPath: release}, plain: test.plain}
 			var seen viewLog
 			s.startOn(t, f, func(d *Deps) { d.Collector = seen.report }, "garbagecollector")
-			eventually(t, "the collector to report what it waits for", func() bool { _, reports := seen.get(); return reports > 0 })
+			eventually(t, "the collector to report what it waits for", func() bool {
+				_, reports := seen.get()
+				return reports > 0
+			})
 			view, _ := seen.get()
 			want := CollectorView{Waiting: []schema.GroupResource{{Group: "example.com", Resource: "widgets"}}}
 			if diff := cmp.Diff(want, view); diff != "" {
@@ -154,11 +157,10 @@ func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 	}
 }
 
-// TestCollectorLeavesOutKindsThatCannotBeListed: one broken API does not stop the collector, and nothing is lost by it.
-func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
-	t.Parallel()
-	s := ownSession(t)
-	client := s.define(t, widgets())
+// ownersAndDependents makes a ConfigMap whose owner is absent, one that belongs to a widget, and one that is being
+// deleted and whose dependent, a widget, is to be orphaned.
+func (s *session) ownersAndDependents(t *testing.T, widgets dynamic.ResourceInterface) {
+	t.Helper()
 	absent := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "never",
 		UID: "11111111-2222-3333-4444-555555555555"}
 	s.configMap(t, "default", "a-garbage", absent)
@@ -166,12 +168,31 @@ func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
 		UID: "11111111-2222-3333-4444-666666666666"}
 	s.configMap(t, "default", "b-owned-by-a-widget", unseen)
 	owner := s.configMap(t, "default", "c-owner")
-	widget(t, client, "Widget", "w", ownedBy(owner, false))
+	widget(t, widgets, "Widget", "w", ownedBy(owner, false))
 	s.delete(t, owner, metav1.DeletePropagationOrphan)
+}
+
+// expectOrphan waits until all ConfigMaps are gone, and fails the test if the widget is not there without owners.
+func (s *session) expectOrphan(t *testing.T, widgets dynamic.ResourceInterface) {
+	t.Helper()
+	s.expectConfigMaps(t, "default")
+	got, err := widgets.Get(t.Context(), "w", metav1.GetOptions{})
+	if err != nil || len(got.GetOwnerReferences()) > 0 {
+		t.Errorf("the orphan is %v (%v)", got, err)
+	}
+}
+
+// TestCollectorLeavesOutKindsThatCannotBeListed: one broken API does not stop the collector, and nothing is lost by it.
+func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
+	t.Parallel()
+	s := ownSession(t)
+	client := s.define(t, widgets())
+	s.ownersAndDependents(t, client)
 
 	f := &faultyTransport{broken: map[string]bool{widgetsPath: true}}
 	var seen viewLog
-	s.startOn(t, f, func(d *Deps) { d.Collector, d.listFailureTimeout = seen.report, time.Millisecond }, "garbagecollector")
+	impatient := func(d *Deps) { d.Collector, d.listFailureTimeout = seen.report, time.Millisecond }
+	s.startOn(t, f, impatient, "garbagecollector")
 	eventually(t, "the collector to work without the kind", func() bool { view, _ := seen.get(); return view.Collecting })
 	view, _ := seen.get()
 	if len(view.LeftOut) != 1 || view.LeftOut[0].Resource.String() != "widgets.example.com" ||
@@ -200,11 +221,7 @@ func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
 		view, _ := seen.get()
 		return view.Collecting && len(view.LeftOut) == 0
 	})
-	s.expectConfigMaps(t, "default")
-	got, err := client.Get(t.Context(), "w", metav1.GetOptions{})
-	if err != nil || len(got.GetOwnerReferences()) > 0 {
-		t.Errorf("the orphan is %v (%v)", got, err)
-	}
+	s.expectOrphan(t, client)
 }
 
 // TestCollectorLeavesOutGroupsThatAreNotKnown: discovery fails of one group, as of an APIService whose server is gone.
@@ -212,15 +229,7 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 	t.Parallel()
 	s := ownSession(t)
 	client := s.define(t, widgets())
-	absent := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "never",
-		UID: "11111111-2222-3333-4444-555555555555"}
-	s.configMap(t, "default", "a-garbage", absent)
-	unseen := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "v",
-		UID: "11111111-2222-3333-4444-666666666666"}
-	s.configMap(t, "default", "b-owned-by-a-widget", unseen)
-	owner := s.configMap(t, "default", "c-owner")
-	widget(t, client, "Widget", "w", ownedBy(owner, false))
-	s.delete(t, owner, metav1.DeletePropagationOrphan)
+	s.ownersAndDependents(t, client)
 
 	f := &faultyTransport{plain: true, broken: map[string]bool{"/apis/example.com/v1": true}}
 	var seen viewLog
@@ -249,11 +258,7 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 		view, _ := seen.get()
 		return view.Collecting && len(view.LeftOut) == 0
 	})
-	s.expectConfigMaps(t, "default")
-	got, err := client.Get(t.Context(), "w", metav1.GetOptions{})
-	if err != nil || len(got.GetOwnerReferences()) > 0 {
-		t.Errorf("the orphan is %v (%v)", got, err)
-	}
+	s.expectOrphan(t, client)
 }
 
 // TestCollectorLeavesOutGroupsThatFailLater: the collector knows a kind, and its discovery fails from then on. What is
@@ -269,8 +274,8 @@ func TestCollectorLeavesOutGroupsThatFailLater(t *testing.T) {
 		func() bool { view, _ := seen.get(); return view.Collecting && len(view.LeftOut) == 0 })
 
 	f.set(func() { f.broken["/apis/example.com/v1"] = true })
-	// Discovery is read when a definition changes. No kind is added or removed, so that the collector's mapper continues to
-	// know the old ones.
+	// Discovery is read when a definition changes. No kind is added or removed, so that the collector's mapper
+	// continues to know the old ones.
 	crds := apiextensions.NewForConfigOrDie(jsonConfig(s.config)).ApiextensionsV1().CustomResourceDefinitions()
 	touch := []byte(`{"metadata":{"annotations":{"example.com/touched":"true"}}}`)
 	if _, err := crds.Patch(t.Context(), widgets().Name, types.MergePatchType, touch, metav1.PatchOptions{}); err != nil {
@@ -301,7 +306,8 @@ func TestCollectorWaitsForKindsThatCome(t *testing.T) {
 		definition := widgets()
 		definition.Name = name + "s.example.com"
 		names := &definition.Spec.Names
-		names.Singular, names.Plural, names.Kind, names.ListKind = name, name+"s", strings.ToUpper(name), strings.ToUpper(name)+"List"
+		names.Singular, names.Plural = name, name+"s"
+		names.Kind, names.ListKind = strings.ToUpper(name), strings.ToUpper(name)+"List"
 		client := s.define(t, definition)
 		owner := s.configMap(t, "default", "owner")
 		widget(t, client, names.Kind, "w", ownedBy(owner, false))

@@ -67,6 +67,8 @@ func namespaceController() Controller {
 	}
 }
 
+// buildNamespace builds the controller with clients of higher rate limits, because it deletes everything in a
+// namespace.
 func buildNamespace(ctx context.Context, e environment) (runFunc, error) {
 	config := *e.config
 	config.QPS *= 20 // as upstream: it makes many requests

@@ -52,7 +52,7 @@ func endpointSliceController() Controller {
 		},
 		Writes: []schema.GroupResource{{Group: "discovery.k8s.io", Resource: "endpointslices"}},
 		NoisyLogMessages: []string{
-			// of Services that ask for none
+			// Of Services without topology hints.
 			"Can't get CPU or zone information for node", "Insufficient node info for topology hints",
 		},
 		workers: 5,

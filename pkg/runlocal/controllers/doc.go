@@ -12,9 +12,10 @@
 //   - The rows and builders are in files named as those of cmd/kube-controller-manager/app: apps.go, auth.go (service
 //     accounts, bootstrap tokens, cluster roles), autoscaling.go, batch.go, certificates.go, core.go (replication
 //     controllers, namespaces, pod garbage collection, TTL of nodes), discovery.go (endpoints, EndpointSlices, service
-//     CIDRs), nodelifecycle.go (node lifecycle, taint eviction), policy.go, resource.go (resource claims, device taints),
-//     resourcequota.go, storageversionmigrator.go and volume.go, with volumeplugins.go.
-//   - garbagecollector.go builds the garbage collector. collectorkinds.go decides which kinds it watches, collectorclient.go
-//     which of its requests are refused while it cannot see all objects, and collectorview.go when its workers may begin.
+//     CIDRs), nodelifecycle.go (node lifecycle, taint eviction), policy.go, resource.go (resource claims, device
+//     taints), resourcequota.go, storageversionmigrator.go and volume.go, with volumeplugins.go.
+//   - garbagecollector.go builds the garbage collector. collectorkinds.go decides which kinds it watches,
+//     collectorclient.go which of its requests fail while it cannot see all objects, and collectorview.go when its
+//     workers may begin.
 //   - kinds.go notices when the API begins or ceases to serve a kind, so that no controller polls discovery.
 package controllers

@@ -51,6 +51,8 @@ const (
 	quotaSyncTimeout = 10 * time.Second
 )
 
+// buildGarbageCollector builds the collector with a gate before its queues, and with Sync reading discovery only when
+// kinds may have changed. Preparing counts the controller as busy until the gate is open for the first time.
 func buildGarbageCollector(ctx context.Context, e environment) (runFunc, error) {
 	graph, err := newDependencyGraph(ctx, e)
 	if err != nil {

@@ -151,8 +151,8 @@ func (s *session) delayedKeys(controller, queue string) []string {
 	return out
 }
 
-// TestTaintEvictionLater has a fake clock for deletions that are due later: none is made before the test has seen all of
-// them planned.
+// TestTaintEvictionLater has a fake clock for deletions that are due later: none is made before the test has seen all
+// of them planned.
 func TestTaintEvictionLater(t *testing.T) {
 	t.Parallel()
 	ticking := clocktesting.NewFakeClock(time.Now())

@@ -42,6 +42,8 @@ func disruptionController() Controller {
 	}
 }
 
+// buildDisruption taps all three queues: of budgets, of budgets to be checked again, and of pods whose disruption is
+// stale.
 func buildDisruption(ctx context.Context, e environment) (runFunc, error) {
 	discoverer := e.client.Discovery()
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))

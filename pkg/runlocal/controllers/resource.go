@@ -93,6 +93,7 @@ func (w deviceTaintWork) text() string {
 	return "devicetaintrules " + w.ruleRef.Name
 }
 
+// buildDeviceTaintEviction taps the queue when the controller runs: upstream makes it in Run, not in the constructor.
 func buildDeviceTaintEviction(_ context.Context, e environment) (runFunc, error) {
 	if err := tap.CheckQueueField[deviceTaintWork](reflect.TypeFor[devicetainteviction.Controller](), "workqueue"); err != nil {
 		return nil, err

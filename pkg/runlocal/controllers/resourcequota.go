@@ -31,7 +31,7 @@ func resourceQuotaController() Controller {
 		Aliases: []string{"resourcequota"},
 		Reads: []schema.GroupResource{
 			{Group: "*", Resource: "*"},
-			// quotas wait for these
+			// The controller waits for these.
 			{Group: "resource.k8s.io", Resource: "resourceclaims"}, {Group: "resource.k8s.io", Resource: "deviceclasses"},
 		},
 		Writes:  []schema.GroupResource{{Resource: "resourcequotas"}},
@@ -205,6 +205,7 @@ func (c *quotaInformers) waitForSync(ctx context.Context) {
 	}
 }
 
+// hasSynced reports whether all that is counted was listed. It is false before the first discovery.
 func (c *quotaInformers) hasSynced() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

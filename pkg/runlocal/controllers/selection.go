@@ -37,9 +37,9 @@ func (e *NotRunError) Error() string {
 	return fmt.Sprintf("controller %q does not run here: %s", e.Name, e.Reason)
 }
 
-// Select returns the controllers that args name, each once, in the order in which they are started. An argument is a name
-// or an alias, "*" for all that run here and are not off by default, or "-name" to leave one out. Of two arguments for the
-// same controller the first wins, and both win over "*", wherever that is: as among the values of
+// Select returns the controllers that args name, each once, in the order in which they are started. An argument is a
+// name or an alias, "*" for all that run here and are not off by default, or "-name" to leave one out. Of two arguments
+// for the same controller the first wins, and both win over "*", wherever that is: as among the values of
 // kube-controller-manager's --controllers (IsControllerEnabled of k8s.io/controller-manager/app). The error is an
 // *UnknownError or a *NotRunError for the first argument that cannot be met; "-name" of a controller that does not run
 // here is no error.

@@ -245,8 +245,8 @@ func (s *session) expectActivity(t *testing.T, controller string, want activity)
 	s.retriesFollowFailures(t)
 }
 
-// retriesFollowFailures fails the test if a reconcile counts as a retry although the one before did not fail: a controller
-// that adds its keys again once a period does not retry.
+// retriesFollowFailures fails the test if a reconcile counts as a retry although the one before did not fail: a
+// controller that adds its keys again once a period does not retry.
 func (s *session) retriesFollowFailures(t *testing.T) {
 	t.Helper()
 	ended := map[trace.ReconcileID]trace.Outcome{}
@@ -264,7 +264,7 @@ func (s *session) retriesFollowFailures(t *testing.T) {
 	}
 }
 
-// nodeDumpPrefix makes a Node that pods may be bound to.
+// node makes a Node that pods may be bound to.
 func (s *session) node(t *testing.T, name string) {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -349,7 +349,8 @@ func (s *session) expect(t testing.TB, controller string, want ...string) {
 			return len(missing) == 0, nil
 		})
 	if err != nil {
-		t.Errorf("%s has not made the writes\n\t%s\nbut\n\t%s", controller, strings.Join(missing, "\n\t"), strings.Join(got, "\n\t"))
+		t.Errorf("%s has not made the writes\n\t%s\nbut\n\t%s",
+			controller, strings.Join(missing, "\n\t"), strings.Join(got, "\n\t"))
 	}
 }
 

@@ -83,6 +83,7 @@ type migratorClients struct {
 	definitions *apiextensions.Clientset
 }
 
+// newMigratorClients makes the clients, with higher rate limits than other controllers have.
 func newMigratorClients(e environment) (c migratorClients, err error) {
 	config := rest.CopyConfig(e.config)
 	config.QPS *= 20 // as upstream: a migration takes many requests

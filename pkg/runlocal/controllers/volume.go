@@ -33,7 +33,7 @@ func volumeBinder() Controller {
 			{Resource: "pods"}, {Resource: "nodes"},
 		},
 		Writes: []schema.GroupResource{
-			// pods that recycle volumes
+			// Pods recycle volumes.
 			{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}, {Resource: "pods"},
 		},
 		ClusterScopedWork: true,
@@ -46,6 +46,7 @@ func volumeBinder() Controller {
 // how often all claims and volumes are resynced. A pending claim is bound to a volume that is created later only then.
 const binderSyncPeriod = 15 * time.Second
 
+// buildVolumeBinder returns what builds the binder with that period of resyncs.
 func buildVolumeBinder(syncPeriod time.Duration) buildFunc {
 	return func(ctx context.Context, e environment) (runFunc, error) {
 		core := e.informers.Core().V1()

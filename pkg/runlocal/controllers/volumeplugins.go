@@ -47,6 +47,7 @@ type hostPathPlugin interface {
 // machine's own /tmp/x for a released volume at /tmp/x: it is made for test clusters with a single node.
 type harmlessHostPath struct{ hostPathPlugin }
 
+// asHarmless wraps the plugin for hostPath volumes; any other plugin it returns as it is.
 func asHarmless(p volume.VolumePlugin) volume.VolumePlugin {
 	if h, ok := p.(hostPathPlugin); ok {
 		return harmlessHostPath{h}

@@ -237,6 +237,11 @@ type noObserver struct{}
 
 var _ Observer = noObserver{}
 
+// Context implements Observer.
 func (noObserver) Context(ctx context.Context) context.Context { return ctx }
-func (noObserver) Queue(q Queue) Queue                         { return q }
-func (noObserver) Outcome(trace.Outcome, error)                {}
+
+// Queue implements Observer.
+func (noObserver) Queue(q Queue) Queue { return q }
+
+// Outcome implements Observer.
+func (noObserver) Outcome(trace.Outcome, error) {}

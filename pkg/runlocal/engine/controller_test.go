@@ -112,7 +112,7 @@ func TestRetries(t *testing.T) {
 		},
 	}, {
 		name:    "a success ends the row of failures",
-		reason:  "after a success the delay starts anew",
+		reason:  "after a success the delay starts from the first",
 		options: Options{BaseDelay: 10 * time.Millisecond},
 		try: func(n int) (Result, error) {
 			switch n {
@@ -126,9 +126,12 @@ func TestRetries(t *testing.T) {
 		tries:    ms(0, 10, 30, 130, 140),
 		outcomes: []string{"failed: boom", "failed: boom", "done", "failed: boom", "done"},
 	}, {
-		name:     "terminal",
-		reason:   "no retry mends a terminal error, wrapped or not",
-		try:      func(int) (Result, error) { return Result{}, fmt.Errorf("parsing: %w", Terminal(errors.New("boom"))) },
+		name:   "terminal",
+		reason: "no retry mends a terminal error, wrapped or not",
+		try: func(int) (Result, error) {
+			return Result{},
+				fmt.Errorf("parsing: %w", Terminal(errors.New("boom")))
+		},
 		tries:    ms(0),
 		outcomes: []string{"gaveUp: parsing: boom"},
 	}, {
@@ -159,7 +162,7 @@ func TestRetries(t *testing.T) {
 		},
 	}, {
 		name:    "panic",
-		reason:  "a panic is an error of its own sort and is retried",
+		reason:  "a panic is retried as an error",
 		options: Options{BaseDelay: 10 * time.Millisecond},
 		try: func(n int) (Result, error) {
 			if n == 1 {
@@ -207,18 +210,19 @@ func TestDeduplication(t *testing.T) {
 		h := &history{start: time.Now()}
 		var mu sync.Mutex
 		atOnce, most := 0, 0
-		c := started(t, Options{Workers: 4, Observer: h, Reconciler: Func(func(context.Context, Request) (Result, error) {
-			h.try()
-			mu.Lock()
-			atOnce++
-			most = max(most, atOnce)
-			mu.Unlock()
-			pass(time.Second)
-			mu.Lock()
-			atOnce--
-			mu.Unlock()
-			return Result{}, nil
-		})})
+		c := started(t, Options{Workers: 4, Observer: h,
+			Reconciler: Func(func(context.Context, Request) (Result, error) {
+				h.try()
+				mu.Lock()
+				atOnce++
+				most = max(most, atOnce)
+				mu.Unlock()
+				pass(time.Second)
+				mu.Lock()
+				atOnce--
+				mu.Unlock()
+				return Result{}, nil
+			})})
 		c.Enqueue(web, web, web)
 		synctest.Wait()
 		c.Enqueue(web, web) // while it runs: once more, afterwards
@@ -236,11 +240,12 @@ func TestDeduplication(t *testing.T) {
 func TestWorkersRunDifferentKeysAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{start: time.Now()}
-		c := started(t, Options{Workers: 2, Observer: h, Reconciler: Func(func(context.Context, Request) (Result, error) {
-			h.try()
-			pass(time.Second)
-			return Result{}, nil
-		})})
+		c := started(t, Options{Workers: 2, Observer: h,
+			Reconciler: Func(func(context.Context, Request) (Result, error) {
+				h.try()
+				pass(time.Second)
+				return Result{}, nil
+			})})
 		c.Enqueue(Request{Name: "a"}, Request{Name: "b"}, Request{Name: "c"})
 		pass(time.Minute)
 		stopped(t, c)

@@ -73,10 +73,11 @@ func TestPanicIsLoggedWithItsStack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := make(chan string, 1)
 		logger := funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
-		c, err := New(Options{Name: "test", BaseDelay: time.Hour, Reconciler: Func(func(context.Context, Request) (Result, error) {
-			panicDeepInside()
-			return Result{}, nil
-		})})
+		c, err := New(Options{Name: "test", BaseDelay: time.Hour,
+			Reconciler: Func(func(context.Context, Request) (Result, error) {
+				panicDeepInside()
+				return Result{}, nil
+			})})
 		if err != nil {
 			t.Fatal(err)
 		}

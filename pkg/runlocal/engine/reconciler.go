@@ -49,7 +49,10 @@ func (f Func) Reconcile(ctx context.Context, r Request) (Result, error) { return
 // terminalError is an error of Terminal.
 type terminalError struct{ err error }
 
+// Error implements error.
 func (e *terminalError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error that Terminal was called with.
 func (e *terminalError) Unwrap() error { return e.err }
 
 // Terminal returns an error with the text of err that is not retried: the request is given up until an event or a timer

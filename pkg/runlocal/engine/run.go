@@ -187,4 +187,5 @@ type panicError struct {
 	stack string
 }
 
+// Error implements error.
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }

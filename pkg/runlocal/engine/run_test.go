@@ -37,7 +37,7 @@ func TestStop(t *testing.T) {
 		took:   10 * time.Second,
 	}, {
 		name:    "deaf",
-		reason:  "a reconcile that ignores its context does not hold up the stop forever, and is named",
+		reason:  "a reconcile that ignores its context does not delay the stop forever, and is named",
 		work:    func(context.Context) { pass(time.Minute) },
 		took:    20 * time.Second,
 		problem: "default/web",
@@ -46,11 +46,12 @@ func TestStop(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls := 0
-				c := started(t, Options{Grace: 10 * time.Second, Reconciler: Func(func(ctx context.Context, _ Request) (Result, error) {
-					calls++
-					tt.work(ctx)
-					return Result{RequeueAfter: time.Millisecond}, nil
-				})})
+				c := started(t, Options{Grace: 10 * time.Second,
+					Reconciler: Func(func(ctx context.Context, _ Request) (Result, error) {
+						calls++
+						tt.work(ctx)
+						return Result{RequeueAfter: time.Millisecond}, nil
+					})})
 				c.Enqueue(web)
 				synctest.Wait()
 				if tt.took > 0 {
@@ -107,7 +108,8 @@ func TestContextEndsTheController(t *testing.T) {
 			t.Errorf("Wait() = %v", err)
 		}
 		if value != "value" || ended {
-			t.Errorf("the reconcile got value %v, ended %v; want the values of the context without its end", value, ended)
+			t.Errorf("the reconcile got value %v, ended %v; want the values of the context without its end", value,
+				ended)
 		}
 	})
 }

@@ -139,6 +139,7 @@ type object struct {
 	serializer  runtime.Serializer // nil for JSON
 }
 
+// decodeObject decodes the object in a body of that content type.
 func decodeObject(contentType string, body []byte) (*object, error) {
 	media, err := mediaType(contentType)
 	if err != nil {
@@ -165,6 +166,7 @@ func decodeObject(contentType string, body []byte) (*object, error) {
 	return &object{object: obj, contentType: media, serializer: info.Serializer}, nil
 }
 
+// encode returns the object as contentType.
 func (o *object) encode() ([]byte, error) {
 	if u, ok := o.object.(*unstructured.Unstructured); ok {
 		return json.Marshal(u.Object)
@@ -256,6 +258,7 @@ func (t *transport) answerPatch(c *call) (*http.Response, error) {
 	return newResponse(c.req, http.StatusOK, resp.Header.Get("Content-Type"), after), nil
 }
 
+// patchable are the patches that can be applied here. Server-side apply is not one: it needs the server's schemas.
 var patchable = map[types.PatchType]bool{
 	types.JSONPatchType: true, types.MergePatchType: true, types.StrategicMergePatchType: true,
 }

@@ -185,6 +185,7 @@ type jsonList struct {
 	Items           []json.RawMessage `json:"items"`
 }
 
+// decodeJSONList decodes a list in JSON.
 func decodeJSONList(body []byte) (*rawList, error) {
 	list := jsonList{}
 	if err := json.Unmarshal(body, &list); err != nil {
@@ -204,6 +205,7 @@ const (
 	itemsField protowire.Number = 2
 )
 
+// errTruncated is the error of a protobuf message that ends within a field.
 var errTruncated = errors.New("it is cut off")
 
 // unwrap decodes the envelope of an object in protobuf.
@@ -241,6 +243,7 @@ func eachField(message []byte, each func(number protowire.Number, value []byte) 
 	return nil
 }
 
+// decodeProtobufList decodes a list in protobuf. Its items share the memory of body.
 func decodeProtobufList(body []byte) (*rawList, error) {
 	envelope, err := unwrap(body)
 	if err != nil {
@@ -275,6 +278,7 @@ func (o *rawList) append(more *rawList) (*rawList, error) {
 	return o, nil
 }
 
+// encode returns the list in the encoding that it was decoded from.
 func (o *rawList) encode() ([]byte, error) {
 	if !o.proto {
 		list := jsonList{TypeMeta: o.kind, Metadata: o.meta, Items: []json.RawMessage{}}

@@ -29,7 +29,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
 
-// cluster is an API server with ConfigMaps in the namespaces a, b and c, and the configuration of a client that is limited to namespaces.
+// cluster is an API server with ConfigMaps in the namespaces a, b and c, and the configuration of a client that is
+// limited to namespaces.
 type cluster struct {
 	admin  kubernetes.Interface
 	config *rest.Config // limited

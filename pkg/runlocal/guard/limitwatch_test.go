@@ -220,8 +220,8 @@ func TestMergedResumesFromTheLeast(t *testing.T) {
 	}
 }
 
-// TestMergedTrustsNoOthersList: a list of a version that a watch has delivered is that of another client, which has seen all
-// up to it. The watching one has not.
+// TestMergedTrustsNoOthersList: a list of a version that a watch has delivered is that of another client, which has
+// seen all up to it. The watching one has not.
 func TestMergedTrustsNoOthersList(t *testing.T) {
 	w := newWatchFixture("a", "b")
 	w.get(t, "")

@@ -76,6 +76,7 @@ func decodeFields(body []byte) (map[string]json.RawMessage, error) {
 	return object, nil
 }
 
+// markJSON sets dryRun in DeleteOptions in JSON, and keeps all other fields.
 func markJSON(body []byte) ([]byte, error) {
 	object, err := decodeFields(body)
 	if err != nil {
@@ -85,6 +86,7 @@ func markJSON(body []byte) ([]byte, error) {
 	return json.Marshal(object)
 }
 
+// markEvictionJSON is markEviction for JSON.
 func markEvictionJSON(body []byte) ([]byte, error) {
 	object, err := decodeFields(body)
 	if err != nil {
@@ -126,6 +128,7 @@ func markProtobuf(body []byte, mark func(raw []byte) ([]byte, error)) ([]byte, e
 // versions stay: a decoder joins what it finds twice.
 var dryRunField = append([]byte{5<<3 | 2, byte(len(dryRunAll))}, dryRunAll...)
 
+// markDeleteRaw sets dryRun in DeleteOptions in protobuf, without their envelope.
 func markDeleteRaw(raw []byte) ([]byte, error) {
 	options := &metav1.DeleteOptions{}
 	if err := options.Unmarshal(raw); err != nil {
@@ -138,6 +141,7 @@ func markDeleteRaw(raw []byte) ([]byte, error) {
 		func(o *metav1.DeleteOptions) []string { return o.DryRun })
 }
 
+// markEvictionRaw is markEviction for protobuf, without the envelope.
 func markEvictionRaw(raw []byte) ([]byte, error) {
 	eviction := &policyv1.Eviction{}
 	if err := eviction.Unmarshal(raw); err != nil {

@@ -83,6 +83,7 @@ func classify(req *http.Request, clean string, info *request.RequestInfo) (reque
 // maxPathParts is how many parts the path of an object has: resource, name and subresource.
 const maxPathParts = 3
 
+// writes are the methods that may change something.
 var writes = sets.New(http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete)
 
 // reviews are the resources whose creation is a query: the server answers in their status, and stores none of them.
@@ -95,6 +96,7 @@ var reviews = sets.New(
 	schema.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"},
 )
 
+// isReview reports whether a request creates a review, which a server answers and does not store.
 func isReview(method string, info *request.RequestInfo) bool {
 	return method == http.MethodPost && info.Subresource == "" &&
 		reviews.Has(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource})
@@ -155,6 +157,7 @@ func (c *call) dryRunRequest() (*http.Request, error) {
 	return dry, nil
 }
 
+// setBody sets the body of a request, nil for none.
 func setBody(req *http.Request, body []byte) {
 	if len(body) == 0 {
 		req.Body, req.GetBody, req.ContentLength = nil, nil, 0

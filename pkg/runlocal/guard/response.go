@@ -43,6 +43,7 @@ func refusal(req *http.Request, code int, why string) *http.Response {
 	})
 }
 
+// reasons are the reasons that a server gives for the status codes of refusal.
 var reasons = map[int]metav1.StatusReason{
 	http.StatusForbidden:            metav1.StatusReasonForbidden,
 	http.StatusUnsupportedMediaType: metav1.StatusReasonUnsupportedMediaType,

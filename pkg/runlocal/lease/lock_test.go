@@ -210,8 +210,8 @@ func TestUnreachableWaitsUntilInterrupted(t *testing.T) {
 	})
 }
 
-// TestInterruptedWhileItIsAcquired: a Lease that was acquired when the caller no longer wanted it keeps the next one waiting for
-// nothing.
+// TestInterruptedWhileItIsAcquired: a Lease that was acquired when the caller no longer wanted it keeps the next one
+// waiting for nothing.
 func TestInterruptedWhileItIsAcquired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{mute: true}
@@ -284,8 +284,9 @@ func TestHolderWithAnotherClock(t *testing.T) {
 	}
 }
 
-// TestOnAnAPI has two processes hold a Lease of a real API after each other. Only the tries are fast: a renewal may take as
-// long as a busy machine needs, and the second acquires the Lease because it is released, not because it expires.
+// TestOnAnAPI has two processes hold a Lease of a real API after each other. Only the tries are fast: a renewal may
+// take as long as a busy machine needs, and the second acquires the Lease because it is released, not because it
+// expires.
 func TestOnAnAPI(t *testing.T) {
 	server, err := api.Start(t.Context(), api.Options{})
 	if err != nil {

@@ -89,8 +89,8 @@ func TestManagerActivityInPods(t *testing.T) {
 // never stands in for a runner that never renewed its Lease.
 const never = time.Duration(math.MinInt64)
 
-// TestManagerActivityInWrites: a write of the last minute under kube-controller-manager's name is a sign, unless it may be a
-// runner's.
+// TestManagerActivityInWrites: a write of the last minute under kube-controller-manager's name is a sign, unless it may
+// be a runner's.
 func TestManagerActivityInWrites(t *testing.T) {
 	config, client := cluster(t)
 	for _, row := range []struct {

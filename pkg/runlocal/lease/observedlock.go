@@ -159,12 +159,14 @@ func (l *observedLock) release() {
 	l.released = true
 }
 
+// reason returns why the Lease is lost; it is set once lost is closed.
 func (l *observedLock) reason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lostReason
 }
 
+// lastError returns the error of the last request, nil if it succeeded.
 func (l *observedLock) lastError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

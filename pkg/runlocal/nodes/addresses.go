@@ -31,11 +31,12 @@ func addressAfter(a netip.Addr, n int) netip.Addr {
 
 // podAddresses allocates pod addresses, each to one pod of the session. Its methods may be called concurrently.
 type podAddresses struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards nodes and used
 	nodes map[string]*nodeAddresses
 	used  map[string]bool
 }
 
+// nodeAddresses are the pod addresses of one node.
 type nodeAddresses struct {
 	prefix netip.Prefix
 	next   int // the offset that is tried first

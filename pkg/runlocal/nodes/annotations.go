@@ -123,6 +123,7 @@ func (p *plan) readExitCode(value string) (err error) {
 // pods.
 const ExitCodesAnnotation = "kubectl-reconcile.github.io/exit-codes"
 
+// parseExitCode parses an exit code, 0 to 255.
 func parseExitCode(value string) (int32, error) {
 	code, err := strconv.ParseUint(value, 10, 8)
 	if err != nil {

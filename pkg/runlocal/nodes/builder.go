@@ -126,6 +126,7 @@ func (b *builder) kubelet(ctx context.Context) (*engine.Controller, error) {
 	return c, b.watch(ctx, b.kubeletTap, c, k.onNode, k.onPod)
 }
 
+// controller makes an engine for the reconciler, which retries a failed key without a limit and is observed by c.
 func (b *builder) controller(c *tap.Controller, r engine.Reconciler) (*engine.Controller, error) {
 	return engine.New(engine.Options{
 		Name: c.Name(), Reconciler: r, Workers: b.Workers, MaxRetries: -1, Clock: b.Clock, Observer: tapObserver{c},
@@ -155,6 +156,7 @@ func (b *builder) build(
 	return nil
 }
 
+// leaseRenewer makes what sends the heartbeats. It must not run before the informer of nodes has synced.
 func (b *builder) leaseRenewer() *leaseRenewer {
 	return &leaseRenewer{
 		leases:    b.kubeletClient.CoordinationV1().Leases(corev1.NamespaceNodeLease),

@@ -137,6 +137,7 @@ func (c *container) transition(pod *corev1.Pod, at time.Time) []containerEvent {
 	return nil
 }
 
+// start starts the container, and counts a restart if it ran before.
 func (c *container) start(at time.Time) []containerEvent {
 	if c.state == exited || c.state == backingOff {
 		c.last = c.lastExit()
@@ -160,6 +161,7 @@ func (c *container) lastExit() *exit {
 	return &exit{started: c.started, finished: c.since, code: c.exitCode, restarts: c.restarts}
 }
 
+// exit ends the run of the container.
 func (c *container) exit(at time.Time, code int32) {
 	c.state, c.since, c.exitCode = exited, at, code
 }
@@ -181,6 +183,7 @@ func (c *container) restart(pod *corev1.Pod, at time.Time) []containerEvent {
 	}}
 }
 
+// nextBackoff returns the back-off after b: the initial one after 0, then twice as long each time, up to maxBackoff.
 func nextBackoff(b time.Duration) time.Duration {
 	if b == 0 {
 		return initialBackoff
@@ -216,7 +219,8 @@ func (c *container) retryPull(at time.Time) []containerEvent {
 
 // pullError returns the error of a container runtime for an image that its registry does not have.
 func pullError(image string) string {
-	return fmt.Sprintf("rpc error: code = NotFound desc = failed to pull and unpack image %q: failed to resolve reference %q: %s: not found",
+	return fmt.Sprintf("rpc error: code = NotFound desc = failed to pull and unpack image %q: "+
+		"failed to resolve reference %q: %s: not found",
 		image, image, image)
 }
 
@@ -295,6 +299,7 @@ func (c *container) describeRun(pod *corev1.Pod, s *corev1.ContainerStatus) {
 	}
 }
 
+// waitingForImage returns the state of a container whose image cannot be pulled.
 func (c *container) waitingForImage() *corev1.ContainerStateWaiting {
 	message := pullError(c.spec.Image)
 	if c.pullReason == reasonImagePullBackOff {
@@ -303,6 +308,8 @@ func (c *container) waitingForImage() *corev1.ContainerStateWaiting {
 	return &corev1.ContainerStateWaiting{Reason: c.pullReason, Message: message}
 }
 
+// terminated returns the exit as a container state. The reason depends only on the code: none is killed for lack of
+// memory.
 func (e *exit) terminated(pod *corev1.Pod, name string) *corev1.ContainerStateTerminated {
 	reason := "Completed"
 	if e.code != 0 {
@@ -345,6 +352,7 @@ func imageID(image string) string {
 	return repository + "@sha256:" + digest(image)
 }
 
+// digest returns the SHA-256 sum of the text, in hex.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

@@ -52,10 +52,13 @@ func filter(pod *corev1.Pod, d podDemand, u *nodeInfo) *rejection {
 	return fitsResources(d, u)
 }
 
+// tolerates reports whether the pod tolerates the taint.
 func tolerates(pod *corev1.Pod, taint *corev1.Taint) bool {
 	return schedulinghelper.TolerationsTolerateTaint(logr.Discard(), pod.Spec.Tolerations, taint, false)
 }
 
+// toleratesAll reports whether the pod tolerates all taints of the node that keep pods away. PreferNoSchedule does not:
+// see score.
 func toleratesAll(pod *corev1.Pod, node *corev1.Node) bool {
 	_, untolerated := schedulinghelper.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, pod.Spec.Tolerations,
 		func(t *corev1.Taint) bool {
@@ -71,6 +74,7 @@ func matchesNodeAffinity(pod *corev1.Pod, node *corev1.Node) bool {
 	return err == nil && match
 }
 
+// portsFree reports whether no pod on the node takes a host port that the pod needs.
 func portsFree(d podDemand, u *nodeInfo) bool {
 	if len(d.ports) == 0 {
 		return true
@@ -116,6 +120,7 @@ type score struct {
 	name      string
 }
 
+// better reports whether s ranks before other. Of two nodes exactly one does, because names differ.
 func (s score) better(other score) bool {
 	return cmp.Or(
 		cmp.Compare(s.taints, other.taints),
@@ -127,6 +132,7 @@ func (s score) better(other score) bool {
 	) < 0
 }
 
+// scoreOf scores a node that filter has accepted. Resources that the node does not have count as no load.
 func scoreOf(pod *corev1.Pod, d podDemand, u *nodeInfo) score {
 	s := score{pods: len(u.pods), name: u.node.Name}
 	for i := range u.node.Spec.Taints {
@@ -135,7 +141,8 @@ func scoreOf(pod *corev1.Pod, d podDemand, u *nodeInfo) score {
 		}
 	}
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
-		if terms, err := nodeaffinity.NewPreferredSchedulingTerms(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution); err == nil {
+		preferred := a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+		if terms, err := nodeaffinity.NewPreferredSchedulingTerms(preferred); err == nil {
 			s.preferred = terms.Score(u.node)
 		}
 	}
@@ -171,6 +178,7 @@ type fitError struct {
 	seen                changeCounts
 }
 
+// addNode adds a node that rejected the pod.
 func (u *fitError) addNode(pod *corev1.Pod, on *nodeInfo, r *rejection) {
 	for _, reason := range r.reasons {
 		u.reasons[reason]++

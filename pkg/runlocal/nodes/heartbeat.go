@@ -73,6 +73,7 @@ func (h *leaseRenewer) renewAll(ctx context.Context) {
 	}
 }
 
+// renew renews the lease of a node, or creates it.
 func (h *leaseRenewer) renew(ctx context.Context, node *corev1.Node) error {
 	lease, err := h.leases.Get(ctx, node.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -91,6 +92,7 @@ func (h *leaseRenewer) renew(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
+// newLease returns the lease of a node, renewed at that time. The node owns it, so that it is deleted with the node.
 func newLease(node *corev1.Node, now time.Time) *coordinationv1.Lease {
 	holder, duration, renewed := node.Name, int32(leaseSeconds), metav1.NewMicroTime(now)
 	return &coordinationv1.Lease{

@@ -30,8 +30,9 @@ type kubelet struct {
 	nodes  corelisters.NodeLister
 	client kubernetes.Interface
 	clock  clock.Clock
-	events *recorder
+	events *recorder // nil without Events
 
+	// readyAfter, stopAfter and runFor are Options.PodReadyAfter, PodStopAfter and RunFor.
 	readyAfter, stopAfter, runFor time.Duration
 
 	reportNow chan<- struct{} // sent to when conditions are to be reported at once
@@ -113,6 +114,7 @@ func (k *kubelet) isOwnWrite(pod *corev1.Pod) bool {
 	return true
 }
 
+// forget drops the state of a pod that is gone, and releases its address.
 func (k *kubelet) forget(uid types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -145,6 +147,8 @@ func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Resul
 	return result, err
 }
 
+// sync advances a pod that is bound to an active node, writes its status, and returns when the pod changes next. Events
+// are recorded even if the write fails: the transitions are made, and are not made again.
 func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (engine.Result, error) {
 	now := k.clock.Now()
 	ps := k.stateOf(pod, node, now)

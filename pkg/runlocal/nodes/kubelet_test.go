@@ -18,12 +18,13 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// container is the status of the pod's only container.
+// onlyContainer returns the status of the pod's only container.
 func onlyContainer(pod *corev1.Pod) corev1.ContainerStatus {
 	if len(pod.Status.ContainerStatuses) != 1 {
 		return corev1.ContainerStatus{}
@@ -85,10 +86,12 @@ func TestPodsThatEnd(t *testing.T) {
 	}
 }
 
-// TestPhases sees every version of the pod, because each phase lasts only a moment.
+// TestPhases sees every version of the pod, and has a fake clock, which it steps from one phase to the next: none can
+// be missed, however long the kubelet takes.
 func TestPhases(t *testing.T) {
 	t.Parallel()
-	s := newSandbox(t, Options{Count: 1, PodReadyAfter: 2 * time.Second})
+	ticking := clocktesting.NewFakeClock(time.Now())
+	s := newSandbox(t, Options{Count: 1, PodReadyAfter: 2 * time.Second, Clock: ticking})
 	w, err := s.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -96,30 +99,43 @@ func TestPhases(t *testing.T) {
 	defer w.Stop()
 	s.create(podOf("web", withInit("setup")))
 	for _, phase := range []struct {
-		name string
-		is   func(*corev1.Pod) bool
+		name  string
+		after time.Duration // since the phase before
+		is    func(*corev1.Pod) bool
 	}{
-		{"initializing", func(p *corev1.Pod) bool {
-			return p.Status.Phase == corev1.PodPending && len(p.Status.InitContainerStatuses) == 1 &&
-				p.Status.InitContainerStatuses[0].State.Running != nil
+		{"seen by the kubelet", 0, func(p *corev1.Pod) bool { return p.Status.StartTime != nil && !initializing(p) }},
+		{"initializing", 500 * time.Millisecond, initializing},
+		{"running and not ready", 500 * time.Millisecond, func(p *corev1.Pod) bool {
+			return p.Status.Phase == corev1.PodRunning && !ready(p)
 		}},
-		{"running and not ready", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && !ready(p) }},
-		{"ready", ready},
+		{"ready", time.Second, ready},
 	} {
-		untilVersion(t, w, phase.name, phase.is)
+		ticking.Step(phase.after)
+		untilVersion(t, w, ticking, phase.name, phase.is)
 	}
 }
 
-// untilVersion reads versions of pods until one is as it should be.
-func untilVersion(t *testing.T, w watch.Interface, what string, is func(*corev1.Pod) bool) {
+func initializing(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodPending && len(p.Status.InitContainerStatuses) == 1 &&
+		p.Status.InitContainerStatuses[0].State.Running != nil
+}
+
+// untilVersion reads versions of pods until one is as it should be. Meanwhile it steps the clock by next to nothing: a
+// reconcile that began before the clock was last stepped comes back after the shortest delay that there is.
+func untilVersion(
+	t *testing.T, w watch.Interface, ticking *clocktesting.FakeClock, what string, is func(*corev1.Pod) bool,
+) {
 	t.Helper()
-	late := time.After(waitTimeout)
+	late, nudge := time.After(waitTimeout), time.NewTicker(10*time.Millisecond)
+	defer nudge.Stop()
 	for {
 		select {
 		case e := <-w.ResultChan():
 			if pod, ok := e.Object.(*corev1.Pod); ok && is(pod) {
 				return
 			}
+		case <-nudge.C:
+			ticking.Step(time.Microsecond)
 		case <-late:
 			t.Fatalf("no version of the pod was %s", what)
 		}

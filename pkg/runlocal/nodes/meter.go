@@ -116,6 +116,7 @@ func (m *Meter) Nodes(selector labels.Selector) ([]metrics.NodeMetrics, error) {
 	return out, nil
 }
 
+// ready returns the informers if they have synced, and errNotWatching before.
 func (m *Meter) ready() (*meterInformers, error) {
 	w := m.informers.Load()
 	if w == nil || !w.pods.Informer().HasSynced() || !w.nodes.Informer().HasSynced() {
@@ -130,6 +131,7 @@ func (w *meterInformers) has(name string) bool {
 	return err == nil && simulated(node)
 }
 
+// podMetrics returns the usage of a pod's running containers. sharers is what loadSharers returned for all pods.
 func podMetrics(pod *corev1.Pod, running []string, sharers map[types.UID]int, now time.Time) metrics.PodMetrics {
 	n := 0
 	if sharesLoad(pod) {
@@ -260,6 +262,7 @@ func podUsage(pod *corev1.Pod, name corev1.ResourceName, l usageAnnotation, shar
 	return amount(name, q) / int64(sharers), true
 }
 
+// idleUsage returns what a container uses without annotations: half of its request, or a default.
 func idleUsage(pod *corev1.Pod, container string, name corev1.ResourceName) int64 {
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		if q, requested := c.Resources.Requests[name]; c.Name == container && requested {
@@ -294,8 +297,10 @@ func loadSharers(pods []*corev1.Pod) map[types.UID]int {
 	return out
 }
 
+// sharesLoad reports whether the pod has a part of a shared load.
 func sharesLoad(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && podutil.IsPodReady(pod) }
 
+// loadSharerKey returns the UID by which pods that share a load are counted: that of their controller, or their own.
 func loadSharerKey(pod *corev1.Pod) types.UID {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		return owner.UID

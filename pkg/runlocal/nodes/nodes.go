@@ -176,6 +176,7 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
+// complete returns the options with their defaults, or why they are invalid.
 func (o Options) complete() (Options, error) {
 	switch {
 	case o.Config == nil || o.Informers == nil:

@@ -14,7 +14,7 @@ import (
 type podState struct {
 	startTime  time.Time
 	readyAfter time.Duration
-	init       []*container
+	init       []*container // init containers and sidecars, in the order of the spec
 	containers []*container
 	ip         string    // empty until the sandbox exists; kubelet.mu guards it
 	stopAt     time.Time // when a deleted pod's containers are stopped; zero while it is not deleted

@@ -42,6 +42,7 @@ func (ps *podState) status(pod *corev1.Pod, hostIP string, now time.Time) corev1
 	return s
 }
 
+// statuses returns the statuses of the containers, in their order.
 func (ps *podState) statuses(pod *corev1.Pod, containers []*container, now time.Time) []corev1.ContainerStatus {
 	var all []corev1.ContainerStatus
 	for _, c := range containers {
@@ -97,9 +98,11 @@ func (ps *podState) conditions(pod *corev1.Pod, s *corev1.PodStatus, now time.Ti
 	return all
 }
 
+// byKubelet reports whether the kubelet writes conditions of the type. Those of others it leaves as they are.
 func byKubelet(t corev1.PodConditionType) bool {
 	switch t {
-	case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled:
+	case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady,
+		corev1.PodScheduled:
 		return true
 	}
 	return false
@@ -129,6 +132,8 @@ func (ps *podState) readyToStart(phase corev1.PodPhase) corev1.PodCondition {
 	return c
 }
 
+// initializedCondition returns the condition Initialized: whether all init containers have completed, or regular ones
+// started.
 func (ps *podState) initializedCondition(s *corev1.PodStatus) corev1.PodCondition {
 	c := corev1.PodCondition{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}
 	if s.Phase == corev1.PodSucceeded {
@@ -151,6 +156,7 @@ func (ps *podState) initializedCondition(s *corev1.PodStatus) corev1.PodConditio
 	return c
 }
 
+// containersReady returns the condition ContainersReady.
 func (ps *podState) containersReady(pod *corev1.Pod, s *corev1.PodStatus) corev1.PodCondition {
 	c := corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse}
 	switch s.Phase {

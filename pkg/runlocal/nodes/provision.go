@@ -87,6 +87,7 @@ func (p *provisioner) provision(ctx context.Context, r engine.Request) error {
 	return p.makeVolume(ctx, claim, class, node)
 }
 
+// waitsForConsumer reports whether the scheduler chooses a node before the volume is made.
 func waitsForConsumer(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }

@@ -76,11 +76,13 @@ type recorder struct {
 	written map[string]*writtenEvent // by identity
 }
 
+// writtenEvent is an event that exists in the API.
 type writtenEvent struct {
 	name  string
 	count int32
 }
 
+// newRecorder returns a recorder that writes nothing until run. busy must not block; it is called often.
 func newRecorder(w eventWriter, clk clock.WithTicker, busy func() bool) *recorder {
 	return &recorder{writer: w, clock: clk, busy: busy, wake: make(chan struct{}, 1), written: map[string]*writtenEvent{}}
 }
@@ -114,6 +116,7 @@ func (r *recorder) next() *eventRecord {
 	return o
 }
 
+// pendingCount returns how many events were not taken by next.
 func (r *recorder) pendingCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,6 +201,7 @@ type kubeletEvents struct{ client corev1client.EventsGetter }
 
 var _ eventWriter = kubeletEvents{}
 
+// create implements eventWriter.
 func (k kubeletEvents) create(ctx context.Context, name string, o *eventRecord) error {
 	e := &corev1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: o.regarding.Namespace, Name: name},
@@ -218,6 +222,7 @@ func (k kubeletEvents) create(ctx context.Context, name string, o *eventRecord) 
 	return nil
 }
 
+// repeat implements eventWriter.
 func (k kubeletEvents) repeat(ctx context.Context, name string, o *eventRecord, count int32) error {
 	patch, err := json.Marshal(map[string]any{"count": count, "lastTimestamp": seconds(o.at)})
 	if err != nil {
@@ -243,6 +248,7 @@ func action(reason string) string {
 	return "Scheduling"
 }
 
+// create implements eventWriter.
 func (s schedulerEvents) create(ctx context.Context, name string, o *eventRecord) error {
 	e := &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: o.regarding.Namespace, Name: name},
@@ -261,6 +267,7 @@ func (s schedulerEvents) create(ctx context.Context, name string, o *eventRecord
 	return nil
 }
 
+// repeat implements eventWriter. It writes a series, as kube-scheduler does.
 func (s schedulerEvents) repeat(ctx context.Context, name string, o *eventRecord, count int32) error {
 	series := &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(o.at)}
 	patch, err := json.Marshal(map[string]any{"series": series})

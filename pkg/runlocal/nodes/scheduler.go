@@ -155,6 +155,7 @@ func (s *scheduler) bindToNode(ctx context.Context, r engine.Request, pod *corev
 	return nil
 }
 
+// bind creates the binding and records the Event of it.
 func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) error {
 	binding := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
@@ -248,12 +249,14 @@ func (s *scheduler) addWaiting(r engine.Request, uid types.UID, why *fitError) t
 	return a.backoff()
 }
 
+// forget removes the pod from those that wait.
 func (s *scheduler) forget(r engine.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.waiting, r)
 }
 
+// isWaiting reports whether the pod of that UID waits after a failed attempt.
 func (s *scheduler) isWaiting(r engine.Request, uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -296,6 +299,7 @@ func (s *scheduler) retry(chosen func(engine.Request, schedulingAttempts) bool) 
 	}
 }
 
+// backoff returns how long the pod waits after its last attempt: twice as long after each, up to maxScheduleBackoff.
 func (a schedulingAttempts) backoff() time.Duration {
 	d := firstScheduleBackoff
 	for range a.count - 1 {

@@ -13,6 +13,7 @@ import (
 // amounts are quantities of resources: CPU in thousandths, all others in their unit.
 type amounts map[corev1.ResourceName]int64
 
+// amountsOf converts a list. A fraction of a unit is rounded up, as upstream does.
 func amountsOf(list corev1.ResourceList) amounts {
 	a := make(amounts, len(list))
 	for name, q := range list {
@@ -25,6 +26,7 @@ func amountsOf(list corev1.ResourceList) amounts {
 	return a
 }
 
+// add adds b to a, or subtracts it if sign is -1.
 func (a amounts) add(b amounts, sign int64) {
 	for name, n := range b {
 		a[name] += sign * n
@@ -45,7 +47,7 @@ func (h hostPort) overlaps(other hostPort) bool {
 
 // podDemand is what a pod needs of a node.
 type podDemand struct {
-	requests amounts
+	requests amounts // what must be free on the node
 	// weight is requests, with defaults for a pod that requests nothing, so that such pods are spread too. It mirrors
 	// GetNonzeroRequests in pkg/scheduler/util/pod_resources.go.
 	weight amounts
@@ -122,6 +124,7 @@ func newSchedulerCache() *schedulerCache {
 	return &schedulerCache{nodes: map[string]*nodeInfo{}, pods: map[types.UID]podInfo{}}
 }
 
+// nodeInfo returns the entry of a node, which it adds if there is none.
 func (c *schedulerCache) nodeInfo(name string) *nodeInfo {
 	u := c.nodes[name]
 	if u == nil {
@@ -148,6 +151,7 @@ func (c *schedulerCache) removeNode(name string) {
 	c.deleteIfEmpty(name)
 }
 
+// deleteIfEmpty deletes the entry of a node that does not exist and has no pods.
 func (c *schedulerCache) deleteIfEmpty(name string) {
 	if u := c.nodes[name]; u.node == nil && len(u.pods) == 0 {
 		delete(c.nodes, name)
@@ -226,6 +230,7 @@ func (c *schedulerCache) rejectAll(pod *corev1.Pod, why string, seen changeCount
 	return u
 }
 
+// addPod puts the pod on the node. A pod that is on another node moves.
 func (c *schedulerCache) addPod(pod *corev1.Pod, node string, assumed bool) {
 	if p, ok := c.pods[pod.UID]; ok && p.node == node {
 		p.assumed = p.assumed && assumed
@@ -241,6 +246,7 @@ func (c *schedulerCache) addPod(pod *corev1.Pod, node string, assumed bool) {
 	u.weight.add(p.demand.weight, 1)
 }
 
+// deletePod removes the pod from its node, and reports whether it was on one.
 func (c *schedulerCache) deletePod(uid types.UID) bool {
 	p, ok := c.pods[uid]
 	if !ok {
@@ -290,10 +296,12 @@ func (c *schedulerCache) schedule(pod *corev1.Pod, w *volumeRequest, seen change
 	return best.node.Name, nil
 }
 
+// neverPreempts reports whether the pod's policy forbids preemption.
 func neverPreempts(pod *corev1.Pod) bool {
 	return pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever
 }
 
+// priority returns the priority of the pod, 0 if it has none.
 func priority(pod *corev1.Pod) int32 {
 	if pod.Spec.Priority == nil {
 		return 0

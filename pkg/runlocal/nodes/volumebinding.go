@@ -392,6 +392,7 @@ func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
 	return ""
 }
 
+// uses reports whether the pod has a volume with the claim.
 func uses(pod *corev1.Pod, claim string) bool {
 	for i := range pod.Spec.Volumes {
 		if claimName(pod, &pod.Spec.Volumes[i]) == claim {

@@ -70,7 +70,7 @@ type handoffs struct {
 
 // handoff is a reconcile that has not begun.
 type handoff struct {
-	run   *takenReconcile
+	taken *takenReconcile
 	start *trace.Start
 }
 
@@ -90,6 +90,6 @@ func (h *handoffs) begin(key string) {
 	delete(h.keys, key)
 	h.mu.Unlock()
 	if ok {
-		o.run.begin(o.start)
+		o.taken.begin(o.start)
 	}
 }

@@ -35,7 +35,7 @@ func TestHeldReconcileEndsWithItsLastRelease(t *testing.T) {
 			t.Errorf("the worker still belongs to reconcile %d", r.id)
 		}
 		if s := tap.State(); s.Idle() || s.Controllers[0].AsyncWork != 2 || s.Controllers[0].Queues[0].Running != 0 {
-			t.Errorf("while it is held the state is %+v", s)
+			t.Errorf("before the work ended the state is %+v", s)
 		}
 		pass(1500 * time.Millisecond)
 		if ends := details[*trace.End](sink); len(ends) != 0 {
@@ -43,11 +43,12 @@ func TestHeldReconcileEndsWithItsLastRelease(t *testing.T) {
 		}
 		pass(time.Second)
 		ends := details[*trace.End](sink)
-		if len(ends) != 1 || time.Duration(ends[0].Duration) != 2*time.Second || !slices.Equal(seen, []trace.ReconcileID{1}) {
+		if len(ends) != 1 || time.Duration(ends[0].Duration) != 2*time.Second ||
+			!slices.Equal(seen, []trace.ReconcileID{1}) {
 			t.Errorf("ends %+v, and its goroutine saw reconciles %v", ends, seen)
 		}
 		if !tap.State().Idle() {
-			t.Error("something is still held")
+			t.Error("asynchronous work is left")
 		}
 	})
 }
@@ -111,7 +112,7 @@ func TestHandedKeysBeginWithTheirLine(t *testing.T) {
 		q.Get()
 	}
 	if r := currentActivity().reconcile; r != nil || len(details[*trace.Start](sink)) != 0 {
-		t.Error("whoever takes the keys works on none")
+		t.Error("the goroutine that takes the keys works on none")
 	}
 	for _, key := range []string{"default/b", "default/a"} {
 		logger.V(4).Info("Processing", "key", key)
@@ -146,7 +147,7 @@ func TestSwapNamesTheField(t *testing.T) {
 	target := &struct{ clock func() int }{func() int { return 1 }}
 	double := func(f func() int) func() int { return func() int { return 2 * f() } }
 	if err := SwapField(c, target, "clock", double); err != nil || target.clock() != 2 {
-		t.Errorf("the clock says %d, or: %v", target.clock(), err)
+		t.Errorf("the clock shows %d, or: %v", target.clock(), err)
 	}
 	err := SwapField(c, target, "watch", double)
 	if want := `observing field "watch" of controller "binder": struct { clock func() int } has no field "watch"`; err == nil || err.Error() != want {

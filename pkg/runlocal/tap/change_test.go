@@ -18,7 +18,8 @@ import (
 func TestSecretsAreNotTold(t *testing.T) {
 	secret := func(value string, annotations map[string]string) *corev1.Secret {
 		return &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: annotations}, Type: "Opaque", Data: map[string][]byte{"token": []byte(value), "a.b": []byte("x")},
+			ObjectMeta: metav1.ObjectMeta{Name: "s",
+				Annotations: annotations}, Type: "Opaque", Data: map[string][]byte{"token": []byte(value), "a.b": []byte("x")},
 		}
 	}
 	applied := map[string]string{"note": "n", corev1.LastAppliedConfigAnnotation: `{"data":{"token":"c2VjcmV0"}}`}
@@ -35,22 +36,26 @@ func TestSecretsAreNotTold(t *testing.T) {
 		old, updated runtime.Object
 		want         []string
 	}{
-		{"a value that has changed", secret("one", nil), secret("two", nil), []string{"data.token: (hidden) -> (hidden)"}},
+		{"a value that has changed", secret("one", nil), secret("two", nil),
+			[]string{"data.token: (hidden) -> (hidden)"}},
 		{"a copy of the values", secret("one", map[string]string{"note": "n"}), secret("one", applied), []string{
 			"metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: <none> -> (hidden)",
 		}},
 		{"without its kind's type", raw("b25l"), raw("dHdv"), []string{"data.token: (hidden) -> (hidden)"}},
-		{"what is not secret in a Secret", secret("one", map[string]string{"note": "a"}), secret("one", map[string]string{"note": "b"}), []string{
-			"metadata.annotations.note: a -> b",
-		}},
+		{"what is not secret in a Secret", secret("one", map[string]string{"note": "a"}),
+			secret("one", map[string]string{"note": "b"}), []string{
+				"metadata.annotations.note: a -> b",
+			}},
 		{
-			"a token that was asked for", &authenticationv1.TokenRequest{},
+			"a token that was requested", &authenticationv1.TokenRequest{},
 			&authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: "t"}}, []string{"status.token: (hidden) -> (hidden)"},
 		},
-		{"the metadata alone, which does not tell of what kind it is", about(map[string]string{"note": "a"}), about(map[string]string{"note": "b", corev1.LastAppliedConfigAnnotation: "c2VjcmV0"}), []string{
-			"metadata.annotations.note: a -> b", "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: <none> -> (hidden)",
-		}},
-		{"a ConfigMap is none", &corev1.ConfigMap{}, &corev1.ConfigMap{Data: map[string]string{"token": "t"}}, []string{"data.token: <none> -> t"}},
+		{"the metadata alone, which does not have the kind", about(map[string]string{"note": "a"}),
+			about(map[string]string{"note": "b", corev1.LastAppliedConfigAnnotation: "c2VjcmV0"}), []string{
+				"metadata.annotations.note: a -> b", "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: <none> -> (hidden)",
+			}},
+		{"a ConfigMap is none", &corev1.ConfigMap{}, &corev1.ConfigMap{Data: map[string]string{"token": "t"}},
+			[]string{"data.token: <none> -> t"}},
 	} {
 		var got []string
 		for _, c := range compare(test.old, test.updated) {
@@ -81,7 +86,8 @@ func containsSecret(text string) bool {
 // partialAnswer is the metadata of an object as the API sends it.
 func partialAnswer(t *testing.T, m metav1.ObjectMeta, protobuf bool) *answer {
 	t.Helper()
-	obj := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: partialMetadataKind}, ObjectMeta: m}
+	obj := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1",
+		Kind: partialMetadataKind}, ObjectMeta: m}
 	if !protobuf {
 		body, err := json.Marshal(obj)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-func TestHabits(t *testing.T) {
+func TestControllerTraits(t *testing.T) {
 	tap, sink := recording()
 	c := tap.Controller("collector")
 	c.SetTraits(ControllerTraits{
@@ -34,11 +34,11 @@ func TestHabits(t *testing.T) {
 		next    trace.CauseType
 	}{
 		{"it looks again later", q.AddRateLimited, trace.Done, "", trace.CauseTimer},
-		{"it tells why at a high level", func(k string) {
+		{"it logs the reason at a high level", func(k string) {
 			logger.V(5).Info("no", "err", errors.New("long reason"))
 			q.AddRateLimited(k)
 		}, trace.Failed, "reason", trace.CauseRetry},
-		{"it tells why past its logger", func(k string) {
+		{"it reports the reason without its logger", func(k string) {
 			utilruntime.HandleError(errors.New("long other reason"))
 			q.AddRateLimited(k)
 		}, trace.Failed, "other reason", trace.CauseRetry},
@@ -52,7 +52,8 @@ func TestHabits(t *testing.T) {
 			t.Errorf("%s: it comes back with %+v", test.reason, end.Next)
 		}
 		start, _ := reconcileOnce(q, sink, nothing)
-		if len(start.Causes) != 1 || start.Causes[0].Type != test.next || start.IsRetry() != (test.next == trace.CauseRetry) {
+		if len(start.Causes) != 1 || start.Causes[0].Type != test.next ||
+			start.IsRetry() != (test.next == trace.CauseRetry) {
 			t.Errorf("%s: the next has the causes %v", test.reason, outline(start.Causes))
 		}
 		q.Forget(test.reason)

@@ -26,7 +26,7 @@ func TestGoroutineInheritance(t *testing.T) {
 	}
 	l.end()
 	if currentActivity() != noActivity {
-		t.Error("the scope goes on after it was left")
+		t.Error("the activity continues after its end")
 	}
 }
 

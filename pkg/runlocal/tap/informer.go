@@ -296,9 +296,9 @@ type eventID struct {
 	event   trace.WatchType
 }
 
-// event returns the watch event that h is about to handle, and records it for the first handler. When the last handler
-// has seen it, it is dropped; that events is bounded matters if handlers are removed before. If a handler sees it
-// again, it is another event: the next round of a resync.
+// event returns the watch event that h is about to handle, and records it for the first handler. It is dropped from
+// events when the last handler has seen it, or when the map is full, since handlers may be removed before that. If a
+// handler sees it again, it is another event: the next round of a resync.
 func (i *informer) event(h *handler, event trace.WatchType, old, obj any, m metav1.Object, initial bool) *watchEvent {
 	id := eventID{uid: m.GetUID(), version: m.GetResourceVersion(), event: event}
 	if id.uid == "" {

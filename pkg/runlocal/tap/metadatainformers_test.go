@@ -37,7 +37,8 @@ func everything(t *testing.T) (*Tap, *eventLog, *MetadataInformers) {
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
-	m := tap.Controller("collector").MetadataInformers(shared, metadatafake.NewSimpleMetadataClient(scheme, secret), mapper)
+	m := tap.Controller("collector").MetadataInformers(shared, metadatafake.NewSimpleMetadataClient(scheme, secret),
+		mapper)
 	return tap, sink, m
 }
 
@@ -55,7 +56,7 @@ func TestMetadataInformersShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := m.ForResource(secretResource); err != nil || again.Informer() != first.Informer() {
-		t.Errorf("asked for again, there is another informer, or %v", err)
+		t.Errorf("requested again, there is another informer, or %v", err)
 	}
 	if _, err := m.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "widgets"}); err == nil {
 		t.Error("a resource whose kind is not known has an informer")
@@ -73,7 +74,7 @@ func TestMetadataInformersOfTwoControllers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if own, ok := second.(*metadataInformer); !ok || own.Informer() == first.Informer() {
-		t.Errorf("the other controller has %T: nobody starts a shared informer that is asked for so late", second)
+		t.Errorf("the other controller has %T: nothing starts a shared informer that is requested so late", second)
 	}
 }
 
@@ -105,7 +106,7 @@ func TestMetadataInformersTellCausesOnly(t *testing.T) {
 	m.Start(stop)
 	eventually(t, "the first secret", func() bool { mu.Lock(); defer mu.Unlock(); return seen == 1 })
 	if w := details[*trace.Watch](sink); len(w) != 0 {
-		t.Errorf("it led to nothing, and was told: %+v", w[0])
+		t.Errorf("it led to nothing, and was recorded: %+v", w[0])
 	}
 	mu.Lock()
 	wanted = true
@@ -118,9 +119,10 @@ func TestMetadataInformersTellCausesOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := reconcileOnce(q, sink, nothing)
-	told := details[*trace.Watch](sink)
-	if len(told) != 1 || told[0].Kind != "Secret" || told[0].Name != "s" || len(got.Causes) != 1 || got.Causes[0].Watch != told[0] {
-		t.Errorf("told are %+v, the causes %+v", told, got.Causes)
+	recorded := details[*trace.Watch](sink)
+	if len(recorded) != 1 || recorded[0].Kind != "Secret" || recorded[0].Name != "s" || len(got.Causes) != 1 ||
+		got.Causes[0].Watch != recorded[0] {
+		t.Errorf("recorded are %+v, the causes %+v", recorded, got.Causes)
 	}
 }
 
@@ -152,8 +154,8 @@ func TestHandledCountsWhatWasGoneBeforeTheStart(t *testing.T) {
 	source.Add(testPod("a", "nginx")) // version 1
 	gone := testPod("b", "nginx")
 	source.Add(gone)              // version 2
-	source.Delete(gone)           // version 3, which nobody who comes later sees
-	tap.Committed(t.Context(), 3) // as the API server tells
+	source.Delete(gone)           // version 3, which no later watcher sees
+	tap.Committed(t.Context(), 3) // as the API server does
 	tap.Committed(t.Context(), 2)
 	i := podInformer(tap, source)
 	pods := schema.GroupResource{}

@@ -11,8 +11,10 @@ import (
 func TestInterfacesOfKeysOfOneLayoutAreAlike(t *testing.T) {
 	for _, test := range []struct{ got, want reflect.Type }{
 		{reflect.TypeFor[workqueue.TypedInterface[pod]](), reflect.TypeFor[workqueue.TypedInterface[podKey]]()},
-		{reflect.TypeFor[workqueue.TypedDelayingInterface[pod]](), reflect.TypeFor[workqueue.TypedDelayingInterface[podKey]]()},
-		{reflect.TypeFor[workqueue.TypedRateLimitingInterface[pod]](), reflect.TypeFor[workqueue.TypedRateLimitingInterface[podKey]]()},
+		{reflect.TypeFor[workqueue.TypedDelayingInterface[pod]](),
+			reflect.TypeFor[workqueue.TypedDelayingInterface[podKey]]()},
+		{reflect.TypeFor[workqueue.TypedRateLimitingInterface[pod]](),
+			reflect.TypeFor[workqueue.TypedRateLimitingInterface[podKey]]()},
 		{reflect.TypeFor[workqueue.TypedRateLimitingInterface[*pod]](), reflect.TypeFor[opaqueQueue]()},
 		{reflect.TypeFor[workqueue.TypedRateLimiter[pod]](), reflect.TypeFor[workqueue.TypedRateLimiter[podKey]]()},
 	} {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// interrupting is a clock that does something the next time that it is asked for the time.
+// interrupting is a clock that does something the next time that Now is called.
 type interrupting struct {
 	clock.RealClock
 	mu sync.Mutex
@@ -39,15 +39,15 @@ func (c *interrupting) Now() time.Time {
 	return c.RealClock.Now()
 }
 
-// handlers of watch events, told apart by their names.
+// seenFirst, seenMeanwhile and seenLast are handlers of watch events, which are distinguished by their names.
 func seenFirst(q testQueue)     { q.Add("web") }
 func seenMeanwhile(q testQueue) { q.Add("web") }
 func seenLast(q testQueue)      { q.Add("web") }
 
-// TestAdditionWhileAKeyIsHandedOut: the queue has handed a key out and the account does not know it yet. An addition
+// TestAdditionWhileAKeyIsTaken: the queue has returned a key and the tracker does not know it yet. An addition
 // comes in between, so that the key comes again: it is a cause of that reconcile, beside what is added later, and of no
 // other.
-func TestAdditionWhileAKeyIsHandedOut(t *testing.T) {
+func TestAdditionWhileAKeyIsTaken(t *testing.T) {
 	sink, clk := &eventLog{}, &interrupting{}
 	tap := New(Options{Recorder: trace.NewRecorder(clock.RealClock{}, sink), Clock: clk})
 	q := newQueue(tap.Controller("resourcequota"))
@@ -55,7 +55,7 @@ func TestAdditionWhileAKeyIsHandedOut(t *testing.T) {
 
 	seenFirst(q)
 	added := make(chan struct{})
-	clk.next(func() { // asked by Get, when it has the key
+	clk.next(func() { // called by Get, when it has the key
 		go func() {
 			defer close(added)
 			seenMeanwhile(q)
@@ -119,8 +119,8 @@ func TestEveryAdditionIsTheCauseOfOneReconcile(t *testing.T) {
 	}
 }
 
-// TestWaitingWorkersLearnOfAShutDown: whichever way the queue is shut down, no worker waits on.
-func TestWaitingWorkersLearnOfAShutDown(t *testing.T) {
+// TestWaitingWorkersAreWokenByAShutDown: no worker waits after the queue is shut down, in either way.
+func TestWaitingWorkersAreWokenByAShutDown(t *testing.T) {
 	for reason, shutDown := range map[string]func(testQueue){
 		"at once":                      testQueue.ShutDown,
 		"when all keys are done":       testQueue.ShutDownWithDrain,
@@ -146,7 +146,7 @@ func TestWaitingWorkersLearnOfAShutDown(t *testing.T) {
 }
 
 // TestEveryDelayHasItsCause adds keys with a delay at the very moment at which another delay of theirs ends: whichever
-// comes first, each reconcile has a cause that names what asked for the delay.
+// comes first, each reconcile has a cause that names what requested the delay.
 func TestEveryDelayHasItsCause(t *testing.T) {
 	const keys = 200
 	inBubble(t, func(t *testing.T, _ *Tap, q testQueue, sink *eventLog) {
@@ -169,7 +169,7 @@ func TestEveryDelayHasItsCause(t *testing.T) {
 		for _, start := range details[*trace.Start](sink) {
 			for _, c := range start.Causes {
 				if c.Seq == 0 || c.Delay == 0 {
-					t.Fatalf("a reconcile has the cause %+v, which says nothing of what asked for the delay", c)
+					t.Fatalf("a reconcile has the cause %+v, which does not name what requested the delay", c)
 				}
 			}
 		}

@@ -21,30 +21,32 @@ func seqs(list []trace.Cause) []uint64 {
 	return out
 }
 
-// find is a moment some milliseconds after the start of a test.
+// at is a moment some milliseconds after the start of a test.
 func at(ms int) time.Time { return time.UnixMilli(int64(1000 + ms)) }
 
-// TestLedgerExplainsEveryTaking plays what the wrapped queue decides and the account learns of a moment later.
-func TestLedgerExplainsEveryTaking(t *testing.T) {
+// TestEveryTakenKeyHasItsCauses plays what the wrapped queue does and the tracker is told a moment later.
+func TestEveryTakenKeyHasItsCauses(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		play   func(l *queueTracker[string]) [][]uint64
 		want   [][]uint64
 	}{
-		{"an addition while the key is worked on is told for the next reconcile only", func(l *queueTracker[string]) [][]uint64 {
-			l.add("a", at(0), cause(1))
-			first := l.take("a", at(1))
-			l.add("a", at(2), cause(2))
-			l.done("a", at(3))
-			l.add("a", at(4), cause(3))
-			return [][]uint64{seqs(first.causes), seqs(l.take("a", at(5)).causes)}
-		}, [][]uint64{{1}, {2, 3}}},
-		{"a key that was added past the account has no cause of another reconcile's", func(l *queueTracker[string]) [][]uint64 {
-			l.add("a", at(0), cause(1))
-			first := l.take("a", at(1))
-			l.done("a", at(2))
-			return [][]uint64{seqs(first.causes), seqs(l.take("a", at(3)).causes)}
-		}, [][]uint64{{1}, nil}},
+		{"an addition while the key is worked on is a cause of the next reconcile only",
+			func(l *queueTracker[string]) [][]uint64 {
+				l.add("a", at(0), cause(1))
+				first := l.take("a", at(1))
+				l.add("a", at(2), cause(2))
+				l.done("a", at(3))
+				l.add("a", at(4), cause(3))
+				return [][]uint64{seqs(first.causes), seqs(l.take("a", at(5)).causes)}
+			}, [][]uint64{{1}, {2, 3}}},
+		{"a key that was added without the tracker has no cause of another reconcile's",
+			func(l *queueTracker[string]) [][]uint64 {
+				l.add("a", at(0), cause(1))
+				first := l.take("a", at(1))
+				l.done("a", at(2))
+				return [][]uint64{seqs(first.causes), seqs(l.take("a", at(3)).causes)}
+			}, [][]uint64{{1}, nil}},
 		{"a delay whose time has come is no cause before it has ended", func(l *queueTracker[string]) [][]uint64 {
 			l.addAt("a", at(0), at(5), cause(1), 1)
 			l.add("a", at(4), cause(2))
@@ -53,30 +55,33 @@ func TestLedgerExplainsEveryTaking(t *testing.T) {
 			l.done("a", at(7))
 			return [][]uint64{seqs(first.causes), seqs(l.take("a", at(8)).causes)}
 		}, [][]uint64{{2}, {1}}},
-		{"a delay that ended before the key was taken for something else is one of its causes", func(l *queueTracker[string]) [][]uint64 {
-			l.addAt("a", at(0), at(5), cause(1), 1)
-			l.add("a", at(4), cause(2))
-			fire(l, "a", at(5))
-			first := l.take("a", at(6))
-			l.done("a", at(7))
-			l.add("a", at(8), cause(3))
-			return [][]uint64{seqs(first.causes), seqs(l.take("a", at(9)).causes)}
-		}, [][]uint64{{1, 2}, {3}}},
-		{"of delays that the queue has merged, those at watch events are answered to", func(l *queueTracker[string]) [][]uint64 {
-			l.addAt("a", at(0), at(5), cause(1), 0)
-			seen := cause(2)
-			seen.Watch = &trace.Watch{}
-			l.addAt("a", at(0), at(500), seen, 0)
-			fire(l, "a", at(5))
-			return [][]uint64{seqs(l.take("a", at(6)).causes)}
-		}, [][]uint64{{1, 2}}},
-		{"of delays that the queue has merged, those whose time has come are the cause", func(l *queueTracker[string]) [][]uint64 {
-			l.addAt("a", at(0), at(500), cause(1), 0)
-			l.addAt("a", at(0), at(5), cause(2), 1)
-			l.addAt("a", at(0), at(4), cause(3), 1)
-			fire(l, "a", at(5))
-			return [][]uint64{seqs(l.take("a", at(6)).causes)}
-		}, [][]uint64{{2, 3}}},
+		{"a delay that ended before the key was taken for something else is one of its causes",
+			func(l *queueTracker[string]) [][]uint64 {
+				l.addAt("a", at(0), at(5), cause(1), 1)
+				l.add("a", at(4), cause(2))
+				fire(l, "a", at(5))
+				first := l.take("a", at(6))
+				l.done("a", at(7))
+				l.add("a", at(8), cause(3))
+				return [][]uint64{seqs(first.causes), seqs(l.take("a", at(9)).causes)}
+			}, [][]uint64{{1, 2}, {3}}},
+		{"of delays that the queue has merged, those at watch events are answered to",
+			func(l *queueTracker[string]) [][]uint64 {
+				l.addAt("a", at(0), at(5), cause(1), 0)
+				seen := cause(2)
+				seen.Watch = &trace.Watch{}
+				l.addAt("a", at(0), at(500), seen, 0)
+				fire(l, "a", at(5))
+				return [][]uint64{seqs(l.take("a", at(6)).causes)}
+			}, [][]uint64{{1, 2}}},
+		{"of delays that the queue has merged, those whose time has come are the cause",
+			func(l *queueTracker[string]) [][]uint64 {
+				l.addAt("a", at(0), at(500), cause(1), 0)
+				l.addAt("a", at(0), at(5), cause(2), 1)
+				l.addAt("a", at(0), at(4), cause(3), 1)
+				fire(l, "a", at(5))
+				return [][]uint64{seqs(l.take("a", at(6)).causes)}
+			}, [][]uint64{{2, 3}}},
 	} {
 		l := newQueueTracker(&sync.Mutex{}, text)
 		if diff := cmp.Diff(test.want, test.play(l)); diff != "" {
@@ -99,11 +104,12 @@ func TestLedgerBoundsDelays(t *testing.T) {
 	fire(l, "a", at(5))
 	got := l.take("a", at(6))
 	if len(got.causes) != maxCauses || got.causes[maxCauses-1].Seq != 99 || got.more != 6 {
-		t.Errorf("causes %v and %d more, want 15 events and the timer that came first, and 6 events more", seqs(got.causes), got.more)
+		t.Errorf("causes %v and %d more, want 15 events and the timer that came first, and 6 events more",
+			seqs(got.causes), got.more)
 	}
 }
 
-// expire ends the delays of the key.
+// fire ends the delays of the key.
 func fire(l *queueTracker[string], k string, now time.Time) { l.expireAll(k, now) }
 
 func TestLedgerKeepsADelayThatIsAskedForAfterAnotherHasEnded(t *testing.T) {

@@ -40,8 +40,8 @@ func (r *reconcile) conclude(outcome trace.Outcome, err error) {
 	r.outcome, r.outcomeErr = outcome, err
 }
 
-// reported records an error that function has logged or handled. function is empty if the error says nothing about
-// retries.
+// reported records an error that function has logged or handled. function is empty for an error that is only a value of
+// a log line, which is no sign that the key is given up.
 func (r *reconcile) reported(err, function string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

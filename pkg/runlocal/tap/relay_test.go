@@ -26,7 +26,7 @@ func newChangeQueue() changeQueue {
 	return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[*change]())
 }
 
-// graph is a controller of two queues: what its handlers see it turns into keys.
+// graph is a controller of two queues: it makes keys of what its handlers see.
 type graph struct {
 	changes changeQueue
 	values  workqueue.TypedRateLimitingInterface[change]
@@ -71,7 +71,8 @@ func TestRelayHandsOnTheWatchEvent(t *testing.T) {
 	source.Add(testPod("web", "nginx"))
 	g.processGraph()
 	got, _ := reconcileOnce(g.queue, sink, nothing)
-	if len(got.Causes) != 1 || got.Causes[0].Watch == nil || got.Causes[0].Watch.Name != "web" || !strings.HasSuffix(got.Causes[0].Handler, "processGraph") {
+	if len(got.Causes) != 1 || got.Causes[0].Watch == nil || got.Causes[0].Watch.Name != "web" ||
+		!strings.HasSuffix(got.Causes[0].Handler, "processGraph") {
 		t.Errorf("the causes are %+v", got.Causes)
 	}
 	for _, e := range sink.list() {
@@ -103,17 +104,17 @@ func TestStateCountsWhatARelayHolds(t *testing.T) {
 			tap, _ = recording()
 		}
 		g := newGraph(t, tap.Controller("collector"))
-		held := func() QueueState { return tap.State().Controllers[0].Queues[0] }
+		changes := func() QueueState { return tap.State().Controllers[0].Queues[0] }
 		g.addToGraph(testPod("web", "nginx"))
-		if s := held(); s.Queue != "changes" || s.Queued != 1 || s.Running != 0 || tap.State().Idle() {
+		if s := changes(); s.Queue != "changes" || s.Queued != 1 || s.Running != 0 || tap.State().Idle() {
 			t.Errorf("one is queued: %+v", s)
 		}
 		c, _ := g.changes.Get()
-		if s := held(); s.Queued != 0 || s.Running != 1 || tap.State().Idle() {
+		if s := changes(); s.Queued != 0 || s.Running != 1 || tap.State().Idle() {
 			t.Errorf("it is worked on: %+v", s)
 		}
 		g.changes.Done(c)
-		if s := held(); s.Queued != 0 || s.Running != 0 || !tap.State().Idle() {
+		if s := changes(); s.Queued != 0 || s.Running != 0 || !tap.State().Idle() {
 			t.Errorf("it is done: %+v", s)
 		}
 	}
@@ -121,7 +122,8 @@ func TestStateCountsWhatARelayHolds(t *testing.T) {
 
 func TestSwapRelayRefusesOtherQueues(t *testing.T) {
 	tap, _ := recording()
-	g := &graph{values: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[change]()), queue: plainQueue()}
+	g := &graph{values: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[change]()),
+		queue: plainQueue()}
 	defer g.values.ShutDown()
 	defer g.queue.ShutDown()
 	for _, test := range []struct{ reason, field, err string }{
@@ -161,7 +163,8 @@ func TestIdentities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &nodeLike{identity: reference{OwnerReference: metav1.OwnerReference{Kind: "Pod", Name: "web"}, Namespace: "default"}}
+	n := &nodeLike{identity: reference{OwnerReference: metav1.OwnerReference{Kind: "Pod", Name: "web"},
+		Namespace: "default"}}
 	if got := key(n); got != "Pod default/web" {
 		t.Errorf("the key is %q", got)
 	}
@@ -182,14 +185,15 @@ func TestIdentitiesRefusesOtherKeys(t *testing.T) {
 	_, byName := Identities(queueOf[string](t), nil)
 	_, without := Identities(queueOf[*change](t), nil)
 	_, other := Identities(queueOf[*struct{ identity string }](t), nil)
-	for reason, err := range map[string]error{"keys that are names": byName, "no identity": without, "an identity of another type": other} {
+	for reason, err := range map[string]error{"keys that are names": byName, "no identity": without,
+		"an identity of another type": other} {
 		if err == nil {
 			t.Errorf("%s: no error", reason)
 		}
 	}
 }
 
-// passed are the changes that an ordering has handed on.
+// passed are the changes that a changeOrder has passed on.
 type passed struct {
 	mu  sync.Mutex
 	all []string
@@ -221,7 +225,8 @@ func TestOrderingHandsOnWhatWasWrittenFirst(t *testing.T) {
 	tap.onHandled.Store(&release)
 
 	pods, maps := newSource(t), newSource(t)
-	podInformer, mapInformer := podInformer(tap, pods), tap.observe(&corev1.ConfigMap{}, cache.NewSharedIndexInformer(maps, &corev1.ConfigMap{}, 0, cache.Indexers{}), 0)
+	podInformer, mapInformer := podInformer(tap, pods), tap.observe(&corev1.ConfigMap{},
+		cache.NewSharedIndexInformer(maps, &corev1.ConfigMap{}, 0, cache.Indexers{}), 0)
 	slow := make(chan struct{})
 	var shown atomic.Int64
 	handle := func(i *informer, wait <-chan struct{}) {
@@ -240,7 +245,8 @@ func TestOrderingHandsOnWhatWasWrittenFirst(t *testing.T) {
 	close(quick)
 	handle(podInformer, slow)
 	handle(mapInformer, quick)
-	eventually(t, "the informers to have listed", func() bool { return podInformer.HasSynced() && mapInformer.HasSynced() })
+	eventually(t, "the informers to have listed",
+		func() bool { return podInformer.HasSynced() && mapInformer.HasSynced() })
 
 	configMap := func(name string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
@@ -252,17 +258,17 @@ func TestOrderingHandsOnWhatWasWrittenFirst(t *testing.T) {
 	maps.Add(configMap("map-2"))
 	eventually(t, "both maps to be shown", func() bool { return shown.Load() == 2 })
 	if list := got.list(); slices.Contains(list, "map-2") {
-		t.Errorf("handed on are %v before the pod, which is older than the second map", list)
+		t.Errorf("passed on are %v before the pod, which is older than the second map", list)
 	}
 	close(slow)
-	eventually(t, "all to be handed on", func() bool { return len(got.list()) == 3 })
+	eventually(t, "all to be passed on", func() bool { return len(got.list()) == 3 })
 	if list := got.list(); list[2] != "map-2" {
-		t.Errorf("handed on are %v, want the second map last", list)
+		t.Errorf("passed on are %v, want the second map last", list)
 	}
 
 	// What never comes is not waited for for ever.
 	newest.Store(schema.GroupResource{Resource: "pods"}, uint64(9))
 	newest.Store(schema.GroupResource{Resource: "configmaps"}, uint64(3))
 	maps.Add(configMap("map-3"))
-	eventually(t, "the third map to be handed on", func() bool { return len(got.list()) == 4 })
+	eventually(t, "the third map to be passed on", func() bool { return len(got.list()) == 4 })
 }

@@ -29,7 +29,7 @@ func keeping(namespaces ...string) (*Tap, *eventLog) {
 func TestKeysOfOtherNamespacesAreDropped(t *testing.T) {
 	for _, test := range []struct {
 		reason string
-		habits ControllerTraits
+		traits ControllerTraits
 		kept   []string
 		key    string
 		want   bool
@@ -40,15 +40,18 @@ func TestKeysOfOtherNamespacesAreDropped(t *testing.T) {
 		{"an object in no namespace", ControllerTraits{}, []string{""}, "node-1", true},
 		{"keys are names of namespaces", ControllerTraits{Bare: Namespaces}, []string{"a"}, "a", true},
 		{"keys are names of other namespaces", ControllerTraits{Bare: Namespaces}, []string{""}, "b", false},
-		{"a key with a sort", ControllerTraits{}, []string{"a"}, "replicasets.apps a/web", true},
-		{"a key with a sort, of another namespace", ControllerTraits{}, []string{"", "a"}, "replicasets.apps b/web", false},
-		{"a key with a sort, in no namespace", ControllerTraits{}, []string{""}, "nodes node-1", true},
+		{"a key with a resource", ControllerTraits{}, []string{"a"}, "replicasets.apps a/web", true},
+		{"a key with a resource, of another namespace", ControllerTraits{}, []string{"", "a"}, "replicasets.apps b/web",
+			false},
+		{"a key with a resource, in no namespace", ControllerTraits{}, []string{""}, "nodes node-1", true},
 		{"a namespace is in itself", ControllerTraits{}, []string{"a"}, "namespaces a", true},
 		{"another namespace is not in none", ControllerTraits{}, []string{""}, "namespaces b", false},
 		{"work for all namespaces", ControllerTraits{Bare: AllNamespaces}, []string{"a"}, "node-1", true},
 		{"what is done for one is its own", ControllerTraits{Bare: AllNamespaces}, []string{"a"}, "b/web", false},
-		{"a sort is not for all", ControllerTraits{Bare: AllNamespaces}, []string{"a"}, "nodes node-1", false},
-		{"the sort tells more than the habit", ControllerTraits{Bare: Namespaces}, []string{"a"}, "nodes a", false},
+		{"a resource is not for all namespaces", ControllerTraits{Bare: AllNamespaces}, []string{"a"}, "nodes node-1",
+			false},
+		{"the resource takes precedence over the traits", ControllerTraits{Bare: Namespaces}, []string{"a"}, "nodes a",
+			false},
 	} {
 		for name, add := range map[string]func(testQueue){
 			"Add":            func(q testQueue) { q.Add(test.key) },
@@ -57,14 +60,14 @@ func TestKeysOfOtherNamespacesAreDropped(t *testing.T) {
 		} {
 			tap, sink := keeping(test.kept...)
 			c := tap.Controller("x")
-			c.SetTraits(test.habits)
+			c.SetTraits(test.traits)
 			q := newQueue(c)
 			add(q)
 			if got := !tap.State().Idle() || hasDelayed(tap); got != test.want {
 				t.Errorf("%s: %s leaves the key in the queue: %t, want %t", test.reason, name, got, test.want)
 			}
 			if got := len(details[*trace.Enqueue](sink)) == 1; got != test.want {
-				t.Errorf("%s: %s is told: %t, want %t", test.reason, name, got, test.want)
+				t.Errorf("%s: %s is seen: %t, want %t", test.reason, name, got, test.want)
 			}
 			q.ShutDown()
 		}
@@ -109,12 +112,12 @@ func TestWatchEventsOfOtherNamespacesAreDropped(t *testing.T) {
 	}
 	for _, w := range details[*trace.Watch](sink) {
 		if w.Namespace != "default" {
-			t.Errorf("told: %+v", w)
+			t.Errorf("recorded: %+v", w)
 		}
 	}
 }
 
-// seenObject reports whether the informer shows the pod of the namespace to listers.
+// known reports whether the informer shows the pod of the namespace to listers.
 func (i *informer) known(namespace string) bool {
 	_, there, _ := i.GetStore().GetByKey(namespace + "/web")
 	return there
@@ -123,7 +126,8 @@ func (i *informer) known(namespace string) bool {
 func TestKeptObjects(t *testing.T) {
 	tap, _ := keeping("a")
 	pods := podInformer(tap, newSource(t))
-	ns := tap.observe(&corev1.Namespace{}, cache.NewSharedIndexInformer(newSource(t), &corev1.Namespace{}, 0, cache.Indexers{}), 0)
+	ns := tap.observe(&corev1.Namespace{}, cache.NewSharedIndexInformer(newSource(t), &corev1.Namespace{}, 0,
+		cache.Indexers{}), 0)
 	for _, test := range []struct {
 		reason string
 		i      *informer
@@ -132,11 +136,14 @@ func TestKeptObjects(t *testing.T) {
 	}{
 		{"a namespace is in itself", ns, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, true},
 		{"another namespace", ns, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, false},
-		{"what is in no namespace makes work in all", pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, true},
-		{"a deletion that was missed, by the last state", pods, cache.DeletedFinalStateUnknown{Key: "b/web", Obj: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}}}, true},
+		{"what is in no namespace makes work in all", pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+			true},
+		{"a deletion that was missed, by the last state", pods,
+			cache.DeletedFinalStateUnknown{Key: "b/web",
+				Obj: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}}}, true},
 		{"a deletion of which only the key is known", pods, cache.DeletedFinalStateUnknown{Key: "b/web"}, false},
 		{"a deletion of which only the key is known, kept", pods, cache.DeletedFinalStateUnknown{Key: "a/web"}, true},
-		{"no object: whoever handles it shall complain", pods, "what", true},
+		{"no object: its handler shall complain", pods, "what", true},
 	} {
 		if got := test.i.inScope(test.obj, metadata(test.obj)); got != test.want {
 			t.Errorf("%s: kept is %t", test.reason, got)
@@ -151,7 +158,8 @@ func TestDryRunMarksWrites(t *testing.T) {
 	}{
 		{"a write of a dry run", http.MethodPost, "/k8s/api/v1/namespaces/default/pods", true, true},
 		{"a read of a dry run", http.MethodGet, "/k8s/api/v1/namespaces/default/pods/web", true, false},
-		{"a write that asks for it itself", http.MethodPost, "/k8s/api/v1/namespaces/default/pods?dryRun=All", false, true},
+		{"a write that requests it itself", http.MethodPost, "/k8s/api/v1/namespaces/default/pods?dryRun=All", false,
+			true},
 		{"a write in earnest", http.MethodPost, "/k8s/api/v1/namespaces/default/pods", false, false},
 	} {
 		sink := &eventLog{}
@@ -161,10 +169,11 @@ func TestDryRunMarksWrites(t *testing.T) {
 		})
 		web := testPod("web", "nginx")
 		web.ResourceVersion = "7"
-		do(t, tap.Controller("x"), answering(http.StatusOK, encode(t, runtime.ContentTypeJSON, web)), test.method, test.path, nil)
+		do(t, tap.Controller("x"), answering(http.StatusOK, encode(t, runtime.ContentTypeJSON, web)), test.method,
+			test.path, nil)
 		got := details[*trace.Request](sink)
 		if len(got) != 1 || got[0].DryRun != test.want || got[0].NotSent != (test.dry && test.want) {
-			t.Errorf("%s: told as %+v", test.reason, got)
+			t.Errorf("%s: recorded as %+v", test.reason, got)
 		}
 		if remembered := tap.answers.get(&got[0].Object) != nil; remembered == test.want {
 			t.Errorf("%s: the answer is taken for the object's state: %t", test.reason, remembered)

@@ -35,7 +35,8 @@ func TestUnsynced(t *testing.T) {
 func TestLoad(t *testing.T) {
 	s := State{Controllers: []ControllerState{
 		{Name: "a", Queues: []QueueState{{Queued: 3, Running: 1}, {Queued: 4}}},
-		{Name: "b", AsyncWork: 1, Requests: 2, Queues: []QueueState{{Running: 2}}}, {Name: "c", Queues: []QueueState{{Queued: 1}}},
+		{Name: "b", AsyncWork: 1, Requests: 2, Queues: []QueueState{{Running: 2}}}, {Name: "c",
+			Queues: []QueueState{{Queued: 1}}},
 		{Name: "d", Requests: 1}, {Name: "e", AsyncWork: 1},
 	}}
 	if queued, running := s.Load(); queued != 8 || running != 5 {
@@ -56,17 +57,17 @@ func TestDrainLetsRunningReconcilesFinish(t *testing.T) {
 		q.Add("b")
 		q.AddAfter("c", time.Minute)
 		waiting := newQueue(tap.Controller("replicaset"))
-		told := make(chan bool, 1)
+		wasDown := make(chan bool, 1)
 		go func() {
 			_, down := waiting.Get()
-			told <- down
+			wasDown <- down
 		}()
 		synctest.Wait()
 
 		drained := make(chan error, 1)
 		go func() { drained <- tap.Drain(t.Context()) }()
 		synctest.Wait()
-		if down := <-told; !down {
+		if down := <-wasDown; !down {
 			t.Error("a worker without a key still waits for one")
 		}
 		select {
@@ -91,7 +92,7 @@ func TestDrainLetsRunningReconcilesFinish(t *testing.T) {
 	})
 }
 
-// TestDrainGivesUp: a reconcile that hangs is named, and does not hold up the end.
+// TestDrainGivesUp: a reconcile that hangs is named, and does not delay the end.
 func TestDrainGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap, _ := recording()
@@ -108,17 +109,19 @@ func TestDrainGivesUp(t *testing.T) {
 	})
 }
 
-// TestDrainWaitsForAnswers: what a controller asks outside of any reconcile counts too.
+// TestDrainWaitsForAnswers: requests outside of any reconcile count too.
 func TestDrainWaitsForAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap, _ := recording()
 		answer := make(chan struct{})
-		transport := &transport{c: tap.Controller("podgc"), next: roundTripper(func(*http.Request) (*http.Response, error) {
-			<-answer
-			return nil, errors.New("gone")
-		})}
+		transport := &transport{c: tap.Controller("podgc"),
+			next: roundTripper(func(*http.Request) (*http.Response, error) {
+				<-answer
+				return nil, errors.New("gone")
+			})}
 		go func() {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "https://x/api/v1/namespaces/a/pods/b", http.NoBody)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete,
+				"https://x/api/v1/namespaces/a/pods/b", http.NoBody)
 			if err == nil {
 				_, err = transport.RoundTrip(req)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// pod is a key as upstream has them, that nobody else can name.
+// pod is a key as upstream has them, that no other package can name.
 type pod struct {
 	kind      podKind
 	namespace string
@@ -31,8 +31,8 @@ type podKey struct {
 
 func (k podKey) String() string { return k.namespace + "/" + k.name }
 
-// sorts is a controller with a queue of each sort, some of them in a struct of their own.
-type sorts struct {
+// queuesOfEachKind is a controller with a queue of each kind, some of them in a struct of their own.
+type queuesOfEachKind struct {
 	Queue workqueue.TypedInterface[string]
 	later workqueue.TypedDelayingInterface[string]
 	store *store
@@ -46,9 +46,9 @@ type store struct {
 	pointers workqueue.TypedRateLimitingInterface[*pod]
 }
 
-func newSorts(t *testing.T) *sorts {
+func newQueuesOfEachKind(t *testing.T) *queuesOfEachKind {
 	t.Helper()
-	s := &sorts{
+	s := &queuesOfEachKind{
 		Queue: workqueue.NewTyped[string](), later: workqueue.NewTypedDelayingQueue[string](),
 		store: &store{
 			limited:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[pod](time.Second, time.Minute)),
@@ -71,57 +71,67 @@ func newSorts(t *testing.T) *sorts {
 
 func spellPod(k podKey) string { return k.String() }
 
-func TestSwapQueueOfEverySort(t *testing.T) {
+func TestSwapQueueOfEveryKind(t *testing.T) {
 	web := pod{kind: 1, namespace: "default", name: "web"}
 	for _, test := range []struct {
 		reason string
-		swap   func(*Controller, *sorts) error
-		work   func(*sorts) // adds the key, takes it and is done with it
+		swap   func(*Controller, *queuesOfEachKind) error
+		work   func(*queuesOfEachKind) // adds the key, takes it and is done with it
 		queue  string
 		key    string
 	}{
 		{
 			reason: "a plain queue of strings",
-			swap:   func(c *Controller, s *sorts) error { return SwapQueue(c, s, "Queue", text) },
-			work:   func(s *sorts) { s.Queue.Add("default/web"); finish(s.Queue.Get, s.Queue.Done) },
+			swap:   func(c *Controller, s *queuesOfEachKind) error { return SwapQueue(c, s, "Queue", text) },
+			work:   func(s *queuesOfEachKind) { s.Queue.Add("default/web"); finish(s.Queue.Get, s.Queue.Done) },
 			queue:  "Queue", key: "default/web",
 		},
 		{
 			reason: "a delaying one",
-			swap:   func(c *Controller, s *sorts) error { return SwapQueue(c, s, "later", text) },
-			work:   func(s *sorts) { s.later.AddAfter("node-1", 0); finish(s.later.Get, s.later.Done) },
+			swap:   func(c *Controller, s *queuesOfEachKind) error { return SwapQueue(c, s, "later", text) },
+			work:   func(s *queuesOfEachKind) { s.later.AddAfter("node-1", 0); finish(s.later.Get, s.later.Done) },
 			queue:  "later", key: "node-1",
 		},
 		{
 			reason: "a limiting one of a type that is not exported, in a struct behind a pointer",
-			swap:   func(c *Controller, s *sorts) error { return SwapQueue(c, s, "store.limited", spellPod) },
-			work:   func(s *sorts) { s.store.limited.Add(web); finish(s.store.limited.Get, s.store.limited.Done) },
-			queue:  "limited", key: "default/web",
+			swap: func(c *Controller, s *queuesOfEachKind) error {
+				return SwapQueue(c, s, "store.limited",
+					spellPod)
+			},
+			work: func(s *queuesOfEachKind) {
+				s.store.limited.Add(web)
+				finish(s.store.limited.Get,
+					s.store.limited.Done)
+			},
+			queue: "limited", key: "default/web",
 		},
 		{
 			reason: "a delaying one of such a type, in a struct that an interface holds",
-			swap:   func(c *Controller, s *sorts) error { return SwapQueue(c, s, "any.later", spellPod) },
-			work:   func(s *sorts) { s.store.later.Add(web); finish(s.store.later.Get, s.store.later.Done) },
+			swap:   func(c *Controller, s *queuesOfEachKind) error { return SwapQueue(c, s, "any.later", spellPod) },
+			work:   func(s *queuesOfEachKind) { s.store.later.Add(web); finish(s.store.later.Get, s.store.later.Done) },
 			queue:  "later", key: "default/web",
 		},
 		{
 			reason: "a plain one of such a type",
-			swap:   func(c *Controller, s *sorts) error { return SwapQueue(c, s, "store.plain", spellPod) },
-			work:   func(s *sorts) { s.store.plain.Add(web); finish(s.store.plain.Get, s.store.plain.Done) },
+			swap:   func(c *Controller, s *queuesOfEachKind) error { return SwapQueue(c, s, "store.plain", spellPod) },
+			work:   func(s *queuesOfEachKind) { s.store.plain.Add(web); finish(s.store.plain.Get, s.store.plain.Done) },
 			queue:  "plain", key: "default/web",
 		},
 		{
 			reason: "one of pointers to such a type",
-			swap: func(c *Controller, s *sorts) error {
+			swap: func(c *Controller, s *queuesOfEachKind) error {
 				return SwapQueue(c, s, "store.pointers", func(k *podKey) string { return k.String() })
 			},
-			work:  func(s *sorts) { s.store.pointers.Add(&web); finish(s.store.pointers.Get, s.store.pointers.Done) },
+			work: func(s *queuesOfEachKind) {
+				s.store.pointers.Add(&web)
+				finish(s.store.pointers.Get, s.store.pointers.Done)
+			},
 			queue: "pointers", key: "default/web",
 		},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			tap, sink := recording()
-			s := newSorts(t)
+			s := newQueuesOfEachKind(t)
 			if err := test.swap(tap.Controller("x"), s); err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +161,7 @@ func finish[K comparable](get func() (K, bool), done func(K)) {
 func TestRetriesOfAKeyThatIsNotExportedHaveDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap, sink := recording()
-		s := newSorts(t)
+		s := newQueuesOfEachKind(t)
 		if err := SwapQueue(tap.Controller("x"), s, "store.limited", spellPod); err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +175,8 @@ func TestRetriesOfAKeyThatIsNotExportedHaveDelays(t *testing.T) {
 		for _, end := range details[*trace.End](sink) {
 			got = append(got, *end.Next)
 		}
-		want := []trace.Next{{After: trace.Duration(time.Second), Retry: 1}, {After: trace.Duration(2 * time.Second), Retry: 2}}
+		want := []trace.Next{{After: trace.Duration(time.Second), Retry: 1},
+			{After: trace.Duration(2 * time.Second), Retry: 2}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("next (-want +got):\n%s", diff)
 		}
@@ -175,7 +186,7 @@ func TestRetriesOfAKeyThatIsNotExportedHaveDelays(t *testing.T) {
 func TestTimersOfADelayingQueueArePending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap, sink := recording()
-		s := newSorts(t)
+		s := newQueuesOfEachKind(t)
 		if err := SwapQueue(tap.Controller("x"), s, "later", text); err != nil {
 			t.Fatal(err)
 		}
@@ -192,9 +203,9 @@ func TestTimersOfADelayingQueueArePending(t *testing.T) {
 	})
 }
 
-func TestSortsShutDown(t *testing.T) {
+func TestSwappedQueuesShutDown(t *testing.T) {
 	tap, _ := recording()
-	s := newSorts(t)
+	s := newQueuesOfEachKind(t)
 	c := tap.Controller("x")
 	for _, err := range []error{
 		SwapQueue(c, s, "Queue", text), SwapQueue(c, s, "later", text), SwapQueue(c, s, "store.plain", spellPod),
@@ -213,7 +224,7 @@ func TestSortsShutDown(t *testing.T) {
 	}
 	s.Queue.Add("late")
 	if _, down := s.Queue.Get(); !down {
-		t.Error("a queue that is shut down hands out keys")
+		t.Error("a queue that is shut down returns keys")
 	}
 }
 
@@ -233,8 +244,8 @@ type (
 	}
 )
 
-func TestFitsNamesWhatDiffers(t *testing.T) {
-	controller := reflect.TypeFor[sorts]()
+func TestCheckQueueFieldNamesWhatDiffers(t *testing.T) {
+	controller := reflect.TypeFor[queuesOfEachKind]()
 	for _, test := range []struct {
 		reason string
 		err    error
@@ -244,13 +255,18 @@ func TestFitsNamesWhatDiffers(t *testing.T) {
 		{"a pointer to it", CheckQueueField[*podKey](controller, "store.pointers"), ""},
 		{"the type itself", CheckQueueField[pod](controller, "store.plain"), ""},
 		{"a pointer to the controller will do", CheckQueueField[string](reflect.PointerTo(controller), "Queue"), ""},
-		{"a field has another name", CheckQueueField[renamedPod](controller, "store.limited"), `field 2 of tap.pod is "name", of tap.renamedPod "podName"`},
-		{"a field has another type", CheckQueueField[retypedPod](controller, "store.limited"), `field "kind" of tap.pod: tap.podKind is not laid out as string`},
+		{"a field has another name", CheckQueueField[renamedPod](controller, "store.limited"),
+			`field 2 of tap.pod is "name", of tap.renamedPod "podName"`},
+		{"a field has another type", CheckQueueField[retypedPod](controller, "store.limited"),
+			`field "kind" of tap.pod: tap.podKind is not laid out as string`},
 		{"fields are missing", CheckQueueField[shorterPod](controller, "store.limited"), "tap.pod has 3 fields"},
-		{"fields are elsewhere", CheckQueueField[reorderedPod](controller, "store.later"), `field 0 of tap.pod is "kind"`},
-		{"a pointer is no struct", CheckQueueField[*podKey](controller, "store.limited"), "tap.pod is not laid out as *tap.podKey"},
+		{"fields are elsewhere", CheckQueueField[reorderedPod](controller, "store.later"),
+			`field 0 of tap.pod is "kind"`},
+		{"a pointer is no struct", CheckQueueField[*podKey](controller, "store.limited"),
+			"tap.pod is not laid out as *tap.podKey"},
 		{"a path ends nowhere", CheckQueueField[podKey](controller, "store.gone"), `tap.store has no field "gone"`},
-		{"a path leads through no struct", CheckQueueField[podKey](controller, "Queue.gone"), "is no struct on the way"},
+		{"a path leads through no struct", CheckQueueField[podKey](controller, "Queue.gone"),
+			"is no struct on the way"},
 		{"no queue at all", CheckQueueField[podKey](controller, "store"), "or a lesser queue"},
 	} {
 		switch {
@@ -267,7 +283,7 @@ func TestRateLimiterIsFound(t *testing.T) {
 	q := workqueue.NewTypedRateLimitingQueue(limiter)
 	defer q.ShutDown()
 	if got := rateLimiterOf(q); got != limiter {
-		t.Errorf("client-go's queue keeps its rate limiter elsewhere: got %v. Delays of retries are not known", got)
+		t.Errorf("client-go's queue has its rate limiter elsewhere: got %v. Delays of retries are not known", got)
 	}
 }
 
@@ -289,7 +305,7 @@ func TestQueueThatHidesItsRateLimiter(t *testing.T) {
 	}
 }
 
-// TestGatedQueueThatHidesItsRateLimiter: what could not be kept from workers is refused, rather than handed to them.
+// TestGatedQueueThatHidesItsRateLimiter: a queue whose keys could not be kept from workers is refused.
 func TestGatedQueueThatHidesItsRateLimiter(t *testing.T) {
 	tap, _ := recording()
 	c := tap.Controller("garbage-collector")
@@ -313,7 +329,8 @@ type controllerLike struct {
 func TestSwapQueue(t *testing.T) {
 	tap, _ := recording()
 	c := tap.Controller("x")
-	target := &controllerLike{queue: plainQueue(), nodeQueue: plainQueue(), otherQueue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[int]())}
+	target := &controllerLike{queue: plainQueue(), nodeQueue: plainQueue(),
+		otherQueue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[int]())}
 	defer func() { // those that are there in the end
 		target.queue.ShutDown()
 		target.nodeQueue.ShutDown()
@@ -326,9 +343,10 @@ func TestSwapQueue(t *testing.T) {
 		err    string // part of the error; empty for none
 	}{
 		{"a pointer to a controller", target, "queue", ""},
-		{"a pointer to that, as an interface may hold", &target, "nodeQueue", ""},
+		{"a pointer to that, as an interface may contain", &target, "nodeQueue", ""},
 		{"upstream has renamed the field", target, "workqueue", `has no field "workqueue"`},
-		{"upstream has changed the key's type", target, "otherQueue", "is a workqueue.TypedRateLimitingInterface[int], not a queue of string: int is not laid out as string"},
+		{"upstream has changed the key's type", target, "otherQueue",
+			"is a workqueue.TypedRateLimitingInterface[int], not a queue of string: int is not laid out as string"},
 		{"the constructor has not made a queue", target, "unset", "is not set"},
 		{"a copy would be swapped for nothing", *target, "queue", "is no pointer to a struct"},
 		{"no controller", (*controllerLike)(nil), "queue", "is no pointer to a struct"},
@@ -337,7 +355,8 @@ func TestSwapQueue(t *testing.T) {
 		switch {
 		case test.err == "" && err != nil:
 			t.Errorf("%s: %v", test.reason, err)
-		case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err) || !strings.Contains(err.Error(), `"x"`)):
+		case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err) ||
+			!strings.Contains(err.Error(), `"x"`)):
 			t.Errorf("%s: want an error that has %q, got %v", test.reason, test.err, err)
 		}
 	}
@@ -353,31 +372,32 @@ func TestSwapQueue(t *testing.T) {
 	}
 }
 
-// copied is a controller that is handed out as a copy.
+// copied is a controller that a constructor returns as a copy.
 type copied struct {
 	queue workqueue.TypedRateLimitingInterface[string]
 }
 
 func (c *copied) addPod(key string) { c.queue.Add(key) }
 
-func TestSharedQueueIsObservedWhoeverAdds(t *testing.T) {
+func TestSharedQueueIsObservedForBothHolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap, sink := recording()
 		c := tap.Controller("rc")
 		original := &copied{queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))}
-		handed := *original
-		if err := SwapSharedQueue(c, &handed, "queue", text); err != nil {
+		returned := *original
+		if err := SwapSharedQueue(c, &returned, "queue", text); err != nil {
 			t.Fatal(err)
 		}
-		defer handed.queue.ShutDown()
+		defer returned.queue.ShutDown()
 		original.addPod("default/web")
-		workOn(handed.queue, func(key string) { original.queue.AddAfter(key, time.Minute) })
-		workOn(handed.queue, func(key string) { handed.queue.AddRateLimited(key) })
-		workOn(handed.queue, func(string) {})
+		workOn(returned.queue, func(key string) { original.queue.AddAfter(key, time.Minute) })
+		workOn(returned.queue, func(key string) { returned.queue.AddRateLimited(key) })
+		workOn(returned.queue, func(string) {})
 		var got []trace.Cause
 		for _, s := range details[*trace.Start](sink) {
 			for _, cause := range s.Causes {
-				got = append(got, trace.Cause{Type: cause.Type, Retry: cause.Retry, Delay: cause.Delay, Reconcile: cause.Reconcile})
+				got = append(got, trace.Cause{Type: cause.Type, Retry: cause.Retry, Delay: cause.Delay,
+					Reconcile: cause.Reconcile})
 			}
 		}
 		want := []trace.Cause{
@@ -412,8 +432,9 @@ func TestSharedQueueNamesWhatHasMoved(t *testing.T) {
 		{"the queue is of another make", &copied{queue: otherMake{}}, "queue", "otherMake"},
 	} {
 		err := SwapSharedQueue(c, test.target, test.field, text)
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), `controller "rc"`) {
-			t.Errorf("%s: got error %v, want one that tells %q", test.reason, err, test.want)
+		if err == nil || !strings.Contains(err.Error(), test.want) ||
+			!strings.Contains(err.Error(), `controller "rc"`) {
+			t.Errorf("%s: got error %v, want one that contains %q", test.reason, err, test.want)
 		}
 	}
 }

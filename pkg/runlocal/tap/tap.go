@@ -87,7 +87,7 @@ type Options struct {
 	// namespaces do not reach handlers, and keys of other namespaces are not queued, both silently; listers return all
 	// objects. It is called with "" for keys of cluster-scoped objects, except that a Namespace counts as in itself.
 	// Watch events of other cluster-scoped objects are always handled. BareKeys and IgnoreScope make exceptions. It may
-	// be called concurrently.
+	// be called concurrently, also with locks of the Tap held, whose methods it must not call.
 	InScope func(namespace string) bool
 }
 

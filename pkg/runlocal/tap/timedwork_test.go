@@ -122,7 +122,7 @@ func TestWorkInOtherNamespacesIsNotDone(t *testing.T) {
 		return nil
 	})
 	if got := sink.list(); len(got) != 0 || !tap.State().Idle() {
-		t.Errorf("told: %+v, state %+v", got, tap.State())
+		t.Errorf("recorded: %+v, state %+v", got, tap.State())
 	}
 }
 

@@ -17,9 +17,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// turningLoop runs a loop of turns a second apart until it has had as many as there are works, and returns what was
-// told.
-func turningLoop(t *testing.T, works ...func(ctx context.Context, c *Controller)) *eventLog {
+// timerLoop runs a loop whose iterations are a second apart, one for each of works, and returns what was recorded.
+func timerLoop(t *testing.T, works ...func(ctx context.Context, c *Controller)) *eventLog {
 	t.Helper()
 	var sink *eventLog
 	synctest.Test(t, func(t *testing.T) {
@@ -47,40 +46,43 @@ func turningLoop(t *testing.T, works ...func(ctx context.Context, c *Controller)
 
 func quietly(context.Context, *Controller) {}
 
-// says logs a line.
-func says(ctx context.Context, message string) { klog.FromContext(ctx).V(4).Info(message) }
+// logLine logs a line.
+func logLine(ctx context.Context, message string) { klog.FromContext(ctx).V(4).Info(message) }
 
 func TestTurnsAreReconciles(t *testing.T) {
-	sink := turningLoop(t,
-		func(ctx context.Context, _ *Controller) { says(ctx, "first"); pass(time.Millisecond) },
+	sink := timerLoop(t,
+		func(ctx context.Context, _ *Controller) { logLine(ctx, "first"); pass(time.Millisecond) },
 		quietly,
 		func(ctx context.Context, c *Controller) {
 			web := testPod("web", "nginx")
-			do(t, c, answering(http.StatusOK, encode(t, runtime.ContentTypeJSON, web)), http.MethodDelete, "/k8s/api/v1/namespaces/default/pods/web", nil)
-			says(ctx, "third")
+			do(t, c, answering(http.StatusOK, encode(t, runtime.ContentTypeJSON, web)), http.MethodDelete,
+				"/k8s/api/v1/namespaces/default/pods/web", nil)
+			logLine(ctx, "third")
 		},
 		func(ctx context.Context, _ *Controller) { klog.FromContext(ctx).Error(errors.New("no"), "Failed") },
 		func(ctx context.Context, _ *Controller) { klog.FromContext(ctx).Error(nil, "Setting initial state") },
 	)
-	type told struct {
+	type event struct {
 		Reconcile trace.ReconcileID
 		Type      trace.Type
 	}
-	var got []told
+	var got []event
 	for _, e := range sink.list() {
-		got = append(got, told{e.Reconcile, e.Type()})
+		got = append(got, event{e.Reconcile, e.Type()})
 	}
-	want := []told{
+	want := []event{
 		{1, trace.TypeStart}, {1, trace.TypeLog}, {1, trace.TypeEnd},
 		{2, trace.TypeStart}, {2, trace.TypeRequest}, {2, trace.TypeLog}, {2, trace.TypeEnd},
 		{3, trace.TypeStart}, {3, trace.TypeLog}, {3, trace.TypeEnd},
 		{4, trace.TypeStart}, {4, trace.TypeLog}, {4, trace.TypeEnd},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("a turn of which nothing is told is none; each other is one (-want +got):\n%s", diff)
+		t.Errorf("an iteration of which nothing is recorded makes no reconcile; each other makes one (-want +got):\n%s",
+			diff)
 	}
 	wantEnds := []*trace.End{
-		{Outcome: trace.Done, Duration: trace.Duration(time.Millisecond)}, {Outcome: trace.Done, Writes: 1}, {Outcome: trace.Failed, Error: "no"}, {Outcome: trace.Done},
+		{Outcome: trace.Done, Duration: trace.Duration(time.Millisecond)}, {Outcome: trace.Done,
+			Writes: 1}, {Outcome: trace.Failed, Error: "no"}, {Outcome: trace.Done},
 	}
 	if diff := cmp.Diff(wantEnds, details[*trace.End](sink)); diff != "" {
 		t.Errorf("ends (-want +got):\n%s", diff)
@@ -92,27 +94,27 @@ func TestTurnsAreReconciles(t *testing.T) {
 }
 
 func TestTurnsTakeTheirGoroutinesAlong(t *testing.T) {
-	sink := turningLoop(t, func(ctx context.Context, _ *Controller) {
+	sink := timerLoop(t, func(ctx context.Context, _ *Controller) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			says(ctx, "in parallel")
+			logLine(ctx, "in parallel")
 		}()
 		<-done
 	})
 	for _, e := range sink.list() {
 		if e.Reconcile != 1 {
-			t.Errorf("of no turn: %+v", e)
+			t.Errorf("of no iteration: %+v", e)
 		}
 	}
 	if n := len(sink.list()); n != 3 {
-		t.Errorf("%d events are told", n)
+		t.Errorf("%d events are recorded", n)
 	}
 }
 
 func TestWhatATurnQueuesHasATimerForItsCause(t *testing.T) {
 	var q testQueue
-	sink := turningLoop(t, func(_ context.Context, c *Controller) {
+	sink := timerLoop(t, func(_ context.Context, c *Controller) {
 		q = newQueue(c)
 		enqueueWeb(q)
 		finish(q.Get, q.Done)
@@ -124,16 +126,16 @@ func TestWhatATurnQueuesHasATimerForItsCause(t *testing.T) {
 		t.Errorf("causes (-want +got):\n%s", diff)
 	}
 	if n := len(details[*trace.Start](sink)); n != 1 {
-		t.Errorf("%d reconciles: the turn itself does nothing", n)
+		t.Errorf("%d reconciles: the iteration itself does nothing", n)
 	}
 }
 
 func TestLoopsOfWorkersAreNoTurns(t *testing.T) {
-	sink := turningLoop(t, func(ctx context.Context, c *Controller) {
+	sink := timerLoop(t, func(ctx context.Context, c *Controller) {
 		q := newQueue(c)
 		time.AfterFunc(time.Second, func() { enqueueWeb(q) })
 		finish(q.Get, q.Done)
-		says(ctx, "between two keys")
+		logLine(ctx, "between two keys")
 		q.ShutDown()
 	})
 	if n := len(details[*trace.Start](sink)); n != 1 {
@@ -152,11 +154,11 @@ func TestTurnsLeaveOthersAlone(t *testing.T) {
 	ctx, cancel := context.WithCancel(c.TimerLoops(c.Context(t.Context())))
 	cancel()
 	<-ctx.Done()
-	says(ctx, "outside of any loop")
+	logLine(ctx, "outside of any loop")
 	if got := sink.list(); len(got) != 1 || got[0].Reconcile != 0 {
-		t.Errorf("told: %+v", got)
+		t.Errorf("recorded: %+v", got)
 	}
 	if unseen := New(Options{}).Controller("podgc"); unseen.TimerLoops(ctx) != ctx {
-		t.Error("a tap that records nothing needs no context of its own")
+		t.Error("a tap that records nothing needs no other context")
 	}
 }

@@ -209,9 +209,9 @@ func (c *call) recorded(a *answer) {
 	}
 	obj, err := a.object()
 	if err != nil {
-		return // the patch says what changes, and not what the Event is about
+		return // the patch has what changes, but not what the Event is about
 	}
-	r.Recorded, r.Change = recordedEvent(obj), nil // what is recorded says it all
+	r.Recorded, r.Change = recordedEvent(obj), nil // the Event has all that the difference would have
 }
 
 // sent returns the object in the body of the request; nil if there is none that can be read again.

@@ -90,7 +90,7 @@ func queueOfKeys[C any, K comparable](field string) fits {
 // queueOfStrings is for a field of type C.
 func queueOfStrings[C any](field string) fits { return queueOfKeys[C, string](field) }
 
-// queueOfPointers is for a field of type C whose keys are only handed on, or named by Identities.
+// queueOfPointers is for a field of type C whose keys are only passed on, or named by Identities.
 func queueOfPointers[C any](field string) fits {
 	return func() error {
 		t, err := fieldType(reflect.TypeFor[C](), field)
@@ -105,7 +105,7 @@ func queueOfPointers[C any](field string) fits {
 }
 
 // unseen is for a queue whose field cannot be looked at from outside of its package, or that is not observed. The
-// reason is for whoever reads the table.
+// reason is for readers of the table.
 func unseen(string) fits { return func() error { return nil } }
 
 // upstreamQueues are all the queues in upstream's controllers: the package below pkg/controller, the struct and the
@@ -190,7 +190,8 @@ func TestUpstreamsQueuesCanBeObserved(t *testing.T) {
 
 // TestUpstreamsQueuesAreKnown fails when an upgrade brings a queue that would go unseen.
 func TestUpstreamsQueuesAreKnown(t *testing.T) {
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(upstreamQueues)), queuesIn(t, "k8s.io/kubernetes/pkg/controller")); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(upstreamQueues)),
+		queuesIn(t, "k8s.io/kubernetes/pkg/controller")); diff != "" {
 		t.Errorf("queues in fields of upstream's controllers (-known +there):\n%s", diff)
 	}
 }

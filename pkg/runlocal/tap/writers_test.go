@@ -19,7 +19,8 @@ import (
 // managed is an entry of managedFields, written so many seconds after noon.
 func managed(manager, subresource string, second int, fields string) metav1.ManagedFieldsEntry {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 12, 0, second, 0, time.UTC))
-	return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: subresource, Time: &at, FieldsV1: metav1.NewFieldsV1(fields)}
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate,
+		Subresource: subresource, Time: &at, FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
 func TestChanger(t *testing.T) {
@@ -38,19 +39,34 @@ func TestChanger(t *testing.T) {
 		changes []inspect.Change
 		want    string
 	}{
-		{"the owner of the field", []metav1.ManagedFieldsEntry{managed("flux", "", 1, replicas), managed("kubectl", "", 9, image)}, set("spec.replicas"), "flux"},
-		{"of an entry of a list, by its key", []metav1.ManagedFieldsEntry{managed("flux", "", 9, replicas), managed("kubectl", "", 1, image)}, set("spec.template.spec.containers[name=web].image"), "kubectl"},
-		{"not of another entry", []metav1.ManagedFieldsEntry{managed("kubectl", "", 1, image)}, set("spec.template.spec.containers[name=other].image"), ""},
-		{"of two owners the later", []metav1.ManagedFieldsEntry{managed("flux", "", 5, replicas), managed("kubectl", "", 1, replicas)}, set("spec.replicas"), "flux"},
-		{"in one second the one that owns more of what has changed", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas), managed("flux", "", 5, both)}, set("spec.replicas", "spec.template.x"), "flux"},
-		{"what is owned whole", []metav1.ManagedFieldsEntry{managed("flux", "", 5, `{"f:spec":{"f:tolerations":{}}}`)}, set("spec.tolerations[key=a].effect"), "flux"},
-		{"a name with dots", []metav1.ManagedFieldsEntry{managed("flux", "", 5, `{"f:metadata":{"f:annotations":{".":{},"f:example.com/a.b":{}}}}`)}, set("metadata.annotations[example.com/a.b]"), "flux"},
-		{"who removes a field owns it no more", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas)}, []inspect.Change{{Path: "spec.replicas", Old: int64(1)}}, ""},
-		{"fields without an owner", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas)}, set("metadata.generation", "metadata.deletionTimestamp"), ""},
-		{"a status, by who wrote it", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas), managed("kube-controller-manager", "status", 5, `{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{"f:status":{}}}}}`)},
+		{"the owner of the field", []metav1.ManagedFieldsEntry{managed("flux", "", 1, replicas),
+			managed("kubectl", "", 9, image)}, set("spec.replicas"), "flux"},
+		{"of an entry of a list, by its key",
+			[]metav1.ManagedFieldsEntry{managed("flux", "", 9, replicas),
+				managed("kubectl", "", 1, image)}, set("spec.template.spec.containers[name=web].image"), "kubectl"},
+		{"not of another entry", []metav1.ManagedFieldsEntry{managed("kubectl", "", 1, image)},
+			set("spec.template.spec.containers[name=other].image"), ""},
+		{"of two owners the later", []metav1.ManagedFieldsEntry{managed("flux", "", 5, replicas),
+			managed("kubectl", "", 1, replicas)}, set("spec.replicas"), "flux"},
+		{"in one second the one that owns more of what has changed",
+			[]metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas),
+				managed("flux", "", 5, both)}, set("spec.replicas", "spec.template.x"), "flux"},
+		{"what is owned whole", []metav1.ManagedFieldsEntry{managed("flux", "", 5, `{"f:spec":{"f:tolerations":{}}}`)},
+			set("spec.tolerations[key=a].effect"), "flux"},
+		{"a name with dots", []metav1.ManagedFieldsEntry{managed("flux", "", 5,
+			`{"f:metadata":{"f:annotations":{".":{},"f:example.com/a.b":{}}}}`)}, set("metadata.annotations[example.com/a.b]"), "flux"},
+		{"who removes a field owns it no more", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas)},
+			[]inspect.Change{{Path: "spec.replicas", Old: int64(1)}}, ""},
+		{"fields without an owner", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas)},
+			set("metadata.generation", "metadata.deletionTimestamp"), ""},
+		{"a status, by who wrote it", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas),
+			managed("kube-controller-manager", "status", 5,
+				`{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{"f:status":{}}}}}`)},
 			set("status.conditions[type=Ready].status"), "kube-controller-manager"},
-		{"no times", []metav1.ManagedFieldsEntry{{Manager: "flux", FieldsV1: metav1.NewFieldsV1(replicas)}}, set("spec.replicas"), "flux"},
-		{"nothing that can be read", []metav1.ManagedFieldsEntry{managed("flux", "", 1, "nonsense"), {Manager: "flux"}, managed("a", "", 1, `{"f:spec":{"k:[":{}}}`)}, set("spec[name=a].b", "spec..x", "[", ""), ""},
+		{"no times", []metav1.ManagedFieldsEntry{{Manager: "flux", FieldsV1: metav1.NewFieldsV1(replicas)}},
+			set("spec.replicas"), "flux"},
+		{"nothing that can be read", []metav1.ManagedFieldsEntry{managed("flux", "", 1, "nonsense"), {Manager: "flux"},
+			managed("a", "", 1, `{"f:spec":{"k:[":{}}}`)}, set("spec[name=a].b", "spec..x", "[", ""), ""},
 	} {
 		if got := changer(test.fields, test.changes); got != test.want {
 			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
@@ -58,7 +74,7 @@ func TestChanger(t *testing.T) {
 	}
 }
 
-// TestWatchEventsNameTheirManager: of objects that informers hold no managedFields are left, and yet their events tell
+// TestWatchEventsNameTheirManager: objects in informers have no managedFields, and yet their events name
 // who wrote.
 func TestWatchEventsNameTheirManager(t *testing.T) {
 	tap, sink := recording()
@@ -107,12 +123,12 @@ func TestWatchEventsNameTheirManager(t *testing.T) {
 	}
 	for _, obj := range pods.GetIndexer().List() {
 		if obj.(*corev1.Pod).ManagedFields != nil {
-			t.Error("an informer keeps managedFields")
+			t.Error("an informer stores managedFields")
 		}
 	}
 	line, err := json.Marshal(details[*trace.Watch](sink)[2])
 	if err != nil || !strings.Contains(string(line), `"manager":"flux"`) {
-		t.Errorf("JSON does not tell the manager: %s (%v)", line, err)
+		t.Errorf("JSON does not have the manager: %s (%v)", line, err)
 	}
 }
 

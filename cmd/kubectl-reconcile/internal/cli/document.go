@@ -9,11 +9,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/apis/v1alpha1"
 )
 
 // CheckOutput returns an error if a value of -o is not among the known ones. usual describes the output without -o.
@@ -22,16 +21,17 @@ func CheckOutput(output string, known []string, usual string) error {
 		return nil
 	}
 	last := len(known) - 1
-	all := fmt.Sprintf("there are %s and %s; without -o the output is %s", strings.Join(known[:last], ", "), known[last], usual)
+	all := fmt.Sprintf("there are %s and %s; without -o the output is %s",
+		strings.Join(known[:last], ", "), known[last], usual)
 	return WithHint(UnknownError("output format", output), Suggestion(output, known, all))
 }
 
-// maxIndentedDepth bounds how deeply nested a document may be to be indented: most of a deeper one would be blanks. A level
-// of an owner tree takes two.
+// maxIndentedDepth bounds how deeply nested a document may be to be indented: most of a deeper one would be blanks. A
+// level of an owner tree takes two.
 const maxIndentedDepth = 100
 
-// WriteDocument writes a document in the format json or yaml. One that is nested too deeply is written as JSON on one line,
-// which is valid YAML too.
+// WriteDocument writes a document in the format json or yaml. One that is nested too deeply is written as JSON on one
+// line, which is valid YAML too.
 func WriteDocument(w io.Writer, format string, document any) error {
 	text, err := json.Marshal(document)
 	text = EscapeControls(text)
@@ -76,8 +76,8 @@ func nesting(text []byte) int {
 }
 
 // EscapeControls escapes the characters of JSON that encoding/json leaves as they are and that YAML readers refuse or
-// take for a line break: those that are not printable in YAML (https://yaml.org/spec/1.1/#nb-char), U+0085, which is, and
-// the byte order mark. Terminals take some of them for the start of an escape sequence.
+// take for a line break: those that are not printable in YAML (https://yaml.org/spec/1.1/#nb-char), U+0085, which is,
+// and the byte order mark. Terminals take some of them for the start of an escape sequence.
 func EscapeControls(json []byte) []byte {
 	escaped := func(r rune) bool {
 		return r >= 0x7f && r <= 0x9f || r == 0xfeff || r == 0xfffe || r == 0xffff
@@ -107,13 +107,4 @@ func WriteNames[T any](w io.Writer, objects []T, name func(T) string) error {
 }
 
 // APIVersion is the apiVersion of all documents that are printed as JSON or YAML.
-const APIVersion = trace.APIVersion
-
-// ObjectRef names an object in a document.
-type ObjectRef struct {
-	APIVersion string    `json:"apiVersion"`
-	Kind       string    `json:"kind"`
-	Namespace  string    `json:"namespace,omitempty"`
-	Name       string    `json:"name"`
-	UID        types.UID `json:"uid,omitempty"`
-}
+const APIVersion = v1alpha1.APIVersion

@@ -32,8 +32,9 @@ func WithHint(err error, hint string) error {
 // UnknownError returns the error that there is nothing of that sort, such as a command, with that name.
 func UnknownError(sort, name string) error { return fmt.Errorf("unknown %s %q", sort, name) }
 
-// PrintError writes a line "error: …" for each error that err joins, and a line "hint: …" for each that has a hint, safe for
-// a terminal. A line that was written already is left out: several parts of the program may report one cause.
+// PrintError writes a line "error: …" for each error that err joins, and a line "hint: …" for each that has a hint,
+// safe for a terminal. A line that was written already is left out: several parts of the program may report one
+// cause.
 func PrintError(w io.Writer, err error) {
 	written := map[string]bool{}
 	line := func(text string) {
@@ -50,8 +51,8 @@ func PrintError(w io.Writer, err error) {
 	}
 }
 
-// Interruption returns the error of an operation that ended because ctx, that of the command, is done: the cause of ctx, or
-// "interrupted" and when, after a signal.
+// Interruption returns the error of an operation that ended because ctx, that of the command, is done: the cause of
+// ctx, or "interrupted" and when, after a signal.
 func Interruption(ctx context.Context, when string) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
@@ -95,8 +96,8 @@ func withoutSilentExit(err error) error {
 	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return errors.Is(e, ErrSilentExit) })...)
 }
 
-// ExitCode prints the error of a command, if any, and returns the exit code: 0, 1 after an error, or BrokenPipeExitCode if a
-// closed pipe ended the command.
+// ExitCode prints the error of a command, if any, and returns the exit code: 0, 1 after an error, or
+// BrokenPipeExitCode if a closed pipe ended the command.
 func ExitCode(ctx context.Context, streams genericiooptions.IOStreams, err error) int {
 	code := 0
 	if err != nil {

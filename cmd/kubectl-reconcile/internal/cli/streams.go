@@ -17,19 +17,19 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-// BrokenPipeExitCode is the exit code of a command whose output is a closed pipe: 128 and SIGPIPE, which a shell reports of
-// kubectl and other programs that the signal kills.
+// BrokenPipeExitCode is the exit code of a command whose output is a closed pipe: 128 and SIGPIPE, which a shell
+// reports of kubectl and other programs that the signal kills.
 const BrokenPipeExitCode = 141
 
-// pipe is a standard stream. When it is closed by its reader, as by head after enough lines, it cancels the command as an
-// interrupt does, so that the command cleans up.
+// pipe is a standard stream. When it is closed by its reader, as by head after enough lines, it cancels the command
+// as an interrupt does, so that the command cleans up.
 type pipe struct {
 	file *os.File
 	end  context.CancelCauseFunc
 }
 
-// CancelOnBrokenPipe returns a writer to w that calls end, which cancels the context of the command, when a write fails because
-// w is a closed pipe. It returns w itself if w is no file.
+// CancelOnBrokenPipe returns a writer to w that calls end, which cancels the context of the command, when a write
+// fails because w is a closed pipe. It returns w itself if w is no file.
 func CancelOnBrokenPipe(w io.Writer, end context.CancelCauseFunc) io.Writer {
 	if file, ok := w.(*os.File); ok {
 		return &pipe{file, end}
@@ -59,8 +59,9 @@ func withoutBrokenPipe(err error) error {
 	})...)
 }
 
-// WithProgress returns a Progress on stderr, and the streams that all other output must be written to. The Progress is nil if
-// it is not wanted, or unless both stdout and stderr are terminals: the program that reads a pipe may use the same screen.
+// WithProgress returns a Progress on stderr, and the streams that all other output must be written to. The Progress
+// is nil if it is not wanted, or unless both stdout and stderr are terminals: the program that reads a pipe may use
+// the same screen.
 func WithProgress(streams genericiooptions.IOStreams, wanted bool) (*render.Progress, genericiooptions.IOStreams) {
 	if !wanted || !render.IsTerminal(streams.Out) || !render.IsTerminal(streams.ErrOut) {
 		return nil, streams
@@ -76,8 +77,9 @@ func ProgressText(format string, args ...any) func(context.Context) string {
 	return func(context.Context) string { return text }
 }
 
-// SetUpKlog sets what libraries may print on stderr with the global logger of klog: nothing, since what controllers log is in
-// the trace, except at the detail Everything. The logger is one for the process: a command calls this once, at its start.
+// SetUpKlog sets what libraries may print on stderr with the global logger of klog: nothing, since what controllers
+// log is in the trace, except at the detail Everything. The logger is one for the process: a command calls this once,
+// at its start.
 func SetUpKlog(detail render.Detail) error {
 	settings := map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"}
 	if detail >= render.Everything {

@@ -45,8 +45,8 @@ func DidYouMean(nearest []string, more string) string {
 	return strings.TrimSpace("did you mean " + strings.Join(nearest, " or ") + "? " + more)
 }
 
-// distance returns the number of letters to insert, remove, replace or swap with their neighbour to turn a into b (optimal
-// string alignment).
+// distance returns the number of letters to insert, remove, replace or swap with their neighbour to turn a into b
+// (optimal string alignment).
 func distance(a, b string) int {
 	before, previous := []int(nil), make([]int, len(b)+1)
 	for j := range previous {

@@ -24,8 +24,8 @@ type Cluster struct {
 	Reader *cluster.Reader
 }
 
-// Open discovers which kinds the cluster serves, and returns errors as Explain does. config is that of the connection, or a
-// copy with other limits.
+// Open discovers which kinds the cluster serves, and returns errors as Explain does. config is that of the
+// connection, or a copy with other limits.
 func (c *Connection) Open(ctx context.Context, config *rest.Config) (*Cluster, error) {
 	shown := c.Progress.Show(ctx, cli.ProgressText("asking %s which kinds it serves", config.Host))
 	defer shown()
@@ -40,8 +40,8 @@ func (c *Connection) Open(ctx context.Context, config *rest.Config) (*Cluster, e
 	return &Cluster{kinds, reader}, nil
 }
 
-// NotFound returns the error that a named object does not exist, with a hint: the namespaces that have one of that name, the
-// missing namespace, or similar names.
+// NotFound returns the error that a named object does not exist, with a hint: the namespaces that have one of that
+// name, the missing namespace, or similar names.
 func (c *Cluster) NotFound(ctx context.Context, t Target) error {
 	err := fmt.Errorf("no %s %q%s", t.Kind, t.Name, t.Where(false))
 	if _, unknown := c.Kinds.ResolveAll(t.Name); unknown == nil {
@@ -90,9 +90,8 @@ func (c *Cluster) MissingNamespace(ctx context.Context, name string) string {
 // names returns the names of the objects of a target, sorted; none if they cannot be listed.
 func (c *Cluster) names(ctx context.Context, t Target) []string {
 	var out []string
-	_, _ = c.Reader.ListMetadata(ctx, []cluster.Target{t.Target}, func(_ cluster.Target, obj *metav1.PartialObjectMetadata) {
-		out = append(out, obj.Name)
-	})
+	add := func(_ cluster.Target, obj *metav1.PartialObjectMetadata) { out = append(out, obj.Name) }
+	_, _ = c.Reader.ListMetadata(ctx, []cluster.Target{t.Target}, add)
 	slices.Sort(out)
 	return out
 }
@@ -102,6 +101,7 @@ func (c *Cluster) ShowProgress(ctx context.Context, p *render.Progress) (end fun
 	return p.Show(ctx, func(context.Context) string { return progressText(c.Reader.Progress()) })
 }
 
+// progressText returns how much of the cluster has been read. The server need not say how many objects there are.
 func progressText(p cluster.Progress) string {
 	parts := []string{fmt.Sprintf("%d of %s", p.Done, cli.Plural(p.Kinds, "kind"))}
 	switch {

@@ -36,11 +36,12 @@ func completeConnection(cmd *cobra.Command, f *Flags) {
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, names(of))
 	}
-	_ = cmd.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	namespaces := func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, c *completionCluster) []string {
 			return c.namesOf(ctx, "namespaces")
 		})
-	})
+	}
+	_ = cmd.RegisterFlagCompletionFunc("namespace", namespaces)
 }
 
 // CompleteTargets completes arguments: TYPE, then NAMEs that are not given yet; or TYPE/NAME.
@@ -81,10 +82,13 @@ type completionCluster struct {
 }
 
 // completeFromCluster completes by what the cluster has; by nothing if it does not answer in completionTimeout.
-func completeFromCluster(ctx context.Context, f *Flags, offer func(context.Context, *completionCluster) []string) ([]string, cobra.ShellCompDirective) {
+func completeFromCluster(
+	ctx context.Context, f *Flags, offer func(context.Context, *completionCluster) []string,
+) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	connection, err := f.Connect(genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard})
+	noStreams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}
+	connection, err := f.Connect(noStreams)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -104,7 +108,8 @@ func (c *completionCluster) namesOf(ctx context.Context, typeName string) []stri
 	return c.names(ctx, NewTarget(kind, c.namespace, ""))
 }
 
-// types returns the plural names of all kinds that can be listed, with the group where two share a name, and the categories.
+// types returns the plural names of all kinds that can be listed, with the group where two share a name, and the
+// categories.
 func (c *completionCluster) types() []string {
 	var out []string
 	seen := map[string]int{}

@@ -32,8 +32,8 @@ type Connection struct {
 	Progress       *render.Progress // shows what Open waits for; may be nil
 }
 
-// Connect reads the kubeconfig and the flags. It sends nothing: Connection.Open makes the first requests. The warnings of the
-// API are written to streams.ErrOut.
+// Connect reads the kubeconfig and the flags. It sends nothing: Connection.Open makes the first requests. The
+// warnings of the API are written to streams.ErrOut.
 func (f *Flags) Connect(streams genericiooptions.IOStreams) (*Connection, error) {
 	if err := cli.SetUpKlog(render.Normal); err != nil {
 		return nil, err
@@ -57,7 +57,8 @@ func (f *Flags) Connect(streams genericiooptions.IOStreams) (*Connection, error)
 	if c.Config, err = loader.ClientConfig(); err != nil {
 		return nil, brokenKubeconfig(err)
 	}
-	if c.Config.Host == clientcmd.ClusterDefaults.Server && *f.Config.APIServer == "" && os.Getenv("KUBERNETES_MASTER") == "" {
+	if c.Config.Host == clientcmd.ClusterDefaults.Server && *f.Config.APIServer == "" &&
+		os.Getenv("KUBERNETES_MASTER") == "" {
 		if err := unconfigured(raw, loader.ConfigAccess().GetLoadingPrecedence(), c.Program); err != nil {
 			return nil, err
 		}
@@ -69,8 +70,8 @@ func (f *Flags) Connect(streams genericiooptions.IOStreams) (*Connection, error)
 	return c, nil
 }
 
-// tune sets what kubectl's connection flags do not: the user agent, the rate of requests, timeouts, and where warnings are
-// written.
+// tune sets what kubectl's connection flags do not: the user agent, the rate of requests, timeouts, and where
+// warnings are written.
 func (f *Flags) tune(config *rest.Config, streams genericiooptions.IOStreams) {
 	config.UserAgent = "kubectl-reconcile/" + cli.Version()
 	config.WarningHandler = NewWarnings(streams.ErrOut)
@@ -80,15 +81,15 @@ func (f *Flags) tune(config *rest.Config, streams genericiooptions.IOStreams) {
 		if burst <= 0 {
 			burst = max(1, int(2*f.qps))
 		}
-		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(f.qps, burst) // shared by all clients of this configuration
+		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(f.qps, burst) // shared by all clients of config
 	}
 	if config.Timeout == 0 && !f.Cmd.Flags().Changed("request-timeout") {
 		config.Wrap(limitAnswerTime(firstAnswerTimeout, laterAnswerTimeout))
 	}
 }
 
-// How long to wait for the beginning of an answer without --request-timeout. A running API server answers the first request
-// at once; it gives up on any request after 60 s (--request-timeout of kube-apiserver).
+// How long to wait for the beginning of an answer without --request-timeout. A running API server answers the first
+// request at once; it gives up on any request after 60 s (--request-timeout of kube-apiserver).
 const (
 	firstAnswerTimeout = 10 * time.Second
 	laterAnswerTimeout = 70 * time.Second
@@ -130,13 +131,14 @@ func knownNames(flags *genericclioptions.ConfigFlags, raw clientcmdapi.Config, c
 func unconfigured(raw clientcmdapi.Config, files []string, program string) error {
 	if len(raw.Contexts) > 0 {
 		names := slices.Sorted(maps.Keys(raw.Contexts))
-		return cli.WithHint(errors.New("no context is selected in the kubeconfig"),
-			"--context NAME selects one for a command, `kubectl config use-context NAME` for good; there are "+cli.Enumerate(names))
+		const advice = "--context NAME selects one for a command, `kubectl config use-context NAME` for good; there are "
+		return cli.WithHint(errors.New("no context is selected in the kubeconfig"), advice+cli.Enumerate(names))
 	}
 	where := ""
 	if len(files) > 0 {
 		where = ": there is none in " + strings.Join(files, ", ")
 	}
-	const advice = "set KUBECONFIG or --kubeconfig to the file that configures it; `%s run --sandbox -f FILE` needs no cluster"
+	const advice = "set KUBECONFIG or --kubeconfig to the file that configures it; " +
+		"`%s run --sandbox -f FILE` needs no cluster"
 	return cli.WithHint(fmt.Errorf("no cluster is configured%s", where), fmt.Sprintf(advice, program))
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// Explain turns an error of a request into one that names the cluster and the cause, with a hint what to do about it. It
-// returns err itself if it knows nothing to add, and nil for nil.
+// Explain turns an error of a request into one that names the cluster and the cause, with a hint what to do about it.
+// It returns err itself if it knows nothing to add, and nil for nil.
 func (c *Connection) Explain(err error) error {
 	switch unknown := (*cluster.UnknownKindError)(nil); {
 	case err == nil:
@@ -41,8 +41,8 @@ func (c *Connection) Explain(err error) error {
 	return err
 }
 
-// unknownKindHint returns a hint that offers kinds with similar names. If there are none, the user may have left out the
-// type.
+// unknownKindHint returns a hint that offers kinds with similar names. If there are none, the user may have left out
+// the type.
 func unknownKindHint(unknown *cluster.UnknownKindError) string {
 	more := "`kubectl api-resources` lists them all" + unknownGroups(unknown.Incomplete)
 	nearest := cli.Suggest(unknown.Name, unknown.Known)
@@ -72,6 +72,7 @@ func (c *Connection) Endpoint() string {
 	return fmt.Sprintf("%s (context %q)", c.Config.Host, c.Context)
 }
 
+// userText names the user of the kubeconfig for a sentence; empty if there is none.
 func (c *Connection) userText() string {
 	if c.User == "" {
 		return ""
@@ -81,7 +82,8 @@ func (c *Connection) userText() string {
 
 // unreachable returns why no answer came from the cluster, and what to do about it; nothing if err is another error.
 func (c *Connection) unreachable(err error) (cause, hint string) {
-	check := fmt.Sprintf("is it running, and is this the right context? `%s run --sandbox -f FILE` needs no cluster", c.Program)
+	const advice = "is it running, and is this the right context? `%s run --sandbox -f FILE` needs no cluster"
+	check := fmt.Sprintf(advice, c.Program)
 	late, name, operation := (*answerTimeoutError)(nil), (*net.DNSError)(nil), (*net.OpError)(nil)
 	switch {
 	case errors.As(err, &late):
@@ -108,6 +110,7 @@ func (c *Connection) unreachable(err error) (cause, hint string) {
 	return "", ""
 }
 
+// isTimeout reports whether err is the end of a deadline, ours or of the network.
 func isTimeout(err error) bool {
 	timeout := net.Error(nil)
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
@@ -176,8 +179,8 @@ func (c *Connection) PermissionHint() string {
 	return "`" + strings.Join(command, " ") + "` shows what is permitted"
 }
 
-// ForbiddenError returns the error that targets may not be read. There must be at least one; all is true if all namespaces
-// were to be read.
+// ForbiddenError returns the error that targets may not be read. There must be at least one; all is true if all
+// namespaces were to be read.
 func (c *Connection) ForbiddenError(targets []Target, all bool) error {
 	verb := "list"
 	var names []string
@@ -220,7 +223,8 @@ func (c *Connection) ExplainEach(err error) error {
 	return errors.Join(errs...)
 }
 
-// DescribeIncomplete returns a line for each cause why something could not be read. Texts of the cluster are not escaped.
+// DescribeIncomplete returns a line for each cause why something could not be read. Texts of the cluster are not
+// escaped.
 func DescribeIncomplete(all []cluster.Incomplete) []string {
 	type cause struct{ text, message string }
 	var causes []cause
@@ -250,8 +254,8 @@ func DescribeIncomplete(all []cluster.Incomplete) []string {
 	return out
 }
 
-// IncompleteChanges returns the lines to print when the lines of DescribeIncomplete change from before to now; none if they are
-// the same.
+// IncompleteChanges returns the lines to print when the lines of DescribeIncomplete change from before to now; none
+// if they are the same.
 func IncompleteChanges(before, now []string) []string {
 	switch {
 	case slices.Equal(before, now):
@@ -279,8 +283,8 @@ func incompleteText(reason string) string {
 	return "could not list"
 }
 
-// IncompleteName names what could not be read: a resource with its group, or a group version of which not even the resources
-// are known.
+// IncompleteName names what could not be read: a resource with its group, or a group version of which not even the
+// resources are known.
 func IncompleteName(i cluster.Incomplete) string {
 	switch {
 	case i.Resource == "" && i.Group == "":

@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-// Flags are the flags of every command that reads a cluster: kubectl's connection flags, and --color. Before Connect nothing
-// is read or sent.
+// Flags are the flags of every command that reads a cluster: kubectl's connection flags, and --color. Before Connect
+// nothing is read or sent.
 type Flags struct {
 	Config *genericclioptions.ConfigFlags
 	qps    float32
@@ -37,8 +37,8 @@ func (f *Flags) AddTo(cmd *cobra.Command) {
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
 }
 
-// AddConnectionFlags adds kubectl's connection flags, and those that more adds, to a command. They have their own section in the
-// usage of the command, below its other flags.
+// AddConnectionFlags adds kubectl's connection flags, and those that more adds, to a command. They have their own
+// section in the usage of the command, below its other flags.
 func (f *Flags) AddConnectionFlags(cmd *cobra.Command, more func(*pflag.FlagSet)) {
 	f.Cmd = cmd
 	set := pflag.NewFlagSet("cluster", pflag.ContinueOnError)

@@ -48,8 +48,8 @@ func (f *ManifestFlags) Given() bool {
 	return len(*f.flags.Filenames) > 0 || *f.flags.Kustomize != ""
 }
 
-// Read returns the objects of all files that can be read, with an error that joins those of the files and documents that
-// cannot. The file "-" is stdin.
+// Read returns the objects of all files that can be read, with an error that joins those of the files and documents
+// that cannot. The file "-" is stdin.
 func (f *ManifestFlags) Read(stdin io.Reader) ([]Manifest, error) {
 	if !f.Given() {
 		return nil, nil

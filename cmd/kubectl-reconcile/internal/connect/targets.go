@@ -61,7 +61,8 @@ func (f *TargetFlags) Parse(args []string) (TargetArgs, error) {
 	}
 	switch byName := len(out.objects) > 0; {
 	case f.Manifests.Given() && !out.Empty():
-		return out, errors.New("when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well")
+		return out, errors.New(
+			"when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well")
 	case f.Manifests.Given() && (f.Labels != "" || f.Fields != ""):
 		return out, errors.New("-l and --field-selector select among the objects of a cluster, not of -f or -k")
 	case byName && f.AllNamespaces:
@@ -73,6 +74,7 @@ func (f *TargetFlags) Parse(args []string) (TargetArgs, error) {
 	return out, f.validSelectors()
 }
 
+// validSelectors returns an error if a selector cannot be parsed, before any request is sent.
 func (f *TargetFlags) validSelectors() error {
 	if _, err := labels.Parse(f.Labels); err != nil {
 		return cli.WithHint(fmt.Errorf("the label selector %q is not valid: %w", f.Labels, err),
@@ -118,6 +120,7 @@ func parseTargets(args []string) (TargetArgs, error) {
 	return out, nil
 }
 
+// parsePairs parses arguments that are all TYPE/NAME, and removes duplicates.
 func parsePairs(args []string) (TargetArgs, error) {
 	var out TargetArgs
 	for _, arg := range args {
@@ -181,6 +184,7 @@ func NewTarget(kind cluster.Kind, namespace, name string) Target {
 	return Target{cluster.Target{Kind: kind, Namespace: namespace}, name}
 }
 
+// appendTarget appends a target to a list unless the list has it.
 func appendTarget(list []Target, one Target) []Target {
 	same := func(t Target) bool {
 		return t.Kind.GVR() == one.Kind.GVR() && t.Namespace == one.Namespace && t.Name == one.Name
@@ -191,8 +195,8 @@ func appendTarget(list []Target, one Target) []Target {
 	return append(list, one)
 }
 
-// FromFiles returns the objects that the files name as targets, each in its own namespace, else in that of the connection.
-// If some cannot be resolved, it returns the others, with an error that joins those of each.
+// FromFiles returns the objects that the files name as targets, each in its own namespace, else in that of the
+// connection. If some cannot be resolved, it returns the others, with an error that joins those of each.
 func (f *TargetFlags) FromFiles(stdin io.Reader, kinds *cluster.Kinds, c *Connection) ([]Target, error) {
 	manifests, err := f.Manifests.Read(stdin)
 	if err != nil {
@@ -211,6 +215,7 @@ func (f *TargetFlags) FromFiles(stdin io.Reader, kinds *cluster.Kinds, c *Connec
 	return out, errors.Join(errs...)
 }
 
+// targetOf returns the object of a manifest as a target. With -n, its namespace must be that, as for kubectl.
 func targetOf(m Manifest, kinds *cluster.Kinds, c *Connection) (Target, error) {
 	gvk, name := m.Object.GroupVersionKind(), m.Object.GetName()
 	if name == "" {
@@ -255,8 +260,8 @@ func (t Target) Compare(other Target) int {
 	return cmp.Or(t.Target.Compare(other.Target), cmp.Compare(t.Name, other.Name))
 }
 
-// Where returns where a target was looked for, as the end of a sentence: ` in namespace "shop"`, " in all namespaces" if all
-// is true, or nothing for cluster-scoped kinds.
+// Where returns where a target was looked for, as the end of a sentence: ` in namespace "shop"`, " in all namespaces"
+// if all is true, or nothing for cluster-scoped kinds.
 func (t Target) Where(all bool) string {
 	switch {
 	case t.Namespace != "":

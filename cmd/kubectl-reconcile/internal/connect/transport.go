@@ -19,9 +19,9 @@ type answerTimeoutError struct{ after time.Duration }
 
 func (e *answerTimeoutError) Error() string { return fmt.Sprintf("no answer within %s", e.after) }
 
-// limitAnswerTime returns a wrapper of transports that cancels a request whose answer has not begun in time: within first,
-// connecting included, until any request was answered, and within later from then on. The rest of an answer is not limited,
-// so that watches and long lists are not cut off.
+// limitAnswerTime returns a wrapper of transports that cancels a request whose answer has not begun in time: within
+// first, connecting included, until any request was answered, and within later from then on. The rest of an answer is
+// not limited, so that watches and long lists are not cut off.
 func limitAnswerTime(first, later time.Duration) func(http.RoundTripper) http.RoundTripper {
 	answered := &atomic.Bool{} // shared: several clients may be made from one configuration
 	return func(next http.RoundTripper) http.RoundTripper {

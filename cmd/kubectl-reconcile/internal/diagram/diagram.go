@@ -1,5 +1,5 @@
-// Package diagram writes graphs of boxes and arrows in the languages of programs that draw them: Graphviz (`-o dot`) and Mermaid
-// (`-o mermaid`). It lays out nothing, and does not know what the boxes are.
+// Package diagram writes graphs of boxes and arrows in the languages of programs that draw them: Graphviz (`-o dot`)
+// and Mermaid (`-o mermaid`). It lays out nothing, and does not know what the boxes are.
 //
 // Texts may come from a cluster: each writer escapes them, so that none can end a label or be read as a directive.
 package diagram
@@ -64,7 +64,9 @@ func WriteDot(w io.Writer, d Graph) error {
 }
 
 // dotColors are the names of X11 colours that can be distinguished on white.
-var dotColors = map[render.Tone]string{render.ToneTrouble: "red3", render.ToneChange: "orange3", render.ToneDim: "gray50"}
+var dotColors = map[render.Tone]string{
+	render.ToneTrouble: "red3", render.ToneChange: "orange3", render.ToneDim: "gray50",
+}
 
 func dotStyle(b Box) string {
 	var out string
@@ -87,8 +89,8 @@ func attributeList(attributes []string) string {
 	return " [" + strings.Join(attributes, ", ") + "]"
 }
 
-// dotQuoted returns lines as a quoted label. Graphviz reads backslashes and HTML entities in it, and some other parsers of DOT
-// stop at the Unicode replacement character.
+// dotQuoted returns lines as a quoted label. Graphviz reads backslashes and HTML entities in it, and some other
+// parsers of DOT stop at the Unicode replacement character.
 func dotQuoted(lines []string) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;", "�", "?")
 	escaped := make([]string, len(lines))
@@ -156,9 +158,9 @@ func mermaidClasses(b Box) []string {
 	return out
 }
 
-// mermaidQuoted returns lines as a quoted label. Mermaid looks for quotes, entities, tags and Markdown in labels and, before
-// it parses anything, for styles and directives anywhere in a line: all characters but letters, digits and a few signs are
-// written as numeric entities.
+// mermaidQuoted returns lines as a quoted label. Mermaid looks for quotes, entities, tags and Markdown in labels and,
+// before it parses anything, for styles and directives anywhere in a line: all characters but letters, digits and a
+// few signs are written as numeric entities.
 func mermaidQuoted(lines []string) string {
 	var out strings.Builder
 	for i, l := range lines {

@@ -1,9 +1,9 @@
-// Package heap sets how far the heap may grow before garbage is collected (heap.go), and the memory limit of the runtime
-// (limit.go). GOGC and GOMEMLIMIT in the environment take precedence.
+// Package heap sets how far the heap may grow before garbage is collected (heap.go), and the memory limit of the
+// runtime (limit.go). GOGC and GOMEMLIMIT in the environment take precedence.
 //
-// It imports little, so that it is initialised before most packages that the program links: initialising those allocates
-// 10 MB, nearly all of which stays in use, and collecting that three times on the way would take a quarter of the time from
-// exec to main.
+// It imports little, so that it is initialised before most packages that the program links: initialising those
+// allocates 10 MB, nearly all of which stays in use, and collecting that three times on the way would take a quarter
+// of the time from exec to main.
 package heap
 
 import (
@@ -15,18 +15,18 @@ import (
 
 // Percentages for Grow, as of GOGC.
 const (
-	// Reading is for commands that read a cluster once: with 22,000 objects they take 10 MB less than with 200 percent, and
-	// no measurably longer.
+	// Reading is for commands that read a cluster once: with 22,000 objects they take 10 MB less than with 200
+	// percent, and no measurably longer.
 	Reading = 100
-	// Running is for running controllers: a thousand pods take a fifth less time than with 100 percent, and an idle sandbox
-	// 5 MB more.
+	// Running is for running controllers: a thousand pods take a fifth less time than with 100 percent, and an idle
+	// sandbox 5 MB more.
 	Running = 200
 	// initialPercent is in force until Grow is called: nearly all that is allocated before stays in use.
 	initialPercent = 400
 )
 
-// adjustable is false if GOGC is set. It is initialised before the packages that are initialised after this one, by which
-// initialPercent is in force for them.
+// adjustable is false if GOGC is set. It is initialised before the packages that are initialised after this one, by
+// which initialPercent is in force for them.
 var adjustable = setInitialPercent()
 
 // setInitialPercent returns false, and sets nothing, if GOGC is set.
@@ -45,15 +45,15 @@ func Grow(percent int) {
 	}
 }
 
-// maxGarbage bounds the garbage, in bytes, that Running would allow of a large heap, down to minPercent of it: with Running
-// alone, ten thousand pods would take 2 GB.
+// maxGarbage bounds the garbage, in bytes, that Running would allow of a large heap, down to minPercent of it: with
+// Running alone, ten thousand pods would take 2 GB.
 const (
 	maxGarbage = 192 << 20
 	minPercent = 50
 )
 
-// Run is for a process that runs controllers from now on: the heap grows as by Grow(Running) while little is in use, and less
-// in proportion when much is, and the limit of Limit is set.
+// Run is for a process that runs controllers from now on: the heap grows as by Grow(Running) while little is in use,
+// and less in proportion when much is, and the limit of Limit is set.
 func Run() {
 	Grow(Running)
 	Limit()
@@ -62,8 +62,8 @@ func Run() {
 	}
 }
 
-// sentinel is garbage whose finalizer runs after each collection. It is larger than the objects that the runtime allocates
-// in one block, whose finalizers might not run.
+// sentinel is garbage whose finalizer runs after each collection. It is larger than the objects that the runtime
+// allocates in one block, whose finalizers might not run.
 type sentinel struct{ _ [32]byte }
 
 // adjustAfterCollections sets the percentage again after each collection. current is the one in force.

@@ -10,9 +10,10 @@ import (
 // memoryShare is the percentage of the memory that Limit sets.
 const memoryShare = 75
 
-// Limit sets the memory limit of the Go runtime to three quarters of the memory of the machine, or of the control group if
-// that has less, unless GOMEMLIMIT is set. It is a soft limit: garbage is collected more often near it, and nothing fails
-// beyond it. Limit returns it in bytes; 0 if it set none, because of GOMEMLIMIT or because the memory is not known.
+// Limit sets the memory limit of the Go runtime to three quarters of the memory of the machine, or of the control
+// group if that has less, unless GOMEMLIMIT is set. It is a soft limit: garbage is collected more often near it, and
+// nothing fails beyond it. Limit returns it in bytes; 0 if it set none, because of GOMEMLIMIT or because the memory
+// is not known.
 func Limit() int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
@@ -26,8 +27,8 @@ func Limit() int64 {
 	return limit
 }
 
-// availableMemory returns how many bytes of memory this process may use, by the files of Linux below root; 0 if they do not
-// exist.
+// availableMemory returns how many bytes of memory this process may use, by the files of Linux below root; 0 if they
+// do not exist.
 func availableMemory(root string) int64 {
 	least := totalMemory(readFile(root + "proc/meminfo"))
 	for _, limit := range groupLimits(root) {
@@ -48,8 +49,8 @@ func totalMemory(meminfo string) int64 {
 	return parseBytes(fields[0]) << 10
 }
 
-// groupLimits returns the limits, in bytes, of the control groups of this process, of version 2 or 1, and of their ancestors;
-// 0 for each without one.
+// groupLimits returns the limits, in bytes, of the control groups of this process, of version 2 or 1, and of their
+// ancestors; 0 for each without one.
 func groupLimits(root string) []int64 {
 	var out []int64
 	for line := range strings.Lines(readFile(root + "proc/self/cgroup")) {

@@ -100,8 +100,8 @@ func (b *Blocks) head(e *trace.Event, at time.Time) line {
 	return line{word: headWord, text: strings.TrimRight(text, " ")}
 }
 
-// keyText returns a key, safe for a terminal, or "(by itself)" if it is empty: as in an iteration of a timer loop, or outside
-// of any reconcile.
+// keyText returns a key, safe for a terminal, or "(by itself)" if it is empty: as in an iteration of a timer loop, or
+// outside of any reconcile.
 func keyText(key string) string {
 	if key == "" {
 		return "(by itself)"
@@ -112,29 +112,30 @@ func keyText(key string) string {
 // unattributedGap is how close events of a controller outside of reconciles must be to share a head.
 const unattributedGap = time.Second
 
-// writeUnattributed writes an event that belongs to no open block, under the head of the event before it if that is of the
-// same controller and close in time. b.mu must be held.
+// writeUnattributed writes an event that belongs to no open block, under the head of the event before it if that is
+// of the same controller and close in time. b.mu must be held.
 func (b *Blocks) writeUnattributed(e *trace.Event) {
 	if b.folds(e.Time) {
 		b.foldUnattributed(e)
 		return
 	}
 	lines := b.eventLines([]*trace.Event{e}, blockState{fails: isUnattributedFailure(e)})
-	if last := b.lastUnattributed; last == nil || last.Controller != e.Controller || last.Key != e.Key || last.Reconcile != e.Reconcile ||
-		e.Time.Sub(last.Time) > unattributedGap {
+	if last := b.lastUnattributed; last == nil || last.Controller != e.Controller || last.Key != e.Key ||
+		last.Reconcile != e.Reconcile || e.Time.Sub(last.Time) > unattributedGap {
 		lines = append([]line{b.head(e, e.Time)}, lines...)
 	}
 	b.write(lines)
 	b.lastUnattributed = e
 }
 
-// isUnattributedFailure reports whether an event that belongs to no reconcile is marked as a failure. A write that came too
-// late, to an object that has changed or is gone, is not: the controller looks again anyway.
+// isUnattributedFailure reports whether an event that belongs to no reconcile is marked as a failure. A write that
+// came too late, to an object that has changed or is gone, is not: the controller looks again anyway.
 func isUnattributedFailure(e *trace.Event) bool {
 	r, ok := e.Detail.(*trace.Request)
 	return !ok || r.Code != http.StatusConflict && r.Code != http.StatusNotFound
 }
 
+// reconcileNumber returns the number by which blocks name a reconcile; empty outside of reconciles.
 func reconcileNumber(id trace.ReconcileID) string {
 	if id == 0 {
 		return ""
@@ -188,7 +189,8 @@ func (s blockState) writesText(end *trace.End) string {
 	return text
 }
 
-// groupWrites groups consecutive creations or deletions of the same kind with the same answer: a burst of pods is one line.
+// groupWrites groups consecutive creations or deletions of the same kind with the same answer: a burst of pods is one
+// line.
 func groupWrites(events []*trace.Event) [][]*trace.Event {
 	var out [][]*trace.Event
 	for _, e := range events {
@@ -201,13 +203,15 @@ func groupWrites(events []*trace.Event) [][]*trace.Event {
 	return out
 }
 
+// sameWrite reports whether two events are creations, or deletions, of the same resource with the same answer.
 func sameWrite(a, b *trace.Event) bool {
 	x, ok := a.Detail.(*trace.Request)
 	if !ok {
 		return false
 	}
 	y, ok := b.Detail.(*trace.Request)
-	return ok && x.Verb == y.Verb && (x.Verb == "create" || x.Verb == "delete") && x.Recorded == nil && y.Recorded == nil &&
+	return ok && x.Verb == y.Verb && (x.Verb == "create" || x.Verb == "delete") &&
+		x.Recorded == nil && y.Recorded == nil &&
 		x.Group == y.Group && x.Resource == y.Resource && x.Subresource == y.Subresource &&
 		x.Namespace == y.Namespace && x.Code == y.Code && x.Message == y.Message
 }
@@ -227,6 +231,8 @@ func (b *Blocks) eventLines(group []*trace.Event, state blockState) []line {
 	return nil
 }
 
+// logLine returns a log line: "error", "decided" for what the controller logs at its usual levels while it
+// reconciles, or "logged" for all else.
 func (b *Blocks) logLine(reconcile trace.ReconcileID, l *trace.Log, state blockState) line {
 	text := Escape(l.Message)
 	var values []string
@@ -253,7 +259,8 @@ func (b *Blocks) markTrouble(text string, state blockState) string {
 	return text
 }
 
-// errorText returns an error, safe for a terminal and, up to Normal, without the phrases that an API server adds to each.
+// errorText returns an error, safe for a terminal and, up to Normal, without the phrases that an API server adds to
+// each.
 func (b *Blocks) errorText(text string) string {
 	if b.brief() {
 		text = TrimAPIError(text)
@@ -261,6 +268,7 @@ func (b *Blocks) errorText(text string) string {
 	return Escape(text)
 }
 
+// endLine returns the last line of a block: the outcome, the counts of writes, how long it took and what is next.
 func (b *Blocks) endLine(d *trace.End, state blockState) line {
 	if state.conflict != nil {
 		return line{"conflict", b.o.Palette.Dim(conflictText(state.conflict, d)), ToneDim}

@@ -57,8 +57,9 @@ type BlocksOptions struct {
 }
 
 // Blocks is a trace.Sink that writes a block of lines for each reconcile when it ends, so that reconciles that run
-// concurrently do not mix. A block is stamped with the time of its end, so that times do not run backwards from one block
-// to the next. Up to Normal a reconcile that wrote nothing and succeeded has no block, and a conflict has one line.
+// concurrently do not mix. A block is stamped with the time of its end, so that times do not run backwards from one
+// block to the next. Up to Normal a reconcile that wrote nothing and succeeded has no block, and a conflict has one
+// line.
 //
 // Its methods may be called concurrently.
 type Blocks struct {
@@ -71,7 +72,7 @@ type Blocks struct {
 	lastUnattributed *trace.Event // what was written last, if it belongs to no reconcile; else nil
 	openBlocks       map[trace.ReconcileID]*block
 	ended            recentMap[trace.ReconcileID, endedReconcile]
-	putOff           recentMap[trace.ReconcileID, *trace.Start] // why reconciles without a block began, until they are retried
+	putOff           recentMap[trace.ReconcileID, *trace.Start] // why reconciles without a block began, until retried
 	notShown         NotShown
 	startCounts      startTotals
 	lastDryWrites    recentMap[string, uint64]   // by key: the fingerprint of its last dry writes
@@ -183,8 +184,8 @@ func (b *Blocks) recordRequest(open *block, e *trace.Event, r *trace.Request) {
 	}
 }
 
-// Close writes the reconciles that have not ended, in the order of their starts, and returns the first error of a write.
-// It may be called again.
+// Close writes the reconciles that have not ended, in the order of their starts, and returns the first error of a
+// write. It may be called again.
 func (b *Blocks) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,7 +208,8 @@ type endedReconcile struct {
 	shown bool // in a block or a line
 }
 
-// shows reports whether a reconcile is known to have a block, so that causes may name it by its number. b.mu must be held.
+// shows reports whether a reconcile is known to have a block, so that causes may name it by its number. b.mu must be
+// held.
 func (b *Blocks) shows(id trace.ReconcileID) bool {
 	ended, _ := b.ended.get(id)
 	return ended.shown || !b.brief()
@@ -220,8 +222,8 @@ func (b *Blocks) writerShown(w *trace.Watch) bool {
 	return w.WrittenBy != 0 && (b.shows(w.WrittenBy) || open != nil && !b.folds(open.start.Time))
 }
 
-// rememberCauses keeps the causes of a reconcile that has no block and is retried: they are shown as those of the retry.
-// No more are kept than are shown of one reconcile. b.mu must be held.
+// rememberCauses keeps the causes of a reconcile that has no block and is retried: they are shown as those of the
+// retry. No more are kept than are shown of one reconcile. b.mu must be held.
 func (b *Blocks) rememberCauses(id trace.ReconcileID, why *trace.Start) {
 	if more := len(why.Causes) - maxCauses; more > 0 {
 		why.Causes, why.MoreCauses = why.Causes[:maxCauses:maxCauses], why.MoreCauses+more

@@ -10,7 +10,8 @@ import (
 // maxCauses bounds the causes that are shown of one reconcile up to Normal.
 const maxCauses = 3
 
-// causeLines returns a line for each cause of a reconcile, and one that counts those that are not shown. b.mu must be held.
+// causeLines returns a line for each cause of a reconcile, and one that counts those that are not shown. b.mu must be
+// held.
 func (b *Blocks) causeLines(s *trace.Start) []line {
 	var out []line
 	causes, more := s.Causes, s.MoreCauses

@@ -12,7 +12,10 @@ import (
 )
 
 // ignoredFields are never shown: they change whenever something else does.
-var ignoredFields = []string{"lastUpdateTime", "lastTransitionTime", "lastProbeTime", "lastHeartbeatTime", "kubectl.kubernetes.io/last-applied-configuration"}
+var ignoredFields = []string{
+	"lastUpdateTime", "lastTransitionTime", "lastProbeTime", "lastHeartbeatTime",
+	"kubectl.kubernetes.io/last-applied-configuration",
+}
 
 // bookkeeping matches fields that only record which version of an object was seen, and generated IDs.
 var bookkeeping = regexp.MustCompile(`^metadata\.generation$|[oO]bservedGeneration$` +
@@ -27,10 +30,11 @@ type ChangesOptions struct {
 	All bool
 }
 
-// Changes writes field changes in short: "spec.replicas: 0 -> 3, Ready: True, readyReplicas: 2". The spec comes first, then
-// metadata, conditions, what is ready, what is available, and the rest; within each the order is that given. If all
-// changes are in the status, paths lose that prefix. Of a condition its status and reason are shown; another entry of a
-// list that was added or removed is one change. The result is safe for a terminal, and empty if nothing is to be shown.
+// Changes writes field changes in short: "spec.replicas: 0 -> 3, Ready: True, readyReplicas: 2". The spec comes
+// first, then metadata, conditions, what is ready, what is available, and the rest; within each the order is that
+// given. If all changes are in the status, paths lose that prefix. Of a condition its status and reason are shown;
+// another entry of a list that was added or removed is one change. The result is safe for a terminal, and empty if
+// nothing is to be shown.
 func Changes(changes []inspect.Change, o ChangesOptions) string {
 	shown := slices.DeleteFunc(slices.Clone(changes), func(c inspect.Change) bool {
 		return !o.All && bookkeeping.MatchString(c.Path) ||
@@ -82,6 +86,7 @@ const (
 	ranks
 )
 
+// rankOf returns the rank of the field at a path.
 func rankOf(path string) int {
 	field := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])
 	switch {
@@ -111,9 +116,9 @@ func commonPrefix(changes []inspect.Change) string {
 
 var entryPath = regexp.MustCompile(`^(.*?)\[([A-Za-z]+)=([^\]]*)\]`)
 
-// addedOrRemovedEntry returns the entry of a list that a path leads into if the whole entry was added or removed, which its
-// merge key shows: its name, such as "containerStatuses[web]", and "new" or "removed"; else both are empty. An autoscaler
-// without metrics writes an entry whose key is empty: "currentMetrics[]".
+// addedOrRemovedEntry returns the entry of a list that a path leads into if the whole entry was added or removed,
+// which its merge key shows: its name, such as "containerStatuses[web]", and "new" or "removed"; else both are empty.
+// An autoscaler without metrics writes an entry whose key is empty: "currentMetrics[]".
 func addedOrRemovedEntry(changes []inspect.Change, path string) (name, change string) {
 	m := entryPath.FindStringSubmatch(path)
 	if m == nil {
@@ -140,6 +145,7 @@ type conditionChange struct {
 	gone                    bool
 }
 
+// add notes the change of a field of the condition.
 func (c *conditionChange) add(field string, change inspect.Change) {
 	text, _ := change.New.(string)
 	switch field {
@@ -154,6 +160,7 @@ func (c *conditionChange) add(field string, change inspect.Change) {
 	}
 }
 
+// text returns what is shown: status and reason, the message if only that changed, or "gone".
 func (c *conditionChange) text() string {
 	switch {
 	case c.gone:

@@ -16,8 +16,8 @@ const (
 	messageIndent   = "      "
 )
 
-// Conditions writes each object with all its conditions in full, in the order given. Messages are wrapped at the width of the
-// terminal. The columns of all objects are aligned.
+// Conditions writes each object with all its conditions in full, in the order given. Messages are wrapped at the
+// width of the terminal. The columns of all objects are aligned.
 func Conditions(w io.Writer, rows []StatusRow, o StatusOptions) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	widths := conditionWidths(rows, o.TableOptions)
@@ -44,10 +44,12 @@ func conditionWidths(rows []StatusRow, o TableOptions) []int {
 
 func conditionColumns() []Column {
 	return []Column{
-		{Title: "TYPE"}, {Title: "STATUS"}, {Title: "REASON", Truncatable: true}, {Title: "SINCE", DropOrder: 2}, {Title: "OBSERVED", DropOrder: 1},
+		{Title: "TYPE"}, {Title: "STATUS"}, {Title: "REASON", Truncatable: true},
+		{Title: "SINCE", DropOrder: 2}, {Title: "OBSERVED", DropOrder: 1},
 	}
 }
 
+// allConditions returns a row for each condition.
 func (r *StatusRow) allConditions() [][]Cell {
 	out := make([][]Cell, len(r.Conditions))
 	for i, c := range r.Conditions {
@@ -56,6 +58,7 @@ func (r *StatusRow) allConditions() [][]Cell {
 	return out
 }
 
+// writeConditions writes the table of the conditions of one object, each with its message on the lines below.
 func (r *StatusRow) writeConditions(w io.Writer, widths []int, o TableOptions) error {
 	if len(r.Conditions) == 0 {
 		fmt.Fprintln(w, conditionIndent+o.Palette.Dim("no conditions"))
@@ -84,7 +87,8 @@ func (r *StatusRow) writeConditions(w io.Writer, widths []int, o TableOptions) e
 	return nil
 }
 
-// heading returns the line of an object: its name, with the namespace if namespaces are shown, its status and generations.
+// heading returns the line of an object: its name, with the namespace if namespaces are shown, its status and
+// generations.
 func (r *StatusRow) heading(o StatusOptions) string {
 	p, name := o.Palette, Escape(r.Name)
 	if o.Namespaces && r.Namespace != "" {

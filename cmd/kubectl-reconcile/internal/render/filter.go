@@ -16,9 +16,11 @@ import (
 type NotShown struct {
 	// Idle counts the reconciles that wrote nothing and went well.
 	Idle int
-	// PutOff counts those that wrote nothing because an informer cache did not show yet what their controller had written.
+	// PutOff counts those that wrote nothing because an informer cache did not show yet what their controller had
+	// written.
 	PutOff int
-	// Conflicts counts those that accepted no write and ended in a conflict, as the last of their key did, which has a line.
+	// Conflicts counts those that accepted no write and ended in a conflict, as the last of their key did, which has
+	// a line.
 	Conflicts int
 	// Repeated counts those whose dry writes were the same as in the last reconcile of their key; and, outside of any
 	// reconcile, repeated dry writes, whether accepted or refused, and repeated errors.
@@ -125,7 +127,8 @@ func (b *Blocks) repeatsFailure(open *block, e *trace.Event, end *trace.End) boo
 	return known && before == hash && !effective
 }
 
-// ineffectiveWrites returns the writes among the events that were dry or refused, and reports whether there were others.
+// ineffectiveWrites returns the writes among the events that were dry or refused, and reports whether there were
+// others.
 func ineffectiveWrites(events []*trace.Event) (attempts []*trace.Request, effective bool) {
 	for _, e := range events {
 		r, ok := e.Detail.(*trace.Request)
@@ -194,13 +197,13 @@ func (b *Blocks) loggedBefore(controller string, l *trace.Log) bool {
 	return known
 }
 
-// volatileParts matches the parts of an error that differ from one occurrence to the next: the suffixes of generated names
-// (apimachinery's util/rand) and of the names of Events (client-go's tools/record/util), and the source port of a
-// connection.
+// volatileParts matches the parts of an error that differ from one occurrence to the next: the suffixes of generated
+// names (apimachinery's util/rand) and of the names of Events (client-go's tools/record/util), and the source port of
+// a connection.
 var volatileParts = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\.[0-9a-f]{16}\b|:\d+->`)
 
-// fingerprint returns a hash of writes, of the answers to them and of an error, without volatile parts. The order of the
-// writes does not matter: controllers send some of them concurrently.
+// fingerprint returns a hash of writes, of the answers to them and of an error, without volatile parts. The order of
+// the writes does not matter: controllers send some of them concurrently.
 func fingerprint(writes []*trace.Request, err string) uint64 {
 	lines := []string{err}
 	for _, r := range writes {
@@ -229,8 +232,8 @@ func stem(r *trace.Request) string {
 	return r.Name
 }
 
-// isHidden reports whether an event is left out because its controller is one of BlocksOptions.Aside. API Events that such
-// a controller records are not.
+// isHidden reports whether an event is left out because its controller is one of BlocksOptions.Aside. API Events that
+// such a controller records are not.
 func (b *Blocks) isHidden(e *trace.Event) bool {
 	if !b.brief() || !slices.Contains(b.o.VerboseOnly, e.Controller) {
 		return false
@@ -255,13 +258,13 @@ func (b *Blocks) isNoise(controller string, l *trace.Log) bool {
 	return b.brief() && l.Error == "" && (isThrottling(l) || slices.Contains(b.o.NoisyLogMessages[controller], l.Message))
 }
 
-// isThrottling reports whether client-go logged that a request had to wait for its rate limiter (rest.Request): that is no
-// decision of the controller.
+// isThrottling reports whether client-go logged that a request had to wait for its rate limiter (rest.Request): that
+// is no decision of the controller.
 func isThrottling(l *trace.Log) bool { return l.Message == "Waited before sending request" }
 
-// showsUnattributedLog reports whether a log line that belongs to no reconcile is shown. Most say "starting" and "shutting
-// down". Up to Normal only errors are shown, of those only what occurs after the start,
-// and none that only report the context that was cancelled at the end of the run.
+// showsUnattributedLog reports whether a log line that belongs to no reconcile is shown. Most say "starting" and
+// "shutting down". Up to Normal only errors are shown, of those only what occurs after the start, and none that only
+// report the context that was cancelled at the end of the run.
 func (b *Blocks) showsUnattributedLog(l *trace.Log) bool {
 	if b.o.Detail >= Everything || b.o.Detail == Verbose && l.Level <= Normal.LogLevel() {
 		return true
@@ -269,8 +272,8 @@ func (b *Blocks) showsUnattributedLog(l *trace.Log) bool {
 	return l.Error != "" && !b.startAt.IsZero() && !strings.HasSuffix(l.Error, context.Canceled.Error())
 }
 
-// isFailedEventCount reports whether a request is the patch that counts a repetition of an Event, and failed only because
-// the dry run did not store the Event.
+// isFailedEventCount reports whether a request is the patch that counts a repetition of an Event, and failed only
+// because the dry run did not store the Event.
 func isFailedEventCount(r *trace.Request) bool {
 	return r.DryRun && r.Verb == "patch" && r.Code == http.StatusNotFound
 }
@@ -286,12 +289,13 @@ func (b *Blocks) withoutRepeatedErrors(events []*trace.Event) []*trace.Event {
 	}
 	return slices.DeleteFunc(slices.Clone(events), func(e *trace.Event) bool {
 		log, ok := e.Detail.(*trace.Log)
-		return ok && (log.Error == end.Error || slices.ContainsFunc(log.Values, func(v trace.Value) bool { return v.Value == end.Error }))
+		return ok && (log.Error == end.Error ||
+			slices.ContainsFunc(log.Values, func(v trace.Value) bool { return v.Value == end.Error }))
 	})
 }
 
-// recentMap is a map that forgets old entries: it holds at least the latest capacity entries, and at most twice as many.
-// It is not safe for concurrent use.
+// recentMap is a map that forgets old entries: it holds at least the latest capacity entries, and at most twice as
+// many. It is not safe for concurrent use.
 type recentMap[K comparable, V any] struct {
 	capacity   int
 	young, old map[K]V
@@ -312,6 +316,7 @@ func (r *recentMap[K, V]) get(k K) (V, bool) {
 	return v, ok
 }
 
+// put adds an entry or replaces it. When the young half is full, the old one is dropped.
 func (r *recentMap[K, V]) put(k K, v V) {
 	if _, ok := r.young[k]; !ok && len(r.young) >= r.capacity {
 		r.old, r.young = r.young, nil

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Progress shows the progress of an operation on a terminal, in one line that is erased at its end, and while others write
-// to the terminal by its Writer. All methods may be called concurrently, and on nil, which shows nothing.
+// Progress shows the progress of an operation on a terminal, in one line that is erased at its end, and while others
+// write to the terminal by its Writer. All methods may be called concurrently, and on nil, which shows nothing.
 type Progress struct {
 	out   io.Writer
 	clock clock.Clock
@@ -25,8 +25,8 @@ type Progress struct {
 const (
 	// progressDelay is how long an operation takes before its progress is shown.
 	progressDelay = time.Second
-	// progressInterval is how often progress is shown; less often if computing the text takes long: the pause is at least
-	// progressBackoff times that.
+	// progressInterval is how often progress is shown; less often if computing the text takes long: the pause is at
+	// least progressBackoff times that.
 	progressInterval = 250 * time.Millisecond
 	progressBackoff  = 10
 )
@@ -36,9 +36,9 @@ func NewProgress(out io.Writer, clk clock.Clock) *Progress {
 	return &Progress{out: out, clock: clk, width: func() int { return TerminalWidth(out) }}
 }
 
-// Show starts to show what text returns: first after a second, then repeatedly until end is called or ctx is done. end waits
-// until nothing is shown any more, and may be called again. text is called by one goroutine at a time, with a context that
-// is done when end is called. Only one text can be shown at a time.
+// Show starts to show what text returns: first after a second, then repeatedly until end is called or ctx is done.
+// end waits until nothing is shown any more, and may be called again. text is called by one goroutine at a time, with
+// a context that is done when end is called. Only one text can be shown at a time.
 func (p *Progress) Show(ctx context.Context, text func(context.Context) string) (end func()) {
 	if p == nil {
 		return func() {}
@@ -98,8 +98,8 @@ func (p *Progress) erase() {
 	}
 }
 
-// Writer returns a writer to w, which writes to the same terminal, that erases the progress before each write. For a nil
-// Progress it is w. If w is a file, the writer has its descriptor, so that it counts as a terminal too.
+// Writer returns a writer to w, which writes to the same terminal, that erases the progress before each write. For a
+// nil Progress it is w. If w is a file, the writer has its descriptor, so that it counts as a terminal too.
 func (p *Progress) Writer(w io.Writer) io.Writer {
 	if p == nil {
 		return w

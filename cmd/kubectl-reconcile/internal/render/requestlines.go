@@ -106,6 +106,7 @@ func createdReplicas(changes []inspect.Change) string {
 	return ""
 }
 
+// meanLatency returns the mean latency of the requests of a group.
 func meanLatency(group []*trace.Event) trace.Duration {
 	var sum trace.Duration
 	for _, e := range group {

@@ -16,8 +16,8 @@ import (
 
 // StatusRow is an object in the table of `status`. Its texts are escaped when written.
 type StatusRow struct {
-	// Name is the kind and the name of the object as kubectl writes them; Short is the same without the group of the kind, for
-	// narrow terminals. Namespace is empty for objects without one.
+	// Name is the kind and the name of the object as kubectl writes them; Short is the same without the group of the
+	// kind, for narrow terminals. Namespace is empty for objects without one.
 	Namespace, Name, Short string
 	Created, Now           time.Time
 	inspect.Report
@@ -42,8 +42,8 @@ type StatusOptions struct {
 	Drifted bool
 }
 
-// StatusTable writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow, names
-// are short.
+// StatusTable writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow,
+// names are short.
 func StatusTable(w io.Writer, rows []StatusRow, o StatusOptions) error {
 	return (&LiveStatusTable{}).Write(w, rows, o)
 }
@@ -51,6 +51,7 @@ func StatusTable(w io.Writer, rows []StatusRow, o StatusOptions) error {
 // NewStatusTable returns an empty table of `status`, to which rows of StatusCells can be written one after the other.
 func NewStatusTable(o StatusOptions) *Table { return NewTable(o.columns(), o.TableOptions) }
 
+// columns returns the columns of the table of `status`; StatusRow.cells has their cells.
 func (o StatusOptions) columns() []Column {
 	var out []Column
 	if o.Times {
@@ -65,13 +66,15 @@ func (o StatusOptions) columns() []Column {
 	}
 	out = append(out,
 		Column{Title: "REASON", Truncatable: true, DropOrder: 9},
-		Column{Title: "GEN", DropOrder: 2, Optional: !o.Drifted}, Column{Title: "OBSERVED", DropOrder: 1, Optional: !o.Drifted},
+		Column{Title: "GEN", DropOrder: 2, Optional: !o.Drifted},
+		Column{Title: "OBSERVED", DropOrder: 1, Optional: !o.Drifted},
 		Column{Title: "DRIFT", DropOrder: 7, Optional: !o.Drifted},
 		Column{Title: "CONDITIONS", Truncatable: true, DropOrder: 5},
 		Column{Title: "SINCE", DropOrder: 6}, Column{Title: "AGE", DropOrder: 3})
 	if o.Wide {
 		out = append(out,
-			Column{Title: "KSTATUS", DropOrder: 1}, Column{Title: "WRITTEN BY", DropOrder: 1}, Column{Title: "WRITTEN", DropOrder: 1})
+			Column{Title: "KSTATUS", DropOrder: 1},
+			Column{Title: "WRITTEN BY", DropOrder: 1}, Column{Title: "WRITTEN", DropOrder: 1})
 	}
 	return out
 }
@@ -231,6 +234,7 @@ func (r *StatusRow) conditions() Cell {
 	return toned("-", ToneDim)
 }
 
+// conditionText returns a condition in one cell: Ready=False with its reason, if it is bad or unknown.
 func (r *StatusRow) conditionText(c inspect.Condition) string {
 	text := c.Type + "=" + c.Status
 	if c.Of != "" {
@@ -245,6 +249,7 @@ func (r *StatusRow) conditionText(c inspect.Condition) string {
 	return text
 }
 
+// writer returns the cells of -o wide that show who wrote to the object last, and when.
 func (r *StatusRow) writer() []Cell {
 	if r.Writer == nil {
 		return []Cell{{Text: "-"}, {Text: "-"}}
@@ -268,7 +273,8 @@ func sinceText(t *metav1.Time, now time.Time) string {
 	return age(t.Time, now)
 }
 
-// age returns the time from then to now as kubectl writes it; a dash for the zero time. A time to come is 0s: clocks differ.
+// age returns the time from then to now as kubectl writes it; a dash for the zero time. A time to come is 0s: clocks
+// differ.
 func age(then, now time.Time) string {
 	if then.IsZero() {
 		return "-"
@@ -276,8 +282,9 @@ func age(then, now time.Time) string {
 	return duration.HumanDuration(max(0, now.Sub(then)))
 }
 
-// LiveStatusTable is the table of `status` when it is redrawn as objects change. Columns only grow while the terminal keeps
-// its width, so that texts do not move at every event. The zero value is ready to use. It must not be used concurrently.
+// LiveStatusTable is the table of `status` when it is redrawn as objects change. Columns only grow while the terminal
+// keeps its width, so that texts do not move at every event. The zero value is ready to use. It must not be used
+// concurrently.
 type LiveStatusTable struct {
 	width   int
 	titles  []string
@@ -286,8 +293,8 @@ type LiveStatusTable struct {
 	drifted bool
 }
 
-// Write writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow, names are
-// short, and drift is shown only if any object has drifted since the terminal got its width.
+// Write writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow, names
+// are short, and drift is shown only if any object has drifted since the terminal got its width.
 func (t *LiveStatusTable) Write(w io.Writer, rows []StatusRow, o StatusOptions) error {
 	if o.Width != t.width {
 		*t = LiveStatusTable{width: o.Width}

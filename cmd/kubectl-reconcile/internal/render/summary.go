@@ -19,8 +19,8 @@ type ControllerTableOptions struct {
 	Failing func(controller string) bool
 }
 
-// ControllerTable writes an empty line and the figures of each controller; nothing if there are none. Controllers that had
-// nothing to do are counted in one line if there are more than a few.
+// ControllerTable writes an empty line and the figures of each controller; nothing if there are none. Controllers
+// that had nothing to do are counted in one line if there are more than a few.
 func ControllerTable(w io.Writer, controllers []trace.ControllerSummary, o ControllerTableOptions) error {
 	if len(controllers) == 0 {
 		return nil
@@ -90,8 +90,8 @@ type WriteCountRow struct {
 	Objects, Writes, Refused int
 }
 
-// WriteCountTable writes an empty line and the counts of writes; nothing without rows. verbTitle is the title of the column of
-// verbs.
+// WriteCountTable writes an empty line and the counts of writes; nothing without rows. verbTitle is the title of the
+// column of verbs.
 func WriteCountTable(w io.Writer, verbTitle string, writes []WriteCountRow, o TableOptions) error {
 	columns := []Column{
 		{Title: verbTitle}, {Title: "RESOURCE", Truncatable: true}, {Title: "OBJECTS", DropOrder: 1},
@@ -112,16 +112,17 @@ func WriteCountTable(w io.Writer, verbTitle string, writes []WriteCountRow, o Ta
 type ObjectRow struct {
 	Namespace, Name string
 	Status          inspect.Status
-	// Fold names the group that the object may be folded into with others in the same state; empty if it has its own row.
+	// Fold names the group that the object may be folded into with others in the same state; empty if it has its own
+	// row.
 	Fold string
 }
 
 // maxUnfolded is how many objects of a group and state, or idle controllers, have a row each.
 const maxUnfolded = 3
 
-// ObjectTable writes an empty line and a row for each object; nothing without objects. Objects that may be folded and are in
-// the same state share one row if there are more than a few. Namespaces are shown if there are several. Names are cut only
-// if the terminal has no room for them even without reasons.
+// ObjectTable writes an empty line and a row for each object; nothing without objects. Objects that may be folded and
+// are in the same state share one row if there are more than a few. Namespaces are shown if there are several. Names
+// are cut only if the terminal has no room for them even without reasons.
 func ObjectTable(w io.Writer, objects []ObjectRow, o TableOptions) error {
 	columns := []Column{{Title: "OBJECT"}, {Title: "READY"}, {Title: "STATUS"}}
 	several := slices.ContainsFunc(objects, func(row ObjectRow) bool { return row.Namespace != objects[0].Namespace })
@@ -156,7 +157,8 @@ func dashIfEmpty(s string) string {
 	return s
 }
 
-// fold replaces objects of the same group and state, if there are more than a few, by one row in the place of the first.
+// fold replaces objects of the same group and state, if there are more than a few, by one row in the place of the
+// first.
 func fold(objects []ObjectRow) []ObjectRow {
 	type state struct{ group, namespace, ready, status string }
 	of := func(o ObjectRow) state { return state{o.Fold, o.Namespace, o.Status.Ready, o.Status.Status} }

@@ -12,13 +12,14 @@ import (
 type Column struct {
 	// Title is written above it as it is.
 	Title string
-	// Truncatable is true if its texts may be cut, the widest of such columns first, where rows are wider than the terminal.
-	// Without a terminal nothing is cut: a text wider than maxPadded cells shifts the rest of its row, but no other row.
+	// Truncatable is true if its texts may be cut, the widest of such columns first, where rows are wider than the
+	// terminal. Without a terminal nothing is cut: a text wider than maxPadded cells shifts the rest of its row, but
+	// no other row.
 	Truncatable bool
 	// Optional is true if it is left out before any text is cut.
 	Optional bool
-	// DropOrder is the order in which columns are left out where cutting is not enough, the lowest first. A column with 0
-	// is never left out.
+	// DropOrder is the order in which columns are left out where cutting is not enough, the lowest first. A column
+	// with 0 is never left out.
 	DropOrder int
 }
 
@@ -26,8 +27,8 @@ type Column struct {
 type Cell struct {
 	Text string
 	Tone Tone
-	// coloured is Text with the escape sequences of several tones, for columns that are not cut; both are escaped already.
-	// If it is empty, all of Text has the tone Tone.
+	// coloured is Text with the escape sequences of several tones, for columns that are not cut; both are escaped
+	// already. If it is empty, all of Text has the tone Tone.
 	coloured string
 }
 
@@ -44,8 +45,9 @@ type TableOptions struct {
 	NoHeader bool
 }
 
-// Table is a table that looks like kubectl's, for any number of rows: no cell is measured or written twice. Rows may be
-// written by several calls of Write: columns keep the widths of the earlier ones, or grow. It must not be used concurrently.
+// Table is a table that looks like kubectl's, for any number of rows: no cell is measured or written twice. Rows may
+// be written by several calls of Write: columns keep the widths of the earlier ones, or grow. It must not be used
+// concurrently.
 type Table struct {
 	columns   []Column
 	o         TableOptions
@@ -145,16 +147,16 @@ func (l *Table) paint(c Cell) string {
 	return l.o.Palette.Paint(c.Tone, c.Text)
 }
 
-// The blanks between two columns: as kubectl has them; on a terminal that is too narrow for them; and on one that is too
-// narrow even so.
+// The blanks between two columns: as kubectl has them; on a terminal that is too narrow for them; and on one that is
+// too narrow even so.
 const (
 	defaultGap = 3
 	narrowGap  = 2
 	leastGap   = 1
 )
 
-// The widths that truncatable columns keep on a narrow terminal: less important columns are left out before a text is cut
-// below preferredWidth, and truncatable columns themselves before it is cut below leastWidth.
+// The widths that truncatable columns keep on a narrow terminal: less important columns are left out before a text is
+// cut below preferredWidth, and truncatable columns themselves before it is cut below leastWidth.
 const (
 	preferredWidth = 24
 	leastWidth     = 12
@@ -223,8 +225,8 @@ func (l *Table) shrink(limits []int) bool {
 	return least >= 0
 }
 
-// cut narrows the widest truncatable column as far as needed, but not below the next widest one nor below keep cells; it
-// returns false if none is wider than that.
+// cut narrows the widest truncatable column as far as needed, but not below the next widest one nor below keep cells;
+// it returns false if none is wider than that.
 func (l *Table) cut(limits []int, keep int) bool {
 	widest, next := dropped, keep
 	for i, c := range l.columns {

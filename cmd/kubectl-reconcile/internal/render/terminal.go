@@ -20,7 +20,8 @@ func IsTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// TerminalWidth returns how many cells wide the terminal is that w writes to; 0 if w is no terminal or does not report it.
+// TerminalWidth returns how many cells wide the terminal is that w writes to; 0 if w is no terminal or does not
+// report it.
 func TerminalWidth(w any) int {
 	width, _ := terminalSize(w)
 	return width
@@ -39,8 +40,9 @@ func terminalSize(w any) (width, height int) {
 	return width, height
 }
 
-// ASCIIOnly reports whether the user's terminal may be unable to show Unicode, by the locale in the environment, which getenv
-// reads as os.Getenv does. Without a locale it is POSIX's, which is ASCII, except on Windows, which has no such variables.
+// ASCIIOnly reports whether the user's terminal may be unable to show Unicode, by the locale in the environment,
+// which getenv reads as os.Getenv does. Without a locale it is POSIX's, which is ASCII, except on Windows, which has
+// no such variables.
 func ASCIIOnly(getenv func(string) string) bool { return asciiOnly(getenv, runtime.GOOS) }
 
 func asciiOnly(getenv func(string) string, system string) bool {
@@ -52,12 +54,12 @@ func asciiOnly(getenv func(string) string, system string) bool {
 	return system != "windows"
 }
 
-// RefreshInterval is how often a screen is to be drawn again even if nothing has changed: ages grow, and the terminal may
-// have been resized.
+// RefreshInterval is how often a screen is to be drawn again even if nothing has changed: ages grow, and the terminal
+// may have been resized.
 const RefreshInterval = time.Second
 
-// Screen shows text on a terminal, and replaces it by other text in place. It does not switch to the alternate screen, and
-// leaves what it showed last when it is closed. It must not be used concurrently.
+// Screen shows text on a terminal, and replaces it by other text in place. It does not switch to the alternate
+// screen, and leaves what it showed last when it is closed. It must not be used concurrently.
 type Screen struct {
 	out  io.Writer
 	size func() (width, height int)
@@ -92,8 +94,8 @@ func (s *Screen) Width() int {
 	return width
 }
 
-// Control sequences of ECMA-48 and of the VT510, which all emulators know. A terminal without synchronized updates ignores
-// beginUpdate and endUpdate.
+// Control sequences of ECMA-48 and of the VT510, which all emulators know. A terminal without synchronized updates
+// ignores beginUpdate and endUpdate.
 const (
 	hideCursor  = "\x1b[?25l"
 	showCursor  = "\x1b[?25h"
@@ -105,8 +107,8 @@ const (
 	resetColour = "\x1b[0m"
 )
 
-// Show replaces the text that is shown, in one write. Lines that are too wide are cut; if there are too many, a line that
-// counts the others replaces the last ones.
+// Show replaces the text that is shown, in one write. Lines that are too wide are cut; if there are too many, a line
+// that counts the others replaces the last ones.
 func (s *Screen) Show(text string) error {
 	width, height := s.size()
 	var out strings.Builder

@@ -70,8 +70,9 @@ func Cut(text string, runes int) string {
 	return text
 }
 
-// Wrap breaks a line between words where it would be wider than width cells, and indents the lines that follow. A width of
-// 0, or one that leaves fewer than 20 cells beside the indent, breaks nothing. Escape sequences of colours have no width.
+// Wrap breaks a line between words where it would be wider than width cells, and indents the lines that follow. A
+// width of 0, or one that leaves fewer than 20 cells beside the indent, breaks nothing. Escape sequences of colours
+// have no width.
 func Wrap(line string, width int, indent string) string {
 	room := width - len(indent)
 	if room < 20 || cells(line) <= width {

@@ -44,8 +44,8 @@ type TreeOptions struct {
 	More []string
 }
 
-// Tree writes a table with a row for each item, whose names are drawn as a tree; nothing without items. It returns the first
-// error of w.
+// Tree writes a table with a row for each item, whose names are drawn as a tree; nothing without items. It returns
+// the first error of w.
 func Tree(w io.Writer, items []*TreeItem, o TreeOptions) error {
 	l := newTreeLayout(items, o)
 	return NewTable(l.columns(), TableOptions{Palette: o.Palette, ASCII: o.ASCII, Width: o.Width}).Write(w, l.rows())
@@ -78,8 +78,8 @@ func (g guides) connector(dotted, last bool) string {
 }
 
 const (
-	// maxIndentedLevels is how many levels are indented. Deeper ones keep the indent of the last, and are numbered: else the
-	// rows of a deep tree would be mostly blanks, and its size would grow with the square of its depth.
+	// maxIndentedLevels is how many levels are indented. Deeper ones keep the indent of the last, and are numbered:
+	// else the rows of a deep tree would be mostly blanks, and its size would grow with the square of its depth.
 	maxIndentedLevels = 50
 	// maxReason bounds a reason, in runes, where no terminal does.
 	maxReason = 500
@@ -148,6 +148,7 @@ func (l *treeLayout) severalNamespaces() bool {
 	return false
 }
 
+// columns returns the columns of a tree; cells has the cells of an item.
 func (l *treeLayout) columns() []Column {
 	var out []Column
 	if l.Namespaces {
@@ -155,7 +156,8 @@ func (l *treeLayout) columns() []Column {
 	}
 	out = append(out,
 		Column{Title: "NAME"}, Column{Title: "READY", DropOrder: 3}, Column{Title: "STATUS"},
-		Column{Title: "REASON", Truncatable: true, DropOrder: 4}, Column{Title: "GEN", DropOrder: 2}, Column{Title: "AGE", DropOrder: 1})
+		Column{Title: "REASON", Truncatable: true, DropOrder: 4},
+		Column{Title: "GEN", DropOrder: 2}, Column{Title: "AGE", DropOrder: 1})
 	for _, title := range l.More {
 		out = append(out, Column{Title: title})
 	}
@@ -178,7 +180,8 @@ func (l *treeLayout) cells(item *TreeItem, name Cell) []Cell {
 	}
 	out = append(out,
 		name, Cell{Text: dashIfEmpty(item.Ready)}, toned(dashIfEmpty(item.Status), item.Tone),
-		toned(Cut(item.Reason, maxReason), item.Tone), toned(dashIfEmpty(item.Generation), item.Drift), Cell{Text: dashIfEmpty(item.Age)})
+		toned(Cut(item.Reason, maxReason), item.Tone),
+		toned(dashIfEmpty(item.Generation), item.Drift), Cell{Text: dashIfEmpty(item.Age)})
 	for i := range l.More {
 		text := ""
 		if i < len(item.More) {

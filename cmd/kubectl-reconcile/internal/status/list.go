@@ -5,36 +5,25 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/apis/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// statusList is what `status -o json` prints. docs/status.md describes it: it is a promise.
+// statusList is what was read, sorted.
 type statusList struct {
-	APIVersion string       `json:"apiVersion"`
-	Kind       string       `json:"kind"`
-	Items      []statusItem `json:"items"`
-	// Incomplete is what could not be read, sorted.
-	Incomplete []cluster.Incomplete `json:"incomplete,omitempty"`
-
-	leftOut int // objects that the table does not show
+	items []statusItem
+	// incomplete is what could not be read, sorted.
+	incomplete []cluster.Incomplete
+	// leftOut counts the objects that the table does not show.
+	leftOut int
 }
 
-// statusItem is one object. Nothing of its spec is in it.
+// statusItem is one object as it is printed, and what is known of it beside.
 type statusItem struct {
-	Object cli.ObjectRef `json:"object"`
-	// Created is when it was.
-	Created metav1.Time `json:"created"`
-	inspect.Report
-	// Drifted and NotReady sum the report up, as --drifted and --not-ready select by them.
-	Drifted  bool `json:"drifted"`
-	NotReady bool `json:"notReady"`
-	// LastWriter is who wrote to it last; only if managedFields were read.
-	LastWriter *inspect.Writer `json:"lastWriter,omitempty"`
+	v1alpha1.StatusItem
 
 	kind    cluster.Kind
 	version string // resourceVersion
@@ -42,24 +31,33 @@ type statusItem struct {
 }
 
 func newStatusList(items []statusItem, incomplete []cluster.Incomplete) *statusList {
-	if items == nil {
-		items = []statusItem{}
-	}
 	sortStatus(items)
-	return &statusList{
-		APIVersion: cli.APIVersion, Kind: "StatusList", Items: items, Incomplete: cluster.SortIncomplete(incomplete),
+	return &statusList{items: items, incomplete: cluster.SortIncomplete(incomplete)}
+}
+
+// document is the list for programs.
+func (l *statusList) document() *v1alpha1.StatusList {
+	out := &v1alpha1.StatusList{
+		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.StatusListKind,
+		Items: make([]v1alpha1.StatusItem, len(l.items)), Incomplete: l.incomplete,
 	}
+	for i := range l.items {
+		out.Items[i] = l.items[i].StatusItem
+	}
+	return out
 }
 
 // newStatusItem judges one object as of a time, and keeps nothing else of it.
 func newStatusItem(kind cluster.Kind, obj *unstructured.Unstructured, p *inspect.Polarities, now time.Time) statusItem {
 	item := statusItem{
-		Object: cli.ObjectRef{
-			APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
-			Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(),
+		StatusItem: v1alpha1.StatusItem{
+			Object: v1alpha1.ObjectRef{
+				APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
+				Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(),
+			},
+			Created: obj.GetCreationTimestamp(),
+			Report:  inspect.Inspect(obj, p),
 		},
-		Created: obj.GetCreationTimestamp(),
-		Report:  inspect.Inspect(obj, p),
 		kind:    kind,
 		version: obj.GetResourceVersion(),
 	}
@@ -80,8 +78,8 @@ func (i statusItem) at(now time.Time) statusItem {
 // name spells the object as kubectl does: deployment.apps/web.
 func (i statusItem) name() string { return i.kind.String() + "/" + i.Object.Name }
 
-// sortStatus puts the worst first, objects of the same status together; of these what has bad conditions and what is drifted
-// comes first, then it orders by namespace, kind and name.
+// sortStatus puts the worst first, objects of the same status together; of these what has bad conditions and what is
+// drifted comes first, then it orders by namespace, kind and name.
 func sortStatus(items []statusItem) {
 	slices.SortFunc(items, func(a, b statusItem) int {
 		return cmp.Or(
@@ -96,7 +94,7 @@ func sortStatus(items []statusItem) {
 	})
 }
 
-// urgency orders by severity. Of what is Unknown, that nobody has written a status yet is the least.
+// urgency orders by severity. Of what is Unknown, objects without any status yet are the least urgent.
 func (i *statusItem) urgency() int {
 	if i.Unreported() {
 		return 2*i.Severity() - 1
@@ -120,19 +118,19 @@ func compareBool(a, b bool) int {
 
 // choose keeps in the list what gets a line, and counts what is left out of the table.
 func (o *Options) choose(list *statusList) {
-	list.Items = slices.DeleteFunc(list.Items, func(i statusItem) bool { return !o.selects(&i) })
-	selected := len(list.Items)
-	list.Items = slices.DeleteFunc(list.Items, func(i statusItem) bool { return o.leavesOut(&i) })
-	list.leftOut = selected - len(list.Items)
+	list.items = slices.DeleteFunc(list.items, func(i statusItem) bool { return !o.selects(&i) })
+	selected := len(list.items)
+	list.items = slices.DeleteFunc(list.items, func(i statusItem) bool { return o.leavesOut(&i) })
+	list.leftOut = selected - len(list.items)
 }
 
-// selects says what --drifted and --not-ready do: with both, what is either.
+// selects reports whether --drifted and --not-ready let the object through: with both, what is either.
 func (o *Options) selects(i *statusItem) bool {
 	return !o.drifted && !o.notReady || o.drifted && i.Drifted || o.notReady && i.NotReady
 }
 
-// leavesOut reports whether an object gets no line in the table: it is the cluster's own and well, as dozens are in every
-// cluster, and nobody asked for it in particular.
+// leavesOut reports whether an object has no line in the table: it is cluster-scoped and well, as dozens are in every
+// cluster, and the user did not ask for it in particular.
 func (o *Options) leavesOut(i *statusItem) bool {
 	inParticular := !o.guessed() || o.targets.Labels != "" || o.targets.Fields != ""
 	if inParticular || o.output != "" || o.conditions || i.kind.Namespaced {

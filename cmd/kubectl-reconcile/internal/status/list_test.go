@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/apis/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -23,10 +24,10 @@ func widgets() cluster.Kind {
 }
 
 func itemOf(namespace, name, status string, drifted bool) statusItem {
-	item := statusItem{
-		Object: cli.ObjectRef{Namespace: namespace, Name: name},
-		Report: inspect.Report{Status: inspect.Status{Status: status}}, Drifted: drifted, kind: widgets(),
-	}
+	item := statusItem{StatusItem: v1alpha1.StatusItem{
+		Object: v1alpha1.ObjectRef{Namespace: namespace, Name: name},
+		Report: inspect.Report{Status: inspect.Status{Status: status}}, Drifted: drifted,
+	}, kind: widgets()}
 	item.NotReady = item.Report.NotReady()
 	return item
 }
@@ -40,7 +41,7 @@ func TestStatusOrder(t *testing.T) {
 		itemOf("a", "unknown", inspect.Unknown, false), silent, itemOf("a", "paused", inspect.Suspended, false),
 	}, nil)
 	var got []string
-	for _, item := range list.Items {
+	for _, item := range list.items {
 		got = append(got, item.Object.Namespace+"/"+item.Object.Name)
 	}
 	want := []string{"a/failed", "a/unknown", "a/silent", "a/late", "a/paused", "z/drifted", "a/1", "a/2", "b/1"}
@@ -55,7 +56,7 @@ func TestStatusChoose(t *testing.T) {
 		item.kind.Namespaced, item.Problems = false, problems
 		return item
 	}
-	const all = "both bad drifted fine paused node sick late odd idle"
+	const all = "both bad drifted fine paused node sick late faulty idle"
 	named := connect.TargetArgs{Types: []string{"nodes"}}
 	for _, tt := range []struct {
 		o       Options
@@ -67,7 +68,7 @@ func TestStatusChoose(t *testing.T) {
 		{Options{named: named, drifted: true}, "both drifted late", 0, "--drifted"},
 		{Options{named: named, notReady: true}, "both bad sick", 0, "--not-ready; what rests is as its spec asks for"},
 		{Options{named: named, drifted: true, notReady: true}, "both bad drifted sick late", 0, "what is either"},
-		{Options{}, "both bad drifted fine paused sick late odd idle", 1, "without a name, what the cluster has of its own and is well"},
+		{Options{}, "both bad drifted fine paused sick late faulty idle", 1, "without a name, what is cluster-scoped and well"},
 		{Options{notReady: true}, "both bad sick", 0, "what was not selected is not left out"},
 		{Options{output: "wide"}, all, 0, "-o wide shows it"},
 		{Options{output: "json"}, all, 0, "programs get all"},
@@ -79,16 +80,16 @@ func TestStatusChoose(t *testing.T) {
 			tt.o.targets = &connect.TargetFlags{}
 		}
 		tt.o.targets.Manifests = connect.NewManifestFlags("")
-		list := &statusList{Items: []statusItem{
+		list := &statusList{items: []statusItem{
 			itemOf("a", "both", inspect.Failed, true), itemOf("a", "bad", inspect.Failed, false),
 			itemOf("a", "drifted", inspect.Current, true), itemOf("a", "fine", inspect.Current, false),
 			itemOf("a", "paused", inspect.Suspended, false),
 			node("node", inspect.Current, false), node("sick", inspect.Failed, false), node("late", inspect.Current, true),
-			node("odd", inspect.Current, false, "the generation is text"), node("idle", inspect.Suspended, false),
+			node("faulty", inspect.Current, false, "the generation is text"), node("idle", inspect.Suspended, false),
 		}}
 		tt.o.choose(list)
 		var names []string
-		for _, item := range list.Items {
+		for _, item := range list.items {
 			names = append(names, item.Object.Name)
 		}
 		if got := strings.Join(names, " "); got != tt.want || list.leftOut != tt.leftOut {
@@ -107,7 +108,7 @@ func TestStatusJSON(t *testing.T) {
 		}},
 	}}
 	list := newStatusList([]statusItem{newStatusItem(widgets(), obj, nil, statusTime)}, []cluster.Incomplete{{Version: "v1", Resource: "secrets", Reason: cluster.ReasonForbidden}})
-	text, err := json.Marshal(list)
+	text, err := json.Marshal(list.document())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,17 +126,60 @@ func TestStatusJSON(t *testing.T) {
 			t.Errorf("%s is a promise (-want +got):\n%s", path, diff)
 		}
 	}
-	if got["apiVersion"] != cli.APIVersion || got["kind"] != "StatusList" || len(got["incomplete"].([]any)) != 1 {
+	if got["apiVersion"] != v1alpha1.APIVersion || got["kind"] != "StatusList" || len(got["incomplete"].([]any)) != 1 {
 		t.Errorf("the envelope: %s", text)
 	}
 	if strings.Contains(string(text), "password") {
-		t.Errorf("the spec is nobody's business here: %s", text)
+		t.Errorf("the spec must not be in it: %s", text)
+	}
+}
+
+// TestStatusFollowsItsSchema checks documents against docs/status.schema.json, and that the schema refuses others.
+func TestStatusFollowsItsSchema(t *testing.T) {
+	schema, err := jsonschema.NewCompiler().Compile("../../../../docs/status.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := itemOf("shop", "a", inspect.Failed, true)
+	item.Object.APIVersion, item.Object.Kind, item.Drift.State, item.JudgedBy = "example.com/v1", "Widget", inspect.Behind, inspect.Generic
+	item.LastWriter, item.Problems = &inspect.Writer{Manager: "kubelet"}, []string{"the generation is text"}
+	list := newStatusList([]statusItem{item}, []cluster.Incomplete{{Version: "v1", Resource: "secrets", Reason: cluster.ReasonForbidden}})
+	event := v1alpha1.StatusEvent{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.StatusEventKind, Type: "ADDED", Item: item.StatusItem}
+	for _, tt := range []struct {
+		reason       string
+		document     any
+		old, updated string
+		valid        bool
+	}{
+		{"a list", list.document(), "", "", true},
+		{"a list of nothing", newStatusList(nil, nil).document(), "", "", true},
+		{"an event", event, "", "", true},
+		{"another kind", list.document(), `"kind":"StatusList"`, `"kind":"List"`, false},
+		{"a status that there is not", list.document(), `"status":"Failed"`, `"status":"Broken"`, false},
+		{"a field that is not described", list.document(), `"drifted":true`, `"drifted":true,"spec":{}`, false},
+		{"another type of event", event, `"type":"ADDED"`, `"type":"NEW"`, false},
+	} {
+		text, err := json.Marshal(tt.document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := strings.Replace(string(text), tt.old, tt.updated, 1)
+		if !tt.valid && broken == string(text) {
+			t.Errorf("%s: the document has no %s", tt.reason, tt.old)
+		}
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(broken))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(value); (err == nil) != tt.valid {
+			t.Errorf("%s: %v\n%s", tt.reason, err, broken)
+		}
 	}
 }
 
 func TestStatusJSONWithoutItems(t *testing.T) {
-	text, err := json.Marshal(newStatusList(nil, nil))
-	if want := `{"apiVersion":"` + cli.APIVersion + `","kind":"StatusList","items":[]}`; err != nil || string(text) != want {
+	text, err := json.Marshal(newStatusList(nil, nil).document())
+	if want := `{"apiVersion":"` + v1alpha1.APIVersion + `","kind":"StatusList","items":[]}`; err != nil || string(text) != want {
 		t.Errorf("got %s (%v), want %s: programs expect a list", text, err, want)
 	}
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// print writes the list in the format asked for; what could not be read, and what is odd, goes to stderr if the format has
-// no place for it.
+// print writes the list in the format asked for; what could not be read, and problems, go to stderr if the format has
+// no place for them.
 func (o *Options) print(list *statusList) error {
 	switch o.output {
 	case "json", "yaml":
-		return cli.WriteDocument(o.streams.Out, o.output, list)
+		return cli.WriteDocument(o.streams.Out, o.output, list.document())
 	case "name":
-		return cli.WriteNames(o.streams.Out, list.Items, statusItem.name)
+		return cli.WriteNames(o.streams.Out, list.items, statusItem.name)
 	}
 	if err := o.printTable(o.streams.Out, list); err != nil {
 		return err
 	}
-	unread := list.Incomplete
+	unread := list.incomplete
 	if !o.guessed() {
 		unread = nil
 	}
@@ -35,9 +35,9 @@ func (o *Options) print(list *statusList) error {
 
 func (o *Options) printTable(w io.Writer, list *statusList) error {
 	if o.conditions {
-		return render.Conditions(w, o.rows(list.Items), o.tableOptions(list.Items))
+		return render.Conditions(w, o.rows(list.items), o.tableOptions(list.items))
 	}
-	return render.StatusTable(w, o.rows(list.Items), o.tableOptions(list.Items))
+	return render.StatusTable(w, o.rows(list.items), o.tableOptions(list.items))
 }
 
 func (o *Options) listing() render.TableOptions {
@@ -45,10 +45,12 @@ func (o *Options) listing() render.TableOptions {
 }
 
 func (o *Options) tableOptions(items []statusItem) render.StatusOptions {
-	return render.StatusOptions{TableOptions: o.listing(), Namespaces: o.severalNamespaces(items), Wide: o.output == "wide"}
+	return render.StatusOptions{
+		TableOptions: o.listing(), Namespaces: o.severalNamespaces(items), Wide: o.output == "wide",
+	}
 }
 
-// severalNamespaces reports whether the objects' namespaces must be told.
+// severalNamespaces reports whether the objects' namespaces must be shown.
 func (o *Options) severalNamespaces(items []statusItem) bool {
 	if o.targets.AllNamespaces {
 		return true
@@ -92,29 +94,29 @@ func namesakes(items []statusItem) map[string]bool {
 	return clash
 }
 
-// notes are the lines below the table, escaped. What could not be read is told if it is no error.
+// notes are the lines below the table, escaped. What could not be read is among them if it is no error.
 func (o *Options) notes(list *statusList, unread []cluster.Incomplete, palette render.Palette) []string {
 	var out []string
 	if n := list.leftOut; n > 0 {
 		text := fmt.Sprintf("left out: %s, Current and not drifted", cli.Plural(n, "cluster-scoped object"))
 		out = append(out, palette.Dim(text+"; -o wide shows "+cli.PluralOf(n, "it", "them")))
 	}
-	return append(out, cli.OneLines(slices.Concat(connect.DescribeIncomplete(unread), describeOdd(list.Items)))...)
+	return append(out, cli.OneLines(slices.Concat(connect.DescribeIncomplete(unread), describeProblems(list.items)))...)
 }
 
-// describeOdd says what of the objects is not what their kind promises.
-func describeOdd(items []statusItem) []string {
+// describeProblems lists the fields of the objects that do not have the type that the API documents.
+func describeProblems(items []statusItem) []string {
 	var out []string
-	odd := 0
+	count := 0
 	for i := range items {
 		for _, problem := range items[i].Problems {
-			if odd++; odd <= cli.MaxNotes {
-				out = append(out, fmt.Sprintf("odd: %s: %s", items[i].name(), problem))
+			if count++; count <= cli.MaxNotes {
+				out = append(out, fmt.Sprintf("problem: %s: %s", items[i].name(), problem))
 			}
 		}
 	}
-	if more := odd - cli.MaxNotes; more > 0 {
-		out = append(out, fmt.Sprintf("odd: and %d more; -o json has all, as problems", more))
+	if more := count - cli.MaxNotes; more > 0 {
+		out = append(out, fmt.Sprintf("problem: and %d more; -o json has all, as problems", more))
 	}
 	return out
 }
@@ -127,9 +129,9 @@ func (o *Options) remark(lines []string) {
 	}
 }
 
-// explainEmpty says on stderr that there is nothing to show, of so many objects.
+// explainEmpty writes to stderr that there is nothing to show, of so many objects.
 func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusList) {
-	if len(list.Items) > 0 || r.output == "json" || r.output == "yaml" {
+	if len(list.items) > 0 || r.output == "json" || r.output == "yaml" {
 		return
 	}
 	where := ""
@@ -146,7 +148,7 @@ func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusLi
 	}
 }
 
-// allIsWell says that --drifted and --not-ready found nothing.
+// allIsWell is the sentence for --drifted and --not-ready that found nothing.
 func (o *Options) allIsWell() string {
 	switch {
 	case o.drifted && o.notReady:

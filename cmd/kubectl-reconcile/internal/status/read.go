@@ -19,7 +19,7 @@ type statusReader struct {
 	*connect.Cluster
 }
 
-// find turns the command line into what is to be read.
+// find resolves what the command line names.
 func (r *statusReader) find() ([]connect.Target, error) {
 	namespace := r.connection.Namespace
 	if r.targets.AllNamespaces {
@@ -49,7 +49,7 @@ func (r *statusReader) everything(namespace string) []connect.Target {
 	return out
 }
 
-// guessed says that the user named no kinds, so that one that cannot be read is no error.
+// guessed reports whether the user named no kinds, so that one that cannot be read is no error.
 func (o *Options) guessed() bool { return o.named.Empty() && !o.targets.Manifests.Given() }
 
 // whole reports whether managedFields are wanted.
@@ -80,8 +80,8 @@ func (s *statusReading) fail(t connect.Target, err error) {
 	s.failures = append(s.failures, failure{t, err})
 }
 
-// Read reads all targets at once; the reader bounds the requests. The list holds what came. The error is for what was
-// asked for by name, and for having been able to read nothing at all.
+// read reads all targets at once; the reader bounds the requests. The list holds what came. The error is for what was
+// asked for by name, or if nothing at all could be read.
 func (r *statusReader) read(ctx context.Context, targets []connect.Target) (*statusList, error) {
 	reading := &statusReading{}
 	var running sync.WaitGroup
@@ -108,43 +108,47 @@ func (r *statusReader) readOne(ctx context.Context, t connect.Target, add func(s
 	if t.Name != "" {
 		obj, err := r.Reader.Object(ctx, t.Kind, t.Namespace, t.Name)
 		if err == nil {
-			add(newStatusItem(t.Kind, obj, r.polarities, r.clock.Now()))
+			add(r.item(t.Kind, obj))
 		}
 		return err
 	}
 	options := cluster.ListOptions{Labels: r.targets.Labels, Fields: r.targets.Fields, Whole: r.whole()}
 	return r.Reader.ListObjects(ctx, t.Target, options, func(obj *unstructured.Unstructured) error {
-		add(newStatusItem(t.Kind, obj, r.polarities, r.clock.Now()))
+		add(r.item(t.Kind, obj))
 		return nil
 	})
 }
 
-// mostDated bounds the drifted objects that are read again.
-const mostDated = 100
+// item judges an object as of now.
+func (r *statusReader) item(kind cluster.Kind, obj *unstructured.Unstructured) statusItem {
+	return newStatusItem(kind, obj, r.polarities, r.clock.Now())
+}
+
+// maxDated bounds the drifted objects that are read again.
+const maxDated = 100
 
 // dateDrift reads drifted objects again if managedFields, which say since when they are, have been left out.
 func (r *statusReader) dateDrift(ctx context.Context, items []statusItem) {
 	if r.whole() {
 		return
 	}
-	var running sync.WaitGroup
-	dated := 0
+	var behind []int
+	var ids []cluster.ObjectID
 	for i := range items {
-		item := &items[i]
-		if item.Drift.Behind() == 0 || item.Drift.Since != nil || dated == mostDated {
-			continue
+		if item := &items[i]; item.Drift.Behind() > 0 && item.Drift.Since == nil && len(behind) < maxDated {
+			behind = append(behind, i)
+			ids = append(ids, cluster.ObjectID{
+				Kind: &item.kind, Namespace: item.Object.Namespace, Name: item.Object.Name, UID: item.Object.UID,
+			})
 		}
-		dated++
-		running.Go(func() {
-			obj, err := r.Reader.Object(ctx, item.kind, item.Object.Namespace, item.Object.Name)
-			if err == nil && obj.GetUID() == item.Object.UID {
-				source := item.source
-				*item = newStatusItem(item.kind, obj, r.polarities, r.clock.Now())
-				item.source = source
-			}
-		})
 	}
-	running.Wait()
+	cluster.ReadEach(ctx, r.Reader, ids, func(i int, obj *unstructured.Unstructured) {
+		if item := &items[behind[i]]; obj != nil {
+			source := item.source
+			*item = r.item(item.kind, obj)
+			item.source = source
+		}
+	}) // what cannot be read stays undated
 }
 
 // incomplete is what could not be read, for programs. That a named object is not there does not make a list incomplete.
@@ -162,7 +166,8 @@ func (r *statusReader) incomplete(failures []failure) []cluster.Incomplete {
 	return out
 }
 
-// explainFailures says for people what could not be read: what is forbidden in one sentence, the rest one by one.
+// explainFailures returns an error for people about what could not be read: what is forbidden in one sentence, the rest
+// one by one.
 func (r *statusReader) explainFailures(ctx context.Context, failures []failure) error {
 	slices.SortFunc(failures, func(a, b failure) int { return a.target.Compare(b.target) })
 	var forbidden []connect.Target

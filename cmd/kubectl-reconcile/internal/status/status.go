@@ -1,3 +1,5 @@
+// Package status is the command `status`: it reads objects of any kinds, and prints which have not caught up with their
+// specification, worst first. How an object is judged is in pkg/inspect.
 package status
 
 import (
@@ -45,12 +47,13 @@ type Flags struct {
 	polarityFile string
 }
 
+// NewCommand makes the command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &Flags{cluster: connect.NewFlags(), targets: connect.NewTargetFlags()}
 	cmd := &cobra.Command{
 		Use:   "status [TYPE[,TYPE…] [NAME…] | TYPE/NAME… | -f FILE]",
 		Short: "Show what is not ready, and whose controller has not seen the latest change",
-		Long: `Show the status of objects of any kind, the worst first: whether each is as its spec asks for and why not, whether its
+		Long: `Show the status of objects of any kind, the worst first: whether each matches its spec and why not, whether its
 controller has seen the latest generation of it (drift), and its conditions, bad ones first.
 
 Without arguments it shows all objects in the namespace whose kind has a status; with -A those of the whole cluster, but
@@ -67,9 +70,9 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.targets.AddTo(cmd)
 	flags.BoolVar(&f.drifted, "drifted", false,
 		"only objects whose controller has not seen the latest generation; with --not-ready those that are either")
-	flags.BoolVar(&f.notReady, "not-ready", false, "only objects that are not as their spec asks for")
+	flags.BoolVar(&f.notReady, "not-ready", false, "only objects that do not match their spec")
 	flags.BoolVar(&f.conditions, "conditions", false, "show every condition in full")
-	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show what changes")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "keep running, and show what changes")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 1 if any object that is shown is drifted or not ready")
 	flags.BoolVar(&f.noHeaders, "no-headers", false, "leave out the titles of the columns")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json or yaml")
@@ -140,12 +143,13 @@ func (f *Flags) validate() error {
 	case f.watch && f.output == "yaml":
 		return cli.WithHint(errors.New("--watch does not write YAML"), "-o json writes a line for each change")
 	case f.conditions && f.output != "" && f.output != "wide":
-		return cli.WithHint(fmt.Errorf("--conditions and -o %s exclude each other", f.output), "-o json and yaml have all conditions")
+		return cli.WithHint(fmt.Errorf("--conditions and -o %s exclude each other", f.output),
+			"-o json and yaml have all conditions")
 	}
 	return nil
 }
 
-// readPolarities reads the file of --polarity-file; nil, which stands for the defaults, without one.
+// readPolarities reads the file of --polarity-file; nil, for the defaults, without one.
 func readPolarities(file string) (*inspect.Polarities, error) {
 	if file == "" {
 		return nil, nil
@@ -162,7 +166,7 @@ func readPolarities(file string) (*inspect.Polarities, error) {
 	return polarities, nil
 }
 
-// Run reads everything once, shows it, and with --watch goes on.
+// Run reads everything once, shows it, and with --watch as it changes.
 func (o *Options) Run(ctx context.Context) error {
 	served, err := o.connection.Open(ctx, o.connection.Config)
 	if err != nil {
@@ -180,10 +184,10 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	list, err := r.read(ctx, targets)
 	shown()
-	if len(list.Items) == 0 && err != nil {
+	if len(list.items) == 0 && err != nil {
 		return err
 	}
-	all := len(list.Items)
+	all := len(list.items)
 	o.choose(list)
 	if printErr := o.print(list); printErr != nil {
 		return errors.Join(printErr, err)
@@ -192,13 +196,13 @@ func (o *Options) Run(ctx context.Context) error {
 	return errors.Join(err, o.verdict(list))
 }
 
-// verdict is what --exit-code says.
+// verdict is the error of --exit-code; nil if all that is shown is well.
 func (o *Options) verdict(list *statusList) error {
 	if !o.exitCode {
 		return nil
 	}
-	for i := range list.Items {
-		if list.Items[i].Drifted || list.Items[i].NotReady {
+	for i := range list.items {
+		if list.items[i].Drifted || list.items[i].NotReady {
 			return cli.ErrSilentExit
 		}
 	}

@@ -16,12 +16,14 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// statusChange is what a watch tells: everything of a target afresh, or one object.
+// statusChange is what a watch reports: everything of a target, or one object.
 type statusChange struct {
-	target  connect.Target
-	event   watch.EventType // Added, Modified or Deleted; Bookmark: the target is watched; empty: items are all that there are
+	target connect.Target
+	// event is Added, Modified or Deleted; Bookmark if the target is watched; empty if items are all that there are.
+	event   watch.EventType
 	items   []statusItem
 	failure error // the target cannot be read for the time being
 }
@@ -49,12 +51,12 @@ func (r *statusReader) follow(ctx context.Context, targets []connect.Target, beg
 	defer running.Wait()
 	defer cancel()
 	changes := make(chan statusChange)
-	watcher, err := newStatusWatcher(r, changes)
+	objects, err := cluster.NewObjectFollower(r.connection.Config, r.Reader, r.clock, r.item)
 	if err != nil {
 		return err
 	}
 	for _, t := range targets {
-		running.Go(func() { watcher.watch(ctx, t) })
+		running.Go(func() { r.followTarget(ctx, objects, t, changes) })
 	}
 	f := newStatusFollower(r)
 	if err := f.begin(ctx, targets, changes); err != nil || ctx.Err() != nil {
@@ -66,6 +68,27 @@ func (r *statusReader) follow(ctx context.Context, targets []connect.Target, beg
 	}
 	defer func() { err = errors.Join(err, f.screen.Close()) }()
 	return f.redraw(ctx, changes)
+}
+
+// followTarget sends what happens to the objects of a target, until ctx ends.
+func (r *statusReader) followTarget(
+	ctx context.Context, objects *cluster.ObjectFollower[statusItem], t connect.Target, changes chan<- statusChange,
+) {
+	selection := cluster.ObjectSelection{
+		Target: t.Target, Name: t.Name, Labels: r.targets.Labels, Fields: t.FieldSelector(r.targets.Fields), Whole: r.whole(),
+	}
+	objects.Follow(ctx, selection, func(c cluster.ObjectChange[statusItem]) {
+		for i := range c.Objects {
+			c.Objects[i].source = targetKey(t)
+		}
+		if c.Event == "" {
+			r.dateDrift(ctx, c.Objects)
+		}
+		select {
+		case changes <- statusChange{target: t, event: c.Event, items: c.Objects, failure: c.Err}:
+		case <-ctx.Done():
+		}
+	})
 }
 
 func newStatusFollower(r *statusReader) *statusFollower {
@@ -80,11 +103,11 @@ func newStatusFollower(r *statusReader) *statusFollower {
 
 // begin waits until all targets were read once, so that the first picture is of all. That none can be read is an error.
 func (f *statusFollower) begin(ctx context.Context, targets []connect.Target, changes <-chan statusChange) error {
-	heard := map[string]bool{}
-	for len(heard) < len(targets) {
+	reported := map[string]bool{}
+	for len(reported) < len(targets) {
 		select {
 		case c := <-changes:
-			heard[targetKey(c.target)] = true
+			reported[targetKey(c.target)] = true
 			f.take(c)
 		case <-ctx.Done():
 			return nil
@@ -162,10 +185,10 @@ func (f *statusFollower) draw() error {
 	if err := f.drawTable(&text, list); err != nil {
 		return err
 	}
-	if len(list.Items) == 0 {
+	if len(list.items) == 0 {
 		fmt.Fprintf(&text, "nothing to show of %s\n", cli.Plural(len(f.items), "object"))
 	}
-	for _, line := range f.notes(list, list.Incomplete, f.palette) {
+	for _, line := range f.notes(list, list.incomplete, f.palette) {
 		fmt.Fprintln(&text, render.Wrap(line, f.width, "  "))
 	}
 	return f.screen.Show(text.String())
@@ -175,7 +198,7 @@ func (f *statusFollower) drawTable(w io.Writer, list *statusList) error {
 	if f.conditions {
 		return f.printTable(w, list)
 	}
-	return f.picture.Write(w, f.rows(list.Items), f.tableOptions(list.Items))
+	return f.picture.Write(w, f.rows(list.items), f.tableOptions(list.items))
 }
 
 // take changes what there is, and returns the objects that are new or changed, or those that were deleted.

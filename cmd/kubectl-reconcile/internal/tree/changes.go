@@ -11,48 +11,62 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
 // changeLines writes the first tree, and then a line for each object that changed, for programs and files.
 type changeLines struct {
+	options *Options
 	// last are the objects of the tree before; nil before the first.
 	last map[string]objectState
-	// tree is the last, failing the lines that were last written about what of a tree is incomplete.
-	tree    *tree
+	// reading is the last; nil before the first, and while nothing of what was asked for exists.
+	reading *reading
+	// failing are the lines that were last written about what could not be read.
 	failing []string
 }
 
-// objectState is what is told of an object, and what it is called.
+// objectState is what is shown of an object, and what it is called.
 type objectState struct{ label, ready, status, reason, generation string }
 
-func (d *changeLines) show(t *tree, limbs []*limb) error {
-	now := map[string]objectState{}
-	var order []string
-	for _, l := range each(limbs, true) {
-		generation, _ := generation(l)
-		uid := string(l.Node.UID)
-		now[uid] = objectState{t.noteMaker().label(l.Node), l.facts.Ready, l.status(), l.ownReason(), generation}
-		order = append(order, uid)
+func (d *changeLines) show(r *reading) error {
+	v := &view{}
+	if r != nil {
+		v = rollUp(r, d.options.clock.Now())
 	}
-	defer func() { d.last, d.tree = now, t }()
-	if d.last == nil {
-		d.failing = connect.DescribeIncomplete(t.allIncomplete())
-		return t.print()
-	}
-	return d.lines(t, order, now)
+	d.reading = r
+	return d.showView(v)
 }
 
-func (d *changeLines) lines(t *tree, order []string, now map[string]objectState) error {
-	at := t.clock.Now().Format(time.TimeOnly)
+func (d *changeLines) showView(v *view) error {
+	now := map[string]objectState{}
+	var order []string
+	notes := d.options.noteMaker(v, 0)
+	for _, n := range treestatus.Each(v.nodes) {
+		generation, _ := generation(n)
+		uid := string(n.Branch.Node.UID)
+		now[uid] = objectState{notes.label(n.Branch.Node), n.Facts.Ready, n.Status, ownReason(n), generation}
+		order = append(order, uid)
+	}
+	before := d.last
+	d.last = now
+	if before == nil {
+		d.failing = connect.DescribeIncomplete(v.incomplete)
+		return d.options.print(v)
+	}
+	return d.lines(before, now, order)
+}
+
+func (d *changeLines) lines(last, now map[string]objectState, order []string) error {
+	at := d.options.clock.Now().Format(time.TimeOnly)
 	var err error
 	line := func(what string, s objectState, text string) {
 		if err == nil {
-			text = render.Cut(fmt.Sprintf("%s %s %s%s", at, what, s.label, text), mostNote)
-			_, err = fmt.Fprintln(t.streams.Out, render.Escape(text))
+			text = render.Cut(fmt.Sprintf("%s %s %s%s", at, what, s.label, text), maxNote)
+			_, err = fmt.Fprintln(d.options.streams.Out, render.Escape(text))
 		}
 	}
 	for _, uid := range order {
-		before, known := d.last[uid]
+		before, known := last[uid]
 		switch after := now[uid]; {
 		case !known:
 			line("added", after, after.text())
@@ -60,30 +74,31 @@ func (d *changeLines) lines(t *tree, order []string, now map[string]objectState)
 			line("changed", after, before.changes(after))
 		}
 	}
-	for _, uid := range sortedByLabel(d.last) {
+	for _, uid := range sortedByLabel(last) {
 		if _, still := now[uid]; !still {
-			line("gone", d.last[uid], "")
+			line("gone", last[uid], "")
 		}
 	}
 	return err
 }
 
-// tick writes what has become of objects by time alone, and what cannot be read if that has changed. The latter is not
+// tick writes what objects have become by time alone, and what cannot be read if that has changed. The latter is not
 // written at once, for a server that goes away takes all kinds with it, one after the other.
 func (d *changeLines) tick() error {
-	if d.tree == nil {
+	r := d.reading
+	if r == nil {
 		return nil
 	}
-	if facts, changed := d.tree.facts.at(d.tree.clock.Now()); changed {
-		aged := *d.tree
-		aged.facts, aged.added = facts, nil
-		if err := d.show(&aged, aged.limbs()); err != nil {
+	if facts, changed := r.shown.At(d.options.clock.Now()); changed {
+		aged := *r
+		aged.shown = facts
+		if err := d.show(&aged); err != nil {
 			return err
 		}
 	}
-	lines := connect.DescribeIncomplete(d.tree.allIncomplete())
+	lines := connect.DescribeIncomplete(r.incomplete())
 	for _, line := range connect.IncompleteChanges(d.failing, lines) {
-		if _, err := fmt.Fprintln(d.tree.streams.ErrOut, cli.OneLine(line)); err != nil {
+		if _, err := fmt.Fprintln(d.options.streams.ErrOut, cli.OneLine(line)); err != nil {
 			return err
 		}
 	}
@@ -93,7 +108,7 @@ func (d *changeLines) tick() error {
 
 func (d *changeLines) Close() error { return nil }
 
-// text is the state of an object that is new.
+// text is the state of an object that was added.
 func (s objectState) text() string {
 	var out strings.Builder
 	for _, part := range []string{s.ready, s.status, s.reason} {
@@ -104,7 +119,7 @@ func (s objectState) text() string {
 	return out.String()
 }
 
-// changes is what became of each part of the state that differs.
+// changes is each part of the state that differs, before and after.
 func (s objectState) changes(after objectState) string {
 	var out strings.Builder
 	part := func(name, before, now string) {

@@ -12,57 +12,58 @@ import (
 
 // diagramMaker draws what a tree draws, each object once.
 type diagramMaker struct {
-	itemMaker
-	out     diagram.Graph
-	boxes   map[*ownertree.Node]int
-	missing map[types.UID]int
-	arrows  map[diagram.Arrow]bool
-	ties    map[tieKey]tieArrow
+	items     itemMaker
+	out       diagram.Graph
+	boxes     map[*ownertree.Node]int
+	missing   map[types.UID]int
+	arrows    map[diagram.Arrow]bool
+	relations map[relationKey]relationArrow
 }
 
-// tieKey is how a relation is drawn in a tree: an object, and what it does or is done to it by the one above.
-type tieKey struct {
+// relationKey is how a relation is drawn in a tree: an object, and what it does or is done to it by the one above.
+type relationKey struct {
 	node *ownertree.Node
 	word string
 }
 
-// tieArrow is how it is drawn in a picture: always from what uses something to that.
-type tieArrow struct {
+// relationArrow is how it is drawn in a picture: always from what uses something to that.
+type relationArrow struct {
 	label    string
 	reversed bool
 }
 
 // newDiagram is the tree for programs that draw.
-func newDiagram(items itemMaker, twigs []*twig, relations []ownertree.Relation) diagram.Graph {
+func newDiagram(items itemMaker, rows []*row, relations []ownertree.Relation) diagram.Graph {
 	m := &diagramMaker{
-		itemMaker: items, boxes: map[*ownertree.Node]int{}, missing: map[types.UID]int{},
-		arrows: map[diagram.Arrow]bool{}, ties: map[tieKey]tieArrow{},
+		items: items, boxes: map[*ownertree.Node]int{}, missing: map[types.UID]int{},
+		arrows: map[diagram.Arrow]bool{}, relations: map[relationKey]relationArrow{},
 	}
 	for _, r := range relations {
-		m.ties[tieKey{r.To, r.Inverse}] = tieArrow{r.Type, false}
-		m.ties[tieKey{r.From, r.Type}] = tieArrow{r.Type, true}
+		m.relations[relationKey{r.To, r.Inverse}] = relationArrow{r.Type, false}
+		m.relations[relationKey{r.From, r.Type}] = relationArrow{r.Type, true}
 	}
-	for _, twig := range twigs {
-		m.draw(twig)
+	for _, r := range rows {
+		m.draw(r)
 	}
 	return m.out
 }
 
-// draw adds a twig and what is below it, and returns its box.
-func (m *diagramMaker) draw(t *twig) int {
-	box := m.box(t)
-	if len(t.folded) == 0 {
-		for _, c := range t.facts.containers {
-			item := containerItem(t.Node, c)
+// draw adds a row and what is below it, and returns its box.
+func (m *diagramMaker) draw(r *row) int {
+	box := m.box(r)
+	if len(r.folded) == 0 {
+		for _, c := range r.node.Facts.Containers {
+			item := containerItem(r.node.Branch.Node, c)
 			m.out.Boxes = append(m.out.Boxes, diagram.Box{Lines: boxLines(item), Tone: item.Tone})
 			m.arrow(diagram.Arrow{From: box, To: len(m.out.Boxes) - 1})
 		}
 	}
-	for _, child := range t.children {
-		arrow := diagram.Arrow{From: box, To: m.draw(child), Dotted: child.Relation != ""}
+	for _, child := range r.children {
+		b := child.node.Branch
+		arrow := diagram.Arrow{From: box, To: m.draw(child), Dotted: b.Relation != ""}
 		if arrow.Dotted {
-			tie := m.ties[tieKey{child.Node, child.Relation}]
-			if arrow.Label = tie.label; tie.reversed {
+			relation := m.relations[relationKey{b.Node, b.Relation}]
+			if arrow.Label = relation.label; relation.reversed {
 				arrow.From, arrow.To = arrow.To, arrow.From
 			}
 		}
@@ -79,23 +80,25 @@ func (m *diagramMaker) arrow(a diagram.Arrow) {
 	}
 }
 
-func (m *diagramMaker) box(t *twig) int {
-	single := len(t.folded) == 0
-	if at, drawn := m.boxes[t.Node]; drawn && single {
+func (m *diagramMaker) box(r *row) int {
+	single, node := len(r.folded) == 0, r.node.Branch.Node
+	if at, drawn := m.boxes[node]; drawn && single {
 		return at
 	}
-	item := m.item(t)
+	item := m.items.item(r)
 	at := len(m.out.Boxes)
-	m.out.Boxes = append(m.out.Boxes, diagram.Box{Lines: boxLines(item), Tone: item.Tone, Asked: item.Asked, Missing: t.Missing})
+	m.out.Boxes = append(m.out.Boxes, diagram.Box{
+		Lines: boxLines(item), Tone: item.Tone, Asked: item.Asked, Missing: r.node.Branch.Missing,
+	})
 	if single {
-		m.boxes[t.Node] = at
-		m.absent(t.Node, at)
+		m.boxes[node] = at
+		m.missingOwners(node, at)
 	}
 	return at
 }
 
-// absent draws owners that are not there.
-func (m *diagramMaker) absent(n *ownertree.Node, at int) {
+// missingOwners draws owners that do not exist.
+func (m *diagramMaker) missingOwners(n *ownertree.Node, at int) {
 	for i := range n.Owners {
 		o := &n.Owners[i]
 		if o.Verdict == ownertree.Solid {
@@ -105,15 +108,15 @@ func (m *diagramMaker) absent(n *ownertree.Node, at int) {
 		if !drawn {
 			owner = len(m.out.Boxes)
 			m.missing[o.UID] = owner
-			lines := []string{render.Cut(m.kinds.ownerLabel(o), mostInBox), string(o.Verdict)}
+			lines := []string{render.Cut(m.items.kinds.ownerLabel(o), maxInBox), string(o.Verdict)}
 			m.out.Boxes = append(m.out.Boxes, diagram.Box{Lines: lines, Missing: true, Tone: render.ToneTrouble})
 		}
 		m.arrow(diagram.Arrow{From: owner, To: at})
 	}
 }
 
-// mostInBox is how many letters of a line a box has.
-const mostInBox = 500
+// maxInBox is how many letters of a line a box has.
+const maxInBox = 500
 
 // boxLines are what stands in a box: what it is, how it is, and why.
 func boxLines(item *render.TreeItem) []string {
@@ -128,7 +131,7 @@ func boxLines(item *render.TreeItem) []string {
 		lines = append(lines, strings.Join(state, " "))
 	}
 	if item.Reason != "" {
-		lines = append(lines, render.Cut(item.Reason, mostInBox))
+		lines = append(lines, render.Cut(item.Reason, maxInBox))
 	}
 	return lines
 }

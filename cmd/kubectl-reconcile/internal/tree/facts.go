@@ -3,170 +3,111 @@ package tree
 import (
 	"context"
 	"slices"
-	"sync"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes/scheme"
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
-// factsReader reads the objects of trees in full, and keeps what a tree shows of them.
-type factsReader struct {
-	reader objectReader
-	// whole wants managedFields, containers those of pods.
-	whole, containers bool
-	// known need not be read again; it may be nil.
-	known *knownFacts
-
-	mu         sync.Mutex
-	facts      factsByUID
-	incomplete []cluster.Incomplete
+// reading is what the third stage returns: the facts of a layout. It does not change, except by findAgain.
+type reading struct {
+	layout *layout
+	// read are the facts as they were read, shown those with what was found out about Services.
+	read, shown treestatus.FactsByUID
+	// unread is what could not be read for them.
+	unread []cluster.Incomplete
+	// found are the reasons found in other objects, as of foundAt. Nil with -o name, which shows none.
+	found   *treestatus.Found
+	foundAt time.Time
 }
 
-// objectReader reads objects in full. A cluster.Reader does.
-type objectReader interface {
-	Object(ctx context.Context, kind cluster.Kind, namespace, name string) (*unstructured.Unstructured, error)
-	ListObjects(ctx context.Context, target cluster.Target, o cluster.ListOptions,
-		each func(*unstructured.Unstructured) error) error
+// previous is what was shown before a change. A nil *previous knows nothing.
+type previous struct {
+	// reading is nil if nothing of what was asked for existed.
+	reading *reading
+	// touched reports whether an object has changed since.
+	touched ownertree.Touched
 }
 
-var _ objectReader = (*cluster.Reader)(nil)
-
-// Read reads the nodes that are wanted, of all that are there; everywhere says that these are the cluster's. What could
-// not be read is in incomplete.
-func (r *factsReader) read(ctx context.Context, wanted, all []*ownertree.Node, everywhere bool) {
-	r.facts = make(factsByUID, len(wanted))
-	targets := map[targetKey]*factsTarget{}
-	for _, n := range wanted {
-		if n.UID == "" {
-			continue // something refers to it, and it is not there, or was not read
-		}
-		if facts := r.given(n); facts != nil {
-			r.facts[n.UID] = facts
-			continue
-		}
-		key := targetKey{n.Kind, n.Namespace}
-		if targets[key] == nil {
-			targets[key] = &factsTarget{}
-		}
-		targets[key].wanted = append(targets[key].wanted, n)
-	}
-	for _, n := range all {
-		if t := targets[targetKey{n.Kind, n.Namespace}]; t != nil {
-			t.there++
-		}
-	}
-	if everywhere {
-		join(targets)
-	}
-	var running sync.WaitGroup
-	for key, t := range targets {
-		running.Go(func() { r.readTarget(ctx, cluster.Target{Kind: *key.kind, Namespace: key.namespace}, t) })
-	}
-	running.Wait()
-	r.date(ctx, wanted)
-	r.incomplete = cluster.SortIncomplete(r.incomplete)
-}
-
-// date reads the first objects that are behind again, whole: since when they are, managedFields tell, which lists leave
-// out.
-func (r *factsReader) date(ctx context.Context, wanted []*ownertree.Node) {
-	var undated []*ownertree.Node
-	for _, n := range wanted {
-		if f := r.facts[n.UID]; f != nil && f.Drift.State == inspect.Behind && f.Drift.Since == nil && len(undated) < cli.MaxNotes {
-			undated = append(undated, n)
-		}
-	}
-	r.readEach(ctx, undated)
-}
-
-// Given are the facts of an object that need not be read; nil if it must be.
-func (r *factsReader) given(n *ownertree.Node) *objectFacts {
-	if known := r.known.of(n); known != nil {
-		return known
-	}
-	if r.whole || n.Deleting != nil || !statusless(n.Kind) {
+// facts returns those of an object that has not changed; nil for others.
+func (p *previous) facts(n *ownertree.Node) *treestatus.Facts {
+	if p == nil || p.reading == nil || p.touched(n) {
 		return nil
 	}
-	return &objectFacts{Report: inspect.Report{
-		Status: inspect.Status{Status: inspect.Current, Kstatus: inspect.Current, JudgedBy: inspect.Generic},
-		Drift:  inspect.Drift{Generation: n.Generation, State: inspect.NotReported},
-	}}
+	return p.reading.read[n.UID]
 }
 
-// statusless reports whether the objects of a kind certainly have nothing to report: a kind of Kubernetes itself without
-// the subresource status, but for Events, and EndpointSlices, which count endpoints. Custom resources may have a status
-// all the same.
-func statusless(kind *cluster.Kind) bool {
-	return !kind.HasStatus && scheme.Scheme.Recognizes(kind.GroupVersionKind) && kind.Kind != "Event" &&
-		kind.Kind != "EndpointSlice"
+// findings returns those that still hold; nil if there are none. If there was nothing to search for before, nothing has
+// been searched for what is not Current now.
+func (p *previous) findings(now time.Time) *treestatus.Found {
+	if p == nil || p.reading == nil || p.reading.found == nil || !p.reading.found.Searched || p.reading.findingsOld(now) {
+		return nil
+	}
+	return p.reading.found
 }
 
-// keep keeps what a tree shows of an object.
-func (r *factsReader) keep(n *ownertree.Node, obj *unstructured.Unstructured) {
-	facts := &objectFacts{Report: inspect.Inspect(obj, nil)}
-	facts.Status = facts.ForKind(n.Kind.HasStatus)
-	if w, ok := inspect.LastWriter(obj); ok && r.whole {
-		facts.writer = &w
+// findingsHold is how long findings are used again while a tree is followed: Events come without a change of the
+// object.
+const findingsHold = 5 * time.Second
+
+// readFacts reads the objects of a layout, but those that are known, and looks for reasons of what is not Current. The
+// error is not nil only if ctx has ended.
+func readFacts(ctx context.Context, q *query, l *layout, before *previous) (*reading, error) {
+	o, scope := q.options, q.scope()
+	facts, unread := treestatus.ReadFacts(ctx, q.cluster.Reader, l.nodes, treestatus.ReadOptions{
+		Existing: l.graph.Nodes(), AllNamespaces: scope.Namespaces == nil && !scope.Nothing,
+		ManagedFields: o.managedFields(), Containers: o.containers, Known: before.facts,
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	if r.containers {
-		facts.containers = inspect.Containers(obj)
+	r := &reading{layout: l, read: facts, shown: facts.JudgeServices(l.graph, l.nodes), unread: unread}
+	if last := before.findings(o.clock.Now()); last != nil {
+		r.found, r.foundAt = last, before.reading.foundAt
+		return r, nil
 	}
-	if n.Kind.GroupKind().String() == "Service" {
-		serviceType, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
-		if serviceType != string(corev1.ServiceTypeExternalName) {
-			facts.selector, _, _ = unstructured.NestedStringMap(obj.Object, "spec", "selector")
-		}
+	if o.output == "name" {
+		return r, nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.facts[n.UID] = facts
+	return r, r.findAgain(ctx, q)
 }
 
-// lost notes the objects, of those, that have gone since their metadata were read.
-func (r *factsReader) lost(nodes []*ownertree.Node) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, n := range nodes {
-		if r.facts[n.UID] == nil {
-			r.facts[n.UID] = goneFacts
-		}
+// findAgain looks for reasons in other objects.
+func (r *reading) findAgain(ctx context.Context, q *query) error {
+	at := q.options.clock.Now()
+	l, o := r.layout, treestatus.FindOptions{
+		Related: q.options.related, Relations: r.layout.relations, AllEvents: q.options.events,
 	}
+	found, err := treestatus.Find(ctx, q.cluster.Reader, l.graph, l.branches, r.shown, o)
+	if err != nil {
+		return err
+	}
+	r.found, r.foundAt = found, at
+	return nil
 }
 
-// goneFacts stand for those of an object that was deleted while the tree was read.
-var goneFacts = &objectFacts{Report: inspect.Report{
-	Status: inspect.Status{Status: inspect.Terminating, Reason: "deleted just now"},
-	Drift:  inspect.Drift{State: inspect.NotReported},
-}}
+// findingsOld reports whether there may be other findings by now.
+func (r *reading) findingsOld(now time.Time) bool { return now.Sub(r.foundAt) >= findingsHold }
 
-func (r *factsReader) failed(kind *cluster.Kind, namespace string, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.incomplete = append(r.incomplete, cluster.Target{Kind: *kind, Namespace: namespace}.Incomplete(err))
+// findings may be nil.
+func (r *reading) findings() treestatus.FindingsByUID {
+	if r.found == nil {
+		return nil
+	}
+	return r.found.Findings
 }
 
-// nodesOf lists the objects of trees, each once, as they are first drawn.
-func nodesOf(branches []*ownertree.Branch) []*ownertree.Node {
-	var out []*ownertree.Node
-	seen := map[*ownertree.Node]bool{}
-	stack := slices.Clone(branches)
-	slices.Reverse(stack)
-	for len(stack) > 0 {
-		b := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if !seen[b.Node] {
-			seen[b.Node] = true
-			out = append(out, b.Node)
-		}
-		for _, child := range slices.Backward(b.Children) {
-			stack = append(stack, child)
-		}
+// incomplete is what could not be read, for the layout, the facts and the findings.
+func (r *reading) incomplete() []cluster.Incomplete {
+	all := slices.Concat(r.layout.incomplete, r.unread)
+	if r.found != nil {
+		all = append(all, r.found.Incomplete...)
 	}
-	return out
+	return cluster.SortIncomplete(all)
+}
+
+// managedFields reports whether the output shows who wrote objects last.
+func (o *Options) managedFields() bool {
+	return o.output == "wide" || o.output == "json" || o.output == "yaml"
 }

@@ -3,195 +3,190 @@ package tree
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
-// twig is what a tree draws as one line: an object, or several in the same state.
-type twig struct {
-	*limb
-	// folded are the objects, if they are several; the limb is the first of them.
-	folded   []*limb
-	children []*twig
-	// elsewhere is where a Repeated one is drawn in full.
-	elsewhere side
+// row is what a tree draws as one line: an object, or several in the same state.
+type row struct {
+	// node is the object, or the first of folded.
+	node *treestatus.StatusNode
+	// folded are the objects, if they are several; else it is nil.
+	folded   []*treestatus.StatusNode
+	children []*row
+	// elsewhere is where a Repeated object is drawn in full.
+	elsewhere position
 }
 
-// side is where one line is as another sees it.
-type side int
+// position is where one row is as seen from another.
+type position int
 
 const (
-	nowhere side = iota
+	nowhere position = iota
 	above
 	below
 )
 
-// badShown is how many objects that are in the same trouble are shown by name.
-const badShown = 3
+// namedDegraded is how many of the objects that are in the same bad state have a row each.
+const namedDegraded = 3
 
-// foldOptions are what may be drawn in one line.
+// foldOptions choose what may share a row.
 type foldOptions struct {
 	// expand folds nothing; pods keeps pods apart, because their containers are shown, and events objects that have
 	// Events.
 	expand, pods, events bool
 }
 
-// fold arranges trees for drawing.
-func fold(all []*limb, o foldOptions) []*twig {
-	f := &folder{
-		foldOptions: o, again: map[*ownertree.Node]bool{}, may: map[*limb]bool{},
-		shapes: shapes{map[string]int{}, map[*limb]int{}},
+// fold arranges trees in rows. It does not change the nodes.
+func fold(tops []*treestatus.StatusNode, o foldOptions) []*row {
+	g := &rowGrouper{
+		options: o, repeated: map[*ownertree.Node]bool{}, foldable: map[*treestatus.StatusNode]bool{},
+		shapes: shapes{map[string]int{}, map[*treestatus.StatusNode]int{}},
 	}
-	for _, l := range each(all, false) {
-		if l.Repeated {
-			f.again[l.Node] = true
-		}
-	}
-	// An outermost object that owns something keeps a line to itself: it is what a forest is read for.
-	out := f.arrange(all, func(l *limb) bool { return len(l.children) == 0 })
-	locate(out)
+	g.findRepeated(tops)
+	// An outermost object that owns something keeps a row to itself: it is what a forest is read for.
+	out := g.group(tops, func(n *treestatus.StatusNode) bool { return len(n.Children) == 0 })
+	setElsewhere(out)
 	return out
 }
 
-// folder decides what is drawn in one line.
-type folder struct {
-	foldOptions
-	// again are the objects that are drawn several times.
-	again map[*ownertree.Node]bool
-	// may are the answers of foldable.
-	may    map[*limb]bool
-	shapes shapes
+// rowGrouper decides which objects share a row.
+type rowGrouper struct {
+	options foldOptions
+	// repeated are the objects that are drawn several times.
+	repeated map[*ownertree.Node]bool
+	// foldable has the answers of mayFold.
+	foldable map[*treestatus.StatusNode]bool
+	shapes   shapes
 }
 
-func (f *folder) below(all []*limb) []*twig { return f.arrange(all, func(*limb) bool { return true }) }
-
-// locate notes of each line that stands for one drawn elsewhere whether that is above or below.
-func locate(all []*twig) {
-	order := map[*twig]int{}
-	full := map[*ownertree.Node]int{}
-	var walk func([]*twig)
-	walk = func(all []*twig) {
-		for _, t := range all {
-			order[t] = len(order)
-			if !t.Repeated && !t.Cycle {
-				full[t.Node] = order[t]
-			}
-			walk(t.children)
+func (g *rowGrouper) findRepeated(all []*treestatus.StatusNode) {
+	for _, n := range all {
+		if n.Branch.Repeated {
+			g.repeated[n.Branch.Node] = true
 		}
-	}
-	walk(all)
-	for t, at := range order {
-		if there, drawn := full[t.Node]; t.Repeated && drawn {
-			t.elsewhere = above
-			if there > at {
-				t.elsewhere = below
-			}
-		}
+		g.findRepeated(n.Children)
 	}
 }
 
-// alike is what objects have in common that are drawn in one line.
-type alike struct {
+// groupKey is what objects have in common that share a row.
+type groupKey struct {
 	group, kind, namespace, relation string
 	status, reason                   string
-	// owners and below tell those apart that have others: what a line says holds for each of its objects.
+	// owners and below tell apart objects that have different ones: what a row says holds for each of its objects.
 	owners   string
 	below    int
 	repeated bool
 }
 
-func (f *folder) alike(l *limb) alike {
-	return alike{
-		l.Node.Kind.Group, l.Node.Kind.Kind, l.Node.Namespace, l.Relation, l.status(), l.ownersReason(),
-		ownersText(l.Node, nil), f.shapes.of(l), l.Repeated,
+func (g *rowGrouper) key(n *treestatus.StatusNode) groupKey {
+	node := n.Branch.Node
+	return groupKey{
+		node.Kind.Group, node.Kind.Kind, node.Namespace, n.Branch.Relation, n.Status, rowReason(n),
+		ownersText(node, nil), g.shapes.of(n), n.Branch.Repeated,
 	}
 }
 
-// arrange sorts siblings, bad ones first, and puts those in the same state together.
-func (f *folder) arrange(all []*limb, may func(*limb) bool) []*twig {
-	groups := map[alike][]*limb{}
-	var order []alike
-	var out []*twig
-	for _, l := range all {
-		if f.expand || !may(l) || !f.foldable(l) {
-			out = append(out, f.twig(l))
+// group makes rows of siblings, the worst first, and puts those in the same state together for which may is true.
+func (g *rowGrouper) group(siblings []*treestatus.StatusNode, may func(*treestatus.StatusNode) bool) []*row {
+	groups := map[groupKey][]*treestatus.StatusNode{}
+	var order []groupKey
+	var out []*row
+	for _, n := range siblings {
+		if g.options.expand || !may(n) || !g.mayFold(n) {
+			out = append(out, g.row(n))
 			continue
 		}
-		key := f.alike(l)
+		key := g.key(n)
 		if groups[key] == nil {
 			order = append(order, key)
 		}
-		groups[key] = append(groups[key], l)
+		groups[key] = append(groups[key], n)
 	}
 	for _, key := range order {
-		out = append(out, f.fold(groups[key])...)
+		out = append(out, g.rowsOf(groups[key])...)
 	}
-	slices.SortStableFunc(out, compareTwigs)
+	slices.SortStableFunc(out, compareRows)
 	return out
 }
 
-// foldable reports whether the object may share a line: it was not asked for, is drawn nowhere else, and nothing below
-// it is wrong or asked for, drawn elsewhere, or related to something. What is related to the object itself is drawn
-// below all that are folded.
-func (f *folder) foldable(l *limb) bool {
-	may, known := f.may[l]
-	if !known {
-		may = f.mayFold(l)
-		f.may[l] = may
-	}
-	return may
+func (g *rowGrouper) groupAll(siblings []*treestatus.StatusNode) []*row {
+	return g.group(siblings, func(*treestatus.StatusNode) bool { return true })
 }
 
-func (f *folder) mayFold(l *limb) bool {
-	if l.asked || l.Cycle || l.Truncated > 0 || l.facts.Drifted() || l.dangles() || f.pods && len(l.facts.containers) > 0 {
-		return false
-	}
-	if f.events && l.found != nil && len(l.found.events) > 0 {
-		return false
-	}
-	if l.Relation == "" && f.again[l.Node] {
-		return false
-	}
-	return !slices.ContainsFunc(l.children, func(c *limb) bool {
-		return c.Relation == "" && (c.worst > calm || !f.foldable(c) || slices.ContainsFunc(c.children, (*limb).isRelated))
-	})
+// row is the row of one object.
+func (g *rowGrouper) row(n *treestatus.StatusNode) *row {
+	return &row{node: n, children: g.groupAll(n.Children)}
 }
 
-// fold draws objects in the same state as one line, but some by name if they are in trouble.
-func (f *folder) fold(same []*limb) []*twig {
+// rowsOf draws objects in the same state in one row, but some by themselves if the state is bad.
+func (g *rowGrouper) rowsOf(same []*treestatus.StatusNode) []*row {
 	named := 0
-	if same[0].severity > calm {
-		named = badShown
+	if same[0].Severity > treestatus.SeverityNormal {
+		named = namedDegraded
 	}
 	if len(same)-named < 2 {
 		named = len(same)
 	}
-	var out []*twig
-	for _, l := range same[:named] {
-		out = append(out, f.twig(l))
+	var out []*row
+	for _, n := range same[:named] {
+		out = append(out, g.row(n))
 	}
 	if rest := same[named:]; len(rest) > 0 {
-		out = append(out, &twig{limb: rest[0], folded: rest, children: f.below(related(rest))})
+		out = append(out, &row{node: rest[0], folded: rest, children: g.groupAll(relatedTo(rest))})
 	}
 	return out
 }
 
-func (f *folder) twig(l *limb) *twig { return &twig{limb: l, children: f.below(l.children)} }
+// mayFold reports whether the object may share a row: it was not asked for, is drawn nowhere else, and nothing below it
+// is wrong or asked for, drawn elsewhere, or related to something. What is related to the object itself is drawn below
+// all that are folded.
+func (g *rowGrouper) mayFold(n *treestatus.StatusNode) bool {
+	may, known := g.foldable[n]
+	if !known {
+		may = g.isFoldable(n)
+		g.foldable[n] = may
+	}
+	return may
+}
 
-// related are the objects that several are related to, each once.
-func related(all []*limb) []*limb {
-	type tie struct {
+func (g *rowGrouper) isFoldable(n *treestatus.StatusNode) bool {
+	switch {
+	case n.Asked || n.Branch.Cycle || n.Branch.Truncated > 0 || n.Facts.Drifted() || n.LosesOwner():
+		return false
+	case g.options.pods && len(n.Facts.Containers) > 0:
+		return false
+	case g.options.events && n.Findings != nil && len(n.Findings.Events) > 0:
+		return false
+	case !isRelated(n) && g.repeated[n.Branch.Node]:
+		return false
+	}
+	return !slices.ContainsFunc(n.Children, func(c *treestatus.StatusNode) bool {
+		return !isRelated(c) &&
+			(c.WorstSeverity > treestatus.SeverityNormal || !g.mayFold(c) || slices.ContainsFunc(c.Children, isRelated))
+	})
+}
+
+// isRelated reports whether the object is drawn below one that does not own it.
+func isRelated(n *treestatus.StatusNode) bool { return n.Branch.Relation != "" }
+
+// relatedTo are the objects that several are related to, each once.
+func relatedTo(all []*treestatus.StatusNode) []*treestatus.StatusNode {
+	type key struct {
 		uid      types.UID
 		relation string
 	}
-	seen := map[tie]bool{}
-	var out []*limb
-	for _, l := range all {
-		for _, c := range l.children {
-			if t := (tie{c.Node.UID, c.Relation}); c.Relation != "" && !seen[t] {
-				seen[t] = true
+	seen := map[key]bool{}
+	var out []*treestatus.StatusNode
+	for _, n := range all {
+		for _, c := range n.Children {
+			if k := (key{c.Branch.Node.UID, c.Branch.Relation}); isRelated(c) && !seen[k] {
+				seen[k] = true
 				out = append(out, c)
 			}
 		}
@@ -199,11 +194,86 @@ func related(all []*limb) []*limb {
 	return out
 }
 
-// compareTwigs orders siblings: what is owned before what is related, what is worse first, single objects before many.
-func compareTwigs(a, b *twig) int {
+// compareRows orders siblings: what is owned before what is related, what is worse first, single objects before many.
+func compareRows(a, b *row) int {
+	severity := func(r *row) int { return max(r.node.WorstSeverity, treestatus.SeverityNormal) }
 	return cmp.Or(
-		cmp.Compare(min(len(a.Relation), 1), min(len(b.Relation), 1)),
-		-cmp.Compare(max(a.worst, calm), max(b.worst, calm)),
+		cmp.Compare(min(len(a.node.Branch.Relation), 1), min(len(b.node.Branch.Relation), 1)),
+		-cmp.Compare(severity(a), severity(b)),
 		cmp.Compare(min(len(a.folded), 1), min(len(b.folded), 1)),
 	)
+}
+
+// setElsewhere finds, for each row of an object that is drawn in full elsewhere, whether that is above or below.
+func setElsewhere(all []*row) {
+	order := map[*row]int{}
+	full := map[*ownertree.Node]int{}
+	var walk func([]*row)
+	walk = func(all []*row) {
+		for _, r := range all {
+			order[r] = len(order)
+			if b := r.node.Branch; !b.Repeated && !b.Cycle {
+				full[b.Node] = order[r]
+			}
+			walk(r.children)
+		}
+	}
+	walk(all)
+	for r, at := range order {
+		if there, drawn := full[r.node.Branch.Node]; r.node.Branch.Repeated && drawn {
+			r.elsewhere = above
+			if there > at {
+				r.elsewhere = below
+			}
+		}
+	}
+}
+
+// shapes number what is drawn below objects, so that comparing two costs no more in a deep tree than in a flat one.
+type shapes struct {
+	numbers map[string]int
+	known   map[*treestatus.StatusNode]int
+}
+
+// of is the same number for objects with the same below them: the same objects that they are related to, and dependents
+// of the same kinds that have the same other owners. Nothing below is 0.
+func (s *shapes) of(n *treestatus.StatusNode) int {
+	if len(n.Children) == 0 {
+		return 0
+	}
+	if number, known := s.known[n]; known {
+		return number
+	}
+	var out []string
+	for _, c := range n.Children {
+		node := c.Branch.Node
+		kind := node.Kind.GroupKind().String()
+		if isRelated(c) {
+			out = append(out, c.Branch.Relation+" "+kind+" "+node.Namespace+"/"+node.Name)
+			continue
+		}
+		out = append(out, kind+"<"+ownersText(node, n.Branch.Node)+">("+strconv.Itoa(s.of(c))+")")
+	}
+	slices.Sort(out)
+	text := strings.Join(slices.Compact(out), ",")
+	number, known := s.numbers[text]
+	if !known {
+		number = len(s.numbers) + 1
+		s.numbers[text] = number
+	}
+	s.known[n] = number
+	return number
+}
+
+// ownersText tells apart objects that have different owners, or owners with different verdicts. The owner above is left
+// out.
+func ownersText(n, above *ownertree.Node) string {
+	var out []string
+	for i := range n.Owners {
+		if o := &n.Owners[i]; above == nil || o.UID != above.UID {
+			out = append(out, string(o.UID)+" "+string(o.Verdict))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ",")
 }

@@ -15,129 +15,117 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
 // wideColumns are those that -o wide adds to a tree.
 var wideColumns = []string{"LAST WRITER", "WRITTEN", "FINALIZERS", "UID", "WAITING"}
 
-// itemMaker makes lines of twigs.
+// itemMaker makes lines of rows.
 type itemMaker struct {
 	now  time.Time
 	wide bool
-	// Events shows the Events of objects.
+	// events shows the Events of objects.
 	events bool
-	// Kinds names kinds.
+	// kinds names kinds.
 	kinds kindNames
 }
 
-func (m itemMaker) items(twigs []*twig) []*render.TreeItem {
-	out := make([]*render.TreeItem, 0, len(twigs))
-	for _, t := range twigs {
-		item := m.item(t)
-		if len(t.folded) == 0 && t.elsewhere == nowhere && !t.Cycle {
-			for _, c := range t.facts.containers {
-				item.Children = append(item.Children, containerItem(t.Node, c))
+func (m itemMaker) items(rows []*row) []*render.TreeItem {
+	out := make([]*render.TreeItem, 0, len(rows))
+	for _, r := range rows {
+		item := m.item(r)
+		if len(r.folded) == 0 && r.elsewhere == nowhere && !r.node.Branch.Cycle {
+			for _, c := range r.node.Facts.Containers {
+				item.Children = append(item.Children, containerItem(r.node.Branch.Node, c))
 			}
-			item.Children = append(item.Children, m.eventItems(t.limb)...)
+			item.Children = append(item.Children, m.eventItems(r.node)...)
 		}
-		item.Children = append(item.Children, m.items(t.children)...)
+		item.Children = append(item.Children, m.items(r.children)...)
 		out = append(out, item)
 	}
 	return out
 }
 
-// item is the line of a twig alone.
-func (m itemMaker) item(t *twig) *render.TreeItem {
+// item is the line of a row without what is below it.
+func (m itemMaker) item(r *row) *render.TreeItem {
+	n, node := r.node, r.node.Branch.Node
 	item := &render.TreeItem{
-		Namespace: t.Node.Namespace, Dotted: t.Relation != "",
-		Status: t.status(), Tone: t.tone(), Reason: t.ownersReason(),
+		Namespace: node.Namespace, Dotted: isRelated(n), Status: n.Status, Tone: statusTone(n), Reason: rowReason(n),
 	}
-	if len(t.folded) > 0 {
-		m.describeFold(item, t)
+	if len(r.folded) > 0 {
+		m.describeFold(item, r)
 		return item
 	}
-	item.Label, item.Note, item.Asked = m.kinds.label(t.Node), note(t), t.Asked
-	item.Ready, item.Age = t.facts.Ready, m.age(&t.Node.Created)
-	item.Generation, item.Drift = generation(t.limb)
+	item.Label, item.Note, item.Asked = m.kinds.label(node), note(r), n.Branch.Asked
+	item.Ready, item.Age = n.Facts.Ready, m.age(&node.Created)
+	item.Generation, item.Drift = generation(n)
 	if m.wide {
-		item.More = m.more(t.limb)
+		item.More = m.more(n)
 	}
 	return item
 }
 
-// ownersReason is the reason of a line: of an object that is well by itself, what is the matter with its owners.
-func (l *limb) ownersReason() string {
-	own := l.reason()
-	switch {
-	case l.status() == dangling:
-		return l.fate.Why
-	case own == "" && (l.dangles() || l.fate.Action == ownertree.GCUnknown):
-		return lostOwner(l.Node)
-	case own == "" && (l.fate.Action == ownertree.Deleted || l.fate.Action == ownertree.DeletedWithOwner):
-		return l.fate.Why
-	}
-	return own
-}
-
-// note says what is particular about a line.
-func note(t *twig) string {
+// note is what is particular about a row.
+func note(r *row) string {
 	var notes []string
-	if t.Relation != "" {
-		notes = append(notes, t.Relation)
+	b := r.node.Branch
+	if b.Relation != "" {
+		notes = append(notes, b.Relation)
 	}
 	switch {
-	case t.Cycle:
+	case b.Cycle:
 		notes = append(notes, "owned in a circle")
-	case t.elsewhere == above:
+	case r.elsewhere == above:
 		notes = append(notes, "shown above")
-	case t.elsewhere == below:
+	case r.elsewhere == below:
 		notes = append(notes, "shown below")
-	case t.Truncated > 0:
-		notes = append(notes, fmt.Sprintf("%d more below", t.Truncated))
+	case b.Truncated > 0:
+		notes = append(notes, fmt.Sprintf("%d more below", b.Truncated))
 	}
 	return strings.Join(notes, ", ")
 }
 
 // describeFold sums up several objects in the same state.
-func (m itemMaker) describeFold(item *render.TreeItem, t *twig) {
-	item.Label = fmt.Sprintf("%s (%d)", m.kinds.of(t.Node), len(t.folded))
-	if hidden := m.hiddenBelow(t.folded); hidden != "" {
+func (m itemMaker) describeFold(item *render.TreeItem, r *row) {
+	item.Label = fmt.Sprintf("%s (%d)", m.kinds.of(r.node.Branch.Node), len(r.folded))
+	if hidden := m.hiddenBelow(r.folded); hidden != "" {
 		item.Note = "with " + hidden
 	}
-	if t.Relation != "" {
-		item.Note = strings.TrimSuffix(t.Relation+", "+item.Note, ", ")
+	if relation := r.node.Branch.Relation; relation != "" {
+		item.Note = strings.TrimSuffix(relation+", "+item.Note, ", ")
 	}
-	item.Ready = readyOfAll(t.folded)
-	item.Age = m.ages(t.folded)
+	item.Ready = readyOfAll(r.folded)
+	item.Age = m.ages(r.folded)
 	if item.Reason == "" {
-		item.Reason = namesOf(t.folded)
+		item.Reason = namesOf(r.folded)
 	}
-	item.Generation = generationOfAll(t.folded)
+	item.Generation = generationOfAll(r.folded)
 }
 
 // hiddenBelow counts the objects that lie below folded ones: "Pod (3)".
-func (m itemMaker) hiddenBelow(all []*limb) string {
+func (m itemMaker) hiddenBelow(all []*treestatus.StatusNode) string {
 	counts := map[string]int{}
-	var walk func(*limb)
-	walk = func(l *limb) {
-		for _, c := range l.children {
-			if c.Relation == "" {
-				counts[m.kinds.of(c.Node)]++
+	var walk func(*treestatus.StatusNode)
+	walk = func(n *treestatus.StatusNode) {
+		for _, c := range n.Children {
+			if !isRelated(c) {
+				counts[m.kinds.of(c.Branch.Node)]++
 				walk(c)
 			}
 		}
 	}
-	for _, l := range all {
-		walk(l)
+	for _, n := range all {
+		walk(n)
 	}
 	return countsByKind(counts)
 }
 
 // readyOfAll adds up "1/1" and "0/2" to "1/3"; it is empty if not all have such counts.
-func readyOfAll(all []*limb) string {
+func readyOfAll(all []*treestatus.StatusNode) string {
 	ready, wanted := 0, 0
-	for _, l := range all {
-		r, w, ok := strings.Cut(l.facts.Ready, "/")
+	for _, node := range all {
+		r, w, ok := strings.Cut(node.Facts.Ready, "/")
 		n, err := strconv.Atoi(r)
 		of, err2 := strconv.Atoi(w)
 		if !ok || err != nil || err2 != nil {
@@ -149,28 +137,29 @@ func readyOfAll(all []*limb) string {
 }
 
 // generationOfAll is the generation that all have, empty if they differ.
-func generationOfAll(all []*limb) string {
+func generationOfAll(all []*treestatus.StatusNode) string {
 	first, _ := generation(all[0])
-	if slices.ContainsFunc(all, func(l *limb) bool { g, _ := generation(l); return g != first }) {
+	if slices.ContainsFunc(all, func(n *treestatus.StatusNode) bool { g, _ := generation(n); return g != first }) {
 		return ""
 	}
 	return first
 }
 
-// generation is what the column GEN shows: "4", or "3/4" if the controller has seen an older one or, oddly, a newer one.
-func generation(l *limb) (string, render.Tone) {
-	of := l.Node.Generation
+// generation is what the column GEN shows: "4", or "3/4" if the controller has seen an older one or, against all rules,
+// a newer one.
+func generation(n *treestatus.StatusNode) (string, render.Tone) {
+	of := n.Branch.Node.Generation
 	if of == 0 {
 		return "", render.TonePlain
 	}
 	seen := of
-	if o := l.facts.Drift.Observed; o != nil {
+	if o := n.Facts.Drift.Observed; o != nil {
 		seen = *o
 	}
-	if l.facts.Drift.State == inspect.NeverSeen {
+	if n.Facts.Drift.State == inspect.NeverSeen {
 		seen = 0
 	}
-	for _, c := range l.facts.Conditions {
+	for _, c := range n.Facts.Conditions {
 		if c.Drift == inspect.Behind && c.Generation != nil && !c.Superseded {
 			seen = min(seen, *c.Generation)
 		}
@@ -181,12 +170,12 @@ func generation(l *limb) (string, render.Tone) {
 	return fmt.Sprintf("%d/%d", seen, of), render.ToneChange
 }
 
-// tone is that of the status, which may be one that no object has by itself.
-func (l *limb) tone() render.Tone {
-	if status := l.status(); status == absent || status == dangling {
+// statusTone is that of the status, which may be one that no object has by itself.
+func statusTone(n *treestatus.StatusNode) render.Tone {
+	if n.Status == treestatus.Missing || n.Status == treestatus.Dangling {
 		return render.ToneTrouble
 	}
-	return render.StatusTone(l.facts.Status)
+	return render.StatusTone(n.Facts.Status)
 }
 
 func (m itemMaker) age(t *metav1.Time) string {
@@ -197,10 +186,10 @@ func (m itemMaker) age(t *metav1.Time) string {
 }
 
 // ages of several objects are from the youngest to the oldest.
-func (m itemMaker) ages(all []*limb) string {
-	youngest, oldest := all[0].Node.Created, all[0].Node.Created
-	for _, l := range all {
-		if created := l.Node.Created; created.Before(&oldest) {
+func (m itemMaker) ages(all []*treestatus.StatusNode) string {
+	youngest, oldest := all[0].Branch.Node.Created, all[0].Branch.Node.Created
+	for _, n := range all {
+		if created := n.Branch.Node.Created; created.Before(&oldest) {
 			oldest = created
 		} else if youngest.Before(&created) {
 			youngest = created
@@ -214,16 +203,16 @@ func (m itemMaker) ages(all []*limb) string {
 }
 
 // more are the cells of wideColumns.
-func (m itemMaker) more(l *limb) []string {
+func (m itemMaker) more(n *treestatus.StatusNode) []string {
 	writer, written := "", ""
-	if w := l.facts.writer; w != nil {
+	if w := n.Facts.Writer; w != nil {
 		writer, written = render.WriterText(w), m.age(w.Time)
 	}
 	waiting := ""
-	if l.facts.NotReady() {
-		waiting = m.age(l.facts.Since)
+	if n.Facts.NotReady() {
+		waiting = m.age(n.Facts.Since)
 	}
-	return []string{writer, written, finalizersCell(l.Node.Finalizers), string(l.Node.UID), waiting}
+	return []string{writer, written, finalizersCell(n.Branch.Node.Finalizers), string(n.Branch.Node.UID), waiting}
 }
 
 // finalizersCell lists finalizers without blanks, the first of them and a count if they are many.
@@ -234,18 +223,18 @@ func finalizersCell(all []string) string {
 	return strings.Join(all, ",")
 }
 
-// mostEventLines is how many Events of an object are shown.
-const mostEventLines = 5
+// maxEventLines is how many Events of an object are shown.
+const maxEventLines = 5
 
 // eventItems are the lines of an object's Events, the last first.
-func (m itemMaker) eventItems(l *limb) []*render.TreeItem {
-	if !m.events || l.found == nil {
+func (m itemMaker) eventItems(n *treestatus.StatusNode) []*render.TreeItem {
+	if !m.events || n.Findings == nil {
 		return nil
 	}
 	var out []*render.TreeItem
-	for _, e := range l.found.events[:min(len(l.found.events), mostEventLines)] {
+	for _, e := range n.Findings.Events[:min(len(n.Findings.Events), maxEventLines)] {
 		item := &render.TreeItem{
-			Namespace: l.Node.Namespace, Dotted: true, Label: "event/" + e.Reason,
+			Namespace: n.Branch.Node.Namespace, Dotted: true, Label: "event/" + e.Reason,
 			Status: e.Type, Reason: eventMessage(e.Message), Age: m.age(&e.Last),
 		}
 		if e.Count > 1 {
@@ -257,4 +246,59 @@ func (m itemMaker) eventItems(l *limb) []*render.TreeItem {
 		out = append(out, item)
 	}
 	return out
+}
+
+// containerItem is the line of a container of a pod.
+func containerItem(pod *ownertree.Node, c inspect.Container) *render.TreeItem {
+	kind := c.Type
+	if kind != inspect.MainContainer {
+		kind += " container"
+	}
+	item := &render.TreeItem{
+		Namespace: pod.Namespace, Label: kind + "/" + c.Name, Status: containerState(c), Tone: containerTone(c),
+	}
+	why := []string{c.Reason}
+	if c.ExitCode != nil && c.State == "terminated" {
+		why = append(why, fmt.Sprintf("exit code %d", *c.ExitCode))
+	}
+	if c.Restarts > 0 {
+		why = append(why, cli.Plural(int(c.Restarts), "restart"))
+	}
+	if c.LastReason != "" && c.State != "terminated" {
+		why = append(why, "last end: "+c.LastReason)
+	}
+	why = append(why, c.Image)
+	item.Reason = strings.Join(slices.DeleteFunc(why, func(s string) bool { return s == "" }), ", ")
+	return item
+}
+
+func containerState(c inspect.Container) string {
+	if c.State == "" {
+		return "not reported"
+	}
+	if c.State == "running" && !c.Ready && c.Type != inspect.InitContainer && c.Type != inspect.EphemeralContainer {
+		return "running, not ready"
+	}
+	return c.State
+}
+
+func containerTone(c inspect.Container) render.Tone {
+	failed := c.ExitCode != nil && *c.ExitCode != 0
+	switch c.State {
+	case "running":
+		if c.Ready || c.Type == inspect.InitContainer || c.Type == inspect.EphemeralContainer {
+			return render.TonePlain
+		}
+		return render.ToneChange
+	case "terminated":
+		if failed {
+			return render.ToneTrouble
+		}
+		return render.TonePlain
+	case "waiting":
+		if failed || strings.HasSuffix(c.Reason, "BackOff") || strings.HasPrefix(c.Reason, "Err") {
+			return render.ToneTrouble
+		}
+	}
+	return render.ToneChange
 }

@@ -8,6 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
@@ -16,54 +21,67 @@ import (
 )
 
 // showPreview shows what deleting the objects asked for would do.
-func (r *treeReader) showPreview(ctx context.Context) error {
-	graph, err := ownertree.Collect(ctx, r.Reader, r.Kinds, r.scope())
+func showPreview(ctx context.Context, q *query, ends func()) error {
+	o, reader := q.options, q.cluster.Reader
+	c, err := collect(ctx, q)
 	if err != nil {
-		return r.connection.Explain(err)
+		return err
 	}
-	asked, missing := r.asked(ctx, graph)
-	if len(asked) == 0 {
-		if missing == nil {
-			missing = (&tree{treeReader: r, graph: graph}).nothing(ctx)
+	if len(c.asked) == 0 {
+		if c.missing == nil {
+			return explainEmpty(ctx, q, c.graph)
 		}
-		return missing
+		return c.missing
 	}
-	if err := graph.Ascend(ctx, r.Reader, asked); err != nil {
-		return r.connection.Explain(err)
-	}
-	if err := graph.Confirm(ctx, r.Reader, graph.Nodes()); err != nil {
-		return r.connection.Explain(err)
-	}
-	r.readEnds()
-	p := graph.DeletePreview(asked, r.preview)
-	unread, err := graph.ReadNamespaces(ctx, r.Reader, p.Deleted)
+	p, err := readPreview(ctx, reader, c, o.preview)
 	if err != nil {
-		return r.connection.Explain(err)
+		return o.connection.Explain(err)
 	}
-	p = graph.DeletePreview(asked, r.preview)
-	claims, unreadClaims, err := graph.PreviewClaims(ctx, r.Reader, &p)
+	ends()
+	p.expand = o.expand
+	return errors.Join(o.printPreview(p), c.missing)
+}
+
+// readPreview settles the owner references of the graph and predicts the deletion of the objects asked for. The error
+// is not nil only if ctx has ended.
+func readPreview(
+	ctx context.Context, reader *cluster.Reader, c *collected, policy metav1.DeletionPropagation,
+) (*preview, error) {
+	if err := c.graph.Ascend(ctx, reader, c.asked); err != nil {
+		return nil, err
+	}
+	if err := c.graph.Confirm(ctx, reader, c.graph.Nodes()); err != nil {
+		return nil, err
+	}
+	result := c.graph.DeletePreview(c.asked, policy)
+	unread, err := c.graph.ReadNamespaces(ctx, reader, result.Deleted)
 	if err != nil {
-		return r.connection.Explain(err)
+		return nil, err
 	}
-	p.Incomplete = cluster.SortIncomplete(slices.Concat(p.Incomplete, unread, unreadClaims))
-	shown := newPreview(&p, asked)
-	shown.expand, shown.claims = r.expand, claims
-	return errors.Join(r.printPreview(shown), missing)
+	result = c.graph.DeletePreview(c.asked, policy) // finalizers of namespaces are known now
+	claims, unreadClaims, err := c.graph.PreviewClaims(ctx, reader, &result)
+	if err != nil {
+		return nil, err
+	}
+	result.Incomplete = cluster.SortIncomplete(slices.Concat(result.Incomplete, unread, unreadClaims))
+	p := newPreview(&result, c.asked)
+	p.claims = claims
+	return p, nil
 }
 
 // preview is what deleting objects would do.
 type preview struct {
-	*ownertree.Preview
+	result *ownertree.Preview
 	asked  []*ownertree.Node
 	claims []ownertree.ClaimOutcome
-	// namespaces says that objects must be told apart by namespace, expand that all are named.
+	// namespaces reports that objects must be named with their namespace, expand that all are named.
 	namespaces, expand bool
 	kinds              kindNames
 }
 
 func newPreview(p *ownertree.Preview, asked []*ownertree.Node) *preview {
 	all := slices.Concat(p.Deleted, p.Orphaned, p.Kept, p.Stuck, p.Unknown)
-	out := &preview{Preview: p, asked: asked, kinds: kindNamesOf(all)}
+	out := &preview{result: p, asked: asked, kinds: kindNamesOf(all)}
 	one := ""
 	for _, n := range all {
 		out.namespaces = out.namespaces || n.Namespace != "" && one != "" && n.Namespace != one
@@ -72,82 +90,84 @@ func newPreview(p *ownertree.Preview, asked []*ownertree.Node) *preview {
 	return out
 }
 
-func (r *treeReader) printPreview(p *preview) error {
-	switch r.output {
+func (o *Options) printPreview(p *preview) error {
+	switch o.output {
 	case "json", "yaml":
-		return cli.WriteDocument(r.streams.Out, r.output, p.document())
+		return cli.WriteDocument(o.streams.Out, o.output, p.document())
 	case "name":
-		return cli.WriteNames(r.streams.Out, p.Deleted, (*ownertree.Node).String)
+		return cli.WriteNames(o.streams.Out, p.result.Deleted, (*ownertree.Node).String)
 	}
-	for _, line := range p.lines(r.palette) {
-		if _, err := fmt.Fprintln(r.streams.Out, render.Wrap(line, r.width, "  ")); err != nil {
+	for _, line := range p.lines(o.palette) {
+		if _, err := fmt.Fprintln(o.streams.Out, render.Wrap(line, o.width, "  ")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lines tell it in words, escaped.
+// lines are the preview for people, escaped.
 func (p *preview) lines(palette render.Palette) []string {
 	var out []string
 	add := func(tone render.Tone, head, text string) {
 		out = append(out, palette.Paint(tone, cli.OneLine(head))+cli.OneLine(text))
 	}
 	atLeast := ""
-	if p.AtLeast() {
+	if p.result.AtLeast() {
 		atLeast = "at least "
 	}
-	add(render.ToneTrouble, "would delete "+atLeast+cli.Plural(len(p.Deleted), "object"), ": "+p.counts(p.Deleted))
-	if len(p.Orphaned) > 0 {
-		add(render.ToneChange, "would orphan "+cli.Plural(len(p.Orphaned), "object"),
-			": "+p.counts(p.Orphaned)+"; they stay, without the reference")
+	add(render.ToneTrouble, "would delete "+atLeast+cli.Plural(len(p.result.Deleted), "object"),
+		": "+p.counts(p.result.Deleted))
+	if len(p.result.Orphaned) > 0 {
+		add(render.ToneChange, "would orphan "+cli.Plural(len(p.result.Orphaned), "object"),
+			": "+p.counts(p.result.Orphaned)+"; they stay, without the reference")
 	}
-	for _, n := range first(p.Kept) {
+	for _, n := range first(p.result.Kept) {
 		add(render.TonePlain, "would keep "+p.name(n), ", which is also owned by "+p.counts(p.keepers(n)))
 	}
 	p.claimLines(add)
-	for _, n := range first(p.Stuck) {
-		add(render.ToneChange, "would leave "+p.name(n), ": "+p.GCOutcome(n).Why)
+	for _, n := range first(p.result.Stuck) {
+		add(render.ToneChange, "would leave "+p.name(n), ": "+p.result.GCOutcome(n).Why)
 	}
-	for _, n := range first(p.Unknown) {
-		add(render.ToneChange, "not known of "+p.name(n), ": "+p.GCOutcome(n).Why)
+	for _, n := range first(p.result.Unknown) {
+		add(render.ToneChange, "not known of "+p.name(n), ": "+p.result.GCOutcome(n).Why)
 	}
-	for i := range first(p.Blocked) {
+	for i := range first(p.result.Blocked) {
 		head := "would hang: "
-		if p.Blocked[i].Perhaps {
+		if p.result.Blocked[i].Perhaps {
 			head = "may hang: "
 		}
-		add(render.ToneTrouble, head+p.name(p.Blocked[i].Node), p.holdText(p.Blocked[i]))
+		add(render.ToneTrouble, head+p.name(p.result.Blocked[i].Node), p.blockersText(p.result.Blocked[i]))
 	}
-	if len(p.Late) > 0 {
-		add(render.ToneChange, "would stay until what holds their owners has gone", ": "+p.counts(p.Late))
+	if len(p.result.Late) > 0 {
+		add(render.ToneChange, "would stay until what holds their owners has gone", ": "+p.counts(p.result.Late))
 	}
 	waits := p.openWaits()
 	for i := range first(waits) {
-		add(render.ToneChange, "would wait: "+p.name(waits[i].Node), p.holdText(waits[i]))
+		add(render.ToneChange, "would wait: "+p.name(waits[i].Node), p.blockersText(waits[i]))
 	}
 	for _, more := range []struct {
 		n    int
 		what string
 	}{
-		{len(p.Kept), "would keep"}, {len(p.Stuck), "would leave"}, {len(p.Unknown), "not known of"}, {len(p.Blocked), "would hang"},
+		{len(p.result.Kept), "would keep"}, {len(p.result.Stuck), "would leave"},
+		{len(p.result.Unknown), "not known of"}, {len(p.result.Blocked), "would hang"},
 		{len(waits), "would wait"},
 	} {
 		if more.n > cli.MaxNotes {
 			add(render.TonePlain, fmt.Sprintf("%s: %d more", more.what, more.n-cli.MaxNotes), "; -o json has all")
 		}
 	}
-	for _, line := range connect.DescribeIncomplete(p.Incomplete) {
+	for _, line := range connect.DescribeIncomplete(p.result.Incomplete) {
 		add(render.ToneChange, line, "")
 	}
 	return out
 }
 
-// first bounds what is told of one by one.
+// first bounds what has a line each.
 func first[T any](all []T) []T { return all[:min(len(all), cli.MaxNotes)] }
 
-// fewOfAKind is how many objects of a kind are named.
-const fewOfAKind = 10
+// maxNamed is how many objects of a kind are named.
+const maxNamed = 10
 
 // counts lists objects by kind, with their names where they are few: "Deployment web, ReplicaSet (11)".
 func (p *preview) counts(nodes []*ownertree.Node) string {
@@ -164,7 +184,7 @@ func (p *preview) counts(nodes []*ownertree.Node) string {
 	slices.SortStableFunc(kinds, func(a, b string) int { return p.rank(a) - p.rank(b) })
 	var out []string
 	for _, kind := range kinds {
-		if len(names[kind]) > fewOfAKind && !p.expand {
+		if len(names[kind]) > maxNamed && !p.expand {
 			out = append(out, fmt.Sprintf("%s (%d)", kind, len(names[kind])))
 		} else {
 			out = append(out, kind+" "+strings.Join(shortened(names[kind]), ", "))
@@ -193,7 +213,8 @@ func (p *preview) inNamespace(n *ownertree.Node) string {
 func (p *preview) keepers(n *ownertree.Node) []*ownertree.Node {
 	var out []*ownertree.Node
 	for i := range n.Owners {
-		if owner := n.Owners[i].Node; owner != nil && !slices.Contains(p.Deleted, owner) && !slices.Contains(out, owner) {
+		owner := n.Owners[i].Node
+		if owner != nil && !slices.Contains(p.result.Deleted, owner) && !slices.Contains(out, owner) {
 			out = append(out, owner)
 		}
 	}
@@ -202,29 +223,78 @@ func (p *preview) keepers(n *ownertree.Node) []*ownertree.Node {
 
 // openWaits are those that wait for something which the deletion itself may not bring about.
 func (p *preview) openWaits() []ownertree.DeletionBlockers {
-	return slices.DeleteFunc(slices.Clone(p.Waits), func(h ownertree.DeletionBlockers) bool {
+	return slices.DeleteFunc(slices.Clone(p.result.Waits), func(h ownertree.DeletionBlockers) bool {
 		return !slices.ContainsFunc(h.Removals, func(r ownertree.FinalizerRemoval) bool { return !r.Certain })
 	})
 }
 
-func (p *preview) holdText(hold ownertree.DeletionBlockers) string {
-	parts := openParts(hold)
-	for _, r := range hold.Removals {
+func (p *preview) blockersText(blockers ownertree.DeletionBlockers) string {
+	parts := openParts(blockers)
+	for _, r := range blockers.Removals {
 		if len(r.Users) > 0 {
 			parts = append(parts, p.counts(r.Users)+" would stay, and may use it")
 			break
 		}
 	}
-	others := slices.DeleteFunc(slices.Clone(hold.Dependents), func(n *ownertree.Node) bool { return n == hold.Node })
-	if len(others) < len(hold.Dependents) {
+	others := slices.DeleteFunc(slices.Clone(blockers.Dependents), func(n *ownertree.Node) bool {
+		return n == blockers.Node
+	})
+	if len(others) < len(blockers.Dependents) {
 		parts = append(parts, "would wait for itself: it is its own owner, and blocks itself")
 	}
 	switch {
-	case len(others) > 0 && hold.Perhaps:
+	case len(others) > 0 && blockers.Perhaps:
 		parts = append(parts, "would wait for "+p.counts(others)+
 			", which would wait for it, unless the garbage collector comes between")
 	case len(others) > 0:
 		parts = append(parts, "would wait for "+p.counts(others))
 	}
 	return ": " + strings.Join(parts, "; ")
+}
+
+// claimLines describe the claims that StatefulSets would leave behind, and what becomes of the volumes of claims that
+// would go.
+func (p *preview) claimLines(add func(tone render.Tone, head, text string)) {
+	var sets []ownertree.ClaimOutcome
+	kept := map[*ownertree.Node][]*ownertree.Node{}
+	volumes := map[corev1.PersistentVolumeReclaimPolicy][]*ownertree.Node{}
+	for _, c := range p.claims {
+		switch {
+		case c.Volume != nil:
+			volumes[c.Reclaim] = append(volumes[c.Reclaim], c.Volume)
+		case c.Set != nil && !c.Deleted && !slices.Contains(p.result.Orphaned, c.Claim):
+			if kept[c.Set] == nil {
+				sets = append(sets, c)
+			}
+			kept[c.Set] = append(kept[c.Set], c.Claim)
+		}
+	}
+	for _, c := range first(sets) {
+		text := fmt.Sprintf(", made by %s: %s", p.name(c.Set), retentionText(c.WhenDeleted))
+		add(render.TonePlain, "would keep "+p.counts(kept[c.Set]), text)
+	}
+	if more := len(sets) - cli.MaxNotes; more > 0 {
+		add(render.TonePlain, fmt.Sprintf("would keep: the claims of %d more StatefulSets", more), "; -o json has all")
+	}
+	for _, v := range []struct {
+		policy     corev1.PersistentVolumeReclaimPolicy
+		tone       render.Tone
+		head, text string
+	}{
+		{corev1.PersistentVolumeReclaimDelete, render.ToneTrouble, "would delete with claims", "what is stored goes, too"},
+		{corev1.PersistentVolumeReclaimRecycle, render.ToneTrouble, "would empty", "what is stored goes"},
+		{corev1.PersistentVolumeReclaimRetain, render.TonePlain, "would release", "what is stored stays"},
+	} {
+		if all := volumes[v.policy]; len(all) > 0 {
+			add(v.tone, v.head, fmt.Sprintf(": %s; reclaim policy %s: %s", p.counts(all), v.policy, v.text))
+		}
+	}
+}
+
+// retentionText explains why a claim stays though the StatefulSet that made it goes.
+func retentionText(whenDeleted appsv1.PersistentVolumeClaimRetentionPolicyType) string {
+	if whenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
+		return "its retention policy is Delete, but is not in force: it does not own them"
+	}
+	return "its retention policy is Retain"
 }

@@ -1,3 +1,18 @@
+// Package tree is the command `tree`: owners and dependents of objects, with their status and with what the garbage
+// collector will do about them. What depends on what is found out by pkg/ownertree, and what the status adds up to by
+// its package treestatus; here are the flags, and all that is text for people.
+//
+// A run goes through these stages, each a function of what the one before returns:
+//
+//	collect.go   what the command line asks for, and the graph in which it is
+//	layout.go    the trees
+//	facts.go     what each object reports, and reasons found in other objects
+//	render.go    roll up, and write in the format asked for:
+//	  fold.go, items.go, names.go, reason.go, notes.go   as a table with notes below it
+//	  diagram.go                                         for dot and mermaid
+//	  document.go                                        as JSON and YAML
+//
+// watch.go runs the stages again after each change and changes.go writes what differs; preview.go is --delete-preview.
 package tree
 
 import (
@@ -66,13 +81,14 @@ type Flags struct {
 	output         string
 }
 
+// NewCommand makes the command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &Flags{cluster: connect.NewFlags(), targets: connect.NewTargetFlags()}
 	cmd := &cobra.Command{
 		Use:   "tree [TYPE[,TYPE…] [NAME…] | TYPE/NAME… | -f FILE]",
 		Short: "Show who owns whom, how each object is doing, and what the garbage collector will do",
-		Long: `Show the owners above objects and the dependents below them, of any kind, with the status of each, whether its controller
-has seen its latest generation, and what the garbage collector makes of its owner references.
+		Long: `Show the owners above objects and the dependents below them, of any kind, with the status of each, whether its
+controller has seen its latest generation, and what the garbage collector makes of its owner references.
 
 Without arguments it shows all objects in the namespace; with -A those of the whole cluster. Where to look follows from
 the objects asked for: -A is not needed to see what an object owns. Objects in the same state share a line, what is
@@ -93,13 +109,14 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.kinds, "kinds", nil, "show only these kinds, beside the objects asked for: deploy,pods")
 	flags.StringSliceVar(&f.exclude, "exclude-kinds", nil, "do not show these kinds")
 	flags.BoolVar(&f.containers, "containers", false, "show the containers of pods")
-	flags.BoolVar(&f.related, "related", false, "show also what is related in other ways than by ownership, by dotted lines")
+	flags.BoolVar(&f.related, "related", false,
+		"show also what is related in other ways than by ownership, by dotted lines")
 	flags.BoolVar(&f.events, "events", false, "show the last Events of each object")
-	flags.BoolVar(&f.expand, "expand", false, "show each object on a line of its own")
+	flags.BoolVar(&f.expand, "expand", false, "show each object on its own line")
 	flags.StringVar(&f.preview, "delete-preview", "",
 		"show what deleting the objects would do: background, foreground or orphan")
 	flags.Lookup("delete-preview").NoOptDefVal = string(previewBackground)
-	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show what changes")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "keep running, and show what changes")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json, yaml, dot or mermaid")
 	f.cluster.AddTo(cmd)
 	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
@@ -141,7 +158,8 @@ type Options struct {
 
 func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*Options, error) {
 	if f.preview != "" && len(args) > 0 && slices.Contains(previewPolicies, args[0]) {
-		return nil, cli.WithHint(fmt.Errorf("%q is taken for a TYPE", args[0]), "a policy comes after an equals sign: --delete-preview="+args[0])
+		return nil, cli.WithHint(fmt.Errorf("%q is taken for a TYPE", args[0]),
+			"a policy comes after an equals sign: --delete-preview="+args[0])
 	}
 	named, err := f.targets.Parse(args)
 	if err != nil {
@@ -209,7 +227,8 @@ func (f *Flags) validatePreview(named connect.TargetArgs) error {
 		return cli.WithHint(cli.UnknownError("deletion policy", f.preview),
 			cli.Suggestion(f.preview, previewPolicies, "there are background, foreground and orphan"))
 	case f.output != "" && !slices.Contains([]string{"json", "yaml", "name"}, f.output):
-		return cli.WithHint(fmt.Errorf("--delete-preview and -o %s exclude each other", f.output), "-o json, yaml and name show it")
+		return cli.WithHint(fmt.Errorf("--delete-preview and -o %s exclude each other", f.output),
+			"-o json, yaml and name show it")
 	case f.watch:
 		return errors.New("--delete-preview and --watch exclude each other")
 	case f.related:
@@ -224,38 +243,65 @@ func (f *Flags) validatePreview(named connect.TargetArgs) error {
 	return nil
 }
 
-// Run reads the tree and shows it, once or with --watch as long as it changes.
+// Run reads the trees and shows them, once or with --watch as long as they change. Each stage works on what the one
+// before returns: collect, layOut, readFacts, rollUp, and then fold and draw, or another format.
 func (o *Options) Run(ctx context.Context) error {
-	r, err := o.prepare(ctx)
+	q, err := o.resolve(ctx)
 	if err != nil {
 		return err
 	}
-	r.readEnds = r.ShowProgress(ctx, o.connection.Progress)
-	defer r.readEnds()
+	ends := q.cluster.ShowProgress(ctx, o.connection.Progress) // before anything is shown; it may be called again
+	defer ends()
 	switch {
 	case o.watch:
-		return r.follow(ctx)
+		return follow(ctx, q, ends)
 	case o.preview != "":
-		return r.showPreview(ctx)
+		return showPreview(ctx, q, ends)
 	}
-	t, err := r.read(ctx)
-	r.readEnds()
-	if t == nil {
+	c, err := collect(ctx, q)
+	if err != nil {
 		return err
 	}
-	err = errors.Join(t.print(), err)
-	cli.PrintHint(o.streams.ErrOut, r.contentsHint())
+	r, err := read(ctx, q, c, nil)
+	ends()
+	if r == nil {
+		return err
+	}
+	err = errors.Join(o.print(rollUp(r, o.clock.Now())), err)
+	cli.PrintHint(o.streams.ErrOut, q.contentsHint())
 	return err
 }
 
-// contentsHint tells who looks at a namespace how to see what is in it, which it does not own.
-func (r *treeReader) contentsHint() string {
-	if r.output != "" && r.output != "wide" {
+// read lays out what was collected and reads its facts, but those known before; before is nil if there are none. The
+// error is for objects asked for that do not exist, or if nothing could be read; then the reading may be nil.
+func read(ctx context.Context, q *query, c *collected, before *previous) (*reading, error) {
+	if c.missing != nil && len(c.asked) == 0 {
+		return nil, c.missing
+	}
+	l, err := layOut(ctx, q, c)
+	if err != nil {
+		return nil, q.options.connection.Explain(err)
+	}
+	r, err := readFacts(ctx, q, l, before)
+	switch {
+	case err != nil:
+		return nil, q.options.connection.Explain(err)
+	case len(l.branches) == 0 && before != nil:
+		return nil, c.missing // it existed, and what has become of it is shown
+	case len(l.branches) == 0:
+		return nil, errors.Join(c.missing, explainEmpty(ctx, q, c.graph))
+	}
+	return r, c.missing
+}
+
+// contentsHint is the hint for a namespace, which does not own what is in it; empty unless one was asked for.
+func (q *query) contentsHint() string {
+	if q.options.output != "" && q.options.output != "wide" {
 		return ""
 	}
-	for _, t := range r.sought {
+	for _, t := range q.targets {
 		if t.Name != "" && t.Kind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
-			return fmt.Sprintf("`%s tree -n %s` shows what is in it", r.connection.Program, t.Name)
+			return fmt.Sprintf("`%s tree -n %s` shows what is in it", q.options.connection.Program, t.Name)
 		}
 	}
 	return ""

@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -11,34 +12,34 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// display shows trees as they change.
+// display shows trees as they change. Its methods are not called concurrently.
 type display interface {
-	// show shows a tree, added up, in the place of the one before.
-	show(*tree, []*limb) error
+	// show shows what was read in the place of what was shown before; nil if nothing of what was asked for exists any
+	// more.
+	show(r *reading) error
 	// tick is called every render.RefreshInterval.
 	tick() error
 	io.Closer
 }
 
-// follow shows the tree, and then how it changes, until ctx ends.
-func (r *treeReader) follow(ctx context.Context) (err error) {
-	var out display = &changeLines{}
-	if render.IsTerminal(r.streams.Out) {
-		out = &redrawn{screen: render.NewScreen(r.streams.Out)}
+// follow shows the trees, and then how they change, until ctx ends. It calls ends before it shows anything.
+func follow(ctx context.Context, q *query, ends func()) (err error) {
+	var out display = &changeLines{options: q.options}
+	if render.IsTerminal(q.options.streams.Out) {
+		out = &redrawn{options: q.options, screen: render.NewScreen(q.options.streams.Out)}
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &treeWatch{treeReader: r, out: out}
+	f := &follower{query: q, readEnds: ends, out: out}
 	var ticking sync.WaitGroup
 	ticking.Go(func() {
-		if err := w.ticks(ctx); err != nil {
+		if err := f.ticks(ctx); err != nil {
 			cancel(err)
 		}
 	})
-	err = ownertree.Watch(ctx, r.Reader, r.Kinds, r.scope(), func(g *ownertree.Graph, touched ownertree.Touched) error {
-		return w.changed(ctx, g, touched)
-	})
+	changed := func(g *ownertree.Graph, touched ownertree.Touched) error { return f.changed(ctx, g, touched) }
+	err = ownertree.Watch(ctx, q.cluster.Reader, q.cluster.Kinds, q.scope(), changed)
 	cancel(nil)
 	ticking.Wait()
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
@@ -47,65 +48,44 @@ func (r *treeReader) follow(ctx context.Context) (err error) {
 	return err
 }
 
-// treeWatch is a tree that is followed.
-type treeWatch struct {
-	*treeReader
+// follower reads a tree again after each change.
+type follower struct {
+	query    *query
+	readEnds func()
 
-	mu   sync.Mutex // guards out, last and its findings
-	out  display
-	last *tree
+	mu  sync.Mutex // guards what follows
+	out display
+	// shown reports whether anything was shown yet; last is what, nil if nothing of it existed.
+	shown bool
+	last  *reading
 }
 
-// changed reads what has changed, and shows the tree if that is in it.
-func (w *treeWatch) changed(ctx context.Context, g *ownertree.Graph, touched ownertree.Touched) error {
-	known := &knownFacts{touched: touched}
-	w.mu.Lock()
-	first := w.last == nil
-	if !first {
-		known.facts, known.found = w.last.read, w.last.found
+// changed reads what has changed, and shows the tree.
+func (f *follower) changed(ctx context.Context, g *ownertree.Graph, touched ownertree.Touched) error {
+	f.mu.Lock()
+	shown := f.shown
+	var before *previous
+	if shown {
+		before = &previous{f.last, touched}
 	}
-	w.mu.Unlock()
-	t, err := w.layOut(ctx, g, known)
+	f.mu.Unlock()
+	r, err := read(ctx, f.query, find(ctx, f.query, g), before)
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case t == nil && first:
+	case r == nil && !shown:
 		return err
-	case t == nil: // all that was asked for has gone, and may come again
-		t = &tree{treeReader: w.treeReader, graph: g, facts: factsByUID{}, read: factsByUID{}, gone: true}
 	}
-	w.readEnds()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.last = t
-	return w.out.show(t, t.limbs())
+	// If r is nil, all that was asked for has gone; it may be created again.
+	f.readEnds()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.shown, f.last = true, r
+	return f.out.show(r)
 }
 
-// knownFacts are those of the tree before, which hold for all objects but those touched since, and its findings.
-type knownFacts struct {
-	facts   factsByUID
-	touched ownertree.Touched
-	found   *allFindings
-}
-
-// lastFindings are those of the tree before; nil if there are none.
-func (k *knownFacts) lastFindings() *allFindings {
-	if k == nil {
-		return nil
-	}
-	return k.found
-}
-
-// of returns nil for an object that must be read.
-func (k *knownFacts) of(n *ownertree.Node) *objectFacts {
-	if k == nil || k.touched(n) {
-		return nil
-	}
-	return k.facts[n.UID]
-}
-
-func (w *treeWatch) ticks(ctx context.Context) error {
-	ticker := w.clock.NewTicker(render.RefreshInterval)
+func (f *follower) ticks(ctx context.Context) error {
+	ticker := f.query.options.clock.NewTicker(render.RefreshInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -113,48 +93,52 @@ func (w *treeWatch) ticks(ctx context.Context) error {
 			return nil
 		case <-ticker.C():
 		}
-		if err := w.tick(ctx); err != nil {
+		if err := f.tick(ctx); err != nil {
 			return err
 		}
 	}
 }
 
 // tick looks for findings again where there may be others, and draws.
-func (w *treeWatch) tick(ctx context.Context) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if t := w.last; t != nil && t.found != nil && t.found.open && t.found.old(w.clock.Now()) {
-		if t.explain(ctx) != nil {
+func (f *follower) tick(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.last; r != nil && r.found != nil && r.found.Searched && r.findingsOld(f.query.options.clock.Now()) {
+		if r.findAgain(ctx, f.query) != nil {
 			return nil // ctx has ended
 		}
-		if err := w.out.show(t, t.limbs()); err != nil {
+		if err := f.out.show(r); err != nil {
 			return err
 		}
 	}
-	return w.out.tick()
+	return f.out.tick()
 }
 
-// redrawn shows trees in one place of a terminal.
+// redrawn shows trees on a terminal, each over the one before.
 type redrawn struct {
-	screen *render.Screen
-	last   *tree
+	options *Options
+	screen  *render.Screen
+	// shown reports whether show was called; last is what with.
+	shown bool
+	last  *reading
 }
 
-func (d *redrawn) show(t *tree, _ []*limb) error {
-	d.last = t
-	t.width = d.screen.Width()
+func (d *redrawn) show(r *reading) error {
+	d.shown, d.last = true, r
 	var text strings.Builder
-	if err := t.draw(&text); err != nil {
+	if r == nil {
+		fmt.Fprintln(&text, "no object that was asked for exists any more")
+	} else if err := d.options.draw(&text, rollUp(r, d.options.clock.Now()), d.screen.Width()); err != nil {
 		return err
 	}
 	return d.screen.Show(text.String())
 }
 
 func (d *redrawn) tick() error {
-	if d.last == nil {
+	if !d.shown {
 		return nil
 	}
-	return d.show(d.last, nil)
+	return d.show(d.last)
 }
 
 func (d *redrawn) Close() error { return d.screen.Close() }

@@ -95,6 +95,7 @@ type resource struct {
 
 var _ storage.Interface = (*resource)(nil)
 
+// newResource returns the storage.Interface of a resource; see Decorator for its errors.
 func (s *Store) newResource(
 	config *storagebackend.ConfigForResource, resourcePrefix string, newFunc func() runtime.Object, m Mode,
 ) (*resource, error) {

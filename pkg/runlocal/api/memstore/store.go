@@ -163,6 +163,8 @@ func (s *Store) dropGroup(g *watcherGroup) {
 	g.close()
 }
 
+// tableName returns the name under which the table of resourcePrefix is kept: the prefix may or may not begin with a
+// slash.
 func tableName(resourcePrefix string) string {
 	return "/" + strings.Trim(resourcePrefix, "/")
 }

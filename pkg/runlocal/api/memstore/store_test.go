@@ -235,8 +235,8 @@ func TestCompactLoopEnds(t *testing.T) {
 	})
 }
 
-// TestCompactedReads wants a compaction to make some reads fail, and others not: a kube-apiserver's watch cache, which answers
-// watches, has nothing to do with it.
+// TestCompactedReads wants a compaction to make some reads fail, and others not: a kube-apiserver's watch cache, which
+// answers watches, has nothing to do with it.
 func TestCompactedReads(t *testing.T) {
 	for _, tt := range []struct {
 		mode  Mode

@@ -30,6 +30,7 @@ type event struct {
 	current, previous *entry
 }
 
+// key returns the key of the object that was written.
 func (ev event) key() string {
 	if ev.current != nil {
 		return ev.current.key
@@ -43,14 +44,16 @@ type snapshot struct {
 	revision uint64
 }
 
-// table holds the objects and the recent events of one resource.
+// table holds the objects and the recent events of one resource. Writers hold mu while they commit, so that revisions,
+// events and OnCommit have one order. Readers work on clones of the tree, which share its nodes and are never written
+// to.
 type table struct {
 	store *Store
 	mode  Mode
 	// the store's revision when the table was made: watches can begin there, as where a watch cache was filled first
 	created uint64
 
-	mu       sync.RWMutex
+	mu       sync.RWMutex // guards what follows; taken after Store.mu, never before
 	tree     *btree.BTree[*entry]
 	frozen   *btree.BTree[*entry] // clone of tree that readers share; nil after a write
 	history  history
@@ -58,6 +61,7 @@ type table struct {
 	watchers map[*watcher]struct{}
 }
 
+// newTable returns an empty table. A store that was compacted has no states of it before the compaction.
 func newTable(s *Store, m Mode) *table {
 	return &table{
 		store:    s,
@@ -201,6 +205,7 @@ func (t *table) read(w *watcher, buf []event) (events []event, revision uint64, 
 	return events, t.store.revision.Load(), nil
 }
 
+// forget removes a watcher, which may have been removed before.
 func (t *table) forget(w *watcher) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

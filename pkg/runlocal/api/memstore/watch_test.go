@@ -200,7 +200,8 @@ func TestLaggingWatcherKeepsEvents(t *testing.T) {
 	})
 }
 
-// TestBookmarks checks when periodic bookmarks are sent: every minute, and once more before the deadline of the request.
+// TestBookmarks checks when periodic bookmarks are sent: every minute, and once more before the deadline of the
+// request.
 func TestBookmarks(t *testing.T) {
 	bookmarks := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(),
 		AllowWatchBookmarks: true}

@@ -86,6 +86,8 @@ func (w *watcher) run() {
 	}
 }
 
+// deliver sends the initial state and then events as they are committed, and bookmarks in between when there is nothing
+// else to send. It returns errStopped when the watch was stopped, and another error if it cannot continue.
 func (w *watcher) deliver() error {
 	if err := w.deliverInitial(); err != nil {
 		return err
@@ -193,6 +195,7 @@ func (w *watcher) deliverEvent(ev event) error {
 	return w.send(watch.Event{Type: watch.Deleted, Object: obj})
 }
 
+// sendCurrent sends an object that matches, as MODIFIED if the client knows it already.
 func (w *watcher) sendCurrent(view runtime.Object, known bool) error {
 	typ := watch.Added
 	if known {

@@ -1,0 +1,12 @@
+// Package treestatus finds out how the objects of an owner tree are, and why. It works in three steps, each on what the
+// one before returns:
+//
+//   - ReadFacts reads the objects in full and keeps what they report (facts.go).
+//   - Find looks for reasons in other objects: what the worst of them need and does not exist, and their Events
+//     (findings.go).
+//   - RollUp gives each object of the tree its severity, the worst severity of what it owns, and the object that causes
+//     that (rollup.go).
+//
+// What an object's own fields say is judged by package inspect; what the garbage collector will do about it by package
+// ownertree. This package writes no sentences for people beyond the reasons that inspect gives.
+package treestatus

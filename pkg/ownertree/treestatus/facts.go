@@ -1,0 +1,216 @@
+package treestatus
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// Facts are what an object reports beyond its metadata. They do not change once they have been read.
+type Facts struct {
+	inspect.Report
+	// Writer wrote to the object last; nil if managedFields were not read, or do not have it.
+	Writer *inspect.Writer
+	// Containers are those of a pod, if ReadOptions.Containers is set.
+	Containers []inspect.Container
+	// Selector is that of a Service; nil if it has none, or is an ExternalName.
+	Selector map[string]string
+	// NotRead reports that the object does not exist, or could not be read: its status is Unknown.
+	NotRead bool
+}
+
+// FactsByUID are the facts of the objects of a tree.
+type FactsByUID map[types.UID]*Facts
+
+// Of returns the facts of a node. They are never nil: those of an object that was not read are Unknown.
+func (f FactsByUID) Of(n *ownertree.Node) *Facts {
+	if facts := f[n.UID]; facts != nil {
+		return facts
+	}
+	return &Facts{NotRead: true, Report: inspect.Report{
+		Status: inspect.Status{Status: inspect.Unknown, Reason: "not read"},
+		Drift:  inspect.Drift{State: inspect.NotReported},
+	}}
+}
+
+// At returns the facts as of a time, and whether any of them differ by then. It does not change f, which others may be
+// reading at the same time.
+func (f FactsByUID) At(now time.Time) (facts FactsByUID, changed bool) {
+	facts = f
+	for uid, known := range f {
+		if known.Later == nil || now.Before(known.Later.From) {
+			continue
+		}
+		if !changed {
+			facts, changed = maps.Clone(f), true
+		}
+		aged := *known
+		aged.Report = known.At(now)
+		facts[uid] = &aged
+	}
+	return facts, changed
+}
+
+// ReadOptions choose what ReadFacts reads.
+type ReadOptions struct {
+	// Existing are all objects known to exist, of which the nodes read are some. They show how long lists are.
+	Existing []*ownertree.Node
+	// AllNamespaces reports that Existing are the objects of all namespaces.
+	AllNamespaces bool
+	// ManagedFields finds out the last writer of each object.
+	ManagedFields bool
+	// Containers keeps the containers of pods.
+	Containers bool
+	// Known returns facts of an object that need not be read again, and nil for others; it may itself be nil.
+	Known func(*ownertree.Node) *Facts
+}
+
+// MaxDated bounds the objects that ReadFacts reads a second time to find out since when their controllers are behind:
+// that is in managedFields, which lists leave out.
+const MaxDated = 10
+
+// ReadFacts reads the nodes in full, but those of kinds that have no status to report. What could not be read is
+// returned beside the facts, sorted. When ctx ends some are missing, and so the caller must check ctx.
+func ReadFacts(
+	ctx context.Context, reader cluster.ObjectReader, nodes []*ownertree.Node, o ReadOptions,
+) (FactsByUID, []cluster.Incomplete) {
+	r := &factsReader{options: o, facts: make(FactsByUID, len(nodes))}
+	var ids []cluster.ObjectID
+	for _, n := range nodes {
+		if n.UID == "" {
+			continue // something refers to it, and it does not exist, or was not read
+		}
+		if facts := r.given(n); facts != nil {
+			r.facts[n.UID] = facts
+			continue
+		}
+		ids = append(ids, idOf(n))
+	}
+	incomplete := cluster.ReadObjects(ctx, reader, ids, cluster.ReadOptions{
+		Whole: o.ManagedFields, Existing: countExisting(o.Existing), AllNamespaces: o.AllNamespaces,
+	}, func(i int, obj *unstructured.Unstructured) { r.keep(ids[i], obj) })
+	var undated []cluster.ObjectID
+	for _, n := range nodes {
+		f := r.facts[n.UID]
+		if f != nil && f.Drift.State == inspect.Behind && f.Drift.Since == nil && len(undated) < MaxDated {
+			undated = append(undated, idOf(n))
+		}
+	}
+	again := cluster.ReadEach(ctx, reader, undated, func(i int, obj *unstructured.Unstructured) {
+		r.keep(undated[i], obj)
+	})
+	return r.facts, cluster.SortIncomplete(append(incomplete, again...))
+}
+
+func idOf(n *ownertree.Node) cluster.ObjectID {
+	return cluster.ObjectID{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, UID: n.UID}
+}
+
+// countExisting counts nodes by kind and namespace. Nodes of a kind share it.
+func countExisting(nodes []*ownertree.Node) func(*cluster.Kind, string) int {
+	type key struct {
+		kind      *cluster.Kind
+		namespace string
+	}
+	counts := map[key]int{}
+	for _, n := range nodes {
+		counts[key{n.Kind, n.Namespace}]++
+	}
+	return func(kind *cluster.Kind, namespace string) int { return counts[key{kind, namespace}] }
+}
+
+// factsReader gathers the facts of one call of ReadFacts.
+type factsReader struct {
+	options ReadOptions
+
+	mu    sync.Mutex // guards facts while objects are read
+	facts FactsByUID
+}
+
+// given returns the facts of an object that need not be read; nil if it must be.
+func (r *factsReader) given(n *ownertree.Node) *Facts {
+	if r.options.Known != nil {
+		if known := r.options.Known(n); known != nil {
+			return known
+		}
+	}
+	if r.options.ManagedFields || n.Deleting != nil || !statusless(n.Kind) {
+		return nil
+	}
+	return &Facts{Report: inspect.Report{
+		Status: inspect.Status{Status: inspect.Current, Kstatus: inspect.Current, JudgedBy: inspect.Generic},
+		Drift:  inspect.Drift{Generation: n.Generation, State: inspect.NotReported},
+	}}
+}
+
+// statusless reports whether the objects of a kind certainly have nothing to report: a kind of Kubernetes itself
+// without the subresource status, but for Events, and EndpointSlices, which count endpoints. Custom resources may have
+// a status all the same.
+func statusless(kind *cluster.Kind) bool {
+	return !kind.HasStatus && scheme.Scheme.Recognizes(kind.GroupVersionKind) && kind.Kind != "Event" &&
+		kind.Kind != "EndpointSlice"
+}
+
+// keep notes the facts of an object; obj is nil if it was deleted since its metadata were read.
+func (r *factsReader) keep(id cluster.ObjectID, obj *unstructured.Unstructured) {
+	facts := &Facts{Report: inspect.Report{
+		Status: inspect.Status{Status: inspect.Terminating, Reason: "deleted just now"},
+		Drift:  inspect.Drift{State: inspect.NotReported},
+	}}
+	if obj != nil {
+		facts = r.inspect(id.Kind, obj)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if obj == nil && r.facts[id.UID] != nil {
+		return
+	}
+	r.facts[id.UID] = facts
+}
+
+func (r *factsReader) inspect(kind *cluster.Kind, obj *unstructured.Unstructured) *Facts {
+	facts := &Facts{Report: inspect.Inspect(obj, nil)}
+	facts.Status = facts.ForKind(kind.HasStatus)
+	if w, ok := inspect.LastWriter(obj); ok && r.options.ManagedFields {
+		facts.Writer = &w
+	}
+	if r.options.Containers {
+		facts.Containers = inspect.Containers(obj)
+	}
+	if kind.GroupKind().String() == "Service" {
+		serviceType, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
+		if serviceType != string(corev1.ServiceTypeExternalName) {
+			facts.Selector, _, _ = unstructured.NestedStringMap(obj.Object, "spec", "selector")
+		}
+	}
+	return facts
+}
+
+// JudgeServices returns the facts with those of Services that select no pod replaced: their own status does not tell.
+// It does not change f.
+func (f FactsByUID) JudgeServices(g *ownertree.Graph, nodes []*ownertree.Node) FactsByUID {
+	out := maps.Clone(f)
+	selects := g.PodSelector()
+	for _, n := range nodes {
+		facts := f[n.UID]
+		if facts == nil || len(facts.Selector) == 0 || facts.Status.Status != inspect.Current {
+			continue
+		}
+		if some, known := selects(n.Namespace, facts.Selector); known && !some {
+			judged := *facts
+			judged.Status.Status, judged.Reason = inspect.Degraded, "selects no pod"
+			out[n.UID] = &judged
+		}
+	}
+	return out
+}
