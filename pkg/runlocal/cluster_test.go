@@ -126,11 +126,11 @@ func TestClusterWrites(t *testing.T) {
 		t.Error(err)
 	}
 	if s.Server() != nil {
-		t.Error("a session on a cluster has an API server of its own")
+		t.Error("a session on a cluster has its own API server")
 	}
 }
 
-// refusing is a transport that refuses to list or watch what it is told to.
+// refusing is a transport that refuses to list or watch some resources.
 type refusing struct {
 	next http.RoundTripper
 	code func(path string) int
@@ -180,7 +180,7 @@ func TestHopelessCaches(t *testing.T) {
 	}
 }
 
-// TestSlowCaches: a start that waits says for what, and goes on when the answer comes.
+// TestSlowCaches: a start that waits says for what, and continues when the answer arrives.
 func TestSlowCaches(t *testing.T) {
 	cluster := start(t, Options{NoScheduling: true})
 	var mu sync.Mutex
@@ -214,7 +214,7 @@ func TestSlowCaches(t *testing.T) {
 	}
 }
 
-// TestTroubleLater: a permission that is taken away while the controllers run is told once, and so is its return.
+// TestTroubleLater: a permission that is taken away while the controllers run is reported once, and so is its return.
 func TestTroubleLater(t *testing.T) {
 	cluster := start(t, Options{NoScheduling: true})
 	var mu sync.Mutex
@@ -232,8 +232,8 @@ func TestTroubleLater(t *testing.T) {
 				return 0
 			}}
 	})
-	told := make(chan []Listing, 10)
-	session, err := onCluster(t, cluster, ClusterOptions{Config: config, Trouble: func(l []Listing) { told <- l }},
+	reported := make(chan []Listing, 10)
+	session, err := onCluster(t, cluster, ClusterOptions{Config: config, Trouble: func(l []Listing) { reported <- l }},
 		"replicaset")
 	if err != nil {
 		t.Fatal(err)
@@ -245,15 +245,15 @@ func TestTroubleLater(t *testing.T) {
 	mu.Unlock()
 	for _, want := range []bool{true, false} {
 		select {
-		case l := <-told:
+		case l := <-reported:
 			if len(l) != 1 || l[0].Resource.Resource != "pods" || (l[0].Err != nil) != want || !l[0].Listed {
-				t.Errorf("told of %+v, want an error: %t", l, want)
+				t.Errorf("reported %+v, want an error: %t", l, want)
 			}
 			if lost := session.Unreadable(); want && len(lost) != len(l) || !want && lost != nil {
 				t.Errorf("cannot be read: %+v, want any: %t", lost, want)
 			}
 		case <-time.After(patience):
-			t.Fatalf("nothing was told, want an error: %t", want)
+			t.Fatalf("nothing was reported, want an error: %t", want)
 		}
 		mu.Lock()
 		forbidden = false

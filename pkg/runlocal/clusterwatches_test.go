@@ -74,7 +74,7 @@ func TestWatchesThatGoWrong(t *testing.T) {
 			return answered(r, http.StatusOK,
 				`{"type":"ADDED","obj`)
 		},
-		"the version is gone": func(r *http.Request) *http.Response { return answered(r, http.StatusGone, expired) },
+		"the version has expired": func(r *http.Request) *http.Response { return answered(r, http.StatusGone, expired) },
 		"and so it is later on": func(r *http.Request) *http.Response {
 			return answered(r, http.StatusOK, `{"type":"ERROR","object":`+expired+"}\n")
 		},
@@ -115,7 +115,7 @@ func TestWatchesThatGoWrong(t *testing.T) {
 	}
 }
 
-// awaitReady waits until so many pods of the Deployment are ready, whoever makes them.
+// awaitReady waits until so many pods of the Deployment are ready, whichever controller makes them.
 func awaitReady(t *testing.T, s *Session, name string, replicas int32) {
 	t.Helper()
 	deployments := kubernetes.NewForConfigOrDie(s.Config()).AppsV1().Deployments("default")

@@ -77,7 +77,7 @@ func TestGoalLimit(t *testing.T) {
 		{Goal{Type: GoalReady, Timeout: time.Hour}, time.Hour, "a goal is waited for that long"},
 		{Goal{Type: GoalReady}, 0, "0 waits forever"},
 		{Goal{Type: GoalElapsed, After: 2 * time.Hour, Timeout: time.Hour}, 2 * time.Hour,
-			"a time that was asked for is not cut short"},
+			"a given time is not cut short"},
 		{Goal{Type: GoalInterrupted, Timeout: time.Hour}, 0, "nor is watching"},
 	} {
 		ctx, cancel := tt.g.limit(t.Context())

@@ -47,7 +47,7 @@ func TestListsAreWholeAtTheirEnd(t *testing.T) {
 	}{
 		{"a list that was read to its end", strings.NewReader("{}"), false, true},
 		{"a list that was cut off", iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("{}"))), false, false},
-		{"a watch that ended before it had told all", strings.NewReader("{}"), true, false},
+		{"a watch that ended before all initial events", strings.NewReader("{}"), true, false},
 		{"a list that says what a watch would", strings.NewReader(string(initialEventsEnd)), false, true},
 	} {
 		whole, ended := false, false
@@ -73,7 +73,7 @@ func TestInformerRequests(t *testing.T) {
 		{"a watch that begins with a list", "GET", "/p/api/v1/pods?watch=true&sendInitialEvents=true",
 			listingRequest{pods, true, true}, true},
 		{"a watch", "GET", "/p/api/v1/pods?watch=true&resourceVersion=7", listingRequest{pods, false, true}, true},
-		{"a list that a controller asks for", "GET", "/p/api/v1/namespaces/a/pods", listingRequest{}, false},
+		{"a list that a controller requests", "GET", "/p/api/v1/namespaces/a/pods", listingRequest{}, false},
 		{"an object", "GET", "/p/api/v1/namespaces/a/pods/b?resourceVersion=0", listingRequest{}, false},
 		{"a deletion of many", "DELETE", "/p/api/v1/namespaces/a/pods?resourceVersion=0", listingRequest{}, false},
 		{"what is no object", "GET", "/p/version?watch=true", listingRequest{}, false},
@@ -88,7 +88,7 @@ func TestInformerRequests(t *testing.T) {
 	}
 }
 
-// TestFilled counts what a start waits for: what controllers read, asked for or not, and what is asked for beside that.
+// TestFilled counts what a start waits for: what controllers read, requested or not, and what is requested beside that.
 func TestFilled(t *testing.T) {
 	pods, sets, nodes := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "apps",
 		Resource: "replicasets"}, schema.GroupResource{Resource: "nodes"}
@@ -99,13 +99,13 @@ func TestFilled(t *testing.T) {
 		do          func()
 		filled, all int
 	}{
-		{"nothing was asked for", func() {}, 0, 2},
-		{"what is asked for has not come", func() { l.requested(pods) }, 0, 2},
-		{"one has come", func() { l.listed(pods) }, 1, 2},
-		{"one that no controller names is asked for", func() { l.requested(nodes) }, 1, 3},
+		{"no request", func() {}, 0, 2},
+		{"a request without an answer", func() { l.requested(pods) }, 0, 2},
+		{"one is listed", func() { l.listed(pods) }, 1, 2},
+		{"a request for one that no controller names", func() { l.requested(nodes) }, 1, 3},
 		{"what cannot be listed has not come", func() { l.failed(sets, errors.New("no")) }, 1, 3},
 		{"all have come", func() { l.listed(sets); l.listed(nodes) }, 3, 3},
-		{"what came once stays", func() { l.failed(pods, errors.New("gone")) }, 3, 3},
+		{"what was listed once counts", func() { l.failed(pods, errors.New("gone")) }, 3, 3},
 	} {
 		step.do()
 		if filled, all := l.filled(); filled != step.filled || all != step.all {

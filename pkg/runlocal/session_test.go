@@ -119,14 +119,14 @@ func TestDeploymentToReady(t *testing.T) {
 
 // TestNotReady: waiting ends as soon as nothing is left that could change anything.
 func TestNotReady(t *testing.T) {
-	s := start(t, Options{Nodes: 1}) // no controller: nobody will ever look at the Deployment
+	s := start(t, Options{Nodes: 1}) // no controller: no controller acts on the Deployment
 	applied, err := s.Apply(within(t), "default", manifests(t, deployment("web", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	late := (*NotReadyError)(nil)
 	if err := s.WaitReady(within(t), applied); !errors.As(err, &late) {
-		t.Fatalf("waiting for what nobody makes ready: %v", err)
+		t.Fatalf("waiting for what no controller makes ready: %v", err)
 	}
 	if got := late.Objects[0].String(); got != "deployment.apps/web" || !strings.Contains(late.Error(), got) {
 		t.Errorf("the error %q does not name deployment.apps/web", late)

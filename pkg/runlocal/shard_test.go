@@ -96,7 +96,7 @@ func TestScopeSeesAll(t *testing.T) {
 		{"pods of other namespaces are bound to nodes without its knowledge", "nodelifecycle",
 			Scope{Shard: Shard{1, 2}}, false},
 		{"it looks at all nodes and pods that there are", "podgc", Scope{Shard: Shard{1, 2}}, true},
-		{"it asks the API what a namespace has", "namespace", Scope{Shard: Shard{1, 2}}, true},
+		{"it lists what a namespace has", "namespace", Scope{Shard: Shard{1, 2}}, true},
 		{"lists have what is in these namespaces only", "podgc", Scope{Namespaces: []string{"a"}}, false},
 	} {
 		if got := row.scope.SeesAll(known(t, row.controller)[0]); got != row.want {

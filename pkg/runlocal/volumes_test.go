@@ -118,7 +118,7 @@ func TestNoVolumesWithoutTheirController(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.WaitReady(ctx, applied); err != nil {
-		t.Errorf("pods wait for volumes that nobody binds: %v", err)
+		t.Errorf("pods wait for volumes that no controller binds: %v", err)
 	}
 	client := kubernetes.NewForConfigOrDie(s.Config())
 	if _, err := client.StorageV1().StorageClasses().Get(ctx, nodes.DefaultStorageClass,
@@ -147,14 +147,14 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{ // in any order: who sees what was written may act before the writer has its answer
+	want := []string{ // in any order: a controller may see and act on a write before the writer has its answer
 		"persistentvolume-binder default/data update persistentvolumeclaims",
 		"provisioner default/data create persistentvolumes",
 		"scheduler default/web create pods",
 		"scheduler default/web update persistentvolumeclaims",
 	}
 	var got []string
-	_ = s.poll(ctx, func() (bool, error) { // what differs is told below
+	_ = s.poll(ctx, func() (bool, error) { // what differs is reported below
 		got = log.writes(want)
 		return len(got) == len(want), nil
 	})

@@ -84,7 +84,7 @@ func TestAuthority(t *testing.T) {
 		{authorityFlags{signingCert: cert, signingKey: otherKey}, nil,
 			[]string{"--cluster-signing-key-file", "does not match"}, "another's key"},
 		{authorityFlags{accountKey: none, rootCA: none}, nil, []string{"--service-account-private-key-file",
-			"--root-ca-file"}, "all that is wrong is told"},
+			"--root-ca-file"}, "all errors are reported"},
 	} {
 		a, err := tt.flags.authority()
 		if (err != nil) != (tt.err != nil) {
@@ -143,7 +143,7 @@ func TestEveryLackHasItsFlag(t *testing.T) {
 	for _, lack := range lacking(controllers.Authority{}) {
 		flags := flagsFor(lack)
 		if flags == "" {
-			t.Errorf("no flag gives what %q tells of", lack)
+			t.Errorf("no flag gives what %q names", lack)
 		}
 		for flag := range strings.SplitSeq(flags, " and ") {
 			if !isAuthorityFlag(strings.TrimPrefix(flag, "--")) {

@@ -77,7 +77,7 @@ func (f *Flags) printList(streams genericiooptions.IOStreams) error {
 }
 
 // printControllers prints a table, sorted by the names that the trace has. Where it is too wide for the terminal it
-// goes without other names, and the last column goes on in further lines.
+// goes without other names, and the last column continues in further lines.
 func printControllers(w io.Writer, items []controllerItem, width int) error {
 	rows := [][]string{{"NAME", "RUNS", "OTHER NAMES", "WHY"}}
 	for _, i := range items {
@@ -101,7 +101,7 @@ const (
 )
 
 // writeList writes rows of ASCII in columns. With a width, the last column is broken to it, and a name that is too long
-// for the first has a line of its own.
+// for the first has its own line.
 func writeList(w io.Writer, rows [][]string, width int) error {
 	longest := 0
 	if width > 0 {

@@ -134,7 +134,7 @@ func TestListSaysWhy(t *testing.T) {
 	for _, i := range newControllerList().Items {
 		switch {
 		case !i.Runs && i.Reason == "":
-			t.Errorf("%s does not run, and nobody says why", i.Name)
+			t.Errorf("%s does not run, and no reason is given", i.Name)
 		case !i.Runs && i.Default:
 			t.Errorf("%s does not run, and is one of all", i.Name)
 		case i.Runs && i.Reason != "" && len(i.Flags) == 0:

@@ -34,13 +34,13 @@ func TestPermissionError(t *testing.T) {
 		want, verbs     string
 	}{
 		{
-			"a dry run asks for reads", false, false, missing,
+			"a dry run needs reads", false, false, missing,
 			"no permission to list pods, watch pods, which deployment, ttl need; " + roles +
 				"; trying the writes on the server needs 1 more permission, --dry-run=client none; " +
 				"--controller job needs none of them", "- list\n  - watch\n",
 		},
 		{
-			"a run that writes asks for all", true, false, missing,
+			"a run that writes needs all", true, false, missing,
 			"no permission to list pods, delete pods, watch pods, which deployment, ttl need; " + roles +
 				"; --controller job needs none of them", "- delete\n  - list\n  - watch\n",
 		},

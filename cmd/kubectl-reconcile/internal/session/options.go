@@ -121,7 +121,7 @@ func extended(ctx context.Context, grace time.Duration) (context.Context, contex
 // onCluster reports whether the controllers run on a cluster.
 func (o *Options) onCluster() bool { return o.Writes != WriteSandbox }
 
-// MaxControllerNames is how many controllers are named in a line; more are counted, unless more detail is asked for.
+// MaxControllerNames is how many controllers are named in a line; more are counted, unless Detail is Verbose.
 const MaxControllerNames = 6
 
 // ControllersText names the controllers, or counts them if they are many.

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// How many entries of each list the summary shows, unless more detail is asked for.
+// How many entries of each list the summary shows, unless Detail is Verbose.
 const (
 	maxPending  = 5
 	maxFailing  = 5
@@ -66,7 +66,7 @@ func (out *Outputs) tableOptions() render.TableOptions {
 	return render.TableOptions{Palette: out.o.Palette, Width: render.TerminalWidth(out.stdout)}
 }
 
-// shorten returns the first of a list in the summary, unless more detail is asked for, and how many more there are.
+// shorten returns the first of a list in the summary, unless Detail is Verbose, and how many more there are.
 func shorten[T any](out *Outputs, all []T, limit int) (first []T, more int) {
 	if out.o.Detail >= render.Verbose || len(all) <= limit {
 		return all, 0

@@ -89,7 +89,7 @@ func TestChecksWhileASessionStarts(t *testing.T) {
 	server.setTarget(target)
 	target.Options.Controllers = known(t, "ttl")
 	if diff := cmp.Diff([]string{"session", "deployment", "ttl"}, checked()); diff != "" {
-		t.Errorf("before it runs, those that were asked for (-want +got):\n%s", diff)
+		t.Errorf("before it runs, those that were named (-want +got):\n%s", diff)
 	}
 	server.started(nil)
 	if diff := cmp.Diff([]string{"session", "ttl"}, checked()); diff != "" {
