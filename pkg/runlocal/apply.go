@@ -55,7 +55,7 @@ func suffix(group string) string {
 	return "." + group
 }
 
-// UnknownKindError says that the API serves no such kind.
+// UnknownKindError is the error of a kind that the API does not serve.
 type UnknownKindError struct {
 	Kind schema.GroupVersionKind
 	// Known are the kinds that the API serves.
@@ -67,15 +67,15 @@ func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("no kind %q is served in version %q", e.Kind.Kind, e.Kind.GroupVersion())
 }
 
-// Apply creates the objects as their author: those that others need first, and the others when, in the sandbox, admission and the
-// controllers have seen those, and quotas are enforced; else in the order given. Objects that are there already are applied to
-// (server-side). Objects without a namespace go to the one given. What the server alone sets (uid, resourceVersion, managedFields
-// and the like) is left out. An object that is refused does not hinder the others: the error joins one error for each, which names
-// it. After an *UncountedQuotaError nothing else is applied.
+// Apply creates the objects as their author: those that others need first, and the others when, in the sandbox,
+// admission and the controllers have seen those, and quotas are enforced; else in the order given. Objects that exist
+// already are applied (server-side). Objects without a namespace go to the one given. What the server alone sets (uid,
+// resourceVersion, managedFields and the like) is left out. An object that is refused does not hinder the others: the
+// error joins one error for each, which names it. After an *UncountedQuotaError nothing else is applied.
 func (s *Session) Apply(ctx context.Context, namespace string, manifests []Manifest) ([]Applied, error) {
 	var applied []Applied
 	var errs []error
-	for when, objects := range inStages(manifests) {
+	for when, objects := range groupByStage(manifests) {
 		done, err := s.applyAll(ctx, namespace, objects)
 		applied = append(applied, done...)
 		errs = append(errs, err)
@@ -105,7 +105,7 @@ func (s *Session) applyAll(ctx context.Context, namespace string, manifests []Ma
 	return applied, errors.Join(errs...)
 }
 
-// EnsureNamespace creates the namespace if it is not there.
+// EnsureNamespace creates the namespace if it does not exist.
 func (s *Session) EnsureNamespace(ctx context.Context, name string) error {
 	namespaces := s.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	switch _, err := namespaces.Get(ctx, name, metav1.GetOptions{}); {
@@ -124,7 +124,7 @@ func (s *Session) EnsureNamespace(ctx context.Context, name string) error {
 }
 
 func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest) (Applied, error) {
-	obj := authored(m.Object)
+	obj := withoutServerFields(m.Object)
 	mapping, err := s.mapping(obj.GroupVersionKind())
 	if err != nil {
 		return Applied{}, err
@@ -149,17 +149,18 @@ func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest) (A
 	return Applied{mapping.GroupVersionKind, mapping.Resource, result.GetNamespace(), result.GetName()}, nil
 }
 
-// authored is a copy of the object without what the server alone sets, so that an object that was read from a cluster
-// can be applied here.
-func authored(obj *unstructured.Unstructured) *unstructured.Unstructured {
+// withoutServerFields is a copy of the object without what the server alone sets, so that an object that was read from
+// a cluster can be applied here.
+func withoutServerFields(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
-	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields"} {
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "selfLink",
+		"managedFields"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
 	return out
 }
 
-// mapping finds the resource of a kind, and asks the API anew if it is not known: it may just have been defined.
+// mapping finds the resource of a kind, and reads the kinds again if it is not known: it may just have been defined.
 func (s *Session) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if !meta.IsNoMatchError(err) {
@@ -172,7 +173,7 @@ func (s *Session) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 	return mapping, err
 }
 
-// kinds lists the kinds that the API serves, as far as it can be asked.
+// kinds lists the kinds that the API serves; nil if they cannot be read.
 func (s *Session) kinds() []string {
 	lists, err := s.discovery.ServerPreferredResources()
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// stage is when an object is applied: after all objects of the stages before it, and before those of the stages after it.
+// stage is when an object is applied: after all objects of the stages before it, and before those of the stages after
+// it.
 type stage int
 
 const (
@@ -15,14 +16,15 @@ const (
 	namespacesFirst stage = iota
 	// definitions: custom resources are refused until their kind is served.
 	definitions
-	// classesAndQuotas: a pod of a class that admission does not know is refused, an object that is made before the default of its
-	// class is never has one, and the binder of volumes looks again 15 s later at a claim whose class it did not find. A quota is
-	// enforced from when its status is set; what is there before counts, but is not refused.
+	// classesAndQuotas: a pod of a class that admission does not know is refused, an object that is made before the
+	// default of its class is never has one, and the binder of volumes looks again 15 s later at a claim whose class it
+	// did not find. A quota is enforced from when its status is set; what is there before counts, but is not refused.
 	classesAndQuotas
-	// accountsAndLimits: pods are refused until their account is there, tokens are deleted whose account is not, and defaults of
-	// limits are set when pods are made.
+	// accountsAndLimits: pods are refused until their account is there, tokens are deleted whose account is not, and
+	// defaults of limits are set when pods are made.
 	accountsAndLimits
-	// references: what pods, claims and policies name. The binder looks again 15 s later for volumes that it did not find.
+	// references: what pods, claims and policies name. The binder looks again 15 s later for volumes that it did not
+	// find.
 	references
 	// policies are in force within a second, as on a cluster, and need their parameters then.
 	policies
@@ -62,7 +64,8 @@ func stageOf(kind schema.GroupKind) stage {
 		return classesAndQuotas
 	case schema.GroupKind{Kind: "ServiceAccount"}, schema.GroupKind{Kind: "LimitRange"}:
 		return accountsAndLimits
-	case schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Secret"}, schema.GroupKind{Kind: "PersistentVolume"},
+	case schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Secret"},
+		schema.GroupKind{Kind: "PersistentVolume"},
 		schema.GroupKind{Group: resourceGroup, Kind: "ResourceClaimTemplate"}:
 		return references
 	case schema.GroupKind{Group: admissionGroup, Kind: "ValidatingAdmissionPolicy"},
@@ -74,9 +77,9 @@ func stageOf(kind schema.GroupKind) stage {
 	return others
 }
 
-// inStages divides the manifests by when they are applied, each stage in the order given. Those of kinds that policies among them
-// take parameters from are references.
-func inStages(manifests []Manifest) [others + 1][]Manifest {
+// groupByStage divides the manifests by when they are applied, each stage in the order given. Those of kinds that
+// policies among them take parameters from are references.
+func groupByStage(manifests []Manifest) [others + 1][]Manifest {
 	var parameters []schema.GroupKind
 	for _, m := range manifests {
 		if kind, ok := parameterKind(m.Object); ok {

@@ -33,13 +33,16 @@ func TestInStages(t *testing.T) {
 				"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: definition}}",
 				"{apiVersion: v1, kind: Namespace, metadata: {name: namespace}}",
 			},
-			[]string{"namespace", "definition", "quota", "priority", "account", "token", "volume", "binding", "hook", "pod"},
+			[]string{"namespace", "definition", "quota", "priority", "account", "token", "volume", "binding", "hook",
+				"pod"},
 		},
 		{
 			"the order given is kept within a stage",
 			[]string{
-				"{apiVersion: v1, kind: Service, metadata: {name: b}}", "{apiVersion: v1, kind: Pod, metadata: {name: a}}",
-				"{apiVersion: v1, kind: Secret, metadata: {name: d}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}",
+				"{apiVersion: v1, kind: Service, metadata: {name: b}}",
+				"{apiVersion: v1, kind: Pod, metadata: {name: a}}",
+				"{apiVersion: v1, kind: Secret, metadata: {name: d}}",
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}",
 			},
 			[]string{"d", "c", "b", "a"},
 		},
@@ -55,12 +58,13 @@ func TestInStages(t *testing.T) {
 		},
 		{
 			"kinds of other groups are not meant",
-			[]string{"{apiVersion: v1, kind: Pod, metadata: {name: pod}}", "{apiVersion: example.com/v1, kind: Namespace, metadata: {name: theirs}}"},
+			[]string{"{apiVersion: v1, kind: Pod, metadata: {name: pod}}",
+				"{apiVersion: example.com/v1, kind: Namespace, metadata: {name: theirs}}"},
 			[]string{"pod", "theirs"},
 		},
 	} {
 		var got []string
-		for _, objects := range inStages(manifests(t, tt.given...)) {
+		for _, objects := range groupByStage(manifests(t, tt.given...)) {
 			for _, m := range objects {
 				got = append(got, m.Object.GetName())
 			}
@@ -71,7 +75,8 @@ func TestInStages(t *testing.T) {
 	}
 }
 
-// TestAdmissionKnowsWhatComesFirst: a pod whose class, account or runtime admission does not know is refused, and not tried again.
+// TestAdmissionKnowsWhatComesFirst: a pod whose class, account or runtime admission does not know is refused, and not
+// tried again.
 func TestAdmissionKnowsWhatComesFirst(t *testing.T) {
 	s := start(t, Options{})
 	applied, err := s.Apply(within(t), "default", manifests(t,
@@ -93,7 +98,8 @@ func TestAdmissionKnowsWhatComesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *pod.Spec.Priority != 1000 || pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue() != 100 {
-		t.Errorf("the pod has priority %d and requests %v", *pod.Spec.Priority, pod.Spec.Containers[0].Resources.Requests)
+		t.Errorf("the pod has priority %d and requests %v", *pod.Spec.Priority,
+			pod.Spec.Containers[0].Resources.Requests)
 	}
 	claim, err := client.PersistentVolumeClaims("default").Get(t.Context(), "c", metav1.GetOptions{})
 	if err != nil || claim.Spec.StorageClassName == nil || *claim.Spec.StorageClassName != "usual" {
@@ -115,7 +121,8 @@ func TestClaimsFindVolumesThatFollow(t *testing.T) {
 	if err := s.WaitSettled(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	claim, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "c", metav1.GetOptions{})
+	claim, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().PersistentVolumeClaims("default").Get(t.Context(),
+		"c", metav1.GetOptions{})
 	if err != nil || claim.Status.Phase != corev1.ClaimBound {
 		t.Errorf("when all is settled the claim is %s, %v", claim.Status.Phase, err)
 	}
@@ -133,7 +140,8 @@ func TestUnenforcedQuotas(t *testing.T) {
 		{"its controller does", []string{"resourcequota"}, nil},
 	} {
 		s := start(t, Options{}, tt.controllers...)
-		applied, err := s.Apply(within(t), "default", manifests(t, twoPods, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"))
+		applied, err := s.Apply(within(t), "default", manifests(t, twoPods,
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +172,8 @@ func TestUncountedQuota(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s.countsQuotas, s.reader = true, interrupted{s.reader, cancel} // which is used to look at the quota's status
-	applied, err := s.Apply(ctx, "default", manifests(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}", twoPods))
+	applied, err := s.Apply(ctx, "default", manifests(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}",
+		twoPods))
 	uncounted, ok := errors.AsType[*UncountedQuotaError](err)
 	if !ok || uncounted.Quota.String() != "resourcequota/two" || !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)

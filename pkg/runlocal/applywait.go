@@ -18,11 +18,12 @@ import (
 )
 
 const (
-	// establishing bounds how long a CustomResourceDefinition may take to be served, and what others need to be seen.
-	establishing = 10 * time.Second
-	// counting bounds how long the resourcequota controller may take for a quota. It does not begin before it has listed all that
-	// quotas count.
-	counting = time.Minute
+	// establishTimeout bounds how long a CustomResourceDefinition may take to be served, and what others need to be
+	// seen.
+	establishTimeout = 10 * time.Second
+	// quotaTimeout bounds how long the resourcequota controller may take for a quota. It does not begin before it has
+	// listed all that quotas count.
+	quotaTimeout = time.Minute
 )
 
 // waitEstablished waits until the API serves the kinds that the manifests define.
@@ -31,9 +32,10 @@ func (s *Session) waitEstablished(ctx context.Context, manifests []Manifest) err
 		if m.Object.GroupVersionKind().GroupKind() != crdKind {
 			continue
 		}
-		err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, establishing, true, func(ctx context.Context) (bool, error) {
-			return s.established(ctx, m.Object.GetName())
-		})
+		err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, establishTimeout, true,
+			func(ctx context.Context) (bool, error) {
+				return s.established(ctx, m.Object.GetName())
+			})
 		if err != nil {
 			return fmt.Errorf("%s: waiting for it to be served: %w", m, err)
 		}
@@ -41,10 +43,11 @@ func (s *Session) waitEstablished(ctx context.Context, manifests []Manifest) err
 	return nil
 }
 
-// established reports whether the definition is in force and discovery lists its kind, which comes a little later. One that is
-// not there was refused: nothing is to be waited for then.
+// established reports whether the definition is in force and discovery lists its kind, which comes a little later. One
+// that does not exist was refused, and need not be waited for.
 func (s *Session) established(ctx context.Context, name string) (bool, error) {
-	crds := s.dynamic.Resource(schema.GroupVersionResource{Group: crdKind.Group, Version: "v1", Resource: "customresourcedefinitions"})
+	crds := s.dynamic.Resource(schema.GroupVersionResource{Group: crdKind.Group, Version: "v1",
+		Resource: "customresourcedefinitions"})
 	crd, err := crds.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return true, nil
@@ -77,8 +80,8 @@ func hasCondition(obj *unstructured.Unstructured, name string) bool {
 	})
 }
 
-// waitSeen waits, in the sandbox, until the API server's own admission, and the controllers that watch the kinds of these objects,
-// have seen them.
+// waitSeen waits, in the sandbox, until the API server's own admission, and the controllers that watch the kinds of
+// these objects, have seen them.
 func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 	if s.server == nil {
 		return nil
@@ -89,9 +92,10 @@ func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 		if seen[resource] {
 			continue
 		}
-		err := wait.PollUntilContextTimeout(ctx, look, establishing, true, func(context.Context) (bool, error) {
-			return s.server.CachesSynced(resource) && s.handled(s.tap.State(), resource), nil
-		})
+		err := wait.PollUntilContextTimeout(ctx, pollInterval, establishTimeout, true,
+			func(context.Context) (bool, error) {
+				return s.server.CachesSynced(resource) && s.handled(s.tap.State(), resource), nil
+			})
 		if err != nil {
 			return fmt.Errorf("%s: waiting for admission and the controllers to see it: %w", a, err)
 		}
@@ -100,8 +104,8 @@ func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 	return nil
 }
 
-// UncountedQuotaError reports that the resourcequota controller did not set the status of a quota in time, so that the quota limits
-// nothing. What it counts was not applied.
+// UncountedQuotaError is the error that the resourcequota controller did not set the status of a quota in time, so that
+// the quota limits nothing. What it counts was not applied.
 type UncountedQuotaError struct {
 	Quota Applied
 	// Err is the error of the context, or of reading the quota.
@@ -116,8 +120,9 @@ func (e *UncountedQuotaError) Error() string {
 // Unwrap returns Err.
 func (e *UncountedQuotaError) Unwrap() error { return e.Err }
 
-// waitCounted waits until the resourcequota controller, if it runs, has set the status of the quotas. Admission, which enforces a
-// quota, goes by the status: CheckRequest of k8s.io/apiserver/pkg/admission/plugin/resourcequota passes over one that has none.
+// waitCounted waits until the resourcequota controller, if it runs, has set the status of the quotas. Admission, which
+// enforces a quota, goes by the status: CheckRequest of k8s.io/apiserver/pkg/admission/plugin/resourcequota passes over
+// one that has none.
 func (s *Session) waitCounted(ctx context.Context, applied []Applied) error {
 	if !s.countsQuotas {
 		return nil
@@ -126,9 +131,10 @@ func (s *Session) waitCounted(ctx context.Context, applied []Applied) error {
 		if a.Kind.GroupKind() != quotaKind {
 			continue
 		}
-		err := wait.PollUntilContextTimeout(ctx, look, counting, true, func(ctx context.Context) (bool, error) {
-			return s.counted(ctx, a)
-		})
+		err := wait.PollUntilContextTimeout(ctx, pollInterval, quotaTimeout, true,
+			func(ctx context.Context) (bool, error) {
+				return s.counted(ctx, a)
+			})
 		if err != nil {
 			return &UncountedQuotaError{Quota: a, Err: err}
 		}
@@ -136,7 +142,7 @@ func (s *Session) waitCounted(ctx context.Context, applied []Applied) error {
 	return nil
 }
 
-// counted reports whether the status of the quota is that of its spec. One that is gone has nothing to be waited for.
+// counted reports whether the status of the quota is that of its spec. One that was deleted need not be waited for.
 func (s *Session) counted(ctx context.Context, quota Applied) (bool, error) {
 	obj, err := s.reader.Resource(quota.Resource).Namespace(quota.Namespace).Get(ctx, quota.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -153,7 +159,8 @@ func (s *Session) counted(ctx context.Context, quota Applied) (bool, error) {
 	return reflect.DeepEqual(wanted, enforced), err
 }
 
-// Unenforced are the quotas among the objects that limit nothing, because no controller of the session sets their status.
+// Unenforced returns the quotas among the objects that limit nothing, because no controller of the session sets their
+// status.
 func (s *Session) Unenforced(applied []Applied) []Applied {
 	if s.countsQuotas {
 		return nil

@@ -34,7 +34,7 @@ type signingAuthority struct {
 	keyFile  string
 }
 
-// newSigningAuthority makes a key and a certificate of its own. remove must be called at the end.
+// newSigningAuthority makes a key and a self-signed certificate. remove must be called at the end.
 func newSigningAuthority() (*signingAuthority, error) {
 	cert, key, err := selfSigned("kubectl-reconcile sandbox")
 	if err != nil {
@@ -44,7 +44,8 @@ func newSigningAuthority() (*signingAuthority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the certificate authority: %w", err)
 	}
-	a := &signingAuthority{dir: dir, cert: cert, certFile: filepath.Join(dir, "ca.crt"), keyFile: filepath.Join(dir, "ca.key")}
+	a := &signingAuthority{dir: dir, cert: cert, certFile: filepath.Join(dir, "ca.crt"),
+		keyFile: filepath.Join(dir, "ca.key")}
 	err = errors.Join(serving.WritePrivate(a.certFile, cert), serving.WritePrivate(a.keyFile, key))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("writing the certificate authority: %w", err), a.remove())

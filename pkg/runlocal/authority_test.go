@@ -56,8 +56,8 @@ func TestSigningAuthority(t *testing.T) {
 		want   os.FileMode
 		reason string
 	}{
-		{a.dir, 0o700, "nobody else may look into it"},
-		{a.keyFile, 0o600, "nobody else may read the key"},
+		{a.dir, 0o700, "other users cannot list it"},
+		{a.keyFile, 0o600, "other users cannot read the key"},
 		{a.certFile, 0o600, "nor what belongs to it"},
 	} {
 		if info, err := os.Stat(tt.path); err != nil || info.Mode().Perm() != tt.want {
@@ -109,12 +109,12 @@ func TestNoAuthorityWithoutItsController(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	start(t, Options{}, "deployment")
 	if there, err := os.ReadDir(dir); err != nil || len(there) > 0 {
-		t.Errorf("a key that nobody needs: %v, %v", there, err)
+		t.Errorf("a key that no controller needs: %v, %v", there, err)
 	}
 }
 
-// TestSignedCertificateOpensTheDoor asks for a client certificate, as kubectl users do, and comes back with it.
-func TestSignedCertificateOpensTheDoor(t *testing.T) {
+// TestSignedCertificateAuthenticates requests a client certificate, as kubectl users do, and connects with it.
+func TestSignedCertificateAuthenticates(t *testing.T) {
 	s := start(t, Options{API: api.Options{Listen: "127.0.0.1:0"}}, "csrsigning")
 	ctx := within(t)
 	s.Server().WaitReady(ctx)
@@ -153,7 +153,8 @@ func certificateRequest(t *testing.T, user string) (*certificatesv1.CertificateS
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: user}}, key)
+	der, err := x509.CreateCertificateRequest(rand.Reader,
+		&x509.CertificateRequest{Subject: pkix.Name{CommonName: user}}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func whoHas(t *testing.T, s *Session, cert, key []byte) string {
 	}
 	config := &rest.Config{
 		Host: s.Server().URL(), TLSClientConfig: rest.TLSClientConfig{CAData: root, CertData: cert, KeyData: key},
-		Dial: (&net.Dialer{}).DialContext, // a transport of its own
+		Dial: (&net.Dialer{}).DialContext, // not the shared transport
 	}
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -191,14 +192,15 @@ func whoHas(t *testing.T, s *Session, cert, key []byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(),
+		&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return review.Status.UserInfo.Username
 }
 
-// TestAccountsAreTheControllers: where the controller runs, nobody else makes accounts.
+// TestAccountsAreTheControllers: where the controller runs, no other part makes accounts.
 func TestAccountsAreTheControllers(t *testing.T) {
 	for _, tt := range []struct {
 		reason     string

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// cacheLook is how often it is looked how far the caches are.
-	cacheLook = 50 * time.Millisecond
-	// cachePatience is how long a start waits silently.
-	cachePatience = 3 * time.Second
-	// cacheGrace is how long other answers are waited for after the first refusal, to tell of all at once.
-	cacheGrace = time.Second
-	// troubleLook is how often trouble is told: what happens at once is told together.
-	troubleLook = 500 * time.Millisecond
+	// cachePollInterval is how often the progress of the caches is read.
+	cachePollInterval = 50 * time.Millisecond
+	// waitingNotice is how long a start waits until it reports what it waits for.
+	waitingNotice = 3 * time.Second
+	// refusalGrace is how long other answers are waited for after the first refusal, to report all at once.
+	refusalGrace = time.Second
+	// troubleInterval is how often changes are reported: what happens at once is reported together.
+	troubleInterval = 500 * time.Millisecond
 )
 
-// awaitCaches runs start, which waits for the caches, and ends it when they will not be filled. It then watches over them
-// until ctx ends.
+// awaitCaches runs start, which waits for the caches, and ends it when they cannot be filled. After that it reports
+// trouble with them until ctx ends.
 func (s *Session) awaitCaches(
 	ctx context.Context, o ClusterOptions, known *listings, start func(context.Context) (*controllers.Running, error),
 ) (*controllers.Running, error) {
@@ -45,18 +45,19 @@ func (s *Session) awaitCaches(
 		running.Wait()
 		return nil, cause
 	}
-	known.news() // of the start
-	s.watching.Go(func() { tellTrouble(ctx, o.Trouble, known) })
+	known.takeChanged() // drops those of the start
+	s.watching.Go(func() { reportTrouble(ctx, o.Trouble, known) })
 	return running, nil
 }
 
-// watchStart returns when the caches are filled. It tells what is waited for, and ends the start when that is in vain.
+// watchStart returns when the caches are filled. It reports what is waited for, and ends the start by end when a
+// controller cannot list what it needs.
 func watchStart(filled <-chan struct{}, o ClusterOptions, known *listings, end context.CancelCauseFunc) {
-	ticker := time.NewTicker(cacheLook)
+	ticker := time.NewTicker(cachePollInterval)
 	defer ticker.Stop()
 	began := time.Now()
 	var refused time.Time
-	for told := false; ; {
+	for reported := false; ; {
 		select {
 		case <-filled:
 			return
@@ -65,29 +66,29 @@ func watchStart(filled <-chan struct{}, o ClusterOptions, known *listings, end c
 		if o.Filling != nil {
 			o.Filling(known.filled())
 		}
-		if hopeless := known.hopeless(); len(hopeless) > 0 {
+		if hopeless := known.unlistable(); len(hopeless) > 0 {
 			if refused.IsZero() {
 				refused = time.Now()
 			}
-			if !known.undecided() || time.Since(refused) > cacheGrace {
+			if !known.undecided() || time.Since(refused) > refusalGrace {
 				end(&CacheError{hopeless})
 				return
 			}
 		}
-		late := known.waiting(cachePatience)
-		if !told && time.Since(began) > cachePatience && len(late) > 0 && o.Waiting != nil {
-			told = true
+		late := known.waiting(waitingNotice)
+		if !reported && time.Since(began) > waitingNotice && len(late) > 0 && o.Waiting != nil {
+			reported = true
 			o.Waiting(late)
 		}
 	}
 }
 
-// tellTrouble tells what begins to fail and what works again, until ctx ends.
-func tellTrouble(ctx context.Context, tell func([]Listing), known *listings) {
-	if tell == nil {
+// reportTrouble calls report with what begins to fail and what works again, until ctx ends.
+func reportTrouble(ctx context.Context, report func([]Listing), known *listings) {
+	if report == nil {
 		return
 	}
-	ticker := time.NewTicker(troubleLook)
+	ticker := time.NewTicker(troubleInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -95,8 +96,8 @@ func tellTrouble(ctx context.Context, tell func([]Listing), known *listings) {
 			return
 		case <-ticker.C:
 		}
-		if news := known.news(); len(news) > 0 {
-			tell(news)
+		if news := known.takeChanged(); len(news) > 0 {
+			report(news)
 		}
 	}
 }

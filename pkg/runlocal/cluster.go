@@ -22,7 +22,8 @@ import (
 // ClusterOptions say what a session on a cluster runs. All but Config and Controllers may be left zero: then nothing is
 // written.
 type ClusterOptions struct {
-	// Config is how the cluster is reached. It is not changed. Its rate limiter, if it has one, is shared by all clients.
+	// Config is how the cluster is reached. It is not changed. Its rate limiter, if it has one, is shared by all
+	// clients.
 	Config *rest.Config
 	// Controllers are those to run.
 	Controllers []controllers.Controller
@@ -32,32 +33,34 @@ type ClusterOptions struct {
 	Workers int
 	// Write lets the controllers write. Without it they run in dry run.
 	Write bool
-	// DryRun says how a dry run is done; the zero value asks the server.
+	// DryRun is how a dry run is done; the zero value is guard.Server.
 	DryRun guard.Mode
 	// DryRunAggregated is guard.Options.Aggregated.
 	DryRunAggregated bool
-	// Notice is told, once each, of writes that a dry run on the server could not try there; nil is not.
+	// Notice is called, once for each sort, with writes that a dry run on the server could not try there. It may be
+	// nil.
 	Notice func(guard.Notice)
 	// QPS and Burst bound the requests a second of each controller, its informers left out; 0 is what
 	// kube-controller-manager has, less than 0 no bound. They do not count if Config has a rate limiter.
 	QPS   float32
 	Burst int
-	// Resync is how often informers hand all objects to the controllers again; 0 is never.
+	// Resync is how often informers send all objects to the controllers again; 0 is never.
 	Resync time.Duration
 	// Autoscaling are the times of the horizontal pod autoscaler.
 	Autoscaling controllers.Autoscaling
 	// NodeControllers are the settings of the controllers of nodes.
 	NodeControllers controllers.NodeControllerOptions
-	// Namespaces are those that the controllers see, as if there were no others; nil is all. Those whose view must be whole
-	// must not run then: see controllers.Controller.Danger.
+	// Namespaces are those that the controllers see, as if there were no others; nil is all. Those whose view must be
+	// whole must not run then: see controllers.Controller.Danger.
 	Namespaces []string
-	// Keep says which namespaces' keys are worked on, as in tap.Options; nil keeps all.
+	// Keep reports whether keys of a namespace are worked on, as InScope of tap.Options; nil keeps all.
 	Keep func(namespace string) bool
 	// Filling is called again and again during the start, and not after it, with how many of the resources that the
 	// caches hold are listed, and how many there are. It may be nil.
 	Filling func(listed, all int)
-	// Waiting is told once, after a few seconds, which resources the start waits for; Trouble which of them began to fail
-	// or to work again once the controllers run. Both get some, from a goroutine of the session's, and may be nil.
+	// Waiting is called once, after a few seconds, with the resources that the start waits for; Trouble, when the
+	// controllers run, with those that began to fail or to work again. Both are called from a goroutine of the session,
+	// with at least one. They may be nil.
 	Waiting, Trouble func([]Listing)
 	// Collector, Recorder and Verbosity are as in Options.
 	Collector func(controllers.CollectorView)
@@ -71,22 +74,23 @@ const (
 	controllerBurst = 30
 )
 
-// StartCluster starts controllers on a cluster, and returns when their caches are filled and their workers run. It fails
-// with a *CacheError when a resource that one of the controllers reads may not be listed, or is not served. Of the
-// session's methods, Apply and EnsureNamespace are not for clusters, and Server returns nil. It ends with Stop, or when
-// ctx does; Stop must be called either way.
+// StartCluster starts controllers on a cluster, and returns when their caches are filled and their workers run. It
+// fails with a *CacheError when a resource that one of the controllers reads may not be listed, or is not served. Of
+// the session's methods, Apply and EnsureNamespace are not for clusters, and Server returns nil. It ends with Stop, or
+// when ctx does; Stop must be called either way.
 func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 	manager := ""
 	if o.Write {
 		manager = controllers.FieldManager
 	}
 	s := &Session{tap: tap.New(tap.Options{
-		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: unsent, InScope: o.Keep, FieldManager: manager,
+		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: unsent, InScope: o.Keep,
+		FieldManager: manager,
 	})}
 	return s.begin(ctx, func(_, running context.Context) error { return s.startCluster(running, o) })
 }
 
-// unsent reports whether a write never left: a guard answered it, or the Lease that allows it was not valid.
+// unsent reports whether a write was not sent: the guard answered it, or the Lease that permits it was not valid.
 func unsent(resp *http.Response, err error) bool {
 	if err != nil {
 		return errors.As(err, new(*lease.FencedError))
@@ -98,7 +102,7 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 	known := newListings(o.Controllers)
 	s.listings = known
 	s.config = clusterConfig(o)
-	slots, prefix := make(chan struct{}, atOnce), apirequest.Prefix(s.config)
+	slots, prefix := make(chan struct{}, maxParallelLists), apirequest.Prefix(s.config)
 	s.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &listingTransport{listings: known, prefix: prefix, slots: slots, next: next}
 	})
@@ -113,7 +117,8 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 	}
 	s.controllers, err = s.awaitCaches(ctx, o, known, func(ctx context.Context) (*controllers.Running, error) {
 		return controllers.Start(ctx, controllers.Deps{
-			Tap: s.tap, Informers: s.tap.Informers(client, o.Resync), Config: s.config, Workers: o.Workers, Authority: o.Authority,
+			Tap: s.tap, Informers: s.tap.Informers(client, o.Resync), Config: s.config, Workers: o.Workers,
+			Authority:   o.Authority,
 			Autoscaling: o.Autoscaling, NodeControllers: o.NodeControllers, Collector: s.observeCollector(o.Collector),
 		}, o.Controllers)
 	})

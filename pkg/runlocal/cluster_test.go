@@ -98,10 +98,12 @@ func TestClusterDryRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := made.list()
-			if !slices.Contains(got, "create replicasets dry") || slices.ContainsFunc(got, func(w string) bool { return !strings.HasSuffix(w, " dry") }) {
+			if !slices.Contains(got, "create replicasets dry") || slices.ContainsFunc(got,
+				func(w string) bool { return !strings.HasSuffix(w, " dry") }) {
 				t.Errorf("the writes were %q", got)
 			}
-			sets, err := kubernetes.NewForConfigOrDie(cluster.Config()).AppsV1().ReplicaSets("").List(ctx, metav1.ListOptions{})
+			sets, err := kubernetes.NewForConfigOrDie(cluster.Config()).AppsV1().ReplicaSets("").List(ctx,
+				metav1.ListOptions{})
 			if err != nil || len(sets.Items) > 0 {
 				t.Errorf("%d ReplicaSets were made (%v)", len(sets.Items), err)
 			}
@@ -124,11 +126,11 @@ func TestClusterWrites(t *testing.T) {
 		t.Error(err)
 	}
 	if s.Server() != nil {
-		t.Error("a session on a cluster has an API server of its own")
+		t.Error("a session on a cluster has its own API server")
 	}
 }
 
-// refusing is a transport that refuses to list or watch what it is told to.
+// refusing is a transport that refuses to list or watch some resources.
 type refusing struct {
 	next http.RoundTripper
 	code func(path string) int
@@ -136,7 +138,8 @@ type refusing struct {
 
 func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if code := r.code(req.URL.Path); code != 0 {
-		return &http.Response{StatusCode: code, Status: http.StatusText(code), Body: http.NoBody, Header: http.Header{}, Request: req}, nil
+		return &http.Response{StatusCode: code, Status: http.StatusText(code), Body: http.NoBody, Header: http.Header{},
+			Request: req}, nil
 	}
 	return r.next.RoundTrip(req)
 }
@@ -171,12 +174,13 @@ func TestHopelessCaches(t *testing.T) {
 		got = append(got, want{l.Resource.String(), l.Controllers})
 	}
 	both := []string{"deployment", "replicaset"}
-	if diff := cmp.Diff([]want{{"pods", both}, {"replicasets.apps", both}}, got, cmp.AllowUnexported(want{})); diff != "" {
+	if diff := cmp.Diff([]want{{"pods", both}, {"replicasets.apps", both}}, got,
+		cmp.AllowUnexported(want{})); diff != "" {
 		t.Errorf("what cannot be listed (-want +got):\n%s", diff)
 	}
 }
 
-// TestSlowCaches: a start that waits says for what, and goes on when the answer comes.
+// TestSlowCaches: a start that waits says for what, and continues when the answer arrives.
 func TestSlowCaches(t *testing.T) {
 	cluster := start(t, Options{NoScheduling: true})
 	var mu sync.Mutex
@@ -201,7 +205,8 @@ func TestSlowCaches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := <-waiting; len(l) != 1 || l[0].Resource.Resource != "replicasets" || l[0].Listed || len(l[0].Controllers) != 2 {
+	if l := <-waiting; len(l) != 1 || l[0].Resource.Resource != "replicasets" || l[0].Listed ||
+		len(l[0].Controllers) != 2 {
 		t.Errorf("it waited for %+v", l)
 	}
 	if filled < 2 || filled > 3 || all != 3 {
@@ -209,7 +214,7 @@ func TestSlowCaches(t *testing.T) {
 	}
 }
 
-// TestTroubleLater: a permission that is taken away while the controllers run is told once, and so is its return.
+// TestTroubleLater: a permission that is taken away while the controllers run is reported once, and so is its return.
 func TestTroubleLater(t *testing.T) {
 	cluster := start(t, Options{NoScheduling: true})
 	var mu sync.Mutex
@@ -217,17 +222,19 @@ func TestTroubleLater(t *testing.T) {
 	ctx, cut := context.WithCancel(t.Context())
 	config := cluster.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return refusing{cutting{next, func() context.Context { mu.Lock(); defer mu.Unlock(); return ctx }}, func(path string) int {
-			mu.Lock()
-			defer mu.Unlock()
-			if forbidden && strings.HasSuffix(path, "/pods") {
-				return http.StatusForbidden
-			}
-			return 0
-		}}
+		return refusing{cutting{next, func() context.Context { mu.Lock(); defer mu.Unlock(); return ctx }},
+			func(path string) int {
+				mu.Lock()
+				defer mu.Unlock()
+				if forbidden && strings.HasSuffix(path, "/pods") {
+					return http.StatusForbidden
+				}
+				return 0
+			}}
 	})
-	told := make(chan []Listing, 10)
-	session, err := onCluster(t, cluster, ClusterOptions{Config: config, Trouble: func(l []Listing) { told <- l }}, "replicaset")
+	reported := make(chan []Listing, 10)
+	session, err := onCluster(t, cluster, ClusterOptions{Config: config, Trouble: func(l []Listing) { reported <- l }},
+		"replicaset")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,15 +245,15 @@ func TestTroubleLater(t *testing.T) {
 	mu.Unlock()
 	for _, want := range []bool{true, false} {
 		select {
-		case l := <-told:
+		case l := <-reported:
 			if len(l) != 1 || l[0].Resource.Resource != "pods" || (l[0].Err != nil) != want || !l[0].Listed {
-				t.Errorf("told of %+v, want an error: %t", l, want)
+				t.Errorf("reported %+v, want an error: %t", l, want)
 			}
 			if lost := session.Unreadable(); want && len(lost) != len(l) || !want && lost != nil {
 				t.Errorf("cannot be read: %+v, want any: %t", lost, want)
 			}
 		case <-time.After(patience):
-			t.Fatalf("nothing was told, want an error: %t", want)
+			t.Fatalf("nothing was reported, want an error: %t", want)
 		}
 		mu.Lock()
 		forbidden = false

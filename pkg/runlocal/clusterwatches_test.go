@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// watches is a transport that ends all watches when it is told to, after which the next one of every resource goes wrong.
+// watches is a transport that ends all watches when it is told to, after which the next one of every resource goes
+// wrong.
 type watches struct {
 	next  http.RoundTripper
 	fault func(*http.Request) *http.Response
@@ -63,23 +64,34 @@ func answered(req *http.Request, code int, body string) *http.Response {
 	}
 }
 
-// TestWatchesThatGoWrong: whatever a server or a proxy does to the watches of a session, it goes on with what has changed since.
+// TestWatchesThatGoWrong: whatever a server or a proxy does to the watches of a session, it goes on with what has
+// changed since.
 func TestWatchesThatGoWrong(t *testing.T) {
 	const expired = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old resource version","code":410}`
 	for reason, fault := range map[string]func(*http.Request) *http.Response{
-		"a proxy ends them":    func(r *http.Request) *http.Response { return answered(r, http.StatusOK, "") },
-		"in the middle of one": func(r *http.Request) *http.Response { return answered(r, http.StatusOK, `{"type":"ADDED","obj`) },
-		"the version is gone":  func(r *http.Request) *http.Response { return answered(r, http.StatusGone, expired) },
+		"a proxy ends them": func(r *http.Request) *http.Response { return answered(r, http.StatusOK, "") },
+		"in the middle of one": func(r *http.Request) *http.Response {
+			return answered(r, http.StatusOK,
+				`{"type":"ADDED","obj`)
+		},
+		"the version has expired": func(r *http.Request) *http.Response { return answered(r, http.StatusGone, expired) },
 		"and so it is later on": func(r *http.Request) *http.Response {
 			return answered(r, http.StatusOK, `{"type":"ERROR","object":`+expired+"}\n")
 		},
 		"the server is busy": func(r *http.Request) *http.Response {
-			busy := answered(r, http.StatusTooManyRequests, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`)
+			busy := answered(r, http.StatusTooManyRequests,
+				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`)
 			busy.Header.Set("Retry-After", "1")
 			return busy
 		},
-		"it is at its end":         func(r *http.Request) *http.Response { return answered(r, http.StatusInternalServerError, "oh no") },
-		"what comes is no message": func(r *http.Request) *http.Response { return answered(r, http.StatusOK, "<html>log in</html>") },
+		"it is at its end": func(r *http.Request) *http.Response {
+			return answered(r,
+				http.StatusInternalServerError, "oh no")
+		},
+		"what comes is no message": func(r *http.Request) *http.Response {
+			return answered(r, http.StatusOK,
+				"<html>log in</html>")
+		},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			cluster := start(t, Options{Nodes: 1})
@@ -87,7 +99,8 @@ func TestWatchesThatGoWrong(t *testing.T) {
 			w.end, w.cut = context.WithCancel(t.Context())
 			config := cluster.Config()
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper { w.next = next; return w })
-			if _, err := onCluster(t, cluster, ClusterOptions{Config: config, Write: true, QPS: -1}, "deployment", "replicaset"); err != nil {
+			if _, err := onCluster(t, cluster, ClusterOptions{Config: config, Write: true, QPS: -1}, "deployment",
+				"replicaset"); err != nil {
 				t.Fatal(err)
 			}
 			w.goWrong(t.Context())
@@ -102,14 +115,15 @@ func TestWatchesThatGoWrong(t *testing.T) {
 	}
 }
 
-// awaitReady waits until so many pods of the Deployment are ready, whoever makes them.
+// awaitReady waits until so many pods of the Deployment are ready, whichever controller makes them.
 func awaitReady(t *testing.T, s *Session, name string, replicas int32) {
 	t.Helper()
 	deployments := kubernetes.NewForConfigOrDie(s.Config()).AppsV1().Deployments("default")
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		d, err := deployments.Get(ctx, name, metav1.GetOptions{})
-		return err == nil && d.Status.ReadyReplicas == replicas, err
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) {
+			d, err := deployments.Get(ctx, name, metav1.GetOptions{})
+			return err == nil && d.Status.ReadyReplicas == replicas, err
+		})
 	if err != nil {
 		t.Errorf("%d replicas of %q did not become ready: %v", replicas, name, err)
 	}

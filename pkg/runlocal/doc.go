@@ -1,6 +1,12 @@
 // Package runlocal runs Kubernetes' own controllers in this process, against an API server that it carries inside, and
-// traces what they do. A Session ties the rooms below together: the API server (api), the controllers, the simulated
+// traces what they do. A Session ties the packages below together: the API server (api), the controllers, the simulated
 // nodes, and the tap that observes them all.
+//
+//	session.go    Start, Stop: a session in the sandbox; cluster.go one on a cluster, caches.go and listing.go its start there
+//	preflight.go  what is found out before a session on a cluster; shard.go the part of it that a session works in
+//	apply.go      objects are applied, in the order of applyorder.go; applywait.go waits for those that others need
+//	wait.go       Settled, WaitReady; goal.go waits for one goal of several
+//	status.go     the objects' states; readiness.go why some are not ready
 //
 // It makes no text for people and reads no flags; trace events, statuses and errors come out of it.
 package runlocal

@@ -28,12 +28,13 @@ type Goal struct {
 	After time.Duration
 	// Timeout bounds the wait for GoalSettled and GoalReady; 0 is no bound.
 	Timeout time.Duration
-	// SettleTimeout bounds how long Session.WaitFor waits for the controllers to settle after GoalReady was reached; 0 is 1.5 s.
+	// SettleTimeout bounds how long Session.WaitFor waits for the controllers to settle after GoalReady was reached; 0
+	// is 1.5 s.
 	SettleTimeout time.Duration
 }
 
-// Outcome is how the wait for a Goal ended: the type of the goal if it was reached, else one of the constants, or "interrupted" if
-// the context ended first.
+// Outcome is how the wait for a Goal ended: the type of the goal if it was reached, else one of the constants, or
+// "interrupted" if the context ended first.
 type Outcome string
 
 // Why a goal was not reached.
@@ -51,8 +52,9 @@ const (
 // Is reports whether the goal of that type was reached.
 func (o Outcome) Is(t GoalType) bool { return o == Outcome(t) }
 
-// WaitFor waits for the goal, of the objects if it is GoalReady. The error is that of OutcomeFailed, nil for all others. A goal other
-// than GoalInterrupted is not reached when ctx has ended before: objects may not have been applied then.
+// WaitFor waits for the goal, of the objects if it is GoalReady. The error is that of OutcomeFailed, nil for all
+// others. A goal other than GoalInterrupted is not reached when ctx has ended before: objects may not have been applied
+// then.
 func (s *Session) WaitFor(ctx context.Context, g Goal, applied []Applied) (Outcome, error) {
 	if ctx.Err() != nil {
 		return interruptedBy(ctx)
@@ -110,12 +112,12 @@ func interruptedBy(ctx context.Context) (Outcome, error) {
 	return Outcome(GoalInterrupted), nil
 }
 
-// defaultSettleTimeout is long enough for what happens right after objects are ready. Simulated containers that crash run for a
-// second and start again a second later: in between, every controller has seen it.
+// defaultSettleTimeout is long enough for what happens right after objects are ready. Simulated containers that crash
+// run for a second and start again a second later: in between, every controller has seen it.
 const defaultSettleTimeout = 1500 * time.Millisecond
 
-// SettleBriefly waits until the session has settled, for no longer than limit (0 is 1.5 s), so that what follows is not mixed up
-// with what was under way.
+// SettleBriefly waits until the session has settled, for no longer than limit (0 is 1.5 s), so that what follows is not
+// mixed up with what was under way.
 func (s *Session) SettleBriefly(ctx context.Context, limit time.Duration) {
 	if limit == 0 {
 		limit = defaultSettleTimeout

@@ -26,17 +26,23 @@ func TestOutcome(t *testing.T) {
 	}{
 		{"ready", t.Context(), GoalReady, nil, "ready", "", "the goal was reached"},
 		{"settled", t.Context(), GoalSettled, nil, "settled", "", "the goal was reached"},
-		{"elapsed", t.Context(), GoalElapsed, context.DeadlineExceeded, "elapsed", "", "the end of the time was the goal"},
-		{"timed out", t.Context(), GoalReady, context.DeadlineExceeded, OutcomeTimedOut, "", "the end of --timeout was not"},
-		{"timed out within", t.Context(), GoalSettled, fmt.Errorf("reading: %w", context.DeadlineExceeded), OutcomeTimedOut, "", "also when it is wrapped"},
+		{"elapsed", t.Context(), GoalElapsed, context.DeadlineExceeded, "elapsed", "",
+			"the end of the time was the goal"},
+		{"timed out", t.Context(), GoalReady, context.DeadlineExceeded, OutcomeTimedOut, "",
+			"the end of --timeout was not"},
+		{"timed out within", t.Context(), GoalSettled, fmt.Errorf("reading: %w", context.DeadlineExceeded),
+			OutcomeTimedOut, "", "also when it is wrapped"},
 		{"stuck", t.Context(), GoalReady, notReady, OutcomeStuck, "", "nothing was left to do"},
 		{"broken", t.Context(), GoalReady, broke, OutcomeFailed, "no space left", "any other error is one"},
 		{"interrupted", interrupted, GoalReady, context.Canceled, "interrupted", "", "there was something to wait for"},
-		{"interrupted with another error", interrupted, GoalReady, errors.New("client closed"), "interrupted", "", "what was cut off says no more than that"},
+		{"interrupted with another error", interrupted, GoalReady, errors.New("client closed"), "interrupted", "",
+			"what was cut off says no more than that"},
 		{"interrupted at last", interrupted, GoalReady, nil, "ready", "", "it was reached before"},
 		{"ended", interrupted, GoalInterrupted, context.Canceled, "interrupted", "", "that is how such a run ends"},
-		{"output failed", failed, GoalReady, context.Canceled, OutcomeFailed, "no space left", "it was no interrupt that ended it"},
-		{"output failed at last", failed, GoalInterrupted, context.Canceled, OutcomeFailed, "no space left", "not even where an interrupt would be no error"},
+		{"output failed", failed, GoalReady, context.Canceled, OutcomeFailed, "no space left",
+			"it was no interrupt that ended it"},
+		{"output failed at last", failed, GoalInterrupted, context.Canceled, OutcomeFailed, "no space left",
+			"not even where an interrupt would be no error"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Goal{Type: tt.goal}.outcome(tt.ctx, tt.err)
@@ -70,7 +76,8 @@ func TestGoalLimit(t *testing.T) {
 	}{
 		{Goal{Type: GoalReady, Timeout: time.Hour}, time.Hour, "a goal is waited for that long"},
 		{Goal{Type: GoalReady}, 0, "0 waits forever"},
-		{Goal{Type: GoalElapsed, After: 2 * time.Hour, Timeout: time.Hour}, 2 * time.Hour, "a time that was asked for is not cut short"},
+		{Goal{Type: GoalElapsed, After: 2 * time.Hour, Timeout: time.Hour}, 2 * time.Hour,
+			"a given time is not cut short"},
 		{Goal{Type: GoalInterrupted, Timeout: time.Hour}, 0, "nor is watching"},
 	} {
 		ctx, cancel := tt.g.limit(t.Context())

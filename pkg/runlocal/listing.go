@@ -19,13 +19,13 @@ type Listing struct {
 	Resource schema.GroupResource
 	// Controllers are the short names of those that read it; empty if it is one that acts on whatever kinds there are.
 	Controllers []string
-	// Err is why it cannot be listed. It is nil while an answer is under way, and once it has come.
+	// Err is why it cannot be listed. It is nil before there is an answer, and when it can be listed.
 	Err error
-	// Listed says that the cache holds it, or has held it before Err.
+	// Listed reports whether the cache holds it, or held it before Err.
 	Listed bool
 }
 
-// CacheError says that controllers cannot run because what they read cannot be listed.
+// CacheError is the error of controllers that cannot run because what they read cannot be listed.
 type CacheError struct {
 	// Listings have an Err each. They are sorted by resource.
 	Listings []Listing
@@ -35,7 +35,8 @@ type CacheError struct {
 func (e *CacheError) Error() string {
 	var parts []string
 	for _, l := range e.Listings {
-		parts = append(parts, fmt.Sprintf("listing %s for %s: %v", l.Resource, strings.Join(l.Controllers, ", "), l.Err))
+		parts = append(parts, fmt.Sprintf("listing %s for %s: %v", l.Resource, strings.Join(l.Controllers, ", "),
+			l.Err))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -49,14 +50,14 @@ func (e *CacheError) Unwrap() []error {
 	return errs
 }
 
-// listings is what is known of the caches of a session, by what their informers ask for and are answered. It may be used
-// concurrently.
+// listings is what is known of the caches of a session, by the requests of their informers and the answers. It may be
+// used concurrently.
 type listings struct {
 	readers map[schema.GroupResource][]string
 
 	mu      sync.Mutex
 	of      map[schema.GroupResource]*listing
-	changed map[schema.GroupResource]bool // since news were last asked for
+	changed map[schema.GroupResource]bool // since takeChanged was last called
 }
 
 // listing is what is known of one resource.
@@ -79,8 +80,8 @@ func newListings(of []controllers.Controller) *listings {
 	return l
 }
 
-// note changes what is known of a resource.
-func (l *listings) note(r schema.GroupResource, change func(*listing)) {
+// update calls change with what is known of a resource, and notes whether it began to fail or to work.
+func (l *listings) update(r schema.GroupResource, change func(*listing)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := l.of[r]
@@ -95,16 +96,16 @@ func (l *listings) note(r schema.GroupResource, change func(*listing)) {
 	}
 }
 
-func (l *listings) asked(r schema.GroupResource) { l.note(r, func(*listing) {}) }
+func (l *listings) requested(r schema.GroupResource) { l.update(r, func(*listing) {}) }
 func (l *listings) listed(r schema.GroupResource) {
-	l.note(r, func(k *listing) { k.listed, k.err = true, nil })
+	l.update(r, func(k *listing) { k.listed, k.err = true, nil })
 }
 func (l *listings) failed(r schema.GroupResource, err error) {
-	l.note(r, func(k *listing) { k.err = err })
+	l.update(r, func(k *listing) { k.err = err })
 }
 
-// those returns the listings that the choice is true for, sorted.
-func (l *listings) those(choice func(schema.GroupResource, *listing) bool) []Listing {
+// filtered returns the listings for which choice is true, sorted.
+func (l *listings) filtered(choice func(schema.GroupResource, *listing) bool) []Listing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []Listing
@@ -114,17 +115,22 @@ func (l *listings) those(choice func(schema.GroupResource, *listing) bool) []Lis
 		}
 	}
 	slices.SortFunc(out, func(a, b Listing) int {
-		return cmp.Or(cmp.Compare(a.Resource.Resource, b.Resource.Resource), cmp.Compare(a.Resource.Group, b.Resource.Group))
+		return cmp.Or(cmp.Compare(a.Resource.Resource, b.Resource.Resource),
+			cmp.Compare(a.Resource.Group, b.Resource.Group))
 	})
 	return out
 }
 
-// waiting are the resources that are not listed, and were asked for so long ago.
+// waiting returns the resources that were requested at least that long ago and are not listed.
 func (l *listings) waiting(since time.Duration) []Listing {
-	return l.those(func(_ schema.GroupResource, k *listing) bool { return !k.listed && time.Since(k.began) >= since })
+	return l.filtered(func(_ schema.GroupResource, k *listing) bool {
+		return !k.listed &&
+			time.Since(k.began) >= since
+	})
 }
 
-// filled counts the resources that are listed, or were, and all that a start waits for as far as is known.
+// filled returns the number of resources that are listed, or were, and of all that a start waits for as far as is
+// known.
 func (l *listings) filled() (filled, all int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,29 +146,29 @@ func (l *listings) filled() (filled, all int) {
 	return filled, all
 }
 
-// hopeless are those that a controller cannot do without and that waiting will not bring.
-func (l *listings) hopeless() []Listing {
-	return l.those(func(r schema.GroupResource, k *listing) bool {
+// unlistable returns the resources that a controller needs and that the cluster refuses to list.
+func (l *listings) unlistable() []Listing {
+	return l.filtered(func(r schema.GroupResource, k *listing) bool {
 		return !k.listed && l.readers[r] != nil && (apierrors.IsForbidden(k.err) || apierrors.IsNotFound(k.err))
 	})
 }
 
-// Unreadable are the resources that a cluster refuses to list or watch at the time, sorted; what caches hold of them gets old.
-// There are none without a cluster.
+// Unreadable returns the resources that the cluster refuses to list or watch at the moment, sorted; what caches hold of
+// them is out of date. In the sandbox there are none.
 func (s *Session) Unreadable() []Listing {
 	if s.listings == nil {
 		return nil
 	}
-	return s.listings.those(func(_ schema.GroupResource, k *listing) bool { return k.err != nil })
+	return s.listings.filtered(func(_ schema.GroupResource, k *listing) bool { return k.err != nil })
 }
 
 // undecided reports whether some resource has no answer yet.
 func (l *listings) undecided() bool {
-	return len(l.those(func(_ schema.GroupResource, k *listing) bool { return !k.listed && k.err == nil })) > 0
+	return len(l.filtered(func(_ schema.GroupResource, k *listing) bool { return !k.listed && k.err == nil })) > 0
 }
 
-// news are the listings that began to fail, or ceased to, since it was last called.
-func (l *listings) news() []Listing {
+// takeChanged returns the listings that began to fail, or to work again, since it was last called.
+func (l *listings) takeChanged() []Listing {
 	l.mu.Lock()
 	changed := l.changed
 	l.changed = map[schema.GroupResource]bool{}
@@ -170,5 +176,5 @@ func (l *listings) news() []Listing {
 	if len(changed) == 0 {
 		return nil
 	}
-	return l.those(func(r schema.GroupResource, _ *listing) bool { return changed[r] })
+	return l.filtered(func(r schema.GroupResource, _ *listing) bool { return changed[r] })
 }

@@ -47,11 +47,12 @@ func TestListsAreWholeAtTheirEnd(t *testing.T) {
 	}{
 		{"a list that was read to its end", strings.NewReader("{}"), false, true},
 		{"a list that was cut off", iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("{}"))), false, false},
-		{"a watch that ended before it had told all", strings.NewReader("{}"), true, false},
+		{"a watch that ended before all initial events", strings.NewReader("{}"), true, false},
 		{"a list that says what a watch would", strings.NewReader(string(initialEventsEnd)), false, true},
 	} {
 		whole, ended := false, false
-		body := &listingBody{ReadCloser: io.NopCloser(test.body), watch: test.watch, ended: func() { ended = true }, whole: func() { whole = true }}
+		body := &listingBody{ReadCloser: io.NopCloser(test.body), watch: test.watch, ended: func() { ended = true },
+			whole: func() { whole = true }}
 		_, _ = io.ReadAll(body)
 		if whole != test.whole || !ended {
 			t.Errorf("%s: whole %t, ended %t", test.reason, whole, ended)
@@ -66,11 +67,13 @@ func TestInformerRequests(t *testing.T) {
 		want                listingRequest
 		ok                  bool
 	}{
-		{"a list of an informer", "GET", "/p/api/v1/pods?limit=500&resourceVersion=0", listingRequest{pods, true, false}, true},
+		{"a list of an informer", "GET", "/p/api/v1/pods?limit=500&resourceVersion=0",
+			listingRequest{pods, true, false}, true},
 		{"its second page", "GET", "/p/api/v1/pods?limit=500&continue=x", listingRequest{pods, true, false}, true},
-		{"a watch that begins with a list", "GET", "/p/api/v1/pods?watch=true&sendInitialEvents=true", listingRequest{pods, true, true}, true},
+		{"a watch that begins with a list", "GET", "/p/api/v1/pods?watch=true&sendInitialEvents=true",
+			listingRequest{pods, true, true}, true},
 		{"a watch", "GET", "/p/api/v1/pods?watch=true&resourceVersion=7", listingRequest{pods, false, true}, true},
-		{"a list that a controller asks for", "GET", "/p/api/v1/namespaces/a/pods", listingRequest{}, false},
+		{"a list that a controller requests", "GET", "/p/api/v1/namespaces/a/pods", listingRequest{}, false},
 		{"an object", "GET", "/p/api/v1/namespaces/a/pods/b?resourceVersion=0", listingRequest{}, false},
 		{"a deletion of many", "DELETE", "/p/api/v1/namespaces/a/pods?resourceVersion=0", listingRequest{}, false},
 		{"what is no object", "GET", "/p/version?watch=true", listingRequest{}, false},
@@ -85,22 +88,24 @@ func TestInformerRequests(t *testing.T) {
 	}
 }
 
-// TestFilled counts what a start waits for: what controllers read, asked for or not, and what is asked for beside that.
+// TestFilled counts what a start waits for: what controllers read, requested or not, and what is requested beside that.
 func TestFilled(t *testing.T) {
-	pods, sets, nodes := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "apps", Resource: "replicasets"}, schema.GroupResource{Resource: "nodes"}
-	l := newListings([]controllers.Controller{{Short: "replicaset", Reads: []schema.GroupResource{pods, sets}}, {Short: "deployment", Reads: []schema.GroupResource{sets}}})
+	pods, sets, nodes := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "apps",
+		Resource: "replicasets"}, schema.GroupResource{Resource: "nodes"}
+	l := newListings([]controllers.Controller{{Short: "replicaset", Reads: []schema.GroupResource{pods, sets}},
+		{Short: "deployment", Reads: []schema.GroupResource{sets}}})
 	for _, step := range []struct {
 		reason      string
 		do          func()
 		filled, all int
 	}{
-		{"nothing was asked for", func() {}, 0, 2},
-		{"what is asked for has not come", func() { l.asked(pods) }, 0, 2},
-		{"one has come", func() { l.listed(pods) }, 1, 2},
-		{"one that no controller names is asked for", func() { l.asked(nodes) }, 1, 3},
+		{"no request", func() {}, 0, 2},
+		{"a request without an answer", func() { l.requested(pods) }, 0, 2},
+		{"one is listed", func() { l.listed(pods) }, 1, 2},
+		{"a request for one that no controller names", func() { l.requested(nodes) }, 1, 3},
 		{"what cannot be listed has not come", func() { l.failed(sets, errors.New("no")) }, 1, 3},
 		{"all have come", func() { l.listed(sets); l.listed(nodes) }, 3, 3},
-		{"what came once stays", func() { l.failed(pods, errors.New("gone")) }, 3, 3},
+		{"what was listed once counts", func() { l.failed(pods, errors.New("gone")) }, 3, 3},
 	} {
 		step.do()
 		if filled, all := l.filled(); filled != step.filled || all != step.all {

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// atOnce is how many lists may be under way at a time: a start asks for all that the controllers read.
-	atOnce = 16
-	// longList is after how long a list makes room for another.
-	longList = 10 * time.Second
+	// maxParallelLists is how many lists may run at a time: a start requests all that the controllers read.
+	maxParallelLists = 16
+	// slowList is after how long a list makes room for another.
+	slowList = 10 * time.Second
 )
 
-// listingTransport notes what becomes of the lists and watches of informers, and bounds how many lists run at a time.
+// listingTransport records how the lists and watches of informers end, and bounds how many lists run at a time.
 type listingTransport struct {
 	*listings
 	prefix string
@@ -38,12 +38,12 @@ func (t *listingTransport) WrappedRoundTripper() http.RoundTripper { return t.ne
 // listingRequest is a list or watch of an informer.
 type listingRequest struct {
 	resource schema.GroupResource
-	// fills says that the answer is to have all that there is, by a list or a watch that begins with one.
+	// fills reports whether the answer has all objects: that of a list, or of a watch that begins with one.
 	fills bool
 	watch bool
 }
 
-// informerRequest reads a request, and reports whether it is an informer's: these tell which version they want.
+// informerRequest reads a request, and reports whether it is an informer's: these name a resource version.
 func informerRequest(req *http.Request, prefix string) (listingRequest, bool) {
 	if req.Method != http.MethodGet {
 		return listingRequest{}, false
@@ -53,7 +53,8 @@ func informerRequest(req *http.Request, prefix string) (listingRequest, bool) {
 		return listingRequest{}, false
 	}
 	query := req.URL.Query()
-	r := listingRequest{resource: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, watch: info.Verb == "watch"}
+	r := listingRequest{resource: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource},
+		watch: info.Verb == "watch"}
 	r.fills = !r.watch || query.Get("sendInitialEvents") == "true"
 	return r, r.watch || query.Has("resourceVersion") || query.Has("continue")
 }
@@ -66,7 +67,7 @@ func (t *listingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	}
 	release := func() {}
 	if r.fills {
-		t.asked(r.resource)
+		t.requested(r.resource)
 		select {
 		case t.slots <- struct{}{}:
 		case <-req.Context().Done():
@@ -81,7 +82,7 @@ func (t *listingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 		return resp, err
 	}
 	if r.fills {
-		late := time.AfterFunc(longList, release)
+		late := time.AfterFunc(slowList, release)
 		resp.Body = &listingBody{ReadCloser: resp.Body, watch: r.watch, ended: sync.OnceFunc(func() {
 			late.Stop()
 			release()
@@ -90,8 +91,8 @@ func (t *listingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return resp, nil
 }
 
-// refused notes why a resource cannot be listed or watched. Informers try another way when a server does not know how to
-// begin a watch with a list, and again when a version is too old or the server is busy: that is no trouble.
+// refused records why a resource cannot be listed or watched. Informers try another way when a server does not know how
+// to begin a watch with a list, and again when a version is too old or the server is busy: these are not recorded.
 func (t *listingTransport) refused(r listingRequest, resp *http.Response, err error) {
 	switch {
 	case err != nil:
@@ -117,14 +118,16 @@ func statusError(resp *http.Response) error {
 			}
 		}
 	}
-	reasons := map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound}
+	reasons := map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden,
+		http.StatusNotFound: metav1.StatusReasonNotFound}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(resp.StatusCode), //nolint:gosec // an HTTP status
 		Reason: reasons[resp.StatusCode], Message: "the server answers " + resp.Status,
 	}}
 }
 
-// listingBody is the body of an answer that holds all that there is: it tells when that has been read.
+// listingBody is the body of an answer that fills a cache. It calls whole when all objects have been read, and ended
+// when the list is over.
 type listingBody struct {
 	io.ReadCloser
 	watch bool
@@ -133,7 +136,7 @@ type listingBody struct {
 	whole func()
 }
 
-// initialEventsEnd marks the bookmark in a watch after which it has told all that there was.
+// initialEventsEnd is in the bookmark of a watch that follows the objects which existed when it began.
 var initialEventsEnd = []byte(metav1.InitialEventsAnnotationKey)
 
 // Read implements io.Reader.

@@ -14,9 +14,9 @@ import (
 // permissionBatch is for how long changes of permissions are collected, to be reported together.
 const permissionBatch = 500 * time.Millisecond
 
-// PermissionMonitor is a trace.Sink that reports permissions which are revoked while controllers run, and granted again, by how the
-// server answers their requests. Each change is reported once. Permissions to record Events are ignored. Its methods may be called
-// concurrently.
+// PermissionMonitor is a trace.Sink that reports permissions which are revoked while controllers run, and granted
+// again, by how the server answers their requests. Each change is reported once. Permissions to record Events are
+// ignored. Its methods may be called concurrently.
 type PermissionMonitor struct {
 	report func(lost, regained []access.Need)
 	// namespaced is true if permissions are those of single namespaces.
@@ -32,12 +32,13 @@ type PermissionMonitor struct {
 	closed bool
 }
 
-// NewPermissionMonitor returns a PermissionMonitor that calls report, one call at a time, with what was lost and what was regained,
-// each sorted. namespaced is for sessions on some namespaces only, which have permissions in each: then they are reported with
-// their namespaces.
+// NewPermissionMonitor returns a PermissionMonitor that calls report, one call at a time, with what was lost and what
+// was regained, each sorted. namespaced is for sessions on some namespaces only, which have permissions in each: then
+// they are reported with their namespaces.
 func NewPermissionMonitor(namespaced bool, report func(lost, regained []access.Need)) *PermissionMonitor {
 	return &PermissionMonitor{
-		report: report, namespaced: namespaced, denied: map[access.Permission]map[string]bool{}, batch: map[access.Permission]bool{},
+		report: report, namespaced: namespaced, denied: map[access.Permission]map[string]bool{},
+		batch: map[access.Permission]bool{},
 	}
 }
 
@@ -74,8 +75,8 @@ func (m *PermissionMonitor) Record(e *trace.Event) {
 	m.batch[right] = denied
 }
 
-// changes updates denied by the answer to a request, and reports whether the permission was lost or regained by that. A request that
-// is permitted in one namespace does not regain what was denied in another. m.mu is held.
+// changes updates denied by the answer to a request, and reports whether the permission was lost or regained by that. A
+// request that is permitted in one namespace does not regain what was denied in another. m.mu is held.
 func (m *PermissionMonitor) changes(right access.Permission, request *trace.Request, denied bool) bool {
 	in := m.denied[right]
 	switch {

@@ -16,12 +16,14 @@ import (
 
 // answer returns a request on pods in the namespace shop, with this answer.
 func answer(verb string, code int, message string) *trace.Request {
-	return &trace.Request{Verb: verb, Code: code, Message: message, Object: trace.Object{Resource: "pods", Namespace: "shop"}}
+	return &trace.Request{Verb: verb, Code: code, Message: message, Object: trace.Object{Resource: "pods",
+		Namespace: "shop"}}
 }
 
 // denied returns one that the server's authorizer refused.
 func denied(verb string) *trace.Request {
-	return answer(verb, http.StatusForbidden, `pods is forbidden: User "ed" cannot `+verb+` resource "pods" in API group "" in the namespace "shop"`)
+	return answer(verb, http.StatusForbidden,
+		`pods is forbidden: User "ed" cannot `+verb+` resource "pods" in API group "" in the namespace "shop"`)
 }
 
 func TestPermissionMonitor(t *testing.T) {
@@ -44,25 +46,32 @@ func TestPermissionMonitor(t *testing.T) {
 		{"no change", false, nil, [][]*trace.Request{{done("create"), done("update")}}, nil},
 		{
 			"what is lost at one time is reported together, and each once", false, nil,
-			[][]*trace.Request{{denied("create"), scale, denied("create")}, {denied("create"), scale}}, []string{"lost create pods, update pods/scale"},
+			[][]*trace.Request{{denied("create"), scale, denied("create")}, {denied("create"), scale}},
+			[]string{"lost create pods, update pods/scale"},
 		},
 		{
 			"what is regained is reported, and may be lost again", false, nil,
-			[][]*trace.Request{{denied("create")}, {done("create")}, {denied("create")}}, []string{"lost create pods", "regained create pods", "lost create pods"},
+			[][]*trace.Request{{denied("create")}, {done("create")}, {denied("create")}},
+			[]string{"lost create pods", "regained create pods", "lost create pods"},
 		},
-		{"what is regained at once is not reported", false, nil, [][]*trace.Request{{denied("create"), done("create")}, {done("create")}}, nil},
-		{"another permission does not regain it", false, nil, [][]*trace.Request{{denied("create")}, {done("update")}}, []string{"lost create pods"}},
+		{"what is regained at once is not reported", false, nil, [][]*trace.Request{{denied("create"), done("create")},
+			{done("create")}}, nil},
+		{"another permission does not regain it", false, nil, [][]*trace.Request{{denied("create")}, {done("update")}},
+			[]string{"lost create pods"}},
 		{
 			"nor does the permission in another namespace, where it was never lost", false, nil,
 			[][]*trace.Request{{denied("create"), elsewhere}, {denied("create"), elsewhere}, {done("create")}},
 			[]string{"lost create pods", "regained create pods"},
 		},
-		{"no answer is no permission", false, nil, [][]*trace.Request{{denied("create")}, {answer("create", 0, "EOF")}}, []string{"lost create pods"}},
-		{"a quota takes no permission away", false, nil, [][]*trace.Request{{answer("create", http.StatusForbidden, quota)}}, nil},
+		{"no answer is no permission", false, nil, [][]*trace.Request{{denied("create")}, {answer("create", 0, "EOF")}},
+			[]string{"lost create pods"}},
+		{"a quota takes no permission away", false, nil,
+			[][]*trace.Request{{answer("create", http.StatusForbidden, quota)}}, nil},
 		{"Events are ignored", false, nil, [][]*trace.Request{{event}}, nil},
 		{
 			"what was missing at the start was reported then", false,
-			[]access.Need{need(access.Permission{Resource: "pods", Verb: "create"}, false), need(access.Permission{Group: "*", Resource: "*/scale", Verb: "update"}, false)},
+			[]access.Need{need(access.Permission{Resource: "pods", Verb: "create"}, false),
+				need(access.Permission{Group: "*", Resource: "*/scale", Verb: "update"}, false)},
 			[][]*trace.Request{{denied("create"), scale, denied("delete")}}, []string{"lost delete pods"},
 		},
 		{
@@ -102,7 +111,10 @@ func TestPermissionMonitor(t *testing.T) {
 func TestPermissionMonitorClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reported []string
-		r := NewPermissionMonitor(false, func(lost, _ []access.Need) { reported = append(reported, permissionsText(lost)) })
+		r := NewPermissionMonitor(false, func(lost,
+			_ []access.Need) {
+			reported = append(reported, permissionsText(lost))
+		})
 		r.Record(&trace.Event{Detail: denied("create")})
 		r.Close()
 		r.Record(&trace.Event{Detail: denied("update")})

@@ -40,11 +40,12 @@ type Preflight struct {
 	Unserved    []UnservedController
 	// Missing is what the user may not do of what the session needs, sorted.
 	Missing []access.Need
-	// User is who connects. It is zero in a dry run that lacks nothing.
+	// User is the user of the connection. It is zero in a dry run that lacks nothing.
 	User authenticationv1.UserInfo
 	// Blind are controllers that would write, and destroy objects whose owners or nodes they do not see.
 	Blind []BlindController
-	// AbsentNamespaces are those of the options that do not exist; those that the user may not look for are not among them.
+	// AbsentNamespaces are those of the options that do not exist; those that the user may not look for are not among
+	// them.
 	AbsentNamespaces []string
 
 	client kubernetes.Interface
@@ -63,8 +64,8 @@ type BlindController struct {
 	Unknown []cluster.Incomplete
 }
 
-// RunPreflight finds out whether the controllers may and should run. It writes nothing to the cluster. Findings are in the
-// result; an error is that the cluster could not be asked.
+// RunPreflight finds out whether the controllers may and should run. It writes nothing to the cluster. Findings are in
+// the result; an error means that the cluster could not be read.
 func RunPreflight(ctx context.Context, o PreflightOptions) (*Preflight, error) {
 	client, err := kubernetes.NewForConfig(o.Config)
 	if err != nil {
@@ -96,7 +97,7 @@ func RunPreflight(ctx context.Context, o PreflightOptions) (*Preflight, error) {
 	return p, nil
 }
 
-// checkAccess finds out what is missing and, if that is of interest, who the user is.
+// checkAccess sets Missing and, if it will be shown, User.
 func (p *Preflight) checkAccess(ctx context.Context, o PreflightOptions, kinds *cluster.Kinds) error {
 	needs := append(access.Needs(p.Controllers), o.Needs...)
 	if !o.Write && o.DryRun == guard.Client { // no write is sent
@@ -111,7 +112,8 @@ func (p *Preflight) checkAccess(ctx context.Context, o PreflightOptions, kinds *
 	if len(p.Missing) == 0 && !o.Write {
 		return nil
 	}
-	review, err := p.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := p.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	if err != nil {
 		p.User.Username = o.UserName
 		return nil //nolint:nilerr // the name is only shown
@@ -120,7 +122,8 @@ func (p *Preflight) checkAccess(ctx context.Context, o PreflightOptions, kinds *
 	return nil
 }
 
-// Lacking returns what is missing without which the controllers cannot work: reads and, with write, writes; Events are optional.
+// Lacking returns what is missing without which the controllers cannot work: reads and, with write, writes; Events are
+// optional.
 func (p *Preflight) Lacking(write bool) []access.Need {
 	var out []access.Need
 	for _, n := range p.Missing {
@@ -144,8 +147,8 @@ func (p *Preflight) NamespaceNames(ctx context.Context) []string {
 	return names
 }
 
-// LeaseNeeds returns what a session that writes needs for its Lease, and unless alone is false for looking for other writers:
-// kube-controller-manager and sessions with other Leases.
+// LeaseNeeds returns what a session that writes needs for its Lease, and unless alone is false for looking for other
+// writers: kube-controller-manager and sessions with other Leases.
 func LeaseNeeds(namespace, name string, alone bool) []access.Need {
 	var needs []access.Need
 	add := func(namespace, name string, verbs ...string) {
@@ -164,7 +167,7 @@ func LeaseNeeds(namespace, name string, alone bool) []access.Need {
 	return needs
 }
 
-// blindControllers returns the dangerous controllers that act on kinds of which incomplete tells that they are not known.
+// blindControllers returns the dangerous controllers that act on kinds which could not be discovered.
 func blindControllers(all []controllers.Controller, incomplete []cluster.Incomplete) []BlindController {
 	var out []BlindController
 	for _, c := range all {

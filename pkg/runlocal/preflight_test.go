@@ -10,8 +10,10 @@ import (
 )
 
 func TestPreflightLacking(t *testing.T) {
-	read, write := access.Permission{Resource: "pods", Verb: "list"}, access.Permission{Resource: "pods", Verb: "create"}
-	missing := []access.Need{need(read, false, "a"), need(write, false, "b"), need(access.Permission{Resource: "events", Verb: "create"}, true, "a")}
+	read, write := access.Permission{Resource: "pods", Verb: "list"}, access.Permission{Resource: "pods",
+		Verb: "create"}
+	missing := []access.Need{need(read, false, "a"), need(write, false, "b"),
+		need(access.Permission{Resource: "events", Verb: "create"}, true, "a")}
 	for _, row := range []struct {
 		reason string
 		write  bool
@@ -37,8 +39,10 @@ func TestLeaseNeeds(t *testing.T) {
 		got = append(got, n.String())
 	}
 	want := []string{
-		`create leases.coordination.k8s.io in shop`, `get leases.coordination.k8s.io "m" in shop`, `update leases.coordination.k8s.io "m" in shop`,
-		`get leases.coordination.k8s.io "kube-controller-manager" in kube-system`, `list leases.coordination.k8s.io in shop`,
+		`create leases.coordination.k8s.io in shop`, `get leases.coordination.k8s.io "m" in shop`,
+		`update leases.coordination.k8s.io "m" in shop`,
+		`get leases.coordination.k8s.io "kube-controller-manager" in kube-system`,
+		`list leases.coordination.k8s.io in shop`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// TestQuotasAreInForceBeforeWhatTheyCount applies Deployments beside quotas for half of their pods, the Deployments first.
-// The quotas must hold for the first pod.
+// TestQuotasAreInForceBeforeWhatTheyCount applies Deployments beside quotas for half of their pods, the Deployments
+// first. The quotas must hold for the first pod.
 func TestQuotasAreInForceBeforeWhatTheyCount(t *testing.T) {
 	s := start(t, Options{Nodes: 1}, "deployment", "replicaset", "resourcequota")
 	client, err := kubernetes.NewForConfig(s.Config())
@@ -36,10 +36,11 @@ func TestQuotasAreInForceBeforeWhatTheyCount(t *testing.T) {
 	for i := range namespaces {
 		name := fmt.Sprintf("n%d", i)
 		var last *appsv1.Deployment
-		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-			last, err = client.AppsV1().Deployments(name).Get(ctx, "web", metav1.GetOptions{})
-			return err == nil && replicaFailure(last) && last.Status.Replicas >= 2, err
-		})
+		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true,
+			func(ctx context.Context) (bool, error) {
+				last, err = client.AppsV1().Deployments(name).Get(ctx, "web", metav1.GetOptions{})
+				return err == nil && replicaFailure(last) && last.Status.Replicas >= 2, err
+			})
 		if err != nil {
 			t.Errorf("waiting until the quota of %s holds pods back: %v; the Deployment is %+v", name, err, last.Status)
 			continue

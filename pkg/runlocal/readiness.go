@@ -13,15 +13,16 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
-// Readiness is the state of the objects of a session, from which it can be told why some are not ready.
+// Readiness is the state of the objects of a session, and explains why some are not ready.
 type Readiness struct {
 	// Applied are the objects that were applied, Created those that controllers created.
 	Applied, Created []ObjectStatus
 }
 
-// Readiness reads the applied objects, and all other objects of the resources of which controllers created some. What could be
-// read is returned with an error, too.
-func (s *Session) Readiness(ctx context.Context, applied []Applied, created []schema.GroupVersionResource) (Readiness, error) {
+// Readiness reads the applied objects, and all other objects of the resources of which controllers created some. What
+// could be read is returned with an error, too.
+func (s *Session) Readiness(ctx context.Context, applied []Applied, created []schema.GroupVersionResource) (Readiness,
+	error) {
 	var r Readiness
 	var errs [2]error
 	r.Applied, errs[0] = s.Statuses(ctx, applied)
@@ -49,7 +50,8 @@ func (r Readiness) FailedJob() (job ObjectStatus, ok bool) {
 	return r.Applied[i], true
 }
 
-// OnlyFailedJobs reports whether some applied objects are late, and all of them are Jobs that failed: more time would not help.
+// OnlyFailedJobs reports whether some applied objects are late, and all of them are Jobs that failed: more time would
+// not help.
 func (r Readiness) OnlyFailedJobs() bool {
 	_, failed := r.FailedJob()
 	return failed && !slices.ContainsFunc(r.Late(), func(s ObjectStatus) bool { return !s.IsFailedJob() })
@@ -61,7 +63,8 @@ func (r Readiness) PodFailures(job ObjectStatus) []string {
 	for _, s := range r.Created {
 		owner := s.Controller
 		ofJob := owner != nil && owner.Kind == job.Kind.Kind && owner.Name == job.Name && s.Namespace == job.Namespace
-		if ofJob && s.Status.Status == inspect.Failed && s.Status.Reason != "" && !slices.Contains(out, s.Status.Reason) {
+		if ofJob && s.Status.Status == inspect.Failed && s.Status.Reason != "" &&
+			!slices.Contains(out, s.Status.Reason) {
 			out = append(out, s.Status.Reason)
 		}
 	}
@@ -77,8 +80,8 @@ func (r Readiness) LatePod() (pod ObjectStatus, ok bool) {
 	return r.Created[i], true
 }
 
-// MissingControllers returns the short names of the controllers that do not run and without which a late object, applied or created,
-// does not become ready.
+// MissingControllers returns the short names of the controllers that do not run and without which a late object,
+// applied or created, does not become ready.
 func (r Readiness) MissingControllers(running []controllers.Controller) []string {
 	var out []string
 	for _, s := range slices.Concat(r.Applied, r.Created) {
@@ -90,20 +93,24 @@ func (r Readiness) MissingControllers(running []controllers.Controller) []string
 	return out
 }
 
-// NoBuiltInLate reports whether none of the late applied objects is of a group that Kubernetes defines, whose controllers act on it.
+// NoBuiltInLate reports whether none of the late applied objects is of a group that Kubernetes defines, whose
+// controllers act on it.
 func (r Readiness) NoBuiltInLate() bool {
-	return !slices.ContainsFunc(r.Late(), func(s ObjectStatus) bool { return scheme.Scheme.IsGroupRegistered(s.Kind.Group) })
+	return !slices.ContainsFunc(r.Late(),
+		func(s ObjectStatus) bool { return scheme.Scheme.IsGroupRegistered(s.Kind.Group) })
 }
 
-// IsFailedJob reports whether the object is a Job that failed: it will not become as its spec asks, however long it is waited for.
+// IsFailedJob reports whether the object is a Job that failed: it will not become ready, however long it is waited for.
 func (o ObjectStatus) IsFailedJob() bool {
 	return o.Kind.GroupKind() == schema.GroupKind{Group: "batch", Kind: "Job"} && o.Status.Status == inspect.Failed
 }
 
-// ControllerFor returns the short name of the controller that makes objects of a kind ready; empty for kinds that no controller does.
+// ControllerFor returns the short name of the controller that makes objects of a kind ready; empty for kinds that no
+// controller does.
 func ControllerFor(kind schema.GroupKind) string {
 	switch kind.String() {
-	case "Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch", "CronJob.batch", "ReplicationController":
+	case "Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch", "CronJob.batch",
+		"ReplicationController":
 		return strings.ToLower(kind.Kind)
 	case "HorizontalPodAutoscaler.autoscaling":
 		return "horizontalpodautoscaling"

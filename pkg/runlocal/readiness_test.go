@@ -21,11 +21,14 @@ func objectOf(group, kind, name, status string) ObjectStatus {
 // TestControllerFor: each controller that is named exists.
 func TestControllerFor(t *testing.T) {
 	for _, kind := range []schema.GroupKind{
-		{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "ReplicaSet"}, {Group: "apps", Kind: "StatefulSet"}, {Group: "apps", Kind: "DaemonSet"},
-		{Group: "batch", Kind: "Job"}, {Group: "batch", Kind: "CronJob"}, {Kind: "ReplicationController"}, {Kind: "PersistentVolumeClaim"},
+		{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "ReplicaSet"}, {Group: "apps", Kind: "StatefulSet"},
+		{Group: "apps", Kind: "DaemonSet"},
+		{Group: "batch", Kind: "Job"}, {Group: "batch", Kind: "CronJob"}, {Kind: "ReplicationController"},
+		{Kind: "PersistentVolumeClaim"},
 		{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, {Group: "policy", Kind: "PodDisruptionBudget"},
 	} {
-		if found, err := controllers.Select([]string{ControllerFor(kind)}); err != nil || found[0].Short != ControllerFor(kind) {
+		if found, err := controllers.Select([]string{ControllerFor(kind)}); err != nil ||
+			found[0].Short != ControllerFor(kind) {
 			t.Errorf("the controller of %s is %q: %v", kind, ControllerFor(kind), err)
 		}
 	}
@@ -36,7 +39,8 @@ func TestControllerFor(t *testing.T) {
 
 func TestMissingControllers(t *testing.T) {
 	running := known(t, "deployment", "replicaset")
-	web, db, job := objectOf("apps", "Deployment", "web", "InProgress"), objectOf("apps", "StatefulSet", "db", "InProgress"), objectOf("batch", "Job", "j", "InProgress")
+	web, db, job := objectOf("apps", "Deployment", "web", "InProgress"),
+		objectOf("apps", "StatefulSet", "db", "InProgress"), objectOf("batch", "Job", "j", "InProgress")
 	done := objectOf("batch", "Job", "j", "Current")
 	for _, tt := range []struct {
 		reason string
@@ -46,7 +50,8 @@ func TestMissingControllers(t *testing.T) {
 		{"all run", Readiness{Applied: []ObjectStatus{web}}, nil},
 		{"each is named once", Readiness{Applied: []ObjectStatus{web, db, db, job}}, []string{"statefulset", "job"}},
 		{"a ready object needs none", Readiness{Applied: []ObjectStatus{web, done}}, nil},
-		{"created objects need one as well", Readiness{Applied: []ObjectStatus{web}, Created: []ObjectStatus{job}}, []string{"job"}},
+		{"created objects need one as well", Readiness{Applied: []ObjectStatus{web}, Created: []ObjectStatus{job}},
+			[]string{"job"}},
 	} {
 		if diff := cmp.Diff(tt.want, tt.r.MissingControllers(running)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
@@ -64,9 +69,11 @@ func TestFailedJobs(t *testing.T) {
 	}{
 		{"no object", Readiness{}, "", false},
 		{"one that is late, and no Job", Readiness{Applied: []ObjectStatus{late}}, "", false},
-		{"a failed Job", Readiness{Applied: []ObjectStatus{objectOf("", "Pod", "q", "Current"), failed}}, "flaky", true},
+		{"a failed Job", Readiness{Applied: []ObjectStatus{objectOf("", "Pod", "q", "Current"), failed}}, "flaky",
+			true},
 		{"a failed Job among others", Readiness{Applied: []ObjectStatus{failed, late}}, "flaky", false},
-		{"a failed object of another group is none", Readiness{Applied: []ObjectStatus{objectOf("example.com", "Job", "j", "Failed")}}, "", false},
+		{"a failed object of another group is none",
+			Readiness{Applied: []ObjectStatus{objectOf("example.com", "Job", "j", "Failed")}}, "", false},
 	} {
 		job, ok := tt.r.FailedJob()
 		if ok != (tt.first != "") || job.Name != tt.first || tt.r.OnlyFailedJobs() != tt.only {
@@ -75,12 +82,14 @@ func TestFailedJobs(t *testing.T) {
 	}
 	pod := func(name, namespace, reason string) ObjectStatus {
 		p := objectOf("", "Pod", "flaky-x", "Failed")
-		p.Namespace, p.Status.Reason, p.Controller = namespace, reason, &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: name}
+		p.Namespace, p.Status.Reason, p.Controller = namespace, reason,
+			&metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: name}
 		return p
 	}
 	failed.Namespace = "shop"
 	r := Readiness{Applied: []ObjectStatus{failed}, Created: []ObjectStatus{
-		pod("flaky", "shop", "exit code 3"), pod("flaky", "shop", "exit code 3"), pod("flaky", "shop", "OOMKilled"), pod("flaky", "shop", ""),
+		pod("flaky", "shop", "exit code 3"), pod("flaky", "shop", "exit code 3"), pod("flaky", "shop", "OOMKilled"),
+		pod("flaky", "shop", ""),
 		pod("other", "shop", "exit code 4"), pod("flaky", "blog", "exit code 5"),
 	}}
 	if diff := cmp.Diff([]string{"exit code 3", "OOMKilled"}, r.PodFailures(failed)); diff != "" {
@@ -94,7 +103,8 @@ func TestUnhandledKinds(t *testing.T) {
 		want    []UnhandledKind
 	}{
 		{[]string{"deployment", "replicaset", "ttl"}, nil},
-		{[]string{"deployment", "cronjob"}, []UnhandledKind{{"ReplicaSets", "deployment", "replicaset"}, {"Jobs", "cronjob", "job"}}},
+		{[]string{"deployment", "cronjob"}, []UnhandledKind{{"ReplicaSets", "deployment", "replicaset"},
+			{"Jobs", "cronjob", "job"}}},
 	} {
 		if diff := cmp.Diff(tt.want, UnhandledKinds(known(t, tt.running...))); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", tt.running, diff)

@@ -30,8 +30,8 @@ func (r *reconciles) Record(e *trace.Event) {
 
 func (r *reconciles) open() int64 { return r.n.Load() }
 
-// TestDryRunOfARecycler: the binder of volumes waits for the pod that recycles a released volume, and in a dry run there is none.
-// What it would do up to there must be shown, and neither settling nor the end of the session may wait.
+// TestDryRunOfARecycler: the binder of volumes waits for the pod that recycles a released volume, and in a dry run
+// there is none. What it would do up to there must be shown, and neither settling nor the end of the session may wait.
 func TestDryRunOfARecycler(t *testing.T) {
 	for _, mode := range []guard.Mode{guard.Server, guard.Client} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -44,10 +44,12 @@ func TestDryRunOfARecycler(t *testing.T) {
 				volume := &corev1.PersistentVolume{
 					ObjectMeta: metav1.ObjectMeta{GenerateName: "released-"},
 					Spec: corev1.PersistentVolumeSpec{
-						AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, PersistentVolumeSource: source,
+						AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+						PersistentVolumeSource:        source,
 						Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
 						PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRecycle,
-						ClaimRef:                      &corev1.ObjectReference{Namespace: "default", Name: "gone", UID: "1"},
+						ClaimRef: &corev1.ObjectReference{Namespace: "default", Name: "gone",
+							UID: "1"},
 					},
 				}
 				volume, err := client.PersistentVolumes().Create(t.Context(), volume, metav1.CreateOptions{})
@@ -55,7 +57,8 @@ func TestDryRunOfARecycler(t *testing.T) {
 					t.Fatal(err)
 				}
 				volume.Status.Phase = corev1.VolumeReleased
-				if _, err := client.PersistentVolumes().UpdateStatus(t.Context(), volume, metav1.UpdateOptions{}); err != nil {
+				if _, err := client.PersistentVolumes().UpdateStatus(t.Context(), volume,
+					metav1.UpdateOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}

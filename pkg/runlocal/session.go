@@ -26,7 +26,7 @@ import (
 
 // Options say what a session runs. The zero value is an API server in process, without controllers and nodes.
 type Options struct {
-	// API is handed to the API server. OnCommit is set by the session.
+	// API is for the API server. The session sets its OnCommit.
 	API api.Options
 	// Controllers are those to run.
 	Controllers []controllers.Controller
@@ -37,7 +37,7 @@ type Options struct {
 	// NodeControllers are the settings of the controllers of nodes.
 	NodeControllers controllers.NodeControllerOptions
 	// Metrics serves what simulated pods and nodes use, as metrics.k8s.io. It is served anyway if the horizontal pod
-	// autoscaler runs, which asks for it.
+	// autoscaler runs, which reads it.
 	Metrics bool
 	// Nodes is how many nodes are simulated; without any, pods stay pending.
 	Nodes int
@@ -46,11 +46,12 @@ type Options struct {
 	// QPS and Burst bound the requests a second of each controller; 0 or less is no bound.
 	QPS   float32
 	Burst int
-	// Resync is how often informers hand all objects to the controllers again; 0 is never.
+	// Resync is how often informers send all objects to the controllers again; 0 is never.
 	Resync time.Duration
 	// PodReadyAfter is how long a simulated pod runs before it is ready.
 	PodReadyAfter time.Duration
-	// Collector is called from a goroutine of the session's when what the garbage collector sees has changed; nil is not.
+	// Collector is called from a goroutine of the session when what the garbage collector sees has changed. It may be
+	// nil.
 	Collector func(controllers.CollectorView)
 	// Recorder gets the trace; nil records nothing.
 	Recorder *trace.Recorder
@@ -76,17 +77,17 @@ type Session struct {
 	end         context.CancelFunc        // ends the server
 	watching    sync.WaitGroup            // watches over a cluster's caches until cancel
 	working     atomic.Bool               // controllers and nodes run
-	// forget lets go of the context given to Start. It is nil until Start is done.
-	forget atomic.Pointer[func() bool]
+	// detach ends the connection of the session to the context given to Start. It is nil until Start is done.
+	detach atomic.Pointer[func() bool]
 
 	podReadyAfter time.Duration
-	collector     atomic.Pointer[controllers.CollectorView] // as last told; nil before
+	collector     atomic.Pointer[controllers.CollectorView] // as last reported; nil before
 	countsQuotas  bool                                      // one of the controllers sets the status of quotas
 
 	discovery discovery.CachedDiscoveryInterface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
 	dynamic   dynamic.Interface
-	// reader is dynamic for what nobody has asked for: that its version is deprecated does not matter.
+	// reader is dynamic without warnings, for reads that are no request of the user.
 	reader dynamic.Interface
 }
 
@@ -100,9 +101,9 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	return s.begin(ctx, func(life, running context.Context) error { return s.start(life, running, o) })
 }
 
-// begin has start do its work. The session's server lives until the end of life, its controllers until that of running, which comes
-// first; neither ends with ctx by itself, so that what a controller has begun to write is not cut off. A session that cannot start
-// is stopped.
+// begin has start do its work. The session's server lives until the end of life, its controllers until that of running,
+// which comes first; neither ends with ctx by itself, so that what a controller has begun to write is not cut off. A
+// session that cannot start is stopped.
 func (s *Session) begin(ctx context.Context, start func(life, running context.Context) error) (*Session, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	running, cancel := context.WithCancel(life)
@@ -117,7 +118,7 @@ func (s *Session) begin(ctx context.Context, start func(life, running context.Co
 		return nil, errors.Join(err, s.Stop())
 	}
 	forget := context.AfterFunc(ctx, func() { _ = s.Stop() })
-	s.forget.Store(&forget)
+	s.detach.Store(&forget)
 	return s, nil
 }
 
@@ -191,8 +192,9 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 		return err
 	}
 	s.controllers, err = controllers.Start(ctx, controllers.Deps{
-		Tap: s.tap, Informers: informers, Config: bounded(s.server.Config(), o), Workers: o.Workers, Authority: authority,
-		Kinds: s.server.Kinds(), Newest: s.server.LastEvent, Collector: s.observeCollector(o.Collector),
+		Tap: s.tap, Informers: informers, Config: bounded(s.server.Config(), o), Workers: o.Workers,
+		Authority: authority,
+		Kinds:     s.server.Kinds(), Newest: s.server.LastEvent, Collector: s.observeCollector(o.Collector),
 
 		Autoscaling:     o.Autoscaling,
 		NodeControllers: o.NodeControllers,
@@ -222,7 +224,7 @@ func (s *Session) components(o Options) map[string]func() error {
 	return running
 }
 
-// autoscales reports whether one of the controllers asks for metrics.
+// autoscales reports whether one of the controllers reads metrics.
 func autoscales(cs []controllers.Controller) bool {
 	return slices.ContainsFunc(cs, func(c controllers.Controller) bool {
 		return c.Name == names.HorizontalPodAutoscalerController
@@ -240,7 +242,7 @@ func bounded(config *rest.Config, o Options) *rest.Config {
 // Stop ends the session and returns when everything that it started has ended. Reconciles that are under way get ten
 // seconds to finish, and no other is begun. It may be called again.
 func (s *Session) Stop() error {
-	if forget := s.forget.Load(); forget != nil {
+	if forget := s.detach.Load(); forget != nil {
 		(*forget)()
 	}
 	s.working.Store(false)
@@ -274,7 +276,8 @@ func (s *Session) observeCollector(next func(controllers.CollectorView)) func(co
 	}
 }
 
-// Collector is what the garbage collector sees; ok is false if it does not run, and in the first seconds before it sees all.
+// Collector is what the garbage collector sees; ok is false if it does not run, and in the first seconds before it sees
+// all.
 func (s *Session) Collector() (view controllers.CollectorView, ok bool) {
 	if v := s.collector.Load(); v != nil {
 		return *v, true

@@ -119,14 +119,14 @@ func TestDeploymentToReady(t *testing.T) {
 
 // TestNotReady: waiting ends as soon as nothing is left that could change anything.
 func TestNotReady(t *testing.T) {
-	s := start(t, Options{Nodes: 1}) // no controller: nobody will ever look at the Deployment
+	s := start(t, Options{Nodes: 1}) // no controller: no controller acts on the Deployment
 	applied, err := s.Apply(within(t), "default", manifests(t, deployment("web", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	late := (*NotReadyError)(nil)
 	if err := s.WaitReady(within(t), applied); !errors.As(err, &late) {
-		t.Fatalf("waiting for what nobody makes ready: %v", err)
+		t.Fatalf("waiting for what no controller makes ready: %v", err)
 	}
 	if got := late.Objects[0].String(); got != "deployment.apps/web" || !strings.Contains(late.Error(), got) {
 		t.Errorf("the error %q does not name deployment.apps/web", late)
@@ -180,7 +180,8 @@ func TestApply(t *testing.T) {
 		},
 		{
 			"an object that is there is changed",
-			[]string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: twice}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: twice}, data: {k: v}}"},
+			[]string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: twice}}",
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: twice}, data: {k: v}}"},
 			[]string{"configmap/twice", "configmap/twice"}, nil,
 		},
 		{
@@ -280,7 +281,8 @@ func TestEnsureNamespace(t *testing.T) {
 		if err := s.EnsureNamespace(within(t), "shop"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Apply(within(t), "shop", manifests(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}")); err != nil {
+		if _, err := s.Apply(within(t), "shop", manifests(t,
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}")); err != nil {
 			t.Errorf("the namespace is not there: %v", err)
 		}
 	}
@@ -309,7 +311,8 @@ func TestStopTwice(t *testing.T) {
 // TestTwoSessions: nothing of a session is known to the process at large.
 func TestTwoSessions(t *testing.T) {
 	a, b := start(t, Options{Nodes: 1}, "replicaset"), start(t, Options{Nodes: 1}, "replicaset")
-	if _, err := a.Apply(within(t), "default", manifests(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: mine}}")); err != nil {
+	if _, err := a.Apply(within(t), "default", manifests(t,
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: mine}}")); err != nil {
 		t.Fatal(err)
 	}
 	maps := []schema.GroupVersionResource{{Version: "v1", Resource: "configmaps"}}
@@ -354,7 +357,8 @@ func (p *pods) Record(e *trace.Event) {
 func TestAttribution(t *testing.T) {
 	const deployments, replicas = 50, 20
 	seen := &pods{keys: map[trace.ReconcileID]string{}}
-	s := start(t, Options{Nodes: 20, Workers: 5, Recorder: trace.NewRecorder(clock.RealClock{}, seen)}, "deployment", "replicaset")
+	s := start(t, Options{Nodes: 20, Workers: 5, Recorder: trace.NewRecorder(clock.RealClock{}, seen)}, "deployment",
+		"replicaset")
 	ctx := within(t)
 	var texts []string
 	for i := range deployments {
@@ -384,11 +388,14 @@ func TestComponentStatuses(t *testing.T) {
 		controllers []string
 		want        map[string]string
 	}{
-		{"both run", Options{Nodes: 1}, []string{"deployment"}, map[string]string{"controller-manager": "True", "etcd-0": "True", "scheduler": "True"}},
-		{"an API server alone", Options{NoScheduling: true}, nil, map[string]string{"controller-manager": "False", "etcd-0": "True", "scheduler": "False"}},
+		{"both run", Options{Nodes: 1}, []string{"deployment"}, map[string]string{"controller-manager": "True",
+			"etcd-0": "True", "scheduler": "True"}},
+		{"an API server alone", Options{NoScheduling: true}, nil, map[string]string{"controller-manager": "False",
+			"etcd-0": "True", "scheduler": "False"}},
 	} {
 		s := start(t, tt.options, tt.controllers...)
-		list, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().ComponentStatuses().List(t.Context(), metav1.ListOptions{})
+		list, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().ComponentStatuses().List(t.Context(),
+			metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

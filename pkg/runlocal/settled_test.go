@@ -44,7 +44,8 @@ func TestSettledWaitsForTheGarbageCollector(t *testing.T) {
 	if n := left(t, s, "", "configmaps"); n != 0 {
 		t.Errorf("settled, and %d ConfigMaps of an absent owner are left", n)
 	}
-	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground,
+		metav1.DeletePropagationForeground} {
 		applied, err := s.Apply(ctx, "default", manifests(t, deployment("web", 3)))
 		if err != nil {
 			t.Fatal(err)
@@ -57,7 +58,8 @@ func TestSettledWaitsForTheGarbageCollector(t *testing.T) {
 			t.Fatal(err)
 		}
 		settle()
-		if d, r, p := left(t, s, "apps", "deployments"), left(t, s, "apps", "replicasets"), left(t, s, "", "pods"); d+r+p != 0 {
+		if d, r, p := left(t, s, "apps", "deployments"), left(t, s, "apps", "replicasets"),
+			left(t, s, "", "pods"); d+r+p != 0 {
 			t.Errorf("%s: settled, and %d Deployments, %d ReplicaSets and %d pods are left", policy, d, r, p)
 		}
 	}

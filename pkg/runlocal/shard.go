@@ -19,7 +19,7 @@ type Shard struct {
 	Number, Of int
 }
 
-// maxShards is arbitrary: each shard has a runner of its own, which watches the whole cluster.
+// maxShards is far more than is of use: each shard has its own runner, which watches the whole cluster.
 const maxShards = 1000
 
 // ParseShard reads the form of String, such as "2/5".
@@ -49,9 +49,9 @@ func (s Shard) String() string {
 // IsZero reports whether s is no shard.
 func (s Shard) IsZero() bool { return s.Of == 0 }
 
-// Contains reports whether a namespace is in the shard: its number is one more than the remainder of the 32-bit FNV-1a hash of the
-// name, divided by the number of shards. The empty name, of what is in no namespace, is in shard 1. s must not be zero. The
-// assignment must never change: runners of different versions may share a cluster.
+// Contains reports whether a namespace is in the shard: its number is one more than the remainder of the 32-bit FNV-1a
+// hash of the name, divided by the number of shards. The empty name, of what is in no namespace, is in shard 1. s must
+// not be zero. The assignment must never change: runners of different versions may share a cluster.
 func (s Shard) Contains(namespace string) bool {
 	if namespace == "" {
 		return s.Number == 1
@@ -61,8 +61,8 @@ func (s Shard) Contains(namespace string) bool {
 	return int(h.Sum32()%uint32(s.Of))+1 == s.Number //nolint:gosec // G115: at most maxShards
 }
 
-// Scope is the part of a cluster that a session works in: some namespaces, or a shard of all. At most one of its fields is set; the
-// zero value is the whole cluster.
+// Scope is the part of a cluster that a session works in: some namespaces, or a shard of all. At most one of its fields
+// is set; the zero value is the whole cluster.
 type Scope struct {
 	Namespaces []string
 	Shard      Shard
@@ -94,8 +94,8 @@ type ScopedControllers struct {
 	Refused []controllers.Controller
 }
 
-// Select divides controllers by whether they can work in the scope. named are the values of --controller. A controller that does
-// not see all is run if it is named there and write is false: then it does no harm.
+// Select divides controllers by whether they can work in the scope. named are the values of --controller. A controller
+// that does not see all is run if it is named there and write is false: then it does no harm.
 func (s Scope) Select(all []controllers.Controller, named []string, write bool) ScopedControllers {
 	var out ScopedControllers
 	for _, c := range all {
@@ -118,9 +118,9 @@ func (s Scope) runsElsewhere(c controllers.Controller) bool {
 	return !s.IsWhole() && s.Shard.Number != 1 && c.ClusterScopedWork
 }
 
-// SeesAll reports whether a controller that must see all objects does so in the scope; see controllers.Controller.Danger. A session
-// of a shard sees all objects, and gets all keys that are in no namespace; it does not get the changes of objects in namespaces
-// of other shards.
+// SeesAll reports whether a controller that must see all objects does so in the scope; see
+// controllers.Controller.Danger. A session of a shard sees all objects, and gets all keys that are in no namespace; it
+// does not get the changes of objects in namespaces of other shards.
 func (s Scope) SeesAll(c controllers.Controller) bool {
 	if s.IsWhole() || c.Danger == "" {
 		return true

@@ -42,7 +42,8 @@ func TestParseShard(t *testing.T) {
 
 // TestShardContains: every namespace is in one part, and always in the same one: runners of other versions must agree.
 func TestShardContains(t *testing.T) {
-	for namespace, want := range map[string]int{"default": 5, "shop": 3, "kube-system": 5, "a": 1, "b": 3, "c": 4, "blog": 2, "": 1} {
+	for namespace, want := range map[string]int{"default": 5, "shop": 3, "kube-system": 5, "a": 1, "b": 3, "c": 4,
+		"blog": 2, "": 1} {
 		var in []int
 		for k := 1; k <= 5; k++ {
 			if s := (Shard{k, 5}); s.Contains(namespace) {
@@ -90,10 +91,12 @@ func TestScopeSeesAll(t *testing.T) {
 	}{
 		{"every controller sees the whole cluster", "garbagecollector", Scope{}, true},
 		{"no danger in not seeing all", "deployment", Scope{Shard: Shard{1, 2}}, true},
-		{"changes of objects are dropped that its graph is made of", "garbagecollector", Scope{Shard: Shard{1, 2}}, false},
-		{"pods of other namespaces are bound to nodes without its knowledge", "nodelifecycle", Scope{Shard: Shard{1, 2}}, false},
+		{"changes of objects are dropped that its graph is made of", "garbagecollector", Scope{Shard: Shard{1, 2}},
+			false},
+		{"pods of other namespaces are bound to nodes without its knowledge", "nodelifecycle",
+			Scope{Shard: Shard{1, 2}}, false},
 		{"it looks at all nodes and pods that there are", "podgc", Scope{Shard: Shard{1, 2}}, true},
-		{"it asks the API what a namespace has", "namespace", Scope{Shard: Shard{1, 2}}, true},
+		{"it lists what a namespace has", "namespace", Scope{Shard: Shard{1, 2}}, true},
 		{"lists have what is in these namespaces only", "podgc", Scope{Namespaces: []string{"a"}}, false},
 	} {
 		if got := row.scope.SeesAll(known(t, row.controller)[0]); got != row.want {

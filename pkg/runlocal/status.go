@@ -27,7 +27,7 @@ type ObjectStatus struct {
 // written a status is neither: no controller of its kind runs here, which would report one.
 func (o ObjectStatus) Late() bool { return o.Status.NotReady() && !o.Status.Unreported() }
 
-// Statuses reads the objects and judges each. One that is gone has the status NotFound.
+// Statuses reads the objects and judges each. One that does not exist any more has the status NotFound.
 func (s *Session) Statuses(ctx context.Context, applied []Applied) ([]ObjectStatus, error) {
 	out := make([]ObjectStatus, 0, len(applied))
 	for _, a := range applied {
@@ -52,7 +52,8 @@ func (s *Session) status(ctx context.Context, a Applied) (inspect.Status, error)
 }
 
 // Others lists all objects of the resources, of all namespaces, that are not among those applied, and judges each.
-func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionResource, applied []Applied) ([]ObjectStatus, error) {
+func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionResource,
+	applied []Applied) ([]ObjectStatus, error) {
 	type object struct {
 		resource        schema.GroupVersionResource
 		namespace, name string
@@ -77,8 +78,10 @@ func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionRes
 	return out, nil
 }
 
-// eachOf hands over all objects of the resource, of all namespaces, a page at a time: 10,000 pods at once are 400 MB.
-func (s *Session) eachOf(ctx context.Context, r schema.GroupVersionResource, do func(*unstructured.Unstructured)) error {
+// eachOf calls do with all objects of the resource, of all namespaces. It reads a page at a time: 10,000 pods at once
+// are 400 MB.
+func (s *Session) eachOf(ctx context.Context, r schema.GroupVersionResource,
+	do func(*unstructured.Unstructured)) error {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return s.reader.Resource(r).List(ctx, o)
 	})

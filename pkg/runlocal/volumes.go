@@ -12,7 +12,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
 )
 
-// bindsVolumes reports whether one of the controllers binds claims to volumes. Where none does no pod has to wait for that.
+// bindsVolumes reports whether one of the controllers binds claims to volumes. Where none does no pod has to wait for
+// that.
 func bindsVolumes(cs []controllers.Controller) bool {
 	return slices.ContainsFunc(cs, func(c controllers.Controller) bool {
 		return c.Name == names.PersistentVolumeBinderController
@@ -20,7 +21,8 @@ func bindsVolumes(cs []controllers.Controller) bool {
 }
 
 // startProvisioner starts what makes volumes, for the controller that binds them.
-func (s *Session) startProvisioner(ctx context.Context, informers clientinformers.SharedInformerFactory, o Options) error {
+func (s *Session) startProvisioner(ctx context.Context, informers clientinformers.SharedInformerFactory,
+	o Options) error {
 	if !bindsVolumes(o.Controllers) {
 		return nil
 	}

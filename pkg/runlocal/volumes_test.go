@@ -18,7 +18,8 @@ import (
 )
 
 // storageControllers are those that claims and their volumes need.
-var storageControllers = []string{"persistentvolume-binder", "pvc-protection", "pv-protection", "ephemeral-volume", "garbagecollector"}
+var storageControllers = []string{"persistentvolume-binder", "pvc-protection", "pv-protection", "ephemeral-volume",
+	"garbagecollector"}
 
 const database = `
 apiVersion: apps/v1
@@ -58,7 +59,8 @@ func TestStatefulSetGetsVolumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(claims.Items) != 6 {
-		t.Errorf("there are %d claims, want one of the set and one of the pod itself for each of 3 pods", len(claims.Items))
+		t.Errorf("there are %d claims, want one of the set and one of the pod itself for each of 3 pods",
+			len(claims.Items))
 	}
 	for _, c := range claims.Items {
 		if c.Status.Phase != corev1.ClaimBound || *c.Spec.StorageClassName != nodes.DefaultStorageClass {
@@ -77,8 +79,8 @@ func TestStatefulSetGetsVolumes(t *testing.T) {
 	}
 }
 
-// TestSettledMeansBound needs that what the binder does beside its queues counts, and that the class, though given last, is
-// seen before the claim: the binder would look for it again only 15 s later.
+// TestSettledMeansBound needs that what the binder does beside its queues counts, and that the class, though given
+// last, is seen before the claim: the binder would look for it again only 15 s later.
 func TestSettledMeansBound(t *testing.T) {
 	s := start(t, Options{Nodes: 1}, storageControllers...)
 	ctx := within(t)
@@ -116,10 +118,11 @@ func TestNoVolumesWithoutTheirController(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.WaitReady(ctx, applied); err != nil {
-		t.Errorf("pods wait for volumes that nobody binds: %v", err)
+		t.Errorf("pods wait for volumes that no controller binds: %v", err)
 	}
 	client := kubernetes.NewForConfigOrDie(s.Config())
-	if _, err := client.StorageV1().StorageClasses().Get(ctx, nodes.DefaultStorageClass, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := client.StorageV1().StorageClasses().Get(ctx, nodes.DefaultStorageClass,
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("there is a StorageClass, or: %v", err)
 	}
 }
@@ -144,14 +147,14 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{ // in any order: who sees what was written may act before the writer has its answer
+	want := []string{ // in any order: a controller may see and act on a write before the writer has its answer
 		"persistentvolume-binder default/data update persistentvolumeclaims",
 		"provisioner default/data create persistentvolumes",
 		"scheduler default/web create pods",
 		"scheduler default/web update persistentvolumeclaims",
 	}
 	var got []string
-	_ = s.poll(ctx, func() (bool, error) { // what differs is told below
+	_ = s.poll(ctx, func() (bool, error) { // what differs is reported below
 		got = log.writes(want)
 		return len(got) == len(want), nil
 	})
@@ -162,7 +165,7 @@ spec:
 		t.Fatal(err)
 	}
 	for _, p := range s.Pending() {
-		if time.Until(p.Due) > soon {
+		if time.Until(p.Due) > settleHorizon {
 			t.Errorf("%s %s is still to come, though all is bound", p.Controller, p.Key)
 		}
 	}

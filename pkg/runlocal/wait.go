@@ -11,20 +11,19 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// look is how often a session that is waited for is looked at: it costs a few microseconds.
-const look = 5 * time.Millisecond
+// pollInterval is how often a session that is waited for is checked, which takes a few microseconds.
+const pollInterval = 5 * time.Millisecond
 
-// soon is how far off the time of a key must be for the session to count as settled. Retries come sooner, mostly.
-const soon = time.Second
+// settleHorizon is how far off a key's time must be for the session to count as settled. Most retries come sooner.
+const settleHorizon = time.Second
 
-// Settled reports whether nothing is left to do: every queue is empty, no reconcile and no request of a controller is in
-// flight, every handler has handled every watch event, the garbage collector, if it runs, sees all that can be listed, and no
-// key's time comes soon (within a second, and the time that pods take to be ready). Keys that wait for longer do not count: see
-// Pending.
-// What is on its way from a cluster's API server is not known: there it is only settled so far as anybody can see.
+// Settled reports whether nothing is left to do: every queue is empty, no reconcile and no request of a controller is
+// in flight, every handler has handled every watch event, the garbage collector, if it runs, sees all that can be
+// listed, and no key's time comes soon (within a second, and the time that pods take to be ready). Keys that wait for
+// longer do not count: see Pending. What is on its way from a cluster's API server is not known: see WaitSettled.
 func (s *Session) Settled() bool {
-	state := s.tap.State() // before the versions: whoever is idle here makes no later version
-	if !state.Idle() || slices.ContainsFunc(pending(state), s.isSoon) {
+	state := s.tap.State() // before the versions: a controller that is idle here writes no later one
+	if !state.Idle() || slices.ContainsFunc(pending(state), s.isDueSoon) {
 		return false
 	}
 	if s.server == nil {
@@ -38,13 +37,16 @@ func (s *Session) Settled() bool {
 	return true
 }
 
-// handled reports whether, in the sandbox, every handler has handled every watch event of the resource; so it is if none watches it.
+// handled reports whether, in the sandbox, every handler has handled every watch event of the resource; so it is if
+// none watches it.
 func (s *Session) handled(state tap.State, resource schema.GroupResource) bool {
 	at, watched := state.Handled[resource]
 	return !watched || at >= s.server.LastEvent(resource)
 }
 
-func (s *Session) isSoon(p Pending) bool { return time.Until(p.Due) <= soon+s.podReadyAfter }
+func (s *Session) isDueSoon(p Pending) bool {
+	return time.Until(p.Due) <= settleHorizon+s.podReadyAfter
+}
 
 // Pending is a key that comes back by itself.
 type Pending struct {
@@ -71,8 +73,9 @@ func pending(state tap.State) []Pending {
 	return out
 }
 
-// calm is for how long nothing may be left to do on a cluster before it counts as settled: watch events take their time.
-const calm = time.Second
+// clusterSettleTime is for how long nothing may be left to do on a cluster before it counts as settled: watch events
+// take their time.
+const clusterSettleTime = time.Second
 
 // WaitSettled returns when Settled is true, on a cluster when it has been for a second; or with the error of ctx.
 func (s *Session) WaitSettled(ctx context.Context) error {
@@ -80,8 +83,8 @@ func (s *Session) WaitSettled(ctx context.Context) error {
 	return s.poll(ctx, func() (bool, error) { return settled(), nil })
 }
 
-// settledForLong returns a function that reports whether Settled was true, on a cluster for so long as it has been asked again
-// and again.
+// settledForLong returns a function that reports whether Settled was true, on a cluster at each call for
+// clusterSettleTime.
 func (s *Session) settledForLong() func() bool {
 	var since time.Time // when it became true; zero while it is not
 	return func() bool {
@@ -93,11 +96,11 @@ func (s *Session) settledForLong() func() bool {
 		case since.IsZero():
 			since = time.Now()
 		}
-		return !since.IsZero() && time.Since(since) >= calm
+		return !since.IsZero() && time.Since(since) >= clusterSettleTime
 	}
 }
 
-// NotReadyError says that applied objects are not as they should be and that nothing is left that could change that.
+// NotReadyError is the error of applied objects that are not ready when nothing is left to do that could make them so.
 type NotReadyError struct {
 	// Objects are those that are late.
 	Objects []ObjectStatus
@@ -121,9 +124,9 @@ func (e *NotReadyError) Error() string {
 // change any more.
 func (s *Session) WaitReady(ctx context.Context, applied []Applied) error {
 	settled := s.settledForLong()
-	var waiting []Applied // the first that was found, which is asked first: reading all each time would be much
+	var waiting []Applied // the first late one, which is read first: reading all of them each time would take long
 	return s.poll(ctx, func() (bool, error) {
-		last := settled() && !s.comesBefore(ctx) // before the objects are read: nothing changes them afterwards
+		last := settled() && !s.dueBeforeDeadline(ctx) // before the objects are read: nothing changes them afterwards
 		late, err := s.late(ctx, waiting, false)
 		if err == nil && (last || len(late) == 0) {
 			late, err = s.late(ctx, applied, last)
@@ -139,8 +142,8 @@ func (s *Session) WaitReady(ctx context.Context, applied []Applied) error {
 	})
 }
 
-// comesBefore reports whether a key comes back before the deadline of ctx, if that has one.
-func (s *Session) comesBefore(ctx context.Context) bool {
+// dueBeforeDeadline reports whether a key comes back before the deadline of ctx, if that has one.
+func (s *Session) dueBeforeDeadline(ctx context.Context) bool {
 	end, limited := ctx.Deadline()
 	return slices.ContainsFunc(s.Pending(), func(p Pending) bool { return !limited || p.Due.Before(end) })
 }
@@ -163,18 +166,18 @@ func (s *Session) late(ctx context.Context, objects []Applied, all bool) ([]Obje
 	return out, nil
 }
 
-// restful is how many times as long as a look took is waited until the next: with ten thousand pods on their way a look
-// takes milliseconds, and holds up those who make them.
-const restful = 10
+// pollBackoff is how long is waited until the next check, as a multiple of how long the last one took: with ten
+// thousand pods a check takes milliseconds, and slows down the controllers that create them.
+const pollBackoff = 10
 
-// poll calls done until it says so.
+// poll calls done until it returns true or an error, at least once, and returns that error or the one of ctx.
 func (s *Session) poll(ctx context.Context, done func() (bool, error)) error {
 	for {
 		began := time.Now()
 		if ok, err := done(); ok || err != nil {
 			return err
 		}
-		rest := time.NewTimer(max(look, restful*time.Since(began)))
+		rest := time.NewTimer(max(pollInterval, pollBackoff*time.Since(began)))
 		select {
 		case <-ctx.Done():
 			rest.Stop()

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// CreatedResources is a Sink that keeps the resources of which reconciles created objects. Its methods may be called concurrently.
+// CreatedResources is a Sink that keeps the resources of which reconciles created objects. Its methods may be called
+// concurrently.
 type CreatedResources struct {
 	ignored []string // short names of controllers
 
@@ -32,8 +33,8 @@ func (c *CreatedResources) Record(e *Event) {
 	c.resources[schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}] = true
 }
 
-// createsObject reports whether the request created an object that a user may look for. Events are not, and reviews are answered
-// without creating one.
+// createsObject reports whether the request created an object that a user may look for. Events are not, and reviews are
+// answered without creating one.
 func (r *Request) createsObject() bool {
 	return r.Verb == "create" && !r.Failed() && r.Recorded == nil && r.Subresource == "" && !r.isReview()
 }

@@ -23,8 +23,10 @@ func TestCreatedResources(t *testing.T) {
 		{3, &Request{Verb: "update", Object: Object{Resource: "nodes"}, Code: 200}, "not a creation"},
 		{3, &Request{Verb: "create", Object: pods, Subresource: "binding", Code: 201}, "a subresource"},
 		{0, &Request{Verb: "create", Object: Object{Resource: "leases"}, Code: 201}, "outside of any reconcile"},
-		{4, &Request{Verb: "create", Object: Object{Resource: "events"}, Code: 201, Recorded: &RecordedEvent{}}, "an Event"},
-		{4, &Request{Verb: "create", Object: Object{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}, Code: 201}, "a review"},
+		{4, &Request{Verb: "create", Object: Object{Resource: "events"}, Code: 201, Recorded: &RecordedEvent{}},
+			"an Event"},
+		{4, &Request{Verb: "create", Object: Object{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
+			Code: 201}, "a review"},
 		{4, &Log{Message: "no request"}, "no request"},
 	} {
 		m.Record(&Event{Reconcile: e.reconcile, Detail: e.detail})
@@ -33,7 +35,8 @@ func TestCreatedResources(t *testing.T) {
 		Controller: "root-ca-cert-publisher", Reconcile: 5,
 		Detail: &Request{Verb: "create", Object: Object{Version: "v1", Resource: "configmaps"}, Code: 201},
 	}) // ignored
-	want := []schema.GroupVersionResource{{Version: "v1", Resource: "pods"}, {Group: "apps", Version: "v1", Resource: "replicasets"}}
+	want := []schema.GroupVersionResource{{Version: "v1", Resource: "pods"},
+		{Group: "apps", Version: "v1", Resource: "replicasets"}}
 	if diff := cmp.Diff(want, m.Resources()); diff != "" {
 		t.Errorf("resources that reconciles created objects of, sorted (-want +got):\n%s", diff)
 	}

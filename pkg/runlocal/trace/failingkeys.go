@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// FailingKeys is a Sink that keeps the keys that have not succeeded: those whose latest reconcile failed, and in a dry run those
-// with a write of which the dry run found out nothing. Its memory grows with the number of such keys. Its methods may be called
-// concurrently.
+// FailingKeys is a Sink that keeps the keys that have not succeeded: those whose latest reconcile failed, and in a dry
+// run those with a write of which the dry run found out nothing. Its memory grows with the number of such keys. Its
+// methods may be called concurrently.
 type FailingKeys struct {
 	mu         sync.Mutex
 	keys       map[queueKey]*FailingKey
@@ -30,7 +30,8 @@ type FailingKey struct {
 	Failures int `json:"failures"`
 	// Error is why the latest of them failed, as far as the controller said.
 	Error string `json:"error,omitempty"`
-	// Unverified is the first write of the latest reconcile for which Request.IsUnverified is true; nil if there is none.
+	// Unverified is the first write of the latest reconcile for which Request.IsUnverified is true; nil if there is
+	// none.
 	Unverified *Request `json:"-"`
 }
 
@@ -93,8 +94,8 @@ func (f *FailingKeys) Failing() []FailingKey {
 	return f.sorted(func(k *FailingKey) bool { return k.Failures > 0 })
 }
 
-// Unverified returns the keys whose latest reconcile has a write that is unverified, sorted by controller and key. There are none
-// outside of dry runs.
+// Unverified returns the keys whose latest reconcile has a write that is unverified, sorted by controller and key.
+// There are none outside of dry runs.
 func (f *FailingKeys) Unverified() []FailingKey {
 	return f.sorted(func(k *FailingKey) bool { return k.Unverified != nil })
 }
@@ -109,14 +110,15 @@ func (f *FailingKeys) sorted(which func(*FailingKey) bool) []FailingKey {
 		}
 	}
 	slices.SortFunc(out, func(a, b FailingKey) int {
-		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Failures, b.Failures))
+		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key),
+			cmp.Compare(a.Failures, b.Failures))
 	})
 	return out
 }
 
-// IsUnverified reports whether the request is a write of a dry run whose answer does not show what a real write would lead to:
-// there was no answer, the user may not even try the write, or the server had a failure unrelated to the write. An answer of a
-// quota or an admission webhook does show it: a real write would be refused as well.
+// IsUnverified reports whether the request is a write of a dry run whose answer does not show what a real write would
+// lead to: there was no answer, the user may not even try the write, or the server had a failure unrelated to the
+// write. An answer of a quota or an admission webhook does show it: a real write would be refused as well.
 func (r *Request) IsUnverified() bool {
 	switch {
 	case !r.DryRun || !r.Failed() || r.Code == http.StatusConflict || r.Code == http.StatusNotFound:
@@ -129,13 +131,13 @@ func (r *Request) IsUnverified() bool {
 	return r.Code == http.StatusUnauthorized || r.Code == http.StatusTooManyRequests
 }
 
-// IsDenied reports whether the API server's authorizer refused the request. Admission refuses by the same code, 403; the text that
-// is looked for is only in the authorizer's answers (responsewriters.Forbidden of k8s.io/apiserver).
+// IsDenied reports whether the API server's authorizer refused the request. Admission refuses by the same code, 403;
+// the text that is looked for is only in the authorizer's answers (responsewriters.Forbidden of k8s.io/apiserver).
 func (r *Request) IsDenied() bool {
 	return r.Code == http.StatusForbidden && strings.Contains(r.Message, `: User "`) &&
 		strings.Contains(r.Message, `" cannot `+r.Verb+` resource "`)
 }
 
-// escalationRefused is in the 403 of a server that refuses to let a user grant permissions which they do not have (Kubernetes'
-// pkg/registry/rbac).
+// escalationRefused is in the 403 of a server that refuses to let a user grant permissions which they do not have
+// (Kubernetes' pkg/registry/rbac).
 const escalationRefused = "is attempting to grant RBAC permissions not currently held"

@@ -32,7 +32,8 @@ func TestFailingKeys(t *testing.T) {
 		unverified bool
 	}{
 		{"no failure", []reconcile{does(taken)}, 0, "", false},
-		{"failures in a row are counted, and the latest reason kept", []reconcile{fails("a"), fails("b")}, 2, "b", false},
+		{"failures in a row are counted, and the latest reason kept", []reconcile{fails("a"), fails("b")}, 2, "b",
+			false},
 		{"a success ends them", []reconcile{fails("a"), does()}, 0, "", false},
 		{"and later ones count from one", []reconcile{fails("a"), does(), fails("a")}, 1, "a", false},
 		{"giving up is a failure", []reconcile{{GaveUp, "a", nil}}, 1, "a", false},
@@ -41,9 +42,11 @@ func TestFailingKeys(t *testing.T) {
 		{"a write that the user may not try is unverified", []reconcile{fails(noRight, unverified)}, 1, noRight, true},
 		{"also if the reconcile succeeds", []reconcile{does(unverified)}, 0, "", true},
 		{"until the write is tried", []reconcile{fails(noRight, unverified), does(taken)}, 0, "", false},
-		{"or tried and refused", []reconcile{fails(noRight, unverified), fails("exceeded quota", quota)}, 2, "exceeded quota", false},
+		{"or tried and refused", []reconcile{fails(noRight, unverified), fails("exceeded quota", quota)}, 2,
+			"exceeded quota", false},
 		{"or is not needed any more", []reconcile{does(unverified), does()}, 0, "", false},
-		{"a quota would refuse the real write, too", []reconcile{fails("exceeded quota", quota)}, 1, "exceeded quota", false},
+		{"a quota would refuse the real write, too", []reconcile{fails("exceeded quota", quota)}, 1, "exceeded quota",
+			false},
 	} {
 		s := NewFailingKeys()
 		for n, r := range test.reconciles {
@@ -59,7 +62,8 @@ func TestFailingKeys(t *testing.T) {
 		}
 		var want []FailingKey
 		if test.failures > 0 {
-			want = []FailingKey{{Controller: "replicaset", Key: "default/web", Failures: test.failures, Error: test.err}}
+			want = []FailingKey{{Controller: "replicaset", Key: "default/web", Failures: test.failures,
+				Error: test.err}}
 		}
 		if diff := cmp.Diff(want, s.Failing(), cmpopts.IgnoreFields(FailingKey{}, "Unverified")); diff != "" {
 			t.Errorf("%s: failing (-want +got):\n%s", test.reason, diff)
@@ -98,16 +102,22 @@ func TestRequestIsUnverified(t *testing.T) {
 		{"no answer", dryRequest("create", "pods", "", "a", refusing(0, "connection refused")), true},
 		{"not authenticated", dryRequest("create", "pods", "", "a", refusing(401, "Unauthorized")), true},
 		{"no permission", dryRequest("create", "pods", "", "a", refusing(403, noRight)), true},
-		{"no permission to grant permissions", dryRequest("update", "clusterroles", "", "a", refusing(403, `user "a" (groups=["b"]) is attempting to grant RBAC permissions not currently held: {}`)), true},
-		{"admission", dryRequest("create", "pods", "", "a", refusing(403, `pods "a" is forbidden: exceeded quota: q`)), false},
+		{"no permission to grant permissions", dryRequest("update", "clusterroles", "", "a",
+			refusing(403, `user "a" (groups=["b"]) is attempting to grant RBAC permissions not currently held: {}`)),
+			true},
+		{"admission", dryRequest("create", "pods", "", "a", refusing(403, `pods "a" is forbidden: exceeded quota: q`)),
+			false},
 		{"invalid", dryRequest("create", "pods", "", "a", refusing(422, "invalid")), false},
 		{"another client was faster", dryRequest("create", "pods", "", "a", refusing(409, "already exists")), false},
 		{"too many requests", dryRequest("create", "pods", "", "a", refusing(429, "too many")), true},
 		{"a failing server", dryRequest("create", "pods", "", "a", refusing(503, "etcd")), true},
 		{"not sent, and answered", dryRequest("create", "pods", "", "a", unsent), false},
-		{"not sent, and not answered", dryRequest("patch", "pods", "", "a", unsent, refusing(415, "only a server can")), true},
-		{"not sent, of an object that does not exist", dryRequest("patch", "pods", "", "a", unsent, refusing(404, "not found")), false},
-		{"a real write that is refused is verified", dryRequest("create", "pods", "", "a", refusing(403, noRight), func(r *Request) { r.DryRun = false }), false},
+		{"not sent, and not answered", dryRequest("patch", "pods", "", "a", unsent, refusing(415, "only a server can")),
+			true},
+		{"not sent, of an object that does not exist", dryRequest("patch", "pods", "", "a", unsent,
+			refusing(404, "not found")), false},
+		{"a real write that is refused is verified", dryRequest("create", "pods", "", "a", refusing(403, noRight),
+			func(r *Request) { r.DryRun = false }), false},
 	} {
 		if got := test.of.IsUnverified(); got != test.want {
 			t.Errorf("%s: %t", test.reason, got)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// WriteCounts is a Sink that counts by resource and verb what was written, or would have been in a dry run, and what was refused.
-// It counts the requests for which Request.ChangesObjects is true. Its methods may be called concurrently.
+// WriteCounts is a Sink that counts by resource and verb what was written, or would have been in a dry run, and what
+// was refused. It counts the requests for which Request.ChangesObjects is true. Its methods may be called concurrently.
 type WriteCounts struct {
 	seed maphash.Seed
 
@@ -28,13 +28,13 @@ type WriteCount struct {
 	Group       string `json:"group,omitempty"`
 	Resource    string `json:"resource"`
 	Subresource string `json:"subresource,omitempty"`
-	// Objects counts different objects, up to 65,536. Those that are created under names that the server generates are counted
-	// once a request.
+	// Objects counts different objects, up to 65,536. Those that are created under names that the server generates are
+	// counted once a request.
 	Objects int `json:"objects"`
 	// Writes counts the requests, repeated ones included.
 	Writes int `json:"writes"`
-	// Code and Message are why they were refused, Message that of the latest; zero for those that were not. Code is 0 as well for
-	// requests that got no answer, which have a Message.
+	// Code and Message are why they were refused, Message that of the latest; zero for those that were not. Code is 0
+	// as well for requests that got no answer, which have a Message.
 	Code    int    `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 	// NotSent is as in Request.
@@ -52,7 +52,8 @@ const maxObjects = 1 << 16
 
 // NewWriteCounts returns a WriteCounts that has counted nothing.
 func NewWriteCounts() *WriteCounts {
-	return &WriteCounts{seed: maphash.MakeSeed(), accepted: map[WriteCount]*writeTally{}, refused: map[WriteCount]*writeTally{}}
+	return &WriteCounts{seed: maphash.MakeSeed(), accepted: map[WriteCount]*writeTally{},
+		refused: map[WriteCount]*writeTally{}}
 }
 
 // Record implements Sink.
@@ -61,7 +62,8 @@ func (w *WriteCounts) Record(e *Event) {
 	if !ok || !r.ChangesObjects() {
 		return
 	}
-	count, tallies := WriteCount{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}, w.accepted
+	count, tallies := WriteCount{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource},
+		w.accepted
 	if r.Failed() {
 		count.Code, count.NotSent, tallies = r.Code, r.NotSent, w.refused
 	}
@@ -81,8 +83,8 @@ func (w *WriteCounts) Record(e *Event) {
 	}
 }
 
-// Counts returns the counts of the writes that were accepted, in a dry run of those that would be, and of those that were refused,
-// each sorted by CompareWriteCounts.
+// Counts returns the counts of the writes that were accepted, in a dry run of those that would be, and of those that
+// were refused, each sorted by CompareWriteCounts.
 func (w *WriteCounts) Counts() (accepted, refused []WriteCount) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,17 +122,18 @@ func (w WriteCount) Name() string {
 
 // SameWrites reports whether both count the same verb of the same resource, whatever the answers.
 func (w WriteCount) SameWrites(other WriteCount) bool {
-	return w.Verb == other.Verb && w.Group == other.Group && w.Resource == other.Resource && w.Subresource == other.Subresource
+	return w.Verb == other.Verb && w.Group == other.Group && w.Resource == other.Resource &&
+		w.Subresource == other.Subresource
 }
 
-// IsRace reports whether the writes were refused because another client was faster, as a conflict or because the object is gone.
-// Controllers meet such answers in regular work, and try again.
+// IsRace reports whether the writes were refused because another client was faster, as a conflict or because the object
+// is gone. Controllers meet such answers in regular work, and try again.
 func (w WriteCount) IsRace() bool {
 	return w.Code == http.StatusConflict || w.Code == http.StatusNotFound
 }
 
-// ChangesObjects reports whether the request is a write, accepted or not, of an object that a user may look for. Events are not,
-// nor are reviews, which the server answers without keeping them.
+// ChangesObjects reports whether the request is a write, accepted or not, of an object that a user may look for. Events
+// are not, nor are reviews, which the server answers without keeping them.
 func (r *Request) ChangesObjects() bool {
 	return r.IsWrite() && r.Recorded == nil && r.Resource != "events" && !r.isReview()
 }

@@ -32,11 +32,14 @@ func TestWriteCounts(t *testing.T) {
 		dryRequest("update", "deployments", "status", "api"),
 		dryRequest("create", "replicasets", "", "web-1"),
 		dryRequest("create", "pods", "", "web-1-x", func(r *Request) { r.Group = "" }),
-		dryRequest("create", "replicasets", "", "refused", refusing(403, `replicasets.apps "refused" is forbidden: not this one`)),
-		dryRequest("create", "replicasets", "", "refused", refusing(403, `replicasets.apps "refused" is forbidden: nor this`)),
+		dryRequest("create", "replicasets", "", "refused", refusing(403,
+			`replicasets.apps "refused" is forbidden: not this one`)),
+		dryRequest("create", "replicasets", "", "refused", refusing(403,
+			`replicasets.apps "refused" is forbidden: nor this`)),
 		dryRequest("create", "replicasets", "", "there", refusing(409, "already exists")),
 		dryRequest("update", "daemonsets", "", "unheard", refusing(0, "connection refused")),
-		dryRequest("update", "daemonsets", "", "fenced", refusing(0, "writing without a Lease: m has taken it"), func(r *Request) { r.NotSent = true }),
+		dryRequest("update", "daemonsets", "", "fenced", refusing(0, "writing without a Lease: m has taken it"),
+			func(r *Request) { r.NotSent = true }),
 		dryRequest("create", "replicasets", "", "kept", func(r *Request) { r.DryRun = false }),
 		dryRequest("get", "replicasets", "", "read"),
 		dryRequest("create", "events", "", "e", func(r *Request) { r.Recorded = &RecordedEvent{} }),
@@ -56,9 +59,12 @@ func TestWriteCounts(t *testing.T) {
 	}
 	if diff := cmp.Diff([]WriteCount{
 		{Verb: "update", Group: "apps", Resource: "daemonsets", Objects: 1, Writes: 1, Message: "connection refused"},
-		{Verb: "update", Group: "apps", Resource: "daemonsets", Objects: 1, Writes: 1, Message: "writing without a Lease: m has taken it", NotSent: true},
-		{Verb: "create", Group: "apps", Resource: "replicasets", Objects: 1, Writes: 2, Code: 403, Message: `replicasets.apps "refused" is forbidden: nor this`},
-		{Verb: "create", Group: "apps", Resource: "replicasets", Objects: 1, Writes: 1, Code: 409, Message: "already exists"},
+		{Verb: "update", Group: "apps", Resource: "daemonsets", Objects: 1, Writes: 1,
+			Message: "writing without a Lease: m has taken it", NotSent: true},
+		{Verb: "create", Group: "apps", Resource: "replicasets", Objects: 1, Writes: 2, Code: 403,
+			Message: `replicasets.apps "refused" is forbidden: nor this`},
+		{Verb: "create", Group: "apps", Resource: "replicasets", Objects: 1, Writes: 1, Code: 409,
+			Message: "already exists"},
 	}, refused); diff != "" {
 		t.Errorf("what was refused (-want +got):\n%s", diff)
 	}

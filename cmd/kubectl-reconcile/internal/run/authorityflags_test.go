@@ -39,7 +39,8 @@ func keyPair(t *testing.T) (cert, key *pem.Block) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(),
+		NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
@@ -63,18 +64,27 @@ func TestAuthority(t *testing.T) {
 		err    []string // parts of the error
 		reason string
 	}{
-		{authorityFlags{}, []string{controllers.MissingRootCA, controllers.MissingSigningAuthority, controllers.MissingServiceAccountKey}, nil, "nothing given"},
-		{authorityFlags{accountKey: key, rootCA: two, signingCert: cert, signingKey: key}, nil, nil, "all given; several certificates may be known"},
-		{authorityFlags{rootCA: cert}, []string{controllers.MissingSigningAuthority, controllers.MissingServiceAccountKey}, nil, "one given"},
-		{authorityFlags{accountKey: none}, nil, []string{"--service-account-private-key-file", none}, "a file that is not there"},
+		{authorityFlags{}, []string{controllers.MissingRootCA, controllers.MissingSigningAuthority,
+			controllers.MissingServiceAccountKey}, nil, "nothing given"},
+		{authorityFlags{accountKey: key, rootCA: two, signingCert: cert, signingKey: key}, nil, nil,
+			"all given; several certificates may be known"},
+		{authorityFlags{rootCA: cert}, []string{controllers.MissingSigningAuthority,
+			controllers.MissingServiceAccountKey}, nil, "one given"},
+		{authorityFlags{accountKey: none}, nil, []string{"--service-account-private-key-file", none},
+			"a file that is not there"},
 		{authorityFlags{accountKey: cert}, nil, []string{"--service-account-private-key-file"}, "no key"},
 		{authorityFlags{rootCA: none}, nil, []string{"--root-ca-file", none}, "a file that is not there"},
 		{authorityFlags{rootCA: key}, nil, []string{"--root-ca-file", key}, "no certificate"},
-		{authorityFlags{signingCert: cert}, nil, []string{"--cluster-signing-cert-file needs --cluster-signing-key-file"}, "half of a pair"},
-		{authorityFlags{signingKey: key}, nil, []string{"--cluster-signing-key-file needs --cluster-signing-cert-file"}, "the other half"},
-		{authorityFlags{signingCert: two, signingKey: key}, nil, []string{"--cluster-signing-cert-file", "2 certificates"}, "upstream takes one"},
-		{authorityFlags{signingCert: cert, signingKey: otherKey}, nil, []string{"--cluster-signing-key-file", "does not match"}, "another's key"},
-		{authorityFlags{accountKey: none, rootCA: none}, nil, []string{"--service-account-private-key-file", "--root-ca-file"}, "all that is wrong is told"},
+		{authorityFlags{signingCert: cert}, nil,
+			[]string{"--cluster-signing-cert-file needs --cluster-signing-key-file"}, "half of a pair"},
+		{authorityFlags{signingKey: key}, nil, []string{"--cluster-signing-key-file needs --cluster-signing-cert-file"},
+			"the other half"},
+		{authorityFlags{signingCert: two, signingKey: key}, nil, []string{"--cluster-signing-cert-file",
+			"2 certificates"}, "upstream takes one"},
+		{authorityFlags{signingCert: cert, signingKey: otherKey}, nil,
+			[]string{"--cluster-signing-key-file", "does not match"}, "another's key"},
+		{authorityFlags{accountKey: none, rootCA: none}, nil, []string{"--service-account-private-key-file",
+			"--root-ca-file"}, "all errors are reported"},
 	} {
 		a, err := tt.flags.authority()
 		if (err != nil) != (tt.err != nil) {
@@ -133,7 +143,7 @@ func TestEveryLackHasItsFlag(t *testing.T) {
 	for _, lack := range lacking(controllers.Authority{}) {
 		flags := flagsFor(lack)
 		if flags == "" {
-			t.Errorf("no flag gives what %q tells of", lack)
+			t.Errorf("no flag gives what %q names", lack)
 		}
 		for flag := range strings.SplitSeq(flags, " and ") {
 			if !isAuthorityFlag(strings.TrimPrefix(flag, "--")) {

@@ -48,8 +48,9 @@ var _ session.Target = (*clusterTarget)(nil)
 // Controllers implements session.Target.
 func (c *clusterTarget) Controllers() []controllers.Controller { return c.options.Controllers }
 
-// Sinks implements session.Target. It lets the run report, once each, when the cluster's API server does not answer or does not
-// accept the credentials, when permissions are revoked, and when that is over. client-go and the controllers retry meanwhile.
+// Sinks implements session.Target. It lets the run report, once each, when the cluster's API server does not answer or
+// does not accept the credentials, when permissions are revoked, and when that is over. client-go and the controllers
+// retry meanwhile.
 func (c *clusterTarget) Sinks(out *session.Outputs) []trace.Sink {
 	c.monitor = apihealth.New(nil, func(n apihealth.Notice) { reportHealth(out, n) })
 	c.options.Config.Wrap(c.monitor.Wrap)
@@ -79,8 +80,8 @@ func (c *clusterTarget) Close(ctx context.Context) error {
 	return c.writer.end(ctx)
 }
 
-// Start implements session.Target. It connects, refuses what should not run, becomes the only writer if the run writes, and starts
-// the controllers.
+// Start implements session.Target. It connects, refuses what should not run, becomes the only writer if the run writes,
+// and starts the controllers.
 func (c *clusterTarget) Start(
 	ctx context.Context, o *session.Options, out *session.Outputs, recorder *trace.Recorder,
 ) (*runlocal.Session, error) {
@@ -97,7 +98,8 @@ func (c *clusterTarget) Start(
 	}
 	shown()
 	c.permissions.SetMissing(preflight.Missing)
-	out.Notef("cluster: %s, Kubernetes %s; %s%s", c.connection.Endpoint(), version, o.ControllersText(c.options.Controllers), scopeText(c.scope))
+	out.Notef("cluster: %s, Kubernetes %s; %s%s", c.connection.Endpoint(), version,
+		o.ControllersText(c.options.Controllers), scopeText(c.scope))
 	if text := otherMinorText(version, api.KubernetesVersion()); text != "" {
 		out.Warnf("%s", text)
 	}
@@ -112,9 +114,10 @@ func (c *clusterTarget) Start(
 	c.options.Recorder = recorder
 	c.setCallbacks(out)
 	defer c.showFilling(ctx, o.Progress)()
-	started, err := session.StartUninterrupted(ctx, "the controllers were starting", func(ctx context.Context) (*runlocal.Session, error) {
-		return runlocal.StartCluster(ctx, c.options)
-	})
+	started, err := session.StartUninterrupted(ctx, "the controllers were starting",
+		func(ctx context.Context) (*runlocal.Session, error) {
+			return runlocal.StartCluster(ctx, c.options)
+		})
 	if err != nil {
 		return nil, explainStart(c.connection, err)
 	}
@@ -135,8 +138,8 @@ func (c *clusterTarget) version(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
-// otherMinorText says that a cluster's version has another minor than the controllers; empty if it has not, or if that cannot be
-// found out.
+// otherMinorText says that a cluster's version has another minor than the controllers; empty if it has not, or if that
+// cannot be found out.
 func otherMinorText(cluster, ours string) string {
 	theirs, err := utilversion.ParseGeneric(cluster)
 	if err != nil {
@@ -146,7 +149,8 @@ func otherMinorText(cluster, ours string) string {
 	if err != nil || theirs.Major() == own.Major() && theirs.Minor() == own.Minor() {
 		return ""
 	}
-	return fmt.Sprintf("the controllers are those of Kubernetes %s: the cluster's own, of %s, may act differently", ours, cluster)
+	return fmt.Sprintf("the controllers are those of Kubernetes %s: the cluster's own, of %s, may act differently",
+		ours, cluster)
 }
 
 // cautions says what is about to happen to the cluster.
@@ -206,7 +210,8 @@ func listingNames(of []runlocal.Listing) []string {
 	return names
 }
 
-// firstReason is the end of a sentence that gives the first reason why one of those is not listed; empty if there is none.
+// firstReason is the end of a sentence that gives the first reason why one of those is not listed; empty if there is
+// none.
 func firstReason(of []runlocal.Listing) string {
 	for _, l := range of {
 		if l.Err != nil {
@@ -265,7 +270,8 @@ func explainListing(c *connect.Connection, l runlocal.Listing) error {
 		return cli.WithHint(fmt.Errorf("the cluster does not serve %s, which %s %s", l.Resource, readers, needs),
 			"--controller '*,-"+strings.Join(l.Controllers, ",-")+"' leaves out what cannot run")
 	}
-	return cli.WithHint(fmt.Errorf("no permission to list and watch %s, which %s %s", l.Resource, readers, needs), c.PermissionHint())
+	return cli.WithHint(fmt.Errorf("no permission to list and watch %s, which %s %s", l.Resource, readers, needs),
+		c.PermissionHint())
 }
 
 // reportHealth writes a change of the API server's health.

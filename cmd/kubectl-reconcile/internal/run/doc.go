@@ -1,6 +1,6 @@
-// Package run is the command `run`: it runs Kubernetes' own controllers in this process, against a cluster or in the sandbox, and
-// prints their reconciles. How a session runs and is printed is in package session, which `sandbox` shares; here is what a run on a
-// cluster has beside that:
+// Package run is the command `run`: it runs Kubernetes' own controllers in this process, against a cluster or in the
+// sandbox, and prints their reconciles. How a session runs and is printed is in package session, which `sandbox`
+// shares; here is what a run on a cluster has beside that:
 //
 //	run.go        the command and its help
 //	flags.go      its flags; authorityflags.go those of key files

@@ -51,7 +51,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.dryRun.addTo(cmd)
 	f.write.addTo(flags)
 	f.authority.addTo(flags)
-	flags.BoolVar(&f.list, "list", false, "list all controllers of kube-controller-manager, and whether they can run; -o is json, yaml or name")
+	flags.BoolVar(&f.list, "list", false,
+		"list all controllers of kube-controller-manager, and whether they can run; -o is json, yaml or name")
 	f.cluster.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
 		set.Lookup("namespace").Usage = "on a cluster, short for --namespaces with one; with --sandbox, namespace of the objects that name none, " +
 			"created if it does not exist"
@@ -73,7 +74,8 @@ func (f *Flags) validate() error {
 		return cli.WithHint(errors.New("run needs --controller, the controllers to run"),
 			"for example --controller deployment,replicaset, or --controller '*' for all")
 	case f.output != "" && f.output != "json":
-		return cli.WithHint(cli.UnknownError("output format", f.output), "json is known; without -o the output is for people")
+		return cli.WithHint(cli.UnknownError("output format", f.output),
+			"json is known; without -o the output is for people")
 	case f.timeout < 0:
 		return fmt.Errorf("--timeout %s is negative", f.timeout)
 	case f.quiet && f.session.Verbosity > 0:
@@ -109,7 +111,8 @@ func (f *Flags) validateTarget() error {
 	var err error
 	flags.Visit(func(flag *pflag.Flag) {
 		if err == nil && isClusterFlag(flag.Name) {
-			err = cli.WithHint(fmt.Errorf("%s and --sandbox exclude each other", flagText(flag)), "with --sandbox no cluster is touched")
+			err = cli.WithHint(fmt.Errorf("%s and --sandbox exclude each other", flagText(flag)),
+				"with --sandbox no cluster is touched")
 		}
 	})
 	return err
@@ -119,7 +122,8 @@ func (f *Flags) validateTarget() error {
 func isClusterFlag(name string) bool {
 	connection := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	connect.NewFlags().Config.AddFlags(connection)
-	return name != "namespace" && connection.Lookup(name) != nil || name == dryRunFlag || name == dryRunAggregatedFlag ||
+	return name != "namespace" && connection.Lookup(name) != nil || name == dryRunFlag ||
+		name == dryRunAggregatedFlag ||
 		isAuthorityFlag(name) || slices.Contains(writeFlagNames, name)
 }
 
@@ -220,7 +224,8 @@ type writeFlags struct {
 }
 
 // writeFlagNames are the names of writeFlags.
-var writeFlagNames = []string{"write", "force", "yes", "namespaces", "all-namespaces", "shard", "lease-namespace", "lease-duration"}
+var writeFlagNames = []string{"write", "force", "yes", "namespaces", "all-namespaces", "shard", "lease-namespace",
+	"lease-duration"}
 
 func (f *writeFlags) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.write, "write", false, "let the controllers write to the cluster; asks before")
@@ -228,7 +233,8 @@ func (f *writeFlags) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.force, "force", false,
 		"with --write, write even while kube-controller-manager does, or where that cannot be found out")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "work in these namespaces only, and read no others")
-	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "on a cluster, work in all namespaces, which is the default")
+	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false,
+		"on a cluster, work in all namespaces, which is the default")
 	flags.Var(&f.shard, "shard", "K/N: work in the K-th of N parts of the namespaces, chosen by a hash of their names; "+
 		"what is in no namespace is in part 1")
 	flags.StringVar(&f.leaseNamespace, "lease-namespace", lease.DefaultNamespace,
@@ -241,12 +247,14 @@ func (f *writeFlags) addTo(flags *pflag.FlagSet) {
 func (f *writeFlags) validate(flags *pflag.FlagSet) error {
 	for _, name := range []string{"yes", "force", "lease-namespace", "lease-duration"} {
 		if !f.write && flags.Changed(name) {
-			return cli.WithHint(fmt.Errorf("--%s needs --write", name), "without --write nothing is written to the cluster")
+			return cli.WithHint(fmt.Errorf("--%s needs --write", name),
+				"without --write nothing is written to the cluster")
 		}
 	}
 	switch {
 	case f.write && (flags.Changed(dryRunFlag) || flags.Changed(dryRunAggregatedFlag)):
-		return cli.WithHint(fmt.Errorf("--write and --%s exclude each other", dryRunFlag), "without --write it is a dry run")
+		return cli.WithHint(fmt.Errorf("--write and --%s exclude each other", dryRunFlag),
+			"without --write it is a dry run")
 	case !f.shard.IsZero() && len(f.namespaces) > 0:
 		return cli.WithHint(errors.New("--shard and --namespaces exclude each other"),
 			"either name the namespaces of this runner, or have a hash of their names choose them")
@@ -274,7 +282,8 @@ func (f *writeFlags) setNamespaces(one string) error {
 		return cli.WithHint(errors.New("--all-namespaces and the names of namespaces exclude each other"),
 			"on a cluster, all namespaces are the default")
 	case one != "" && len(f.namespaces) > 0:
-		return cli.WithHint(errors.New("-n and --namespaces exclude each other"), "-n NAME is short for --namespaces NAME")
+		return cli.WithHint(errors.New("-n and --namespaces exclude each other"),
+			"-n NAME is short for --namespaces NAME")
 	case strings.Contains(one, ","):
 		return cli.WithHint(fmt.Errorf("-n takes one namespace, not %q", one),
 			"--namespaces "+cli.ShellQuoted(one)+" takes several; without either it is all")

@@ -42,8 +42,9 @@ func TestGoalOr(t *testing.T) {
 	}{
 		{runlocal.Goal{}, true, runlocal.GoalReady, "with objects, they are what one waits for"},
 		{runlocal.Goal{}, false, runlocal.GoalInterrupted, "without, one watches until one has seen enough"},
-		{runlocal.Goal{Type: runlocal.GoalSettled}, true, runlocal.GoalSettled, "what was asked for counts"},
-		{runlocal.Goal{Type: runlocal.GoalElapsed, After: time.Second}, true, runlocal.GoalElapsed, "a time was asked for as well"},
+		{runlocal.Goal{Type: runlocal.GoalSettled}, true, runlocal.GoalSettled, "the given goal counts"},
+		{runlocal.Goal{Type: runlocal.GoalElapsed, After: time.Second}, true, runlocal.GoalElapsed,
+			"a given time as well"},
 	} {
 		flag := untilFlag{tt.given}
 		if got := flag.goalOr(tt.objects, time.Hour); got.Type != tt.want || got.Timeout != time.Hour {

@@ -23,8 +23,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/lease"
 )
 
-// writer is what a run that writes has beside one that does not: the Lease that makes it the only writer. Its methods are for one
-// goroutine. end does nothing on nil.
+// writer is what a run that writes has beside one that does not: the Lease that makes it the only writer. Its methods
+// are for one goroutine. end does nothing on nil.
 type writer struct {
 	force, yes      bool
 	shard           runlocal.Shard
@@ -40,8 +40,10 @@ type writer struct {
 	cancel  context.CancelFunc
 }
 
-// begin makes this run the only one that writes, and returns when it is. question is asked before, unless --yes was given.
-func (w *writer) begin(ctx context.Context, config *rest.Config, question string, o *session.Options, out *session.Outputs) error {
+// begin makes this run the only one that writes, and returns when it is. question is asked before, unless --yes was
+// given.
+func (w *writer) begin(ctx context.Context, config *rest.Config, question string, o *session.Options,
+	out *session.Outputs) error {
 	// A request that hangs must not take all the time that there is for renewing.
 	limited := rest.CopyConfig(config)
 	limited.Timeout, limited.RateLimiter, limited.QPS = lease.DefaultDeadline/2, nil, -1
@@ -69,17 +71,18 @@ func (w *writer) begin(ctx context.Context, config *rest.Config, question string
 	if err != nil {
 		return errors.Join(err, w.end(ctx))
 	}
-	out.Notef("write: the controllers change the cluster; the Lease %s/%s keeps others from doing so", w.namespace, w.name)
+	out.Notef("write: the controllers change the cluster; the Lease %s/%s keeps others from doing so", w.namespace,
+		w.name)
 	w.watch(ctx, out.Fail)
 	return nil
 }
 
-// managerPollInterval is how often kube-controller-manager's Lease is read to see whether it renews it, which it does every 2 seconds, or
-// has taken it.
+// managerPollInterval is how often kube-controller-manager's Lease is read to see whether it renews it, which it does
+// every 2 seconds, or has taken it.
 const managerPollInterval = 250 * time.Millisecond
 
-// recheckAfter is after what time it is checked again whether kube-controller-manager runs: it may have been started while the question
-// was open, or while another runner wrote.
+// recheckAfter is after what time it is checked again whether kube-controller-manager runs: it may have been started
+// while the question was open, or while another runner wrote.
 const recheckAfter = time.Second
 
 // besideForced is the end of a hint that names the flag.
@@ -89,7 +92,8 @@ const besideForced = "; --force writes beside it all the same"
 func (w *writer) refuseBesideManager(ctx context.Context, o *session.Options, out *session.Outputs) error {
 	first, exists, err := lease.HolderOf(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName)
 	if err != nil && !w.force {
-		return cli.WithHint(fmt.Errorf("finding out whether kube-controller-manager runs: %w", err), "--force writes without knowing")
+		return cli.WithHint(fmt.Errorf("finding out whether kube-controller-manager runs: %w", err),
+			"--force writes without knowing")
 	}
 	place := lease.DefaultNamespace + "/" + lease.ManagerName
 	switch {
@@ -99,7 +103,8 @@ func (w *writer) refuseBesideManager(ctx context.Context, o *session.Options, ou
 		return nil
 	case first != nil && w.force:
 		w.beside = true
-		out.Warnf("kube-controller-manager (%s) holds its Lease: if it runs, both write, and undo each other's work", first.Identity)
+		out.Warnf("kube-controller-manager (%s) holds its Lease: if it runs, both write, and undo each other's work",
+			first.Identity)
 		return nil
 	case first != nil:
 		if err := w.awaitExpiry(ctx, first, o, out); err != nil {
@@ -114,8 +119,8 @@ func (w *writer) refuseBesideManager(ctx context.Context, o *session.Options, ou
 	return w.refuseOnSigns(ctx, out)
 }
 
-// awaitExpiry returns an error if the holder of kube-controller-manager's Lease renews it, as soon as it does, and nil when it has not
-// for as long as the Lease lasts.
+// awaitExpiry returns an error if the holder of kube-controller-manager's Lease renews it, as soon as it does, and nil
+// when it has not for as long as the Lease lasts.
 func (w *writer) awaitExpiry(ctx context.Context, first *lease.Holder, o *session.Options, out *session.Outputs) error {
 	renewed := "which does not say when it was renewed"
 	if !first.Renewed.IsZero() {
@@ -123,7 +128,8 @@ func (w *writer) awaitExpiry(ctx context.Context, first *lease.Holder, o *sessio
 	}
 	out.Stderrf("kube-controller-manager: %s holds its Lease, %s; watching for %s whether it is renewed",
 		first.Identity, renewed, first.Duration)
-	live, err := lease.WaitForRenewal(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, managerPollInterval)
+	live, err := lease.WaitForRenewal(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first,
+		managerPollInterval)
 	if err != nil {
 		return err
 	}
@@ -131,7 +137,8 @@ func (w *writer) awaitExpiry(ctx context.Context, first *lease.Holder, o *sessio
 		w.manager = first
 		return nil
 	}
-	return cli.WithHint(fmt.Errorf("kube-controller-manager runs on this cluster: %s renews its Lease %s/%s", live.Identity, lease.DefaultNamespace, lease.ManagerName),
+	return cli.WithHint(fmt.Errorf("kube-controller-manager runs on this cluster: %s renews its Lease %s/%s",
+		live.Identity, lease.DefaultNamespace, lease.ManagerName),
 		"stop it first: two would undo each other's work"+besideForced)
 }
 
@@ -155,8 +162,8 @@ func managerStarted(holder *lease.Holder) error {
 	return fmt.Errorf("kube-controller-manager was started: %s has taken its Lease", holder.Identity)
 }
 
-// refuseOnSigns returns an error if there are signs of a kube-controller-manager that has no Lease; with force it warns instead. What
-// could not be read is a warning too.
+// refuseOnSigns returns an error if there are signs of a kube-controller-manager that has no Lease; with force it warns
+// instead. What could not be read is a warning too.
 func (w *writer) refuseOnSigns(ctx context.Context, out *session.Outputs) error {
 	signs, err := lease.ManagerActivity(ctx, w.config, w.namespace, w.manager)
 	if err != nil && ctx.Err() == nil {
@@ -173,7 +180,8 @@ func (w *writer) refuseOnSigns(ctx context.Context, out *session.Outputs) error 
 		out.Warnf("%s; if it does, both write, and undo each other's work", text)
 		return nil
 	}
-	return cli.WithHint(errors.New(text), "stop it first, and wait a minute: two would undo each other's work"+besideForced)
+	return cli.WithHint(errors.New(text),
+		"stop it first, and wait a minute: two would undo each other's work"+besideForced)
 }
 
 // signText says by what kube-controller-manager seems to run.
@@ -185,28 +193,31 @@ func signText(s lease.Activity) string {
 	return fmt.Sprintf("it wrote %s at %s", name, s.Written.UTC().Format(time.RFC3339))
 }
 
-// refuseBesideRunners returns an error if a runner writes whose part of the cluster overlaps this one's. This one has its Lease by then,
-// so that of two that start at the same time at least one sees the other.
+// refuseBesideRunners returns an error if a runner writes whose part of the cluster overlaps this one's. This one has
+// its Lease by then, so that of two that start at the same time at least one sees the other.
 func (w *writer) refuseBesideRunners(ctx context.Context, out *session.Outputs) error {
 	if w.force {
 		return nil
 	}
-	others, err := lease.OverlappingRunners(ctx, w.leases, w.namespace, w.shard.Number, w.shard.Of, func(held []lease.Runner) {
-		var names []string
-		longest := time.Duration(0)
-		for _, s := range held {
-			names, longest = append(names, s.Lease), max(longest, s.Duration)
-		}
-		out.Stderrf("other runners hold %s %s: watching for up to %s whether they are renewed",
-			cli.PluralOf(len(names), "the Lease", "the Leases"), cli.Enumerate(names), longest)
-	}, managerPollInterval)
+	others, err := lease.OverlappingRunners(ctx, w.leases, w.namespace, w.shard.Number, w.shard.Of,
+		func(held []lease.Runner) {
+			var names []string
+			longest := time.Duration(0)
+			for _, s := range held {
+				names, longest = append(names, s.Lease), max(longest, s.Duration)
+			}
+			out.Stderrf("other runners hold %s %s: watching for up to %s whether they are renewed",
+				cli.PluralOf(len(names), "the Lease", "the Leases"), cli.Enumerate(names), longest)
+		}, managerPollInterval)
 	switch {
 	case err != nil:
-		return cli.WithHint(fmt.Errorf("finding out which other runners write: %w", err), "--force writes without knowing")
+		return cli.WithHint(fmt.Errorf("finding out which other runners write: %w", err),
+			"--force writes without knowing")
 	case len(others) == 0:
 		return nil
 	}
-	return cli.WithHint(fmt.Errorf("%s writes to objects that are this runner's too: it holds the Lease %s/%s", others[0].Identity, w.namespace, others[0].Lease),
+	return cli.WithHint(fmt.Errorf("%s writes to objects that are this runner's too: it holds the Lease %s/%s",
+		others[0].Identity, w.namespace, others[0].Lease),
 		"run either shards of one number or a single runner; --force writes beside it all the same")
 }
 
@@ -218,7 +229,8 @@ func limitStart(ctx context.Context, g runlocal.Goal) (context.Context, context.
 	return context.WithTimeout(ctx, g.Timeout)
 }
 
-// acquire waits for the Lease, for no longer than the run may wait for its goal, and writes that it waits, also with -q.
+// acquire waits for the Lease, for no longer than the run may wait for its goal, and writes that it waits, also with
+// -q.
 func (w *writer) acquire(ctx context.Context, o *session.Options, out *session.Outputs) error {
 	limited, cancel := limitStart(ctx, o.Goal)
 	defer cancel()
@@ -231,7 +243,8 @@ func (w *writer) acquire(ctx context.Context, o *session.Options, out *session.O
 			out.Stderrf("waiting: %s holds the Lease %s/%s, and writes", holder, w.namespace, w.name)
 		},
 		OnError: func(err error) {
-			if err != nil && apierrors.ReasonForError(err) != "" { // that the server does not answer is reported by apihealth
+			// that the server does not answer is reported by apihealth
+			if err != nil && apierrors.ReasonForError(err) != "" {
 				out.Warnf("the Lease %s/%s cannot be renewed: %v", w.namespace, w.name, err)
 			}
 		},
@@ -258,8 +271,8 @@ func identity() string {
 	return fmt.Sprintf("%s_%d_%s", host, os.Getpid(), uuid.NewUUID())
 }
 
-// watch ends the run by fail when the Lease is lost, or when kube-controller-manager is started: from then on nothing is written,
-// whatever the controllers are in the middle of. It returns at once; end stops it.
+// watch ends the run by fail when the Lease is lost, or when kube-controller-manager is started: from then on nothing
+// is written, whatever the controllers are in the middle of. It returns at once; end stops it.
 func (w *writer) watch(ctx context.Context, fail func(error)) {
 	ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	w.watched = make(chan struct{})
@@ -289,8 +302,8 @@ func (w *writer) watch(ctx context.Context, fail func(error)) {
 	}()
 }
 
-// awaitManager waits until kube-controller-manager has taken its Lease, or until that cannot be found out any more, and returns that
-// as an error; nil when ctx ends.
+// awaitManager waits until kube-controller-manager has taken its Lease, or until that cannot be found out any more, and
+// returns that as an error; nil when ctx ends.
 func (w *writer) awaitManager(ctx context.Context) error {
 	holder, err := lease.WaitForNewHolder(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, w.manager,
 		lease.NewHolderOptions{PollInterval: managerPollInterval, Deadline: w.deadline()})
@@ -324,7 +337,8 @@ var errNotConfirmed = errors.New("not confirmed: nothing was written")
 // confirm asks a question on a terminal, and returns an error unless the answer is yes.
 func confirm(ctx context.Context, streams genericiooptions.IOStreams, question string) error {
 	if !render.IsTerminal(streams.In) {
-		return cli.WithHint(errors.New("--write asks before it writes, and there is no terminal to ask on"), "--yes answers the question beforehand")
+		return cli.WithHint(errors.New("--write asks before it writes, and there is no terminal to ask on"),
+			"--yes answers the question beforehand")
 	}
 	fmt.Fprint(streams.ErrOut, question)
 	answer, err := readLine(ctx, streams.In)

@@ -48,9 +48,10 @@ func TestReadLine(t *testing.T) {
 			t.Errorf("%q: read %q (%v), want %q", in, got, err, want)
 		}
 	}
-	broken := errors.New("the terminal is gone")
-	if _, err := readLine(t.Context(), io.MultiReader(strings.NewReader("y"), errorReader{broken})); !errors.Is(err, broken) {
-		t.Errorf("a terminal that is gone: %v", err)
+	broken := errors.New("the terminal was closed")
+	if _, err := readLine(t.Context(), io.MultiReader(strings.NewReader("y"), errorReader{broken})); !errors.Is(err,
+		broken) {
+		t.Errorf("a closed terminal: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

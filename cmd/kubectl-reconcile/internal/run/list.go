@@ -76,8 +76,8 @@ func (f *Flags) printList(streams genericiooptions.IOStreams) error {
 	return cli.WriteDocument(streams.Out, f.output, list)
 }
 
-// printControllers prints a table, sorted by the names that the trace has. Where it is too wide for the terminal it goes without
-// other names, and the last column goes on in further lines.
+// printControllers prints a table, sorted by the names that the trace has. Where it is too wide for the terminal it
+// goes without other names, and the last column continues in further lines.
 func printControllers(w io.Writer, items []controllerItem, width int) error {
 	rows := [][]string{{"NAME", "RUNS", "OTHER NAMES", "WHY"}}
 	for _, i := range items {
@@ -95,12 +95,13 @@ func printControllers(w io.Writer, items []controllerItem, width int) error {
 
 const (
 	listGap = 2
-	// mostNameCells is how wide a terminal's first column may be made: a few long names are no reason for a gap in every row.
+	// mostNameCells is how wide a terminal's first column may be made: a few long names are no reason for a gap in
+	// every row.
 	mostNameCells = 33
 )
 
-// writeList writes rows of ASCII in columns. With a width, the last column is broken to it, and a name that is too long for
-// the first has a line of its own.
+// writeList writes rows of ASCII in columns. With a width, the last column is broken to it, and a name that is too long
+// for the first has its own line.
 func writeList(w io.Writer, rows [][]string, width int) error {
 	longest := 0
 	if width > 0 {
@@ -171,7 +172,8 @@ func (i controllerItem) runs() string {
 	return "yes"
 }
 
-// why is why it does not run, what makes it run on a cluster (the sandbox has all keys), or what it does on a part of one.
+// why is why it does not run, what makes it run on a cluster (the sandbox has all keys), or what it does on a part of
+// one.
 func (i controllerItem) why() string {
 	switch {
 	case len(i.Flags) > 0:
@@ -184,7 +186,8 @@ func (i controllerItem) why() string {
 
 // completeOutput offers the values of -o, which are others with --list.
 func (f *Flags) completeOutput(cmd *cobra.Command) {
-	_ = cmd.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string,
+		cobra.ShellCompDirective) {
 		if f.list {
 			return listOutputs, cobra.ShellCompDirectiveNoFileComp
 		}

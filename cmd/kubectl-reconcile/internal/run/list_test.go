@@ -122,7 +122,8 @@ func TestListedNames(t *testing.T) {
 		for _, n := range append(others, name) {
 			found, err := controllers.Select([]string{n})
 			notRun, refused := errors.AsType[*controllers.NotRunError](err)
-			if i.Runs && (len(found) != 1 || found[0].Name != i.Name) || !i.Runs && (!refused || notRun.Name != i.Name) {
+			if i.Runs && (len(found) != 1 || found[0].Name != i.Name) || !i.Runs &&
+				(!refused || notRun.Name != i.Name) {
 				t.Errorf("%s, of %s, is %v, %v", n, i.Name, session.ShortNames(found), err)
 			}
 		}
@@ -133,7 +134,7 @@ func TestListSaysWhy(t *testing.T) {
 	for _, i := range newControllerList().Items {
 		switch {
 		case !i.Runs && i.Reason == "":
-			t.Errorf("%s does not run, and nobody says why", i.Name)
+			t.Errorf("%s does not run, and no reason is given", i.Name)
 		case !i.Runs && i.Default:
 			t.Errorf("%s does not run, and is one of all", i.Name)
 		case i.Runs && i.Reason != "" && len(i.Flags) == 0:
@@ -158,7 +159,8 @@ func TestListRows(t *testing.T) {
 			"one that does not run",
 		},
 		{
-			"podgroup-protection-controller", "podgroup-protection-controller no it needs the feature gate GenericWorkload, which is off by default",
+			"podgroup-protection-controller",
+			"podgroup-protection-controller no it needs the feature gate GenericWorkload, which is off by default",
 			"one that has no other name",
 		},
 	} {
@@ -179,7 +181,8 @@ func TestListLayout(t *testing.T) {
 	items := []controllerItem{
 		{Name: "b-controller", Short: "b", Runs: true, Default: true},
 		{Name: "a-controller", Aliases: []string{"a"}, Reason: "it needs what no cluster has that I have ever seen"},
-		{Name: "one-whose-name-is-as-long-as-can-be-controller", Short: "one-whose-name-is-as-long-as-can-be-really", Runs: true, Danger: "deletes it all"},
+		{Name: "one-whose-name-is-as-long-as-can-be-controller", Short: "one-whose-name-is-as-long-as-can-be-really",
+			Runs: true, Danger: "deletes it all"},
 	}
 	for width, want := range map[int]string{
 		0: `NAME                                        RUNS      OTHER NAMES                                     WHY

@@ -89,10 +89,12 @@ func (f *Flags) setCluster(o *session.Options) error {
 		lines = append([]string{leftOut}, lines...)
 	}
 	c := &clusterTarget{
-		connection: connection, scope: scope, list: list, leftOut: lines, hasDiff: hasCommand(f.cluster.Cmd.Root(), "diff"),
+		connection: connection, scope: scope, list: list, leftOut: lines,
+		hasDiff: hasCommand(f.cluster.Cmd.Root(), "diff"),
 		options: runlocal.ClusterOptions{
-			Config: connection.Config, Controllers: selected, Workers: f.session.Workers, Verbosity: f.session.Detail().LogLevel(),
-			Write: f.write.write, DryRun: f.dryRun.mode(), DryRunAggregated: f.dryRun.aggregated,
+			Config: connection.Config, Controllers: selected, Workers: f.session.Workers,
+			Verbosity: f.session.Detail().LogLevel(),
+			Write:     f.write.write, DryRun: f.dryRun.mode(), DryRunAggregated: f.dryRun.aggregated,
 			Namespaces: scope.Namespaces, Keep: scope.Keep(), Authority: authority,
 			Autoscaling: f.session.Autoscaling, NodeControllers: f.session.NodeControllers,
 			QPS: f.session.Rates.QPS, Burst: f.session.Rates.Burst(), Resync: f.session.Rates.Resync,
@@ -114,8 +116,8 @@ func (f *Flags) setCluster(o *session.Options) error {
 	return nil
 }
 
-// selectForCluster returns the controllers of --controller that can run on a cluster by what the authority has. The line, if it is not
-// empty, says which are left out.
+// selectForCluster returns the controllers of --controller that can run on a cluster by what the authority has. The
+// line, if it is not empty, says which are left out.
 func selectForCluster(a controllers.Authority, list string) (chosen []controllers.Controller, line string, err error) {
 	if list == session.NoControllers {
 		return nil, "", cli.WithHint(errors.New("with --controller none nothing runs on a cluster"),

@@ -17,11 +17,13 @@ func TestSelectForCluster(t *testing.T) {
 	}
 	for _, tt := range []struct{ list, err, hint, reason string }{
 		{
-			"csrsigning", `controller "certificatesigningrequest-signing-controller" does not run here: ` + controllers.MissingSigningAuthority,
+			"csrsigning", `controller "certificatesigningrequest-signing-controller" does not run here: ` +
+				controllers.MissingSigningAuthority,
 			"a control plane has what it needs; give it with --cluster-signing-cert-file and --cluster-signing-key-file", "one that is named",
 		},
 		{
-			"nodeipam", `controller "node-ipam-controller" does not run here`, "`run --list` says which run here", "one that never runs",
+			"nodeipam", `controller "node-ipam-controller" does not run here`, "`run --list` says which run here",
+			"one that never runs",
 		},
 		{"none", "with --controller none nothing runs on a cluster", "--sandbox has simulated nodes", "nothing to run"},
 		{"csrsigning,deploymnt", `no controller "deploymnt"`, "did you mean deployment", "an unknown name comes first"},

@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
-// preflight finds out whether the controllers may and should run, and writes nothing to the cluster. It leaves out the controllers of
-// '*' that cannot run there.
+// preflight finds out whether the controllers may and should run, and writes nothing to the cluster. It leaves out the
+// controllers of '*' that cannot run there.
 func (c *clusterTarget) preflight(ctx context.Context, out *session.Outputs) (*runlocal.Preflight, error) {
 	o := runlocal.PreflightOptions{
 		Config: c.connection.Config, Controllers: c.options.Controllers, Namespaces: c.scope.Namespaces,
@@ -34,15 +34,16 @@ func (c *clusterTarget) preflight(ctx context.Context, out *session.Outputs) (*r
 	if err := c.leaveOutUnserved(p); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(c.permissionError(p, out.Manifests), c.blindError(p), c.reportAbsentNamespaces(ctx, p, out)); err != nil {
+	if err := errors.Join(c.permissionError(p, out.Manifests), c.blindError(p),
+		c.reportAbsentNamespaces(ctx, p, out)); err != nil {
 		return nil, err
 	}
 	warnOfMissing(p, c.options.Write, out)
 	return p, nil
 }
 
-// leaveOutUnserved leaves out the controllers of '*' whose kinds the cluster, an older one, does not serve. One that is named itself
-// is an error.
+// leaveOutUnserved leaves out the controllers of '*' whose kinds the cluster, an older one, does not serve. One that is
+// named itself is an error.
 func (c *clusterTarget) leaveOutUnserved(p *runlocal.Preflight) error {
 	named := strings.Split(c.list, ",")
 	var refused []controllers.Controller
@@ -62,18 +63,20 @@ func (c *clusterTarget) leaveOutUnserved(p *runlocal.Preflight) error {
 	}
 	switch {
 	case refused != nil:
-		return cli.WithHint(fmt.Errorf("the cluster does not serve %s", strings.Join(lacks, "; ")), withoutHint(c.list, refused))
+		return cli.WithHint(fmt.Errorf("the cluster does not serve %s", strings.Join(lacks, "; ")),
+			withoutHint(c.list, refused))
 	case len(p.Controllers) == 0:
 		return fmt.Errorf("the cluster does not serve what the controllers of --controller %s read", c.list)
 	case left != nil:
-		c.leftOut = append(c.leftOut, "left out, for the cluster does not serve what they read: "+strings.Join(left, ", "))
+		c.leftOut = append(c.leftOut, "left out, for the cluster does not serve what they read: "+strings.Join(left,
+			", "))
 	}
 	c.options.Controllers = p.Controllers
 	return nil
 }
 
-// permissionError is the error of what the user may not do; nil if nothing lacks. It prints the roles that would permit it by print,
-// which reports whether it did.
+// permissionError is the error of what the user may not do; nil if nothing lacks. It prints the roles that would permit
+// it by print, which reports whether it did.
 func (c *clusterTarget) permissionError(p *runlocal.Preflight, print func([]runtime.Object) (bool, error)) error {
 	lacking := p.Lacking(c.options.Write)
 	if len(lacking) == 0 {
@@ -91,14 +94,16 @@ func (c *clusterTarget) permissionError(p *runlocal.Preflight, print func([]runt
 	if err != nil {
 		return err
 	}
-	roles := "the printed roles grant " + p.User.Username + " these permissions: an administrator can apply them by `kubectl apply -f -`"
+	roles := "the printed roles grant " + p.User.Username +
+		" these permissions: an administrator can apply them by `kubectl apply -f -`"
 	if !printed {
 		roles = "the same command with `>roles.yaml` writes roles that grant " + p.User.Username +
 			" these permissions, for an administrator to apply"
 	}
 	hints := []string{roles}
 	if more := len(p.Missing) - len(granted); more > 0 {
-		hints = append(hints, "trying the writes on the server needs "+cli.Plural(more, "more permission")+", --dry-run=client none")
+		hints = append(hints, "trying the writes on the server needs "+cli.Plural(more,
+			"more permission")+", --dry-run=client none")
 	}
 	if rest := c.flagWithoutLacking(lacking); rest != "" {
 		hints = append(hints, rest+" needs none of them")
@@ -106,15 +111,17 @@ func (c *clusterTarget) permissionError(p *runlocal.Preflight, print func([]runt
 	return cli.WithHint(errors.New(text), strings.Join(hints, "; "))
 }
 
-// flagWithoutLacking is --controller without the controllers that lack something; empty if none is left, or if they are many.
+// flagWithoutLacking is --controller without the controllers that lack something; empty if none is left, or if they are
+// many.
 func (c *clusterTarget) flagWithoutLacking(lacking []access.Need) string {
 	names := controllersOf(lacking)
 	if len(names) > session.MaxControllerNames {
 		return ""
 	}
-	return session.FlagWithout(c.list, slices.DeleteFunc(slices.Clone(c.options.Controllers), func(c controllers.Controller) bool {
-		return !slices.Contains(names, c.Short)
-	}))
+	return session.FlagWithout(c.list, slices.DeleteFunc(slices.Clone(c.options.Controllers),
+		func(c controllers.Controller) bool {
+			return !slices.Contains(names, c.Short)
+		}))
 }
 
 // controllersOf returns the controllers that need something, sorted.
@@ -155,11 +162,12 @@ func (c *clusterTarget) blindError(p *runlocal.Preflight) error {
 			unknown = cli.AppendUnique(unknown, connect.IncompleteName(i))
 		}
 	}
-	return dangerError(blind, c.list, "the kinds of "+cli.Enumerate(unknown)+" are not known: its server does not answer")
+	return dangerError(blind, c.list,
+		"the kinds of "+cli.Enumerate(unknown)+" are not known: its server does not answer")
 }
 
-// reportAbsentNamespaces returns an error for namespaces of the run that do not exist, if it writes; else it warns, since they may be
-// created.
+// reportAbsentNamespaces returns an error for namespaces of the run that do not exist, if it writes; else it warns,
+// since they may be created.
 func (c *clusterTarget) reportAbsentNamespaces(ctx context.Context, p *runlocal.Preflight, out *session.Outputs) error {
 	var errs []error
 	for _, name := range p.AbsentNamespaces {

@@ -23,7 +23,8 @@ func need(right access.Permission, optional bool, names ...string) access.Need {
 func TestPermissionError(t *testing.T) {
 	pods := func(verb string) access.Permission { return access.Permission{Resource: "pods", Verb: verb} }
 	missing := []access.Need{
-		need(pods("list"), false, "deployment"), need(pods("delete"), false, "deployment"), need(pods("watch"), false, "deployment", "ttl"),
+		need(pods("list"), false, "deployment"), need(pods("delete"), false, "deployment"),
+		need(pods("watch"), false, "deployment", "ttl"),
 	}
 	const roles = "hint: the printed roles grant jane these permissions: an administrator can apply them by `kubectl apply -f -`"
 	for _, row := range []struct {
@@ -33,13 +34,13 @@ func TestPermissionError(t *testing.T) {
 		want, verbs     string
 	}{
 		{
-			"a dry run asks for reads", false, false, missing,
+			"a dry run needs reads", false, false, missing,
 			"no permission to list pods, watch pods, which deployment, ttl need; " + roles +
 				"; trying the writes on the server needs 1 more permission, --dry-run=client none; " +
 				"--controller job needs none of them", "- list\n  - watch\n",
 		},
 		{
-			"a run that writes asks for all", true, false, missing,
+			"a run that writes needs all", true, false, missing,
 			"no permission to list pods, delete pods, watch pods, which deployment, ttl need; " + roles +
 				"; --controller job needs none of them", "- delete\n  - list\n  - watch\n",
 		},
@@ -69,7 +70,8 @@ func TestPermissionError(t *testing.T) {
 		if got := oneText(c.permissionError(p, print)); got != row.want {
 			t.Errorf("%s:\n got %s\nwant %s", row.reason, got, row.want)
 		}
-		if _, verbs, _ := strings.Cut(printed.String(), "verbs:\n  "); !strings.HasPrefix(verbs, row.verbs) || row.verbs == "" && printed.Len() > 0 {
+		if _, verbs, _ := strings.Cut(printed.String(), "verbs:\n  "); !strings.HasPrefix(verbs, row.verbs) ||
+			row.verbs == "" && printed.Len() > 0 {
 			t.Errorf("%s: printed\n%s", row.reason, printed.String())
 		}
 	}

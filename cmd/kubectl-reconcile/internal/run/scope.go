@@ -29,7 +29,8 @@ func scopeText(s runlocal.Scope) string {
 	return "; " + cli.PluralOf(len(s.Namespaces), "namespace ", "namespaces ") + cli.Enumerate(s.Namespaces)
 }
 
-// selectInScope returns the controllers that work in the scope, and a line for each reason for which others are left out. list is
+// selectInScope returns the controllers that work in the scope, and a line for each reason for which others are left
+// out. list is
 // --controller: a controller that it names itself and that would do harm in the scope is an error.
 func selectInScope(
 	s runlocal.Scope, all []controllers.Controller, list string, write bool,
@@ -51,7 +52,8 @@ func selectInScope(
 			cli.Enumerate(session.ShortNames(selected.Elsewhere)), where))
 	}
 	if len(selected.Run) == 0 && len(lines) > 0 {
-		return nil, nil, cli.WithHint(fmt.Errorf("--controller %s leaves no controller to run with %s", list, scopeFlags(s)), lines[0])
+		return nil, nil, cli.WithHint(fmt.Errorf("--controller %s leaves no controller to run with %s", list,
+			scopeFlags(s)), lines[0])
 	}
 	return selected.Run, lines, nil
 }

@@ -21,18 +21,30 @@ func TestSelectInScope(t *testing.T) {
 		want, lines  string
 		err          string
 	}{
-		{"the whole cluster", "deployment,csrcleaner,podgc", runlocal.Scope{}, true, "csrcleaner,deployment,podgc", "", ""},
-		{"the first shard runs what works on the whole cluster", "deployment,csrcleaner,podgc", runlocal.Scope{Shard: runlocal.Shard{Number: 1, Of: 2}}, true, "csrcleaner,deployment,podgc", "", ""},
-		{"the others do not", "deployment,csrcleaner,podgc", second, true, "deployment", "not here: csrcleaner, podgc, which " + timers + ": shard 1 runs them", ""},
-		{"volumes are matched with all claims", "deployment,persistentvolume-binder", second, true, "deployment", "not here: persistentvolume-binder, which " + timers + ": shard 1 runs them", ""},
-		{"and a shard that is the first does so", "deployment,persistentvolume-binder", runlocal.Scope{Shard: runlocal.Shard{Number: 1, Of: 2}}, true, "deployment,persistentvolume-binder", "", ""},
-		{"some namespaces are not everything", "deployment,csrcleaner", some, true, "deployment", "not here: csrcleaner, which " + timers + ": a run without --namespaces has them", ""},
+		{"the whole cluster", "deployment,csrcleaner,podgc", runlocal.Scope{}, true, "csrcleaner,deployment,podgc", "",
+			""},
+		{"the first shard runs what works on the whole cluster", "deployment,csrcleaner,podgc",
+			runlocal.Scope{Shard: runlocal.Shard{Number: 1, Of: 2}}, true, "csrcleaner,deployment,podgc", "", ""},
+		{"the others do not", "deployment,csrcleaner,podgc", second, true, "deployment",
+			"not here: csrcleaner, podgc, which " + timers + ": shard 1 runs them", ""},
+		{"volumes are matched with all claims", "deployment,persistentvolume-binder", second, true, "deployment",
+			"not here: persistentvolume-binder, which " + timers + ": shard 1 runs them", ""},
+		{"and a shard that is the first does so", "deployment,persistentvolume-binder",
+			runlocal.Scope{Shard: runlocal.Shard{Number: 1, Of: 2}}, true, "deployment,persistentvolume-binder", "",
+			""},
+		{"some namespaces are not everything", "deployment,csrcleaner", some, true, "deployment",
+			"not here: csrcleaner, which " + timers + ": a run without --namespaces has them", ""},
 		{
-			"of all, those with a danger are left out", "*,-podgc,-ttl,-taint-eviction,-device-taint-eviction,-node-lifecycle,-volumeattributesclass-protection", some, true,
-			"garbagecollector is not there", "left out: garbagecollector, namespace: with --namespaces a they would not see all that they act on", "",
+			"of all, those with a danger are left out",
+			"*,-podgc,-ttl,-taint-eviction,-device-taint-eviction,-node-lifecycle,-volumeattributesclass-protection", some, true,
+			"garbagecollector is not there",
+			"left out: garbagecollector, namespace: with --namespaces a they would not see all that they act on",
+			"",
 		},
-		{"as well in a dry run: it is to show what writing would do", "*,-podgc", some, false, "garbagecollector is not there", "left out: ", ""},
-		{"one that is named runs in a dry run", "garbagecollector,podgc", some, false, "garbagecollector,podgc", "", ""},
+		{"as well in a dry run: it is to show what writing would do", "*,-podgc", some, false,
+			"garbagecollector is not there", "left out: ", ""},
+		{"one that is named runs in a dry run", "garbagecollector,podgc", some, false, "garbagecollector,podgc", "",
+			""},
 		{
 			"and is refused, with advice, if it would write", "*,garbagecollector,namespace", second, true, "", "",
 			"garbagecollector deletes objects whose owner it does not see: with --shard 2/2 not all is seen; hint: " +
@@ -49,7 +61,8 @@ func TestSelectInScope(t *testing.T) {
 		},
 		{
 			"none is left", "podgc", second, false, "", "",
-			"--controller podgc leaves no controller to run with --shard 2/2; hint: not here: podgc, which " + timers + ": shard 1 runs them",
+			"--controller podgc leaves no controller to run with --shard 2/2; hint: not here: podgc, which " + timers +
+				": shard 1 runs them",
 		},
 	} {
 		all, err := controllers.Select(strings.Split(row.list, ","))

@@ -73,8 +73,10 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 		"-vvv all that is logged"
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to serve on; port 0 picks a free one")
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "permit a --listen address that other machines can reach")
-	flags.StringVar(&f.kubeconfigOut, "kubeconfig-out", "", "write the kubeconfig to this file, and leave it there at the end; by default to a temporary one")
-	flags.StringSliceVar(&f.enable, "enable-admission-plugins", nil, "admission plugins to run beside those that kube-apiserver runs by default")
+	flags.StringVar(&f.kubeconfigOut, "kubeconfig-out", "",
+		"write the kubeconfig to this file, and leave it there at the end; by default to a temporary one")
+	flags.StringSliceVar(&f.enable, "enable-admission-plugins", nil,
+		"admission plugins to run beside those that kube-apiserver runs by default")
 	flags.StringSliceVar(&f.disable, "disable-admission-plugins", nil, "admission plugins not to run")
 	flags.BoolVar(&f.events, "events", false, "with -v, show the Events that controllers record")
 	cli.CompleteWords(cmd, "enable-admission-plugins", admissionPlugins()...)
@@ -100,7 +102,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams) (*session.Options,
 		Goal: runlocal.Goal{Type: runlocal.GoalInterrupted}, Namespace: "default", Events: f.events,
 		Detail: min(render.Detail(f.session.Verbosity), render.Everything), TraceFile: f.session.TraceFile,
 		Telemetry: f.session.Telemetry.ToTelemetry(),
-		Streams:   streams, Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv), Clock: clock.RealClock{},
+		Streams:   streams, Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv),
+		Clock: clock.RealClock{},
 		Serve: func(ctx context.Context, s *runlocal.Session) (func() error, error) {
 			s.Server().WaitReady(ctx) // until then clients other than the administrator may be refused
 			return export(s, f.kubeconfigOut, exported)

@@ -15,7 +15,8 @@ import (
 // NoControllers is the value of --controller that runs none, in a sandbox.
 const NoControllers = "none"
 
-// SelectControllers returns the controllers of --controller, a comma list. It returns none only for an empty list and NoControllers.
+// SelectControllers returns the controllers of --controller, a comma list. It returns none only for an empty list and
+// NoControllers.
 func SelectControllers(list string) ([]controllers.Controller, error) {
 	if list == "" || list == NoControllers {
 		return nil, nil
@@ -44,7 +45,8 @@ func nothingSelected(list string) error {
 func WithSelectionHint(err error) error {
 	if unknown, ok := errors.AsType[*controllers.UnknownError](err); ok {
 		known := append(unknown.Known, NoControllers)
-		return cli.WithHint(err, cli.Suggestion(unknown.Name, known, "controllers are named as kube-controller-manager names them; `run --list` lists them"))
+		return cli.WithHint(err, cli.Suggestion(unknown.Name, known,
+			"controllers are named as kube-controller-manager names them; `run --list` lists them"))
 	}
 	if _, ok := errors.AsType[*controllers.NotRunError](err); ok {
 		return cli.WithHint(err, "`run --list` says which run here")
@@ -52,7 +54,8 @@ func WithSelectionHint(err error) error {
 	return err
 }
 
-// FlagWithout returns --controller, as it can be pasted, for a run of the same controllers without these; empty if none is left.
+// FlagWithout returns --controller, as it can be pasted, for a run of the same controllers without these; empty if none
+// is left.
 func FlagWithout(list string, without []controllers.Controller) string {
 	rest := strings.Join(controllers.Without(strings.Split(list, ","), without), ",")
 	if selected, err := SelectControllers(rest); err != nil || len(selected) == 0 {
@@ -61,10 +64,11 @@ func FlagWithout(list string, without []controllers.Controller) string {
 	return "--controller " + cli.ShellQuoted(rest)
 }
 
-// completeControllers completes --controller by the controllers that run here and are not in the comma list yet, also after the sign
-// that leaves one out.
+// completeControllers completes --controller by the controllers that run here and are not in the comma list yet, also
+// after the sign that leaves one out.
 func completeControllers(cmd *cobra.Command) {
-	_ = cmd.RegisterFlagCompletionFunc("controller", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc("controller", func(_ *cobra.Command, _ []string, typed string) ([]string,
+		cobra.ShellCompDirective) {
 		last := strings.LastIndex(typed, ",") + 1
 		before, sign := typed[:last], ""
 		if strings.HasPrefix(typed[last:], "-") {

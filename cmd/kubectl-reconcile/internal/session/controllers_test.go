@@ -10,8 +10,8 @@ import (
 
 func TestSelectControllers(t *testing.T) {
 	for _, row := range []struct{ reason, list, want, err string }{
-		{"nothing is asked for", "", "", ""},
-		{"none is asked for", "none", "", ""},
+		{"an empty list", "", "", ""},
+		{"none", "none", "", ""},
 		{"two", "replicaset,deployment", "deployment,replicaset", ""},
 		{"none and one", "none,job", "", "--controller none,job: none cannot be combined with others"},
 		{
@@ -45,7 +45,8 @@ func TestEverythingLeftOut(t *testing.T) {
 			list += ",-" + c.Short
 		}
 	}
-	if _, err := SelectControllers(list); !strings.HasSuffix(oneText(err), "; hint: `run --list` lists those that there are") {
+	if _, err := SelectControllers(list); !strings.HasSuffix(oneText(err),
+		"; hint: `run --list` lists those that there are") {
 		t.Errorf("nothing is left of all: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package session runs a session of controllers for a command, `run` or `sandbox`, and prints what they do. Its files are the stages
-// that a run passes through, each of which takes what the one before returns:
+// Package session runs a session of controllers for a command, `run` or `sandbox`, and prints what they do. Its files
+// are the stages that a run passes through, each of which takes what the one before returns:
 //
 //	flags.go      Flags, which both commands have; controllers.go selects the controllers that they name
 //	options.go    Options, made of flags by the command, with the Target: the sandbox (sandbox.go), or what the command provides

@@ -27,8 +27,8 @@ type Flags struct {
 	Verbosity int
 	Telemetry TelemetryFlags
 	Rates     RateFlags
-	// Autoscaling and NodeControllers are kube-controller-manager's flags of its horizontal pod autoscaler and of the controllers of
-	// nodes.
+	// Autoscaling and NodeControllers are kube-controller-manager's flags of its horizontal pod autoscaler and of the
+	// controllers of nodes.
 	Autoscaling     controllers.Autoscaling
 	NodeControllers controllers.NodeControllerOptions
 
@@ -47,7 +47,8 @@ func (f *Flags) AddTo(cmd *cobra.Command, defaultControllers string) {
 	flags.IntVar(&f.Workers, "workers", 0,
 		"keys that each controller reconciles at a time; 0 is what kube-controller-manager has, and 4 for the simulated nodes")
 	flags.IntVar(&f.nodes, "nodes", 3, "simulated nodes; with 0, pods stay pending")
-	flags.DurationVar(&f.podReadyAfter, "pod-ready-after", 200*time.Millisecond, "how long a simulated pod runs before it is ready")
+	flags.DurationVar(&f.podReadyAfter, "pod-ready-after", 200*time.Millisecond,
+		"how long a simulated pod runs before it is ready")
 	f.addControllerFlags(flags)
 	flags.StringVar(&f.TraceFile, "trace-file", "", "write the trace to this file too, as JSON, one event a line")
 	flags.Var(&f.Color, "color", "colour the output: auto, always or never")
@@ -144,7 +145,8 @@ func (f *RateFlags) addTo(flags *pflag.FlagSet) {
 	flags.Float32Var(&f.QPS, "qps", 0, "requests a second that each controller may make, beside its informers; "+
 		"0 is unlimited in a sandbox, and 20 on a cluster, as kube-controller-manager has; less than 0 is unlimited")
 	flags.IntVar(&f.burst, "burst", 0, "with --qps, how many requests may be sent at once; 0 is half as many more")
-	flags.DurationVar(&f.Resync, "resync", 0, "how often informers send all objects to the controllers again; 0 is never")
+	flags.DurationVar(&f.Resync, "resync", 0,
+		"how often informers send all objects to the controllers again; 0 is never")
 }
 
 func (f *RateFlags) validate() error {
@@ -152,11 +154,13 @@ func (f *RateFlags) validate() error {
 	case f.burst < 0:
 		return negative("burst", f.burst)
 	case f.burst > 0 && f.QPS <= 0:
-		return cli.WithHint(fmt.Errorf("--burst %d needs --qps", f.burst), "it is how many of the requests of --qps may be sent at once")
+		return cli.WithHint(fmt.Errorf("--burst %d needs --qps", f.burst),
+			"it is how many of the requests of --qps may be sent at once")
 	case f.Resync < 0:
 		return negative("resync", f.Resync)
 	case f.Resync > 0 && f.Resync < time.Second:
-		return fmt.Errorf("--resync %s is less than a second: every controller would look at every object all the time", f.Resync)
+		return fmt.Errorf("--resync %s is less than a second: every controller would look at every object all the time",
+			f.Resync)
 	}
 	return nil
 }
@@ -185,16 +189,19 @@ func (f *TelemetryFlags) addTo(flags *pflag.FlagSet) {
 func (f *TelemetryFlags) validate() error {
 	if f.address == "" {
 		if f.tokenFile != "" {
-			return cli.WithHint(errors.New("--serve-token-file needs --serve"), "--serve 9090 serves on that port of this machine")
+			return cli.WithHint(errors.New("--serve-token-file needs --serve"),
+				"--serve 9090 serves on that port of this machine")
 		}
 		return nil
 	}
 	_, remote, err := telemetry.Address(f.address)
 	switch {
 	case err != nil:
-		return cli.WithHint(fmt.Errorf("--serve: %w", err), "for example --serve 9090, or --serve 0.0.0.0:9090 for others to reach")
+		return cli.WithHint(fmt.Errorf("--serve: %w", err),
+			"for example --serve 9090, or --serve 0.0.0.0:9090 for others to reach")
 	case remote && f.tokenFile == "":
-		return cli.WithHint(fmt.Errorf("--serve %s lets other machines reach it: it needs --serve-token-file", f.address),
+		return cli.WithHint(fmt.Errorf("--serve %s lets other machines reach it: it needs --serve-token-file",
+			f.address),
 			"give the token of the file to those who may connect; or use --serve PORT, which only this machine reaches")
 	}
 	return nil

@@ -61,7 +61,8 @@ func TestRateFlags(t *testing.T) {
 func TestSandboxOptions(t *testing.T) {
 	f := Flags{Controllers: "ttl", Rates: RateFlags{QPS: 20, Resync: time.Minute}}
 	o, err := f.SandboxOptions()
-	if err != nil || o.QPS != 20 || o.Burst != 30 || o.Resync != time.Minute || len(o.Controllers) != 1 || o.NoScheduling {
+	if err != nil || o.QPS != 20 || o.Burst != 30 || o.Resync != time.Minute || len(o.Controllers) != 1 ||
+		o.NoScheduling {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
-// CollectorWarnings returns a function that writes what the garbage collector does not see, for runlocal.Options.Collector. The
-// function must not be called concurrently.
+// CollectorWarnings returns a function that writes what the garbage collector does not see, for
+// runlocal.Options.Collector. The function must not be called concurrently.
 func (out *Outputs) CollectorWarnings() func(controllers.CollectorView) {
 	warnings := &collectorWarnings{}
 	return func(v controllers.CollectorView) {
@@ -21,8 +21,8 @@ func (out *Outputs) CollectorWarnings() func(controllers.CollectorView) {
 	}
 }
 
-// collectorWarnings are lines about what the garbage collector does not see. The zero value has written none. Its method must not be
-// called concurrently.
+// collectorWarnings are lines about what the garbage collector does not see. The zero value has written none. Its
+// method must not be called concurrently.
 type collectorWarnings struct {
 	waiting bool     // a line has said that it waits
 	leftOut []string // the kinds that a line has said are left out
@@ -70,8 +70,8 @@ func waitsFor(v controllers.CollectorView) string {
 	return "it waits for the lists of " + cli.Enumerate(kinds)
 }
 
-// notCollecting is the error of a run that ended by its time before its garbage collector saw all that it needs; nil if it did, or
-// does not run.
+// notCollecting is the error of a run that ended by its time before its garbage collector saw all that it needs; nil if
+// it did, or does not run.
 func notCollecting(session *runlocal.Session, r *result) error {
 	v, ok := session.Collector()
 	if !ok || v.Collecting || r.outcome != runlocal.OutcomeTimedOut && !r.outcome.Is(runlocal.GoalElapsed) {

@@ -11,7 +11,8 @@ import (
 )
 
 func TestCollectorWarnings(t *testing.T) {
-	widgets, gears := schema.GroupResource{Group: "example.com", Resource: "widgets"}, schema.GroupResource{Group: "example.com", Resource: "gears"}
+	widgets, gears := schema.GroupResource{Group: "example.com", Resource: "widgets"},
+		schema.GroupResource{Group: "example.com", Resource: "gears"}
 	left := func(of ...schema.GroupResource) (out []controllers.UnlistedKind) {
 		for _, r := range of {
 			out = append(out, controllers.UnlistedKind{Resource: r, Err: errors.New("conversion webhook\nfailed")})
@@ -31,10 +32,12 @@ func TestCollectorWarnings(t *testing.T) {
 			{"it begins", controllers.CollectorView{Collecting: true}, nil},
 		}},
 		{"lists take long", []step{
-			{"kinds are not known", controllers.CollectorView{}, []string{"warning: garbagecollector collects nothing yet: it does not know all kinds yet"}},
+			{"kinds are not known", controllers.CollectorView{},
+				[]string{"warning: garbagecollector collects nothing yet: it does not know all kinds yet"}},
 			{"lists are under way", controllers.CollectorView{Waiting: []schema.GroupResource{gears, widgets}},
 				[]string{"warning: garbagecollector collects nothing yet: it waits for the lists of gears.example.com, widgets.example.com"}},
-			{"they have arrived", controllers.CollectorView{Collecting: true}, []string{"garbagecollector collects: it sees all that can be listed"}},
+			{"they have arrived", controllers.CollectorView{Collecting: true},
+				[]string{"garbagecollector collects: it sees all that can be listed"}},
 		}},
 		{"kinds that cannot be listed", []step{
 			{"one", controllers.CollectorView{Collecting: true, LeftOut: left(widgets)}, []string{
@@ -44,7 +47,8 @@ func TestCollectorWarnings(t *testing.T) {
 			{"another", controllers.CollectorView{Collecting: true, LeftOut: left(gears, widgets)}, []string{
 				"warning: garbagecollector continues without gears.example.com, widgets.example.com, which cannot be listed (gears.example.com: conversion webhook failed): " +
 					"nothing that their objects own is deleted, and what is to be deleted with --cascade=orphan waits"}},
-			{"both are back", controllers.CollectorView{Collecting: true}, []string{"garbagecollector sees gears.example.com, widgets.example.com again"}},
+			{"both are back", controllers.CollectorView{Collecting: true},
+				[]string{"garbagecollector sees gears.example.com, widgets.example.com again"}},
 		}},
 	} {
 		w := &collectorWarnings{}

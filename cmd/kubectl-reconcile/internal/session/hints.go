@@ -41,7 +41,8 @@ func (o *Options) lateHint(r *result) string {
 func UnhandledHints(running []controllers.Controller) []string {
 	var out []string
 	for _, k := range runlocal.UnhandledKinds(running) {
-		out = append(out, fmt.Sprintf("hint: nothing acts on the %s that %s makes: %s does not run", k.Kinds, k.Creator, k.Missing))
+		out = append(out, fmt.Sprintf("hint: nothing acts on the %s that %s makes: %s does not run", k.Kinds, k.Creator,
+			k.Missing))
 	}
 	return out
 }
@@ -82,7 +83,8 @@ func withStartHints(err error) error {
 func withStartHint(err error) error {
 	switch unknown := (*api.UnknownPluginError)(nil); {
 	case errors.As(err, &unknown):
-		return cli.WithHint(err, cli.Suggestion(unknown.Name, unknown.Known, "admission plugins are named as kube-apiserver names them"))
+		return cli.WithHint(err, cli.Suggestion(unknown.Name, unknown.Known,
+			"admission plugins are named as kube-apiserver names them"))
 	case errors.Is(err, api.ErrRemoteListen):
 		return cli.WithHint(err, "--allow-remote lets other machines reach it, with the token of the kubeconfig")
 	case errors.Is(err, syscall.EADDRINUSE):

@@ -26,14 +26,15 @@ type Options struct {
 	// SimulatedNodes is how many nodes the sandbox has.
 	SimulatedNodes int
 
-	// ReadManifests reads the objects to apply: those that can be read, and an error for the others. It is nil if there are none.
+	// ReadManifests reads the objects to apply: those that can be read, and an error for the others. It is nil if there
+	// are none.
 	ReadManifests func() ([]runlocal.Manifest, error)
 	// Namespace is that of objects that name none. It is created in the sandbox if it does not exist.
 	Namespace string
 	// Goal is what the session runs until.
 	Goal runlocal.Goal
-	// Serve makes the session known to other programs as soon as it runs; end is called when it ends, also after an error. It is nil
-	// if no other program uses the session.
+	// Serve makes the session known to other programs as soon as it runs; end is called when it ends, also after an
+	// error. It is nil if no other program uses the session.
 	Serve func(ctx context.Context, s *runlocal.Session) (end func() error, err error)
 
 	// Detail is how much is shown, Events whether that includes the Events that controllers record.
@@ -54,8 +55,9 @@ type Options struct {
 	Clock    clock.Clock
 }
 
-// Target is where controllers run: in the sandbox, or on a cluster. Sinks, Start and Close are called in this order, once each;
-// Close also if Start has failed. Checks may be called concurrently with all others, once Sinks has returned.
+// Target is where controllers run: in the sandbox, or on a cluster. Sinks, Start and Close are called in this order,
+// once each; Close also if Start has failed. Checks may be called concurrently with all others, once Sinks has
+// returned.
 type Target interface {
 	// Controllers returns the controllers that run, or are to: Start may leave some out.
 	Controllers() []controllers.Controller
@@ -89,11 +91,11 @@ func (m WriteMode) IsDryRun() bool { return m == DryRunServer || m == DryRunClie
 
 // Grace bounds what is still done after an interrupt. Zero fields have defaults.
 type Grace struct {
-	// FinalRead is how long the final state of the objects may take to read. The API may be slow; 3 s by default, which a busy
-	// machine needs for a few hundred objects in the sandbox.
+	// FinalRead is how long the final state of the objects may take to read. The API may be slow; 3 s by default, which
+	// a busy machine needs for a few hundred objects in the sandbox.
 	FinalRead time.Duration
-	// Output is how long an output may take to accept what is left: the last events, and then the summary; 1 s each by default.
-	// A reader that has stopped, such as a pager, must not keep the process alive.
+	// Output is how long an output may take to accept what is left: the last events, and then the summary; 1 s each by
+	// default. A reader that has stopped, such as a pager, must not keep the process alive.
 	Output time.Duration
 	// StopNotice is how long the controllers may take to stop before a line about it is written; 500 ms by default.
 	StopNotice time.Duration
@@ -119,7 +121,7 @@ func extended(ctx context.Context, grace time.Duration) (context.Context, contex
 // onCluster reports whether the controllers run on a cluster.
 func (o *Options) onCluster() bool { return o.Writes != WriteSandbox }
 
-// MaxControllerNames is how many controllers are named in a line; more are counted, unless more detail is asked for.
+// MaxControllerNames is how many controllers are named in a line; more are counted, unless Detail is Verbose.
 const MaxControllerNames = 6
 
 // ControllersText names the controllers, or counts them if they are many.

@@ -28,7 +28,8 @@ const bufferedEvents = 1 << 16
 var simulated = []string{nodes.SchedulerName, nodes.KubeletName, nodes.ProvisionerName}
 
 // perNamespace are the controllers that create what every namespace or cluster has, whatever runs in it.
-var perNamespace = []string{"serviceaccount", "root-ca-cert-publisher", "kube-apiserver-serving-clustertrustbundle-publisher"}
+var perNamespace = []string{"serviceaccount", "root-ca-cert-publisher",
+	"kube-apiserver-serving-clustertrustbundle-publisher"}
 
 // Outputs are where the trace of a run and remarks about it go. Remarks may be written concurrently.
 type Outputs struct {
@@ -82,7 +83,8 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 	}
 	out.blocks = render.NewBlocks(o.Streams.Out, render.BlocksOptions{
 		Palette: o.Palette, Detail: o.Detail, Events: o.Events, Width: render.TerminalWidth(o.Streams.Out),
-		VerboseOnly: simulated, NoisyLogMessages: noisyLogMessages(o.Target.Controllers()), FieldManager: author, Starting: o.startingText(),
+		VerboseOnly: simulated, NoisyLogMessages: noisyLogMessages(o.Target.Controllers()), FieldManager: author,
+		Starting: o.startingText(),
 	})
 	out.buffer(out.blocks)
 	return out, nil
@@ -159,8 +161,8 @@ func (out *Outputs) Stderrf(format string, args ...any) {
 // Fail ends the run with an error, as an interrupt would.
 func (out *Outputs) Fail(err error) { out.fail(err) }
 
-// Manifests prints objects in the form of `kubectl apply`, and reports whether it did: on a terminal, which they would fill, it does
-// not.
+// Manifests prints objects in the form of `kubectl apply`, and reports whether it did: on a terminal, which they would
+// fill, it does not.
 func (out *Outputs) Manifests(objects []runtime.Object) (printed bool, err error) {
 	if render.IsTerminal(out.notes) {
 		return false, nil
@@ -200,7 +202,8 @@ func (out *Outputs) flush(ctx context.Context) error {
 
 // recorded returns what the sinks have recorded for the summary.
 func (out *Outputs) recorded() recorded {
-	r := recorded{controllers: out.summary.Controllers(), failing: out.failing.Failing(), unverified: out.failing.Unverified()}
+	r := recorded{controllers: out.summary.Controllers(), failing: out.failing.Failing(),
+		unverified: out.failing.Unverified()}
 	r.written, r.refused = out.writes.Counts()
 	return r
 }

@@ -13,7 +13,8 @@ import (
 func TestManifests(t *testing.T) {
 	objects := []runtime.Object{&corev1.ConfigMap{}, &corev1.Secret{}}
 	var buffer bytes.Buffer
-	if printed, err := (&Outputs{notes: &buffer}).Manifests(objects); err != nil || !printed || bytes.Count(buffer.Bytes(), []byte("---\n")) != 2 {
+	if printed, err := (&Outputs{notes: &buffer}).Manifests(objects); err != nil || !printed ||
+		bytes.Count(buffer.Bytes(), []byte("---\n")) != 2 {
 		t.Errorf("to a pipe: %t, %v, %s", printed, err, buffer.String())
 	}
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// How many entries of each list the summary shows, unless more detail is asked for.
+// How many entries of each list the summary shows, unless Detail is Verbose.
 const (
 	maxPending  = 5
 	maxFailing  = 5
@@ -43,7 +43,8 @@ func (out *Outputs) printSummary(r *result) error {
 	err := render.ControllerTable(out.stdout, shown, render.ControllerTableOptions{
 		TableOptions: out.tableOptions(), Dry: out.o.Writes.IsDryRun(),
 		Failing: func(controller string) bool {
-			return slices.ContainsFunc(r.trace.failing, func(k trace.FailingKey) bool { return k.Controller == controller })
+			return slices.ContainsFunc(r.trace.failing,
+				func(k trace.FailingKey) bool { return k.Controller == controller })
 		},
 	})
 	if err != nil {
@@ -65,7 +66,7 @@ func (out *Outputs) tableOptions() render.TableOptions {
 	return render.TableOptions{Palette: out.o.Palette, Width: render.TerminalWidth(out.stdout)}
 }
 
-// shorten returns the first of a list in the summary, unless more detail is asked for, and how many more there are.
+// shorten returns the first of a list in the summary, unless Detail is Verbose, and how many more there are.
 func shorten[T any](out *Outputs, all []T, limit int) (first []T, more int) {
 	if out.o.Detail >= render.Verbose || len(all) <= limit {
 		return all, 0
@@ -86,7 +87,8 @@ func (out *Outputs) printWrites(r recorded) error {
 		out.Summaryf("%s", nothing)
 		return nil
 	}
-	if err := render.WriteCountTable(out.stdout, word, writeRows(r.written, r.refused), out.tableOptions()); err != nil {
+	if err := render.WriteCountTable(out.stdout, word, writeRows(r.written, r.refused),
+		out.tableOptions()); err != nil {
 		return err
 	}
 	refused, more := shorten(out, slices.DeleteFunc(slices.Clone(r.refused), trace.WriteCount.IsRace), maxRefusals)
@@ -196,8 +198,8 @@ func (r *result) nextText() string {
 	return fmt.Sprintf("; the next key, %s %s, is due in %s", next.Controller, next.Key, render.FormatDuration(next.In))
 }
 
-// objectsText is the end of the headline that names the objects: those that are not ready of a run until nothing is left to do, and
-// of one until they are ready all, if they are few.
+// objectsText is the end of the headline that names the objects: those that are not ready of a run until nothing is
+// left to do, and of one until they are ready all, if they are few.
 func (r *result) objectsText() string {
 	switch {
 	case r.outcome.Is(runlocal.GoalSettled):
@@ -224,7 +226,8 @@ func readyText(r runlocal.Readiness) string {
 		others = []string{cli.Plural(len(others), "object")}
 	}
 	if len(others) > 0 {
-		objects = append(objects, fmt.Sprintf("not waited for %s, whose controller does not run here", cli.Enumerate(others)))
+		objects = append(objects, fmt.Sprintf("not waited for %s, whose controller does not run here",
+			cli.Enumerate(others)))
 	}
 	if objects == nil {
 		return ""
@@ -240,7 +243,8 @@ func notReadyText(r runlocal.Readiness) string {
 	if names == nil {
 		return ""
 	}
-	text := fmt.Sprintf(", but %s not ready: ", cli.Plural(len(names), "object")+cli.PluralOf(len(names), " is", " are"))
+	text := fmt.Sprintf(", but %s not ready: ", cli.Plural(len(names), "object")+cli.PluralOf(len(names), " is",
+		" are"))
 	if more := len(names) - maxHeadlineNames; more > 0 {
 		return text + strings.Join(names[:maxHeadlineNames], ", ") + fmt.Sprintf(" and %d more", more)
 	}
@@ -275,7 +279,8 @@ func refusalText(w trace.WriteCount) string {
 // writeRows returns the rows of the table of what was written, or would be, with what was refused of it.
 func writeRows(accepted, refused []trace.WriteCount) []render.WriteCountRow {
 	var rows []render.WriteCountRow
-	for _, w := range slices.SortedFunc(slices.Values(append(slices.Clone(accepted), onlyRefused(accepted, refused)...)), trace.CompareWriteCounts) {
+	for _, w := range slices.SortedFunc(slices.Values(append(slices.Clone(accepted),
+		onlyRefused(accepted, refused)...)), trace.CompareWriteCounts) {
 		times := 0
 		for _, r := range refused {
 			if w.SameWrites(r) {
@@ -294,7 +299,8 @@ func onlyRefused(accepted, refused []trace.WriteCount) []trace.WriteCount {
 	var out []trace.WriteCount
 	for _, r := range refused {
 		if !slices.ContainsFunc(append(slices.Clone(accepted), out...), r.SameWrites) {
-			out = append(out, trace.WriteCount{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource})
+			out = append(out, trace.WriteCount{Verb: r.Verb, Group: r.Group, Resource: r.Resource,
+				Subresource: r.Subresource})
 		}
 	}
 	return out

@@ -28,7 +28,8 @@ func TestHeadline(t *testing.T) {
 		{runlocal.OutcomeStuck, "not ready, gave up after 1.50s", "nor would it ever be"},
 		{runlocal.OutcomeFailed, "failed after 1.50s", "an error ended it"},
 	} {
-		r := &result{goal: runlocal.Goal{Type: runlocal.GoalReady}, outcome: tt.outcome, elapsed: 1500 * time.Millisecond}
+		r := &result{goal: runlocal.Goal{Type: runlocal.GoalReady}, outcome: tt.outcome,
+			elapsed: 1500 * time.Millisecond}
 		if got := r.headline(); got != tt.want {
 			t.Errorf("%s: %q, want %q: %s", tt.outcome, got, tt.want, tt.reason)
 		}
@@ -37,8 +38,10 @@ func TestHeadline(t *testing.T) {
 	if got, want := endless.headline(), "ended after 0.00s"; got != want {
 		t.Errorf("without a goal: %q, want %q", got, want)
 	}
-	late := result{outcome: runlocal.OutcomeStuck, pending: []pendingKey{{Controller: "job", Key: "default/j", In: trace.Duration(13700 * time.Millisecond)}}}
-	if got, want := late.headline(), "not ready, gave up after 0.00s; the next key, job default/j, is due in 13.7s"; got != want {
+	late := result{outcome: runlocal.OutcomeStuck,
+		pending: []pendingKey{{Controller: "job", Key: "default/j", In: trace.Duration(13700 * time.Millisecond)}}}
+	if got, want := late.headline(),
+		"not ready, gave up after 0.00s; the next key, job default/j, is due in 13.7s"; got != want {
 		t.Errorf("headline %q, want %q", got, want)
 	}
 }
@@ -50,12 +53,15 @@ func readyResult() *result {
 		Resource:  schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
 		Namespace: "shop", Name: "web",
 	}
-	pod := runlocal.Applied{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespace: "shop", Name: "web-1"}
+	pod := runlocal.Applied{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
+		Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespace: "shop", Name: "web-1"}
 	return &result{
 		outcome: "ready", elapsed: time.Second,
 		objects: runlocal.Readiness{
-			Applied: []runlocal.ObjectStatus{{Applied: deployment, Status: inspect.Status{Status: "Current", Ready: "1/1", Reason: "calm", Message: "fine"}}},
-			Created: []runlocal.ObjectStatus{{Applied: pod, Status: inspect.Status{Status: "InProgress", Ready: "0/1"}}},
+			Applied: []runlocal.ObjectStatus{{Applied: deployment, Status: inspect.Status{Status: "Current",
+				Ready: "1/1", Reason: "calm", Message: "fine"}}},
+			Created: []runlocal.ObjectStatus{{Applied: pod, Status: inspect.Status{Status: "InProgress",
+				Ready: "0/1"}}},
 		},
 		pending: []pendingKey{{"deployment", "shop/web", trace.Duration(time.Minute), 2}},
 	}
@@ -78,9 +84,12 @@ func TestSummaryDocument(t *testing.T) {
 
 func TestSummaryDocumentOfACluster(t *testing.T) {
 	r := result{
-		outcome: "settled", trace: recorded{written: []trace.WriteCount{{Verb: "create", Resource: "pods", Objects: 1, Writes: 2}},
-			refused: []trace.WriteCount{{Verb: "create", Resource: "pods", Objects: 1, Writes: 3, Code: 403, Message: "no"}},
-			failing: []trace.FailingKey{{Controller: "job", Key: "shop/j", Failures: 3, Error: "no"}}, unverified: make([]trace.FailingKey, 2)},
+		outcome: "settled", trace: recorded{written: []trace.WriteCount{{Verb: "create", Resource: "pods", Objects: 1,
+			Writes: 2}},
+			refused: []trace.WriteCount{{Verb: "create", Resource: "pods", Objects: 1, Writes: 3, Code: 403,
+				Message: "no"}},
+			failing:    []trace.FailingKey{{Controller: "job", Key: "shop/j", Failures: 3, Error: "no"}},
+			unverified: make([]trace.FailingKey, 2)},
 	}
 	for dry, word := range map[bool]string{true: "wouldWrite", false: "wrote"} {
 		got, err := json.Marshal(r.document(dry))
@@ -99,7 +108,8 @@ func TestSummaryDocumentOfACluster(t *testing.T) {
 
 func TestObjectRows(t *testing.T) {
 	want := []render.ObjectRow{
-		{Namespace: "shop", Name: "deployment.apps/web", Status: inspect.Status{Ready: "1/1", Status: "Current", Reason: "calm", Message: "fine"}},
+		{Namespace: "shop", Name: "deployment.apps/web", Status: inspect.Status{Ready: "1/1", Status: "Current",
+			Reason: "calm", Message: "fine"}},
 		{Namespace: "shop", Name: "pod/web-1", Status: inspect.Status{Ready: "0/1", Status: "InProgress"}, Fold: "pod"},
 	}
 	if diff := cmp.Diff(want, objectRows(readyResult().objects)); diff != "" {
@@ -121,15 +131,20 @@ func TestFailingKeysAreMarked(t *testing.T) {
 }
 
 func TestObjectsText(t *testing.T) {
-	hpa, web := objectOf("autoscaling", "HorizontalPodAutoscaler", "web", "Degraded"), objectOf("apps", "Deployment", "web", "Current")
+	hpa, web := objectOf("autoscaling", "HorizontalPodAutoscaler", "web", "Degraded"),
+		objectOf("apps", "Deployment", "web", "Current")
 	for _, tt := range []struct {
 		reason string
 		r      result
 		want   string
 	}{
-		{"settled, and all is ready", result{outcome: "settled", objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web}}}, ""},
-		{"settled, and one is not ready", result{outcome: "settled", objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web, hpa}}}, ", but 1 object is not ready: horizontalpodautoscaler.autoscaling/web Degraded"},
-		{"many are counted", result{outcome: "settled", objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{hpa, hpa, hpa, hpa}}},
+		{"settled, and all is ready", result{outcome: "settled",
+			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web}}}, ""},
+		{"settled, and one is not ready", result{outcome: "settled",
+			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web, hpa}}},
+			", but 1 object is not ready: horizontalpodautoscaler.autoscaling/web Degraded"},
+		{"many are counted", result{outcome: "settled",
+			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{hpa, hpa, hpa, hpa}}},
 			", but 4 objects are not ready: horizontalpodautoscaler.autoscaling/web Degraded, horizontalpodautoscaler.autoscaling/web Degraded, " +
 				"horizontalpodautoscaler.autoscaling/web Degraded and 1 more"},
 	} {
@@ -141,14 +156,16 @@ func TestObjectsText(t *testing.T) {
 
 func TestWriteRows(t *testing.T) {
 	count := func(verb, group, resource, subresource string, objects, writes int, refusal ...any) trace.WriteCount {
-		w := trace.WriteCount{Verb: verb, Group: group, Resource: resource, Subresource: subresource, Objects: objects, Writes: writes}
+		w := trace.WriteCount{Verb: verb, Group: group, Resource: resource, Subresource: subresource, Objects: objects,
+			Writes: writes}
 		if len(refusal) > 0 {
 			w.Code, w.Message = refusal[0].(int), refusal[1].(string)
 		}
 		return w
 	}
 	accepted := []trace.WriteCount{
-		count("update", "apps", "deployments", "status", 2, 3), count("create", "", "pods", "", 1, 1), count("create", "apps", "replicasets", "", 2, 2),
+		count("update", "apps", "deployments", "status", 2, 3), count("create", "", "pods", "", 1, 1),
+		count("create", "apps", "replicasets", "", 2, 2),
 	}
 	fenced := count("update", "apps", "daemonsets", "", 1, 1, 0, "writing without a Lease: m has taken it")
 	fenced.NotSent = true
@@ -170,8 +187,10 @@ func TestWriteRows(t *testing.T) {
 		t.Errorf("what was refused (-want +got):\n%s", diff)
 	}
 	rows := []render.WriteCountRow{
-		{Verb: "update", Resource: "daemonsets.apps", Refused: 2}, {Verb: "update", Resource: "deployments.apps/status", Objects: 2, Writes: 3},
-		{Verb: "create", Resource: "pods", Objects: 1, Writes: 1}, {Verb: "create", Resource: "replicasets.apps", Objects: 2, Writes: 2, Refused: 3},
+		{Verb: "update", Resource: "daemonsets.apps", Refused: 2}, {Verb: "update", Resource: "deployments.apps/status",
+			Objects: 2, Writes: 3},
+		{Verb: "create", Resource: "pods", Objects: 1, Writes: 1}, {Verb: "create", Resource: "replicasets.apps",
+			Objects: 2, Writes: 2, Refused: 3},
 	}
 	if diff := cmp.Diff(rows, writeRows(accepted, refused)); diff != "" {
 		t.Errorf("rows, those of which nothing was taken among them (-want +got):\n%s", diff)
@@ -186,9 +205,12 @@ func TestNotShownText(t *testing.T) {
 	}{
 		{render.NotShown{}, "", "all was shown"},
 		{render.NotShown{Idle: 1}, "not shown: 1 reconcile wrote nothing; -v shows them", "one"},
-		{render.NotShown{Idle: 2, Repeated: 3}, "not shown: 2 reconciles wrote nothing, 3 came to the same as before; -v shows them", "both"},
-		{render.NotShown{Idle: 2, PutOff: 3}, "not shown: 5 reconciles wrote nothing (3 put off); -v shows them", "what was put off is among them"},
-		{render.NotShown{PutOff: 1, Conflicts: 1}, "not shown: 2 reconciles wrote nothing (1 put off, 1 conflict); -v shows them", "so are conflicts"},
+		{render.NotShown{Idle: 2, Repeated: 3},
+			"not shown: 2 reconciles wrote nothing, 3 came to the same as before; -v shows them", "both"},
+		{render.NotShown{Idle: 2, PutOff: 3}, "not shown: 5 reconciles wrote nothing (3 put off); -v shows them",
+			"what was put off is among them"},
+		{render.NotShown{PutOff: 1, Conflicts: 1},
+			"not shown: 2 reconciles wrote nothing (1 put off, 1 conflict); -v shows them", "so are conflicts"},
 	} {
 		if got := notShownText(test.of); got != test.want {
 			t.Errorf("%s: %q, want %q", test.reason, got, test.want)

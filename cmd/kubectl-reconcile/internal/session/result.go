@@ -21,10 +21,12 @@ import (
 type result struct {
 	goal    runlocal.Goal
 	outcome runlocal.Outcome
-	// err is the error of a run that failed or was interrupted before its goal; other outcomes become errors in failure.
+	// err is the error of a run that failed or was interrupted before its goal; other outcomes become errors in
+	// failure.
 	err   error
 	began time.Time
-	// elapsed is how long the goal took, or was waited for; of runs that have no goal but their end, how long the run took.
+	// elapsed is how long the goal took, or was waited for; of runs that have no goal but their end, how long the run
+	// took.
 	elapsed time.Duration
 	// unused is true if there is nothing to sum up: no object could be applied, or the session could not be served.
 	unused bool
@@ -65,14 +67,16 @@ func (r *result) interrupted() bool {
 // stopped sets how long the run took, unless elapsed is how long a goal took or was waited for.
 func (r *result) stopped(now time.Time) {
 	switch {
-	case r.outcome.Is(runlocal.GoalInterrupted), r.outcome.Is(runlocal.GoalElapsed), r.outcome == runlocal.OutcomeFailed:
+	case r.outcome.Is(runlocal.GoalInterrupted), r.outcome.Is(runlocal.GoalElapsed),
+		r.outcome == runlocal.OutcomeFailed:
 		r.elapsed = now.Sub(r.began)
 	}
 }
 
 // readFinalState reads the final state of the session's objects into the result, also after an interrupt.
 func (o *Options) readFinalState(
-	ctx context.Context, session *runlocal.Session, applied []runlocal.Applied, created []schema.GroupVersionResource, r *result,
+	ctx context.Context, session *runlocal.Session, applied []runlocal.Applied, created []schema.GroupVersionResource,
+	r *result,
 ) error {
 	ctx, cancel := extended(ctx, o.Grace.finalRead())
 	defer cancel()
@@ -150,7 +154,8 @@ func failedText(s runlocal.ObjectStatus) string {
 	return strings.ToLower(s.Kind.Kind) + " " + s.Name + " failed"
 }
 
-// latePodText is the end of a sentence that gives the reason of the first late pod; empty if a failed Job gives the reason.
+// latePodText is the end of a sentence that gives the reason of the first late pod; empty if a failed Job gives the
+// reason.
 func latePodText(r runlocal.Readiness) string {
 	if _, failed := r.FailedJob(); failed {
 		return ""
@@ -161,7 +166,8 @@ func latePodText(r runlocal.Readiness) string {
 	return ""
 }
 
-// unverifiedWrites is the error of a dry run that did not find out what would be written; nil if it did, and outside of dry runs.
+// unverifiedWrites is the error of a dry run that did not find out what would be written; nil if it did, and outside of
+// dry runs.
 func (o *Options) unverifiedWrites(unverified []trace.FailingKey) error {
 	if len(unverified) == 0 || !o.Writes.IsDryRun() {
 		return nil
@@ -209,7 +215,8 @@ type objectDocument struct {
 func (r *result) document(dryRun bool) summaryDocument {
 	doc := summaryDocument{
 		APIVersion: cli.APIVersion, Kind: "TraceSummary", Outcome: r.outcome, Elapsed: trace.Duration(r.elapsed),
-		Controllers: r.trace.controllers, Refused: r.trace.refused, Unknown: len(r.trace.unverified), Failing: r.trace.failing,
+		Controllers: r.trace.controllers, Refused: r.trace.refused, Unknown: len(r.trace.unverified),
+		Failing: r.trace.failing,
 		Pending: r.pending,
 	}
 	if dryRun {
@@ -221,10 +228,12 @@ func (r *result) document(dryRun bool) summaryDocument {
 		for _, s := range group {
 			doc.Objects = append(doc.Objects, objectDocument{
 				Object: trace.Object{
-					Group: s.Resource.Group, Version: s.Resource.Version, Resource: s.Resource.Resource, Kind: s.Kind.Kind,
+					Group: s.Resource.Group, Version: s.Resource.Version, Resource: s.Resource.Resource,
+					Kind:      s.Kind.Kind,
 					Namespace: s.Namespace, Name: s.Name,
 				},
-				Applied: i == 0, Status: s.Status.Status, Ready: s.Status.Ready, Reason: s.Status.Reason, Message: s.Status.Message,
+				Applied: i == 0, Status: s.Status.Status, Ready: s.Status.Ready, Reason: s.Status.Reason,
+				Message: s.Status.Message,
 			})
 		}
 	}

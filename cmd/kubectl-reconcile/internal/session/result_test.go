@@ -57,7 +57,8 @@ func TestFailure(t *testing.T) {
 	failed.Namespace, failed.Status.Reason = "shop", "BackoffLimitExceeded: Job has reached the specified backoff limit"
 	pod := func(reason string) runlocal.ObjectStatus {
 		p := objectOf("", "Pod", "flaky-x", "Failed")
-		p.Namespace, p.Status.Reason, p.Controller = "shop", reason, &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "flaky"}
+		p.Namespace, p.Status.Reason, p.Controller = "shop", reason, &metav1.OwnerReference{APIVersion: "batch/v1",
+			Kind: "Job", Name: "flaky"}
 		return p
 	}
 	ready := runlocal.Goal{Type: runlocal.GoalReady, Timeout: time.Minute}
@@ -71,20 +72,35 @@ func TestFailure(t *testing.T) {
 		reason string
 	}{
 		{"reached", result{outcome: "ready"}, ready, "", "no error"},
-		{"late", result{outcome: runlocal.OutcomeTimedOut, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{object("good", "Current", ""), object("bad", "Failed", "no image")}}}, ready,
+		{"late", result{outcome: runlocal.OutcomeTimedOut,
+			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{object("good", "Current", ""),
+				object("bad", "Failed", "no image")}}}, ready,
 			"not ready after 1m0s: pod/bad is Failed: no image", "the object that is late, and why"},
-		{"no message", result{outcome: runlocal.OutcomeTimedOut, objects: runlocal.Readiness{Applied: five[:1]}}, ready, "not ready after 1m0s: pod/0 is InProgress", "no colon before nothing"},
-		{"many", result{outcome: runlocal.OutcomeTimedOut, objects: runlocal.Readiness{Applied: five}}, ready, "not ready after 1m0s: pod/0 is InProgress; pod/1 is InProgress; pod/2 is InProgress; and 2 more", "a few, and how many more"},
-		{"stuck", result{outcome: runlocal.OutcomeStuck, objects: runlocal.Readiness{Applied: five[:1]}}, ready, "not ready, and nothing is left to do within --timeout 1m0s: pod/0 is InProgress", "time would not mend it"},
-		{"failed", result{outcome: runlocal.OutcomeStuck, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{failed}, Created: []runlocal.ObjectStatus{pod("exit code 3"), pod("exit code 3")}}}, ready,
+		{"no message", result{outcome: runlocal.OutcomeTimedOut, objects: runlocal.Readiness{Applied: five[:1]}}, ready,
+			"not ready after 1m0s: pod/0 is InProgress", "no colon before nothing"},
+		{"many", result{outcome: runlocal.OutcomeTimedOut, objects: runlocal.Readiness{Applied: five}}, ready,
+			"not ready after 1m0s: pod/0 is InProgress; pod/1 is InProgress; pod/2 is InProgress; and 2 more",
+			"a few, and how many more"},
+		{"stuck", result{outcome: runlocal.OutcomeStuck, objects: runlocal.Readiness{Applied: five[:1]}}, ready,
+			"not ready, and nothing is left to do within --timeout 1m0s: pod/0 is InProgress",
+			"time would not mend it"},
+		{"failed", result{outcome: runlocal.OutcomeStuck,
+			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{failed},
+				Created: []runlocal.ObjectStatus{pod("exit code 3"), pod("exit code 3")}}}, ready,
 			"job flaky failed: BackoffLimitExceeded (exit code 3)", "time was not what it lacked"},
-		{"failed in several ways", result{outcome: runlocal.OutcomeTimedOut, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{failed}, Created: []runlocal.ObjectStatus{pod("exit code 3"), pod("OOMKilled"), pod("")}}}, ready,
+		{"failed in several ways", result{outcome: runlocal.OutcomeTimedOut,
+			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{failed},
+				Created: []runlocal.ObjectStatus{pod("exit code 3"), pod("OOMKilled"), pod("")}}}, ready,
 			"job flaky failed: BackoffLimitExceeded (exit code 3, OOMKilled)", "each is named once"},
-		{"failed, and its pods are gone", result{outcome: runlocal.OutcomeStuck, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{failed}}}, ready,
-			"job flaky failed: BackoffLimitExceeded: Job has reached the specified backoff limit", "the Job's own message is left"},
-		{"failed among others", result{outcome: runlocal.OutcomeStuck, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{failed, five[0]}}}, ready,
+		{"failed, and its pods are gone", result{outcome: runlocal.OutcomeStuck,
+			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{failed}}}, ready,
+			"job flaky failed: BackoffLimitExceeded: Job has reached the specified backoff limit",
+			"the Job's own message is left"},
+		{"failed among others", result{outcome: runlocal.OutcomeStuck,
+			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{failed, five[0]}}}, ready,
 			"not ready, and nothing is left to do within --timeout 1m0s: job flaky failed: BackoffLimitExceeded: Job has reached the specified backoff limit; pod/0 is InProgress", "both are named"},
-		{"not settled", result{outcome: runlocal.OutcomeTimedOut}, settled, "not settled after 1m0s", "no object is to blame"},
+		{"not settled", result{outcome: runlocal.OutcomeTimedOut}, settled, "not settled after 1m0s",
+			"no object is to blame"},
 		{"broken", result{outcome: runlocal.OutcomeFailed, err: errors.New("boom")}, ready, "boom", "the error itself"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -118,7 +134,8 @@ const noRight = `pods is forbidden: User "reader" cannot create resource "pods" 
 
 // dryCreate returns a create of pods in a dry run that had this answer.
 func dryCreate(code int, message string) *trace.Request {
-	return &trace.Request{Verb: "create", DryRun: true, Code: code, Message: message, Object: trace.Object{Group: "apps", Version: "v1", Resource: "pods"}}
+	return &trace.Request{Verb: "create", DryRun: true, Code: code, Message: message,
+		Object: trace.Object{Group: "apps", Version: "v1", Resource: "pods"}}
 }
 
 func TestUnverifiedWrites(t *testing.T) {
@@ -132,9 +149,12 @@ func TestUnverifiedWrites(t *testing.T) {
 		unverified         []trace.FailingKey
 	}{
 		{"all is known", "", "", DryRunServer, nil},
-		{"permissions", text + "1 key could not be tried: create pods.apps: " + why, "--dry-run=client sends no write, and needs no permission to", DryRunServer, []trace.FailingKey{right}},
-		{"client", text + "1 key could not be tried: create pods.apps: " + why, "", DryRunClient, []trace.FailingKey{right}},
-		{"away", text + "2 keys could not be tried: create pods.apps: connection refused", "", DryRunServer, []trace.FailingKey{away, away}},
+		{"permissions", text + "1 key could not be tried: create pods.apps: " + why,
+			"--dry-run=client sends no write, and needs no permission to", DryRunServer, []trace.FailingKey{right}},
+		{"client", text + "1 key could not be tried: create pods.apps: " + why, "", DryRunClient,
+			[]trace.FailingKey{right}},
+		{"away", text + "2 keys could not be tried: create pods.apps: connection refused", "", DryRunServer,
+			[]trace.FailingKey{away, away}},
 	} {
 		o := &Options{Writes: test.mode}
 		err := o.unverifiedWrites(test.unverified)

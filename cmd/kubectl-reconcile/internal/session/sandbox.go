@@ -31,13 +31,15 @@ func (s *Sandbox) Checks() []telemetry.Check { return nil }
 func (s *Sandbox) Close(context.Context) error { return nil }
 
 // Start implements Target.
-func (s *Sandbox) Start(ctx context.Context, o *Options, out *Outputs, recorder *trace.Recorder) (*runlocal.Session, error) {
+func (s *Sandbox) Start(ctx context.Context, o *Options, out *Outputs, recorder *trace.Recorder) (*runlocal.Session,
+	error) {
 	defer o.Progress.Show(ctx, cli.ProgressText("starting the sandbox"))()
 	began := o.Clock.Now()
 	s.Options.Recorder, s.Options.Collector = recorder, out.CollectorWarnings()
-	session, err := StartUninterrupted(ctx, "the sandbox was starting", func(ctx context.Context) (*runlocal.Session, error) {
-		return runlocal.Start(ctx, s.Options)
-	})
+	session, err := StartUninterrupted(ctx, "the sandbox was starting",
+		func(ctx context.Context) (*runlocal.Session, error) {
+			return runlocal.Start(ctx, s.Options)
+		})
 	if err != nil {
 		return nil, withStartHints(err)
 	}

@@ -36,7 +36,8 @@ func (o *Options) Run(ctx context.Context) error {
 	return errors.Join(unreadable, runErr, out.close())
 }
 
-// readManifests reads the manifests, which may come from a terminal or a slow server. An interrupt does not wait for them.
+// readManifests reads the manifests, which may come from a terminal or a slow server. An interrupt does not wait for
+// them.
 func (o *Options) readManifests(ctx context.Context) ([]runlocal.Manifest, error) {
 	if o.ReadManifests == nil {
 		return nil, nil
@@ -74,11 +75,12 @@ func (o *Options) runSession(ctx context.Context, out *Outputs, manifests []runl
 	stopErr := errors.Join(o.stop(ctx, session, out), o.Target.Close(ctx), o.Telemetry.close(ctx))
 	r.stopped(o.Clock.Now())
 	r.trace = out.recorded()
-	return errors.Join(err, stopErr, out.finish(ctx, r), o.failure(r), notCollecting(session, r), o.unverifiedWrites(r.trace.unverified))
+	return errors.Join(err, stopErr, out.finish(ctx, r), o.failure(r), notCollecting(session, r),
+		o.unverifiedWrites(r.trace.unverified))
 }
 
-// StartUninterrupted starts a session that an interrupt ends only while it starts: afterwards its final state is still read. when
-// completes the error of an interrupt: "interrupted while …".
+// StartUninterrupted starts a session that an interrupt ends only while it starts: afterwards its final state is still
+// read. when completes the error of an interrupt: "interrupted while …".
 func StartUninterrupted(
 	ctx context.Context, when string, start func(context.Context) (*runlocal.Session, error),
 ) (*runlocal.Session, error) {
@@ -97,12 +99,14 @@ func StartUninterrupted(
 }
 
 // runUntilGoal applies the objects, waits for the goal and reads the final state.
-func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, out *Outputs, manifests []runlocal.Manifest) (*result, error) {
+func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, out *Outputs,
+	manifests []runlocal.Manifest) (*result, error) {
 	end := func() error { return nil }
 	if o.Serve != nil {
 		var err error
 		if end, err = o.Serve(ctx, session); err != nil {
-			return &result{goal: o.Goal, outcome: runlocal.OutcomeFailed, began: o.Clock.Now(), unused: true}, errors.Join(err, end())
+			return &result{goal: o.Goal, outcome: runlocal.OutcomeFailed, began: o.Clock.Now(), unused: true},
+				errors.Join(err, end())
 		}
 	}
 	if o.startingText() != "" {
@@ -123,8 +127,10 @@ func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, o
 	return r, errors.Join(applyErr, o.readFinalState(ctx, session, applied, out.created.Resources(), r), end())
 }
 
-// apply creates the objects, and the namespace of those that name none, and prints what it has created. On a cluster there are none.
-func (o *Options) apply(ctx context.Context, session *runlocal.Session, out *Outputs, manifests []runlocal.Manifest) ([]runlocal.Applied, error) {
+// apply creates the objects, and the namespace of those that name none, and prints what it has created. On a cluster
+// there are none.
+func (o *Options) apply(ctx context.Context, session *runlocal.Session, out *Outputs,
+	manifests []runlocal.Manifest) ([]runlocal.Applied, error) {
 	if o.onCluster() {
 		return nil, nil
 	}
@@ -144,7 +150,8 @@ func (o *Options) apply(ctx context.Context, session *runlocal.Session, out *Out
 	return applied, withManifestHints(err)
 }
 
-// withoutInterruption leaves out the errors of what the end of ctx interrupted: they say no more than the cause of the end does.
+// withoutInterruption leaves out the errors of what the end of ctx interrupted: they say no more than the cause of the
+// end does.
 func withoutInterruption(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -188,7 +195,7 @@ func stoppingText(busy []string, interrupted, dryRun bool) string {
 	if len(busy) > 0 {
 		text += fmt.Sprintf(": %s %s still %s", strings.Join(busy, ", "), cli.PluralOf(len(busy), "is", "are"), doing)
 	}
-	text += fmt.Sprintf(", up to %s", runlocal.StopPatience)
+	text += fmt.Sprintf(", up to %s", runlocal.StopTimeout)
 	if interrupted {
 		text += "; Ctrl-C again stops at once"
 	}

@@ -28,7 +28,8 @@ func TestStoppingText(t *testing.T) {
 		{"no interrupt", []string{"job"}, false, false, "stopping: job is still writing, up to 10s"},
 		{"a dry run writes nothing", []string{"job"}, true, true,
 			"stopping: job is still at work, up to 10s; Ctrl-C again stops at once"},
-		{"simulated controllers are not named", []string{"kubelet", "job"}, false, false, "stopping: job is still writing, up to 10s"},
+		{"simulated controllers are not named", []string{"kubelet", "job"}, false, false,
+			"stopping: job is still writing, up to 10s"},
 		{"no controller is at work", nil, true, false, "stopping, up to 10s; Ctrl-C again stops at once"},
 	} {
 		if got := stoppingText(tt.busy, tt.interrupted, tt.dry); got != tt.want {
@@ -54,7 +55,8 @@ func TestWithNotice(t *testing.T) {
 				<-time.After(tt.takes)
 				return broke
 			}
-			if err := withNotice(stop, 500*time.Millisecond, func() { notices = append(notices, "stopping") }); !errors.Is(err, broke) {
+			if err := withNotice(stop, 500*time.Millisecond,
+				func() { notices = append(notices, "stopping") }); !errors.Is(err, broke) {
 				t.Errorf("%s: the error of the end is %v", tt.reason, err)
 			}
 			if diff := cmp.Diff(tt.want, notices); diff != "" {
@@ -93,10 +95,14 @@ func TestWithoutInterruption(t *testing.T) {
 		reason string
 	}{
 		{"none", interrupted, nil, "", "nothing went wrong"},
-		{"running", t.Context(), fmt.Errorf("creating: %w", context.Canceled), "creating: context canceled", "it was not interrupted"},
-		{"interrupted", interrupted, fmt.Errorf("creating: %w", context.Canceled), "", "the interrupt is reported elsewhere"},
-		{"refused before", interrupted, errors.Join(refused, fmt.Errorf("creating: %w", context.Canceled)), "refused", "what was refused before stays an error"},
-		{"output failed", failed, errors.Join(fmt.Errorf("creating: %w", full), refused), "refused", "the output's error is reported once"},
+		{"running", t.Context(), fmt.Errorf("creating: %w", context.Canceled), "creating: context canceled",
+			"it was not interrupted"},
+		{"interrupted", interrupted, fmt.Errorf("creating: %w", context.Canceled), "",
+			"the interrupt is reported elsewhere"},
+		{"refused before", interrupted, errors.Join(refused, fmt.Errorf("creating: %w", context.Canceled)), "refused",
+			"what was refused before stays an error"},
+		{"output failed", failed, errors.Join(fmt.Errorf("creating: %w", full), refused), "refused",
+			"the output's error is reported once"},
 	} {
 		text := ""
 		if err := withoutInterruption(tt.ctx, tt.err); err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/telemetry"
 )
 
-// Telemetry serves health, metrics, profiles and the trace of a session from before it starts until it has ended. Its methods do
-// nothing on nil.
+// Telemetry serves health, metrics, profiles and the trace of a session from before it starts until it has ended. Its
+// methods do nothing on nil.
 type Telemetry struct {
 	address, tokenFile string
 
@@ -38,11 +38,12 @@ type Telemetry struct {
 }
 
 func newTelemetry(address, tokenFile string) *Telemetry {
-	return &Telemetry{address: address, tokenFile: tokenFile, metrics: telemetry.NewMetrics(), stream: telemetry.NewStream()}
+	return &Telemetry{address: address, tokenFile: tokenFile, metrics: telemetry.NewMetrics(),
+		stream: telemetry.NewStream()}
 }
 
-// open begins to serve and writes where. It adds sinks to out, and so must be called before the recorder is made. close must be
-// called, also after an error.
+// open begins to serve and writes where. It adds sinks to out, and so must be called before the recorder is made. close
+// must be called, also after an error.
 func (t *Telemetry) open(ctx context.Context, target Target, out *Outputs) error {
 	if t == nil {
 		return nil
@@ -71,7 +72,8 @@ func (t *Telemetry) open(ctx context.Context, target Target, out *Outputs) error
 	}))
 	out.Summaryf("serving %s: /healthz /readyz /metrics /trace /debug/pprof; token in %s", t.server.URL, t.files.token)
 	out.Summaryf("  curl --cacert %s -H @%s %s/metrics",
-		cli.ShellQuoted(filepath.Join(t.files.dir, "ca.crt")), cli.ShellQuoted(filepath.Join(t.files.dir, "header")), t.server.URL)
+		cli.ShellQuoted(filepath.Join(t.files.dir, "ca.crt")), cli.ShellQuoted(filepath.Join(t.files.dir, "header")),
+		t.server.URL)
 	return nil
 }
 
@@ -118,8 +120,8 @@ func (t *Telemetry) close(ctx context.Context) error {
 	return errors.Join(err, t.files.remove())
 }
 
-// checks returns what is ready: the session, what the target adds, and each controller. It may be called concurrently, as soon as
-// open has set the target.
+// checks returns what is ready: the session, what the target adds, and each controller. It may be called concurrently,
+// as soon as open has set the target.
 func (t *Telemetry) checks() []telemetry.Check {
 	session := telemetry.Check{Name: "session"}
 	s := t.session.Load()
@@ -163,8 +165,8 @@ func problem(s *runlocal.Session, c controllers.Controller) string {
 	return ""
 }
 
-// unreadableText says which of these resources a controller reads; empty if none. Those that no controller reads by name are read by
-// the controllers that act on all kinds.
+// unreadableText says which of these resources a controller reads; empty if none. Those that no controller reads by
+// name are read by the controllers that act on all kinds.
 func unreadableText(c controllers.Controller, all []runlocal.Listing) string {
 	allKinds := slices.Contains(c.Needs, controllers.NeedsMetadata) && slices.Contains(c.Needs, controllers.NeedsMapper)
 	var names []string
@@ -201,7 +203,8 @@ func readToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(data))
 	if len(token) < minTokenLength || strings.ContainsAny(token, " \t\r\n") {
-		err := fmt.Errorf("reading the token file %q: it holds no token of %d characters or more, without blanks", path, minTokenLength)
+		err := fmt.Errorf("reading the token file %q: it holds no token of %d characters or more, without blanks", path,
+			minTokenLength)
 		return "", cli.WithHint(err, "name a file that does not exist, and it is created with a token")
 	}
 	return token, nil
@@ -226,7 +229,8 @@ func writeClientFiles(path string, ca []byte) (files clientFiles, token string, 
 	}
 	for name, data := range map[string][]byte{"ca.crt": ca, "header": []byte("Authorization: Bearer " + token + "\n")} {
 		if err := serving.WritePrivate(filepath.Join(files.dir, name), data); err != nil {
-			return files, "", errors.Join(fmt.Errorf("writing what clients need to %q: %w", files.dir, err), files.remove())
+			return files, "", errors.Join(fmt.Errorf("writing what clients need to %q: %w", files.dir, err),
+				files.remove())
 		}
 	}
 	return files, token, nil

@@ -40,7 +40,8 @@ func TestReadToken(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := readToken(path)
-		if got != tt.want || (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
+		if got != tt.want || (err == nil) != (tt.wrong == "") || err != nil &&
+			!strings.Contains(err.Error(), tt.wrong) {
 			t.Errorf("%s: %q, %v", tt.reason, got, err)
 		}
 	}
@@ -76,7 +77,8 @@ func TestClientFilesAreRemoved(t *testing.T) {
 
 // TestChecksWhileASessionStarts: a start that leaves controllers out does not change what is read meanwhile.
 func TestChecksWhileASessionStarts(t *testing.T) {
-	server, target := newTelemetry("0", ""), &Sandbox{Options: runlocal.Options{Controllers: known(t, "deployment", "ttl")}}
+	server, target := newTelemetry("0", ""),
+		&Sandbox{Options: runlocal.Options{Controllers: known(t, "deployment", "ttl")}}
 	checked := func() []string {
 		var names []string
 		for _, c := range server.checks() {
@@ -87,7 +89,7 @@ func TestChecksWhileASessionStarts(t *testing.T) {
 	server.setTarget(target)
 	target.Options.Controllers = known(t, "ttl")
 	if diff := cmp.Diff([]string{"session", "deployment", "ttl"}, checked()); diff != "" {
-		t.Errorf("before it runs, those that were asked for (-want +got):\n%s", diff)
+		t.Errorf("before it runs, those that were named (-want +got):\n%s", diff)
 	}
 	server.started(nil)
 	if diff := cmp.Diff([]string{"session", "ttl"}, checked()); diff != "" {
@@ -97,13 +99,15 @@ func TestChecksWhileASessionStarts(t *testing.T) {
 
 // TestUnreadableText: readiness names the controllers that read a resource which cannot be read.
 func TestUnreadableText(t *testing.T) {
-	pods, widgets := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	pods, widgets := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "example.com",
+		Resource: "widgets"}
 	all := []runlocal.Listing{
 		{Resource: pods, Controllers: []string{"replicaset", "job"}, Err: apierrors.NewForbidden(pods, "", nil)},
 		{Resource: widgets, Err: apierrors.NewForbidden(widgets, "", nil)},
 	}
 	for name, want := range map[string]string{
-		"replicaset": "it cannot read pods (Forbidden)", "ttl": "", "garbagecollector": "it cannot read widgets.example.com (Forbidden)",
+		"replicaset": "it cannot read pods (Forbidden)", "ttl": "",
+		"garbagecollector": "it cannot read widgets.example.com (Forbidden)",
 	} {
 		if got := unreadableText(known(t, name)[0], all); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

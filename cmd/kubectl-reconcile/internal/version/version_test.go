@@ -10,7 +10,8 @@ import (
 )
 
 func TestPrintVersion(t *testing.T) {
-	info := Info{APIVersion: "a/v1", Kind: "Version", Version: "v0.1.0", Kubernetes: "v1.37.1", Go: "go1.26", Platform: "linux/amd64"}
+	info := Info{APIVersion: "a/v1", Kind: "Version", Version: "v0.1.0", Kubernetes: "v1.37.1", Go: "go1.26",
+		Platform: "linux/amd64"}
 	for _, tt := range []struct{ output, want, reason string }{
 		{"", "kubectl-reconcile v0.1.0\nKubernetes v1.37.1, go1.26, linux/amd64\n", "for people"},
 		{"json", `{
@@ -41,14 +42,16 @@ var errBroken = errors.New("broken pipe")
 func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestPrintVersionFails(t *testing.T) {
-	if err := printVersion(genericiooptions.IOStreams{Out: brokenWriter{}}, NewInfo(), "json"); !errors.Is(err, errBroken) {
+	if err := printVersion(genericiooptions.IOStreams{Out: brokenWriter{}}, NewInfo(), "json"); !errors.Is(err,
+		errBroken) {
 		t.Errorf("a failed write is not reported: %v", err)
 	}
 }
 
 func TestNewVersionInfo(t *testing.T) {
 	info := NewInfo()
-	if info.Version == "" || !strings.HasPrefix(info.Kubernetes, "v1.") || !strings.HasPrefix(info.Go, "go1.") || !strings.Contains(info.Platform, "/") {
+	if info.Version == "" || !strings.HasPrefix(info.Kubernetes, "v1.") || !strings.HasPrefix(info.Go, "go1.") ||
+		!strings.Contains(info.Platform, "/") {
 		t.Errorf("something is missing: %+v", info)
 	}
 }
