@@ -1,18 +1,16 @@
 #!/usr/bin/env bash
-# Measures what docs/performance.md claims, in one go, and prints it as a table. Run it on an idle machine.
+# Measures what docs/performance.md claims, in one go, and prints it as a table. Run it on an idle machine, by `make bench`, which names the
+# program as KUBECTL_RECONCILE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-bin=$work/kubectl-reconcile
+bin=${KUBECTL_RECONCILE:?is not set: run make bench}
 rounds=${ROUNDS:-9}
 
 now() { date +%s%N; }
 median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
-
-# As releases are built: without cgo, the linker leaves out what is not used.
-CGO_ENABLED=0 go build -ldflags '-s -w' -o "$bin" ./cmd/kubectl-reconcile
 
 # command ARGS: milliseconds that a command takes.
 command_ms() {

@@ -1,6 +1,6 @@
 // Command kubectl-reconcile is a kubectl plugin that debugs controllers: it runs Kubernetes' own controllers on your
-// machine and shows why every reconcile happened and what it wrote; and it reads any cluster, and shows who owns whom and
-// what has not caught up.
+// machine and shows why every reconcile happened and what it wrote; and it reads any cluster, and shows who owns whom
+// and what has not caught up.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop)                            // a second signal ends the process at once
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // it ends in order instead: see pipe
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writes fail instead: see cli.CancelOnBrokenPipe
 	heap.Grow(heap.Reading)
 	os.Exit(execute(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
 }

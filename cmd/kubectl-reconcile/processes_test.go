@@ -22,6 +22,8 @@ const patience = 2 * time.Minute
 type process struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when it has, and its output is complete
+	// delayed reports whether the kubeconfig that it has written was changed by delayAnswers.
+	delayed bool
 }
 
 // processes are those of a script, by the names that it gave them.
@@ -121,18 +123,16 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// ends is `ends NAME CODE[|CODE…] WITHIN`: the process ends by itself, with one of these exit codes (-1: by a signal), in that time.
+// ends is `ends NAME CODE[|CODE…]`: the process ends by itself, with one of these exit codes (-1: by a signal).
 func ends(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: ends NAME CODE[|CODE…] WITHIN")
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: ends NAME CODE[|CODE…]")
 	}
-	within, err := time.ParseDuration(args[2])
-	ts.Check(err)
 	p := processNamed(ts, args[0])
 	select {
 	case <-p.ended:
-	case <-time.After(within):
-		ts.Fatalf("%s still runs %s later", args[0], within)
+	case <-time.After(patience):
+		ts.Fatalf("%s still runs %s later", args[0], patience)
 	}
 	if got := p.cmd.ProcessState.ExitCode(); !slices.Contains(strings.Split(args[1], "|"), strconv.Itoa(got)) {
 		ts.Fatalf("%s ended with %d, not %s: %s\n%s", args[0], got, args[1], p.cmd.ProcessState, ts.ReadFile(args[0]+".err"))
@@ -155,6 +155,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%v", err)
 		}
 		if pattern.Match(text) {
+			delayAnswers(ts)
 			return
 		}
 	}

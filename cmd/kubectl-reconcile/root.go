@@ -17,10 +17,10 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/version"
 )
 
-// completer is the name that kubectl runs a plugin under to ask for completions.
+// completer is the name by which kubectl runs a plugin for completions.
 const completer = "kubectl_complete-reconcile"
 
-// execute runs one command line and returns its exit code: 0, 1 after an error, or unread.
+// execute runs one command line and returns its exit code, as cli.ExitCode does.
 func execute(ctx context.Context, argv []string, streams genericiooptions.IOStreams) int {
 	name, args := programName(argv[0]), argv[1:]
 	if name == completer {
@@ -30,17 +30,18 @@ func execute(ctx context.Context, argv []string, streams genericiooptions.IOStre
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	streams.Out, streams.ErrOut = cli.EndOnBrokenPipe(streams.Out, end), cli.EndOnBrokenPipe(streams.ErrOut, end)
+	streams.Out, streams.ErrOut = cli.CancelOnBrokenPipe(streams.Out, end), cli.CancelOnBrokenPipe(streams.ErrOut, end)
 	root := newRoot(name, streams)
 	root.SetArgs(args)
 	return cli.ExitCode(ctx, streams, root.ExecuteContext(ctx))
 }
 
+// programName returns the name of the program that a path runs.
 func programName(path string) string {
 	return strings.TrimSuffix(filepath.Base(path), ".exe")
 }
 
-// displayName is what a user types to run the program: "kubectl reconcile" for the plugin kubectl-reconcile.
+// displayName returns what a user types to run the program: "kubectl reconcile" for the plugin kubectl-reconcile.
 func displayName(program string) string {
 	if plugin, ok := strings.CutPrefix(program, "kubectl-"); ok {
 		return "kubectl " + strings.ReplaceAll(plugin, "_", "-")
@@ -48,6 +49,7 @@ func displayName(program string) string {
 	return program
 }
 
+// newRoot returns the command that has all others; name is what the user types to run it.
 func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:         "kubectl-reconcile",
@@ -66,11 +68,14 @@ whom and what has not caught up.`,
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.AddCommand(tree.NewCommand(streams), status.NewCommand(streams), run.NewCommand(streams), sandbox.NewCommand(streams), version.NewCommand(streams))
+	root.AddCommand(
+		tree.NewCommand(streams), status.NewCommand(streams), run.NewCommand(streams), sandbox.NewCommand(streams),
+		version.NewCommand(streams),
+	)
 	return root
 }
 
-// noSuchCommand refuses arguments of the root, which are misspelt commands.
+// noSuchCommand is the cobra.PositionalArgs of the root: its arguments can only be misspelt commands.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -79,10 +84,11 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return cli.WithHint(cli.UnknownError("command", args[0]), cli.Suggestion(args[0], names, "`"+cmd.CommandPath()+" --help` lists the commands"))
+	help := "`" + cmd.CommandPath() + " --help` lists the commands"
+	return cli.WithHint(cli.UnknownError("command", args[0]), cli.Suggestion(args[0], names, help))
 }
 
-// flagError adds the nearest flags to the error of a misspelt one.
+// flagError adds a hint to the error of a flag: similar flags if it is unknown.
 func flagError(cmd *cobra.Command, err error) error {
 	help := "`" + cmd.CommandPath() + " --help` lists the flags"
 	_, flag, unknown := strings.Cut(err.Error(), "unknown flag: --")

@@ -52,6 +52,8 @@ func checkSummary(line, outcome string) error {
 		Kind       string         `json:"kind"`
 		Outcome    string         `json:"outcome"`
 		Elapsed    trace.Duration `json:"elapsed"`
+
+		Controllers, WouldWrite, Wrote, Refused, Unknown, Failing, Objects, Pending json.RawMessage
 	}
 	strict := json.NewDecoder(strings.NewReader(line))
 	strict.DisallowUnknownFields()

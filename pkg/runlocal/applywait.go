@@ -90,7 +90,7 @@ func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 			continue
 		}
 		err := wait.PollUntilContextTimeout(ctx, look, establishing, true, func(context.Context) (bool, error) {
-			return s.server.Seen(resource) && s.handled(s.tap.State(), resource), nil
+			return s.server.CachesSynced(resource) && s.handled(s.tap.State(), resource), nil
 		})
 		if err != nil {
 			return fmt.Errorf("%s: waiting for admission and the controllers to see it: %w", a, err)

@@ -81,7 +81,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 		manager = controllers.FieldManager
 	}
 	s := &Session{tap: tap.New(tap.Options{
-		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: unsent, Keep: o.Keep, Manager: manager,
+		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: unsent, InScope: o.Keep, FieldManager: manager,
 	})}
 	return s.begin(ctx, func(_, running context.Context) error { return s.startCluster(running, o) })
 }

@@ -52,7 +52,7 @@ func startProcess(t *testing.T, flags ...string) *rest.Config {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context())) // t.Context ends before cleanups, too early
 	cmd := exec.CommandContext(ctx, "kubectl-reconcile", append([]string{"sandbox", "--kubeconfig-out", kubeconfig}, flags...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 10 * time.Second // then it is killed
+	cmd.WaitDelay = patience // then it is killed
 	endWithParent(cmd)
 	var messages bytes.Buffer
 	cmd.Stderr = &messages

@@ -4,6 +4,7 @@ package install
 import (
 	"archive/zip"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -12,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 const (
@@ -20,15 +20,23 @@ const (
 	root   = "../.."
 )
 
-// newVersion returns a version that was never used: the go command takes it for granted that a version does not change.
-func newVersion() string { return fmt.Sprintf("v0.0.0-installtest.%d", time.Now().UnixNano()) }
+// versionOf returns the version that the module of a folder is served as: the same each time, so that what has not changed is not compiled
+// again. The go command takes it for granted that a version does not change: it must be forgotten before and after.
+func versionOf(root string) string {
+	return fmt.Sprintf("v0.0.0-installtest.h%x", crc32.ChecksumIEEE([]byte(root)))
+}
 
 // TestGoInstall serves the module from a folder, in the layout of a module proxy, and everything else from the module
 // cache, and installs the program from there.
 func TestGoInstall(t *testing.T) {
-	proxy, bin, version := t.TempDir(), t.TempDir(), newVersion()
+	checkout, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, bin, version := t.TempDir(), t.TempDir(), versionOf(checkout)
 	writeProxy(t, filepath.Join(proxy, filepath.FromSlash(module), "@v"), version)
 	cache := goOutput(t, nil, "env", "GOMODCACHE")
+	forget(t, cache, version) // what a test that was killed has left
 	t.Cleanup(func() { forget(t, cache, version) })
 
 	env := []string{

@@ -17,7 +17,7 @@ const (
 	// startTimeout is generous: a machine that runs many tests at once takes seconds for what else takes half a one.
 	startTimeout = 2 * time.Minute
 	// stopTimeout is how long a sandbox may take to end after it is interrupted: then it is killed, which fails the test.
-	stopTimeout = 15 * time.Second
+	stopTimeout = 2 * time.Minute
 )
 
 // sandbox is a running `kubectl reconcile sandbox`. Whoever starts one calls stop, once.

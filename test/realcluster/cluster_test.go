@@ -33,6 +33,7 @@ func deployment() *appsv1.Deployment {
 }
 
 func TestClusterWorks(t *testing.T) {
+	t.Parallel()
 	cluster, err := Start(t.Context(), Options{
 		Controllers: []string{"deployment-controller", "replicaset-controller", "garbage-collector-controller"},
 		Scheduler:   true, Nodes: 2, Log: t.Logf,
@@ -58,6 +59,7 @@ func TestClusterWorks(t *testing.T) {
 }
 
 func TestSandboxWorks(t *testing.T) {
+	t.Parallel()
 	sandbox, err := StartSandbox(t.Context(), SandboxOptions{Args: []string{"--controller", "deployment,replicaset", "--nodes", "1"}})
 	if err != nil {
 		t.Fatal(err)

@@ -47,11 +47,13 @@ const (
 // write. By the API server's own audit log the plugin sends no write but as a dry run; and the store has every object in the
 // version that it had.
 func TestDryRunWritesNothing(t *testing.T) {
+	t.Parallel()
 	for mode, exit := range map[string]int{
 		"server": 0,
 		"client": 1, // no client can say what an aggregated role's server-side apply would have changed
 	} {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			cluster, err := Start(t.Context(), Options{Log: t.Logf})
 			if err != nil {
 				t.Fatal(err)

@@ -269,7 +269,7 @@ func TestOneWriterAtAnyTime(t *testing.T) {
 	}
 	code, err := run.Ended(patience)
 	said, _ := run.Complaints()
-	if err != nil || code != 1 || !strings.Contains(said, "kube-controller-manager has come: ") {
+	if err != nil || code != 1 || !strings.Contains(said, "kube-controller-manager was started: ") {
 		t.Errorf("the plugin ended with %d (%v) when kube-controller-manager came back:\n%s", code, err, said)
 	}
 	eventually(t, "kube-controller-manager to make pods", func() bool {

@@ -16,6 +16,7 @@ import (
 
 // TestNothingIsLeft ends processes that have a home, a cluster or a sandbox in ways that let them do nothing about it.
 func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		what, end, reason string
 		signal            syscall.Signal
@@ -118,11 +119,11 @@ func eventually(t *testing.T, what string, ask func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	for deadline := time.After(time.Minute); !ask(); {
+	for deadline := time.After(startTimeout); !ask(); {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			t.Fatalf("waited a minute for %s", what)
+			t.Fatalf("waited %s for %s", startTimeout, what)
 		}
 	}
 }

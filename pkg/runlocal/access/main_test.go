@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,10 +23,24 @@ import (
 
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard()) // the server logs its end
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(stopping{m})
 }
 
-// fixture is a server, and its administrator.
+// stopping stops the server after the tests, before goroutines are counted.
+type stopping struct{ *testing.M }
+
+func (m stopping) Run() int {
+	code := m.M.Run()
+	if server, err := startServer(); err == nil && server.Stop() != nil {
+		code = max(code, 1)
+	}
+	return code
+}
+
+// startServer starts the server of all tests.
+var startServer = sync.OnceValues(func() (*api.Server, error) { return api.Start(context.Background(), api.Options{}) })
+
+// fixture is a server, and its administrator. Tests must remove the roles that they bind.
 type fixture struct {
 	server *api.Server
 	admin  kubernetes.Interface
@@ -34,11 +49,10 @@ type fixture struct {
 
 func start(t *testing.T) *fixture {
 	t.Helper()
-	server, err := api.Start(t.Context(), api.Options{})
+	server, err := startServer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Stop() })
 	server.WaitReady(t.Context())
 	f := &fixture{server: server, admin: kubernetes.NewForConfigOrDie(server.Config())}
 	if f.kinds, err = cluster.Discover(t.Context(), server.Config()); err != nil {
@@ -55,31 +69,43 @@ func (f *fixture) as(user string) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(config)
 }
 
-// checker asks as a user. byRights leaves the rules unasked.
-func (f *fixture) checker(user string, byRights bool, namespaces ...string) *Checker {
+// checker reviews as a user. bySingleReviews leaves out reviews of rules.
+func (f *fixture) checker(user string, bySingleReviews bool, namespaces ...string) *Checker {
 	client := f.as(user).AuthorizationV1()
 	c := &Checker{Client: client, Rules: client, Kinds: f.kinds, Namespaces: namespaces}
-	if byRights {
+	if bySingleReviews {
 		c.Rules = nil
 	}
 	return c
 }
 
-// apply creates what Roles has made.
+// apply creates roles and bindings until the end of the test.
 func (f *fixture) apply(t *testing.T, objects []runtime.Object) {
 	t.Helper()
 	rbac, options := f.admin.RbacV1(), metav1.CreateOptions{}
+	ctx := context.WithoutCancel(t.Context())
+	remove := func(remove func(context.Context, string, metav1.DeleteOptions) error, name string) {
+		t.Cleanup(func() {
+			if err := remove(ctx, name, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	for _, o := range objects {
 		var err error
 		switch o := o.(type) {
 		case *rbacv1.ClusterRole:
 			_, err = rbac.ClusterRoles().Create(t.Context(), o, options)
+			remove(rbac.ClusterRoles().Delete, o.Name)
 		case *rbacv1.ClusterRoleBinding:
 			_, err = rbac.ClusterRoleBindings().Create(t.Context(), o, options)
+			remove(rbac.ClusterRoleBindings().Delete, o.Name)
 		case *rbacv1.Role:
 			_, err = rbac.Roles(o.Namespace).Create(t.Context(), o, options)
+			remove(rbac.Roles(o.Namespace).Delete, o.Name)
 		case *rbacv1.RoleBinding:
 			_, err = rbac.RoleBindings(o.Namespace).Create(t.Context(), o, options)
+			remove(rbac.RoleBindings(o.Namespace).Delete, o.Name)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -101,15 +127,16 @@ func selected(t *testing.T, names ...string) []controllers.Controller {
 // eventually waits until the condition holds.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-		return condition(), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 2*time.Minute, true,
+		func(context.Context) (bool, error) {
+			return condition(), nil
+		})
 	if err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
 	}
 }
 
-// texts are the rights, for comparing.
+// texts are the permissions, for comparing.
 func texts(needs []Need) []string {
 	var out []string
 	for _, n := range needs {

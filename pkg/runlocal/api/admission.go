@@ -1,10 +1,13 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
@@ -20,11 +23,11 @@ import (
 
 // AdmissionPlugin is one of kube-apiserver's admission plugins.
 type AdmissionPlugin struct {
-	// Name is what --enable-admission-plugins and --disable-admission-plugins call it.
+	// Name is the name for --enable-admission-plugins and --disable-admission-plugins.
 	Name string
 	// OnByDefault reports whether a server without admission options runs it; it is upstream's default.
 	OnByDefault bool
-	// Note says what differs from a real cluster, or what the plugin needs; empty for most.
+	// Note is what differs from a real cluster, or what the plugin needs; empty for most.
 	Note string
 }
 
@@ -38,13 +41,15 @@ func AdmissionPlugins() []AdmissionPlugin {
 	return plugins
 }
 
-// pluginNote is where a plugin behaves otherwise than on a cluster.
+// pluginNote returns AdmissionPlugin.Note.
 func pluginNote(name string) string {
 	switch name {
 	case "ServiceAccount":
-		return "refuses pods in a namespace without the ServiceAccount default, which the serviceaccount controller or the server's own loop makes"
+		return "refuses pods in a namespace without the ServiceAccount default, " +
+			"which the serviceaccount controller or the server's own loop makes"
 	case "ResourceQuota":
-		return "enforces a quota once the resourcequota controller has set its status, and never without that controller"
+		return "enforces a quota once the resourcequota controller has set its status, " +
+			"and never without that controller"
 	case "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook":
 		return "calls webhooks named by url; those named by service cannot be reached, as there is no pod network"
 	case "NodeRestriction":
@@ -58,12 +63,14 @@ func pluginNote(name string) string {
 	}
 }
 
-// validatePlugins refuses unknown names and names that are both enabled and disabled, as kube-apiserver does.
+// validatePlugins returns an error for unknown names and for names that are both enabled and disabled, as
+// kube-apiserver does.
 func validatePlugins(enable, disable []string) error {
 	var problems []error
 	for _, name := range slices.Concat(enable, disable) {
 		if !slices.Contains(kubeoptions.AllOrderedPlugins, name) {
-			problems = append(problems, &UnknownPluginError{Name: name, Known: slices.Clone(kubeoptions.AllOrderedPlugins)})
+			problems = append(problems,
+				&UnknownPluginError{Name: name, Known: slices.Clone(kubeoptions.AllOrderedPlugins)})
 		}
 	}
 	for _, name := range enable {
@@ -74,10 +81,10 @@ func validatePlugins(enable, disable []string) error {
 	return errors.Join(problems...)
 }
 
-// UnknownPluginError says that kube-apiserver has no admission plugin of that name.
+// UnknownPluginError is the error of an admission plugin that kube-apiserver does not have.
 type UnknownPluginError struct {
 	Name string
-	// Known are the names that there are, in the order in which plugins run.
+	// Known are the names of all plugins, in the order in which they run.
 	Known []string
 }
 
@@ -86,7 +93,8 @@ func (e *UnknownPluginError) Error() string {
 	return fmt.Sprintf("no admission plugin %q in kube-apiserver", e.Name)
 }
 
-// enabledPlugins mirrors enabledPluginNames of k8s.io/apiserver/pkg/server/options/admission.go.
+// enabledPlugins returns the names of the plugins that run. It mirrors enabledPluginNames of
+// k8s.io/apiserver/pkg/server/options/admission.go.
 func enabledPlugins(enable, disable []string) []string {
 	var names []string
 	for _, p := range AdmissionPlugins() {
@@ -102,11 +110,11 @@ type noConfig struct{}
 
 var _ admission.ConfigProvider = noConfig{}
 
-// ConfigFor has nothing for any plugin.
+// ConfigFor implements admission.ConfigProvider: no plugin has a configuration.
 func (noConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
-// admissionChain builds the plugins of o. It mirrors ApplyTo of k8s.io/apiserver/pkg/server/options/admission.go and the
-// initializers of CreateConfig in pkg/controlplane/apiserver/config.go.
+// admissionChain builds the plugins of o. It mirrors ApplyTo of k8s.io/apiserver/pkg/server/options/admission.go and
+// the initializers of CreateConfig in pkg/controlplane/apiserver/config.go.
 func (a *assembly) admissionChain() (admission.Interface, error) {
 	plugins := admission.NewPlugins()
 	genericapiserver.RegisterAllAdmissionPlugins(plugins)
@@ -115,15 +123,15 @@ func (a *assembly) admissionChain() (admission.Interface, error) {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(a.client.Discovery()))
 	initializers := admission.PluginInitializers{
 		initializer.NewAPIServerIDInitializer(a.serverID),
-		initializer.New(a.client, a.dynamic, a.informers, a.identity.authorizer, utilfeature.DefaultFeatureGate,
-			a.version, a.plugins.Done(), mapper),
+		initializer.New(a.client, a.dynamic, a.informers, a.auth.authorizer, utilfeature.DefaultFeatureGate,
+			a.version, a.admissionCtx.Done(), mapper),
 	}
 	controlplane := controlplaneadmission.Config{
 		ExternalInformers:    a.informers,
 		LoopbackClientConfig: a.loopback,
 		APIResourceConfig:    a.served,
 	}
-	more, err := controlplane.New(noNetwork(), nil, noServices{a.life, a.client}, a.tracer)
+	more, err := controlplane.New(noNetwork(), nil, noServices{a.ctx, a.client}, a.tracer)
 	if err != nil {
 		return nil, fmt.Errorf("building the admission initializers: %w", err)
 	}
@@ -140,4 +148,89 @@ func (a *assembly) admissionChain() (admission.Interface, error) {
 		return nil, fmt.Errorf("building the admission plugins: %w", err)
 	}
 	return admissionmetrics.WithStepMetrics(chain), nil
+}
+
+// errNoAdmission is the answer to writes before the admission plugins exist.
+var errNoAdmission = errors.New("admission is not ready")
+
+// admissionGate is the admission of the API groups when they are installed, so that the plugins can be built later,
+// when their informers have synced. Several of upstream's plugins check their informers once when they are built and
+// then only every 100 ms; built first, they would delay readiness by two or three of these rounds.
+//
+// It also counts the writes that are inside the plugins: upstream continues a write whose client has disconnected, and
+// the workers of ResourceQuota must not end before it.
+type admissionGate struct {
+	chain atomic.Pointer[admission.Interface]
+
+	mu     sync.Mutex // orders inside.Add before the Wait of shut
+	closed bool
+	inside sync.WaitGroup
+}
+
+// enter counts a write in and returns true, unless the gate is shut. The caller must call leave then.
+func (g *admissionGate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.inside.Add(1)
+	}
+	return !g.closed
+}
+
+func (g *admissionGate) leave() { g.inside.Done() }
+
+// shut rejects further writes, and returns when those inside have left.
+func (g *admissionGate) shut() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.inside.Wait()
+}
+
+var (
+	_ admission.MutationInterface   = (*admissionGate)(nil)
+	_ admission.ValidationInterface = (*admissionGate)(nil)
+)
+
+// open lets writes through to chain.
+func (g *admissionGate) open(chain admission.Interface) { g.chain.Store(&chain) }
+
+// Handles implements admission.Interface. It is true before open, so that Admit can reject.
+func (g *admissionGate) Handles(operation admission.Operation) bool {
+	chain := g.chain.Load()
+	return chain == nil || (*chain).Handles(operation)
+}
+
+// Admit runs the mutating plugins.
+func (g *admissionGate) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	chain := g.chain.Load()
+	if chain == nil {
+		return admission.NewForbidden(a, errNoAdmission)
+	}
+	mutating, ok := (*chain).(admission.MutationInterface)
+	if !ok {
+		return nil
+	}
+	if !g.enter() {
+		return errStopped
+	}
+	defer g.leave()
+	return mutating.Admit(ctx, a, o)
+}
+
+// Validate runs the validating plugins.
+func (g *admissionGate) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	chain := g.chain.Load()
+	if chain == nil {
+		return admission.NewForbidden(a, errNoAdmission)
+	}
+	validating, ok := (*chain).(admission.ValidationInterface)
+	if !ok {
+		return nil
+	}
+	if !g.enter() {
+		return errStopped
+	}
+	defer g.leave()
+	return validating.Validate(ctx, a, o)
 }

@@ -33,52 +33,57 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
 )
 
-// apiServices is the RESTOptionsGetter of APIServices. It mirrors the storage of pkg/controlplane/apiserver/aggregator.go.
-type apiServices struct {
+// apiServiceStorage is the RESTOptionsGetter of APIServices. It mirrors the storage of
+// pkg/controlplane/apiserver/aggregator.go.
+type apiServiceStorage struct {
 	*backend
 	codecs serializer.CodecFactory
 }
 
-var _ generic.RESTOptionsGetter = apiServices{}
+var _ generic.RESTOptionsGetter = apiServiceStorage{}
 
 // GetRESTOptions is called once, for apiservices.
-func (g apiServices) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+func (g apiServiceStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	version := apiregistrationv1.SchemeGroupVersion
 	config := storagebackend.NewDefaultConfig(registryPrefix, g.codecs.LegacyCodec(version))
 	config.EncodeVersioner = version
 	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
 }
 
-// registrationGroup is the API group apiregistration.k8s.io. It mirrors k8s.io/kube-aggregator/pkg/registry/apiservice/rest.
-func (a *assembly) registrationGroup() genericapiserver.APIGroupInfo {
-	codecs := serializer.NewCodecFactory(a.registration)
-	info := genericapiserver.NewDefaultAPIGroupInfo(apiregistration.GroupName, a.registration, metav1.ParameterCodec, codecs)
-	services := apiservicestorage.NewREST(a.registration, apiServices{a.backend, codecs})
+// apiServiceGroup returns the API group apiregistration.k8s.io. It mirrors
+// k8s.io/kube-aggregator/pkg/registry/apiservice/rest.
+func (a *assembly) apiServiceGroup() genericapiserver.APIGroupInfo {
+	codecs := serializer.NewCodecFactory(a.apiServiceScheme)
+	info := genericapiserver.NewDefaultAPIGroupInfo(apiregistration.GroupName, a.apiServiceScheme,
+		metav1.ParameterCodec, codecs)
+	services := apiservicestorage.NewREST(a.apiServiceScheme, apiServiceStorage{a.backend, codecs})
 	info.VersionedResourcesStorageMap[apiregistrationv1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-		"apiservices": services, "apiservices/status": apiservicestorage.NewStatusREST(a.registration, services),
+		"apiservices": services, "apiservices/status": apiservicestorage.NewStatusREST(a.apiServiceScheme, services),
 	}
 	return info
 }
 
-// newScheme has the types of one group, and those of requests and answers that belong to no version: as the scheme of
-// k8s.io/kube-aggregator/pkg/apiserver is when the package's init has added to it.
+// newScheme returns a scheme with the types that install adds and the unversioned types of requests and responses, as
+// the scheme of k8s.io/kube-aggregator/pkg/apiserver has them after the package's init.
 func newScheme(install func(*runtime.Scheme)) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	install(scheme)
 	version := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, version)
-	scheme.AddUnversionedTypes(version, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+	scheme.AddUnversionedTypes(version, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{},
+		&metav1.APIGroup{}, &metav1.APIResourceList{})
 	return scheme
 }
 
-// keepRegistrations keeps an APIService for every version that is served, with its priority, custom resources included, with upstream's
-// controllers, until ctx ends. That is what the aggregation layer does for the API server that it is part of; requests for other API
-// servers are not forwarded. It calls finish with the steps of the start that are done. The controllers are made here, for only
-// running them ends the goroutines of their queues.
-func keepRegistrations(ctx context.Context, loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
+// runAPIServiceControllers runs upstream's controllers that keep an APIService for every served version, custom
+// resources included, until ctx ends. That is the part of the aggregation layer that concerns its own API server;
+// requests for other API servers are not forwarded. It calls finish with the steps of the start that are done. It also
+// creates the controllers, since only running them ends the goroutines of their queues.
+func runAPIServiceControllers(ctx context.Context, loopback *restclient.Config,
+	custom *apiextensionsserver.CustomResourceDefinitions,
 	served map[schema.GroupVersion]priority, finish func(steps ...string),
 ) {
-	r, err := newRegistrations(loopback, custom, served, func() { finish(stepRegistered) })
+	r, err := newAPIServiceControllers(loopback, custom, served, func() { finish(stepRegistered) })
 	if err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Registering the API versions")
 		return
@@ -86,24 +91,24 @@ func keepRegistrations(ctx context.Context, loopback *restclient.Config, custom 
 	r.run(ctx, finish)
 }
 
-// registrations are the controllers, with the informers that they need.
-type registrations struct {
+// apiServiceControllers are the controllers of APIServices, with the informers that they need.
+type apiServiceControllers struct {
 	informers   externalversions.SharedInformerFactory
 	controllers []interface {
 		Run(workers int, stop <-chan struct{})
 	}
 }
 
-// newRegistrations mirrors CreateAggregatorServer of pkg/controlplane/apiserver/aggregator.go. It calls available once, when the
-// versions that are served have been found available.
-func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
+// newAPIServiceControllers mirrors CreateAggregatorServer of pkg/controlplane/apiserver/aggregator.go. It calls
+// available once, when the versions that are served have been found available.
+func newAPIServiceControllers(loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
 	served map[schema.GroupVersion]priority, available func(),
-) (*registrations, error) {
+) (*apiServiceControllers, error) {
 	client, err := clientset.NewForConfig(loopback)
 	if err != nil {
 		return nil, fmt.Errorf("building the client of API services: %w", err)
 	}
-	r := &registrations{informers: externalversions.NewSharedInformerFactory(client, 0)}
+	r := &apiServiceControllers{informers: externalversions.NewSharedInformerFactory(client, 0)}
 	services := r.informers.Apiregistration().V1().APIServices()
 	builtIn := autoregister.NewAutoRegisterController(services, client.ApiregistrationV1())
 	pending := sets.New[string]()
@@ -112,7 +117,7 @@ func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.C
 		builtIn.AddAPIServiceToSyncOnStart(service)
 		pending.Insert(service.Name)
 	}
-	if err := whenAvailable(services.Informer(), pending, available); err != nil {
+	if err := onAllAvailable(services.Informer(), pending, available); err != nil {
 		return nil, err
 	}
 	metrics, err := availabilityMetrics()
@@ -123,31 +128,34 @@ func newRegistrations(loopback *restclient.Config, custom *apiextensionsserver.C
 	if err != nil {
 		return nil, fmt.Errorf("building the controller of API services: %w", err)
 	}
-	definitions := crdregistration.NewCRDRegistrationController(custom.Informers.Apiextensions().V1().CustomResourceDefinitions(), builtIn)
-	r.controllers = append(r.controllers, builtIn, local, definitions)
+	definitions := custom.Informers.Apiextensions().V1().CustomResourceDefinitions()
+	registration := crdregistration.NewCRDRegistrationController(definitions, builtIn)
+	r.controllers = append(r.controllers, builtIn, local, registration)
 	return r, nil
 }
 
-// whenAvailable calls available when each of the services has been available at least once, as the health check
-// autoregister-completion of upstream has it. It takes pending over.
-func whenAvailable(services cache.SharedIndexInformer, pending sets.Set[string], available func()) error {
+// onAllAvailable calls available when each of the pending services has been available at least once, as upstream's
+// health check autoregister-completion requires. It takes ownership of pending.
+func onAllAvailable(services cache.SharedIndexInformer, pending sets.Set[string], available func()) error {
 	see := func(obj any) {
 		service, ok := obj.(*apiregistrationv1.APIService)
-		if !ok || !pending.Has(service.Name) || !apiregistrationhelper.IsAPIServiceConditionTrue(service, apiregistrationv1.Available) {
+		if !ok || !pending.Has(service.Name) ||
+			!apiregistrationhelper.IsAPIServiceConditionTrue(service, apiregistrationv1.Available) {
 			return
 		}
 		if pending.Delete(service.Name); pending.Len() == 0 {
 			available()
 		}
 	}
-	_, err := services.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }})
+	_, err := services.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see,
+		UpdateFunc: func(_, obj any) { see(obj) }})
 	if err != nil {
 		return fmt.Errorf("listening to API services: %w", err)
 	}
 	return nil
 }
 
-// availabilityMetrics are registered once, and those of all servers of the process, as upstream's other metrics are.
+// availabilityMetrics returns the metrics that all servers of the process share, as they do upstream's other metrics.
 var availabilityMetrics = sync.OnceValues(func() (*availabilitymetrics.Metrics, error) {
 	m := availabilitymetrics.New()
 	if err := m.Register(legacyregistry.Register, legacyregistry.CustomRegister); err != nil {
@@ -156,7 +164,7 @@ var availabilityMetrics = sync.OnceValues(func() (*availabilitymetrics.Metrics, 
 	return m, nil
 })
 
-// apiService is the registration of a version that the server itself serves.
+// apiService returns the APIService of a version that this server serves.
 func apiService(gv schema.GroupVersion, p priority) *apiregistrationv1.APIService {
 	service := &apiregistrationv1.APIService{Spec: apiregistrationv1.APIServiceSpec{
 		Group: gv.Group, Version: gv.Version, GroupPriorityMinimum: p.group, VersionPriority: p.version,
@@ -165,8 +173,9 @@ func apiService(gv schema.GroupVersion, p priority) *apiregistrationv1.APIServic
 	return service
 }
 
-// run works until ctx ends. The store starts empty, so there are no definitions that the other controllers would have to wait for.
-func (r *registrations) run(ctx context.Context, finish func(steps ...string)) {
+// run runs the controllers until ctx ends. The store starts empty, so there are no CustomResourceDefinitions that they
+// would have to wait for.
+func (r *apiServiceControllers) run(ctx context.Context, finish func(steps ...string)) {
 	r.informers.StartWithContext(ctx)
 	defer r.informers.Shutdown()
 	r.informers.WaitForCacheSyncWithContext(ctx) // the controllers would look every 100 ms whether they have synced

@@ -15,9 +15,11 @@ import (
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 )
 
-var apiServiceResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+var apiServiceResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
+	Resource: "apiservices"}
 
-// Every version that is served has a priority, for without one it has no APIService, and those that upstream exports are upstream's.
+// Every version that is served has a priority, for without one it has no APIService, and those that upstream exports
+// are upstream's.
 func TestPriorities(t *testing.T) {
 	own := priorities()
 	served := servedVersions().GroupVersionConfigs

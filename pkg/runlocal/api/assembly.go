@@ -5,15 +5,27 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
+	"slices"
+	"time"
 
 	oteltrace "go.opentelemetry.io/otel/trace"
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/endpoints/filterlatency"
+	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
+	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/features"
+	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverfilters "k8s.io/apiserver/pkg/server/filters"
+	"k8s.io/apiserver/pkg/server/healthz"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	utilopenapi "k8s.io/apiserver/pkg/util/openapi"
 	"k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
@@ -22,6 +34,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	basecompatibility "k8s.io/component-base/compatibility"
 	registrationinstall "k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
+	openapicommon "k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/capabilities"
 	generatedopenapi "k8s.io/kubernetes/pkg/generated/openapi"
@@ -30,59 +43,59 @@ import (
 	metricsinstall "k8s.io/metrics/pkg/apis/metrics/install"
 )
 
-// serverAgent is how the server's own requests present themselves. Its first part becomes their field manager.
+// serverAgent is the user agent of the server's requests to itself. Its first part becomes their field manager.
 const serverAgent = "kube-apiserver/embedded"
 
-// assembly holds the parts of a server while it is put together. It mirrors the server chain of
+// assembly holds the parts of a server while they are put together. It mirrors the server chain of
 // cmd/kube-apiserver/app/server.go without the aggregator in front: aggregation.go has its API group.
 type assembly struct {
-	options Options
-	life    context.Context // ends when the server does
-	plugins context.Context // ends when no write is inside the admission plugins any more
-	version basecompatibility.EffectiveVersion
-	served  *serverstorage.ResourceConfig
-	backend *backend
-	address string // host:port for discovery and for the Service kubernetes
+	options      Options
+	ctx          context.Context // ends with the server
+	admissionCtx context.Context // ends when no write is left in the admission plugins
+	version      basecompatibility.EffectiveVersion
+	served       *serverstorage.ResourceConfig
+	backend      *backend
+	address      string // host:port for discovery and for the Service kubernetes
 
-	loopback  *rest.Config // the server's own privileged identity, as kube-apiserver has one
-	client    kubernetes.Interface
-	dynamic   dynamic.Interface
-	informers informers.SharedInformerFactory
-	identity  *identity
-	flows     *flowControl
-	logs      *logCheck
-	slices    proxy.EndpointSliceGetter
-	tracer    oteltrace.TracerProvider
-	gate      *admissionGate
-	serverID  string
-	accounts  *defaultAccounts // nil without Options.DefaultServiceAccounts
+	loopback       *rest.Config // the server's own privileged identity, as kube-apiserver has one
+	client         kubernetes.Interface
+	dynamic        dynamic.Interface
+	informers      informers.SharedInformerFactory
+	auth           *auth
+	flows          *flowControl
+	logs           *logCheck
+	endpointSlices proxy.EndpointSliceGetter
+	tracer         oteltrace.TracerProvider
+	gate           *admissionGate
+	serverID       string
+	accounts       *defaultAccounts // nil without Options.DefaultServiceAccounts
 
-	registration *runtime.Scheme // of apiregistration.k8s.io
-	metrics      *runtime.Scheme // of metrics.k8s.io
+	apiServiceScheme *runtime.Scheme // of apiregistration.k8s.io
+	metricsScheme    *runtime.Scheme // of metrics.k8s.io
 }
 
 // newAssembly prepares the clients, informers and identities that the groups are built from.
 func newAssembly(o Options, s *Server) (*assembly, error) {
 	registerMetrics()
 	a := &assembly{
-		options: o,
-		life:    s.life,
-		plugins: s.plugins,
-		version: newEffectiveVersion(),
-		served:  servedVersions(),
-		backend: s.backend,
-		address: "127.0.0.1:443",
-		tracer:  nooptrace.NewTracerProvider(),
-		gate:    &s.gate,
-		logs:    s.logs,
+		options:      o,
+		ctx:          s.ctx,
+		admissionCtx: s.admissionCtx,
+		version:      newEffectiveVersion(),
+		served:       servedVersions(),
+		backend:      s.backend,
+		address:      "127.0.0.1:443",
+		tracer:       nooptrace.NewTracerProvider(),
+		gate:         &s.gate,
+		logs:         s.logs,
 
-		registration: newScheme(registrationinstall.Install),
-		metrics:      newScheme(metricsinstall.Install),
+		apiServiceScheme: newScheme(registrationinstall.Install),
+		metricsScheme:    newScheme(metricsinstall.Install),
 	}
 	if s.listener != nil {
 		a.address = s.listener.Address
 	}
-	// Clusters allow privileged pods. Upstream takes the first setting of a process and ignores all others.
+	// Clusters allow privileged pods. The first call in a process counts, upstream ignores all others.
 	capabilities.Setup(true, 0)
 
 	a.loopback = inProcessConfig(s.transport, rand.Text())
@@ -96,24 +109,25 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 		return nil, fmt.Errorf("building the server's dynamic client: %w", err)
 	}
 	if s.informerName, err = cache.NewInformerName("kube-apiserver"); err != nil {
-		s.informerName = nil // another server of this process has it: only one is measured
+		s.informerName = nil // another server of this process has the name: only one is measured
 	}
 	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0,
 		informers.WithTransform(dropManagedFields), informers.WithInformerName(s.informerName))
 	s.informers = a.informers
-	if a.slices, err = proxy.NewEndpointSliceIndexerGetter(a.informers.Discovery().V1().EndpointSlices()); err != nil {
+	a.endpointSlices, err = proxy.NewEndpointSliceIndexerGetter(a.informers.Discovery().V1().EndpointSlices())
+	if err != nil {
 		return nil, fmt.Errorf("building the getter of endpoint slices: %w", err)
 	}
-	if a.identity, err = newIdentity(a.life, a.client, a.informers, o.ClientCA); err != nil {
+	if a.auth, err = newAuth(a.ctx, a.client, a.informers, o.ClientCA); err != nil {
 		return nil, err
 	}
 	a.flows = newFlowControl(a.client)
 	s.tasks.Go(func() {
 		s.steps.finish(stepFlowControl)
-		a.flows.run(s.life, func(ctx context.Context) error { return s.steps.wait(ctx, stepFlowSchemas) })
+		a.flows.run(s.ctx, func(ctx context.Context) error { return s.steps.wait(ctx, stepFlowSchemas) })
 	})
-	s.key = a.identity.key
-	s.admin = inProcessConfig(s.transport, a.identity.token)
+	s.key = a.auth.key
+	s.admin = inProcessConfig(s.transport, a.auth.token)
 	if o.DefaultServiceAccounts {
 		a.accounts, err = newDefaultAccounts(a.client, a.informers)
 	}
@@ -124,15 +138,15 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 func (a *assembly) build(s *Server) error {
 	groups := aggregated.NewResourceManager("apis")
 	setPriorities(groups, a.priorities())
-	storage, err := newBuiltIn(a.backend, a.version, a.served)
+	storage, err := newBuiltInStorage(a.backend, a.version, a.served)
 	if err != nil {
 		return err
 	}
-	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.registration}
+	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsserver.Scheme, a.apiServiceScheme}
 	if a.options.Metrics != nil {
-		schemes = append(schemes, a.metrics)
+		schemes = append(schemes, a.metricsScheme)
 	}
-	config := a.genericConfig(part{
+	config := a.genericConfig(genericOptions{
 		definitions: generatedopenapi.GetOpenAPIDefinitions,
 		schemes:     schemes,
 		served:      a.served,
@@ -168,9 +182,9 @@ func (a *assembly) build(s *Server) error {
 	return nil
 }
 
-// installOpenID publishes the issuer of service account tokens.
+// installOpenID serves the OpenID metadata of the issuer of service account tokens.
 func (a *assembly) installOpenID(server *genericapiserver.GenericAPIServer) error {
-	provider, err := serviceaccount.NewOpenIDMetadataProvider(issuerURL, "", a.address, a.identity.keys)
+	provider, err := serviceaccount.NewOpenIDMetadataProvider(issuerURL, "", a.address, a.auth.keys)
 	if err != nil {
 		return fmt.Errorf("publishing the issuer of service account tokens: %w", err)
 	}
@@ -178,7 +192,7 @@ func (a *assembly) installOpenID(server *genericapiserver.GenericAPIServer) erro
 	return nil
 }
 
-// inProcessConfig is a client configuration for whoever holds token.
+// inProcessConfig returns a client configuration that authenticates with token.
 func inProcessConfig(t http.RoundTripper, token string) *rest.Config {
 	return &rest.Config{
 		Host:        "https://kubernetes.default.svc",
@@ -198,4 +212,89 @@ func dropManagedFields(obj any) (any, error) {
 		object.SetManagedFields(nil)
 	}
 	return obj, nil
+}
+
+// storageTimeout is kube-apiserver's default --storage-initialization-timeout.
+const storageTimeout = time.Minute
+
+// genericOptions are what differs between the server of the built-in groups and that of custom resources.
+type genericOptions struct {
+	definitions openapicommon.GetOpenAPIDefinitions
+	schemes     []*runtime.Scheme
+	served      *serverstorage.ResourceConfig
+	storage     generic.RESTOptionsGetter
+	discovery   aggregated.ResourceManager
+}
+
+// genericConfig returns the configuration of a generic server. It mirrors BuildGenericConfig of
+// pkg/controlplane/apiserver/config.go.
+func (a *assembly) genericConfig(p genericOptions) *genericapiserver.Config {
+	c := genericapiserver.NewConfig(legacyscheme.Codecs)
+	c.EffectiveVersion = a.version
+	c.ExternalAddress = a.address
+	c.LoopbackClientConfig = a.loopback
+	c.MergedResourceConfig = p.served
+	c.RESTOptionsGetter = p.storage
+	c.AggregatedDiscoveryGroupManager = p.discovery
+	c.AdmissionControl = a.gate
+	c.Authentication.Authenticator = a.auth.authenticator
+	c.Authentication.APIAudiences = audiences()
+	c.Authorization.Authorizer = a.auth.authorizer
+	c.RuleResolver = a.auth.rules
+	c.BuildHandlerChainFunc = handlerChain
+	c.LongRunningFunc = serverfilters.BasicLongRunningRequestCheck(
+		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
+	c.EnableProfiling = false
+	c.FlowControl = a.flows
+	c.DisabledPostStartHooks.Insert("priority-and-fairness-config-consumer") // Start runs it
+	c.StorageObjectCountTracker = a.backend.counts
+	c.StorageInitializationTimeout = storageTimeout
+	basic := []healthz.HealthChecker{healthz.PingHealthz, a.logs}
+	c.HealthzChecks, c.LivezChecks, c.ReadyzChecks = slices.Clone(basic), slices.Clone(basic), slices.Clone(basic)
+	addStorageChecks(c, a.backend.store)
+
+	definitions := utilopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(p.definitions)
+	namer := openapinamer.NewDefinitionNamer(p.schemes...)
+	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, namer)
+	c.OpenAPIConfig.Info.Title = "Kubernetes"
+	c.OpenAPIConfig.SecurityDefinitions = a.auth.security
+	c.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
+	c.OpenAPIV3Config.Info.Title = "Kubernetes"
+	c.OpenAPIV3Config.SecuritySchemes = a.auth.schemes
+	return c
+}
+
+// handlerChain returns api behind the filters that every request passes. It mirrors DefaultBuildHandlerChain of
+// k8s.io/apiserver/pkg/server/config.go without what is not needed here: audit logs (audit identifiers are set),
+// tracing, CORS, HSTS, and the wait for other servers' discovery.
+func handlerChain(api http.Handler, c *genericapiserver.Config) http.Handler {
+	timed := func(h http.Handler, filter string) http.Handler {
+		return filterlatency.TrackStarted(h, c.TracerProvider, filter)
+	}
+	h := genericfilters.WithAuthorization(filterlatency.TrackCompleted(api), c.Authorization.Authorizer, c.Serializer)
+	h = timed(h, "authorization")
+	h = timed(withFlowControl(filterlatency.TrackCompleted(h), c), "priorityandfairness")
+	h = filterlatency.TrackCompleted(h)
+	if c.FeatureGate.Enabled(features.ConstrainedImpersonation) {
+		h = impersonation.WithConstrainedImpersonation(h, c.Authorization.Authorizer, c.Serializer)
+		h = timed(h, "constrainedimpersonation")
+	} else {
+		h = impersonation.WithImpersonation(h, c.Authorization.Authorizer, c.Serializer)
+		h = timed(h, "impersonation")
+	}
+	unauthorized := filterlatency.TrackCompleted(genericfilters.Unauthorized(c.Serializer))
+	h = genericfilters.WithAuthentication(
+		filterlatency.TrackCompleted(h), c.Authentication.Authenticator, unauthorized,
+		c.Authentication.APIAudiences, nil)
+	h = timed(h, "authentication")
+	h = genericfilters.WithWarningRecorder(h)
+	h = serverfilters.WithTimeoutForNonLongRunningRequests(h, c.LongRunningFunc)
+	h = genericfilters.WithRequestDeadline(h, c.AuditBackend, c.AuditPolicyRuleEvaluator, c.LongRunningFunc,
+		c.Serializer, c.RequestTimeout)
+	h = genericfilters.WithCacheControl(h)
+	h = genericfilters.WithLatencyTrackers(h)
+	h = genericfilters.WithRequestInfo(h, c.RequestInfoResolver)
+	h = genericfilters.WithRequestReceivedTimestamp(h)
+	h = serverfilters.WithPanicRecovery(h, c.RequestInfoResolver)
+	return genericfilters.WithAuditInit(h)
 }

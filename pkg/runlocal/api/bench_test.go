@@ -25,7 +25,7 @@ func BenchmarkCreatePod(b *testing.B) {
 	p := pod("")
 	p.GenerateName = "p-"
 	for b.Loop() {
-		if _, err := f.CoreV1().Pods("default").Create(b.Context(), p, metav1.CreateOptions{}); err != nil {
+		if _, err := f.CoreV1().Pods(f.namespace).Create(b.Context(), p, metav1.CreateOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -38,7 +38,7 @@ func BenchmarkCreatePodParallel(b *testing.B) {
 		p := pod("")
 		p.GenerateName = "p-"
 		for pb.Next() {
-			if _, err := f.CoreV1().Pods("default").Create(b.Context(), p, metav1.CreateOptions{}); err != nil {
+			if _, err := f.CoreV1().Pods(f.namespace).Create(b.Context(), p, metav1.CreateOptions{}); err != nil {
 				b.Error(err)
 				return
 			}

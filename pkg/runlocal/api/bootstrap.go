@@ -21,19 +21,19 @@ import (
 const (
 	kubernetesService = "kubernetes"
 	httpsPort         = 443
-	// unroutable is the address in the endpoints of the Service kubernetes when the server's own cannot be: endpoints may
-	// not name a loopback address. It is reserved for documentation (RFC 5737), so nothing answers there.
+	// unroutable is the address in the endpoints of the Service kubernetes if the server's address cannot be: endpoints
+	// must not have a loopback address. It is reserved for documentation (RFC 5737), so nothing answers there.
 	unroutable = "192.0.2.1"
 )
 
-// systemNamespaces are those that a kube-apiserver creates.
+// systemNamespaces returns the namespaces that a kube-apiserver creates.
 func systemNamespaces() []string {
 	return []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
 }
 
-// createSystemObjects makes what a kube-apiserver has when it is ready, and the ServiceAccount default of its namespaces,
-// which a cluster gets from the serviceaccount controller. Upstream makes all of it in controllers that poll; a store that
-// starts empty needs each object only once.
+// createSystemObjects creates the objects that a kube-apiserver has when it is ready, and the ServiceAccount default of
+// its namespaces, which a cluster gets from the serviceaccount controller. Upstream creates them in controllers that
+// poll; in a store that starts empty it is done once.
 func createSystemObjects(ctx context.Context, client kubernetes.Interface, address string) error {
 	if err := createServiceRange(ctx, client); err != nil {
 		return err
@@ -47,7 +47,8 @@ func createSystemObjects(ctx context.Context, client kubernetes.Interface, addre
 			return err
 		}
 	}
-	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, tokenTracking(), metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, tokenTrackingConfigMap(),
+		metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the config map of token tracking: %w", err)
 	}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
@@ -58,16 +59,16 @@ func createSystemObjects(ctx context.Context, client kubernetes.Interface, addre
 	return createKubernetesService(ctx, client, address)
 }
 
-// publishAuthorities keeps the ConfigMap extension-apiserver-authentication, by which other API servers know whose client
-// certificates to accept, by upstream's controller, until ctx ends. It calls started when the controller runs.
+// publishAuthorities runs upstream's controller of the ConfigMap extension-apiserver-authentication, from which other
+// API servers read whose client certificates to accept, until ctx ends. It calls started when the controller runs.
 func (a *assembly) publishAuthorities(ctx context.Context, started func()) {
-	info := clusterauthenticationtrust.ClusterAuthenticationInfo{ClientCA: a.identity.clientCA}
+	info := clusterauthenticationtrust.ClusterAuthenticationInfo{ClientCA: a.auth.clientCA}
 	publisher := clusterauthenticationtrust.NewClusterAuthenticationTrustController(info, a.client)
 	started()
 	publisher.Run(ctx, 1)
 }
 
-// createDefaultAccount makes the ServiceAccount default of a namespace, if it is not there.
+// createDefaultAccount creates the ServiceAccount default of a namespace unless it exists.
 func createDefaultAccount(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: defaultAccount, Namespace: namespace}}
 	_, err := client.CoreV1().ServiceAccounts(namespace).Create(ctx, account, metav1.CreateOptions{})
@@ -77,18 +78,19 @@ func createDefaultAccount(ctx context.Context, client kubernetes.Interface, name
 	return nil
 }
 
-// createKubernetesService mirrors pkg/controlplane/controller/kubernetesservice and pkg/controlplane/reconcilers: the
-// Service kubernetes has the first address of the range, its Endpoints and its EndpointSlice have the server's.
+// createKubernetesService creates the Service kubernetes with its endpoints. It mirrors
+// pkg/controlplane/controller/kubernetesservice and pkg/controlplane/reconcilers: the Service kubernetes has the first
+// address of the range, its Endpoints and its EndpointSlice have the server's.
 func createKubernetesService(ctx context.Context, client kubernetes.Interface, address string) error {
 	host, port, err := endpointOf(address)
 	if err != nil {
 		return err
 	}
-	service, err := serviceObject(port)
+	service, err := kubernetesServiceObject(port)
 	if err != nil {
 		return err
 	}
-	err = whenAddressable(ctx, func(ctx context.Context) error {
+	err = retryUntilAddressable(ctx, func(ctx context.Context) error {
 		_, err := client.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{})
 		return err
 	})
@@ -97,32 +99,38 @@ func createKubernetesService(ctx context.Context, client kubernetes.Interface, a
 	}
 	name, protocol := "https", corev1.ProtocolTCP
 	endpoints := &corev1.Endpoints{ //nolint:staticcheck // SA1019: kube-apiserver makes this one object still.
-		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService, Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService,
+			Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"}},
 		Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // as above
 			Addresses: []corev1.EndpointAddress{{IP: host}},
 			Ports:     []corev1.EndpointPort{{Name: name, Port: port, Protocol: protocol}},
 		}},
 	}
-	if _, err := client.CoreV1().Endpoints(metav1.NamespaceDefault).Create(ctx, endpoints, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Endpoints(metav1.NamespaceDefault).Create(ctx, endpoints,
+		metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating endpoints %q: %w", kubernetesService, err)
 	}
 	ready := true
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: kubernetesService, Labels: map[string]string{discoveryv1.LabelServiceName: kubernetesService}},
+		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService,
+			Labels: map[string]string{discoveryv1.LabelServiceName: kubernetesService}},
 		AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{host}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
-		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &protocol}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{host},
+			Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+		Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &protocol}},
 	}
 	if netutils.IsIPv6String(host) {
 		slice.AddressType = discoveryv1.AddressTypeIPv6
 	}
-	if _, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(ctx, slice, metav1.CreateOptions{}); err != nil {
+	if _, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(ctx, slice,
+		metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating endpoint slice %q: %w", kubernetesService, err)
 	}
 	return nil
 }
 
-func serviceObject(port int32) (*corev1.Service, error) {
+// kubernetesServiceObject returns the Service kubernetes, at the first address of the service range.
+func kubernetesServiceObject(port int32) (*corev1.Service, error) {
 	addresses, err := serviceNetwork()
 	if err != nil {
 		return nil, err
@@ -139,7 +147,8 @@ func serviceObject(port int32) (*corev1.Service, error) {
 			Labels:    map[string]string{"provider": "kubernetes", "component": "apiserver"},
 		},
 		Spec: corev1.ServiceSpec{
-			Ports:           []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: httpsPort, TargetPort: intstr.FromInt32(port)}},
+			Ports: []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: httpsPort,
+				TargetPort: intstr.FromInt32(port)}},
 			ClusterIP:       first.String(),
 			IPFamilyPolicy:  &single,
 			SessionAffinity: corev1.ServiceAffinityNone,
@@ -148,7 +157,7 @@ func serviceObject(port int32) (*corev1.Service, error) {
 	}, nil
 }
 
-// endpointOf is address as endpoints can have it.
+// endpointOf splits address into what endpoints may have: a host that must not be a loopback address, and a port.
 func endpointOf(address string) (host string, port int32, err error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -164,9 +173,9 @@ func endpointOf(address string) (host string, port int32, err error) {
 	return host, int32(number), nil
 }
 
-// tokenTracking says since when the use of tokens in secrets is recorded, which upstream's authenticator does here too. It is what
-// pkg/controlplane/controller/legacytokentracking makes.
-func tokenTracking() *corev1.ConfigMap {
+// tokenTrackingConfigMap returns the ConfigMap that says since when the use of tokens in secrets is recorded, which
+// upstream's authenticator does here too. It mirrors pkg/controlplane/controller/legacytokentracking.
+func tokenTrackingConfigMap() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-legacy-service-account-token-tracking"},
 		Data:       map[string]string{"since": time.Now().UTC().Format(time.DateOnly)},

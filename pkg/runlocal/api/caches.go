@@ -12,13 +12,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// caches are what the server itself reads objects from: admission above all, but also authorization and the allocator of addresses.
+// caches are the informer caches that the server itself reads: those of admission above all, but also of authorization
+// and the allocator of addresses. A key is the resource.
 type caches map[schema.GroupResource]cache.Store
 
-// startedCaches are those of the informers of factory that are started.
+// startedCaches returns the caches of the informers of factory that are started.
 func startedCaches(factory informers.SharedInformerFactory) caches {
 	now := make(chan struct{})
-	close(now) // to be told of all of them, and not to wait for any
+	close(now) // WaitForCacheSync returns all started informers, and does not wait
 	found := caches{}
 	for typ := range factory.WaitForCacheSync(now) {
 		object, ok := reflect.TypeAssert[runtime.Object](reflect.New(typ.Elem()))
@@ -30,14 +31,16 @@ func startedCaches(factory informers.SharedInformerFactory) caches {
 			continue // of no built-in kind
 		}
 		resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
-		found[resource.GroupResource()] = factory.InformerFor(object, nil).GetStore() // there is one, so none is made
+		// it exists, so the nil function is not called
+		found[resource.GroupResource()] = factory.InformerFor(object, nil).GetStore()
 	}
 	return found
 }
 
-// Seen reports whether what the server itself goes by, admission above all, has seen the newest event of a resource. It is true for
-// a resource that it does not go by. Policies are an exception: they come into force up to a second after they were seen.
-func (s *Server) Seen(gr schema.GroupResource) bool {
+// CachesSynced reports whether the caches that the server itself reads, for admission above all, have the newest event
+// of a resource. It is true for a resource without such a cache. Admission policies are an exception: they take effect
+// up to a second after their event.
+func (s *Server) CachesSynced(gr schema.GroupResource) bool {
 	store, ok := s.caches[gr]
 	if !ok {
 		return true

@@ -12,17 +12,18 @@ import (
 
 // TestSeen wants what Seen says to be true of what admission reads.
 func TestSeen(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	quotas := schema.GroupResource{Resource: "resourcequotas"}
 	lister := f.informers.Core().V1().ResourceQuotas().Lister()
 	for i := range 20 {
 		name := fmt.Sprintf("q%d", i)
-		_, err := f.CoreV1().ResourceQuotas("default").Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err := f.CoreV1().ResourceQuotas(f.namespace).Create(t.Context(),
+			&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the quota is seen", func(context.Context) (bool, error) { return f.Seen(quotas), nil })
-		if _, err := lister.ResourceQuotas("default").Get(name); err != nil {
+		eventually(t, "the quota is seen", func(context.Context) (bool, error) { return f.CachesSynced(quotas), nil })
+		if _, err := lister.ResourceQuotas(f.namespace).Get(name); err != nil {
 			t.Errorf("it is seen, but admission does not find it: %v", err)
 		}
 	}
@@ -37,7 +38,7 @@ func TestSeen(t *testing.T) {
 			t.Errorf("%s is not known, by which %s goes", resource, reason)
 		}
 	}
-	if !f.Seen(schema.GroupResource{Group: "example.com", Resource: "things"}) {
+	if !f.CachesSynced(schema.GroupResource{Group: "example.com", Resource: "things"}) {
 		t.Error("what the server does not go by is not seen")
 	}
 }

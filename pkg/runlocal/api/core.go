@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/apis/core"
 	kubeletclient "k8s.io/kubernetes/pkg/kubelet/client"
+	"k8s.io/kubernetes/pkg/probe"
 	"k8s.io/kubernetes/pkg/registry/core/componentstatus"
 	endpointsstore "k8s.io/kubernetes/pkg/registry/core/endpoint/storage"
 	limitrangestore "k8s.io/kubernetes/pkg/registry/core/limitrange/storage"
@@ -29,6 +31,8 @@ import (
 	"k8s.io/kubernetes/pkg/registry/core/service/portallocator"
 	servicestore "k8s.io/kubernetes/pkg/registry/core/service/storage"
 	serviceaccountstore "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
 )
 
 // Kube-apiserver's defaults, which kubeadm's match: services get addresses of serviceRange and ports of nodePorts.
@@ -52,22 +56,26 @@ func (a *assembly) coreProvider() *coreProvider {
 	return &coreProvider{
 		GenericConfig: corerest.GenericConfig{
 			EventTTL:              eventTTL,
-			ServiceAccountIssuer:  a.identity.issuer,
+			ServiceAccountIssuer:  a.auth.issuer,
 			ExtendExpiration:      true,
 			MaxExtendedExpiration: maxExtendedExpiration,
 			APIAudiences:          audiences(),
 			LoopbackClientConfig:  a.loopback,
 			Informers:             a.informers,
 		},
-		authorizer: a.identity.authorizer,
+		authorizer: a.auth.authorizer,
 		client:     a.client,
-		slices:     a.slices,
-		components: func() map[string]componentstatus.Server { return components(a.options.Components, a.backend.store) },
+		slices:     a.endpointSlices,
+		components: func() map[string]componentstatus.Server {
+			return components(a.options.Components, a.backend.store)
+		},
 	}
 }
 
 // NewRESTStorage mirrors legacyProvider of pkg/registry/core/rest/storage_core.go.
-func (p *coreProvider) NewRESTStorage(served serverstorage.APIResourceConfigSource, getter generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
+func (p *coreProvider) NewRESTStorage(
+	served serverstorage.APIResourceConfigSource, getter generic.RESTOptionsGetter,
+) (genericapiserver.APIGroupInfo, error) {
 	info, err := p.GenericConfig.NewRESTStorage(served, getter)
 	if err != nil {
 		return info, err
@@ -85,7 +93,7 @@ func (p *coreProvider) NewRESTStorage(served serverstorage.APIResourceConfigSour
 		func() error { return p.services(getter, pods, storage) },
 		func() error { return p.serviceAccounts(getter, pods, nodes, storage) },
 		func() error { return volumes(getter, storage) },
-		func() error { return plain(getter, storage) },
+		func() error { return simpleResources(getter, storage) },
 		func() error { return replicationControllers(getter, storage) },
 	} {
 		if err := add(); err != nil {
@@ -96,7 +104,9 @@ func (p *coreProvider) NewRESTStorage(served serverstorage.APIResourceConfigSour
 	return info, nil
 }
 
-func (p *coreProvider) nodes(getter generic.RESTOptionsGetter, storage map[string]rest.Storage) (*nodestore.NodeStorage, error) {
+func (p *coreProvider) nodes(
+	getter generic.RESTOptionsGetter, storage map[string]rest.Storage,
+) (*nodestore.NodeStorage, error) {
 	kubelet := kubeletclient.KubeletClientConfig{PreferredAddressTypes: []string{string(corev1.NodeInternalIP)}}
 	nodes, err := nodestore.NewStorage(getter, kubelet, noNetwork())
 	if err != nil {
@@ -107,8 +117,11 @@ func (p *coreProvider) nodes(getter generic.RESTOptionsGetter, storage map[strin
 	return nodes, nil
 }
 
-func (p *coreProvider) pods(getter generic.RESTOptionsGetter, nodes *nodestore.NodeStorage, storage map[string]rest.Storage) (podstore.PodStorage, error) {
-	pods, err := podstore.NewStorage(getter, noKubelet{nodes.KubeletConnectionInfo}, noNetwork(), p.client.PolicyV1(), p.authorizer)
+func (p *coreProvider) pods(
+	getter generic.RESTOptionsGetter, nodes *nodestore.NodeStorage, storage map[string]rest.Storage,
+) (podstore.PodStorage, error) {
+	pods, err := podstore.NewStorage(getter, noKubelet{nodes.KubeletConnectionInfo}, noNetwork(), p.client.PolicyV1(),
+		p.authorizer)
 	if err != nil {
 		return pods, fmt.Errorf("building the storage of pods: %w", err)
 	}
@@ -121,7 +134,9 @@ func (p *coreProvider) pods(getter generic.RESTOptionsGetter, nodes *nodestore.N
 	return pods, nil
 }
 
-func (p *coreProvider) services(getter generic.RESTOptionsGetter, pods podstore.PodStorage, storage map[string]rest.Storage) error {
+func (p *coreProvider) services(
+	getter generic.RESTOptionsGetter, pods podstore.PodStorage, storage map[string]rest.Storage,
+) error {
 	ips, err := p.serviceAddresses()
 	if err != nil {
 		return fmt.Errorf("building the allocator of cluster addresses: %w", err)
@@ -141,18 +156,23 @@ func (p *coreProvider) services(getter generic.RESTOptionsGetter, pods podstore.
 	return nil
 }
 
-// serviceAccounts replaces GenericConfig's storage, which knows no pods and no nodes to bind a token to.
-func (p *coreProvider) serviceAccounts(getter generic.RESTOptionsGetter, pods podstore.PodStorage, nodes *nodestore.NodeStorage, storage map[string]rest.Storage) error {
+// serviceAccounts replaces GenericConfig's storage, which cannot bind a token to a pod or a node.
+func (p *coreProvider) serviceAccounts(
+	getter generic.RESTOptionsGetter, pods podstore.PodStorage, nodes *nodestore.NodeStorage,
+	storage map[string]rest.Storage,
+) error {
 	secrets, ok := storage["secrets"].(rest.Getter)
 	if !ok {
 		return fmt.Errorf("building the storage of service accounts: secrets are served by %T", storage["secrets"])
 	}
 	if replaced := storage["serviceaccounts"]; replaced != nil {
-		replaced.Destroy() // it counts objects until then, and nothing else will end it
+		replaced.Destroy() // or its goroutine that counts objects never ends
 	}
 	webhooks := p.client.AdmissionregistrationV1()
-	accounts, err := serviceaccountstore.NewREST(getter, p.ServiceAccountIssuer, p.APIAudiences, p.authorizer, p.ServiceAccountMaxExpiration,
-		pods.Pod.Store, secrets, nodes.Node.Store, webhooks.ValidatingWebhookConfigurations(), webhooks.MutatingWebhookConfigurations(),
+	accounts, err := serviceaccountstore.NewREST(getter, p.ServiceAccountIssuer, p.APIAudiences, p.authorizer,
+		p.ServiceAccountMaxExpiration,
+		pods.Pod.Store, secrets, nodes.Node.Store,
+		webhooks.ValidatingWebhookConfigurations(), webhooks.MutatingWebhookConfigurations(),
 		p.ExtendExpiration, p.MaxExtendedExpiration)
 	if err != nil {
 		return fmt.Errorf("building the storage of service accounts: %w", err)
@@ -175,8 +195,8 @@ func volumes(getter generic.RESTOptionsGetter, storage map[string]rest.Storage) 
 	return nil
 }
 
-// plain adds the resources that have no subresources.
-func plain(getter generic.RESTOptionsGetter, storage map[string]rest.Storage) error {
+// simpleResources adds resources without subresources.
+func simpleResources(getter generic.RESTOptionsGetter, storage map[string]rest.Storage) error {
 	templates, err := podtemplatestore.NewREST(getter)
 	if err != nil {
 		return fmt.Errorf("building the storage of pod templates: %w", err)
@@ -202,4 +222,44 @@ func replicationControllers(getter generic.RESTOptionsGetter, storage map[string
 	storage["replicationcontrollers/status"] = rc.Status
 	storage["replicationcontrollers/scale"] = rc.Scale
 	return nil
+}
+
+// The components whose health componentstatuses has, by upstream's names.
+const (
+	ComponentControllerManager = "controller-manager"
+	ComponentScheduler         = "scheduler"
+	componentStorage           = "etcd-0"
+)
+
+// errNotRunning is the health of a component that is not in Options.Components.
+var errNotRunning = errors.New("it is not running")
+
+// components returns all that componentstatuses lists, as componentStatusStorage of
+// pkg/registry/core/rest/storage_core.go has them. Upstream requests /healthz at fixed ports of the machine, which
+// would be those of another control plane than this one.
+func components(given map[string]func() error, store *memstore.Store) map[string]componentstatus.Server {
+	all := map[string]func() error{
+		ComponentControllerManager: func() error { return errNotRunning },
+		ComponentScheduler:         func() error { return errNotRunning },
+		componentStorage:           store.Ready,
+	}
+	maps.Copy(all, given)
+	servers := make(map[string]componentstatus.Server, len(all))
+	for name, check := range all {
+		servers[name] = component(check)
+	}
+	return servers
+}
+
+// component is the health of a component in this process.
+type component func() error
+
+var _ componentstatus.Server = component(nil)
+
+// DoServerCheck implements componentstatus.Server.
+func (check component) DoServerCheck() (probe.Result, string, error) {
+	if err := check(); err != nil {
+		return probe.Failure, err.Error(), nil //nolint:nilerr // The error is that of the component, not of the check.
+	}
+	return probe.Success, "ok", nil
 }

@@ -1,14 +1,19 @@
-// Package api is a Kubernetes API server inside the process: upstream's own REST storage, admission, custom resources,
+// Package api is a Kubernetes API server inside the process: upstream's REST storage, admission, custom resources,
 // discovery and OpenAPI, assembled over the in-memory store of package memstore.
 //
-// It is for running controllers and trying manifests without a cluster: reachable in process without a socket, and, if asked, on
-// a loopback address by TLS. It is not a cluster: there is no etcd, no proxy to other API servers and no kubelet, so pods do not
-// run, and requests that need a kubelet (logs, exec, proxies) are answered with an error that says so.
+// It is for running controllers and trying manifests without a cluster. It is reachable in process without a socket
+// (inprocess.go), and with Options.Listen on an address by TLS. It is not a cluster: there is no etcd, no proxy to
+// other API servers and no kubelet, so pods do not run, and requests that need a kubelet (logs, exec, proxies) are
+// answered with an error that says so (nonetwork.go).
 //
-// What differs from a cluster, beside that: node ports are allocated in memory, and an IPAddress object that somebody deletes is
-// not made again; aggregated roles such as `view` are filled once and follow no later role unless the clusterrole-aggregation
-// controller runs; priority and fairness is served as objects but limits nobody; and the Service kubernetes leads nowhere when
-// the server listens on loopback, for endpoints may not name a loopback address.
+// server.go has Start, Stop and what is in between. assembly.go puts the parts together: the API groups (groups.go,
+// core.go, customresources.go, aggregation.go, resourcemetrics.go) on their storage (storage.go), authentication and
+// authorization (auth.go), admission (admission.go), discovery and OpenAPI. The objects that a cluster starts with are
+// created in bootstrap.go, bootstrappolicy.go and serviceips.go.
+//
+// What differs from a cluster, beside that: node ports are allocated in memory; aggregated roles such as `view` are
+// filled once and follow no later role unless the clusterrole-aggregation controller runs; and the Service kubernetes
+// leads nowhere when the server listens on loopback, for endpoints must not have a loopback address.
 //
 // Several servers may live in one process. They share only what upstream keeps process-wide: scheme registrations, the
 // metrics registry, feature gates (left at their defaults) and the setting that privileged containers are allowed.

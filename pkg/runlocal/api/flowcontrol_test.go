@@ -37,7 +37,7 @@ func answered(t *testing.T, config *rest.Config, path string) *http.Response {
 	return response
 }
 
-// impersonating is a configuration by which the administrator asks as another user.
+// impersonating is a configuration by which the administrator impersonates another user.
 func (f *fixture) impersonating(user string) *rest.Config {
 	config := f.Config()
 	config.Impersonate.UserName = user
@@ -46,7 +46,7 @@ func (f *fixture) impersonating(user string) *rest.Config {
 
 // TestAnswersNameTheFlowSchema: the headers tell by which flow schema and at which level a request was served.
 func TestAnswersNameTheFlowSchema(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
 	flows := f.FlowcontrolV1()
 	for _, tt := range []struct {
@@ -75,12 +75,13 @@ func TestAnswersNameTheFlowSchema(t *testing.T) {
 	}
 }
 
-// TestRequestsOverTheLimitAreRefused gives a user a level that serves one request at a time. The others are served as before.
+// TestRequestsOverTheLimitAreRefused gives a user a level that serves one request at a time. The others are served as
+// before.
 func TestRequestsOverTheLimitAreRefused(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
-	schema := f.limit(t, "joe")
-	joe := f.impersonating("joe")
+	schema := f.limit(t, f.namespace)
+	joe := f.impersonating(f.namespace)
 	eventually(t, "the user's requests are limited", func(context.Context) (bool, error) {
 		answer := answered(t, joe, "/version")
 		return answer.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID) == string(schema.UID), nil
@@ -89,7 +90,8 @@ func TestRequestsOverTheLimitAreRefused(t *testing.T) {
 	served := make(chan int, 1)
 	go func() {
 		defer close(served)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, joe.Host+"/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+			joe.Host+"/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
 		if err != nil {
 			t.Error(err)
 			return
@@ -108,15 +110,18 @@ func TestRequestsOverTheLimitAreRefused(t *testing.T) {
 	if _, err := io.WriteString(more, "{"); err != nil { // returns when the request is being served
 		t.Fatal(err)
 	}
-	if refused := answered(t, joe, "/version"); refused.StatusCode != http.StatusTooManyRequests || refused.Header.Get("Retry-After") == "" {
-		t.Errorf("a second request is answered %s, to come again after %q s", refused.Status, refused.Header.Get("Retry-After"))
+	if refused := answered(t, joe, "/version"); refused.StatusCode != http.StatusTooManyRequests ||
+		refused.Header.Get("Retry-After") == "" {
+		t.Errorf("a second request is answered %s, to come again after %q s", refused.Status,
+			refused.Header.Get("Retry-After"))
 	}
 	for _, config := range []*rest.Config{f.Config(), f.impersonating("jane")} {
 		if response := answered(t, config, "/version"); response.StatusCode != http.StatusOK {
 			t.Errorf("%q is answered %s", config.Impersonate.UserName, response.Status)
 		}
 	}
-	if _, err := io.WriteString(more, `"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}`); err != nil {
+	if _, err := io.WriteString(more,
+		`"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}`); err != nil {
 		t.Error(err)
 	}
 	if err := more.Close(); err != nil {
@@ -130,7 +135,8 @@ func TestRequestsOverTheLimitAreRefused(t *testing.T) {
 	}
 }
 
-// limit makes a flow schema for all requests of a user, and a level that serves one of them at a time and refuses others.
+// limit makes a flow schema for all requests of a user, and a level that serves one of them at a time and refuses
+// others.
 func (f *fixture) limit(t *testing.T, user string) *flowcontrolv1.FlowSchema {
 	t.Helper()
 	none, all := int32(0), []string{"*"}
@@ -144,7 +150,8 @@ func (f *fixture) limit(t *testing.T, user string) *flowcontrolv1.FlowSchema {
 			},
 		},
 	}
-	if _, err := f.FlowcontrolV1().PriorityLevelConfigurations().Create(t.Context(), level, metav1.CreateOptions{}); err != nil {
+	if _, err := f.FlowcontrolV1().PriorityLevelConfigurations().Create(t.Context(), level,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	schema := &flowcontrolv1.FlowSchema{

@@ -25,9 +25,14 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	admissionregistrationrest "k8s.io/kubernetes/pkg/registry/admissionregistration/rest"
 	appsrest "k8s.io/kubernetes/pkg/registry/apps/rest"
 	authenticationrest "k8s.io/kubernetes/pkg/registry/authentication/rest"
@@ -47,14 +52,16 @@ import (
 	schedulingrest "k8s.io/kubernetes/pkg/registry/scheduling/rest"
 	storagerest "k8s.io/kubernetes/pkg/registry/storage/rest"
 	storagemigrationrest "k8s.io/kubernetes/pkg/registry/storagemigration/rest"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
 // eventTTL is kube-apiserver's default --event-ttl.
 const eventTTL = time.Hour
 
-// servedVersions are the API versions that kube-apiserver serves by default, without apiregistration.k8s.io, which upstream serves by
-// its aggregation layer and aggregation.go here. A test compares it with DefaultAPIResourceConfigSource of pkg/controlplane, which is
-// not imported here because it links all of the aggregator, leader election and the scheduler's helpers.
+// servedVersions returns the API versions that kube-apiserver serves by default, except apiregistration.k8s.io: that is
+// the aggregation layer's upstream, and in aggregation.go here. A test compares it with DefaultAPIResourceConfigSource
+// of pkg/controlplane, which is not imported here because it links all of the aggregator, leader election and the
+// scheduler's helpers.
 func servedVersions() *serverstorage.ResourceConfig {
 	served := serverstorage.NewResourceConfig()
 	served.EnableVersions(
@@ -86,17 +93,19 @@ func servedVersions() *serverstorage.ResourceConfig {
 // groupProvider is upstream's RESTStorageProvider.
 type groupProvider interface {
 	GroupName() string
-	NewRESTStorage(serverstorage.APIResourceConfigSource, generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error)
+	NewRESTStorage(
+		serverstorage.APIResourceConfigSource, generic.RESTOptionsGetter,
+	) (genericapiserver.APIGroupInfo, error)
 }
 
-// groupProviders mirrors StorageProviders of pkg/controlplane/instance.go. The order shows in discovery, and it decides
-// which group an unqualified resource name means.
+// groupProviders returns the API groups. It mirrors StorageProviders of pkg/controlplane/instance.go. The order is that
+// of discovery, and decides which group an unqualified resource name means.
 func (a *assembly) groupProviders() []groupProvider {
-	authz, authn := a.identity.authorizer, a.identity.authenticator
+	authz, authn := a.auth.authorizer, a.auth.authenticator
 	return []groupProvider{
 		a.coreProvider(),
 		authenticationrest.RESTStorageProvider{Authenticator: authn, APIAudiences: audiences()},
-		authorizationrest.RESTStorageProvider{Authorizer: authz, RuleResolver: a.identity.rules},
+		authorizationrest.RESTStorageProvider{Authorizer: authz, RuleResolver: a.auth.rules},
 		autoscalingrest.RESTStorageProvider{},
 		batchrest.RESTStorageProvider{},
 		certificatesrest.RESTStorageProvider{Authorizer: authz},
@@ -117,18 +126,19 @@ func (a *assembly) groupProviders() []groupProvider {
 	}
 }
 
-// installGroups mirrors InstallAPIs of pkg/controlplane/apiserver/apis.go. It leaves the providers' post-start hooks out:
-// they poll with one-second pauses that nothing can cut short, and end the process when they fail. What they would create
-// is created by the bootstrap files of this package.
+// installGroups serves the API groups. It mirrors InstallAPIs of pkg/controlplane/apiserver/apis.go without the
+// providers' post-start hooks: they poll with pauses of a second that cannot be interrupted, and end the process when
+// they fail. What they create is created by bootstrap.go and bootstrappolicy.go.
 func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, storage generic.RESTOptionsGetter) error {
-	lifecycle, err := genericapiserver.NewResourceExpirationEvaluatorFromOptions(genericapiserver.ResourceExpirationEvaluatorOptions{
+	evaluator := genericapiserver.ResourceExpirationEvaluatorOptions{
 		CurrentVersion: a.version.EmulationVersion(),
 		Prerelease:     a.version.BinaryVersion().PreRelease(),
-	})
+	}
+	lifecycle, err := genericapiserver.NewResourceExpirationEvaluatorFromOptions(evaluator)
 	if err != nil {
 		return fmt.Errorf("reading the lifecycle of the API versions: %w", err)
 	}
-	registration := a.registrationGroup()
+	registration := a.apiServiceGroup()
 	groups := []*genericapiserver.APIGroupInfo{&registration}
 	for _, provider := range a.groupProviders() {
 		name := provider.GroupName()
@@ -136,7 +146,8 @@ func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, stor
 		if err != nil {
 			return fmt.Errorf("building API group %q: %w", name, err)
 		}
-		if err := lifecycle.RemoveUnavailableKinds(name, info.Scheme, info.VersionedResourcesStorageMap, a.served); err != nil {
+		if err := lifecycle.RemoveUnavailableKinds(name, info.Scheme, info.VersionedResourcesStorageMap,
+			a.served); err != nil {
 			return fmt.Errorf("removing unavailable kinds of API group %q: %w", name, err)
 		}
 		if len(info.VersionedResourcesStorageMap) == 0 {
@@ -158,4 +169,58 @@ func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, stor
 		return fmt.Errorf("installing the API groups: %w", err)
 	}
 	return nil
+}
+
+// priority orders groups, and versions in a group, in discovery: the highest first.
+type priority struct{ group, version int32 }
+
+// priorities returns the priorities of pkg/controlplane/apiserver/aggregator.go and
+// cmd/kube-apiserver/app/aggregator.go, for what is served. They decide which group an unqualified resource name means,
+// and which version of a group clients prefer.
+func priorities() map[schema.GroupVersion]priority {
+	return map[schema.GroupVersion]priority{
+		corev1.SchemeGroupVersion:                  {18000, 1},
+		appsv1.SchemeGroupVersion:                  {17800, 15},
+		eventsv1.SchemeGroupVersion:                {17750, 15},
+		authenticationv1.SchemeGroupVersion:        {17700, 15},
+		authorizationv1.SchemeGroupVersion:         {17600, 15},
+		autoscalingv1.SchemeGroupVersion:           {17500, 15},
+		autoscalingv2.SchemeGroupVersion:           {17500, 30},
+		batchv1.SchemeGroupVersion:                 {17400, 15},
+		certificatesv1.SchemeGroupVersion:          {17300, 15},
+		networkingv1.SchemeGroupVersion:            {17200, 15},
+		policyv1.SchemeGroupVersion:                {17100, 15},
+		rbacv1.SchemeGroupVersion:                  {17000, 15},
+		storagev1.SchemeGroupVersion:               {16800, 15},
+		apiextensionsv1.SchemeGroupVersion:         {16700, 15},
+		admissionregistrationv1.SchemeGroupVersion: {16700, 15},
+		schedulingv1.SchemeGroupVersion:            {16600, 15},
+		coordinationv1.SchemeGroupVersion:          {16500, 15},
+		nodev1.SchemeGroupVersion:                  {16300, 15},
+		discoveryv1.SchemeGroupVersion:             {16200, 15},
+		resourcev1.SchemeGroupVersion:              {16200, 21},
+		flowcontrolv1.SchemeGroupVersion:           {16100, 21},
+		storagemigrationv1.SchemeGroupVersion:      {15800, 15},
+	}
+}
+
+// priorities returns the priorities of what this server serves.
+func (a *assembly) priorities() map[schema.GroupVersion]priority {
+	all := priorities()
+	if a.options.Metrics != nil {
+		all[metricsv1beta1.SchemeGroupVersion] = priority{100, 100} // as metrics-server registers itself
+	}
+	return all
+}
+
+// registrationPriority is APIRegistrationGroupPriority of k8s.io/kube-aggregator/pkg/apiserver/handler_discovery.go.
+const registrationPriority = 20001
+
+// setPriorities sets the priorities of all but custom resources, which upstream's controller of their discovery sets.
+func setPriorities(manager aggregated.ResourceManager, all map[schema.GroupVersion]priority) {
+	// The aggregation layer puts its own group first; it has no APIService.
+	manager.SetGroupVersionPriority(metav1.GroupVersion(apiregistrationv1.SchemeGroupVersion), registrationPriority, 0)
+	for gv, p := range all {
+		manager.SetGroupVersionPriority(metav1.GroupVersion(gv), int(p.group), int(p.version))
+	}
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
 )
 
-// What a start has to do, by the name of the health check that a kube-apiserver has for it. Most are post-start hooks there.
+// The steps of a start, by the name of the health check that a kube-apiserver has for each. Most are post-start hooks
+// there.
 const (
 	stepAdmission       = "poststarthook/start-apiserver-admission-initializer"
 	stepNamespaces      = "poststarthook/start-system-namespaces-controller"
@@ -35,21 +36,22 @@ const (
 	stepRegistered      = "autoregister-completion"
 )
 
-// startSteps are what a start has to do. Each is reported by /healthz, /livez and /readyz until the server ends.
+// startSteps are the steps of a start, each a check of /healthz, /livez and /readyz.
 type startSteps []*startStep
 
 func newStartSteps() startSteps {
 	var steps startSteps
 	for _, name := range []string{
-		stepAdmission, stepNamespaces, stepAuthentication, stepTokenTracking, stepAddresses, stepRoles, stepPriorityClasses, stepFlowSchemas,
-		stepFlowControl, stepService, stepServiceRange, stepRegistry, stepAvailability, stepRegistration, stepRegistered,
+		stepAdmission, stepNamespaces, stepAuthentication, stepTokenTracking, stepAddresses, stepRoles,
+		stepPriorityClasses, stepFlowSchemas, stepFlowControl, stepService, stepServiceRange, stepRegistry,
+		stepAvailability, stepRegistration, stepRegistered,
 	} {
 		steps = append(steps, &startStep{name: name, done: make(chan struct{})})
 	}
 	return steps
 }
 
-// finish marks steps as done. Each is done once.
+// finish marks steps as done. It must be called once for each step.
 func (s startSteps) finish(names ...string) {
 	for _, step := range s {
 		if slices.Contains(names, step.name) {
@@ -58,7 +60,7 @@ func (s startSteps) finish(names ...string) {
 	}
 }
 
-// wait returns when the steps that are named are done, all without names, or with the error of ctx.
+// wait returns nil when the named steps are done, or all if none are named, and the error of ctx if that ends before.
 func (s startSteps) wait(ctx context.Context, names ...string) error {
 	for _, step := range s {
 		if len(names) > 0 && !slices.Contains(names, step.name) {
@@ -73,8 +75,8 @@ func (s startSteps) wait(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// addHealthChecks adds the checks of what upstream does in other post-start hooks than those that its code has added, and the hook
-// that looks at the storage of each resource.
+// addHealthChecks adds the checks of the start steps, which stand in for upstream's post-start hooks, and the hook that
+// checks the storage of each resource.
 func (s *Server) addHealthChecks() error {
 	errs := []error{s.generic.AddPostStartHook("storage-readiness", s.generic.StorageReadinessHook.Hook)}
 	for _, step := range s.steps {
@@ -86,7 +88,7 @@ func (s *Server) addHealthChecks() error {
 	return nil
 }
 
-// startStep is a health check that fails until a part of the start is done.
+// startStep is a health check that fails until a step of the start is done.
 type startStep struct {
 	name string
 	done chan struct{}
@@ -108,16 +110,17 @@ func (s *startStep) Check(*http.Request) error {
 }
 
 const (
-	// flushInterval is how often it is tried whether messages can be logged, and flushTimeout how old a success may be: those
-	// of healthz.LogHealthz.
+	// flushInterval is how often the log is flushed, and flushTimeout how old the last success may be: those of
+	// healthz.LogHealthz.
 	flushInterval = time.Minute
 	flushTimeout  = 2 * time.Minute
 )
 
-// logCheck fails while logging is blocked. It mirrors healthz.LogHealthz, which does the same in a goroutine that never ends.
+// logCheck is a health check that fails while logging is blocked. It mirrors healthz.LogHealthz, whose goroutine never
+// ends.
 type logCheck struct {
 	flush    func()
-	verified atomic.Pointer[time.Time] // when flush returned last; nil before run
+	verified atomic.Pointer[time.Time] // when flush last returned; nil before run
 }
 
 var _ healthz.HealthChecker = (*logCheck)(nil)
@@ -135,7 +138,7 @@ func (c *logCheck) Check(*http.Request) error {
 	return nil
 }
 
-// run tries to log until ctx ends.
+// run flushes the log periodically until ctx ends.
 func (c *logCheck) run(ctx context.Context) {
 	ticker := time.NewTicker(flushInterval)
 	defer ticker.Stop()
@@ -150,7 +153,7 @@ func (c *logCheck) run(ctx context.Context) {
 	}
 }
 
-// addStorageChecks adds the checks that a kube-apiserver has of its etcd, by their names there: clients ask for them.
+// addStorageChecks adds the checks that a kube-apiserver has of etcd, by their names there, which clients request.
 func addStorageChecks(c *genericapiserver.Config, store *memstore.Store) {
 	check := func(*http.Request) error { return store.Ready() }
 	c.AddHealthChecks(healthz.NamedGroupedCheck("etcd", "etcd", check))

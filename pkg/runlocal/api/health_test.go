@@ -34,11 +34,11 @@ func (f *fixture) checked(t *testing.T, path string) []string {
 	return names
 }
 
-// upstreamChecks are the checks of kube-apiserver v1.37.1's /readyz, read from one with its default settings and a client CA. The
-// value says why there is none here, and is empty if there is.
+// upstreamChecks are the checks of kube-apiserver v1.37.1's /readyz, read from one with its default settings and a
+// client CA. The value says why there is none here, and is empty if there is.
 func upstreamChecks() map[string]string {
 	const aggregated = "requests are not forwarded to other API servers"
-	const merged = "OpenAPI documents are merged when they are asked for"
+	const merged = "OpenAPI documents are merged when they are requested"
 	const identity = "there is one server, which needs no lease to be told from others"
 	return map[string]string{
 		"ping": "", "log": "", "etcd": "", "etcd-readiness": "", "informer-sync": "", "shutdown": "",
@@ -77,7 +77,7 @@ func upstreamChecks() map[string]string {
 }
 
 func TestHealthChecksAreUpstreams(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
 	var want []string
 	for name, missing := range upstreamChecks() {
@@ -90,7 +90,8 @@ func TestHealthChecksAreUpstreams(t *testing.T) {
 		t.Errorf("/readyz (-kube-apiserver +here):\n%s", diff)
 	}
 	alive := slices.DeleteFunc(want, func(name string) bool {
-		return slices.Contains([]string{"etcd-readiness", "informer-sync", "shutdown"}, name) // checks of readiness alone
+		// checks of readiness alone
+		return slices.Contains([]string{"etcd-readiness", "informer-sync", "shutdown"}, name)
 	})
 	for _, path := range []string{"/livez", "/healthz"} {
 		if diff := cmp.Diff(alive, f.checked(t, path)); diff != "" {
@@ -100,13 +101,14 @@ func TestHealthChecksAreUpstreams(t *testing.T) {
 }
 
 func TestSingleHealthChecks(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	f.WaitReady(t.Context())
 	get := func(path string) (string, error) {
 		body, err := f.Discovery().RESTClient().Get().RequestURI(path).DoRaw(t.Context())
 		return string(body), err
 	}
-	for _, path := range []string{"/readyz/etcd", "/livez/etcd", "/healthz/etcd", "/readyz/log", "/readyz/etcd-readiness", "/readyz/autoregister-completion"} {
+	for _, path := range []string{"/readyz/etcd", "/livez/etcd", "/healthz/etcd", "/readyz/log",
+		"/readyz/etcd-readiness", "/readyz/autoregister-completion"} {
 		if body, err := get(path); err != nil || body != "ok" {
 			t.Errorf("GET %s: %q, %v", path, body, err)
 		}
@@ -147,7 +149,8 @@ func TestStepsFailUntilTheyAreDone(t *testing.T) {
 		t.Errorf("waiting for steps that nothing does: %v", err)
 	}
 	steps.finish(stepRoles, stepService)
-	want := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == stepRoles || name == stepService })
+	want := slices.DeleteFunc(slices.Clone(all),
+		func(name string) bool { return name == stepRoles || name == stepService })
 	if diff := cmp.Diff(want, failing()); diff != "" {
 		t.Errorf("what fails after two steps (-want +got):\n%s", diff)
 	}

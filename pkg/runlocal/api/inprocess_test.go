@@ -50,11 +50,12 @@ func TestCommitSeesTheLabelsOfTheClient(t *testing.T) {
 	mu.Unlock()
 	writes := map[string]func(context.Context) error{
 		"create": func(ctx context.Context) error {
-			_, err := f.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
+			_, err := f.CoreV1().ConfigMaps(f.namespace).Create(ctx,
+				&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
 			return err
 		},
 		"create-2": func(ctx context.Context) error {
-			_, err := f.CoreV1().Pods("default").Create(ctx, pod("p"), metav1.CreateOptions{})
+			_, err := f.CoreV1().Pods(f.namespace).Create(ctx, pod("p"), metav1.CreateOptions{})
 			return err
 		},
 	}

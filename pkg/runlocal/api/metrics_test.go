@@ -1,176 +1,154 @@
 package api
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
-	"fmt"
-	"sync/atomic"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/metrics/pkg/apis/metrics"
-	"k8s.io/metrics/pkg/client/clientset/versioned"
+	"k8s.io/apimachinery/pkg/util/wait"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as programs do, kube-apiserver's main among them
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
 )
 
-// fixedMetrics are those of two pods and a node, or an error.
-type fixedMetrics struct{ failing atomic.Bool }
-
-var errNothingMeasured = errors.New("nothing was measured yet")
-
-func (m *fixedMetrics) Pods(namespace string, selector labels.Selector) ([]metrics.PodMetrics, error) {
-	if m.failing.Load() {
-		return nil, errNothingMeasured
-	}
-	var out []metrics.PodMetrics
-	for i, in := range []string{"default", "other"} {
-		pod := metrics.PodMetrics{
-			ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "p", Labels: map[string]string{"n": in}},
-			Window:     metav1.Duration{Duration: time.Second},
-			Containers: []metrics.ContainerMetrics{{Name: "c", Usage: usageOf(i)}, {Name: "d", Usage: usageOf(i)}},
-		}
-		if (namespace == "" || namespace == in) && selector.Matches(labels.Set(pod.Labels)) {
-			out = append(out, pod)
-		}
-	}
-	return out, nil
-}
-
-func (m *fixedMetrics) Nodes(labels.Selector) ([]metrics.NodeMetrics, error) {
-	if m.failing.Load() {
-		return nil, errNothingMeasured
-	}
-	return []metrics.NodeMetrics{{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Usage: usageOf(3)}}, nil
-}
-
-func usageOf(n int) corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(100*(n+1)), resource.DecimalSI),
-		corev1.ResourceMemory: *resource.NewQuantity(int64(n+1)<<20, resource.BinarySI),
-	}
-}
-
-func TestMetricsAreServed(t *testing.T) {
-	source := &fixedMetrics{}
-	f := start(t, Options{Metrics: source})
-	client := versioned.NewForConfigOrDie(f.Config()).MetricsV1beta1()
-	for _, test := range []struct {
-		namespace string
-		options   metav1.ListOptions
-		want      []string
-		reason    string
-	}{
-		{"", metav1.ListOptions{}, []string{"default/p c=100m d=100m", "other/p c=200m d=200m"}, "all"},
-		{"other", metav1.ListOptions{}, []string{"other/p c=200m d=200m"}, "those of a namespace"},
-		{"", metav1.ListOptions{LabelSelector: "n=default"}, []string{"default/p c=100m d=100m"}, "those with a label"},
-		{"", metav1.ListOptions{FieldSelector: "metadata.namespace=other"}, []string{"other/p c=200m d=200m"}, "those with a field"},
-		{"default", metav1.ListOptions{FieldSelector: "metadata.name=q"}, nil, "none"},
-	} {
-		list, err := client.PodMetricses(test.namespace).List(t.Context(), test.options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, p := range list.Items {
-			line := p.Namespace + "/" + p.Name
-			for _, c := range p.Containers {
-				line += fmt.Sprintf(" %s=%s", c.Name, c.Usage.Cpu())
-			}
-			got = append(got, line)
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
-		}
-	}
-	node, err := client.NodeMetricses().Get(t.Context(), "one", metav1.GetOptions{})
-	if err != nil || node.Usage.Cpu().String() != "400m" {
-		t.Errorf("the node uses %v, error %v", node.Usage, err)
-	}
-	if _, err := client.PodMetricses("default").Get(t.Context(), "q", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("a pod that is not there: %v", err)
-	}
-	source.failing.Store(true)
-	if _, err := client.PodMetricses("default").Get(t.Context(), "p", metav1.GetOptions{}); !apierrors.IsServiceUnavailable(err) {
-		t.Errorf("nothing was measured: %v", err)
-	}
-	if _, err := client.NodeMetricses().List(t.Context(), metav1.ListOptions{}); !apierrors.IsServiceUnavailable(err) {
-		t.Errorf("nothing was measured: %v", err)
-	}
-}
-
-func TestMetricsPrintAsTables(t *testing.T) {
-	f := start(t, Options{Metrics: &fixedMetrics{}})
-	for path, want := range map[string][]any{
-		"/apis/metrics.k8s.io/v1beta1/pods":                      {"p", "200m", "2Mi", "1s"},
-		"/apis/metrics.k8s.io/v1beta1/namespaces/other/pods/p":   {"p", "400m", "4Mi", "1s"},
-		"/apis/metrics.k8s.io/v1beta1/nodes":                     {"one", "400m", "4Mi", "0s"},
-		"/apis/metrics.k8s.io/v1beta1/nodes/one":                 {"one", "400m", "4Mi", "0s"},
-		"/apis/metrics.k8s.io/v1beta1/namespaces/default/pods/p": {"p", "200m", "2Mi", "1s"},
-	} {
-		body, err := f.Discovery().RESTClient().Get().AbsPath(path).
-			SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
-		if err != nil {
-			t.Errorf("%s: %v", path, err)
-			continue
-		}
-		var table metav1.Table
-		if err := json.Unmarshal(body, &table); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, table.Rows[0].Cells); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
-	}
-}
-
-// The group is there when somebody measures, like that of another API server, and only then.
-func TestMetricsAreDiscovered(t *testing.T) {
-	for _, source := range []Metrics{nil, &fixedMetrics{}} {
-		f := start(t, Options{Metrics: source})
-		groups, err := f.Discovery().ServerGroups()
-		if err != nil {
-			t.Fatal(err)
-		}
-		last := groups.Groups[len(groups.Groups)-1].Name
-		if (last == metrics.GroupName) != (source != nil) {
-			t.Errorf("metrics %v: the last group is %s", source, last)
-		}
-		if source == nil {
-			continue
-		}
-		awaitServices(t, f, append(servicesOf(), "v1beta1.metrics.k8s.io"))
-		document, err := f.Discovery().OpenAPIV3().Paths()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := document["apis/metrics.k8s.io/v1beta1"].Schema("application/json"); err != nil {
-			t.Errorf("its OpenAPI document: %v", err)
-		}
-	}
-}
-
-// TestMetricsPreferTheVersionServed: clients that ask for the group alone, as kubectl top does, take the version that it prefers.
-func TestMetricsPreferTheVersionServed(t *testing.T) {
-	f := start(t, Options{Metrics: &fixedMetrics{}})
-	data, err := f.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io").SetHeader("Accept", "application/json").DoRaw(t.Context())
+// families are the metrics that the server exposes, by name, with native histograms.
+func (f *fixture) families(t *testing.T) map[string]*dto.MetricFamily {
+	t.Helper()
+	format := expfmt.NewFormat(expfmt.TypeProtoDelim)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.Config().Host+"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got metav1.APIGroup
-	if err := json.Unmarshal(data, &got); err != nil {
+	request.Header.Set("Accept", string(format))
+	response, err := clientOf(t, f.Config()).Do(request)
+	if err != nil {
 		t.Fatal(err)
 	}
-	served := metav1.GroupVersionForDiscovery{GroupVersion: "metrics.k8s.io/v1beta1", Version: "v1beta1"}
-	want := metav1.APIGroup{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroup"}, Name: "metrics.k8s.io",
-		Versions: []metav1.GroupVersionForDiscovery{served}, PreferredVersion: served,
+	defer func() { _ = response.Body.Close() }() // it was read to the end
+	families := map[string]*dto.MetricFamily{}
+	for decoder := expfmt.NewDecoder(response.Body, format); ; {
+		var family dto.MetricFamily
+		if err := decoder.Decode(&family); errors.Is(err, io.EOF) {
+			return families
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		families[family.GetName()] = &family
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the group (-want +got):\n%s", diff)
+}
+
+// missingMetrics are those of kube-apiserver that this server does not have, with the reason.
+func missingMetrics() map[string]string {
+	const (
+		watchCache = "no watch cache stands before the store"
+		grpc       = "no requests are sent to an etcd"
+		proxied    = "requests are not forwarded to other API servers"
+	)
+	return map[string]string{
+		"apiserver_storage_consistency_checks_total":            watchCache,
+		"apiserver_watch_cache_consistent_read_total":           watchCache,
+		"apiserver_watch_cache_events_dispatched_total":         watchCache,
+		"apiserver_watch_cache_events_received_total":           watchCache,
+		"apiserver_watch_cache_initialization_duration_seconds": watchCache,
+		"apiserver_watch_cache_initializations_total":           watchCache,
+		"apiserver_watch_cache_read_wait_seconds":               watchCache,
+		"apiserver_watch_cache_resource_version":                watchCache,
+		"apiserver_watch_events_dispatch_duration_seconds":      watchCache,
+		"watch_cache_capacity":                                  watchCache,
+		"grpc_client_handled_total":                             grpc,
+		"grpc_client_msg_received_total":                        grpc,
+		"grpc_client_msg_sent_total":                            grpc,
+		"grpc_client_started_total":                             grpc,
+		"etcd_bookmark_total":                                   grpc,
+		"etcd_lease_object_counts":                              "objects expire without leases",
+		"apiserver_storage_size_bytes":                          "there is no database file",
+		"apiserver_kube_aggregator_x509_insecure_sha1_total":    proxied,
+		"apiserver_kube_aggregator_x509_missing_san_total":      proxied,
+		"apiserver_nodeport_repair_reconcile_errors_total":      "the node ports in use are not stored, so nothing has to be repaired",
+		"kubernetes_build_info":                                 "a program that contains Kubernetes' packages is no build of Kubernetes",
+	}
+}
+
+// TestMetricsAreUpstreams wants every metric of a kube-apiserver that is not known to be missing.
+func TestMetricsAreUpstreams(t *testing.T) {
+	_, authority := newClientAuthority(t)
+	f := start(t, Options{ClientCA: authority})
+	f.WaitReady(t.Context())
+	review := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{}}
+	token, err := f.CoreV1().ServiceAccounts(f.namespace).CreateToken(t.Context(), "default", review,
+		metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asAccount := f.Config()
+	asAccount.BearerToken = token.Status.Token
+	if answer := answered(t, asAccount, "/version"); answer.StatusCode != http.StatusOK {
+		t.Fatalf("with a token of a service account: %s", answer.Status)
+	}
+	if _, err := f.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("testdata/metrics.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := missingMetrics()
+	var want []string
+	for line := range strings.Lines(string(data)) {
+		if name := strings.TrimSpace(line); !strings.HasPrefix(name, "#") && missing[name] == "" {
+			want = append(want, name)
+		}
+	}
+	if len(want) < 200 {
+		t.Fatalf("only %d names are wanted", len(want))
+	}
+	var lacking []string
+	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 2*time.Minute, true,
+		func(context.Context) (bool, error) {
+			got := f.families(t)
+			lacking = slices.DeleteFunc(slices.Clone(want), func(name string) bool { return got[name] != nil })
+			return len(lacking) == 0, nil
+		})
+	if err != nil {
+		t.Fatalf("missing: %v", lacking)
+	}
+	got := f.families(t)
+	for name, reason := range missing {
+		// by another test, which reads the aggregator's priorities
+		linked := strings.HasPrefix(name, "apiserver_kube_aggregator_")
+		if got[name] != nil && !linked {
+			t.Errorf("%s is there, though: %s", name, reason)
+		}
+	}
+}
+
+// TestHistogramsAreNative: since v1.37 histograms are exposed in both formats, to those who can read the second.
+func TestHistogramsAreNative(t *testing.T) {
+	f := plain.fixture(t)
+	if _, err := f.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	families := f.families(t)
+	for _, name := range []string{"apiserver_request_duration_seconds", "apiserver_request_sli_duration_seconds",
+		"etcd_request_duration_seconds"} {
+		family := families[name]
+		if family == nil {
+			t.Errorf("%s is missing", name)
+			continue
+		}
+		histogram := family.GetMetric()[0].GetHistogram()
+		if len(histogram.GetBucket()) == 0 || histogram.Schema == nil || histogram.GetZeroThreshold() == 0 {
+			t.Errorf("%s has %d classic buckets, and schema %v of native ones", name, len(histogram.GetBucket()),
+				histogram.Schema)
+		}
 	}
 }

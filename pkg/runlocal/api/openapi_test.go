@@ -14,12 +14,13 @@ import (
 
 func (f *fixture) raw(t testing.TB, path string) (string, error) {
 	t.Helper()
-	body, err := f.Discovery().RESTClient().Get().RequestURI(path).SetHeader("Accept", "application/json").DoRaw(t.Context())
+	body, err := f.Discovery().RESTClient().Get().RequestURI(path).SetHeader("Accept",
+		"application/json").DoRaw(t.Context())
 	return string(body), err
 }
 
 func TestOpenAPIV3(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	define(t, f)
 	eventually(t, "the index has the group of widgets", func(context.Context) (bool, error) {
 		body, err := f.raw(t, "/openapi/v3")
@@ -54,10 +55,10 @@ func TestOpenAPIV3(t *testing.T) {
 	}
 }
 
-// A client that asks for a document by the hash in the index may keep it. One with a hash of another server is sent there, and one
-// without a hash may not keep anything.
+// A client that requests a document by the hash in the index may keep it. One with a hash of another server is sent
+// there, and one without a hash may not keep anything.
 func TestOpenAPICaching(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	for _, tt := range []struct {
 		hash      string
 		immutable bool
@@ -71,7 +72,8 @@ func TestOpenAPICaching(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := response.Header.Get("Cache-Control"); response.StatusCode != http.StatusOK || (got == "public, immutable") != tt.immutable {
+		if got := response.Header.Get("Cache-Control"); response.StatusCode != http.StatusOK ||
+			(got == "public, immutable") != tt.immutable {
 			t.Errorf("%s: status %d, Cache-Control %q: %s", tt.hash, response.StatusCode, got, tt.reason)
 		}
 		if err := response.Body.Close(); err != nil {
@@ -139,11 +141,12 @@ func TestOpenAPIConcurrentFirstRequests(t *testing.T) {
 }
 
 func TestOpenAPIV2(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	define(t, f)
 	eventually(t, "the document has deployments and widgets", func(context.Context) (bool, error) {
 		body, err := f.raw(t, "/openapi/v2")
-		return strings.Contains(body, `"io.k8s.api.apps.v1.Deployment"`) && strings.Contains(body, `"com.example.v1.Widget"`) &&
+		return strings.Contains(body, `"io.k8s.api.apps.v1.Deployment"`) &&
+			strings.Contains(body, `"com.example.v1.Widget"`) &&
 			strings.Contains(body, `"/apis/example.com/v1/namespaces/{namespace}/widgets"`), err
 	})
 	document, err := f.Discovery().OpenAPISchema() // protobuf
@@ -153,7 +156,7 @@ func TestOpenAPIV2(t *testing.T) {
 }
 
 func TestOpenAPINeedsAuthentication(t *testing.T) {
-	f := start(t, Options{})
+	f := plain.fixture(t)
 	wrong := f.as(t, func(c *rest.Config) { c.BearerToken = "wrong" })
 	for _, path := range []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/api/v1"} {
 		if _, err := wrong.raw(t, path); err == nil {

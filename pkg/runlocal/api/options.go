@@ -14,8 +14,7 @@ import (
 // Options.AllowRemote is not set.
 var ErrRemoteListen = errors.New("not a loopback address")
 
-// Options say how a server is built. The zero value is a server in process only, with kube-apiserver's default
-// admission plugins.
+// Options configure Start. The zero value is a server in process only, with kube-apiserver's default admission plugins.
 type Options struct {
 	// Listen is the host:port to serve TLS on; port 0 picks a free one. Empty means no socket at all.
 	Listen string
@@ -23,7 +22,7 @@ type Options struct {
 	AllowRemote bool
 
 	// EnableAdmission and DisableAdmission name admission plugins as kube-apiserver's flags --enable-admission-plugins
-	// and --disable-admission-plugins do. A name that upstream does not know is an error.
+	// and --disable-admission-plugins do. An unknown name is an error.
 	EnableAdmission, DisableAdmission []string
 
 	// DefaultServiceAccounts makes the server create the ServiceAccount `default` in every namespace, as the
@@ -32,16 +31,17 @@ type Options struct {
 	DefaultServiceAccounts bool
 
 	// ClientCA are certificates, in PEM, of authorities whose client certificates are accepted on Listen, as those of
-	// kube-apiserver's --client-ca-file: the common name is the user, the organizations are the groups. Nil accepts none.
+	// kube-apiserver's --client-ca-file: the common name is the user, the organizations are the groups. Nil accepts
+	// none.
 	ClientCA []byte
 
-	// Metrics, if it is set, makes the server serve metrics.k8s.io/v1beta1, which tells what pods and nodes use, as
+	// Metrics, if it is not nil, makes the server serve metrics.k8s.io/v1beta1, the usage of pods and nodes, as
 	// metrics-server would.
 	Metrics Metrics
 
-	// Components report the health of other parts of the control plane that run in this process, for componentstatuses, by
-	// their names there: a nil error is healthy. Those of a kube-apiserver that are not named are reported as not running. The functions may be
-	// called concurrently, until Stop has returned.
+	// Components are health checks of other parts of the control plane in this process, for componentstatuses, by their
+	// names there: a nil error means healthy. Those that kube-apiserver knows and that are not named are reported as
+	// not running. The functions may be called concurrently, until Stop has returned.
 	Components map[string]func() error
 
 	// History is how many watch events each resource keeps for watches that start in the past; 0 is memstore's default.
@@ -49,13 +49,13 @@ type Options struct {
 	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the
 	// pprof labels of the caller of an in-process request. It must not block and must not write to this server.
 	OnCommit func(ctx context.Context, resourceVersion uint64)
-	// Clock drives the expiry of objects with a time to live, such as Events, and that of old states, which lists can be
-	// continued at for five to ten minutes. Nil is the real clock. Upstream's own code, creation timestamps included,
-	// always reads the real clock.
+	// Clock drives the expiry of objects with a time to live, such as Events, and the compaction of old states, at
+	// which lists can be continued for five to ten minutes. Nil means the real clock. Upstream's code, creation
+	// timestamps included, always reads the real clock.
 	Clock clock.WithTicker
 }
 
-// validate refuses options that cannot work before anything is started.
+// validate returns an error for options that cannot work, before anything is started.
 func (o Options) validate() error {
 	if err := validateListen(o.Listen, o.AllowRemote); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -12,10 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	applynetworkingv1 "k8s.io/client-go/applyconfigurations/networking/v1"
+	"k8s.io/client-go/informers"
 	networkinginformers "k8s.io/client-go/informers/networking/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
+	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator/controller"
 )
 
 const (
@@ -24,37 +27,41 @@ const (
 	defaultServiceCIDR = "kubernetes"
 	serviceCIDRManager = "kubernetes-service-cidr-controller"
 
-	// allocatorPause is how often the first Service is tried until the allocator has seen the range of addresses.
-	allocatorPause = time.Millisecond
+	// allocatorPollInterval is the time between two tries to create the first Service, until the allocator has received
+	// the range of addresses.
+	allocatorPollInterval = time.Millisecond
 	// allocatorTimeout is how long it is tried.
 	allocatorTimeout = 10 * time.Second
 )
 
-// serviceAddresses is upstream's allocator of cluster addresses: a Service's address is an IPAddress object, and ranges are
-// ServiceCIDR objects. It runs until the storage of services is destroyed.
+// serviceAddresses returns upstream's allocator of cluster addresses: a Service's address is an IPAddress object, and
+// ranges are ServiceCIDR objects. It runs until the storage of services is destroyed.
 func (p *coreProvider) serviceAddresses() (*ipallocator.MetaAllocator, error) {
 	networking := p.Informers.Networking().V1()
-	return ipallocator.NewMetaAllocator(p.client.NetworkingV1(), serviceCIDRs{networking.ServiceCIDRs()}, networking.IPAddresses(), false, nil)
+	return ipallocator.NewMetaAllocator(p.client.NetworkingV1(), serviceCIDRs{networking.ServiceCIDRs()},
+		networking.IPAddresses(), false, nil)
 }
 
-// serviceCIDRs is an informer that says at once that it has synced. The allocator polls its two informers every 100 ms before it
-// looks at ranges, which would hold up the first Service, and with it readiness. It need not wait for ranges: it handles
-// them when the informer tells of them. It still waits for the other informer before it gives an address out.
+// serviceCIDRs is an informer that reports at once that it has synced. The allocator polls its two informers every 100
+// ms before it handles ranges, which would delay the first Service, and with it readiness. It need not wait for ranges,
+// for it handles their events. It still waits for the other informer before it allocates an address.
 type serviceCIDRs struct {
 	networkinginformers.ServiceCIDRInformer
 }
 
-// Informer is the informer of all others, except for what it says of its state.
+// Informer returns the shared informer, which reports that it has synced.
 func (s serviceCIDRs) Informer() cache.SharedIndexInformer {
 	return syncedInformer{s.ServiceCIDRInformer.Informer()}
 }
 
+// syncedInformer is an informer whose HasSynced is always true.
 type syncedInformer struct{ cache.SharedIndexInformer }
 
-// HasSynced is true.
+// HasSynced implements cache.SharedIndexInformer. It is always true.
 func (syncedInformer) HasSynced() bool { return true }
 
-// createServiceRange makes the default range of cluster addresses, as pkg/controlplane/controller/defaultservicecidr does.
+// createServiceRange creates the default range of cluster addresses, as pkg/controlplane/controller/defaultservicecidr
+// does.
 func createServiceRange(ctx context.Context, client kubernetes.Interface) error {
 	ranges := client.NetworkingV1().ServiceCIDRs()
 	_, err := ranges.Create(ctx, &networkingv1.ServiceCIDR{
@@ -70,34 +77,82 @@ func createServiceRange(ctx context.Context, client kubernetes.Interface) error 
 		WithMessage("Kubernetes default Service CIDR is ready").
 		WithLastTransitionTime(metav1.Now()))
 	apply := applynetworkingv1.ServiceCIDR(defaultServiceCIDR).WithStatus(status)
-	if _, err := ranges.ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: serviceCIDRManager, Force: true}); err != nil {
+	if _, err := ranges.ApplyStatus(ctx, apply,
+		metav1.ApplyOptions{FieldManager: serviceCIDRManager, Force: true}); err != nil {
 		return fmt.Errorf("declaring service range %q ready: %w", defaultServiceCIDR, err)
 	}
 	return nil
 }
 
-// whenAddressable calls create, which makes a Service, until the allocator knows the range of its address. Upstream tries too,
-// every 100 ms.
-func whenAddressable(ctx context.Context, create func(context.Context) error) error {
+// retryUntilAddressable calls create, which creates a Service, until the allocator knows the range of its address.
+// Upstream retries every 100 ms.
+func retryUntilAddressable(ctx context.Context, create func(context.Context) error) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, allocatorPause, allocatorTimeout, true, func(ctx context.Context) (bool, error) {
-		last = create(ctx)
-		if apierrors.IsInvalid(last) {
-			return false, nil
-		}
-		return true, last
-	})
+	err := wait.PollUntilContextTimeout(ctx, allocatorPollInterval, allocatorTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			last = create(ctx)
+			if apierrors.IsInvalid(last) {
+				return false, nil
+			}
+			return true, last
+		})
 	if wait.Interrupted(err) && last != nil {
 		return last
 	}
 	return err
 }
 
-// serviceNetwork is serviceRange as a network.
+// serviceNetwork returns serviceRange as a network.
 func serviceNetwork() (*net.IPNet, error) {
 	_, addresses, err := net.ParseCIDR(serviceRange)
 	if err != nil {
 		return nil, fmt.Errorf("reading the service range: %w", err)
 	}
 	return addresses, nil
+}
+
+// repairInterval is how often all Services are checked, repairLoopInterval of
+// k8s.io/kubernetes/pkg/controlplane/instance.go. Only then, or when the Service changes, is an IPAddress created again
+// that was deleted.
+const repairInterval = 3 * time.Minute
+
+// repairPause is the time between the end of a failed repair controller and the start of the next.
+const repairPause = time.Second
+
+// repairAddresses runs upstream's controller that keeps exactly one IPAddress object for every address of a Service,
+// until ctx ends. It calls repaired once, when the first check is complete. A controller whose first check fails ends,
+// and with it a kube-apiserver: here another one is started.
+func (a *assembly) repairAddresses(ctx context.Context, repaired func()) {
+	repaired = sync.OnceFunc(repaired)
+	for ctx.Err() == nil {
+		a.repairAddressesOnce(ctx, repaired)
+		select {
+		case <-ctx.Done():
+		case <-time.After(repairPause):
+		}
+	}
+}
+
+// repairAddressesOnce runs a controller until it fails or ctx ends. It also creates it, since only running it ends the
+// goroutines of its queues.
+func (a *assembly) repairAddressesOnce(ctx context.Context, repaired func()) {
+	factory := newInformerFactory(a.client, repairInterval)
+	defer factory.Shutdown()
+	ctx, cancel := context.WithCancel(ctx) // ends the informers
+	defer cancel()
+	networking := factory.Networking().V1()
+	repair := controller.NewRepairIPAddress(
+		repairInterval, a.client, factory.Core().V1().Services(), networking.ServiceCIDRs(), networking.IPAddresses())
+	factory.StartWithContext(ctx)
+	factory.WaitForCacheSyncWithContext(ctx) // otherwise the controller polls every 100 ms whether they have synced
+	stop := make(chan struct{})
+	context.AfterFunc(ctx, func() { close(stop) })
+	repair.RunUntil(repaired, stop)
+}
+
+// newInformerFactory returns a separate factory for a controller that is started late. Its informers must not be added
+// to the factory that the server shares: /readyz, which may have said ok before, would fail until they have synced. A
+// resync of 0 means never.
+func newInformerFactory(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactory(client, resync)
 }

@@ -25,8 +25,8 @@ func service(name, address string) *corev1.Service {
 
 // TestServiceAddresses follows an address through its IPAddress object: given out, refused to another, given back.
 func TestServiceAddresses(t *testing.T) {
-	f := start(t, Options{})
-	services, addresses := f.CoreV1().Services("default"), f.NetworkingV1().IPAddresses()
+	f := plain.fixture(t)
+	services, addresses := f.CoreV1().Services(f.namespace), f.NetworkingV1().IPAddresses()
 	created, err := services.Create(t.Context(), service("a", ""), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestServiceAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the address of the service is no object: %v", err)
 	}
-	want := &networkingv1.ParentReference{Resource: "services", Namespace: "default", Name: "a"}
+	want := &networkingv1.ParentReference{Resource: "services", Namespace: f.namespace, Name: "a"}
 	if diff := cmp.Diff(want, address.Spec.ParentRef); diff != "" {
 		t.Errorf("whose address it is (-want +got):\n%s", diff)
 	}
@@ -49,16 +49,17 @@ func TestServiceAddresses(t *testing.T) {
 	if _, err := addresses.Get(t.Context(), created.Spec.ClusterIP, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the address object after the service: %v, want not found", err)
 	}
-	if _, err := services.Create(t.Context(), service("b", created.Spec.ClusterIP), metav1.CreateOptions{}); err != nil {
+	if _, err := services.Create(t.Context(), service("b", created.Spec.ClusterIP),
+		metav1.CreateOptions{}); err != nil {
 		t.Errorf("the address after it was given back: %v", err)
 	}
 }
 
-// TestServiceAddressesAreRepaired deletes the object of an address by hand: it is made again when the Service changes, as on a
-// cluster, or after minutes.
+// TestServiceAddressesAreRepaired deletes the object of an address by hand: it is made again when the Service changes,
+// as on a cluster, or after minutes.
 func TestServiceAddressesAreRepaired(t *testing.T) {
-	f := start(t, Options{})
-	services, addresses := f.CoreV1().Services("default"), f.NetworkingV1().IPAddresses()
+	f := plain.fixture(t)
+	services, addresses := f.CoreV1().Services(f.namespace), f.NetworkingV1().IPAddresses()
 	created, err := services.Create(t.Context(), service("a", ""), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +103,7 @@ func TestServiceRanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "a service may have an address of the new range", func(ctx context.Context) (bool, error) {
-		_, err := f.CoreV1().Services("default").Create(ctx, service("in-more", "10.200.0.7"), metav1.CreateOptions{})
+		_, err := f.CoreV1().Services(f.namespace).Create(ctx, service("in-more", "10.200.0.7"), metav1.CreateOptions{})
 		if apierrors.IsInvalid(err) {
 			return false, nil
 		}
@@ -112,12 +113,13 @@ func TestServiceRanges(t *testing.T) {
 
 // TestFlowSchemaStatus wants the status that kube-apiserver itself writes: whether a schema's priority level exists.
 func TestFlowSchemaStatus(t *testing.T) {
-	f := start(t, Options{})
-	eventually(t, "the schema catch-all is told that its priority level exists", func(ctx context.Context) (bool, error) {
-		schema, err := f.FlowcontrolV1().FlowSchemas().Get(ctx, "catch-all", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil && len(schema.Status.Conditions) == 1 && schema.Status.Conditions[0].Reason == "Found", err
-	})
+	f := plain.fixture(t)
+	eventually(t, "the status of the schema catch-all says that its priority level exists",
+		func(ctx context.Context) (bool, error) {
+			schema, err := f.FlowcontrolV1().FlowSchemas().Get(ctx, "catch-all", metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			return err == nil && len(schema.Status.Conditions) == 1 && schema.Status.Conditions[0].Reason == "Found", err
+		})
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
 )
 
-// registryPrefix is where every key starts, as in etcd.
+// registryPrefix begins every key, as in etcd.
 const registryPrefix = "/registry"
 
-// backend gives every resource its storage in one memstore and remembers under which prefix it put it.
+// backend creates the storage of every resource in one memstore, and knows the prefix of each.
 type backend struct {
 	store  *memstore.Store
 	counts flowcontrolrequest.StorageObjectCountTracker // of the objects of each resource
@@ -47,7 +47,7 @@ func newBackend(o Options) *backend {
 	}
 }
 
-// lastEvent is the newest event of gr, 0 if nothing of it was ever stored.
+// lastEvent returns the resource version of the newest event of gr, 0 if it never had one.
 func (b *backend) lastEvent(gr schema.GroupResource) uint64 {
 	b.mu.RLock()
 	prefix, ok := b.prefixes[gr]
@@ -58,8 +58,10 @@ func (b *backend) lastEvent(gr schema.GroupResource) uint64 {
 	return b.store.LastEvent(prefix)
 }
 
-// options are the REST options of one resource. Upstream's store needs nothing else: there is no etcd to configure.
-func (b *backend) options(gr schema.GroupResource, prefix string, mode memstore.Mode, config *storagebackend.ConfigForResource) generic.RESTOptions {
+// options returns the REST options of one resource.
+func (b *backend) options(
+	gr schema.GroupResource, prefix string, mode memstore.Mode, config *storagebackend.ConfigForResource,
+) generic.RESTOptions {
 	b.mu.Lock()
 	b.prefixes[gr] = prefix
 	b.mu.Unlock()
@@ -74,18 +76,21 @@ func (b *backend) options(gr schema.GroupResource, prefix string, mode memstore.
 	}
 }
 
-// builtIn is the RESTOptionsGetter of the resources compiled into kube-apiserver. They are kept as internal objects: no
-// read decodes anything.
-type builtIn struct {
+// builtInStorage is the RESTOptionsGetter of the resources compiled into kube-apiserver. They are stored as internal
+// objects, so that reads do not decode.
+type builtInStorage struct {
 	*backend
 	factory *serverstorage.DefaultStorageFactory
 }
 
-var _ generic.RESTOptionsGetter = (*builtIn)(nil)
+var _ generic.RESTOptionsGetter = (*builtInStorage)(nil)
 
-// newBuiltIn mirrors BuildGenericConfig of pkg/controlplane/apiserver/config.go as far as it makes the storage factory,
-// which decides which resources share a prefix (events of two groups) and in which version they would be stored.
-func newBuiltIn(b *backend, version basecompatibility.EffectiveVersion, served *serverstorage.ResourceConfig) (*builtIn, error) {
+// newBuiltInStorage mirrors BuildGenericConfig of pkg/controlplane/apiserver/config.go as far as it makes the storage
+// factory, which decides which resources share a prefix (events of two groups) and in which version they would be
+// stored.
+func newBuiltInStorage(
+	b *backend, version basecompatibility.EffectiveVersion, served *serverstorage.ResourceConfig,
+) (*builtInStorage, error) {
 	config := kubeapiserver.NewStorageFactoryConfigEffectiveVersion(version)
 	config.APIResourceConfig = served
 	etcd := serveroptions.NewEtcdOptions(storagebackend.NewDefaultConfig(registryPrefix, nil))
@@ -94,11 +99,11 @@ func newBuiltIn(b *backend, version basecompatibility.EffectiveVersion, served *
 	if err != nil {
 		return nil, fmt.Errorf("building the storage factory: %w", err)
 	}
-	return &builtIn{backend: b, factory: factory}, nil
+	return &builtInStorage{backend: b, factory: factory}, nil
 }
 
 // GetRESTOptions is called once for every resource while the API groups are built.
-func (g *builtIn) GetRESTOptions(gr schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+func (g *builtInStorage) GetRESTOptions(gr schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
 	config, err := g.factory.NewConfig(gr, example)
 	if err != nil {
 		return generic.RESTOptions{}, fmt.Errorf("configuring the storage of %q: %w", gr, err)
@@ -110,28 +115,30 @@ func (g *builtIn) GetRESTOptions(gr schema.GroupResource, example runtime.Object
 	return g.options(gr, "/"+g.factory.ResourcePrefix(gr), mode, config), nil
 }
 
-// definitions is the RESTOptionsGetter of CustomResourceDefinitions.
-type definitions struct{ *backend }
+// crdStorage is the RESTOptionsGetter of CustomResourceDefinitions.
+type crdStorage struct{ *backend }
 
-var _ generic.RESTOptionsGetter = definitions{}
+var _ generic.RESTOptionsGetter = crdStorage{}
 
 // GetRESTOptions mirrors pkg/controlplane/apiserver/apiextensions.go: upstream stores v1beta1, which is shorter.
-func (g definitions) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
-	codec := apiextensionsserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)
+func (g crdStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+	codec := apiextensionsserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion,
+		apiextensionsv1.SchemeGroupVersion)
 	config := storagebackend.NewDefaultConfig(registryPrefix, codec)
-	config.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion, schema.GroupKind{Group: apiextensionsv1beta1.GroupName})
+	config.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion,
+		schema.GroupKind{Group: apiextensionsv1beta1.GroupName})
 	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
 }
 
-// customResources is the RESTOptionsGetter of custom resources. They are kept encoded, because upstream's handler for
-// them converts between versions, prunes and applies defaults in the codec.
-type customResources struct{ *backend }
+// customResourceStorage is the RESTOptionsGetter of custom resources. They are stored encoded, because upstream's
+// handler for them converts between versions, prunes and applies defaults in the codec.
+type customResourceStorage struct{ *backend }
 
-var _ generic.RESTOptionsGetter = customResources{}
+var _ generic.RESTOptionsGetter = customResourceStorage{}
 
-// GetRESTOptions mirrors k8s.io/apiextensions-apiserver/pkg/cmd/server/options/options.go. The handler sets the codec of
-// the custom resource on top.
-func (g customResources) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+// GetRESTOptions mirrors k8s.io/apiextensions-apiserver/pkg/cmd/server/options/options.go. The handler sets the codec
+// of the custom resource on top.
+func (g customResourceStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	config := storagebackend.NewDefaultConfig(registryPrefix, unstructured.UnstructuredJSONScheme)
 	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Encoded, config.ForResource(gr)), nil
 }

@@ -11,8 +11,8 @@ import (
 // kubernetesModule is the module whose version is the version that the server reports.
 const kubernetesModule = "k8s.io/kubernetes"
 
-// pinnedVersion is reported where build information has no module version: a test binary of an old toolchain, or a build
-// with -buildvcs and modules switched off. A test compares it with go.mod.
+// pinnedVersion is reported where build information has no module version: a test binary of an old toolchain, or a
+// build with -buildvcs and modules switched off. A test compares it with go.mod.
 const pinnedVersion = "v1.37.1"
 
 // KubernetesVersion is the version of the Kubernetes code in this program, such as "v1.37.1": the version of module
@@ -30,8 +30,8 @@ func KubernetesVersion() string {
 	return pinnedVersion
 }
 
-// effectiveVersion is upstream's default version set with the git version that upstream's release builds get from linker
-// flags. Clients refuse the placeholder that a library build would report at /version.
+// effectiveVersion is upstream's default version set with the git version that upstream's release builds get from
+// linker flags. Clients refuse the placeholder that a library build would report at /version.
 type effectiveVersion struct {
 	basecompatibility.MutableEffectiveVersion
 	gitVersion string

@@ -23,8 +23,8 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Status: http.StatusText(status), Body: http.NoBody}, nil
 }
 
-// TestTokenFileIsReadAgain: the token of a pod's service account changes in its file, and a session that runs for longer
-// than a token lives goes on, with one word on the gap.
+// TestTokenFileIsReadAgain: the token of a pod's service account changes in its file, and a session that runs for
+// longer than a token lives continues, with one notice of the gap.
 func TestTokenFileIsReadAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	write := func(token string) {
@@ -74,8 +74,8 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 		for _, n := range got.list {
 			kinds = append(kinds, n.Kind)
 		}
-		if len(kinds) != 2 || kinds[0] != Refused || kinds[1] != Accepted {
-			t.Errorf("told %v, want that the credentials were not taken, and then were", kinds)
+		if len(kinds) != 2 || kinds[0] != Unauthorized || kinds[1] != Authorized {
+			t.Errorf("reported %v, want that the credentials were not taken, and then were", kinds)
 		}
 	})
 }

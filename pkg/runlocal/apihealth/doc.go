@@ -1,3 +1,4 @@
-// Package reach reports whether an API server answers, and whether it takes our credentials, by what becomes of the requests
-// that are made anyway. It makes none of its own and changes none: retrying is left to client-go.
+// Package apihealth observes whether an API server answers, and whether it accepts the client's credentials, by the
+// results of the requests that clients make anyway. It sends no requests and changes none: retrying is left to
+// client-go.
 package apihealth

@@ -13,61 +13,62 @@ import (
 )
 
 const (
-	// grace is how long trouble must last to be told: a connection may break, and a token be renewed, in between.
-	grace = 2 * time.Second
-	// patience is how long a request may be without an answer before that counts as trouble. It is far more than a slow
-	// list of a large cluster takes, of which the head of the answer comes at once.
-	patience = 15 * time.Second
+	// reportAfter is how long a problem must last to be reported: connections break, and tokens are renewed.
+	reportAfter = 2 * time.Second
+	// answerTimeout is how long a request may be without a response before the server counts as unreachable. The
+	// headers of a response come long before that, also for a slow list of a large cluster.
+	answerTimeout = 15 * time.Second
 )
 
-// Kind says what a Notice tells.
+// Kind is what a Notice reports.
 type Kind string
 
-// The kinds of notices. Each of the first two, told once or twice, is followed by its opposite, or by nothing.
+// The kinds of notices. Each of the first two is reported once or twice (see Notice.Untrusted), until its opposite is.
 const (
-	// Away: the server has not answered for a while.
-	Away Kind = "away"
-	// Refused: the server has answered 401 for a while.
-	Refused Kind = "refused"
-	// Back: it answers again.
-	Back Kind = "back"
-	// Accepted: it takes the credentials again.
-	Accepted Kind = "accepted"
+	// Unreachable means that the server has not answered for a while.
+	Unreachable Kind = "away"
+	// Unauthorized means that the server has answered 401 for a while.
+	Unauthorized Kind = "refused"
+	// Reachable means that the server answers again.
+	Reachable Kind = "back"
+	// Authorized means that the server accepts the credentials again.
+	Authorized Kind = "accepted"
 )
 
-// Notice is a change in how an API server can be reached.
+// Notice is a change in whether an API server can be used.
 type Notice struct {
 	Kind Kind
-	// Untrusted says, of Away, that somebody answers whose certificate is not one that the client trusts. Trouble that becomes
-	// of this sort, or ceases to be, is told again, each sort once.
+	// Untrusted is whether a server is Unreachable because the client does not trust the certificate of what answers.
+	// When this changes while the problem lasts, the problem is reported again, each sort once.
 	Untrusted bool
-	// Since is when the trouble began.
+	// Since is when the problem began.
 	Since time.Time
-	// For is how long it lasted; 0 while it lasts.
+	// For is how long the problem lasted; 0 while it lasts.
 	For time.Duration
-	// Reason is the latest error or status; empty when the trouble is over.
+	// Reason is the latest error or status; empty when the problem is over.
 	Reason string
 }
 
-// Monitor watches over the requests to one API server. All its methods may be called concurrently.
+// Monitor observes the requests to one API server. Its methods may be called concurrently.
 type Monitor struct {
 	clock  clock.WithDelayedExecution
 	notify func(Notice)
 
-	mu            sync.Mutex // held while notify is called, so that notices come in order
-	away, refused trouble
+	mu                        sync.Mutex // held while notify is called, so that notices come in order
+	unreachable, unauthorized problem
 }
 
-// trouble is one sort of it; the zero value is none.
-type trouble struct {
+// problem is a problem that may last; the zero value is none.
+type problem struct {
 	since     time.Time
 	reason    string
 	untrusted bool
-	told      map[bool]bool // by untrusted
+	// the values of untrusted for which notify was called; not empty while a problem is reported
+	reported map[bool]bool
 }
 
 // New returns a Monitor that calls notify for each change, one at a time. notify must not make requests through the
-// Monitor. A nil clock is the real one.
+// Monitor, nor call its methods. A nil clock means the real one.
 func New(clk clock.WithDelayedExecution, notify func(Notice)) *Monitor {
 	if clk == nil {
 		clk = clock.RealClock{}
@@ -75,91 +76,93 @@ func New(clk clock.WithDelayedExecution, notify func(Notice)) *Monitor {
 	return &Monitor{clock: clk, notify: notify}
 }
 
-// Wrap returns a RoundTripper that does what next does, and is watched. It is meant for rest.Config.Wrap, where what wraps
-// first is nearest to the network: nothing that answers in the server's place may be in between.
+// Wrap returns a RoundTripper that sends requests by next and observes the results. It is for rest.Config.Wrap, where
+// the first wrapper is nearest to the network: no transport that answers without the server may be below.
 func (m *Monitor) Wrap(next http.RoundTripper) http.RoundTripper { return &transport{m, next} }
 
-// Trouble tells what lasts and was told: the notices that would be repeated.
-func (m *Monitor) Trouble() []Notice {
+// Problems returns the problems that were reported and last.
+func (m *Monitor) Problems() []Notice {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []Notice
-	for _, t := range []struct {
+	for _, p := range []struct {
 		kind Kind
-		*trouble
-	}{{Away, &m.away}, {Refused, &m.refused}} {
-		if len(t.told) > 0 {
-			out = append(out, t.notice(t.kind))
+		*problem
+	}{{Unreachable, &m.unreachable}, {Unauthorized, &m.unauthorized}} {
+		if len(p.reported) > 0 {
+			out = append(out, p.notice(p.kind))
 		}
 	}
 	return out
 }
 
-func (t *trouble) notice(kind Kind) Notice {
-	return Notice{Kind: kind, Untrusted: t.untrusted, Since: t.since, Reason: t.reason}
+func (p *problem) notice(kind Kind) Notice {
+	return Notice{Kind: kind, Untrusted: p.untrusted, Since: p.since, Reason: p.reason}
 }
 
-// begin notes trouble of that kind that began at that time, and tells it when it has lasted.
-func (m *Monitor) begin(t *trouble, kind Kind, at time.Time, reason string, untrusted bool) {
-	if t.since.IsZero() {
-		t.since, t.told = at, map[bool]bool{}
+// problemSeen records that a problem exists, which began at the given time if it is new, and reports it once it has
+// lasted for reportAfter. The caller holds m.mu.
+func (m *Monitor) problemSeen(p *problem, kind Kind, at time.Time, reason string, untrusted bool) {
+	if p.since.IsZero() {
+		p.since, p.reported = at, map[bool]bool{}
 	}
-	t.reason, t.untrusted = reason, untrusted
-	if !t.told[untrusted] && m.clock.Since(t.since) >= grace {
-		t.told[untrusted] = true
-		m.notify(t.notice(kind))
+	p.reason, p.untrusted = reason, untrusted
+	if !p.reported[untrusted] && m.clock.Since(p.since) >= reportAfter {
+		p.reported[untrusted] = true
+		m.notify(p.notice(kind))
 	}
 }
 
-// over notes that there is no such trouble.
-func (m *Monitor) over(t *trouble, kind Kind) {
-	if len(t.told) > 0 {
-		m.notify(Notice{Kind: kind, Since: t.since, For: m.clock.Since(t.since)})
+// problemEnded records that a problem does not exist, and reports its end if it was reported. The caller holds m.mu.
+func (m *Monitor) problemEnded(p *problem, kind Kind) {
+	if len(p.reported) > 0 {
+		m.notify(Notice{Kind: kind, Since: p.since, For: m.clock.Since(p.since)})
 	}
-	*t = trouble{}
+	*p = problem{}
 }
 
-// silent notes that a request that was made then has no answer yet.
-func (m *Monitor) silent(made time.Time) {
+// unanswered records that a request made at the given time has no response yet.
+func (m *Monitor) unanswered(sent time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.begin(&m.away, Away, made, fmt.Sprintf("a request has no answer for %s", m.clock.Since(made).Round(time.Second)), false)
+	m.problemSeen(&m.unreachable, Unreachable, sent,
+		fmt.Sprintf("a request has no answer for %s", m.clock.Since(sent).Round(time.Second)), false)
 }
 
-// ended notes what became of a request.
-func (m *Monitor) ended(req *http.Request, resp *http.Response, err error) {
+// completed records the result of a request.
+func (m *Monitor) completed(req *http.Request, resp *http.Response, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.clock.Now()
 	switch {
 	case err != nil && errors.Is(req.Context().Err(), context.Canceled):
-		// Whoever made the request has let go of it.
+		// The client has cancelled the request.
 	case err != nil:
-		m.begin(&m.away, Away, now, err.Error(), isUntrusted(err))
-	case isAway(resp.StatusCode):
-		m.begin(&m.away, Away, now, "it says "+resp.Status, false)
+		m.problemSeen(&m.unreachable, Unreachable, now, err.Error(), isUntrusted(err))
+	case isUnavailable(resp.StatusCode):
+		m.problemSeen(&m.unreachable, Unreachable, now, "it says "+resp.Status, false)
 	case resp.StatusCode == http.StatusUnauthorized:
-		m.over(&m.away, Back)
-		m.begin(&m.refused, Refused, now, resp.Status, false)
+		m.problemEnded(&m.unreachable, Reachable)
+		m.problemSeen(&m.unauthorized, Unauthorized, now, resp.Status, false)
 	default:
-		m.over(&m.away, Back)
-		m.over(&m.refused, Accepted)
+		m.problemEnded(&m.unreachable, Reachable)
+		m.problemEnded(&m.unauthorized, Authorized)
 	}
 }
 
-// isUntrusted reports whether an error is that the server's certificate is not one to trust.
+// isUntrusted reports whether err is that the server's certificate was not verified.
 func isUntrusted(err error) bool {
-	wrong := (*tls.CertificateVerificationError)(nil)
-	return errors.As(err, &wrong)
+	return errors.As(err, new(*tls.CertificateVerificationError))
 }
 
-// isAway reports whether a status means that nobody is there, in front of whom something answers; or that the server is
-// starting or ending.
-func isAway(status int) bool {
-	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+// isUnavailable reports whether a status means that a proxy does not reach the server, or that the server starts or
+// stops.
+func isUnavailable(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
+		status == http.StatusGatewayTimeout
 }
 
-// transport is a RoundTripper that is watched.
+// transport is the RoundTripper of Wrap.
 type transport struct {
 	*Monitor
 	next http.RoundTripper
@@ -167,11 +170,11 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	made := t.clock.Now()
-	late := t.clock.AfterFunc(patience, func() { t.silent(made) })
+	sent := t.clock.Now()
+	late := t.clock.AfterFunc(answerTimeout, func() { t.unanswered(sent) })
 	resp, err := t.next.RoundTrip(req)
 	late.Stop()
-	t.ended(req, resp, err)
+	t.completed(req, resp, err)
 	return resp, err
 }
 

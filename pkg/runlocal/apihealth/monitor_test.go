@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// notices collects what is told.
+// notices collects what is reported.
 type notices struct {
 	mu   sync.Mutex
 	list []Notice
@@ -40,7 +40,8 @@ const (
 
 var (
 	errRefused = errors.New("connection refused")
-	errAnother = &url.Error{Op: "Get", URL: "https://cluster", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}
+	errAnother = &url.Error{Op: "Get", URL: "https://cluster",
+		Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}
 )
 
 func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -72,38 +73,41 @@ func TestMonitor(t *testing.T) {
 		{"a server that answers is not worth a word", []step{{0, 200}, {s, 404}, {s, 500}, {s, 429}}, nil},
 		{"one failure is a broken connection", []step{{0, 200}, {s, 0}, {time.Minute, 200}}, nil},
 		{"failures with an answer in between", []step{{0, 0}, {s, 200}, {s, 0}, {s, 200}, {s, 0}}, nil},
-		{"failures that last are told once", []step{{s, 0}, {s, 0}, {s, 0}, {s, 0}, {time.Hour, 0}},
-			[]Notice{{Kind: Away, Since: at(s), Reason: "connection refused"}}},
+		{"failures that last are reported once", []step{{s, 0}, {s, 0}, {s, 0}, {s, 0}, {time.Hour, 0}},
+			[]Notice{{Kind: Unreachable, Since: at(s), Reason: "connection refused"}}},
 		{"and their end, by any answer", []step{{s, 0}, {2 * s, 0}, {s, 403}, {s, 200}},
-			[]Notice{{Kind: Away, Since: at(s), Reason: "connection refused"}, {Kind: Back, Since: at(s), For: 3 * s}}},
-		{"a load balancer with nobody behind it", []step{{s, 503}, {2 * s, 502}, {s, 504}, {s, 200}},
-			[]Notice{{Kind: Away, Since: at(s), Reason: "it says Bad Gateway"}, {Kind: Back, Since: at(s), For: 4 * s}}},
+			[]Notice{{Kind: Unreachable, Since: at(s), Reason: "connection refused"},
+				{Kind: Reachable, Since: at(s), For: 3 * s}}},
+		{"a load balancer without a server behind it", []step{{s, 503}, {2 * s, 502}, {s, 504}, {s, 200}},
+			[]Notice{{Kind: Unreachable, Since: at(s), Reason: "it says Bad Gateway"},
+				{Kind: Reachable, Since: at(s), For: 4 * s}}},
 		{"again", []step{{0, 0}, {2 * s, 0}, {s, 200}, {s, 0}, {2 * s, 0}},
 			[]Notice{
-				{Kind: Away, Since: at(0), Reason: "connection refused"}, {Kind: Back, Since: at(0), For: 3 * s},
-				{Kind: Away, Since: at(4 * s), Reason: "connection refused"},
+				{Kind: Unreachable, Since: at(0), Reason: "connection refused"}, {Kind: Reachable, Since: at(0), For: 3 * s},
+				{Kind: Unreachable, Since: at(4 * s), Reason: "connection refused"},
 			}},
-		{"another server in its place is told when it is seen, and once", []step{{s, 0}, {2 * s, 0}, {s, another}, {s, another}, {s, 0}, {s, another}, {s, 200}},
+		{"another server in its place is reported when it is seen, and once", []step{{s, 0}, {2 * s, 0}, {s, another}, {s, another}, {s, 0}, {s, another}, {s, 200}},
 			[]Notice{
-				{Kind: Away, Since: at(s), Reason: "connection refused"},
-				{Kind: Away, Untrusted: true, Since: at(s), Reason: errAnother.Error()},
-				{Kind: Back, Since: at(s), For: 7 * s},
+				{Kind: Unreachable, Since: at(s), Reason: "connection refused"},
+				{Kind: Unreachable, Untrusted: true, Since: at(s), Reason: errAnother.Error()},
+				{Kind: Reachable, Since: at(s), For: 7 * s},
 			}},
 		{"a certificate that is exchanged in between is not worth a word", []step{{s, 200}, {s, another}, {s, 200}}, nil},
 		{"the same in the next outage", []step{{0, another}, {2 * s, another}, {s, 200}, {s, another}, {2 * s, another}},
 			[]Notice{
-				{Kind: Away, Untrusted: true, Since: at(0), Reason: errAnother.Error()}, {Kind: Back, Since: at(0), For: 3 * s},
-				{Kind: Away, Untrusted: true, Since: at(4 * s), Reason: errAnother.Error()},
+				{Kind: Unreachable, Untrusted: true, Since: at(0), Reason: errAnother.Error()}, {Kind: Reachable, Since: at(0), For: 3 * s},
+				{Kind: Unreachable, Untrusted: true, Since: at(4 * s), Reason: errAnother.Error()},
 			}},
 		{"a token that is renewed in time", []step{{0, 200}, {s, 401}, {s, 200}, {s, 401}, {s, 200}}, nil},
-		{"a token that has expired is told once", []step{{0, 401}, {2 * s, 401}, {s, 401}},
-			[]Notice{{Kind: Refused, Since: at(0), Reason: "Unauthorized"}}},
+		{"a token that has expired is reported once", []step{{0, 401}, {2 * s, 401}, {s, 401}},
+			[]Notice{{Kind: Unauthorized, Since: at(0), Reason: "Unauthorized"}}},
 		{"and that another is taken", []step{{0, 401}, {2 * s, 401}, {s, 403}},
-			[]Notice{{Kind: Refused, Since: at(0), Reason: "Unauthorized"}, {Kind: Accepted, Since: at(0), For: 3 * s}}},
+			[]Notice{{Kind: Unauthorized, Since: at(0), Reason: "Unauthorized"},
+				{Kind: Authorized, Since: at(0), For: 3 * s}}},
 		{"a server that comes back and knows us no more", []step{{0, 0}, {2 * s, 0}, {s, 401}, {2 * s, 401}},
 			[]Notice{
-				{Kind: Away, Since: at(0), Reason: "connection refused"}, {Kind: Back, Since: at(0), For: 3 * s},
-				{Kind: Refused, Since: at(3 * s), Reason: "Unauthorized"},
+				{Kind: Unreachable, Since: at(0), Reason: "connection refused"}, {Kind: Reachable, Since: at(0), For: 3 * s},
+				{Kind: Unauthorized, Since: at(3 * s), Reason: "Unauthorized"},
 			}},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -170,26 +174,26 @@ func TestMonitorOfSilence(t *testing.T) {
 			defer close(done)
 			ask(t.Context(), t, m.Wrap(behind))
 		}()
-		<-time.After(patience - 1)
+		<-time.After(answerTimeout - 1)
 		synctest.Wait()
-		if n := len(m.Trouble()); n != 0 {
+		if n := len(m.Problems()); n != 0 {
 			t.Errorf("%d troubles while a slow answer may come", n)
 		}
 		<-time.After(time.Second)
 		synctest.Wait()
-		if trouble := m.Trouble(); len(trouble) != 1 || trouble[0].Kind != Away {
+		if trouble := m.Problems(); len(trouble) != 1 || trouble[0].Kind != Unreachable {
 			t.Errorf("troubles %v, want that the server is away", trouble)
 		}
 		close(behind.answer)
 		<-done
 		want := []Notice{
-			{Kind: Away, Since: at(0), Reason: "a request has no answer for 15s"},
-			{Kind: Back, Since: at(0), For: patience + time.Second - 1},
+			{Kind: Unreachable, Since: at(0), Reason: "a request has no answer for 15s"},
+			{Kind: Reachable, Since: at(0), For: answerTimeout + time.Second - 1},
 		}
 		if diff := cmp.Diff(want, shifted(got.list, began)); diff != "" {
 			t.Errorf("notices (-want +got):\n%s", diff)
 		}
-		if n := len(m.Trouble()); n != 0 {
+		if n := len(m.Problems()); n != 0 {
 			t.Errorf("%d troubles afterwards", n)
 		}
 	})
@@ -207,7 +211,7 @@ func TestMonitorOfOwnEnd(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		if len(got.list) > 0 {
-			t.Errorf("told %v", got.list)
+			t.Errorf("reported %v", got.list)
 		}
 	})
 }

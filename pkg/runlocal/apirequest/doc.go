@@ -1,3 +1,3 @@
-// Package apirequest reads what passes between clients and an API server, for RoundTrippers: which request it is, as the server
-// itself would find out, and the beginning of an answer. It sends and changes nothing.
+// Package apirequest is for RoundTrippers between clients and an API server: it parses requests as the server would,
+// and reads the beginning of responses. It sends and changes nothing.
 package apirequest

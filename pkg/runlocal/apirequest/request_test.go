@@ -34,7 +34,8 @@ func TestRead(t *testing.T) {
 		{"no resource", http.MethodGet, "https://s/version", "", "none"},
 		{"another's prefix", http.MethodGet, "https://s/other/api/v1/pods", "/k8s", "none"},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), row.method, row.url, iotest.ErrReader(errors.New("the body was read")))
+		req, err := http.NewRequestWithContext(t.Context(), row.method, row.url,
+			iotest.ErrReader(errors.New("the body was read")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func TestRead(t *testing.T) {
 
 func TestHead(t *testing.T) {
 	broken := errors.New("broken")
-	long := strings.Repeat("x", mostHead+7)
+	long := strings.Repeat("x", maxHead+7)
 	for _, row := range []struct {
 		reason string
 		body   io.Reader
@@ -67,7 +68,7 @@ func TestHead(t *testing.T) {
 		err    error
 	}{
 		{"a short answer is read whole", strings.NewReader("short"), len("short"), "short", nil},
-		{"a long one is not", strings.NewReader(long), mostHead, long, nil},
+		{"a long one is not", strings.NewReader(long), maxHead, long, nil},
 		{"one that breaks off", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken)), len("half"), "half", broken},
 	} {
 		resp := &http.Response{Body: io.NopCloser(row.body)}

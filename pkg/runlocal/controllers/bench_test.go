@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -24,8 +26,8 @@ func cpu(b *testing.B) float64 {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
 
-// BenchmarkThousandPods takes a Deployment to a thousand pods, with and without a trace. Their difference is the cost of
-// the trace.
+// BenchmarkThousandPods takes a Deployment to a thousand pods, with and without a trace. Their difference is the cost
+// of the trace.
 func BenchmarkThousandPods(b *testing.B) {
 	const replicas = 1000
 	for _, test := range []struct {
@@ -39,11 +41,12 @@ func BenchmarkThousandPods(b *testing.B) {
 			var used float64
 			for b.Loop() {
 				b.StopTimer()
-				s := newSession(b, test.recorder)
+				s := newSession(b, tap.Options{Recorder: test.recorder}, ownServer(api.Options{DefaultServiceAccounts: true}))
 				stop := s.start(b, 0, "deployment", "replicaset")
 				before := cpu(b)
 				b.StartTimer()
-				if _, err := s.client.AppsV1().Deployments("default").Create(b.Context(), deploymentOf("web", replicas), metav1.CreateOptions{}); err != nil {
+				if _, err := s.client.AppsV1().Deployments("default").Create(b.Context(), deploymentOf("web", replicas),
+					metav1.CreateOptions{}); err != nil {
 					b.Fatal(err)
 				}
 				eventually(b, "all pods", func() bool {

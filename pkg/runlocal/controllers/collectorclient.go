@@ -19,13 +19,13 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// collectorClient is the garbage collector's client of metadata. It observes how the API answers the lists that the
-// collector's monitors begin with, and refuses what the collector must not do while some kind cannot be listed: to take an
-// object of that kind for absent, and to release an owner whose dependents it was asked to orphan, for it may have some of
-// that kind. What is refused the collector tries again.
+// collectorClient is the garbage collector's metadata client. It records how the API answers the lists that the
+// collector's monitors begin with. While some kind cannot be listed, it fails two requests, which the collector
+// retries: the one by which it would find an object of that kind absent, and the one by which it would end the
+// orphaning of an owner's dependents, some of which may be of that kind.
 type collectorClient struct {
 	metadata.Interface
-	lists *listAnswers
+	lists *listResults
 }
 
 var _ metadata.Interface = collectorClient{}
@@ -36,7 +36,7 @@ func (c collectorClient) Resource(resource schema.GroupVersionResource) metadata
 	return collectorGetter{collectorResource{next, resource, c.lists}, next}
 }
 
-// collectorGetter is a collectorResource for all namespaces or one.
+// collectorGetter is a collectorResource of all namespaces, from which one of a single namespace can be had.
 type collectorGetter struct {
 	collectorResource
 	all metadata.Getter
@@ -51,14 +51,14 @@ func (g collectorGetter) Namespace(namespace string) metadata.ResourceInterface 
 type collectorResource struct {
 	metadata.ResourceInterface
 	resource schema.GroupVersionResource
-	lists    *listAnswers
+	lists    *listResults
 }
 
 // List implements metadata.ResourceInterface.
 func (r collectorResource) List(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	list, err := r.ResourceInterface.List(ctx, o)
-	if o.Continue == "" || err != nil { // a further page is no further list
-		r.lists.answered(r.resource, err, time.Now())
+	if o.Continue == "" || err != nil { // a further page belongs to the same list
+		r.lists.record(r.resource, err, time.Now())
 	}
 	return list, err
 }
@@ -67,7 +67,7 @@ func (r collectorResource) List(ctx context.Context, o metav1.ListOptions) (*met
 func (r collectorResource) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	w, err := r.ResourceInterface.Watch(ctx, o)
 	if o.SendInitialEvents != nil && *o.SendInitialEvents {
-		r.lists.answered(r.resource, err, time.Now())
+		r.lists.record(r.resource, err, time.Now())
 	}
 	return w, err
 }
@@ -77,7 +77,8 @@ func (r collectorResource) Get(
 	ctx context.Context, name string, o metav1.GetOptions, subresources ...string,
 ) (*metav1.PartialObjectMetadata, error) {
 	if err := r.lists.leftOut(r.resource); err != nil {
-		return nil, fmt.Errorf("looking up %s %q, of which the collector cannot know all: %w", r.resource.GroupResource(), name, err)
+		return nil, fmt.Errorf("looking up %s %q, of which the collector cannot know all: %w", r.resource.GroupResource(),
+			name, err)
 	}
 	return r.ResourceInterface.Get(ctx, name, o, subresources...)
 }
@@ -86,7 +87,7 @@ func (r collectorResource) Get(
 func (r collectorResource) Patch(
 	ctx context.Context, name string, pt types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string,
 ) (*metav1.PartialObjectMetadata, error) {
-	if unlisted := r.lists.anyLeftOut(); unlisted != nil && leavesOrphans(pt, data) {
+	if unlisted := r.lists.anyLeftOut(); unlisted != nil && endsOrphaning(pt, data) {
 		owner, err := r.ResourceInterface.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
@@ -99,9 +100,9 @@ func (r collectorResource) Patch(
 	return r.ResourceInterface.Patch(ctx, name, pt, data, o, subresources...)
 }
 
-// leavesOrphans reports whether a patch sets finalizers, and not the one that keeps an owner until its dependents are
-// orphaned: as removeFinalizer of pkg/controller/garbagecollector/operations.go does.
-func leavesOrphans(pt types.PatchType, data []byte) bool {
+// endsOrphaning reports whether a patch sets finalizers without "orphan", which keeps an owner until its dependents are
+// orphaned: that of removeFinalizer in pkg/controller/garbagecollector/operations.go does.
+func endsOrphaning(pt types.PatchType, data []byte) bool {
 	var patch struct {
 		Metadata struct{ Finalizers []string }
 	}
@@ -111,7 +112,7 @@ func leavesOrphans(pt types.PatchType, data []byte) bool {
 	return !slices.Contains(patch.Metadata.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
-// UnlistedKind is a kind whose objects cannot be listed.
+// UnlistedKind is the error for a kind whose objects cannot be listed.
 type UnlistedKind struct {
 	Resource schema.GroupResource
 	Err      error
@@ -122,91 +123,93 @@ func (k *UnlistedKind) Error() string {
 	return fmt.Sprintf("%s cannot be listed: %v", k.Resource, k.Err)
 }
 
-// Unwrap returns why.
+// Unwrap returns the error of the lists.
 func (k *UnlistedKind) Unwrap() error { return k.Err }
 
-// errUnfinished is what is known of a list that is begun again and again without an error.
-var errUnfinished = errors.New("its answers end before they are whole")
+// errListUnfinished is the error of a list that is begun again and again and ends without an error each time.
+var errListUnfinished = errors.New("its answers end before they are whole")
 
-// listAnswers are the API's answers to the lists of monitors that are not filled, and which kinds the collector does without
-// because of them. Its zero value is empty; it may be used concurrently.
-type listAnswers struct {
-	mu   sync.Mutex
-	of   map[schema.GroupVersionResource]*listAnswer
-	left map[schema.GroupVersionResource]error
+// listResults holds the API's answers to the lists of monitors that have not synced, and which kinds the collector does
+// without because of them. The zero value is empty. Its methods may be called concurrently.
+type listResults struct {
+	mu           sync.Mutex
+	byResource   map[schema.GroupVersionResource]*listResult
+	kindsLeftOut map[schema.GroupVersionResource]error
 }
 
-// listAnswer is what the API has answered to the lists of one resource.
-type listAnswer struct {
-	first time.Time // when it answered first that did not end in success
+// listResult is what the API answered to the lists of one resource.
+type listResult struct {
+	first time.Time // when the first list was answered
 	count int
 	err   error // of the last answer
 }
 
-// unfinishedLists is how many lists of a resource must have begun, none of which has ended, before it counts as failing.
+// unfinishedLists is how many lists of a resource must have begun without an error, none of which has filled the
+// monitor, before the resource counts as failing.
 const unfinishedLists = 4
 
-// answered notes an answer. That the server was not reached is none.
-func (l *listAnswers) answered(resource schema.GroupVersionResource, err error, now time.Time) {
+// record records the answer to a list. An error without an answer of the API, such as a refused connection, is ignored.
+func (l *listResults) record(resource schema.GroupVersionResource, err error, now time.Time) {
 	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.of[resource]
+	a := l.byResource[resource]
 	if a == nil {
-		if l.of == nil {
-			l.of = map[schema.GroupVersionResource]*listAnswer{}
+		if l.byResource == nil {
+			l.byResource = map[schema.GroupVersionResource]*listResult{}
 		}
-		a = &listAnswer{first: now}
-		l.of[resource] = a
+		a = &listResult{first: now}
+		l.byResource[resource] = a
 	}
 	a.count++
 	a.err = err
 }
 
-// failing returns why a resource that no monitor has filled cannot be listed; nil if it is not known, or not for so long, that
-// it cannot.
-func (l *listAnswers) failing(resource schema.GroupVersionResource, now time.Time, after time.Duration) error {
+// failing returns why a resource whose monitor has not synced cannot be listed. It returns nil if no list has failed,
+// or if the first answer came less than after before now and the error is not final.
+func (l *listResults) failing(resource schema.GroupVersionResource, now time.Time, after time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.of[resource]
+	a := l.byResource[resource]
 	switch {
 	case a == nil || now.Sub(a.first) < after && !isFinal(a.err):
 		return nil
 	case a.err == nil && a.count >= unfinishedLists:
-		return errUnfinished
+		return errListUnfinished
 	}
 	return a.err
 }
 
-// isFinal reports whether an API server says that it will not list a resource, rather than that it cannot.
+// isFinal reports whether the error will not go away by trying again.
 func isFinal(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// forget drops what is known of a resource that a monitor has filled.
-func (l *listAnswers) forget(resource schema.GroupVersionResource) {
+// forget drops the answers for a resource whose monitor has synced.
+func (l *listResults) forget(resource schema.GroupVersionResource) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.of, resource)
+	delete(l.byResource, resource)
 }
 
-// everyResource stands for the resources of an API group that are not known.
+// everyResource is the name in place of the resources of an API version whose discovery failed.
 const everyResource = "*"
 
-// leaveOut sets the kinds that the collector does without.
-func (l *listAnswers) leaveOut(kinds map[schema.GroupVersionResource]error) {
+// setLeftOut sets the kinds that the collector does without, and why. The map must not be changed afterwards.
+func (l *listResults) setLeftOut(kinds map[schema.GroupVersionResource]error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.left = kinds
+	l.kindsLeftOut = kinds
 }
 
-// leftOut is why the collector does without a resource, whichever its version, as an *UnlistedKind; nil if it does not.
-func (l *listAnswers) leftOut(resource schema.GroupVersionResource) error {
+// leftOut returns why the collector does without a resource, in whichever version, as an *UnlistedKind; nil if it does
+// not.
+func (l *listResults) leftOut(resource schema.GroupVersionResource) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for left, err := range l.left {
+	for left, err := range l.kindsLeftOut {
 		if left.Group == resource.Group && (left.Resource == resource.Resource || left.Resource == everyResource) {
 			return &UnlistedKind{Resource: resource.GroupResource(), Err: err}
 		}
@@ -214,27 +217,27 @@ func (l *listAnswers) leftOut(resource schema.GroupVersionResource) error {
 	return nil
 }
 
-// anyLeftOut is leftOut of the first by name of those that the collector does without.
-func (l *listAnswers) anyLeftOut() error {
+// anyLeftOut returns leftOut of the first resource by name that the collector does without; nil if there is none.
+func (l *listResults) anyLeftOut() error {
 	if all := l.allLeftOut(); len(all) > 0 {
 		return &all[0]
 	}
 	return nil
 }
 
-// resourcesLeftOut are those that the collector does without, in no order.
-func (l *listAnswers) resourcesLeftOut() []schema.GroupVersionResource {
+// resourcesLeftOut returns the resources that the collector does without, in no order.
+func (l *listResults) resourcesLeftOut() []schema.GroupVersionResource {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.left))
+	return slices.Collect(maps.Keys(l.kindsLeftOut))
 }
 
-// allLeftOut are the kinds that the collector does without, sorted.
-func (l *listAnswers) allLeftOut() []UnlistedKind {
+// allLeftOut returns the kinds that the collector does without, sorted.
+func (l *listResults) allLeftOut() []UnlistedKind {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []UnlistedKind
-	for resource, err := range l.left {
+	for resource, err := range l.kindsLeftOut {
 		out = append(out, UnlistedKind{Resource: resource.GroupResource(), Err: err})
 	}
 	slices.SortFunc(out, func(a, b UnlistedKind) int { return compareResources(a.Resource, b.Resource) })

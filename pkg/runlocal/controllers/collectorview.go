@@ -11,77 +11,79 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// CollectorView is what the garbage collector sees of the objects that there are.
+// CollectorView is how much the garbage collector sees of all objects.
 type CollectorView struct {
-	// Collecting reports whether it sees all that can be listed: it works on no key before it does.
+	// Collecting is true if the collector sees all that can be listed. It processes no key before.
 	Collecting bool
-	// Waiting are the kinds that it has not listed yet, sorted; none if it is Collecting, and before it knows which there are.
+	// Waiting are the kinds that it has not listed yet, sorted. It is empty if Collecting is true, and before the first
+	// discovery.
 	Waiting []schema.GroupResource
-	// LeftOut are the kinds that cannot be listed, sorted; "*" stands for those of an API group whose discovery fails. The
-	// collector goes on without them, but deletes nothing for an owner of theirs that seems to be absent, and orphans no
-	// dependents, for some could be among them.
+	// LeftOut are the kinds that cannot be listed, sorted; the resource "*" means all of an API group whose discovery
+	// fails. The collector works without them, but it deletes no dependent of an owner of these kinds, and completes no
+	// orphaning, because dependents could be of these kinds.
 	LeftOut []UnlistedKind
 }
 
-// equal reports whether a user would see no difference.
+// equal reports whether the views are the same, whatever the errors of the kinds left out.
 func (v CollectorView) equal(other CollectorView) bool {
 	return v.Collecting == other.Collecting && slices.Equal(v.Waiting, other.Waiting) &&
 		slices.EqualFunc(v.LeftOut, other.LeftOut, func(a, b UnlistedKind) bool { return a.Resource == b.Resource })
 }
 
 const (
-	// syncLook is how often a controller that waits for its lists looks how far they are.
-	syncLook = 5 * time.Millisecond
-	// waitingLook is how often a change of what the collector waits for is told.
-	waitingLook = 3 * time.Second
+	// syncPollInterval is how often a controller that waits for its lists checks them.
+	syncPollInterval = 5 * time.Millisecond
+	// waitingReportInterval is how often a change of CollectorView.Waiting is reported at most.
+	waitingReportInterval = 3 * time.Second
 )
 
-// collectorGate lets the garbage collector's workers take keys while the collector sees all that can be listed. A collector
-// that begins before that releases owners of whose dependents it has not seen all, and these are then taken for garbage:
-// kube-controller-manager's waits for half a minute (initialSyncTimeout), and not at all for kinds that are added later.
+// collectorGate lets the garbage collector's workers take keys only while the collector sees all that can be listed. A
+// collector that begins before lets owners go whose dependents it has not seen, and deletes these dependents later.
+// kube-controller-manager waits for half a minute (initialSyncTimeout), and not at all for kinds that are added later.
 type collectorGate struct {
-	tap   *tap.Controller
-	whole func() bool // whether what was listed has been handed on to the collector
-	kinds *servedKinds
-	told  func(CollectorView) // Deps.Collector; not nil
+	tap       *tap.Controller
+	delivered func() bool // reports whether the collector has been given all that was listed
+	kinds     *servedKinds
+	onChange  func(CollectorView) // Deps.Collector; not nil
 
-	open atomic.Uint64 // the version of the kinds that the gate is open for; 0 while it is shut
+	openVersion atomic.Uint64 // the version of the kinds that the gate is open for; 0 while it is closed
 }
 
-// isOpen reports whether a worker may take a key. It is exact about kinds that come, as far as their changes are known.
+// isOpen reports whether a worker may take a key. It closes as soon as Kinds.Changes changes, not only at the next
+// update.
 func (g *collectorGate) isOpen() bool {
 	version, ok := g.kinds.current()
-	return ok && version == g.open.Load()
+	return ok && version == g.openVersion.Load()
 }
 
-// keep opens and shuts the gate until ctx ends.
-func (g *collectorGate) keep(ctx context.Context) {
+// run opens and closes the gate, and reports the view to onChange, until ctx ends.
+func (g *collectorGate) run(ctx context.Context) {
 	var last CollectorView
-	told := time.Now()
-	for look := syncLook; pause(ctx, look); {
-		view := g.look()
-		g.tap.Preparing(!view.Collecting)
-		look = syncLook
+	reported := time.Now()
+	for interval := syncPollInterval; sleep(ctx, interval); {
+		view := g.update()
+		g.tap.SetPreparing(!view.Collecting)
+		interval = syncPollInterval
 		if view.Collecting {
-			look = kindsLook
-			g.tap.Opened()
+			interval = kindsPollInterval
+			g.tap.GateOpened()
 		}
-		// What is waited for changes often, and mostly is over before anybody wants to know.
-		if worth := view.Collecting || time.Since(told) >= waitingLook; worth && !view.equal(last) {
-			last, told = view, time.Now()
-			g.told(view)
+		// What the collector waits for changes often, and mostly the wait is over before a user could read it.
+		if due := view.Collecting || time.Since(reported) >= waitingReportInterval; due && !view.equal(last) {
+			last, reported = view, time.Now()
+			g.onChange(view)
 		}
 	}
 }
 
-// look opens or shuts the gate.
-func (g *collectorGate) look() CollectorView {
+// update opens or closes the gate, and returns the collector's view.
+func (g *collectorGate) update() CollectorView {
 	waiting, version, ok := g.kinds.unlisted()
 	view := CollectorView{Waiting: waiting, LeftOut: g.kinds.lists.allLeftOut()}
-	view.Collecting = ok && len(waiting) == 0 && (version == g.open.Load() || g.whole())
+	view.Collecting = ok && len(waiting) == 0 && (version == g.openVersion.Load() || g.delivered())
 	if !view.Collecting {
 		version = 0
 	}
-	g.open.Store(version)
+	g.openVersion.Store(version)
 	return view
 }

@@ -32,42 +32,44 @@ type Controller struct {
 	Short string
 	// Aliases are the other names that kube-controller-manager takes for it.
 	Aliases []string
-	// Reads are the resources that it lists and watches; Writes those that it writes, Events left out. Both are empty for
-	// a controller that does not run here.
+	// Reads are the resources that it lists and watches; Writes those that it writes, Events left out. Both are empty
+	// for a controller that does not run here.
 	Reads, Writes []schema.GroupResource
 	// Needs is what it needs beside a client and informers.
 	Needs []Need
-	// Danger says what it would destroy if it saw only a part of the cluster; empty if nothing.
+	// Danger is what it would destroy if it saw only a part of the cluster, such as "deletes pods whose node it does
+	// not see"; empty if nothing.
 	Danger string
-	// LeavesOut reports that it does without the kinds that it cannot know or list, and destroys nothing because of them.
-	LeavesOut bool
-	// ClusterScopedWork says that it looks at all namespaces at once, by a timer or for objects in none: of runs that divide the
-	// namespaces between them one runs it, for all.
+	// ToleratesUnlistedKinds is true if it works without the kinds that cannot be discovered or listed, and destroys
+	// nothing because it does not see them.
+	ToleratesUnlistedKinds bool
+	// ClusterScopedWork is true if it works on all namespaces at once, by a timer or for objects in no namespace. Of
+	// several runs that divide the namespaces between them, only one runs it.
 	ClusterScopedWork bool
-	// NoisyLogMessages are the messages that it logs when it looks at a key, up to level 2, and that are no decision; nil if it
-	// logs none.
+	// NoisyLogMessages are messages that it logs, up to level 2, whenever it processes a key, and that tell no
+	// decision. They are nil if there are none.
 	NoisyLogMessages []string
-	// OffByDefault says that kube-controller-manager's "*" leaves it out.
+	// OffByDefault is true if kube-controller-manager's "*" does not include it.
 	OffByDefault bool
 	// NotRun is why it does not run here; empty for those that do.
 	NotRun string
 
 	workers int // kube-controller-manager's default
-	build   builder
-	// lacks says what of the authority that it needs is missing; nil for a controller that needs none.
-	lacks func(Authority) string
+	build   buildFunc
+	// missingAuthority returns why the controller cannot run with an authority, "" if it can; nil if it needs none.
+	missingAuthority func(Authority) string
 }
 
 // Runs reports whether Start can run the controller.
 func (c Controller) Runs() bool { return c.build != nil }
 
-// Lacks says what the controller would need of the authority and does not find there, empty if nothing. It does not run
-// then.
-func (c Controller) Lacks(a Authority) string {
-	if c.lacks == nil {
+// MissingAuthority returns why the controller cannot run with the authority a: what it would sign with or publish is
+// not there. It returns "" if nothing is missing.
+func (c Controller) MissingAuthority(a Authority) string {
+	if c.missingAuthority == nil {
 		return ""
 	}
-	return c.lacks(a)
+	return c.missingAuthority(a)
 }
 
 // environment is what a controller is built from.
@@ -79,19 +81,19 @@ type environment struct {
 	authority Authority
 	// autoscaling is Deps.Autoscaling.
 	autoscaling Autoscaling
-	// hosts is Deps.Hosts.
-	hosts NodeControllerOptions
+	// nodeControllers is Deps.NodeControllers.
+	nodeControllers NodeControllerOptions
 	// kinds is Deps.Kinds.
 	kinds Kinds
-	// newest, collector and unlistedAfter are as in Deps.
-	newest        func(schema.GroupResource) uint64
-	collector     func(CollectorView)
-	unlistedAfter time.Duration
-	// shared is one for all controllers.
+	// newest, collector and listFailureTimeout are as in Deps.
+	newest             func(schema.GroupResource) uint64
+	collector          func(CollectorView)
+	listFailureTimeout time.Duration
+	// shared is the same for all controllers of one Start.
 	shared *shared
 }
 
-// changes is Kinds.Changes; nil if that is not known.
+// changes returns Kinds.Changes; nil if kinds is nil.
 func (e environment) changes() func() uint64 {
 	if e.kinds == nil {
 		return nil
@@ -99,21 +101,21 @@ func (e environment) changes() func() uint64 {
 	return e.kinds.Changes
 }
 
-// loop runs a controller until the context ends, and returns when its workers have.
-type loop func(ctx context.Context, workers int)
+// runFunc runs a controller until the context ends, and returns when its workers have ended.
+type runFunc func(ctx context.Context, workers int)
 
-// builder constructs a controller as kube-controller-manager does, and taps its queues.
-type builder func(ctx context.Context, e environment) (loop, error)
+// buildFunc constructs a controller as kube-controller-manager does, and taps its queues.
+type buildFunc func(ctx context.Context, e environment) (runFunc, error)
 
 // All returns every controller of kube-controller-manager, those that do not run here included, sorted by name.
 func All() []Controller {
-	all := slices.Concat(running(), idle())
+	all := slices.Concat(running(), notRunning())
 	slices.SortFunc(all, func(a, b Controller) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
-// names are all that the controller is called by: as in kube-controller-manager, and the short name where that has no
-// such alias.
+// names returns all names that the controller can be selected by: its name and aliases in kube-controller-manager, and
+// its short name.
 func (c Controller) names() []string {
 	all := append([]string{c.Name}, c.Aliases...)
 	if c.Short != "" && !slices.Contains(all, c.Short) {
@@ -122,5 +124,5 @@ func (c Controller) names() []string {
 	return all
 }
 
-// stringKey spells the key of a queue of namespace/name.
+// stringKey is the text of a key that is "namespace/name" already.
 func stringKey(key string) string { return key }

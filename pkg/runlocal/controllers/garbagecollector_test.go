@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,11 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -45,7 +44,8 @@ func (s *session) configMap(t *testing.T, namespace, name string, owners ...meta
 
 // ownedBy refers to a ConfigMap.
 func ownedBy(owner *corev1.ConfigMap, blocks bool) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: &blocks}
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID,
+		BlockOwnerDeletion: &blocks}
 }
 
 // configMaps are the names of those that the test has made, and what they wait for.
@@ -65,8 +65,8 @@ func (s *session) configMaps(t *testing.T, namespace string) []string {
 	return out
 }
 
-// become waits until the ConfigMaps are those.
-func (s *session) become(t *testing.T, namespace string, want ...string) {
+// expectConfigMaps waits until the ConfigMaps are those.
+func (s *session) expectConfigMaps(t *testing.T, namespace string, want ...string) {
 	t.Helper()
 	var got []string
 	eventually(t, "the ConfigMaps "+strings.Join(want, ", "), func() bool {
@@ -78,30 +78,14 @@ func (s *session) become(t *testing.T, namespace string, want ...string) {
 // delete deletes a ConfigMap.
 func (s *session) delete(t *testing.T, m *corev1.ConfigMap, policy metav1.DeletionPropagation) {
 	t.Helper()
-	if err := s.client.CoreV1().ConfigMaps(m.Namespace).Delete(t.Context(), m.Name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+	if err := s.client.CoreV1().ConfigMaps(m.Namespace).Delete(t.Context(), m.Name,
+		metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// quiet waits until there is nothing left to do, as Session.Settled does.
-func (s *session) quiet(t *testing.T) {
-	t.Helper()
-	eventually(t, "nothing to do", func() bool {
-		state := s.tap.State()
-		if !state.Idle() {
-			return false
-		}
-		for resource, handled := range state.Handled {
-			if handled < s.server.LastEvent(resource) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// writes are the collector's, as "verb resource/name by KEY".
-func (s *session) writes() []string {
+// collectorWrites are the collector's, as "verb resource/name by KEY".
+func (s *session) collectorWrites() []string {
 	var out []string
 	for _, e := range s.log.list() {
 		r, ok := e.Detail.(*trace.Request)
@@ -119,6 +103,7 @@ func (s *session) writes() []string {
 }
 
 func TestCascades(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		policy metav1.DeletionPropagation
 		left   string // what of the Deployment's dependents is left, and owned by what
@@ -136,8 +121,10 @@ func TestCascades(t *testing.T) {
 		}},
 	} {
 		t.Run(string(test.policy), func(t *testing.T) {
+			t.Parallel()
 			s := collecting(t, "deployment", "replicaset")
-			if _, err := s.client.AppsV1().Deployments("default").Create(t.Context(), deploymentOf("web", 1), metav1.CreateOptions{}); err != nil {
+			if _, err := s.client.AppsV1().Deployments("default").Create(t.Context(), deploymentOf("web", 1),
+				metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			// The answer that the pod's maker has may be recorded before that of the ReplicaSet's.
@@ -148,16 +135,17 @@ func TestCascades(t *testing.T) {
 				s.requests("create", "pods")[0].Detail.(*trace.Request).Name, "POD",
 				s.requests("create", "replicasets")[0].Detail.(*trace.Request).Name, "RS",
 			)
-			s.quiet(t)
-			if err := s.client.AppsV1().Deployments("default").Delete(t.Context(), "web", metav1.DeleteOptions{PropagationPolicy: &test.policy}); err != nil {
+			s.settle(t)
+			if err := s.client.AppsV1().Deployments("default").Delete(t.Context(), "web",
+				metav1.DeleteOptions{PropagationPolicy: &test.policy}); err != nil {
 				t.Fatal(err)
 			}
-			s.quiet(t)
-			if got := names.Replace(s.owned(t)); got != test.left {
+			s.settle(t)
+			if got := names.Replace(s.ownersText(t)); got != test.left {
 				t.Errorf("left is %q, want %q", got, test.left)
 			}
 			var writes []string
-			for _, w := range s.writes() {
+			for _, w := range s.collectorWrites() {
 				writes = append(writes, names.Replace(w))
 			}
 			if diff := cmp.Diff(test.writes, writes); diff != "" {
@@ -167,8 +155,8 @@ func TestCascades(t *testing.T) {
 	}
 }
 
-// owned lists Deployments, ReplicaSets and pods with their owners.
-func (s *session) owned(t *testing.T) string {
+// ownersText lists Deployments, ReplicaSets and pods with their owners.
+func (s *session) ownersText(t *testing.T) string {
 	t.Helper()
 	var out []string
 	add := func(m *metav1.ObjectMeta) {
@@ -203,33 +191,39 @@ func (s *session) owned(t *testing.T) string {
 }
 
 func TestForegroundWaitsForWhatBlocks(t *testing.T) {
+	t.Parallel()
 	s := collecting(t)
 	owner := s.configMap(t, "default", "owner")
 	for _, blocks := range []bool{true, false} {
 		name := map[bool]string{true: "a-blocks", false: "b-does-not"}[blocks]
 		dependent := s.configMap(t, "default", name, ownedBy(owner, blocks))
 		patch := []byte(`{"metadata":{"finalizers":["example.com/stay"]}}`)
-		if _, err := s.client.CoreV1().ConfigMaps("default").Patch(t.Context(), dependent.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := s.client.CoreV1().ConfigMaps("default").Patch(t.Context(), dependent.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.quiet(t)
+	s.settle(t)
 	s.delete(t, owner, metav1.DeletePropagationForeground)
-	s.become(t, "default", "a-blocks example.com/stay", "b-does-not example.com/stay", "owner foregroundDeletion")
-	s.quiet(t)
-	if _, err := s.client.CoreV1().ConfigMaps("default").Patch(t.Context(), "a-blocks", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+	s.expectConfigMaps(t, "default", "a-blocks example.com/stay", "b-does-not example.com/stay",
+		"owner foregroundDeletion")
+	s.settle(t)
+	if _, err := s.client.CoreV1().ConfigMaps("default").Patch(t.Context(), "a-blocks", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.become(t, "default", "b-does-not example.com/stay")
+	s.expectConfigMaps(t, "default", "b-does-not example.com/stay")
 }
 
 func TestDependentOfAbsentOwnerIsCollected(t *testing.T) {
+	t.Parallel()
 	s := collecting(t)
 	absent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "never", UID: "11111111-2222-3333-4444-555555555555"}}
 	s.configMap(t, "default", "dependent", ownedBy(absent, false))
-	s.become(t, "default")
-	s.quiet(t)
-	if diff := cmp.Diff([]string{"delete configmaps/dependent by configmaps default/dependent"}, s.writes()); diff != "" {
+	s.expectConfigMaps(t, "default")
+	s.settle(t)
+	if diff := cmp.Diff([]string{"delete configmaps/dependent by configmaps default/dependent"},
+		s.collectorWrites()); diff != "" {
 		t.Errorf("the collector's writes (-want +got):\n%s", diff)
 	}
 	for _, e := range s.log.list() {
@@ -240,10 +234,11 @@ func TestDependentOfAbsentOwnerIsCollected(t *testing.T) {
 }
 
 func TestSolidOwnerKeepsAndDanglingReferencesGo(t *testing.T) {
+	t.Parallel()
 	s := collecting(t)
 	first, second := s.configMap(t, "default", "first"), s.configMap(t, "default", "second")
 	s.configMap(t, "default", "dependent", ownedBy(first, false), ownedBy(second, false))
-	s.quiet(t)
+	s.settle(t)
 	s.delete(t, first, metav1.DeletePropagationBackground)
 	var owners []string
 	eventually(t, "one owner", func() bool {
@@ -260,15 +255,17 @@ func TestSolidOwnerKeepsAndDanglingReferencesGo(t *testing.T) {
 }
 
 func TestOwnerInAnotherNamespaceCountsAsAbsent(t *testing.T) {
+	t.Parallel()
 	s := collecting(t)
-	if _, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	owner := s.configMap(t, "default", "owner")
-	s.quiet(t)
+	s.settle(t)
 	s.configMap(t, "other", "dependent", ownedBy(owner, false))
-	s.become(t, "other")
-	s.become(t, "default", "owner")
+	s.expectConfigMaps(t, "other")
+	s.expectConfigMaps(t, "default", "owner")
 	var recorded *trace.RecordedEvent
 	eventually(t, "an Event", func() bool {
 		for _, e := range s.requests("create", "events") {
@@ -276,14 +273,18 @@ func TestOwnerInAnotherNamespaceCountsAsAbsent(t *testing.T) {
 		}
 		return recorded != nil
 	})
-	if recorded.Reason != "OwnerRefInvalidNamespace" || recorded.Regarding.Namespace != "other" || recorded.Regarding.Name != "dependent" {
+	if recorded.Reason != "OwnerRefInvalidNamespace" || recorded.Regarding.Namespace != "other" ||
+		recorded.Regarding.Name != "dependent" {
 		t.Errorf("the Event is %+v", recorded)
 	}
 }
 
 func TestCycleIsCollected(t *testing.T) {
-	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
+	t.Parallel()
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground,
+		metav1.DeletePropagationForeground} {
 		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
 			s := collecting(t)
 			a := s.configMap(t, "default", "a")
 			b := s.configMap(t, "default", "b", ownedBy(a, true))
@@ -291,16 +292,18 @@ func TestCycleIsCollected(t *testing.T) {
 			if _, err := s.client.CoreV1().ConfigMaps("default").Update(t.Context(), a, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			s.quiet(t)
+			s.settle(t)
 			s.delete(t, a, policy)
-			s.become(t, "default")
+			s.expectConfigMaps(t, "default")
 		})
 	}
 }
 
 func TestOwnerOfUnknownKindKeepsItsDependent(t *testing.T) {
+	t.Parallel()
 	s := collecting(t)
-	owner := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: "11111111-2222-3333-4444-555555555555"}
+	owner := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w",
+		UID: "11111111-2222-3333-4444-555555555555"}
 	s.configMap(t, "default", "dependent", owner)
 	var failed *trace.Event
 	eventually(t, "a failure", func() bool {
@@ -321,13 +324,14 @@ func TestOwnerOfUnknownKindKeepsItsDependent(t *testing.T) {
 }
 
 func TestCollectorStartsAndEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	s := recordedSession(t)
 	stop := s.start(t, 0, "garbagecollector")
 	stop() // goleak sees what it leaves
 	broken := deploymentController()
-	broken.build = func(context.Context, environment) (loop, error) { return nil, errors.New("its queue has moved") }
+	broken.build = func(context.Context, environment) (runFunc, error) { return nil, errors.New("its queue has moved") }
 	if err := startAt(t.Context(), t, []Controller{garbageCollector(), broken}); err == nil {
-		t.Error("a controller after it cannot be built, and nobody says so")
+		t.Error("a controller after it cannot be built, and there is no error")
 	}
 }
 
@@ -337,7 +341,8 @@ func widgets() *apiextensionsv1.CustomResourceDefinition {
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget", ListKind: "WidgetList", Singular: "widget"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget", ListKind: "WidgetList",
+				Singular: "widget"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
@@ -346,12 +351,14 @@ func widgets() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-func TestCustomResourcesOfLaterAreCollected(t *testing.T) {
-	s := collecting(t)
+func TestCustomResourcesOfNewKindsAreCollected(t *testing.T) {
+	t.Parallel()
+	s := ownSession(t)
+	s.run(t, 0, "garbagecollector")
 	crds := apiextensions.NewForConfigOrDie(jsonConfig(s.config)).ApiextensionsV1().CustomResourceDefinitions()
 	resource := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	client := dynamic.NewForConfigOrDie(jsonConfig(s.config)).Resource(resource).Namespace("default")
-	for range 2 { // the second time, the kind comes back
+	for range 2 { // the second time, the kind is served again
 		if _, err := crds.Create(t.Context(), widgets(), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -367,33 +374,50 @@ func TestCustomResourcesOfLaterAreCollected(t *testing.T) {
 			made, err = client.Create(t.Context(), widget, metav1.CreateOptions{})
 			return err == nil
 		})
-		child := s.configMap(t, "default", "child", metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: made.GetUID()})
+		child := s.configMap(t, "default", "child",
+			metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: made.GetUID()})
 		eventually(t, "the collector to watch it", func() bool { return s.tap.State().Handled[resource.GroupResource()] > 0 })
-		s.quiet(t)
+		s.settle(t)
 		s.delete(t, owner, metav1.DeletePropagationBackground)
 		eventually(t, "the widget's end", func() bool {
 			_, err := client.Get(t.Context(), "w", metav1.GetOptions{})
 			return apierrors.IsNotFound(err)
 		})
-		s.become(t, "default")
-		s.quiet(t) // a write is told when its answer has come
-		if want := "delete widgets/w by widgets.example.com default/w"; !slices.Contains(s.writes(), want) {
-			t.Errorf("the collector wrote %v, not %q, and not %s", s.writes(), want, child.Name)
+		s.expectConfigMaps(t, "default")
+		s.settle(t) // a write is recorded when it is answered
+		if want := "delete widgets/w by widgets.example.com default/w"; !slices.Contains(s.collectorWrites(), want) {
+			t.Errorf("the collector wrote %v, not %q, and not %s", s.collectorWrites(), want, child.Name)
 		}
 		if err := crds.Delete(t.Context(), widgets().Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "nobody to watch the kind", func() bool {
+		eventually(t, "no informer to watch the kind", func() bool {
 			_, watched := s.tap.State().Handled[resource.GroupResource()]
 			return !watched
 		})
 	}
-	s.quiet(t)
+	s.settle(t)
 }
 
-// jsonConfig is the configuration for objects that have no protobuf.
-func jsonConfig(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.ContentType = runtime.ContentTypeJSON
-	return config
+// dumped is a node as upstream's errors dump it.
+type dumped struct {
+	identity any
+	owners   []metav1.OwnerReference
+}
+
+func TestErrorsWithoutNodes(t *testing.T) {
+	dump := fmt.Sprintf("&garbagecollector.node%s",
+		fmt.Sprintf("%#v", dumped{identity("v1", "Pod", "default", "a"),
+			[]metav1.OwnerReference{{Name: "x"}}})[len("controllers.dumped"):])
+	reason := errors.New("it has moved")
+	for _, test := range []struct{ reason, text, want string }{
+		{"the dump goes", fmt.Sprintf("error syncing item %s: %v", dump, reason), "error syncing item: it has moved"},
+		{"every dump goes", fmt.Sprintf("%v of %s and of %s: no", reason, dump, dump), "it has moved of and of: no"},
+		{"a dump that was cut off", "error syncing item &garbagecollector.node{identity:", "error syncing item"},
+		{"another error stays", "it {has} moved", "it {has} moved"},
+	} {
+		if got := stripNodeDumps(test.text); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
+		}
+	}
 }

@@ -15,11 +15,13 @@ import (
 // quota creates a quota of the namespace default.
 func (s *session) quota(t *testing.T, name string, hard map[corev1.ResourceName]string) {
 	t.Helper()
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{}}}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{}}}
 	for name, amount := range hard {
 		quota.Spec.Hard[name] = resource.MustParse(amount)
 	}
-	if _, err := s.client.CoreV1().ResourceQuotas("default").Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+	if _, err := s.client.CoreV1().ResourceQuotas("default").Create(t.Context(), quota,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -38,15 +40,16 @@ func (s *session) uses(t *testing.T, quota string, resource corev1.ResourceName,
 }
 
 func TestQuotaIsCountedAndFreed(t *testing.T) {
-	s := recordedSession(t)
+	t.Parallel()
+	s := ownSession(t)
 	s.run(t, 0, "resourcequota")
 	m := s.configMap(t, "default", "one")
 	s.quota(t, "maps", map[corev1.ResourceName]string{"count/configmaps": "5"})
 	s.uses(t, "maps", "count/configmaps", "1")
-	s.quiet(t)
+	s.settle(t)
 	s.delete(t, m, metav1.DeletePropagationBackground)
 	s.uses(t, "maps", "count/configmaps", "0")
-	s.accountFor(t, "resourcequota", account{
+	s.expectActivity(t, "resourcequota", activity{
 		Causes: []string{
 			"ADDED ResourceQuota maps seen by addQuota",
 			"DELETED ConfigMap one seen by runProcessResourceChanges > processResourceChanges > replenishQuota > enqueueResourceQuota",
@@ -56,7 +59,8 @@ func TestQuotaIsCountedAndFreed(t *testing.T) {
 }
 
 func TestQuotaCountsCustomResourcesOfNewKinds(t *testing.T) {
-	s := recordedSession(t)
+	t.Parallel()
+	s := ownSession(t)
 	s.run(t, 0, "resourcequota")
 	definitions := apiextensions.NewForConfigOrDie(jsonConfig(s.config)).ApiextensionsV1().CustomResourceDefinitions()
 	if _, err := definitions.Create(t.Context(), widgets(), metav1.CreateOptions{}); err != nil {
@@ -77,7 +81,7 @@ func TestQuotaCountsCustomResourcesOfNewKinds(t *testing.T) {
 	})
 	s.quota(t, "widgets", map[corev1.ResourceName]string{"count/widgets.example.com": "5"})
 	s.uses(t, "widgets", "count/widgets.example.com", "1")
-	s.quiet(t)
+	s.settle(t)
 	if err := client.Delete(t.Context(), "one", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,18 +1,21 @@
 package controllers
 
 import (
+	"crypto"
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// everything stands for all controllers that run here and are not off by default, as in kube-controller-manager.
-const everything = "*"
+// allControllers selects all controllers that run here and are not off by default, as in kube-controller-manager.
+const allControllers = "*"
 
-// UnknownError says that no controller has the name.
+// UnknownError is the error for a name that no controller has.
 type UnknownError struct {
 	Name string
-	// Known are the names and aliases that there are, sorted, those of controllers that do not run here included.
+	// Known are all names and aliases, sorted, those of controllers that do not run here included.
 	Known []string
 }
 
@@ -21,11 +24,11 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no controller %q in kube-controller-manager", e.Name)
 }
 
-// NotRunError says that the controller is known and does not run here.
+// NotRunError is the error for a controller that is known and cannot run here.
 type NotRunError struct {
 	// Name is kube-controller-manager's.
 	Name string
-	// Reason is why, as in Controller.NotRun.
+	// Reason is Controller.NotRun or what Controller.MissingAuthority returns.
 	Reason string
 }
 
@@ -34,35 +37,35 @@ func (e *NotRunError) Error() string {
 	return fmt.Sprintf("controller %q does not run here: %s", e.Name, e.Reason)
 }
 
-// Select finds the controllers that args name, in the order in which they are started and each once. An argument is a
+// Select returns the controllers that args name, each once, in the order in which they are started. An argument is a
 // name or an alias, "*" for all that run here and are not off by default, or "-name" to leave one out. Of two arguments
-// for the same controller the first counts, and each counts more than "*", wherever that stands: as among the values of
-// kube-controller-manager's --controllers (IsControllerEnabled of k8s.io/controller-manager/app). It fails with an
-// *UnknownError or a *NotRunError for the first argument that cannot be met; leaving out what does not run anyway is no
-// error.
+// for the same controller the first wins, and both win over "*", wherever that is: as among the values of
+// kube-controller-manager's --controllers (IsControllerEnabled of k8s.io/controller-manager/app). The error is an
+// *UnknownError or a *NotRunError for the first argument that cannot be met; "-name" of a controller that does not run
+// here is no error.
 func Select(args []string) ([]Controller, error) {
 	all := false
-	asked := map[string]bool{} // by name: whether it is wanted
+	named := map[string]bool{} // by name: whether the controller is to run
 	for _, arg := range args {
 		name, out := strings.CutPrefix(arg, "-")
-		if name == everything && !out {
+		if name == allControllers && !out {
 			all = true
 			continue
 		}
-		c, err := find(name)
+		c, err := findController(name)
 		if err != nil {
 			return nil, err
 		}
-		if _, before := asked[c.Name]; before {
+		if _, before := named[c.Name]; before {
 			continue
 		}
 		if !out && !c.Runs() {
 			return nil, &NotRunError{Name: c.Name, Reason: c.NotRun}
 		}
-		asked[c.Name] = !out
+		named[c.Name] = !out
 	}
 	return slices.DeleteFunc(running(), func(c Controller) bool {
-		wanted, explicit := asked[c.Name]
+		wanted, explicit := named[c.Name]
 		if explicit {
 			return !wanted
 		}
@@ -70,57 +73,58 @@ func Select(args []string) ([]Controller, error) {
 	}), nil
 }
 
-// Unable is a controller that was left out because something of the authority that it needs is missing.
-type Unable struct {
+// SkippedController is a controller that "*" does not select, because it lacks something of the authority that it
+// needs.
+type SkippedController struct {
 	Controller
-	// Lack is what Controller.Lacks says.
-	Lack string
+	// Reason is what Controller.MissingAuthority returns.
+	Reason string
 }
 
-// SelectFor is Select for somebody who has the authority a. Of what "*" stands for it leaves out the controllers that
-// lack something, and returns them too, in the same order. One that is named itself and lacks something is an error, a
-// *NotRunError.
-func SelectFor(a Authority, args []string) (chosen []Controller, left []Unable, err error) {
+// SelectFor is Select for a user with the authority a. Of what "*" selects it skips the controllers for which something
+// of the authority is missing, and returns these as well, in the same order. If such a controller is named itself, the
+// error is a *NotRunError.
+func SelectFor(a Authority, args []string) (chosen []Controller, left []SkippedController, err error) {
 	selected, err := Select(args)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, c := range selected {
-		lack := c.Lacks(a)
+		missing := c.MissingAuthority(a)
 		switch {
-		case lack == "":
+		case missing == "":
 			chosen = append(chosen, c)
 		case c.Named(args):
-			return nil, nil, &NotRunError{Name: c.Name, Reason: lack}
+			return nil, nil, &NotRunError{Name: c.Name, Reason: missing}
 		default:
-			left = append(left, Unable{Controller: c, Lack: lack})
+			left = append(left, SkippedController{Controller: c, Reason: missing})
 		}
 	}
 	return chosen, left, nil
 }
 
-// Named reports whether one of args, as Select takes them, is a name or an alias of the controller: "*" is none, and neither
-// is "-name".
+// Named reports whether one of args, as Select takes them, is a name or an alias of the controller. "*" and "-name" are
+// not.
 func (c Controller) Named(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(c.names(), arg) })
 }
 
-// Without is args, as Select takes them, changed so that Select finds what it found but these controllers. Nothing is left of
-// args that name no others.
+// Without returns args, as Select takes them, changed so that Select no longer finds the controllers out. It returns
+// nothing if args named no others.
 func Without(args []string, out []Controller) []string {
 	rest := slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
 		return slices.ContainsFunc(out, func(c Controller) bool { return c.Named([]string{arg}) })
 	})
 	for _, c := range out {
-		if slices.Contains(args, everything) && !c.OffByDefault {
+		if slices.Contains(args, allControllers) && !c.OffByDefault {
 			rest = append(rest, "-"+c.Short)
 		}
 	}
 	return rest
 }
 
-// find returns the controller of that name or alias.
-func find(name string) (Controller, error) {
+// findController returns the controller of that name or alias.
+func findController(name string) (Controller, error) {
 	var known []string
 	for _, c := range All() {
 		if slices.Contains(c.names(), name) {
@@ -130,4 +134,71 @@ func find(name string) (Controller, error) {
 	}
 	slices.Sort(known)
 	return Controller{}, &UnknownError{Name: name, Known: known}
+}
+
+// Authority holds the keys and certificates that kube-controller-manager is started with on a control plane, and which
+// no API returns. The zero value is that of a user who has only the credentials of a client.
+type Authority struct {
+	// RootCA holds the certificates, in PEM, by which pods verify the API server; nil if they are not known.
+	RootCA []byte
+	// ServiceAccountKey signs the tokens of service accounts; nil if it is not known.
+	ServiceAccountKey crypto.Signer
+	// SigningCertFile and SigningKeyFile hold the certificate and the key, in PEM, that certificate signing requests
+	// are signed with. Both or none are set.
+	SigningCertFile, SigningKeyFile string
+}
+
+// The reasons that Controller.MissingAuthority returns.
+const (
+	MissingRootCA            = "it publishes the certificate that the API server is known by, which is not given"
+	MissingServiceAccountKey = "it signs with the private key of service accounts, which is not given"
+	MissingSigningAuthority  = "it signs with the certificate and the key of an authority, which are not given"
+)
+
+func missingRootCA(a Authority) string {
+	if len(a.RootCA) == 0 {
+		return MissingRootCA
+	}
+	return ""
+}
+
+func missingServiceAccountKey(a Authority) string {
+	if a.ServiceAccountKey == nil {
+		return MissingServiceAccountKey
+	}
+	return ""
+}
+
+func missingSigningAuthority(a Authority) string {
+	if a.SigningCertFile == "" || a.SigningKeyFile == "" {
+		return MissingSigningAuthority
+	}
+	return ""
+}
+
+// Unserved returns the resources that the controller reads and that are served in no version that it can read, as may
+// be the case on an older API server. The controller cannot run then. It returns nil if all are served.
+func (c Controller) Unserved(served func(schema.GroupVersionResource) bool) []schema.GroupResource {
+	var out []schema.GroupResource
+	for _, r := range c.Reads {
+		readable := func(version string) bool { return served(r.WithVersion(version)) }
+		if r.Resource != "*" && !slices.ContainsFunc(readableVersions(r), readable) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// readableVersions returns the versions of a resource that its controllers can read; one of them is enough. Upstream's
+// controllers have an informer for one version; the publisher of trust bundles takes the newest that is served.
+func readableVersions(r schema.GroupResource) []string {
+	switch r {
+	case schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}:
+		return []string{"v2"}
+	case schema.GroupResource{Group: "scheduling.k8s.io", Resource: "podgroups"}:
+		return []string{"v1beta1"}
+	case schema.GroupResource{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}:
+		return []string{"v1", "v1beta1", "v1alpha1"}
+	}
+	return []string{"v1"}
 }

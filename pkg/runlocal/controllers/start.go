@@ -8,49 +8,43 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
+	certificatesinformers "k8s.io/client-go/informers/certificates/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// Kinds knows which kinds an API serves beside the built-in ones. Its methods are called often, and concurrently.
-type Kinds interface {
-	// Changes returns a number that changes when the API may have begun or ceased to serve a kind.
-	Changes() uint64
-	// Custom lists the custom resources that are served at this moment.
-	Custom() []schema.GroupResource
-}
-
-// Deps is what controllers run with. All but Authority, Autoscaling, Collector, Hosts, Kinds, Newest and Workers must be set.
+// Deps is what controllers run with. Tap, Informers and Config must be set.
 type Deps struct {
 	// Tap observes them.
 	Tap *tap.Tap
-	// Informers are the Tap's, so that events are known as causes. Other users may share them.
+	// Informers must be those of Tap, so that their events are recorded as causes. Others may use them too.
 	Informers informers.SharedInformerFactory
 	// Config is what each controller's own client is made from, by tap.Controller.Config.
 	Config *rest.Config
-	// Authority is what those of the controllers sign with that sign.
+	// Authority is what controllers sign with and publish.
 	Authority Authority
-	// Kinds are the API's. If it is nil, controllers that act on all kinds ask the API from time to time.
+	// Kinds are those of the API. If it is nil, controllers that act on all kinds poll discovery.
 	Kinds Kinds
-	// Newest returns the version of the newest watch event of a resource, 0 if it never had any; nil if that is not known. It is
-	// called often, concurrently.
+	// Newest returns the resource version of the newest watch event of a resource, 0 if there was none. It is called
+	// often, concurrently. It is nil if that is not known.
 	Newest func(schema.GroupResource) uint64
-	// Collector is called when what the garbage collector sees has changed, from one goroutine; nil is not.
+	// Collector is called, always from the same goroutine, when what the garbage collector sees has changed. It may be
+	// nil.
 	Collector func(CollectorView)
-	// Autoscaling are the times of the horizontal pod autoscaler.
+	// Autoscaling holds the periods of the horizontal pod autoscaler.
 	Autoscaling Autoscaling
-	// NodeControllers are the settings of the controllers of nodes.
+	// NodeControllers are the settings of the controllers that look after nodes.
 	NodeControllers NodeControllerOptions
 	// Workers is how many reconciles of a controller may run at a time; 0 is kube-controller-manager's default.
 	Workers int
 
-	// unlistedAfter is after how long the garbage collector does without a kind that cannot be listed; 0 is ten seconds.
-	unlistedAfter time.Duration
+	// listFailureTimeout is how long the garbage collector waits for a kind whose lists fail; 0 is ten seconds.
+	listFailureTimeout time.Duration
 }
 
-// Running are controllers that were started.
+// Running is a set of controllers that were started.
 type Running struct {
 	loops     sync.WaitGroup
 	informers informers.SharedInformerFactory
@@ -60,13 +54,13 @@ type Running struct {
 // started is a controller that was built.
 type started struct {
 	Controller
-	loop loop
+	run runFunc
 }
 
 // Start builds the controllers, starts the informers, waits until these have synced and then runs the controllers until
-// ctx ends. On an error the controllers have ended, and the informers that it has started are ending: Shutdown of
-// d.Informers waits for them. The error names the controller, and is the context's if it ended while informers were
-// waited for.
+// ctx ends. If it returns an error, the controllers have ended, and the informers that it started are ending: Shutdown
+// of d.Informers waits for them. The error names the controller; it is that of ctx if ctx ended before the informers
+// had synced.
 func Start(ctx context.Context, d Deps, cs []Controller) (*Running, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Running{informers: d.Informers, cancel: cancel}
@@ -85,7 +79,7 @@ func Start(ctx context.Context, d Deps, cs []Controller) (*Running, error) {
 		if d.Workers > 0 {
 			workers = d.Workers
 		}
-		r.loops.Go(func() { c.loop(d.Tap.Controller(c.Short).Context(ctx), workers) })
+		r.loops.Go(func() { c.run(d.Tap.Controller(c.Short).Context(ctx), workers) })
 	}
 	if err != nil {
 		r.loops.Wait()
@@ -97,24 +91,25 @@ func Start(ctx context.Context, d Deps, cs []Controller) (*Running, error) {
 // FieldManager is the manager of the fields that controllers write: their user agent up to the first slash.
 const FieldManager = "kube-controller-manager"
 
-// buildAll returns those that were built, also with an error.
+// buildAll builds the controllers. With an error it returns those that were built before: they must be run, with a
+// context that has ended, so that what their constructors started ends too.
 func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 	var built []started
-	together := &shared{}
+	common := &shared{}
 	for _, c := range cs {
 		if !c.Runs() {
 			return built, &NotRunError{Name: c.Name, Reason: c.NotRun}
 		}
-		if lack := c.Lacks(d.Authority); lack != "" {
-			return built, &NotRunError{Name: c.Name, Reason: lack}
+		if missing := c.MissingAuthority(d.Authority); missing != "" {
+			return built, &NotRunError{Name: c.Name, Reason: missing}
 		}
 		observer := d.Tap.Controller(c.Short)
 		if c.ClusterScopedWork {
-			observer.KeepAll()
+			observer.IgnoreScope()
 		}
 		config := observer.Config(d.Config)
 		config.UserAgent = FieldManager + "/kubectl-reconcile " + c.Short
-		config.WarningHandlerWithContext = rest.NoWarnings{} // as kube-controller-manager: they are for who chose the API's version
+		config.WarningHandlerWithContext = rest.NoWarnings{} // as kube-controller-manager does
 		client, err := kubernetes.NewForConfig(config)
 		if err != nil {
 			return built, fmt.Errorf("making the client of %s: %w", c.Name, err)
@@ -122,11 +117,11 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 		err = observer.Build(ctx, func(ctx context.Context) error {
 			run, err := c.build(ctx, environment{
 				tap: observer, config: config, client: client, informers: d.Informers,
-				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, hosts: d.NodeControllers, collector: d.Collector,
-				shared: together, newest: d.Newest, unlistedAfter: d.unlistedAfter,
+				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, nodeControllers: d.NodeControllers,
+				collector: d.Collector, shared: common, newest: d.Newest, listFailureTimeout: d.listFailureTimeout,
 			})
 			if run != nil {
-				built = append(built, started{Controller: c, loop: run})
+				built = append(built, started{Controller: c, run: run})
 			}
 			return err
 		})
@@ -137,10 +132,26 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 	return built, nil
 }
 
-// Wait returns when every goroutine of the controllers and of the informers has ended, which they do when the context
-// of Start ends. The informers cannot be started again. It may be called more than once.
+// Wait waits until every goroutine of the controllers and of the informers has ended, which they do when the context of
+// Start ends. The informers cannot be started again. Wait may be called more than once.
 func (r *Running) Wait() {
 	r.loops.Wait()
 	r.cancel()
 	r.informers.Shutdown()
+}
+
+// Names for what upstream's constructors take.
+type (
+	clientset   = kubernetes.Interface
+	csrInformer = certificatesinformers.CertificateSigningRequestInformer
+)
+
+// runConcurrently runs all of loops and returns when all have returned. It mirrors concurrentRun of
+// cmd/kube-controller-manager/app/controller_utils.go.
+func runConcurrently(ctx context.Context, workers int, loops []runFunc) {
+	var running sync.WaitGroup
+	for _, l := range loops {
+		running.Go(func() { l(ctx, workers) })
+	}
+	running.Wait()
 }

@@ -30,13 +30,14 @@ func startAt(ctx context.Context, t *testing.T, cs []Controller) error {
 func TestStartEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := startAt(ctx, t, []Controller{deploymentController(), replicaSetController()}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := startAt(ctx, t, []Controller{deploymentController(), replicaSetController()}); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("want the context's error, got %v", err)
 	}
 }
 
 func TestStartRefusesWhatDoesNotRun(t *testing.T) {
-	refused := idle()[0]
+	refused := notRunning()[0]
 	err := startAt(t.Context(), t, []Controller{deploymentController(), refused})
 	var notRun *NotRunError
 	if !errors.As(err, &notRun) || notRun.Name != refused.Name {
@@ -46,7 +47,7 @@ func TestStartRefusesWhatDoesNotRun(t *testing.T) {
 
 func TestStartNamesTheControllerThatCannotBeBuilt(t *testing.T) {
 	broken := deploymentController()
-	broken.build = func(context.Context, environment) (loop, error) { return nil, errors.New("its queue has moved") }
+	broken.build = func(context.Context, environment) (runFunc, error) { return nil, errors.New("its queue has moved") }
 	err := startAt(t.Context(), t, []Controller{replicaSetController(), broken})
 	if err == nil || err.Error() != "building deployment-controller: its queue has moved" {
 		t.Errorf("got %v", err)

@@ -30,37 +30,38 @@ func storageVersionMigrator() Controller {
 		Reads:   []schema.GroupResource{migrations},
 		Writes:  []schema.GroupResource{migrations, definitions, {Group: "*", Resource: "*"}},
 		Needs:   []Need{NeedsMetadata, NeedsMapper},
-		workers: 5, // of migrations; upstream starts them whatever it is asked for
+		workers: 5, // of migrations; upstream's Run takes no other number
 		build:   buildMigrator,
 	}
 }
 
-// buildMigrator builds upstream's three controllers of migrations: one lets them begin, one writes down up to where they
-// go, and one migrates. The last one reads what the garbage collector watches: without that, no migration ends.
-func buildMigrator(ctx context.Context, e environment) (loop, error) {
+// buildMigrator builds upstream's three controllers of migrations: one starts them, one writes up to which resource
+// version they go, and one migrates. The last one reads the graph of the garbage collector: without that, no migration
+// ends.
+func buildMigrator(ctx context.Context, e environment) (runFunc, error) {
 	clients, err := newMigratorClients(e)
 	if err != nil {
 		return nil, err
 	}
-	var loops []loop
+	var loops []runFunc
 	graph := e.shared.graph
 	if graph == nil {
-		alone, keep, err := idleGraph(ctx, e)
+		idle, run, err := idleGraph(ctx, e)
 		if err != nil {
 			return nil, err
 		}
-		graph, loops = alone, append(loops, keep)
+		graph, loops = idle, append(loops, run)
 	}
-	parts := newMigratorParts(ctx, e, clients, graph)
+	parts := newMigratorControllers(ctx, e, clients, graph)
 	for _, run := range []func(context.Context){parts.migrator.Run, parts.versions.Run, parts.runner.Run} {
 		loops = append(loops, func(ctx context.Context, _ int) { run(ctx) })
 	}
-	return func(ctx context.Context, workers int) { concurrently(ctx, workers, loops) }, parts.observe(e.tap)
+	return func(ctx context.Context, workers int) { runConcurrently(ctx, workers, loops) }, parts.observe(e.tap)
 }
 
-// idleGraph is the graph of a garbage collector that does not run: it watches nothing, as in kube-controller-manager. The
-// loop ends it.
-func idleGraph(ctx context.Context, e environment) (*gc.GraphBuilder, loop, error) {
+// idleGraph returns the graph of a garbage collector that does not run: it watches nothing, as in
+// kube-controller-manager. The graph's goroutines end with the function that is returned.
+func idleGraph(ctx context.Context, e environment) (*gc.GraphBuilder, runFunc, error) {
 	graph, err := newDependencyGraph(ctx, e)
 	if err != nil {
 		return nil, nil, err
@@ -75,16 +76,17 @@ func idleGraph(ctx context.Context, e environment) (*gc.GraphBuilder, loop, erro
 	}, nil
 }
 
-// migratorClients are what the controllers reach the API by.
+// migratorClients are the clients of the three controllers.
 type migratorClients struct {
 	metadata    metadata.Interface
 	dynamic     *dynamic.DynamicClient
 	definitions *apiextensions.Clientset
 }
 
+// newMigratorClients makes the clients, with higher rate limits than other controllers have.
 func newMigratorClients(e environment) (c migratorClients, err error) {
 	config := rest.CopyConfig(e.config)
-	config.QPS *= 20 // upstream: a migration takes many requests
+	config.QPS *= 20 // as upstream: a migration takes many requests
 	config.Burst *= 100
 	if c.definitions, err = apiextensions.NewForConfig(config); err != nil {
 		return c, fmt.Errorf("making the client of definitions: %w", err)
@@ -98,16 +100,18 @@ func newMigratorClients(e environment) (c migratorClients, err error) {
 	return c, nil
 }
 
-// migratorParts are the three controllers.
-type migratorParts struct {
+// migratorControllers are upstream's three controllers of migrations.
+type migratorControllers struct {
 	migrator *storageversionmigrator.SVMController
 	versions *storageversionmigrator.ResourceVersionController
 	runner   *storageversionmigrator.MigrationRunnerController
 }
 
-func newMigratorParts(ctx context.Context, e environment, clients migratorClients, graph *gc.GraphBuilder) migratorParts {
+func newMigratorControllers(
+	ctx context.Context, e environment, clients migratorClients, graph *gc.GraphBuilder,
+) migratorControllers {
 	mapper, migrations := newMapper(e), e.informers.Storagemigration().V1().StorageVersionMigrations()
-	return migratorParts{
+	return migratorControllers{
 		migrator: storageversionmigrator.NewSVMController(
 			ctx, e.client, clients.dynamic, migrations, names.StorageVersionMigratorController, mapper, graph),
 		versions: storageversionmigrator.NewResourceVersionController(
@@ -117,8 +121,8 @@ func newMigratorParts(ctx context.Context, e environment, clients migratorClient
 	}
 }
 
-// observe observes the queues. The keys of two of them say what is done for the migration that they name.
-func (p migratorParts) observe(c *tap.Controller) error {
+// observe taps the queues. The text of a key says which of the controllers it is for.
+func (p migratorControllers) observe(c *tap.Controller) error {
 	if err := tap.SwapQueue(c, p.migrator, "queue", stringKey); err != nil {
 		return err
 	}

@@ -1,47 +1,55 @@
 package controllers
 
 import (
+	"context"
 	"fmt"
 	"regexp"
+	"runtime"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/hostpath"
 	"k8s.io/kubernetes/pkg/volume/nfs"
 )
 
-// volumePlugins are those that ProbeProvisionableRecyclableVolumePlugins of cmd/kube-controller-manager/app/plugins.go finds,
-// with the defaults of pkg/controller/volume/persistentvolume/config/v1alpha1: of all plugins these two can recycle volumes,
-// and the first can delete them. Its provisioning is off by default.
+// volumePlugins returns those that ProbeProvisionableRecyclableVolumePlugins of
+// cmd/kube-controller-manager/app/plugins.go finds, with the defaults of
+// pkg/controller/volume/persistentvolume/config/v1alpha1. Of all plugins only nfs and hostPath can recycle volumes, and
+// only hostPath can delete them; its provisioning is off by default.
 func volumePlugins() []volume.VolumePlugin {
-	plugins := nfs.ProbeVolumePlugins(recycling(300))
-	for _, p := range hostpath.ProbeVolumePlugins(recycling(60)) {
+	plugins := nfs.ProbeVolumePlugins(recyclerConfig(300))
+	for _, p := range hostpath.ProbeVolumePlugins(recyclerConfig(60)) {
 		plugins = append(plugins, asHarmless(p))
 	}
 	return plugins
 }
 
-// recycling configures a plugin whose recycler may take so many seconds at least, and 30 for each Gi.
-func recycling(least int) volume.VolumeConfig {
+// recyclerConfig configures a plugin whose recycler may take the given seconds at least, and 30 seconds for each Gi.
+func recyclerConfig(minSeconds int) volume.VolumeConfig {
 	return volume.VolumeConfig{
-		RecyclerMinimumTimeout: least, RecyclerTimeoutIncrement: 30,
+		RecyclerMinimumTimeout: minSeconds, RecyclerTimeoutIncrement: 30,
 		RecyclerPodTemplate: volume.NewPersistentVolumeRecyclerPodTemplate(),
 	}
 }
 
-// hostPath is what the binder asks of the plugin for hostPath volumes.
-type hostPath interface {
+// hostPathPlugin is what the binder uses of the plugin for hostPath volumes.
+type hostPathPlugin interface {
 	volume.RecyclableVolumePlugin
 	volume.DeletableVolumePlugin
 	volume.ProvisionableVolumePlugin
 }
 
-// harmlessHostPath deletes nothing from the disk of the machine that it runs on. Upstream's plugin does: it takes that for
-// the one node of a test cluster, and a released volume at /tmp/x for its own /tmp/x.
-type harmlessHostPath struct{ hostPath }
+// harmlessHostPath deletes nothing from the disk of the machine that it runs on. Upstream's plugin would delete the
+// machine's own /tmp/x for a released volume at /tmp/x: it is made for test clusters with a single node.
+type harmlessHostPath struct{ hostPathPlugin }
 
+// asHarmless wraps the plugin for hostPath volumes; any other plugin it returns as it is.
 func asHarmless(p volume.VolumePlugin) volume.VolumePlugin {
-	if h, ok := p.(hostPath); ok {
+	if h, ok := p.(hostPathPlugin); ok {
 		return harmlessHostPath{h}
 	}
 	return p
@@ -49,17 +57,17 @@ func asHarmless(p volume.VolumePlugin) volume.VolumePlugin {
 
 // NewDeleter implements volume.DeletableVolumePlugin.
 func (p harmlessHostPath) NewDeleter(logger klog.Logger, spec *volume.Spec) (volume.Deleter, error) {
-	d, err := p.hostPath.NewDeleter(logger, spec)
+	d, err := p.hostPathPlugin.NewDeleter(logger, spec)
 	if err != nil {
 		return nil, err
 	}
 	return harmlessDeleter{d}, nil
 }
 
-// harmlessDeleter says what upstream's would, and does nothing.
+// harmlessDeleter returns the errors that upstream's deleter would, and deletes nothing.
 type harmlessDeleter struct{ volume.Deleter }
 
-// deletable are the paths that upstream's plugin deletes: see hostPathDeleter in pkg/volume/hostpath/host_path.go.
+// deletable matches the paths that upstream's plugin deletes: see hostPathDeleter in pkg/volume/hostpath/host_path.go.
 var deletable = regexp.MustCompile("/tmp/.+")
 
 // Delete implements volume.Deleter.
@@ -68,4 +76,35 @@ func (d harmlessDeleter) Delete() error {
 		return fmt.Errorf("host_path deleter only supports /tmp/.+ but received provided %s", d.GetPath())
 	}
 	return nil
+}
+
+// recyclingClient is the volume binder's client. The binder creates pods only to recycle volumes, in a goroutine for
+// each volume, which then waits without a limit until the pod has ended (pkg/volume/util/recyclerclient). In a dry run
+// the pod is never stored and the wait would never end: so the goroutine ends when the API has accepted the pod, and
+// with it the reconcile that the goroutine belongs to.
+type recyclingClient struct{ kubernetes.Interface }
+
+// CoreV1 implements kubernetes.Interface.
+func (c recyclingClient) CoreV1() corev1client.CoreV1Interface {
+	return recyclingCore{c.Interface.CoreV1()}
+}
+
+type recyclingCore struct{ corev1client.CoreV1Interface }
+
+// Pods implements corev1client.PodsGetter.
+func (c recyclingCore) Pods(namespace string) corev1client.PodInterface {
+	return recyclerPods{c.CoreV1Interface.Pods(namespace)}
+}
+
+type recyclerPods struct{ corev1client.PodInterface }
+
+// Create implements corev1client.PodInterface. If the pod was accepted but not stored, so that it has no resource
+// version, it ends the goroutine instead of returning. With an error the binder would write that the volume could not
+// be recycled.
+func (p recyclerPods) Create(ctx context.Context, pod *corev1.Pod, o metav1.CreateOptions) (*corev1.Pod, error) {
+	created, err := p.PodInterface.Create(ctx, pod, o)
+	if err == nil && created.ResourceVersion == "" {
+		runtime.Goexit() // the deferred calls close the watches and end the operation
+	}
+	return created, err
 }

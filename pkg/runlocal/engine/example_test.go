@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// A controller that is told of a ReplicaSet whenever one of its pods changes.
+// A controller that reconciles a ReplicaSet whenever one of its pods changes.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -21,9 +21,10 @@ func Example() {
 	// Informers mostly come from a factory; this one reads from a list made by hand.
 	managed := true
 	pods := cachetesting.NewFakeControllerSource()
-	pods.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-x", OwnerReferences: []metav1.OwnerReference{
-		{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", Controller: &managed},
-	}}})
+	pods.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-x",
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", Controller: &managed},
+		}}})
 	informer := cache.NewSharedIndexInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
 
 	reconciled := make(chan engine.Request)
@@ -38,7 +39,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := c.Watch(ctx, informer, engine.EnqueueOwner(schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, true), 0); err != nil {
+	if err := c.Watch(ctx, informer, engine.EnqueueOwner(schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, true),
+		0); err != nil {
 		fmt.Println(err)
 		return
 	}

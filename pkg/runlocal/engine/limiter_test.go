@@ -39,7 +39,7 @@ func TestLimiter(t *testing.T) {
 		want:   []time.Duration{3, 3, 3, 3, 3, 100, 200},
 		failed: 2, total: maxConflicts + 2,
 	}, {
-		name: "in turns", reason: "a failure after a conflict is slow, and takes no conflict's delay",
+		name: "alternating", reason: "a failure after a conflict is slow, and takes no conflict's delay",
 		do: func(l *limiter) []time.Duration {
 			l.conflict(web)
 			soon := l.When(web)
@@ -56,7 +56,7 @@ func TestLimiter(t *testing.T) {
 		want:   []time.Duration{100},
 		failed: 1, total: 1,
 	}, {
-		name: "forgotten", reason: "a success ends the row of either sort",
+		name: "forgotten", reason: "a success resets both counts",
 		do: func(l *limiter) []time.Duration {
 			for range maxConflicts {
 				l.conflict(web)
@@ -74,7 +74,8 @@ func TestLimiter(t *testing.T) {
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLimiter(Options{BaseDelay: 100 * time.Millisecond, MaxDelay: time.Hour, ConflictDelay: 3 * time.Millisecond})
+			l := newLimiter(Options{BaseDelay: 100 * time.Millisecond, MaxDelay: time.Hour,
+				ConflictDelay: 3 * time.Millisecond})
 			for i := range tt.want {
 				tt.want[i] *= time.Millisecond
 			}
@@ -88,9 +89,9 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// returning is an Observer that keeps by which way requests come back to the queue.
+// returning is an Observer that records by which method requests come back to the queue.
 type returning struct {
-	unobserved
+	noObserver
 	ways []string // of the only worker
 }
 

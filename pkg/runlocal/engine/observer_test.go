@@ -15,8 +15,8 @@ import (
 // wrapping is an Observer that marks the context and counts what goes through the queue.
 type wrapping struct {
 	history
-	added counter
-	taken counter
+	added requestCounter
+	taken requestCounter
 }
 
 type mark struct{}
@@ -33,14 +33,14 @@ type wrappedQueue struct {
 }
 
 func (q *wrappedQueue) Add(r Request) {
-	q.w.added.next(r)
+	q.w.added.increment(r)
 	q.Queue.Add(r)
 }
 
 func (q *wrappedQueue) Get() (Request, bool) {
 	r, down := q.Queue.Get()
 	if !down {
-		q.w.taken.next(r)
+		q.w.taken.increment(r)
 	}
 	return r, down
 }
@@ -73,10 +73,11 @@ func TestPanicIsLoggedWithItsStack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := make(chan string, 1)
 		logger := funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
-		c, err := New(Options{Name: "test", BaseDelay: time.Hour, Reconciler: Func(func(context.Context, Request) (Result, error) {
-			panicDeepInside()
-			return Result{}, nil
-		})})
+		c, err := New(Options{Name: "test", BaseDelay: time.Hour,
+			Reconciler: Func(func(context.Context, Request) (Result, error) {
+				panicDeepInside()
+				return Result{}, nil
+			})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,26 +2,28 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
 
-// Event is a change that an informer delivers. One of Old and New may be nil, not both. Objects are shared: they must
-// not be changed.
+// Event is a change that an informer delivers. One of Old and New may be nil, not both. Objects are shared with the
+// informer and must not be modified.
 type Event struct {
-	// Old is the object before; nil if it was added.
+	// Old is the object before the change; nil if it was added.
 	Old metav1.Object
-	// New is the object; nil if it was deleted. For a resync it is Old.
+	// New is the object after the change; nil if it was deleted. For a resync it is Old.
 	New metav1.Object
-	// Initial says that the object was there before the informer started.
+	// Initial means that the object existed before the informer started.
 	Initial bool
-	// Stale says that the deletion was noticed late, so that Old may not be the object's last state.
+	// Stale means that the informer missed the deletion when it happened, so that Old may not be the object's last
+	// state.
 	Stale bool
 }
 
-// Object is New, or Old for a deletion.
+// Object returns New, or Old for a deletion.
 func (e Event) Object() metav1.Object {
 	if e.New != nil {
 		return e.New
@@ -29,22 +31,22 @@ func (e Event) Object() metav1.Object {
 	return e.Old
 }
 
-// Map says which requests an event leads to. It runs on the informer's goroutine, one event at a time for each Watch, and
-// should not block. Requests may repeat.
-type Map func(e Event) []Request
+// MapFunc returns the requests that an event leads to. It is called on the informer's goroutine, for one event at a
+// time for each Watch, and should not block. Requests may repeat.
+type MapFunc func(e Event) []Request
 
-// Self maps an event to its own object.
+// Self is a MapFunc that returns the request of the event's own object.
 func Self(e Event) []Request {
 	o := e.Object()
 	return []Request{{Namespace: o.GetNamespace(), Name: o.GetName()}}
 }
 
-var _ Map = Self
+var _ MapFunc = Self
 
-// EnqueueOwner maps an event to the owners of the given kind, in any version of its group. An owner is looked for in the
-// event's own namespace, so owner must be a namespaced kind. With controllerOnly, only the managing owner counts
-// (controller: true). When an update changes the owners, the former ones are meant too.
-func EnqueueOwner(owner schema.GroupKind, controllerOnly bool) Map {
+// EnqueueOwner returns a MapFunc that returns the owners of the given kind, in any version of its group. The owner's
+// namespace is that of the event, so owner must be a namespaced kind. With controllerOnly, only the managing owner
+// counts (controller: true). If an update changes the owners, former owners are included.
+func EnqueueOwner(owner schema.GroupKind, controllerOnly bool) MapFunc {
 	return func(e Event) []Request {
 		requests := ownersOf(e.New, owner, controllerOnly)
 		for _, r := range ownersOf(e.Old, owner, controllerOnly) {
@@ -67,7 +69,7 @@ func ownersOf(o metav1.Object, owner schema.GroupKind, controllerOnly bool) []Re
 		}
 		gv, err := schema.ParseGroupVersion(ref.APIVersion)
 		if err != nil || gv.Group != owner.Group || ref.Kind != owner.Kind {
-			continue // what is not a version of the API cannot be the owner's
+			continue // includes references whose apiVersion cannot be parsed
 		}
 		requests = append(requests, Request{Namespace: o.GetNamespace(), Name: ref.Name})
 	}
@@ -76,20 +78,22 @@ func ownersOf(o metav1.Object, owner schema.GroupKind, controllerOnly bool) []Re
 
 // Informer is what Watch needs of a cache.SharedIndexInformer.
 type Informer interface {
-	AddEventHandlerWithOptions(cache.ResourceEventHandler, cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error)
+	AddEventHandlerWithOptions(
+		cache.ResourceEventHandler, cache.HandlerOptions,
+	) (cache.ResourceEventHandlerRegistration, error)
 	RemoveEventHandler(cache.ResourceEventHandlerRegistration) error
 }
 
-// source is an informer with the handler that was registered with it.
-type source struct {
+// registeredHandler is an informer with the registration of a handler.
+type registeredHandler struct {
 	informer     Informer
 	registration cache.ResourceEventHandlerRegistration
 }
 
-// handler turns what an informer delivers into Events.
+// handler makes Events of what an informer delivers.
 type handler struct {
-	event  func(Event)
-	broken func(error)
+	event   func(Event)
+	invalid func(error)
 }
 
 var _ cache.ResourceEventHandler = (*handler)(nil)
@@ -123,8 +127,10 @@ func (h *handler) OnDelete(obj any) {
 func (h *handler) object(obj any) metav1.Object {
 	o, ok := obj.(metav1.Object)
 	if !ok {
-		h.broken(fmt.Errorf("reading a watch event: %T is not an API object", obj))
+		h.invalid(fmt.Errorf("reading a watch event: %T is not an API object", obj))
 		return nil
 	}
 	return o
 }
+
+func contains(requests []Request, r Request) bool { return slices.Contains(requests, r) }

@@ -17,7 +17,8 @@ import (
 )
 
 func pod(name string, owners ...metav1.OwnerReference) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "u", OwnerReferences: owners}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "u",
+		OwnerReferences: owners}}
 }
 
 func owner(apiVersion, kind, name string, controller bool) metav1.OwnerReference {
@@ -35,17 +36,26 @@ func TestEnqueueOwner(t *testing.T) {
 		want           []Request
 	}{
 		{"added", "the owner of an added object", Event{New: pod("p", a)}, true, []Request{{"default", "a"}}},
-		{"deleted", "the owner of a deleted object misses it", Event{Old: pod("p", a)}, true, []Request{{"default", "a"}}},
-		{"same owner", "an owner is named once", Event{Old: pod("p", a), New: pod("p", a)}, true, []Request{{"default", "a"}}},
-		{"orphaned", "the former owner must see the loss", Event{Old: pod("p", a), New: pod("p")}, true, []Request{{"default", "a"}}},
-		{"handed over", "both owners are concerned", Event{Old: pod("p", b), New: pod("p", a)}, false, []Request{{"default", "a"}, {"default", "b"}}},
+		{"deleted", "the owner of a deleted object misses it", Event{Old: pod("p", a)}, true,
+			[]Request{{"default", "a"}}},
+		{"same owner", "an owner is named once", Event{Old: pod("p", a), New: pod("p", a)}, true,
+			[]Request{{"default", "a"}}},
+		{"orphaned", "the former owner must see the loss", Event{Old: pod("p", a), New: pod("p")}, true,
+			[]Request{{"default", "a"}}},
+		{"transferred", "both owners are concerned", Event{Old: pod("p", b), New: pod("p", a)}, false,
+			[]Request{{"default", "a"}, {"default", "b"}}},
 		{"not managing", "controllerOnly leaves out other owners", Event{New: pod("p", b)}, true, nil},
 		{"nil controller", "an owner without the field does not manage",
-			Event{New: pod("p", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "a"})}, true, nil},
-		{"other version", "an owner is the same object in any version", Event{New: pod("p", owner("apps/v1beta2", "ReplicaSet", "a", true))}, true, []Request{{"default", "a"}}},
-		{"other group", "a kind of another group is another kind", Event{New: pod("p", owner("example.com/v1", "ReplicaSet", "a", true))}, true, nil},
-		{"other kind", "only the kind asked for", Event{New: pod("p", owner("apps/v1", "StatefulSet", "a", true))}, true, nil},
-		{"broken apiVersion", "what cannot be parsed is no owner", Event{New: pod("p", owner("a/b/c", "ReplicaSet", "a", true))}, true, nil},
+			Event{New: pod("p", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet",
+				Name: "a"})}, true, nil},
+		{"other version", "an owner is the same object in any version",
+			Event{New: pod("p", owner("apps/v1beta2", "ReplicaSet", "a", true))}, true, []Request{{"default", "a"}}},
+		{"other group", "a kind of another group is another kind",
+			Event{New: pod("p", owner("example.com/v1", "ReplicaSet", "a", true))}, true, nil},
+		{"other kind", "only the given kind", Event{New: pod("p", owner("apps/v1", "StatefulSet", "a", true))}, true,
+			nil},
+		{"broken apiVersion", "what cannot be parsed is no owner",
+			Event{New: pod("p", owner("a/b/c", "ReplicaSet", "a", true))}, true, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -65,7 +75,8 @@ func TestHandler(t *testing.T) {
 		want    []Event
 		broken  int
 	}{
-		{"initial add", "a handler can tell what was there before", func(h *handler) { h.OnAdd(p, true) }, []Event{{New: p, Initial: true}}, 0},
+		{"initial add", "a handler sees what existed before", func(h *handler) { h.OnAdd(p, true) },
+			[]Event{{New: p, Initial: true}}, 0},
 		{"update", "both versions are there", func(h *handler) { h.OnUpdate(p, p) }, []Event{{Old: p, New: p}}, 0},
 		{"delete", "the last state is the old one", func(h *handler) { h.OnDelete(p) }, []Event{{Old: p}}, 0},
 		{"tombstone", "a deletion noticed late is a deletion", func(h *handler) {
@@ -81,7 +92,7 @@ func TestHandler(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []Event
 			broken := 0
-			tt.deliver(&handler{event: func(e Event) { got = append(got, e) }, broken: func(error) { broken++ }})
+			tt.deliver(&handler{event: func(e Event) { got = append(got, e) }, invalid: func(error) { broken++ }})
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
@@ -93,7 +104,8 @@ func TestHandler(t *testing.T) {
 }
 
 // watched runs an informer on a source of objects for as long as the test.
-func watched(t *testing.T, objects ...*corev1.Pod) (*cachetesting.FakeControllerSource, cache.SharedIndexInformer, func()) {
+func watched(t *testing.T, objects ...*corev1.Pod) (*cachetesting.FakeControllerSource, cache.SharedIndexInformer,
+	func()) {
 	t.Helper()
 	objs := cachetesting.NewFakeControllerSource()
 	for _, o := range objects {
@@ -114,7 +126,7 @@ func watched(t *testing.T, objects ...*corev1.Pod) (*cachetesting.FakeController
 }
 
 // snapshot is a copy of the counts.
-func (c *counter) snapshot() map[Request]int {
+func (c *requestCounter) snapshot() map[Request]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.counts)
@@ -124,9 +136,9 @@ func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objs, informer, end := watched(t, pod("a"))
 		defer end()
-		var seen counter
+		var seen requestCounter
 		c, err := New(Options{Name: "test", Reconciler: Func(func(_ context.Context, r Request) (Result, error) {
-			seen.next(r)
+			seen.increment(r)
 			return Result{}, nil
 		})})
 		if err != nil {
@@ -166,7 +178,8 @@ type stuck struct {
 	fail    error
 }
 
-func (s *stuck) AddEventHandlerWithOptions(cache.ResourceEventHandler, cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+func (s *stuck) AddEventHandlerWithOptions(cache.ResourceEventHandler,
+	cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	return s, s.fail
 }
 func (s *stuck) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {

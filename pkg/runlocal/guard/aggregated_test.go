@@ -26,13 +26,13 @@ func (r registry) RoundTrip(req *http.Request) (*http.Response, error) {
 	case answer == nil || !strings.HasSuffix(req.URL.Path, "/apiservices/v1.example.com"):
 		return r.next.RoundTrip(req)
 	case *answer == "":
-		return refuse(req, http.StatusForbidden, "apiservices are forbidden"), nil
+		return refusal(req, http.StatusForbidden, "apiservices are forbidden"), nil
 	}
-	return respond(req, http.StatusOK, runtime.ContentTypeJSON, []byte(*answer)), nil
+	return newResponse(req, http.StatusOK, runtime.ContentTypeJSON, []byte(*answer)), nil
 }
 
-// TestAggregatedAPIsAreNotTrusted: what another server promises of dry runs is asked for by its own option only, and who answers
-// for a group may change.
+// TestAggregatedAPIsAreNotTrusted: what another server promises of dry runs is used with Options.Aggregated only, and
+// who answers for a group may change.
 func TestAggregatedAPIsAreNotTrusted(t *testing.T) {
 	g := newGuarded(t, Server)
 	var answer atomic.Pointer[string]
@@ -44,7 +44,8 @@ func TestAggregatedAPIsAreNotTrusted(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget", ListKind: "WidgetList", Singular: "widget"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget",
+				ListKind: "WidgetList", Singular: "widget"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
@@ -91,7 +92,8 @@ func TestAggregatedAPIsAreNotTrusted(t *testing.T) {
 		code, _ := g.do(t, http.MethodPost, widgets, asJSON, body)
 		writes := g.writes()
 		if code != http.StatusCreated || g.answered == row.sent || (len(writes) == 1) != row.sent {
-			t.Errorf("%s: answered %d, here: %t; %d writes were sent, want sent: %t", row.reason, code, g.answered, len(writes), row.sent)
+			t.Errorf("%s: answered %d, here: %t; %d writes were sent, want sent: %t", row.reason, code, g.answered,
+				len(writes), row.sent)
 		}
 	}
 }

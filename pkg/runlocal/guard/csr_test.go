@@ -20,7 +20,8 @@ func signing(t testing.TB) *certificatesv1.CertificateSigningRequest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "somebody"}}, key)
+	der, err := x509.CreateCertificateRequest(rand.Reader,
+		&x509.CertificateRequest{Subject: pkix.Name{CommonName: "somebody"}}, key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,63 +2,66 @@ package guard
 
 import (
 	"net/http"
+	"sync"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 )
 
-// Mode says how a dry run is done.
+// Mode is how a dry run is done.
 type Mode string
 
 const (
-	// Server sends writes with dryRun=All: the server admits, defaults and validates them, and keeps nothing. What it
-	// cannot try that way is done as in Client, and so is what another server answers for: see Options.Aggregated. It is
-	// what the zero value means.
+	// Server sends writes with dryRun=All: the server admits, defaults and validates them, and stores nothing. Writes
+	// for which it does not support this are treated as in Client, and so are those to aggregated APIs unless
+	// Options.Aggregated is set. The zero value means Server.
 	Server Mode = "server"
-	// Client sends no write at all, and answers in the server's place: nothing is admitted, defaulted or validated.
+	// Client sends no write at all. The response is made from the request and the current object: nothing is admitted,
+	// defaulted or validated.
 	Client Mode = "client"
 )
 
-// Options say how requests are guarded. The zero value is a dry run on the server.
+// Options configure DryRun. The zero value is a dry run on the server.
 type Options struct {
 	Mode Mode
-	// Aggregated also sends writes marked as a dry run to servers of aggregated APIs that say that they take it. Their storage
-	// may keep what it is to try only: it is not Kubernetes'.
+	// Aggregated also sends writes, marked as a dry run, to the servers of aggregated APIs whose OpenAPI documents say
+	// that they support it. Their storage is not Kubernetes', and may ignore the mark.
 	Aggregated bool
-	// Notice is told of each sort of write that a dry run on the server does not send, once each. It may be called
-	// concurrently, and may be nil.
+	// Notice, if it is not nil, is called once for each distinct Notice. It may be called concurrently.
 	Notice func(Notice)
 }
 
-// Notice tells of writes that were not sent to the server, although a dry run there was asked for.
+// Notice reports that writes were not sent to the server although Mode is Server.
 type Notice struct {
 	// Verb is the API's, such as create.
 	Verb string
-	// Resource is such as "deployments.apps", with the subresource if there is one: "pods/binding".
+	// Resource is the resource, such as "deployments.apps", with the subresource if there is one: "pods/binding".
 	Resource string
-	// Reason is why, a clause: "the server does not say that it can try this without keeping it".
+	// Reason is why, a clause such as "the server does not say that it can try this without keeping it".
 	Reason string
 }
 
-// DryRun returns a copy of config whose clients change nothing on the server, whatever they send. Reads go through, and so
-// do reviews of permissions and tokens, of which a server keeps nothing.
+// DryRun returns a copy of config whose clients change nothing on the server, whatever they send. Reads are sent, and
+// so are reviews of permissions and tokens, which a server does not store.
 func DryRun(config *rest.Config, o Options) *rest.Config {
 	guarded := rest.CopyConfig(config)
-	shared := &shared{mode: o.Mode, aggregated: o.Aggregated, prefix: apirequest.Prefix(config), notices: notices{tell: o.Notice}}
+	shared := &shared{mode: o.Mode, aggregated: o.Aggregated, prefix: apirequest.Prefix(config),
+		notices: noticeDeduper{notify: o.Notice}}
 	guarded.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{shared, next} })
 	return guarded
 }
 
-// shared is what all transports of one guard have in common.
+// shared is the state that all transports of one DryRun share.
 type shared struct {
 	mode       Mode
-	aggregated bool   // writes to aggregated APIs may be sent
+	aggregated bool   // Options.Aggregated
 	prefix     string // of every path, for servers that are not at the root of their host
 	operations operations
-	notices    notices
+	notices    noticeDeduper
 }
 
+// transport is the RoundTripper of DryRun.
 type transport struct {
 	*shared
 	next http.RoundTripper
@@ -81,7 +84,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	default:
 		closeBody(req)
-		return refuse(req, http.StatusForbidden, c.why), nil
+		return refusal(req, http.StatusForbidden, c.why), nil
 	}
 	if c.class == review {
 		return t.sendDry(c)
@@ -89,33 +92,33 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.write(c)
 }
 
-// notSent is a header of answers to writes that the server did not get.
-const notSent = "Kubectl-Reconcile-Not-Sent"
+// notSentHeader is set in responses to writes that were not sent to the server.
+const notSentHeader = "Kubectl-Reconcile-Not-Sent"
 
-// Answered reports whether a guard answered a write in the server's place, or refused it: then the server did not get it.
-func Answered(resp *http.Response) bool { return resp.Header.Get(notSent) != "" }
+// Answered reports whether resp was made by DryRun or LimitNamespaces: then the server did not receive the write.
+func Answered(resp *http.Response) bool { return resp.Header.Get(notSentHeader) != "" }
 
-// answerHere answers a write, and says that the server did not get it.
+// answerHere answers a write without the server, and marks the response so that Answered reports it.
 func (t *transport) answerHere(c *call) (*http.Response, error) {
 	resp, err := t.answer(c)
 	if err == nil {
-		resp.Header.Set(notSent, "true") // a read may have answered it
+		resp.Header.Set(notSentHeader, "true") // the response may be that of a read
 	}
 	return resp, err
 }
 
-// write sends a write as a dry run, or answers it.
+// write sends a write as a dry run if the server supports that, and answers it here otherwise.
 func (t *transport) write(c *call) (*http.Response, error) {
 	if t.mode == Client {
 		return t.answerHere(c)
 	}
 	if takes, reason := t.takesDryRun(c); !takes {
-		t.notices.of(c, reason)
+		t.notices.record(c, reason)
 		return t.answerHere(c)
 	}
 	resp, err := t.sendDry(c)
 	if err == nil && refusedByWebhook(resp) {
-		t.notices.of(c, "an admission webhook does not support dry run")
+		t.notices.record(c, "an admission webhook does not support dry run")
 		_ = resp.Body.Close()
 		return t.answerHere(c)
 	}
@@ -124,16 +127,39 @@ func (t *transport) write(c *call) (*http.Response, error) {
 
 // sendDry sends the call marked as a dry run.
 func (t *transport) sendDry(c *call) (*http.Response, error) {
-	dry, err := c.dry()
+	dry, err := c.dryRunRequest()
 	if err != nil {
-		return refuse(c.req, http.StatusUnsupportedMediaType, err.Error()), nil
+		return refusal(c.req, http.StatusUnsupportedMediaType, err.Error()), nil
 	}
 	return t.next.RoundTrip(dry)
 }
 
-// closeBody keeps the promise of a RoundTripper for a request that it does not send.
+// closeBody closes the body of a request that is not sent, as a RoundTripper must.
 func closeBody(req *http.Request) {
 	if req.Body != nil {
 		_ = req.Body.Close()
+	}
+}
+
+// noticeDeduper calls notify once for each distinct Notice. It is safe for concurrent use.
+type noticeDeduper struct {
+	notify func(Notice) // may be nil
+
+	mu   sync.Mutex
+	seen map[Notice]bool
+}
+
+// record reports that c was not sent, and why.
+func (n *noticeDeduper) record(c *call, reason string) {
+	notice := Notice{Verb: c.info.Verb, Resource: c.resource(), Reason: reason}
+	n.mu.Lock()
+	told := n.seen[notice]
+	if n.seen == nil {
+		n.seen = map[Notice]bool{}
+	}
+	n.seen[notice] = true
+	n.mu.Unlock()
+	if !told && n.notify != nil {
+		n.notify(notice)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,7 +31,7 @@ func encoded(t testing.TB, media string, gv schema.GroupVersion, obj runtime.Obj
 	t.Helper()
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), media)
 	if !ok {
-		t.Fatalf("nobody writes %s", media)
+		t.Fatalf("no encoder for %s", media)
 	}
 	body, err := runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, gv), obj)
 	if err != nil {
@@ -50,8 +51,8 @@ type attempt struct {
 	server, client int
 	// unsent says that the request is not sent to the server in any mode.
 	unsent bool
-	// asked says that the request is sent in both modes: it is a question.
-	asked bool
+	// review is whether the request is sent in both modes, for it is a review.
+	review bool
 }
 
 func literal(text string) func(testing.TB, string) []byte {
@@ -62,7 +63,7 @@ func typed(gv schema.GroupVersion, obj runtime.Object) func(testing.TB, string) 
 	return func(t testing.TB, media string) []byte { return encoded(t, media, gv, obj) }
 }
 
-// fixtures makes what the table is about.
+// fixtures creates what the table is about, unless another test has: no test changes it.
 func (g *guarded) fixtures(t testing.TB) {
 	t.Helper()
 	ctx := t.Context()
@@ -72,14 +73,15 @@ func (g *guarded) fixtures(t testing.TB) {
 	_, err4 := g.admin.CertificatesV1().CertificateSigningRequests().Create(ctx, signing(t), metav1.CreateOptions{})
 	_, err5 := g.admin.CoordinationV1().Leases("kube-system").Create(ctx, lease(), metav1.CreateOptions{})
 	for _, err := range []error{err1, err2, err3, err4, err5} {
-		if err != nil {
+		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 	}
 }
 
 func settings(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Data: map[string]string{"a": "1"}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Data: map[string]string{"a": "1"}}
 }
 
 func lease() *coordinationv1.Lease {
@@ -117,11 +119,14 @@ func table(t testing.TB) []attempt {
 	forced.DeleteOptions = &metav1.DeleteOptions{GracePeriodSeconds: &grace}
 	tried := eviction.DeepCopy()
 	tried.DeleteOptions = &metav1.DeleteOptions{DryRun: []string{"All"}}
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
-	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"},
+		Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
 	event := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{GenerateName: "web.", Namespace: "default"},
-		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web"}, Reason: "Test", Type: "Normal",
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "web.", Namespace: "default"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default",
+			Name: "web"}, Reason: "Test", Type: "Normal",
 	}
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	var rows []attempt
@@ -139,7 +144,7 @@ func table(t testing.TB) []attempt {
 			{reason: "a deletion with options in the body, where the query does not count", method: "DELETE", uri: pods + "/web", media: media, body: options, server: 200, client: 200},
 			{reason: "a deletion of many with options in the body", method: "DELETE", uri: pods + "?labelSelector=app%3Dweb", media: media, body: options, server: 200, client: 200},
 			{reason: "an eviction", method: "POST", uri: pods + "/web/eviction", media: media, body: typed(policyv1.SchemeGroupVersion, eviction), server: 201, client: 201},
-			{reason: "an eviction with options of its own", method: "POST", uri: pods + "/web/eviction", media: media, body: typed(policyv1.SchemeGroupVersion, forced), server: 201, client: 201},
+			{reason: "an eviction with options", method: "POST", uri: pods + "/web/eviction", media: media, body: typed(policyv1.SchemeGroupVersion, forced), server: 201, client: 201},
 			{reason: "an eviction that is a dry run already", method: "POST", uri: pods + "/web/eviction", media: media, body: typed(policyv1.SchemeGroupVersion, tried), server: 201, client: 201},
 			{reason: "a binding", method: "POST", uri: pods + "/web/binding", media: media, body: typed(core, binding), server: 201, client: 201},
 			{reason: "a binding by the older way", method: "POST", uri: "/api/v1/namespaces/default/bindings", media: media, body: typed(core, binding), server: 201, client: 201},
@@ -158,8 +163,8 @@ func table(t testing.TB) []attempt {
 		{reason: "a patch for another object of the name", method: "PATCH", uri: pods + "/web", media: "application/merge-patch+json", body: literal(`{"metadata":{"uid":"other"}}`), server: 422, client: 422},
 		{reason: "a patch for another version of the object", method: "PATCH", uri: pods + "/web", media: "application/merge-patch+json", body: literal(`{"metadata":{"resourceVersion":"1","labels":{"x":"y"}}}`), server: 409, client: 409},
 		{reason: "server-side apply, which only a server can do", method: "PATCH", uri: maps + "/settings?fieldManager=m&force=true", media: "application/apply-patch+yaml", body: literal("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {c: x}"), server: 200, client: 415},
-		{reason: "a question of permissions", method: "POST", uri: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", media: asJSON, body: literal(`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}`), server: 201, client: 201, asked: true},
-		{reason: "a question of who one is", method: "POST", uri: "/apis/authentication.k8s.io/v1/selfsubjectreviews", media: asJSON, body: literal(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`), server: 201, client: 201, asked: true},
+		{reason: "a review of permissions", method: "POST", uri: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", media: asJSON, body: literal(`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}`), server: 201, client: 201, review: true},
+		{reason: "a review of the user", method: "POST", uri: "/apis/authentication.k8s.io/v1/selfsubjectreviews", media: asJSON, body: literal(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`), server: 201, client: 201, review: true},
 		{reason: "a token, which is valid even if a dry run issues it", method: "POST", uri: "/api/v1/namespaces/default/serviceaccounts/default/token", media: asJSON, body: literal(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`), server: 403, client: 403, unsent: true},
 		{reason: "a way into a pod", method: "GET", uri: pods + "/web/exec?command=rm", server: 403, client: 403, unsent: true},
 		{reason: "a way into a pod, by POST", method: "POST", uri: pods + "/web/attach", server: 403, client: 403, unsent: true},
@@ -168,9 +173,9 @@ func table(t testing.TB) []attempt {
 		{reason: "a way to a kubelet", method: "GET", uri: "/api/v1/nodes/n/proxy/run/x", server: 403, client: 403, unsent: true},
 		{reason: "a path of an old way to what pods serve", method: "GET", uri: "/api/v1/proxy/namespaces/default/pods/web", server: 403, client: 403, unsent: true},
 		{reason: "a write to something that is no object", method: "POST", uri: "/debug/flags/v", server: 403, client: 403, unsent: true},
-		{reason: "a method that nobody knows", method: "BREW", uri: pods, server: 403, client: 403, unsent: true},
+		{reason: "an unknown method", method: "BREW", uri: pods, server: 403, client: 403, unsent: true},
 		{reason: "a path that is not clean", method: "DELETE", uri: "/api/v1/namespaces/default/../default/pods/web", server: 403, client: 403, unsent: true},
-		{reason: "a path that goes on after the subresource", method: "PUT", uri: pods + "/web/status/more", server: 403, client: 403, unsent: true},
+		{reason: "a path that continues after the subresource", method: "PUT", uri: pods + "/web/status/more", server: 403, client: 403, unsent: true},
 		{reason: "options that cannot be read", method: "DELETE", uri: pods + "/web", media: asJSON, body: literal(`{"dryRun":`), server: 415, client: 400, unsent: true},
 		{reason: "options that are followed by others", method: "DELETE", uri: pods + "/web", media: asJSON, body: literal(`{}{"gracePeriodSeconds":0}`), server: 415, client: 400, unsent: true},
 		{reason: "options that are none", method: "DELETE", uri: pods + "/web", media: asJSON, body: literal(`null`), server: 415, client: 200, unsent: true},
@@ -180,12 +185,12 @@ func table(t testing.TB) []attempt {
 	}...)
 }
 
-// TestNothingIsWritten plays every sort of write in both modes on a server: what reaches it says that it is a dry run, and
-// afterwards no object has changed.
+// TestNothingIsWritten plays every sort of write in both modes on a server: what reaches it says that it is a dry run,
+// and afterwards no object has changed.
 func TestNothingIsWritten(t *testing.T) {
 	for _, mode := range []Mode{Server, Client} {
 		t.Run(string(mode), func(t *testing.T) {
-			g := newGuarded(t, mode)
+			g := guardedOf(sharedServer(t), mode)
 			g.fixtures(t)
 			before := g.versions(t)
 			for _, row := range table(t) {
@@ -203,10 +208,10 @@ func TestNothingIsWritten(t *testing.T) {
 					t.Errorf("%s: answered %d, want %d: %.300q", what, code, want, answer)
 				}
 				reached := g.writes()
-				if g.answered == (mode == Server && !row.unsent || row.asked) {
+				if g.answered == (mode == Server && !row.unsent || row.review) {
 					t.Errorf("%s: the answer says that it was given here: %t", what, g.answered)
 				}
-				if sends := mode == Server && !row.unsent || row.asked; sends != (len(reached) == 1) {
+				if sends := mode == Server && !row.unsent || row.review; sends != (len(reached) == 1) {
 					t.Errorf("%s: %d requests reached the server, want sent: %t", what, len(reached), sends)
 				}
 				for _, s := range reached {

@@ -1,8 +1,10 @@
-// Package lease makes sure that the controllers of a cluster have one writer: it holds a Lease of our own by client-go's
-// leader election, and it tells who holds somebody else's, kube-controller-manager's above all.
+// Package lease makes sure that the controllers of a cluster have one writer. [Acquire] holds a Lease of this program
+// by client-go's leader election (lock.go, observedlock.go), and [Lock.Fence] stops writes while it is not valid
+// (fence.go). The other files look for other writers: the holder of kube-controller-manager's Lease (holder.go),
+// runners whose shards overlap (runners.go), and a kube-controller-manager that runs without a Lease (manager.go).
 //
-// It decides nothing about controllers: who holds a Lease starts them, and stops them when it is lost.
+// It decides nothing about controllers: the caller starts them when it has a Lock, and stops them when that is lost.
 //
-// No clock of another machine is trusted. Whether a Lease is live is told by how long this process has seen no change of
-// it, on the monotonic clock: a clock that jumps, here or there, makes nobody a second holder.
+// No clock of another machine is trusted. A Lease is live if this process has seen it change within its duration on the
+// monotonic clock: a clock that jumps, here or elsewhere, makes no second holder.
 package lease

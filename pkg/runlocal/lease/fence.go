@@ -5,20 +5,20 @@ import (
 	"net/http"
 )
 
-// errReleased is why nothing is written after Release.
-var errReleased = errors.New("the Lease was given back")
+// errReleased is the error of Valid after Release.
+var errReleased = errors.New("the Lease was released")
 
-// errStale says that the last renewal is too long ago, by one clock or the other.
+// errStale is the error of a Lease whose last renewal is too long ago by the monotonic or the wall clock.
 var errStale = errors.New("it was not renewed in time: this machine was asleep, or its clock jumped")
 
-// Close ends the right to write from here on, for the reason given, although the Lease is still held: Release gives it back.
-// Only the first reason counts.
-func (h *Held) Close(why error) { h.closed.CompareAndSwap(nil, &why) }
+// Invalidate makes Valid return why from now on, although the Lease is still held until Release. Only the first call
+// has an effect.
+func (h *Lock) Invalidate(why error) { h.closed.CompareAndSwap(nil, &why) }
 
-// Valid is why nothing may be written for the holder at this moment; nil if it may be. It is stricter than Lost: it looks at
-// the wall clock too, which goes on while a machine sleeps. The next renewal then finds the Lease lost, though no one has taken it:
-// another may write in the meantime who has a Lease of another name, as runners with shards have.
-func (h *Held) Valid() error {
+// Valid returns nil if the holder may write at this moment, else why not. It is stricter than Lost: it also reads the
+// wall clock, which advances while the machine sleeps. The next renewal then reports the Lease lost although no other
+// process holds it: a runner with another shard, whose Lease has another name, may have written in the meantime.
+func (h *Lock) Valid() error {
 	if why := h.closed.Load(); why != nil {
 		return *why
 	}
@@ -33,7 +33,7 @@ func (h *Held) Valid() error {
 	return &LostError{Namespace: h.options.Namespace, Name: h.options.Name, Err: errStale}
 }
 
-// FencedError is that a request was not sent, for the Lease was not valid.
+// FencedError is the error of a request that was not sent because the Lease was not valid.
 type FencedError struct{ Err error }
 
 // Error implements error.
@@ -42,18 +42,19 @@ func (e *FencedError) Error() string { return "writing without a Lease: " + e.Er
 // Unwrap returns why the Lease was not valid.
 func (e *FencedError) Unwrap() error { return e.Err }
 
-// Fence lets no request but reads through to next while the Lease is not valid: others end with a *FencedError.
-func (h *Held) Fence(next http.RoundTripper) http.RoundTripper { return &fence{h, next} }
+// Fence returns a RoundTripper that sends requests by next. While the Lease is not valid it sends reads only; all other
+// requests fail with a *FencedError.
+func (h *Lock) Fence(next http.RoundTripper) http.RoundTripper { return &fencedTransport{h, next} }
 
-type fence struct {
-	held *Held
+type fencedTransport struct {
+	held *Lock
 	next http.RoundTripper
 }
 
-var _ http.RoundTripper = (*fence)(nil)
+var _ http.RoundTripper = (*fencedTransport)(nil)
 
 // RoundTrip implements http.RoundTripper.
-func (f *fence) RoundTrip(req *http.Request) (*http.Response, error) {
+func (f *fencedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodGet || req.Method == http.MethodHead {
 		return f.next.RoundTrip(req)
 	}
@@ -66,5 +67,5 @@ func (f *fence) RoundTrip(req *http.Request) (*http.Response, error) {
 	return f.next.RoundTrip(req)
 }
 
-// WrappedRoundTripper lets client-go reach what is behind.
-func (f *fence) WrappedRoundTripper() http.RoundTripper { return f.next }
+// WrappedRoundTripper returns the transport below, for apimachinery.
+func (f *fencedTransport) WrappedRoundTripper() http.RoundTripper { return f.next }

@@ -54,7 +54,7 @@ func TestFence(t *testing.T) {
 		passes bool
 	}{
 		{"a write, just after a renewal", http.MethodPost, time.Second, 0, true},
-		{"a write when nobody could renew it for the duration", http.MethodPut, DefaultDuration, 0, false},
+		{"a write when it could not be renewed for the duration", http.MethodPut, DefaultDuration, 0, false},
 		{"a read needs no Lease", http.MethodGet, time.Hour, 0, true},
 		{"the machine was asleep: the wall clock alone has gone on", http.MethodPatch, time.Second, time.Hour, false},
 		{"a clock that jumps back says nothing about who holds the Lease", http.MethodDelete, time.Second, -time.Hour, true},
@@ -64,7 +64,8 @@ func TestFence(t *testing.T) {
 			h := held(t, Options{Client: &store{}, Name: "l", Identity: "one", Clock: now})
 			now.jump(row.after, row.jump)
 			var next counting
-			request := httptest.NewRequestWithContext(t.Context(), row.method, "/api/v1/namespaces", strings.NewReader("{}"))
+			request := httptest.NewRequestWithContext(t.Context(), row.method, "/api/v1/namespaces",
+				strings.NewReader("{}"))
 			_, err := h.Fence(&next).RoundTrip(request)
 			lost := (*LostError)(nil)
 			if passed := next == 1; passed != row.passes || passed == errors.As(err, &lost) {
@@ -77,8 +78,8 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestFenceAfterSleep: while the machine slept another may have begun to write that has a Lease of another name. That ours can be
-// renewed says nothing about that one.
+// TestFenceAfterSleep: while the machine slept another may have begun to write that has a Lease of another name. That
+// ours can be renewed says nothing about that one.
 func TestFenceAfterSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := &jumpy{start: time.Now()}
@@ -105,7 +106,7 @@ func TestFenceAfterRelease(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := h.Valid(); !errors.Is(err, errReleased) {
-			t.Errorf("a write may pass after the Lease was given back: %v", err)
+			t.Errorf("a write may pass after the Lease was released: %v", err)
 		}
 	})
 }
@@ -132,9 +133,9 @@ func TestFenceIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
 		h := held(t, Options{Client: s, Name: "l", Identity: "one"})
-		why := errors.New("kube-controller-manager has come")
-		h.Close(why)
-		h.Close(errors.New("too late"))
+		why := errors.New("kube-controller-manager runs")
+		h.Invalidate(why)
+		h.Invalidate(errors.New("too late"))
 		var next counting
 		for method, passes := range map[string]int{http.MethodPost: 0, http.MethodGet: 1} {
 			next = 0

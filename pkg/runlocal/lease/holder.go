@@ -17,24 +17,25 @@ import (
 // --leader-elect-resource-name says otherwise.
 const ManagerName = "kube-controller-manager"
 
-// Holder is who holds a Lease by what the Lease says, which may be long ago.
+// Holder is the holder that a Lease names, which may have ended long ago.
 type Holder struct {
-	// Identity is the holder's name, for Kubernetes' own programs HOST_UID.
+	// Identity is the holder's name. Kubernetes' programs use HOST_UID.
 	Identity string
-	// Renewed is when it has renewed the Lease, by its own clock; zero if it has not said.
+	// Renewed is when the holder renewed the Lease last, by its own clock; zero if the Lease does not say.
 	Renewed time.Time
-	// Duration is for how long it is the holder from then on.
+	// Duration is how long it remains the holder from then on.
 	Duration time.Duration
 
-	version string // of the Lease: it changes with each renewal
+	version string // resourceVersion of the Lease, which changes with each renewal
 }
 
-// Since reports whether h holds a Lease by a record that is not that of first, nil for no one, any more. h may be nil.
-func (h *Holder) Since(first *Holder) bool {
+// NewerThan reports whether h is a holder, and was read from another version of the Lease than first. Both may be nil,
+// for a Lease without a holder.
+func (h *Holder) NewerThan(first *Holder) bool {
 	return h != nil && (first == nil || h.version != first.version)
 }
 
-// HolderOf reads who holds a Lease, nil if no one does, and whether there is such a Lease.
+// HolderOf reads the holder of a Lease, which is nil if the Lease names none, and whether the Lease exists.
 func HolderOf(
 	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string,
 ) (holder *Holder, exists bool, err error) {
@@ -48,6 +49,7 @@ func HolderOf(
 	return holderIn(l), true, nil
 }
 
+// holderIn returns the holder that l names, nil if it names none.
 func holderIn(l *coordinationv1.Lease) *Holder {
 	s := l.Spec
 	if s.HolderIdentity == nil || *s.HolderIdentity == "" {
@@ -63,17 +65,18 @@ func holderIn(l *coordinationv1.Lease) *Holder {
 	return h
 }
 
-// Live waits until the Lease of first is seen to be renewed, for as long as its holder may take to, which is first.Duration,
-// and returns who has renewed it. It returns nil if no one has: then no one holds the Lease, whatever its times say. look is the
-// time between two looks; 0 is DefaultRetry.
-func Live(
-	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string, first *Holder, look time.Duration,
+// WaitForRenewal waits until the Lease that first was read from is renewed, for at most first.Duration, and returns the
+// holder then. It returns nil if it was not renewed: then no process holds the Lease, whatever its times say. interval
+// is the time between two reads; 0 means DefaultRetry.
+func WaitForRenewal(
+	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string,
+	first *Holder, interval time.Duration,
 ) (*Holder, error) {
 	if first == nil {
-		return nil, nil //nolint:nilnil // no one, as documented
+		return nil, nil //nolint:nilnil // no holder, as documented
 	}
-	if look == 0 {
-		look = DefaultRetry
+	if interval == 0 {
+		interval = DefaultRetry
 	}
 	timer := time.NewTimer(first.Duration)
 	defer timer.Stop()
@@ -85,17 +88,18 @@ func Live(
 		case next.version != first.version:
 			return next, nil
 		case over:
-			return nil, nil //nolint:nilnil // no one, as documented
+			return nil, nil //nolint:nilnil // no holder, as documented
 		}
-		if over, err = await(ctx, timer.C, look); err != nil {
+		if over, err = waitPoll(ctx, timer.C, interval); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// await waits for the next look, and reports whether it is the last one, as it is after end.
-func await(ctx context.Context, end <-chan time.Time, look time.Duration) (last bool, err error) {
-	pause := time.NewTimer(look)
+// waitPoll waits for the interval between two reads, and reports whether the next one is the last, as it is once end
+// has fired.
+func waitPoll(ctx context.Context, end <-chan time.Time, interval time.Duration) (last bool, err error) {
+	pause := time.NewTimer(interval)
 	defer pause.Stop()
 	select {
 	case <-ctx.Done():
@@ -107,23 +111,24 @@ func await(ctx context.Context, end <-chan time.Time, look time.Duration) (last 
 	}
 }
 
-// TakenOptions are those of Taken.
-type TakenOptions struct {
-	// Look is the time between two reads of the Lease where it cannot be watched; 0 is DefaultRetry. Beside a watch it is read four
-	// times in Deadline, for a watch may be dead and not show it.
-	Look time.Duration
-	// Deadline is how long the Lease may be unreadable; 0 is DefaultDeadline.
+// NewHolderOptions configure WaitForNewHolder.
+type NewHolderOptions struct {
+	// PollInterval is the time between two reads of the Lease where it cannot be watched; 0 means DefaultRetry. A Lease
+	// that is watched is also read four times in Deadline, for a dead watch may not show it.
+	PollInterval time.Duration
+	// Deadline is how long the Lease may be unreadable; 0 means DefaultDeadline.
 	Deadline time.Duration
 }
 
-// Taken waits until someone holds a Lease who is not in the record of first, nil for no one, and returns who: by a watch, and
-// where that is not possible by reading the Lease again and again. It fails when the Lease could not be read for o.Deadline, for
-// then it is not known, and when ctx ends.
-func Taken(
-	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string, first *Holder, o TakenOptions,
+// WaitForNewHolder waits until a Lease has a holder that is newer than first, which may be nil, and returns it. It
+// watches the Lease, or polls it where it cannot be watched. It fails when the Lease could not be read for o.Deadline,
+// since its holder is not known then, and when ctx ends.
+func WaitForNewHolder(
+	ctx context.Context, client coordinationv1client.LeasesGetter, namespace, name string,
+	first *Holder, o NewHolderOptions,
 ) (*Holder, error) {
-	look, deadline := cmp.Or(o.Look, DefaultRetry), cmp.Or(o.Deadline, DefaultDeadline)
-	isNew := func(h *Holder) bool { return h.Since(first) }
+	interval, deadline := cmp.Or(o.PollInterval, DefaultRetry), cmp.Or(o.Deadline, DefaultDeadline)
+	isNew := func(h *Holder) bool { return h.NewerThan(first) }
 	for read := time.Now(); ; {
 		limited, cancel := context.WithTimeout(ctx, deadline)
 		next, _, err := HolderOf(limited, client, namespace, name)
@@ -138,26 +143,28 @@ func Taken(
 		case time.Since(read) >= deadline:
 			return nil, err
 		}
-		if next, err = watchFor(ctx, client.Leases(namespace), name, deadline/4, look, isNew); err != nil || next != nil {
+		next, err = watchForNewHolder(ctx, client.Leases(namespace), name, deadline/4, interval, isNew)
+		if err != nil || next != nil {
 			return next, err
 		}
 	}
 }
 
-// watchFor watches a Lease for that long, and returns the first holder that is new; nil if there is none. If it cannot be watched
-// any longer, it returns after the time of a look. The error is ctx's.
-func watchFor(
-	ctx context.Context, client coordinationv1client.LeaseInterface, name string, long, look time.Duration, isNew func(*Holder) bool,
+// watchForNewHolder watches a Lease for the given time, and returns the first holder that is new, nil if there is none.
+// If the Lease cannot be watched, or not any longer, it returns after interval. It fails only when ctx ends.
+func watchForNewHolder(
+	ctx context.Context, client coordinationv1client.LeaseInterface, name string,
+	long, interval time.Duration, isNew func(*Holder) bool,
 ) (*Holder, error) {
 	over := time.NewTimer(long)
 	defer over.Stop()
-	changes := make(<-chan watch.Event) // without a watch, of none
+	changes := make(<-chan watch.Event) // never receives without a watch
 	w, err := client.Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: name}))
 	if err == nil {
 		defer w.Stop()
 		changes = w.ResultChan()
 	} else {
-		over.Reset(look)
+		over.Reset(interval)
 	}
 	for {
 		select {
@@ -168,7 +175,7 @@ func watchFor(
 		case e, open := <-changes:
 			if !open {
 				changes = nil
-				over.Reset(look)
+				over.Reset(interval)
 			}
 			if l, ok := e.Object.(*coordinationv1.Lease); ok && e.Type != watch.Deleted && isNew(holderIn(l)) {
 				return holderIn(l), nil

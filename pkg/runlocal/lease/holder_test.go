@@ -39,8 +39,9 @@ func TestHolderOf(t *testing.T) {
 		{reason: "a Lease that was released has no holder", spec: coordinationv1.LeaseSpec{HolderIdentity: new("")}},
 		{reason: "a Lease without anything"},
 		{
-			reason: "one who says nothing of times is looked at for as long as is usual",
-			spec:   coordinationv1.LeaseSpec{HolderIdentity: new("a")}, want: &Holder{Identity: "a", Duration: DefaultDuration},
+			reason: "without times the default duration counts",
+			spec:   coordinationv1.LeaseSpec{HolderIdentity: new("a")}, want: &Holder{Identity: "a",
+				Duration: DefaultDuration},
 		},
 		{
 			reason: "a duration that makes no sense is as good as none",
@@ -71,7 +72,7 @@ func TestHolderOf(t *testing.T) {
 	}
 }
 
-func TestLive(t *testing.T) {
+func TestWaitForRenewal(t *testing.T) {
 	for _, row := range []struct {
 		reason string
 		ago    time.Duration
@@ -104,80 +105,84 @@ func TestLive(t *testing.T) {
 				}()
 			}
 			begin := time.Now()
-			got, err := Live(t.Context(), s, DefaultNamespace, ManagerName, holderOf(t, s), 0)
+			got, err := WaitForRenewal(t.Context(), s, DefaultNamespace, ManagerName, holderOf(t, s), 0)
 			took := time.Since(begin)
 			if err != nil || (got != nil) != row.live || took < row.least || took > row.most {
-				t.Errorf("%s: %+v (%v) after %s; want live: %t, in %s to %s", row.reason, got, err, took, row.live, row.least, row.most)
+				t.Errorf("%s: %+v (%v) after %s; want live: %t, in %s to %s", row.reason, got, err, took, row.live,
+					row.least, row.most)
 			}
 		})
 	}
 }
 
-// TestLiveOfALongLease: who may take minutes to renew it is watched for as long.
-func TestLiveOfALongLease(t *testing.T) {
+// TestWaitForRenewalOfALongLease: a Lease that may be renewed only after minutes is watched for as long.
+func TestWaitForRenewalOfALongLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := manager(0)
 		s.set(func(spec *coordinationv1.LeaseSpec) { spec.LeaseDurationSeconds = new(int32(300)) })
 		first := holderOf(t, s)
 		time.AfterFunc(90*time.Second, func() { s.set(func(*coordinationv1.LeaseSpec) {}) })
-		got, err := Live(t.Context(), s, DefaultNamespace, ManagerName, first, 0)
+		got, err := WaitForRenewal(t.Context(), s, DefaultNamespace, ManagerName, first, 0)
 		if err != nil || got == nil {
 			t.Errorf("got %+v (%v) of a holder that renews its Lease every 90 seconds", got, err)
 		}
 	})
 }
 
-func TestLiveEndsWhenReleased(t *testing.T) {
+func TestWaitForRenewalEndsWhenReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := manager(0)
 		first := holderOf(t, s)
-		time.AfterFunc(5*time.Second, func() { s.set(func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = new("") }) })
+		time.AfterFunc(5*time.Second,
+			func() { s.set(func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = new("") }) })
 		begin := time.Now()
-		got, err := Live(t.Context(), s, DefaultNamespace, ManagerName, first, 0)
+		got, err := WaitForRenewal(t.Context(), s, DefaultNamespace, ManagerName, first, 0)
 		if err != nil || got != nil || time.Since(begin) > 8*time.Second {
-			t.Errorf("got %+v (%v) after %s, want nobody within eight seconds", got, err, time.Since(begin))
+			t.Errorf("got %+v (%v) after %s, want none within eight seconds", got, err, time.Since(begin))
 		}
 	})
 }
 
-func TestLiveFails(t *testing.T) {
+func TestWaitForRenewalFails(t *testing.T) {
 	s := manager(0)
 	first := holderOf(t, s)
 	refused := errors.New("forbidden")
 	s.failing(refused)
-	if _, err := Live(t.Context(), s, DefaultNamespace, ManagerName, first, 0); !errors.Is(err, refused) {
+	if _, err := WaitForRenewal(t.Context(), s, DefaultNamespace, ManagerName, first, 0); !errors.Is(err, refused) {
 		t.Errorf("got %v, want that nothing is known", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.failing(nil)
-	if _, err := Live(ctx, s, DefaultNamespace, ManagerName, first, 0); !errors.Is(err, context.Canceled) {
+	if _, err := WaitForRenewal(ctx, s, DefaultNamespace, ManagerName, first, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v after an interrupt", err)
 	}
 }
 
-func TestTaken(t *testing.T) {
+func TestWaitForNewHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := manager(time.Hour)
 		first := holderOf(t, s)
 		s.failing(errors.New("no route to host")) // for less than the deadline
 		time.AfterFunc(DefaultDeadline-time.Second, func() { s.failing(nil) })
-		time.AfterFunc(time.Hour, func() { s.set(func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = new("cp-2_0b") }) })
+		time.AfterFunc(time.Hour,
+			func() { s.set(func(spec *coordinationv1.LeaseSpec) { spec.HolderIdentity = new("cp-2_0b") }) })
 		begin := time.Now()
-		got, err := Taken(t.Context(), s, DefaultNamespace, ManagerName, first, TakenOptions{})
+		got, err := WaitForNewHolder(t.Context(), s, DefaultNamespace, ManagerName, first, NewHolderOptions{})
 		took := time.Since(begin)
 		if err != nil || got == nil || got.Identity != "cp-2_0b" || took < time.Hour || took > time.Hour+5*time.Second {
 			t.Errorf("got %+v (%v) after %s, want cp-2_0b after an hour", got, err, took)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if got, err := Taken(ctx, s, DefaultNamespace, ManagerName, got, TakenOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+		if got, err := WaitForNewHolder(ctx, s, DefaultNamespace, ManagerName, got, NewHolderOptions{}); !errors.Is(err,
+			context.DeadlineExceeded) {
 			t.Errorf("got %+v (%v) of a Lease that no one renews", got, err)
 		}
 	})
 }
 
-func TestTakenIsNotKnownOfALeaseThatCannotBeRead(t *testing.T) {
+func TestNewHolderIsNotKnownOfALeaseThatCannotBeRead(t *testing.T) {
 	refused := errors.New("forbidden")
 	for _, row := range []struct {
 		reason string
@@ -192,9 +197,11 @@ func TestTakenIsNotKnownOfALeaseThatCannotBeRead(t *testing.T) {
 			first := holderOf(t, s)
 			time.AfterFunc(time.Minute, func() { row.fault(s) })
 			begin := time.Now()
-			got, err := Taken(t.Context(), s, DefaultNamespace, ManagerName, first, TakenOptions{Deadline: 20 * time.Second})
+			got, err := WaitForNewHolder(t.Context(), s, DefaultNamespace, ManagerName, first,
+				NewHolderOptions{Deadline: 20 * time.Second})
 			if took := time.Since(begin); !errors.Is(err, row.want) || took < 70*time.Second || took > 100*time.Second {
-				t.Errorf("%s: got %+v (%v) after %s, want that it is not known after a minute and 20 seconds", row.reason, got, err, took)
+				t.Errorf("%s: got %+v (%v) after %s, want that it is not known after a minute and 20 seconds",
+					row.reason, got, err, took)
 			}
 		})
 	}

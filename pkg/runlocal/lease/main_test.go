@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// store is one Lease as an API server keeps it, for tests whose time is not real: those of a server would wait for goroutines
-// outside of their bubble. TestOnAnAPI uses a server.
+// store is one Lease as an API server keeps it, for tests whose time is not real: those of a server would wait for
+// goroutines outside of their bubble. TestOnAnAPI uses a server.
 type store struct {
 	coordinationv1client.LeaseInterface
 	mu      sync.Mutex
@@ -53,7 +53,9 @@ func (s *store) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coo
 	return s.lease.DeepCopy(), nil
 }
 
-func (s *store) Create(ctx context.Context, l *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+func (s *store) Create(
+	ctx context.Context, l *coordinationv1.Lease, _ metav1.CreateOptions,
+) (*coordinationv1.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
@@ -68,7 +70,9 @@ func (s *store) Create(ctx context.Context, l *coordinationv1.Lease, _ metav1.Cr
 	return s.put(l)
 }
 
-func (s *store) Update(ctx context.Context, l *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (s *store) Update(
+	ctx context.Context, l *coordinationv1.Lease, _ metav1.UpdateOptions,
+) (*coordinationv1.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hangs {
@@ -101,7 +105,7 @@ func (*store) Watch(context.Context, metav1.ListOptions) (watch.Interface, error
 	return nil, apierrors.NewForbidden(leases, "", errors.New("no"))
 }
 
-// failing makes every request fail from now on; nil mends it.
+// failing makes every request fail from now on; nil makes them succeed again.
 func (s *store) failing(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +119,7 @@ func (s *store) hanging(is bool) {
 	s.hangs = is
 }
 
-// set changes the Lease behind everybody's back.
+// set changes the Lease as another process does.
 func (s *store) set(change func(*coordinationv1.LeaseSpec)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +131,7 @@ func (s *store) set(change func(*coordinationv1.LeaseSpec)) {
 	_, _ = s.put(l)
 }
 
-// holder is empty if nobody holds the Lease.
+// holder returns the holder of the Lease, empty if there is none.
 func (s *store) holder() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

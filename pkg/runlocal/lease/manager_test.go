@@ -29,7 +29,7 @@ func cluster(t *testing.T) (*rest.Config, kubernetes.Interface) {
 	return server.Config(), kubernetes.NewForConfigOrDie(server.Config())
 }
 
-// setLease makes a Lease as a runner leaves it. An empty holder has given it back.
+// setLease makes a Lease as a runner leaves it. An empty holder has released it.
 func setLease(t *testing.T, client kubernetes.Interface, name, holder string, renewed time.Time) {
 	t.Helper()
 	l := &coordinationv1.Lease{
@@ -38,12 +38,13 @@ func setLease(t *testing.T, client kubernetes.Interface, name, holder string, re
 			HolderIdentity: &holder, LeaseDurationSeconds: new(int32(1)), RenewTime: &metav1.MicroTime{Time: renewed},
 		},
 	}
-	if _, err := client.CoordinationV1().Leases(DefaultNamespace).Create(t.Context(), l, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoordinationV1().Leases(DefaultNamespace).Create(t.Context(), l,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestSignsOfPods(t *testing.T) {
+func TestManagerActivityInPods(t *testing.T) {
 	config, client := cluster(t)
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
@@ -59,7 +60,8 @@ func TestSignsOfPods(t *testing.T) {
 		{"no-kcm-crashing", "it does not run", corev1.Container{Name: "kube-controller-manager", Image: "x"}, waiting},
 		{"no-kcm-other", "another program", corev1.Container{Name: "coredns", Image: "coredns", Args: []string{"-conf", "/etc/kube-controller-manager.conf"}}, running},
 	} {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: row.name}, Spec: corev1.PodSpec{Containers: []corev1.Container{row.container}}}
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: row.name},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{row.container}}}
 		pods := client.CoreV1().Pods(DefaultNamespace)
 		made, err := pods.Create(t.Context(), p, metav1.CreateOptions{})
 		if err != nil {
@@ -71,24 +73,26 @@ func TestSignsOfPods(t *testing.T) {
 			t.Fatalf("%s: %v", row.reason, err)
 		}
 	}
-	signs, err := Signs(t.Context(), config, DefaultNamespace, nil)
+	found, err := ManagerActivity(t.Context(), config, DefaultNamespace, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, s := range signs {
+	for _, s := range found {
 		got = append(got, s.Name)
 	}
 	if want := []string{"kcm-by-command", "kcm-by-image", "kcm-by-name"}; !slices.Equal(got, want) {
-		t.Errorf("the signs are %v, want %v", got, want)
+		t.Errorf("found are %v, want %v", got, want)
 	}
 }
 
-// never is a time that does not come.
+// never stands in for a runner that never renewed its Lease.
 const never = time.Duration(math.MinInt64)
 
-// TestSignsOfWrites: a write of the last minute under kube-controller-manager's name is a sign, unless it may be a runner's.
-func TestSignsOfWrites(t *testing.T) {
+// TestManagerActivityInWrites: a write of the last minute under kube-controller-manager's name is a sign, unless it may
+// be a runner's.
+func TestManagerActivityInWrites(t *testing.T) {
+	config, client := cluster(t)
 	for _, row := range []struct {
 		reason  string
 		manager string
@@ -99,8 +103,8 @@ func TestSignsOfWrites(t *testing.T) {
 	}{
 		{"kube-controller-manager has written", ManagerName, never, DefaultNamespace, nil, true},
 		{"someone else has", "flux", never, DefaultNamespace, nil, false},
-		{"a runner has ended just before: it may have been that", ManagerName, 5 * time.Second, DefaultNamespace, nil, false},
-		{"it may also if this one's Lease is elsewhere", ManagerName, 5 * time.Second, "default", nil, false},
+		{"a runner has ended just before: it may have been that", ManagerName, time.Second, DefaultNamespace, nil, false},
+		{"it may also if this one's Lease is elsewhere", ManagerName, time.Second, "default", nil, false},
 		{"a runner has ended long before", ManagerName, time.Hour, DefaultNamespace, nil, true},
 		{"one that has been seen to end has", ManagerName, never, DefaultNamespace, &Holder{Renewed: time.Now(), Duration: time.Hour}, false},
 		{"one whose clock is ahead may have ended long ago", ManagerName, never, DefaultNamespace, &Holder{Renewed: time.Now().Add(time.Hour)}, true},
@@ -108,22 +112,30 @@ func TestSignsOfWrites(t *testing.T) {
 		{"another has written after that one's end", ManagerName, never, DefaultNamespace, &Holder{Renewed: time.Now().Add(-45 * time.Second), Duration: DefaultDuration}, true},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
-			config, client := cluster(t)
 			if row.runner != never {
 				setLease(t, client, Name(2, 5), "", time.Now().Add(-row.runner))
 			}
+			defer func() {
+				_ = client.CoordinationV1().Leases(DefaultNamespace).Delete(t.Context(), Name(2, 5),
+					metav1.DeleteOptions{}) // few rows have one
+				if err := client.AppsV1().Deployments("default").Delete(t.Context(), "web",
+					metav1.DeleteOptions{}); err != nil {
+					t.Error(err)
+				}
+			}()
 			patch := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},
 				"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"nginx"}]}}}}`
-			_, err := client.AppsV1().Deployments("default").Patch(t.Context(), "web", types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: row.manager})
+			_, err := client.AppsV1().Deployments("default").Patch(t.Context(), "web", types.ApplyPatchType,
+				[]byte(patch), metav1.PatchOptions{FieldManager: row.manager})
 			if err != nil {
 				t.Fatal(err)
 			}
-			signs, err := Signs(t.Context(), config, row.own, row.ended)
+			found, err := ManagerActivity(t.Context(), config, row.own, row.ended)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := len(signs) == 1 && signs[0].Name == "web" && !signs[0].Written.IsZero(); got != row.want {
-				t.Errorf("the signs are %+v", signs)
+			if got := len(found) == 1 && found[0].Name == "web" && !found[0].Written.IsZero(); got != row.want {
+				t.Errorf("found are %+v", found)
 			}
 		})
 	}
@@ -152,41 +164,44 @@ func TestOverlaps(t *testing.T) {
 	}
 }
 
-// TestSiblings has a shard that is alive, one that was killed, and one that has given its Lease back.
-func TestSiblings(t *testing.T) {
+// TestOverlappingRunners has a shard that is alive, one that was killed, and one that has released its Lease.
+func TestOverlappingRunners(t *testing.T) {
 	_, client := cluster(t)
-	live := Options{Client: client.CoordinationV1(), Name: Name(1, 3), Identity: "alive", Retry: 20 * time.Millisecond, Deadline: time.Minute, Duration: 2 * time.Minute}
+	live := Options{Client: client.CoordinationV1(), Name: Name(1, 3), Identity: "alive", Retry: 20 * time.Millisecond,
+		Deadline: time.Minute, Duration: 2 * time.Minute}
 	one := held(t, live)
 	setLease(t, client, Name(2, 3), "killed", time.Now())
 	setLease(t, client, Name(3, 3), "", time.Now())
-	var told []string
-	got, err := Siblings(t.Context(), client.CoordinationV1(), DefaultNamespace, 0, 0, func(held []Sibling) {
+	var waited []string
+	got, err := OverlappingRunners(t.Context(), client.CoordinationV1(), DefaultNamespace, 0, 0, func(held []Runner) {
 		for _, s := range held {
-			told = append(told, fmt.Sprintf("%s by %s", s.Lease, s.Identity))
+			waited = append(waited, fmt.Sprintf("%s by %s", s.Lease, s.Identity))
 		}
 	}, time.Millisecond)
 	if err != nil || len(got) != 1 || got[0].Lease != Name(1, 3) || got[0].Identity != "alive" {
-		t.Errorf("the siblings are %+v (%v), want the one that is alive", got, err)
+		t.Errorf("the runners are %+v (%v), want the one that is alive", got, err)
 	}
-	if want := Name(1, 3) + " by alive, " + Name(2, 3) + " by killed"; strings.Join(told, ", ") != want {
-		t.Errorf("looked at are %v, want %s", told, want)
+	if want := Name(1, 3) + " by alive, " + Name(2, 3) + " by killed"; strings.Join(waited, ", ") != want {
+		t.Errorf("waited for %v, want %s", waited, want)
 	}
-	got, err = Siblings(t.Context(), client.CoordinationV1(), DefaultNamespace, 2, 3, func([]Sibling) { t.Error("another shard of three is looked at") }, time.Millisecond)
+	got, err = OverlappingRunners(t.Context(), client.CoordinationV1(), DefaultNamespace, 2, 3,
+		func([]Runner) { t.Error("another shard of three is looked at") }, time.Millisecond)
 	if err != nil || got != nil {
-		t.Errorf("the siblings of another shard of three are %+v (%v)", got, err)
+		t.Errorf("the runners of another shard of three are %+v (%v)", got, err)
 	}
 	if err := one.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestTakenIsWatched: who comes is seen at once, however seldom the Lease is read.
-func TestTakenIsWatched(t *testing.T) {
+// TestNewHolderIsWatched: a new holder is seen at once, however seldom the Lease is read.
+func TestNewHolderIsWatched(t *testing.T) {
 	_, client := cluster(t)
 	setLease(t, client, ManagerName, "", time.Now())
 	got := make(chan *Holder, 1)
 	go func() {
-		holder, err := Taken(t.Context(), client.CoordinationV1(), DefaultNamespace, ManagerName, nil, TakenOptions{Look: time.Hour, Deadline: time.Hour})
+		holder, err := WaitForNewHolder(t.Context(), client.CoordinationV1(), DefaultNamespace, ManagerName, nil,
+			NewHolderOptions{PollInterval: time.Hour, Deadline: time.Hour})
 		if err != nil {
 			t.Error(err)
 		}

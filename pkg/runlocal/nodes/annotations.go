@@ -2,34 +2,38 @@ package nodes
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Annotations of a pod that change what its simulated containers do. A value that is not understood counts as absent, and
-// a Warning event says so.
+// Annotations of a pod that change what its simulated containers do. An invalid value is ignored, and reported by a
+// Warning event.
 const (
 	// SimulateAnnotation makes the pod fail: its value is a Failure. On a Node its value is a NodeFailure.
 	SimulateAnnotation = "kubectl-reconcile.github.io/simulate"
-	// RunForAnnotation makes containers exit that long after their start ("2s", more than 0). Without it they run on, unless the
-	// pod's restart policy is Never or OnFailure: then they exit after Options.RunFor.
+	// RunForAnnotation makes containers exit that long after their start ("2s", more than 0). Without it they do not
+	// exit, unless the pod's restart policy is Never or OnFailure: then they exit after Options.RunFor.
 	RunForAnnotation = "kubectl-reconcile.github.io/run-for"
-	// ExitCodeAnnotation is the code that containers exit with, 0 to 255; they do so after RunForAnnotation or Options.RunFor.
+	// ExitCodeAnnotation is the code that containers exit with, 0 to 255; they do so after RunForAnnotation or
+	// Options.RunFor.
 	ExitCodeAnnotation = "kubectl-reconcile.github.io/exit-code"
 )
 
-// SimulatedLabel marks, with the value "true", the nodes whose pods are simulated. Nodes made by Start have it; a Node that
-// somebody else makes is simulated if it has it too.
+// SimulatedLabel marks, with the value "true", the nodes whose pods are simulated. Nodes made by Start have it; a Node
+// that another client creates is simulated too if it has the label.
 const SimulatedLabel = "kubectl-reconcile.github.io/simulated"
 
 // Failure is a value of SimulateAnnotation.
 type Failure string
 
-// The failures that can be asked for. They concern the pod's regular containers; init containers succeed.
+// The failures of a pod's regular containers. Init containers always succeed.
 const (
-	// CrashLoop makes containers exit after RunForAnnotation (one second without it) with ExitCodeAnnotation (1 without it), and
-	// the kubelet's back-off of their restarts does the rest.
+	// CrashLoop makes containers exit after RunForAnnotation (one second without it) with ExitCodeAnnotation (1 without
+	// it), so that the kubelet restarts them with a growing back-off.
 	CrashLoop Failure = "crash-loop"
 	// ImagePullError makes every pull fail: ErrImagePull, then ImagePullBackOff.
 	ImagePullError Failure = "image-pull-error"
@@ -37,7 +41,7 @@ const (
 	NeverReady Failure = "never-ready"
 )
 
-// plan is what a pod's regular containers are to do.
+// plan is what a pod's regular containers will do.
 type plan struct {
 	failure  Failure       // empty for none
 	ends     bool          // whether containers exit by themselves
@@ -45,12 +49,12 @@ type plan struct {
 	exitCode int32
 }
 
-// crashAfter is how long a container of CrashLoop runs unless it is told otherwise.
+// crashAfter is how long a container of CrashLoop runs without RunForAnnotation.
 const crashAfter = time.Second
 
-// planOf reads the pod's annotations, and returns one error for each that is not understood. runFor is for pods that are to end and
-// do not say when.
-func planOf(pod *corev1.Pod, runFor time.Duration) (plan, []error) {
+// parsePlan reads the pod's annotations, and returns one error for each invalid one. runFor is how long containers run
+// that are to exit and have no RunForAnnotation.
+func parsePlan(pod *corev1.Pod, runFor time.Duration) (plan, []error) {
 	var p plan
 	var errs []error
 	read := func(annotation string, parse func(value string) error) bool {
@@ -73,7 +77,7 @@ func planOf(pod *corev1.Pod, runFor time.Duration) (plan, []error) {
 		return err
 	})
 	crash := p.failure == CrashLoop
-	errs = append(errs, checkLoad(pod)...)
+	errs = append(errs, checkUsageAnnotations(pod)...)
 	p.ends = hasRunFor || hasExitCode || crash || pod.Spec.RestartPolicy != corev1.RestartPolicyAlways
 	switch {
 	case hasRunFor:
@@ -112,4 +116,51 @@ func (p *plan) parseRunFor(value string) error {
 func (p *plan) readExitCode(value string) (err error) {
 	p.exitCode, err = parseExitCode(value)
 	return err
+}
+
+// ExitCodesAnnotation has exit codes by completion index ("1=3,4=0"), for the pods of an indexed Job, which all have
+// the same template. It overrides ExitCodeAnnotation for a pod whose index is among them, and has no effect on other
+// pods.
+const ExitCodesAnnotation = "kubectl-reconcile.github.io/exit-codes"
+
+// parseExitCode parses an exit code, 0 to 255.
+func parseExitCode(value string) (int32, error) {
+	code, err := strconv.ParseUint(value, 10, 8)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number from 0 to 255", value)
+	}
+	return int32(code), nil
+}
+
+// parseExitCodes parses a value of ExitCodesAnnotation. An index that occurs twice is an error.
+func parseExitCodes(value string) (map[string]int32, error) {
+	codes := map[string]int32{}
+	for pair := range strings.SplitSeq(value, ",") {
+		index, code, both := strings.Cut(pair, "=")
+		if number, err := strconv.ParseUint(index, 10, 31); err != nil || !both || strconv.FormatUint(number, 10) != index {
+			return nil, fmt.Errorf("%q is not a completion index and a code such as 1=3", pair)
+		}
+		if _, twice := codes[index]; twice {
+			return nil, fmt.Errorf("index %s is there twice", index)
+		}
+		parsed, err := parseExitCode(code)
+		if err != nil {
+			return nil, fmt.Errorf("index %s: %w", index, err)
+		}
+		codes[index] = parsed
+	}
+	return codes, nil
+}
+
+// indexExitCode sets the exit code for the pod's completion index, and reports whether the annotation has one.
+func (p *plan) indexExitCode(pod *corev1.Pod, value string) (bool, error) {
+	codes, err := parseExitCodes(value)
+	if err != nil {
+		return false, err
+	}
+	code, ok := codes[pod.Annotations[batchv1.JobCompletionIndexAnnotation]]
+	if ok {
+		p.exitCode = code
+	}
+	return ok, nil
 }

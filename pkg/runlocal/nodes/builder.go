@@ -13,24 +13,27 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// builder makes the parts of Nodes from complete Options.
+// builder makes scheduler, kubelet and what they need, from complete Options.
 type builder struct {
 	Options
-	scheduling, running            *tap.Controller
+	schedulerTap, kubeletTap       *tap.Controller
 	schedulerClient, kubeletClient kubernetes.Interface
 	schedulerEvents, kubeletEvents *recorder // nil without events
 
-	changed chan struct{} // a node's kubelet has something to say
+	reportNow chan struct{} // receives when a node's conditions are to be reported at once
 }
 
-// newBuilder makes the clients. busy is asked by the recorders.
+// newBuilder makes the clients and recorders. busy reports whether reconciles wait, which recorders yield to.
 func newBuilder(o Options, busy func() bool) (*builder, error) {
-	b := &builder{Options: o, scheduling: o.Tap.Controller(SchedulerName), running: o.Tap.Controller(KubeletName), changed: make(chan struct{}, 1)}
+	b := &builder{
+		Options: o, schedulerTap: o.Tap.Controller(SchedulerName), kubeletTap: o.Tap.Controller(KubeletName),
+		reportNow: make(chan struct{}, 1),
+	}
 	var err error
-	if b.schedulerClient, err = client(b.scheduling, "kube-scheduler", o); err != nil {
+	if b.schedulerClient, err = client(b.schedulerTap, "kube-scheduler", o); err != nil {
 		return nil, err
 	}
-	if b.kubeletClient, err = client(b.running, "kubelet", o); err != nil {
+	if b.kubeletClient, err = client(b.kubeletTap, "kubelet", o); err != nil {
 		return nil, err
 	}
 	if !o.NoEvents {
@@ -40,7 +43,7 @@ func newBuilder(o Options, busy func() bool) (*builder, error) {
 	return b, nil
 }
 
-// client makes a client of which the API says that agent manages the fields that it writes.
+// client makes a client whose field manager is agent.
 func client(c *tap.Controller, agent string, o Options) (kubernetes.Interface, error) {
 	config := c.Config(o.Config)
 	config.UserAgent = agent + "/kubectl-reconcile simulated"
@@ -54,14 +57,15 @@ func client(c *tap.Controller, agent string, o Options) (kubernetes.Interface, e
 // makeNodes makes the Node objects, as the kubelets do when they register.
 func (b *builder) makeNodes(ctx context.Context) error {
 	for n := range b.Count {
-		if _, err := ensureNode(ctx, b.kubeletClient.CoreV1().Nodes(), newNode(n, b.Capacity, b.Version, b.Clock.Now())); err != nil {
+		node := newNode(n, b.Capacity, b.Version, b.Clock.Now())
+		if _, err := ensureNode(ctx, b.kubeletClient.CoreV1().Nodes(), node); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// scheduler makes the scheduler, which is told of pods and nodes but not started.
+// scheduler makes the scheduler and registers its event handlers. It is not started.
 func (b *builder) scheduler(ctx context.Context) (*engine.Controller, error) {
 	s := &scheduler{
 		pods:    b.Informers.Core().V1().Pods().Lister(),
@@ -69,10 +73,10 @@ func (b *builder) scheduler(ctx context.Context) (*engine.Controller, error) {
 		client:  b.schedulerClient,
 		clock:   b.Clock,
 		events:  b.schedulerEvents,
-		cluster: newCluster(),
-		waiting: map[engine.Request]attempts{},
+		cache:   newSchedulerCache(),
+		waiting: map[engine.Request]schedulingAttempts{},
 	}
-	c, err := b.controller(b.scheduling, s)
+	c, err := b.controller(b.schedulerTap, s)
 	if err != nil {
 		return nil, err
 	}
@@ -82,13 +86,13 @@ func (b *builder) scheduler(ctx context.Context) (*engine.Controller, error) {
 			return nil, err
 		}
 	}
-	return c, b.watch(ctx, b.scheduling, c, s.onNode, s.onPod)
+	return c, b.watch(ctx, b.schedulerTap, c, s.onNode, s.onPod)
 }
 
-// watchVolumes lets the scheduler know of volumes; after an error c is put away.
+// watchVolumes registers the handlers of claims, volumes and classes. On an error it stops c.
 func (b *builder) watchVolumes(ctx context.Context, c *engine.Controller, s *scheduler) error {
-	return b.build(ctx, b.scheduling, c, func(ctx context.Context) (err error) {
-		if s.volumes, err = newVolumes(ctx, b.schedulerClient, b.Informers); err != nil {
+	return b.build(ctx, b.schedulerTap, c, func(ctx context.Context) (err error) {
+		if s.volumes, err = newVolumeBinder(ctx, b.schedulerClient, b.Informers); err != nil {
 			return err
 		}
 		core := b.Informers.Core().V1()
@@ -100,7 +104,7 @@ func (b *builder) watchVolumes(ctx context.Context, c *engine.Controller, s *sch
 	})
 }
 
-// kubelet makes the kubelet, which is told of pods and nodes but not started.
+// kubelet makes the kubelet and registers its event handlers. It is not started.
 func (b *builder) kubelet(ctx context.Context) (*engine.Controller, error) {
 	k := &kubelet{
 		pods:       b.Informers.Core().V1().Pods().Lister(),
@@ -111,23 +115,28 @@ func (b *builder) kubelet(ctx context.Context) (*engine.Controller, error) {
 		readyAfter: b.PodReadyAfter,
 		stopAfter:  b.PodStopAfter,
 		runFor:     b.RunFor,
-		changed:    b.changed,
-		addresses:  newAddresses(),
-		machines:   map[types.UID]*machine{},
+		reportNow:  b.reportNow,
+		addresses:  newPodAddresses(),
+		states:     map[types.UID]*podState{},
 	}
-	c, err := b.controller(b.running, k)
+	c, err := b.controller(b.kubeletTap, k)
 	if err != nil {
 		return nil, err
 	}
-	return c, b.watch(ctx, b.running, c, k.onNode, k.onPod)
+	return c, b.watch(ctx, b.kubeletTap, c, k.onNode, k.onPod)
 }
 
+// controller makes an engine for the reconciler, which retries a failed key without a limit and is observed by c.
 func (b *builder) controller(c *tap.Controller, r engine.Reconciler) (*engine.Controller, error) {
-	return engine.New(engine.Options{Name: c.Name(), Reconciler: r, Workers: b.Workers, MaxRetries: -1, Clock: b.Clock, Observer: tapped{c}})
+	return engine.New(engine.Options{
+		Name: c.Name(), Reconciler: r, Workers: b.Workers, MaxRetries: -1, Clock: b.Clock, Observer: tapObserver{c},
+	})
 }
 
-// watch registers the handlers of c; after an error c is put away.
-func (b *builder) watch(ctx context.Context, tapped *tap.Controller, c *engine.Controller, onNode, onPod engine.Map) error {
+// watch registers the handlers of nodes and pods. On an error it stops c.
+func (b *builder) watch(
+	ctx context.Context, tapped *tap.Controller, c *engine.Controller, onNode, onPod engine.MapFunc,
+) error {
 	return b.build(ctx, tapped, c, func(ctx context.Context) error {
 		return errors.Join(
 			c.Watch(ctx, b.Informers.Core().V1().Nodes().Informer(), onNode, 0),
@@ -136,8 +145,10 @@ func (b *builder) watch(ctx context.Context, tapped *tap.Controller, c *engine.C
 	})
 }
 
-// build registers handlers of c, known to be those of the tapped controller; after an error c is put away.
-func (b *builder) build(ctx context.Context, tapped *tap.Controller, c *engine.Controller, register func(context.Context) error) error {
+// build calls register, whose handlers are recorded as those of the tapped controller. On an error it stops c.
+func (b *builder) build(
+	ctx context.Context, tapped *tap.Controller, c *engine.Controller, register func(context.Context) error,
+) error {
 	if err := tapped.Build(ctx, register); err != nil {
 		c.Stop()
 		return errors.Join(err, c.Wait())
@@ -145,12 +156,13 @@ func (b *builder) build(ctx context.Context, tapped *tap.Controller, c *engine.C
 	return nil
 }
 
-func (b *builder) heart() *heart {
-	return &heart{
-		leases:  b.kubeletClient.CoordinationV1().Leases(corev1.NamespaceNodeLease),
-		status:  b.kubeletClient.CoreV1().Nodes(),
-		nodes:   b.Informers.Core().V1().Nodes().Lister(),
-		clock:   b.Clock,
-		changed: b.changed,
+// leaseRenewer makes what sends the heartbeats. It must not run before the informer of nodes has synced.
+func (b *builder) leaseRenewer() *leaseRenewer {
+	return &leaseRenewer{
+		leases:    b.kubeletClient.CoordinationV1().Leases(corev1.NamespaceNodeLease),
+		status:    b.kubeletClient.CoreV1().Nodes(),
+		nodes:     b.Informers.Core().V1().Nodes().Lister(),
+		clock:     b.Clock,
+		reportNow: b.reportNow,
 	}
 }

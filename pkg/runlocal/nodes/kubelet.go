@@ -22,26 +22,29 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// kubelet moves the pods of all simulated nodes. Its events come from two informers, its Reconcile from any number of workers.
+// kubelet runs the pods of all simulated nodes: it advances what their containers would do, and writes their status.
+// Its event handlers are called by two informers and Reconcile by several workers, concurrently, but never for one pod
+// at once.
 type kubelet struct {
 	pods   corelisters.PodLister
 	nodes  corelisters.NodeLister
 	client kubernetes.Interface
 	clock  clock.Clock
-	events *recorder
+	events *recorder // nil without Events
 
+	// readyAfter, stopAfter and runFor are Options.PodReadyAfter, PodStopAfter and RunFor.
 	readyAfter, stopAfter, runFor time.Duration
 
-	changed   chan<- struct{} // asks for a heartbeat
-	addresses *addresses
+	reportNow chan<- struct{} // sent to when conditions are to be reported at once
+	addresses *podAddresses
 
-	mu       sync.Mutex
-	machines map[types.UID]*machine // a machine itself belongs to the reconcile of its pod
+	mu     sync.Mutex              // guards states
+	states map[types.UID]*podState // the fields of a podState belong to the reconcile of its pod
 }
 
 var _ engine.Reconciler = (*kubelet)(nil)
 
-// onPod forgets a pod that is gone and enqueues one that is bound.
+// onPod drops the state of a pod that is gone, and enqueues a pod that is bound.
 func (k *kubelet) onPod(e engine.Event) []engine.Request {
 	if old, ok := e.Old.(*corev1.Pod); ok && (e.New == nil || old.UID != e.New.GetUID()) {
 		k.forget(old.UID)
@@ -53,30 +56,30 @@ func (k *kubelet) onPod(e engine.Event) []engine.Request {
 	if e.Old == nil || e.Initial {
 		k.addresses.reserve(pod.Status.PodIP)
 	}
-	if e.Old != nil && k.own(pod) {
+	if e.Old != nil && k.isOwnWrite(pod) {
 		return nil
 	}
 	return engine.Self(e)
 }
 
-// onNode enqueues the pods of a node whose kubelet has begun to do something, and has it report what is new.
+// onNode enqueues the pods of a node whose kubelet has become active, and has it report conditions that are new.
 func (k *kubelet) onNode(e engine.Event) []engine.Request {
 	node, ok := e.New.(*corev1.Node)
-	if !ok || !attended(node) {
+	if !ok || !hasActiveKubelet(node) {
 		return nil
 	}
-	if e.Old == nil || len(unreported(node, time.Time{})) > 0 {
+	if e.Old == nil || len(missingConditions(node, time.Time{})) > 0 {
 		select {
-		case k.changed <- struct{}{}:
-		default: // it has been asked for
+		case k.reportNow <- struct{}{}:
+		default: // a report is requested already
 		}
 	}
-	if old, ok := e.Old.(*corev1.Node); ok && attended(old) {
+	if old, ok := e.Old.(*corev1.Node); ok && hasActiveKubelet(old) {
 		return nil
 	}
 	all, err := k.pods.List(labels.Everything())
 	if err != nil {
-		return nil // the cache of an informer cannot fail
+		return nil // cannot happen: a lister reads a cache
 	}
 	var requests []engine.Request
 	for _, pod := range all {
@@ -87,39 +90,41 @@ func (k *kubelet) onNode(e engine.Event) []engine.Request {
 	return requests
 }
 
-// wrote keeps what the API answered, or the informer's copy of it if that has come meanwhile.
-func (k *kubelet) wrote(m *machine, pod *corev1.Pod) {
-	if cached, err := k.pods.Pods(pod.Namespace).Get(pod.Name); err == nil && cached.ResourceVersion == pod.ResourceVersion {
+// setLatest keeps the pod that the API answered with, or the informer's copy of it if that has arrived.
+func (k *kubelet) setLatest(ps *podState, pod *corev1.Pod) {
+	cached, err := k.pods.Pods(pod.Namespace).Get(pod.Name)
+	if err == nil && cached.ResourceVersion == pod.ResourceVersion {
 		pod = cached
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	m.latest = pod
+	ps.latest = pod
 }
 
-// own reports whether the event is that of the kubelet's own last write, which leaves nothing to do. From then on the informer's
-// copy of that is kept: a second one for every pod would be a sixth of all memory.
-func (k *kubelet) own(pod *corev1.Pod) bool {
+// isOwnWrite reports whether the event is that of the kubelet's own last write, after which nothing is left to do. It
+// keeps the informer's copy in place of that write: a second copy of every pod would be a sixth of all memory.
+func (k *kubelet) isOwnWrite(pod *corev1.Pod) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	m := k.machines[pod.UID]
-	if m == nil || m.latest == nil || m.latest.ResourceVersion != pod.ResourceVersion {
+	ps := k.states[pod.UID]
+	if ps == nil || ps.latest == nil || ps.latest.ResourceVersion != pod.ResourceVersion {
 		return false
 	}
-	m.latest = pod
+	ps.latest = pod
 	return true
 }
 
+// forget drops the state of a pod that is gone, and releases its address.
 func (k *kubelet) forget(uid types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if m := k.machines[uid]; m != nil {
-		k.addresses.release(m.ip)
-		delete(k.machines, uid)
+	if ps := k.states[uid]; ps != nil {
+		k.addresses.release(ps.ip)
+		delete(k.states, uid)
 	}
 }
 
-// Reconcile implements engine.Reconciler: it moves the pod to where it should be by this time.
+// Reconcile implements engine.Reconciler: it advances the pod to its state at this time.
 func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Result, error) {
 	pod, err := k.pods.Pods(r.Namespace).Get(r.Name)
 	if apierrors.IsNotFound(err) {
@@ -129,7 +134,7 @@ func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Resul
 		return engine.Result{}, fmt.Errorf("reading pod %q: %w", r, err)
 	}
 	node, err := k.nodes.Get(pod.Spec.NodeName)
-	if apierrors.IsNotFound(err) || err == nil && !attended(node) {
+	if apierrors.IsNotFound(err) || err == nil && !hasActiveKubelet(node) {
 		return engine.Result{}, nil
 	}
 	if err != nil {
@@ -137,94 +142,98 @@ func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Resul
 	}
 	result, err := k.sync(ctx, pod, node)
 	if apierrors.IsNotFound(err) {
-		return engine.Result{}, nil // gone meanwhile
+		return engine.Result{}, nil // deleted meanwhile
 	}
 	return result, err
 }
 
+// sync advances a pod that is bound to an active node, writes its status, and returns when the pod changes next. Events
+// are recorded even if the write fails: the transitions are made, and are not made again.
 func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (engine.Result, error) {
 	now := k.clock.Now()
-	m := k.machine(pod, node, now)
-	pod = k.freshest(m, pod)
+	ps := k.stateOf(pod, node, now)
+	pod = k.newest(ps, pod)
 	if podutil.IsPodPhaseTerminal(pod.Status.Phase) {
-		return engine.Result{}, k.finish(ctx, m, pod)
+		return engine.Result{}, k.finish(ctx, ps, pod)
 	}
-	var notes []note
+	var notes []containerEvent
 	if pod.DeletionTimestamp != nil {
-		notes = m.stop(now.Add(k.stopTime(pod)))
+		notes = ps.stop(now.Add(k.stopTime(pod)))
 	}
-	notes = append(notes, m.advance(pod, now)...)
-	if m.ip == "" && m.sandboxed() {
-		if err := k.connect(m, pod, node); err != nil {
+	notes = append(notes, ps.advance(pod, now)...)
+	if ps.ip == "" && ps.hasSandbox() {
+		if err := k.assignIP(ps, pod, node); err != nil {
 			return engine.Result{}, err
 		}
 	}
-	k.tell(pod, notes, now)
-	status := m.status(pod, internalIP(node), now)
+	k.recordEvents(pod, notes, now)
+	status := ps.status(pod, internalIP(node), now)
 	updated, err := patchStatus(ctx, k.client, pod, &status)
 	if err != nil {
 		return engine.Result{}, err
 	}
-	k.wrote(m, updated)
+	k.setLatest(ps, updated)
 	if podutil.IsPodPhaseTerminal(updated.Status.Phase) {
-		return engine.Result{}, k.finish(ctx, m, updated)
+		return engine.Result{}, k.finish(ctx, ps, updated)
 	}
-	if again := m.status(updated, internalIP(node), now); updated.DeletionTimestamp != nil && m.stopAt.IsZero() ||
+	if again := ps.status(updated, internalIP(node), now); updated.DeletionTimestamp != nil && ps.stopAt.IsZero() ||
 		!apiequality.Semantic.DeepEqual(again, updated.Status) {
-		return engine.Result{RequeueAfter: 1}, nil // somebody else wrote meanwhile; own may have swallowed the event of it
+		// Another client wrote meanwhile, and isOwnWrite may have dropped the event.
+		return engine.Result{RequeueAfter: 1}, nil
 	}
-	if next := m.next(pod, now); !next.IsZero() {
+	if next := ps.nextChange(pod, now); !next.IsZero() {
 		return engine.Result{RequeueAfter: max(next.Sub(k.clock.Now()), 1)}, nil
 	}
 	return engine.Result{}, nil
 }
 
-// machine returns the pod's machine, which is made when the pod is first seen.
-func (k *kubelet) machine(pod *corev1.Pod, node *corev1.Node, now time.Time) *machine {
+// stateOf returns the pod's state, which is made when the pod is first reconciled.
+func (k *kubelet) stateOf(pod *corev1.Pod, node *corev1.Node, now time.Time) *podState {
 	k.mu.Lock()
-	m := k.machines[pod.UID]
+	ps := k.states[pod.UID]
 	k.mu.Unlock()
-	if m != nil {
-		return m
+	if ps != nil {
+		return ps
 	}
-	p, errs := planOf(pod, k.runFor)
+	p, errs := parsePlan(pod, k.runFor)
 	for _, err := range errs {
-		k.events.record(&occurrence{
+		k.events.record(&eventRecord{
 			regarding: regarding(pod, ""), warning: true, reason: "InvalidAnnotation", host: node.Name, at: now,
 			message: fmt.Sprintf("Not simulated as asked for: %v", err),
 		})
 	}
-	m = newMachine(pod, p, k.readyAfter, now)
+	ps = newPodState(pod, p, k.readyAfter, now)
 	k.mu.Lock()
-	k.machines[pod.UID] = m
+	k.states[pod.UID] = ps
 	k.mu.Unlock()
 	if latest, err := k.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || latest.UID != pod.UID {
-		k.forget(pod.UID) // its deletion was handled before the machine was there
+		k.forget(pod.UID) // its deletion was handled before the state was stored
 	}
-	return m
+	return ps
 }
 
-// freshest is the pod as the informer has it, or as the API last answered if that is newer: what was written must not be
-// taken back by a cache that has not seen it yet.
-func (k *kubelet) freshest(m *machine, pod *corev1.Pod) *corev1.Pod {
+// newest returns the pod of the informer, or that of the API's last answer if it is newer: a cache that lags must not
+// revert what was written.
+func (k *kubelet) newest(ps *podState, pod *corev1.Pod) *corev1.Pod {
 	k.mu.Lock()
-	latest := m.latest
+	latest := ps.latest
 	k.mu.Unlock()
 	if latest == nil {
 		return pod
 	}
-	if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, latest.ResourceVersion); err == nil && order < 0 {
+	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, latest.ResourceVersion)
+	if err == nil && order < 0 {
 		return latest
 	}
 	return pod
 }
 
-// connect gives the pod an address: the node's if it uses the node's network.
-func (k *kubelet) connect(m *machine, pod *corev1.Pod, node *corev1.Node) error {
+// assignIP gives the pod an address: the node's if it uses the node's network.
+func (k *kubelet) assignIP(ps *podState, pod *corev1.Pod, node *corev1.Node) error {
 	if pod.Spec.HostNetwork {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		m.ip = internalIP(node)
+		ps.ip = internalIP(node)
 		return nil
 	}
 	ip, err := k.addresses.take(node)
@@ -233,15 +242,15 @@ func (k *kubelet) connect(m *machine, pod *corev1.Pod, node *corev1.Node) error 
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.machines[pod.UID] != m {
-		k.addresses.release(ip) // the pod is gone: nobody else would do this
+	if k.states[pod.UID] != ps {
+		k.addresses.release(ip) // the pod is gone, so forget does not release it
 		return nil
 	}
-	m.ip = ip
+	ps.ip = ip
 	return nil
 }
 
-// stopTime is how long the containers of a deleted pod take to stop: no longer than its grace.
+// stopTime returns how long the containers of a deleted pod take to stop: no longer than its grace period.
 func (k *kubelet) stopTime(pod *corev1.Pod) time.Duration {
 	if pod.DeletionGracePeriodSeconds == nil {
 		return k.stopAfter
@@ -249,10 +258,10 @@ func (k *kubelet) stopTime(pod *corev1.Pod) time.Duration {
 	return min(k.stopAfter, time.Duration(*pod.DeletionGracePeriodSeconds)*time.Second)
 }
 
-// finish removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go does. With a grace of
-// 0 that has been done, and what holds the pod is a finalizer.
-func (k *kubelet) finish(ctx context.Context, m *machine, pod *corev1.Pod) error {
-	if m.removed || pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
+// finish removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go does.
+// With a grace period of 0 that was done before, and the pod is kept by a finalizer.
+func (k *kubelet) finish(ctx context.Context, ps *podState, pod *corev1.Pod) error {
+	if grace := pod.DeletionGracePeriodSeconds; ps.removed || pod.DeletionTimestamp == nil || grace != nil && *grace == 0 {
 		return nil
 	}
 	err := k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
@@ -265,19 +274,19 @@ func (k *kubelet) finish(ctx context.Context, m *machine, pod *corev1.Pod) error
 	if err != nil {
 		return fmt.Errorf("removing pod %q: %w", pod.Name, err)
 	}
-	m.removed = true
+	ps.removed = true
 	klog.FromContext(ctx).V(3).Info("Pod fully terminated and removed", "pod", klog.KObj(pod))
 	return nil
 }
 
-// tell records events.
-func (k *kubelet) tell(pod *corev1.Pod, notes []note, now time.Time) {
+// recordEvents records the events of the pod's containers.
+func (k *kubelet) recordEvents(pod *corev1.Pod, notes []containerEvent, now time.Time) {
 	for _, n := range notes {
 		list := "containers"
 		if n.init {
 			list = "initContainers"
 		}
-		k.events.record(&occurrence{
+		k.events.record(&eventRecord{
 			regarding: regarding(pod, fmt.Sprintf("spec.%s{%s}", list, n.container)), warning: n.warning,
 			reason: n.reason, message: n.message, host: pod.Spec.NodeName, at: now,
 		})

@@ -16,12 +16,14 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// measured is a pod that runs on a node, ready, with containers that request "cpu memory" each; empty requests nothing.
-func measured(name, node string, requests []string, change ...func(*corev1.Pod)) *corev1.Pod {
+// measuredPod is a pod that runs on a node, ready, with containers that request "cpu memory" each; empty requests
+// nothing.
+func measuredPod(name, node string, requests []string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := podOf(name)
 	pod.Namespace, pod.Labels = "default", map[string]string{"name": name}
 	pod.Spec.NodeName, pod.Spec.Containers = node, nil
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+	pod.Status.Conditions = append(pod.Status.Conditions,
+		corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 	for i, cpu := range requests {
 		c := corev1.Container{Name: string(rune('a' + i))}
 		if cpu != "" {
@@ -77,8 +79,8 @@ func meterOf(t *testing.T, pods ...*corev1.Pod) *Meter {
 	return m
 }
 
-// spelled is what each pod's containers use, as "CONTAINER CPU MEMORY".
-func spelled(pods []metrics.PodMetrics) map[string][]string {
+// usageTexts is what each pod's containers use, as "CONTAINER CPU MEMORY".
+func usageTexts(pods []metrics.PodMetrics) map[string][]string {
 	out := map[string][]string{}
 	for _, p := range pods {
 		out[p.Name] = []string{}
@@ -97,30 +99,35 @@ func TestMeterMeasuresPods(t *testing.T) {
 		want   map[string][]string
 	}{
 		{"idle", "without annotations a container uses half of its requests, or a little",
-			[]*corev1.Pod{measured("p", "one", []string{"300m", ""})}, map[string][]string{"p": {"a 150m 10Mi", "b 10m 10Mi"}}},
+			[]*corev1.Pod{measuredPod("p", "one", []string{"300m", ""})},
+			map[string][]string{"p": {"a 150m 10Mi", "b 10m 10Mi"}}},
 		{"usage", "the parts of a pod make the whole",
-			[]*corev1.Pod{measured("p", "one", []string{"1", "1", "1"}, annotated(CPUUsageAnnotation, "100m"), annotated(MemoryUsageAnnotation, "6Mi"))},
+			[]*corev1.Pod{measuredPod("p", "one", []string{"1", "1", "1"}, annotated(CPUUsageAnnotation, "100m"),
+				annotated(MemoryUsageAnnotation, "6Mi"))},
 			map[string][]string{"p": {"a 34m 2Mi", "b 33m 2Mi", "c 33m 2Mi"}}},
 		{"load", "ready pods of a controller share it, those of another do not",
 			[]*corev1.Pod{
-				measured("p", "one", []string{""}, ownedBy("x"), annotated(CPULoadAnnotation, "1")),
-				measured("q", "one", []string{""}, ownedBy("x"), annotated(CPULoadAnnotation, "1")),
-				measured("r", "one", []string{""}, ownedBy("y"), annotated(CPULoadAnnotation, "1")),
-				measured("s", "one", []string{""}, annotated(CPULoadAnnotation, "1")),
+				measuredPod("p", "one", []string{""}, ownedBy("x"), annotated(CPULoadAnnotation, "1")),
+				measuredPod("q", "one", []string{""}, ownedBy("x"), annotated(CPULoadAnnotation, "1")),
+				measuredPod("r", "one", []string{""}, ownedBy("y"), annotated(CPULoadAnnotation, "1")),
+				measuredPod("s", "one", []string{""}, annotated(CPULoadAnnotation, "1")),
 			}, map[string][]string{"p": {"a 500m 10Mi"}, "q": {"a 500m 10Mi"}, "r": {"a 1 10Mi"}, "s": {"a 1 10Mi"}}},
 		{"not ready", "a pod that is not ready takes no part of a load",
 			[]*corev1.Pod{
-				measured("p", "one", []string{""}, ownedBy("x"), annotated(MemoryLoadAnnotation, "64Mi")),
-				measured("q", "one", []string{""}, ownedBy("x"), annotated(MemoryLoadAnnotation, "64Mi"), notReady),
+				measuredPod("p", "one", []string{""}, ownedBy("x"), annotated(MemoryLoadAnnotation, "64Mi")),
+				measuredPod("q", "one", []string{""}, ownedBy("x"), annotated(MemoryLoadAnnotation, "64Mi"), notReady),
 			}, map[string][]string{"p": {"a 10m 64Mi"}, "q": {"a 10m 0"}}},
-		{"both", "the pod's own usage comes before a load",
-			[]*corev1.Pod{measured("p", "one", []string{""}, annotated(CPULoadAnnotation, "1"), annotated(CPUUsageAnnotation, "0"))},
+		{"both", "the pod's own usage overrides a load",
+			[]*corev1.Pod{measuredPod("p", "one", []string{""}, annotated(CPULoadAnnotation, "1"),
+				annotated(CPUUsageAnnotation, "0"))},
 			map[string][]string{"p": {"a 0 10Mi"}}},
 		{"wrong", "what is not understood counts as absent",
-			[]*corev1.Pod{measured("p", "one", []string{"1"}, annotated(CPUUsageAnnotation, "much"), annotated(CPULoadAnnotation, "-1"))},
+			[]*corev1.Pod{measuredPod("p", "one", []string{"1"}, annotated(CPUUsageAnnotation, "much"),
+				annotated(CPULoadAnnotation, "-1"))},
 			map[string][]string{"p": {"a 500m 10Mi"}}},
-		{"elsewhere", "nobody measures what is not simulated, or does not run",
-			[]*corev1.Pod{measured("p", "other", []string{"1"}), measured("q", "", []string{"1"}), measured("r", "one", nil), measured("s", "gone", []string{"1"})},
+		{"elsewhere", "what is not simulated, or does not run, is not measured",
+			[]*corev1.Pod{measuredPod("p", "other", []string{"1"}), measuredPod("q", "", []string{"1"}),
+				measuredPod("r", "one", nil), measuredPod("s", "gone", []string{"1"})},
 			map[string][]string{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -128,7 +135,7 @@ func TestMeterMeasuresPods(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, spelled(got)); diff != "" {
+			if diff := cmp.Diff(test.want, usageTexts(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 		})
@@ -136,9 +143,9 @@ func TestMeterMeasuresPods(t *testing.T) {
 }
 
 func TestMeterSelects(t *testing.T) {
-	elsewhere := measured("p", "one", []string{""})
+	elsewhere := measuredPod("p", "one", []string{""})
 	elsewhere.Namespace = "elsewhere"
-	m := meterOf(t, measured("q", "one", []string{""}), measured("p", "one", []string{""}), elsewhere)
+	m := meterOf(t, measuredPod("q", "one", []string{""}), measuredPod("p", "one", []string{""}), elsewhere)
 	for _, test := range []struct {
 		namespace, selector string
 		want                []string
@@ -168,7 +175,8 @@ func TestMeterSelects(t *testing.T) {
 }
 
 func TestMeterMeasuresNodes(t *testing.T) {
-	m := meterOf(t, measured("p", "one", []string{"1", "1"}), measured("q", "one", []string{""}), measured("r", "other", []string{"1"}))
+	m := meterOf(t, measuredPod("p", "one", []string{"1", "1"}), measuredPod("q", "one", []string{""}),
+		measuredPod("r", "other", []string{"1"}))
 	got, err := m.Nodes(labels.Everything())
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +185,8 @@ func TestMeterMeasuresNodes(t *testing.T) {
 	want := []metrics.NodeMetrics{{
 		ObjectMeta: metav1.ObjectMeta{Name: "one", Labels: map[string]string{SimulatedLabel: "true"}, CreationTimestamp: now},
 		Timestamp:  now,
-		Usage:      corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1010m"), corev1.ResourceMemory: resource.MustParse("30Mi")},
+		Usage: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1010m"),
+			corev1.ResourceMemory: resource.MustParse("30Mi")},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the sum of its pods, of simulated nodes alone (-want +got):\n%s", diff)

@@ -14,24 +14,24 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// runtimeName is the container runtime that our nodes name.
+// runtimeName is the name of the container runtime of simulated nodes.
 const runtimeName = "simulated"
 
-// DefaultCapacity is what a simulated node has unless Options.Capacity says otherwise: more than a usual machine, so that a
-// thousand pods fit on three.
+// DefaultCapacity returns the capacity of a simulated node without Options.Capacity: more than that of a usual machine,
+// so that a thousand pods fit on three nodes.
 func DefaultCapacity() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:              resource.MustParse("64"),
 		corev1.ResourceMemory:           resource.MustParse("256Gi"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
-		corev1.ResourcePods:             *resource.NewQuantity(podsANode, resource.DecimalSI),
+		corev1.ResourcePods:             *resource.NewQuantity(podsPerNode, resource.DecimalSI),
 	}
 }
 
-// nodeName is the name of the n-th node, counted from 0.
+// nodeName returns the name of the n-th node, counted from 0.
 func nodeName(n int) string { return fmt.Sprintf("node-%d", n+1) }
 
-// newNode is the n-th node, counted from 0, ready as its kubelet would report it.
+// newNode returns the n-th node, counted from 0, with the status that its kubelet would report when it is ready.
 func newNode(n int, capacity corev1.ResourceList, version string, now time.Time) *corev1.Node {
 	name := nodeName(n)
 	id := digest(name)
@@ -46,8 +46,8 @@ func newNode(n int, capacity corev1.ResourceList, version string, now time.Time)
 			},
 		},
 		Spec: corev1.NodeSpec{
-			PodCIDR:    block(n).String(),
-			PodCIDRs:   []string{block(n).String()},
+			PodCIDR:    podCIDR(n).String(),
+			PodCIDRs:   []string{podCIDR(n).String()},
 			ProviderID: runtimeName + "://" + name,
 		},
 		Status: corev1.NodeStatus{
@@ -74,7 +74,8 @@ func newNode(n int, capacity corev1.ResourceList, version string, now time.Time)
 	}
 }
 
-// nodeConditions are those of a healthy node, in the order and words of pkg/kubelet/nodestatus/setters.go.
+// nodeConditions returns the conditions of a healthy node, with the order and texts of
+// pkg/kubelet/nodestatus/setters.go.
 func nodeConditions(now time.Time) []corev1.NodeCondition {
 	condition := func(t corev1.NodeConditionType, s corev1.ConditionStatus, reason, message string) corev1.NodeCondition {
 		return corev1.NodeCondition{
@@ -83,38 +84,41 @@ func nodeConditions(now time.Time) []corev1.NodeCondition {
 		}
 	}
 	return []corev1.NodeCondition{
-		condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+		condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory",
+			"kubelet has sufficient memory available"),
 		condition(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-		condition(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+		condition(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID",
+			"kubelet has sufficient PID available"),
 		condition(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status"),
 	}
 }
 
-// ensureNode makes the node unless it is there, and takes the taint from it that admission puts on every node that registers: the
-// node lifecycle controller, which would do that when the node is ready, need not run.
+// ensureNode creates the node unless it exists, and removes the not-ready taint that admission adds to every new node:
+// the node lifecycle controller, which would remove it when the node is ready, need not run.
 func ensureNode(ctx context.Context, client corev1client.NodeInterface, node *corev1.Node) (*corev1.Node, error) {
-	made, err := client.Create(ctx, node, metav1.CreateOptions{})
+	created, err := client.Create(ctx, node, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		made, err = client.Get(ctx, node.Name, metav1.GetOptions{})
+		created, err = client.Get(ctx, node.Name, metav1.GetOptions{})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("making node %q: %w", node.Name, err)
 	}
-	kept := slices.DeleteFunc(slices.Clone(made.Spec.Taints), func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
-	if len(kept) == len(made.Spec.Taints) {
-		return made, nil
+	kept := slices.DeleteFunc(slices.Clone(created.Spec.Taints),
+		func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
+	if len(kept) == len(created.Spec.Taints) {
+		return created, nil
 	}
-	made.Spec.Taints = kept
-	if made, err = client.Update(ctx, made, metav1.UpdateOptions{}); err != nil {
+	created.Spec.Taints = kept
+	if created, err = client.Update(ctx, created, metav1.UpdateOptions{}); err != nil {
 		return nil, fmt.Errorf("making node %q schedulable: %w", node.Name, err)
 	}
-	return made, nil
+	return created, nil
 }
 
-// simulated reports whether the node's pods are ours to move.
+// simulated reports whether the node's pods are simulated.
 func simulated(node *corev1.Node) bool { return node.Labels[SimulatedLabel] == "true" }
 
-// internalIP is the node's address, empty if it has none.
+// internalIP returns the node's internal address; "" if it has none.
 func internalIP(node *corev1.Node) string {
 	for _, a := range node.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP {

@@ -17,6 +17,7 @@ import (
 )
 
 func TestNodeObjects(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 2, Version: "v1.37.1"})
 	list, err := s.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -26,13 +27,14 @@ func TestNodeObjects(t *testing.T) {
 		t.Fatalf("nodes %v", list.Items)
 	}
 	n := list.Items[1]
-	if len(n.Spec.Taints) != 0 || n.Spec.PodCIDR != "10.128.16.0/20" || n.Labels[corev1.LabelHostname] != "node-2" || !simulated(&n) {
+	if len(n.Spec.Taints) != 0 || n.Spec.PodCIDR != "10.128.16.0/20" || n.Labels[corev1.LabelHostname] != "node-2" ||
+		!simulated(&n) {
 		t.Errorf("taints %v, pod range %q, labels %v", n.Spec.Taints, n.Spec.PodCIDR, n.Labels)
 	}
 	if n.Status.NodeInfo.KubeletVersion != "v1.37.1" || !strings.Contains(n.Status.NodeInfo.OSImage, "simulated") {
 		t.Errorf("node info %+v", n.Status.NodeInfo)
 	}
-	if internalIP(&n) != "172.18.0.3" || n.Status.Allocatable.Pods().Value() != podsANode {
+	if internalIP(&n) != "172.18.0.3" || n.Status.Allocatable.Pods().Value() != podsPerNode {
 		t.Errorf("address %q, %v pods", internalIP(&n), n.Status.Allocatable.Pods())
 	}
 	ready := 0
@@ -47,12 +49,14 @@ func TestNodeObjects(t *testing.T) {
 }
 
 func TestLeases(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 2})
 	leases := s.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		list, err := leases.List(ctx, metav1.ListOptions{})
-		return err == nil && len(list.Items) == 2, err
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, waitTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			list, err := leases.List(ctx, metav1.ListOptions{})
+			return err == nil && len(list.Items) == 2, err
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +68,12 @@ func TestLeases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *lease.Spec.HolderIdentity != "node-2" || *lease.Spec.LeaseDurationSeconds != 40 || lease.OwnerReferences[0].UID != node.UID {
+	if *lease.Spec.HolderIdentity != "node-2" || *lease.Spec.LeaseDurationSeconds != 40 ||
+		lease.OwnerReferences[0].UID != node.UID {
 		t.Errorf("lease %+v of node %s", lease, node.UID)
 	}
-	h := &heart{leases: leases, clock: fixed(lease.Spec.RenewTime.Add(time.Minute))}
-	// The sandbox's own heart beats beside this one, and may come in between.
+	h := &leaseRenewer{leases: leases, clock: fixed(lease.Spec.RenewTime.Add(time.Minute))}
+	// The sandbox's own leaseRenewer runs beside this one, and may renew in between.
 	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return h.renew(t.Context(), node) }); err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +87,7 @@ func TestLeases(t *testing.T) {
 }
 
 func TestNodesThatAreThere(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{Count: 1})
 	again, err := ensureNode(t.Context(), s.CoreV1().Nodes(), newNode(0, DefaultCapacity(), "v9", epoch))
 	if err != nil {
@@ -102,7 +108,7 @@ func TestStartRefuses(t *testing.T) {
 		{"there is nothing to talk to", Options{Informers: factory}},
 		{"there is nothing to listen to", Options{Config: config}},
 		{"there are no negative nodes", Options{Config: config, Informers: factory, Count: -1}},
-		{"there are only so many ranges of addresses", Options{Config: config, Informers: factory, Count: maxBlocks + 1}},
+		{"there are only so many ranges of addresses", Options{Config: config, Informers: factory, Count: maxNodes + 1}},
 		{"time does not go back", Options{Config: config, Informers: factory, PodReadyAfter: -1}},
 		{"an API that cannot be reached is an error, not a hang", Options{Config: config, Informers: factory, Count: 1}},
 		{"a config that makes no client is an error", Options{Config: &rest.Config{Host: "://"}, Informers: factory}},
@@ -115,6 +121,7 @@ func TestStartRefuses(t *testing.T) {
 }
 
 func TestContextEndsNodes(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := newSandbox(t, Options{})
 	n, err := Start(ctx, Options{Config: s.config, Informers: informers.NewSharedInformerFactory(s, 0)})

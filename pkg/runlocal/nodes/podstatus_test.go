@@ -12,8 +12,8 @@ import (
 
 // statusAt is the status of a pod that is first seen at epoch.
 func statusAt(pod *corev1.Pod, readyAfter, at time.Duration) corev1.PodStatus {
-	p, _ := planOf(pod, time.Second)
-	m := newMachine(pod, p, readyAfter, epoch)
+	p, _ := parsePlan(pod, time.Second)
+	m := newPodState(pod, p, readyAfter, epoch)
 	m.advance(pod, epoch.Add(at))
 	return m.status(pod, "172.18.0.2", epoch.Add(at))
 }
@@ -21,7 +21,8 @@ func statusAt(pod *corev1.Pod, readyAfter, at time.Duration) corev1.PodStatus {
 func TestStatusOfReadyPod(t *testing.T) {
 	pod := podOf("web", requesting(corev1.ResourceCPU, "100m"), func(p *corev1.Pod) {
 		p.Generation = 2
-		p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "token", MountPath: "/run/token", ReadOnly: true}, {Name: "data", MountPath: "/data"}}
+		p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "token", MountPath: "/run/token", ReadOnly: true},
+			{Name: "data", MountPath: "/data"}}
 		p.Status.Phase = corev1.PodPending
 		p.Status.NominatedNodeName = "node-9"
 		p.Status.Conditions = []corev1.PodCondition{
@@ -86,14 +87,17 @@ func TestConditions(t *testing.T) {
 		at         time.Duration
 		want       map[corev1.PodConditionType]string // status, reason, message
 	}{{
-		name: "creating", reason: "before containers run, all but scheduling is open", pod: podOf("p"), readyAfter: 4 * time.Second,
+		name: "creating", reason: "before containers run, all but scheduling is open", pod: podOf("p"),
+		readyAfter: 4 * time.Second,
 		want: map[corev1.PodConditionType]string{
-			"PodReadyToStartContainers": "False|PodSandboxNotReady|no pod sandbox exists", "Initialized": "True||", "PodScheduled": "True||",
+			"PodReadyToStartContainers": "False|PodSandboxNotReady|no pod sandbox exists", "Initialized": "True||",
+			"PodScheduled":    "True||",
 			"Ready":           "False|ContainersNotReady|containers with unready status: [web]",
 			"ContainersReady": "False|ContainersNotReady|containers with unready status: [web]",
 		},
 	}, {
-		name: "initializing", reason: "init containers that are not done are named", pod: podOf("p", withInit("a", "b")), readyAfter: 8 * time.Second, at: 3 * time.Second,
+		name: "initializing", reason: "init containers that are not done are named", pod: podOf("p", withInit("a", "b")),
+		readyAfter: 8 * time.Second, at: 3 * time.Second,
 		want: map[corev1.PodConditionType]string{
 			"PodReadyToStartContainers": "True||", "PodScheduled": "True||",
 			"Initialized":     "False|ContainersNotInitialized|containers with incomplete status: [b]",
@@ -101,7 +105,8 @@ func TestConditions(t *testing.T) {
 			"ContainersReady": "False|ContainersNotReady|containers with unready status: [web]",
 		},
 	}, {
-		name: "sidecar", reason: "a sidecar must be ready too", pod: podOf("p", withInit("proxy+")), readyAfter: 8 * time.Second,
+		name: "sidecar", reason: "a sidecar must be ready too", pod: podOf("p", withInit("proxy+")),
+		readyAfter: 8 * time.Second,
 		want: map[corev1.PodConditionType]string{
 			"PodReadyToStartContainers": "False|PodSandboxNotReady|no pod sandbox exists", "PodScheduled": "True||",
 			"Initialized":     "False|ContainersNotInitialized|containers with incomplete status: [proxy]",
@@ -111,34 +116,41 @@ func TestConditions(t *testing.T) {
 	}, {
 		name: "gate missing", reason: "a gate without a condition is not met", pod: podOf("p", gate()),
 		want: map[corev1.PodConditionType]string{
-			"PodReadyToStartContainers": "True||", "Initialized": "True||", "PodScheduled": "True||", "ContainersReady": "True||",
-			"Ready": `False|ReadinessGatesNotReady|corresponding condition of pod readiness gate "example.com/up" does not exist.`,
+			"PodReadyToStartContainers": "True||", "Initialized": "True||", "PodScheduled": "True||",
+			"ContainersReady": "True||",
+			"Ready":           `False|ReadinessGatesNotReady|corresponding condition of pod readiness gate "example.com/up" does not exist.`,
 		},
 	}, {
-		name: "gate closed", reason: "a gate must be True", pod: podOf("p", gate(corev1.PodCondition{Type: "example.com/up", Status: "False"})),
+		name: "gate closed", reason: "a gate must be True",
+		pod: podOf("p", gate(corev1.PodCondition{Type: "example.com/up", Status: "False"})),
 		want: map[corev1.PodConditionType]string{
-			"PodReadyToStartContainers": "True||", "Initialized": "True||", "PodScheduled": "True||", "ContainersReady": "True||", "example.com/up": "False||",
+			"PodReadyToStartContainers": "True||", "Initialized": "True||", "PodScheduled": "True||",
+			"ContainersReady": "True||", "example.com/up": "False||",
 			"Ready": `False|ReadinessGatesNotReady|the status of pod readiness gate "example.com/up" is not "True", but False`,
 		},
 	}, {
-		name: "gate open", reason: "then the pod is ready", pod: podOf("p", gate(corev1.PodCondition{Type: "example.com/up", Status: "True"})),
+		name: "gate open", reason: "then the pod is ready",
+		pod: podOf("p", gate(corev1.PodCondition{Type: "example.com/up", Status: "True"})),
 		want: map[corev1.PodConditionType]string{
-			"PodReadyToStartContainers": "True||", "Initialized": "True||", "PodScheduled": "True||", "ContainersReady": "True||", "example.com/up": "True||",
+			"PodReadyToStartContainers": "True||", "Initialized": "True||", "PodScheduled": "True||",
+			"ContainersReady": "True||", "example.com/up": "True||",
 			"Ready": "True||",
 		},
 	}, {
 		name: "succeeded", reason: "an ended pod is not ready, and has been initialized",
 		pod: podOf("p", restart(corev1.RestartPolicyNever)), at: time.Second,
 		want: map[corev1.PodConditionType]string{
-			"PodReadyToStartContainers": "False|PodSandboxNotReady|pod sandbox is not ready", "Initialized": "True|PodCompleted|", "PodScheduled": "True||",
+			"PodReadyToStartContainers": "False|PodSandboxNotReady|pod sandbox is not ready",
+			"Initialized":               "True|PodCompleted|", "PodScheduled": "True||",
 			"Ready": "False|PodCompleted|", "ContainersReady": "False|PodCompleted|",
 		},
 	}, {
 		name: "failed", reason: "neither is a failed one",
 		pod: podOf("p", restart(corev1.RestartPolicyNever), annotated(ExitCodeAnnotation, "1")), at: time.Second,
 		want: map[corev1.PodConditionType]string{
-			"PodReadyToStartContainers": "False|PodSandboxNotReady|pod sandbox is not ready", "Initialized": "True||", "PodScheduled": "True||",
-			"Ready": "False|PodFailed|", "ContainersReady": "False|PodFailed|",
+			"PodReadyToStartContainers": "False|PodSandboxNotReady|pod sandbox is not ready", "Initialized": "True||",
+			"PodScheduled": "True||",
+			"Ready":        "False|PodFailed|", "ContainersReady": "False|PodFailed|",
 		},
 	}, {
 		name: "image", reason: "a pod whose image is missing has a network and nothing else",
@@ -173,15 +185,17 @@ func TestWaitingAndTerminated(t *testing.T) {
 		at          time.Duration
 		state, last corev1.ContainerState
 	}{{
-		name: "error", reason: "an exit tells when and how", pod: crash(), at: time.Second,
+		name: "error", reason: "an exit has a time and a code", pod: crash(), at: time.Second,
 		state: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			ExitCode: 1, Reason: "Error", StartedAt: at(0), FinishedAt: at(time.Second), ContainerID: containerID(podOf("p"), "web", 0),
+			ExitCode: 1, Reason: "Error", StartedAt: at(0), FinishedAt: at(time.Second),
+			ContainerID: containerID(podOf("p"), "web", 0),
 		}},
 	}, {
 		name: "restarted", reason: "the exit before stays known", pod: crash(), at: 2 * time.Second,
 		state: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(2 * time.Second)}},
 		last: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			ExitCode: 1, Reason: "Error", StartedAt: at(0), FinishedAt: at(time.Second), ContainerID: containerID(podOf("p"), "web", 0),
+			ExitCode: 1, Reason: "Error", StartedAt: at(0), FinishedAt: at(time.Second),
+			ContainerID: containerID(podOf("p"), "web", 0),
 		}},
 	}, {
 		name: "back-off", reason: "the delay is named, and the exit is the last one", pod: crash(), at: 4 * time.Second,
@@ -189,10 +203,11 @@ func TestWaitingAndTerminated(t *testing.T) {
 			Reason: "CrashLoopBackOff", Message: "back-off 10s restarting failed container=web pod=p_default(uid-of-x)",
 		}},
 		last: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			ExitCode: 1, Reason: "Error", StartedAt: at(2 * time.Second), FinishedAt: at(3 * time.Second), ContainerID: containerID(podOf("p"), "web", 1),
+			ExitCode: 1, Reason: "Error", StartedAt: at(2 * time.Second), FinishedAt: at(3 * time.Second),
+			ContainerID: containerID(podOf("p"), "web", 1),
 		}},
 	}, {
-		name: "pull", reason: "the runtime's error is told", pod: image(),
+		name: "pull", reason: "the runtime's error is in the message", pod: image(),
 		state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
 			Reason:  "ErrImagePull",
 			Message: `rpc error: code = NotFound desc = failed to pull and unpack image "nginx:1": failed to resolve reference "nginx:1": nginx:1: not found`,

@@ -2,12 +2,15 @@ package nodes
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	storagev1client "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/tools/reference"
@@ -17,7 +20,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// ensureDefaultClass makes DefaultStorageClass unless some class is the default one already.
+// ensureDefaultClass creates DefaultStorageClass unless a class is the default already.
 func ensureDefaultClass(ctx context.Context, classes storagev1client.StorageClassInterface) error {
 	list, err := classes.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -39,21 +42,21 @@ func ensureDefaultClass(ctx context.Context, classes storagev1client.StorageClas
 	return nil
 }
 
-// isDefaultClass marks the class of claims that name none: IsDefaultStorageClassAnnotation of
-// pkg/volume/util/storageclass.go.
+// isDefaultClass is IsDefaultStorageClassAnnotation of pkg/volume/util/storageclass.go. It marks the class of claims
+// that name none.
 const isDefaultClass = "storageclass.kubernetes.io/is-default-class"
 
-// asksUs reports whether the claim waits for a volume that we are asked to make: the volume binder names the provisioner in an
-// annotation when it is its turn.
-func asksUs(claim *corev1.PersistentVolumeClaim) bool {
-	asked, ok := claim.Annotations[volumehelpers.AnnStorageProvisioner]
+// isForUs reports whether the claim waits for a volume of Provisioner: the volume binder writes the provisioner's name
+// into an annotation.
+func isForUs(claim *corev1.PersistentVolumeClaim) bool {
+	name, ok := claim.Annotations[volumehelpers.AnnStorageProvisioner]
 	if !ok {
-		asked = claim.Annotations[volumehelpers.AnnBetaStorageProvisioner]
+		name = claim.Annotations[volumehelpers.AnnBetaStorageProvisioner]
 	}
-	return asked == Provisioner && claim.Spec.VolumeName == ""
+	return name == Provisioner && claim.Spec.VolumeName == ""
 }
 
-// provision makes the claim's volume.
+// provision makes the claim's volume, if the claim still waits for one and there can be one.
 func (p *provisioner) provision(ctx context.Context, r engine.Request) error {
 	claim, err := p.claims.PersistentVolumeClaims(r.Namespace).Get(r.Name)
 	switch {
@@ -61,35 +64,36 @@ func (p *provisioner) provision(ctx context.Context, r engine.Request) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading claim %q: %w", r, err)
-	case !asksUs(claim):
+	case !isForUs(claim):
 		return nil
 	}
 	name := volumehelpers.GetPersistentVolumeClaimClass(claim)
 	class, err := p.classes.Get(name)
 	if apierrors.IsNotFound(err) {
 		klog.FromContext(ctx).Info("The claim's StorageClass is not there", "claim", klog.KObj(claim), "storageClass", name)
-		return nil // its event brings the claim back
+		return nil // onClass enqueues the claim again
 	}
 	if err != nil {
 		return fmt.Errorf("reading StorageClass %q: %w", name, err)
 	}
 	node := claim.Annotations[volumehelpers.AnnSelectedNode]
 	if waitsForConsumer(class) && node == "" {
-		return nil // the scheduler chooses a node first, or chooses anew
+		return nil // the scheduler chooses a node first, or another node
 	}
-	if why := unable(claim, class); why != "" {
-		p.refuse(ctx, claim, why)
+	if why := unsupportedReason(claim, class); why != "" {
+		p.recordFailure(ctx, claim, why)
 		return nil
 	}
 	return p.makeVolume(ctx, claim, class, node)
 }
 
+// waitsForConsumer reports whether the scheduler chooses a node before the volume is made.
 func waitsForConsumer(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
-// unable says why there can be no volume for the claim; empty if there can.
-func unable(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) string {
+// unsupportedReason returns why there can be no volume for the claim; "" if there can be one.
+func unsupportedReason(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) string {
 	switch {
 	case class.Provisioner != Provisioner:
 		return fmt.Sprintf("is not the provisioner of StorageClass %q", class.Name)
@@ -103,7 +107,8 @@ func unable(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) 
 	return ""
 }
 
-// makeVolume creates the volume, bound beforehand to the claim. A volume of that name is the claim's: its name has the claim's uid.
+// makeVolume creates the volume, already bound to the claim. If a volume of that name exists, it is the claim's: its
+// name contains the claim's UID.
 func (p *provisioner) makeVolume(
 	ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, node string,
 ) error {
@@ -112,9 +117,9 @@ func (p *provisioner) makeVolume(
 		return err
 	}
 	if _, err := p.volumes.Get(volume.Name); err == nil {
-		return nil // the claim is about to be bound to it
+		return nil // the volume binder will bind the claim
 	}
-	if volume.Spec.NodeAffinity, err = p.reachableFrom(class, node); apierrors.IsNotFound(err) {
+	if volume.Spec.NodeAffinity, err = p.nodeAffinityFor(class, node); apierrors.IsNotFound(err) {
 		return p.reschedule(ctx, claim, node)
 	}
 	if err != nil {
@@ -132,7 +137,7 @@ func (p *provisioner) makeVolume(
 	return nil
 }
 
-// volumeFor is the claim's volume, without node affinity.
+// volumeFor returns the claim's volume, without node affinity.
 func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (*corev1.PersistentVolume, error) {
 	ref, err := reference.GetReference(scheme.Scheme, claim)
 	if err != nil {
@@ -168,9 +173,9 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 	return volume, nil
 }
 
-// reachableFrom says which nodes have the volume: the one that was chosen for it, or those of the class's topologies, or
-// all (nil). The error is the API's NotFound if the node is gone.
-func (p *provisioner) reachableFrom(class *storagev1.StorageClass, node string) (*corev1.VolumeNodeAffinity, error) {
+// nodeAffinityFor returns on which nodes the volume is: the one that was chosen for it, or those of the class's
+// topologies, or all (nil). The error is the API's NotFound if the node is gone.
+func (p *provisioner) nodeAffinityFor(class *storagev1.StorageClass, node string) (*corev1.VolumeNodeAffinity, error) {
 	var terms []corev1.NodeSelectorTerm
 	if node != "" {
 		found, err := p.nodes.Get(node)
@@ -200,13 +205,90 @@ func (p *provisioner) reachableFrom(class *storagev1.StorageClass, node string) 
 	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}, nil
 }
 
-// reschedule asks the scheduler for another node, by taking the one that is gone from the claim.
+// reschedule has the scheduler choose another node, by removing the one that is gone from the claim.
 func (p *provisioner) reschedule(ctx context.Context, claim *corev1.PersistentVolumeClaim, node string) error {
-	p.refuse(ctx, claim, fmt.Sprintf("finds no node %q", node))
-	anew := claim.DeepCopy()
-	delete(anew.Annotations, volumehelpers.AnnSelectedNode)
-	if _, err := p.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, anew, metav1.UpdateOptions{}); err != nil {
+	p.recordFailure(ctx, claim, fmt.Sprintf("finds no node %q", node))
+	updated := claim.DeepCopy()
+	delete(updated.Annotations, volumehelpers.AnnSelectedNode)
+	if _, err := p.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, updated,
+		metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("asking for another node for claim %q: %w", claimKey(claim), err)
+	}
+	return nil
+}
+
+// isOurs reports whether Provisioner made the volume.
+func isOurs(volume *corev1.PersistentVolume) bool {
+	return volume.Annotations[volumehelpers.AnnDynamicallyProvisioned] == Provisioner
+}
+
+// isReleased reports whether the volume is released and still to be deleted. Of a volume that is terminating without
+// the finalizer, the storage has been deleted.
+func isReleased(volume *corev1.PersistentVolume) bool {
+	return volume.Status.Phase == corev1.VolumeReleased &&
+		volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete &&
+		(volume.DeletionTimestamp == nil || hasFinalizer(volume))
+}
+
+// hasFinalizer reports whether the volume has the finalizer that keeps it until its storage is deleted.
+func hasFinalizer(volume *corev1.PersistentVolume) bool {
+	return slices.Contains(volume.Finalizers, volumehelpers.PVDeletionProtectionFinalizer)
+}
+
+// needsFinalizers reports whether the finalizer must be added or removed to fit the reclaim policy, which may be
+// changed.
+func needsFinalizers(volume *corev1.PersistentVolume) bool {
+	if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+		return hasFinalizer(volume)
+	}
+	return !hasFinalizer(volume) && volume.DeletionTimestamp == nil && volume.Status.Phase == corev1.VolumeBound
+}
+
+// reclaim deletes a released volume, or adds or removes its finalizer.
+func (p *provisioner) reclaim(ctx context.Context, name string) error {
+	volume, err := p.volumes.Get(name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading volume %q: %w", name, err)
+	case !isOurs(volume):
+		return nil
+	case needsFinalizers(volume):
+		return p.setFinalizer(ctx, volume, !hasFinalizer(volume))
+	case !isReleased(volume):
+		return nil
+	}
+	klog.FromContext(ctx).V(2).Info("Deleting the volume, which is released", "volume", name)
+	only := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(volume.UID))}
+	err = p.client.CoreV1().PersistentVolumes().Delete(ctx, name, only)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting volume %q: %w", name, err)
+	}
+	if !hasFinalizer(volume) {
+		return nil
+	}
+	if err := p.setFinalizer(ctx, volume, false); !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
+}
+
+// setFinalizer adds the finalizer to the volume, or removes it.
+func (p *provisioner) setFinalizer(ctx context.Context, volume *corev1.PersistentVolume, held bool) error {
+	metadata := map[string]any{"uid": volume.UID}
+	key := "finalizers"
+	if !held {
+		key = "$deleteFromPrimitiveList/finalizers"
+	}
+	metadata[key] = []string{volumehelpers.PVDeletionProtectionFinalizer}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err == nil {
+		_, err = p.client.CoreV1().PersistentVolumes().Patch(
+			ctx, volume.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("changing the finalizers of volume %q: %w", volume.Name, err)
 	}
 	return nil
 }

@@ -26,9 +26,9 @@ import (
 // Names of the simulated provisioner: in a trace, and in StorageClasses.
 const (
 	ProvisionerName = "provisioner"
-	// Provisioner is what a StorageClass names to get simulated volumes.
+	// Provisioner is the provisioner of a StorageClass with simulated volumes.
 	Provisioner = "kubectl-reconcile.github.io/hostpath"
-	// DefaultStorageClass is the class that StartProvisioner makes where no class is the default.
+	// DefaultStorageClass is the class that StartProvisioner creates if no class is the default.
 	DefaultStorageClass = "standard"
 )
 
@@ -36,9 +36,10 @@ const (
 type ProvisionerOptions struct {
 	// Config reaches the API; its user must be allowed to write volumes, claims, StorageClasses and Events.
 	Config *rest.Config
-	// Informers give claims, volumes, classes and nodes; those of Tap are observed. StartProvisioner starts them.
+	// Informers provide claims, volumes, classes and nodes; if they are those of Tap, their events are recorded.
+	// StartProvisioner starts them.
 	Informers informers.SharedInformerFactory
-	// Tap observes the provisioner; nil means nobody does.
+	// Tap observes the provisioner, under ProvisionerName. It may be nil.
 	Tap *tap.Tap
 	// Workers is how many claims and volumes are worked on at once; 0 means 4.
 	Workers int
@@ -52,9 +53,9 @@ type RunningProvisioner struct {
 	err        error
 }
 
-// provisioner does what the external provisioner of a storage driver does, as sigs.k8s.io/sig-storage-lib-external-provisioner
-// has it in controller/controller.go: it makes a volume for each claim that asks it to by annotation, and deletes it when it
-// is released. It keeps no state.
+// provisioner mirrors the external provisioner of a storage driver, controller/controller.go of
+// sigs.k8s.io/sig-storage-lib-external-provisioner: it makes a volume for each claim that has its name in an
+// annotation, and deletes the volume when it is released. It keeps no state.
 type provisioner struct {
 	client  kubernetes.Interface
 	claims  corelisters.PersistentVolumeClaimLister
@@ -66,8 +67,8 @@ type provisioner struct {
 
 var _ engine.Reconciler = (*provisioner)(nil)
 
-// StartProvisioner makes the default StorageClass if there is none, and begins to make volumes. It blocks only for the class.
-// The end of ctx is a Stop, and ends the informers too.
+// StartProvisioner creates the default StorageClass if there is none, and begins to make volumes. It blocks only to
+// create the class. When ctx ends, the informers end too, and everything stops as after Stop.
 func StartProvisioner(ctx context.Context, o ProvisionerOptions) (*RunningProvisioner, error) {
 	if o.Config == nil || o.Informers == nil {
 		return nil, errors.New("starting the provisioner: a config and informers are needed")
@@ -86,7 +87,7 @@ func StartProvisioner(ctx context.Context, o ProvisionerOptions) (*RunningProvis
 	if err := ensureDefaultClass(ctx, client.StorageV1().StorageClasses()); err != nil {
 		return nil, err
 	}
-	// Events that are on their way when ctx ends are still written: the broadcaster is shut down in the end.
+	// Events that are not written yet when ctx ends are written before the broadcaster is shut down.
 	broadcaster := record.NewBroadcaster(record.WithContext(observer.Context(context.WithoutCancel(ctx))))
 	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.CoreV1().Events(corev1.NamespaceAll)})
 	p := &RunningProvisioner{events: broadcaster, finished: make(chan struct{})}
@@ -102,7 +103,7 @@ func StartProvisioner(ctx context.Context, o ProvisionerOptions) (*RunningProvis
 	return p, nil
 }
 
-// newProvisioner makes the controller, which is told of what it watches but not started.
+// newProvisioner makes the controller and registers its event handlers. It is not started.
 func newProvisioner(
 	ctx context.Context, o ProvisionerOptions, observer *tap.Controller, client kubernetes.Interface,
 	events record.EventBroadcaster,
@@ -114,7 +115,7 @@ func newProvisioner(
 		events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: Provisioner}),
 	}
 	c, err := engine.New(engine.Options{
-		Name: ProvisionerName, Reconciler: p, Workers: o.Workers, MaxRetries: -1, Observer: tapped{observer},
+		Name: ProvisionerName, Reconciler: p, Workers: o.Workers, MaxRetries: -1, Observer: tapObserver{observer},
 	})
 	if err != nil {
 		return nil, err
@@ -133,39 +134,41 @@ func newProvisioner(
 	return c, nil
 }
 
-// run waits for the end and puts everything away.
+// run waits until the controller has stopped, and shuts the broadcaster down.
 func (p *RunningProvisioner) run() {
 	defer close(p.finished)
-	p.err = orderly(p.controller.Wait())
+	p.err = ignoreNotSynced(p.controller.Wait())
 	p.events.Shutdown()
 }
 
-// Stop begins a stop and does not wait for it: volumes stay as they are. It may be called more than once.
+// Stop has the provisioner stop and does not wait for that: volumes stay as they are. It may be called more than once.
 func (p *RunningProvisioner) Stop() { p.controller.Stop() }
 
-// Wait waits until all has stopped, and reports what did not stop in order. Several may wait.
+// Wait waits until everything has stopped, and returns why the controller did not stop in order. It may be called more
+// than once, and concurrently.
 func (p *RunningProvisioner) Wait() error {
 	<-p.finished
 	return p.err
 }
 
-// onClaim tells of claims that wait for a volume of ours.
+// onClaim enqueues a claim that waits for a volume of Provisioner.
 func onClaim(e engine.Event) []engine.Request {
-	if claim, ok := e.New.(*corev1.PersistentVolumeClaim); ok && asksUs(claim) {
+	if claim, ok := e.New.(*corev1.PersistentVolumeClaim); ok && isForUs(claim) {
 		return engine.Self(e)
 	}
 	return nil
 }
 
-// onVolume tells of volumes of ours that need something.
+// onVolume enqueues a volume of Provisioner that is to be deleted, or whose finalizer is to be changed.
 func onVolume(e engine.Event) []engine.Request {
-	if volume, ok := e.New.(*corev1.PersistentVolume); ok && isOurs(volume) && (isOver(volume) || needsFinalizers(volume)) {
+	if volume, ok := e.New.(*corev1.PersistentVolume); ok && isOurs(volume) &&
+		(isReleased(volume) || needsFinalizers(volume)) {
 		return engine.Self(e)
 	}
 	return nil
 }
 
-// onClass tells of the claims that wait for a class to be there.
+// onClass enqueues the claims that wait for the class to be created.
 func (p *provisioner) onClass(e engine.Event) []engine.Request {
 	class, ok := e.New.(*storagev1.StorageClass)
 	if !ok || e.Old != nil || class.Provisioner != Provisioner {
@@ -173,11 +176,11 @@ func (p *provisioner) onClass(e engine.Event) []engine.Request {
 	}
 	claims, err := p.claims.List(labels.Everything())
 	if err != nil {
-		return nil // cannot be: it is a cache
+		return nil // cannot happen: a lister reads a cache
 	}
 	var requests []engine.Request
 	for _, claim := range claims {
-		if asksUs(claim) && volumehelpers.GetPersistentVolumeClaimClass(claim) == class.Name {
+		if isForUs(claim) && volumehelpers.GetPersistentVolumeClaimClass(claim) == class.Name {
 			requests = append(requests, engine.Request{Namespace: claim.Namespace, Name: claim.Name})
 		}
 	}
@@ -192,11 +195,11 @@ func (p *provisioner) Reconcile(ctx context.Context, r engine.Request) (engine.R
 	return engine.Result{}, p.provision(ctx, r)
 }
 
-// claimKey spells a claim as the events of provisioners do.
+// claimKey returns the name of a claim in the Events of provisioners.
 func claimKey(claim *corev1.PersistentVolumeClaim) string { return klog.KObj(claim).String() }
 
-// refuse tells why a claim gets no volume. Trying again does not help until the claim changes.
-func (p *provisioner) refuse(ctx context.Context, claim *corev1.PersistentVolumeClaim, why string) {
+// recordFailure logs and records why a claim gets no volume. The claim is not retried until it changes.
+func (p *provisioner) recordFailure(ctx context.Context, claim *corev1.PersistentVolumeClaim, why string) {
 	klog.FromContext(ctx).Info("No volume for the claim", "claim", klog.KObj(claim), "reason", why)
 	p.events.Event(claim, corev1.EventTypeWarning, "ProvisioningFailed", fmt.Sprintf("%s %s", Provisioner, why))
 }

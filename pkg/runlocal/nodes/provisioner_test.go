@@ -16,7 +16,6 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
@@ -29,15 +28,7 @@ type storage struct {
 
 func newStorage(t testing.TB, before ...*storagev1.StorageClass) *storage {
 	t.Helper()
-	server, err := api.Start(context.WithoutCancel(t.Context()), api.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := volumeServers.Server(t, nil)
 	s := &storage{Interface: kubernetes.NewForConfigOrDie(server.Config()), t: t}
 	for _, class := range before {
 		s.class(class)
@@ -81,7 +72,7 @@ func (s *storage) claim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentV
 // eventually waits for the condition.
 func (s *storage) eventually(what string, condition func() (bool, error)) {
 	s.t.Helper()
-	err := wait.PollUntilContextTimeout(s.t.Context(), 5*time.Millisecond, patience, true,
+	err := wait.PollUntilContextTimeout(s.t.Context(), 5*time.Millisecond, waitTimeout, true,
 		func(context.Context) (bool, error) { return condition() })
 	if err != nil {
 		s.t.Fatalf("waiting for %s: %v", what, err)
@@ -155,6 +146,7 @@ func selectedNode(name string) func(*corev1.PersistentVolumeClaim) {
 }
 
 func TestVolumeIsMadeForClaim(t *testing.T) {
+	t.Parallel()
 	retain := corev1.PersistentVolumeReclaimRetain
 	s := newStorage(t, classOf("keep", func(c *storagev1.StorageClass) { c.ReclaimPolicy = &retain }), classOf("drop"))
 	claim := s.claim(claimOf("data", "drop"))
@@ -164,7 +156,8 @@ func TestVolumeIsMadeForClaim(t *testing.T) {
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Capacity:    corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")},
 		ClaimRef: &corev1.ObjectReference{
-			APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "default", Name: "data", UID: claim.UID, ResourceVersion: claim.ResourceVersion,
+			APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "default", Name: "data", UID: claim.UID,
+			ResourceVersion: claim.ResourceVersion,
 		},
 		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
 		PersistentVolumeSource: corev1.PersistentVolumeSource{
@@ -176,19 +169,23 @@ func TestVolumeIsMadeForClaim(t *testing.T) {
 	if diff := cmp.Diff(want, volume.Spec); diff != "" {
 		t.Errorf("spec of the volume (-want +got):\n%s", diff)
 	}
-	if volume.Annotations[volumehelpers.AnnDynamicallyProvisioned] != Provisioner || !isHeld(volume) {
+	if volume.Annotations[volumehelpers.AnnDynamicallyProvisioned] != Provisioner || !hasFinalizer(volume) {
 		t.Errorf("the volume has annotations %v and finalizers %v", volume.Annotations, volume.Finalizers)
 	}
-	if e := s.event("data", "ProvisioningSucceeded"); e.Message != "Successfully provisioned volume "+volume.Name || e.Source.Component != Provisioner {
+	if e := s.event("data", "ProvisioningSucceeded"); e.Message != "Successfully provisioned volume "+volume.Name ||
+		e.Source.Component != Provisioner {
 		t.Errorf("event %q of %q", e.Message, e.Source.Component)
 	}
 	s.event("data", "Provisioning")
-	if kept := s.volume(s.claim(claimOf("kept", "keep"))); isHeld(kept) || kept.Spec.PersistentVolumeReclaimPolicy != retain {
-		t.Errorf("a volume that is kept has policy %s and finalizers %v", kept.Spec.PersistentVolumeReclaimPolicy, kept.Finalizers)
+	if kept := s.volume(s.claim(claimOf("kept", "keep"))); hasFinalizer(kept) ||
+		kept.Spec.PersistentVolumeReclaimPolicy != retain {
+		t.Errorf("a volume that is kept has policy %s and finalizers %v", kept.Spec.PersistentVolumeReclaimPolicy,
+			kept.Finalizers)
 	}
 }
 
 func TestVolumeIsOnTheChosenNode(t *testing.T) {
+	t.Parallel()
 	s := newStorage(t)
 	node := newNode(0, DefaultCapacity(), "v1.37.1", epoch)
 	if _, err := s.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
@@ -207,12 +204,14 @@ func TestVolumeIsOnTheChosenNode(t *testing.T) {
 	if err := volumehelpers.CheckNodeAffinity(volume, map[string]string{corev1.LabelHostname: "node-2"}); err == nil {
 		t.Error("a volume of node-1 is on node-2 as well")
 	}
-	if _, err := s.CoreV1().PersistentVolumes().Get(t.Context(), "pvc-"+string(claim.UID), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := s.CoreV1().PersistentVolumes().Get(t.Context(), "pvc-"+string(claim.UID),
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a claim without a node has a volume, or: %v", err)
 	}
 }
 
 func TestAnotherNodeIsAskedFor(t *testing.T) {
+	t.Parallel()
 	s := newStorage(t)
 	s.claim(claimOf("data", DefaultStorageClass, selectedNode("gone")))
 	s.eventually("the node to be taken from the claim", func() (bool, error) {
@@ -225,6 +224,7 @@ func TestAnotherNodeIsAskedFor(t *testing.T) {
 }
 
 func TestClaimWaitsForItsClass(t *testing.T) {
+	t.Parallel()
 	s := newStorage(t)
 	claim := s.claim(claimOf("data", "late"))
 	s.volume(s.claim(claimOf("first", "early", func(c *corev1.PersistentVolumeClaim) {
@@ -235,6 +235,7 @@ func TestClaimWaitsForItsClass(t *testing.T) {
 }
 
 func TestClaimsThatGetNoVolume(t *testing.T) {
+	t.Parallel()
 	block, other := corev1.PersistentVolumeBlock, "other"
 	for name, row := range map[string]struct {
 		change func(*corev1.PersistentVolumeClaim)
@@ -262,7 +263,7 @@ func TestClaimsThatGetNoVolume(t *testing.T) {
 		"foreign": {
 			class:  classOf("slow", func(c *storagev1.StorageClass) { c.Provisioner = other }),
 			want:   Provisioner + ` is not the provisioner of StorageClass "slow"`,
-			reason: "the class may have been made anew since the claim was annotated",
+			reason: "the class may have been created again since the claim was annotated",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +275,7 @@ func TestClaimsThatGetNoVolume(t *testing.T) {
 			if row.change != nil {
 				row.change(claim)
 			}
-			if got := unable(claim, class); got != row.want[len(Provisioner)+1:] {
+			if got := unsupportedReason(claim, class); got != row.want[len(Provisioner)+1:] {
 				t.Errorf("%s: got %q, want %q", row.reason, got, row.want)
 			}
 		})
@@ -287,6 +288,7 @@ func TestClaimsThatGetNoVolume(t *testing.T) {
 }
 
 func TestReleasedVolumeIsDeleted(t *testing.T) {
+	t.Parallel()
 	s := newStorage(t, classOf("drop"))
 	volume := s.volume(s.claim(claimOf("data", "drop")))
 	volume.Status.Phase = corev1.VolumeReleased
@@ -295,7 +297,7 @@ func TestReleasedVolumeIsDeleted(t *testing.T) {
 	}
 	s.eventually("the volume to be without our finalizer", func() (bool, error) {
 		volume, err := s.CoreV1().PersistentVolumes().Get(t.Context(), volume.Name, metav1.GetOptions{})
-		return err == nil && volume.DeletionTimestamp != nil && !isHeld(volume), err
+		return err == nil && volume.DeletionTimestamp != nil && !hasFinalizer(volume), err
 	})
 }
 
@@ -312,22 +314,29 @@ func TestWhatVolumesNeed(t *testing.T) {
 		reason           string
 	}{
 		{"bound", corev1.VolumeBound, corev1.PersistentVolumeReclaimDelete, held, nil, false, false, "it is in use"},
-		{"released", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, held, nil, true, false, "nobody wants it"},
-		{"kept", corev1.VolumeReleased, corev1.PersistentVolumeReclaimRetain, nil, nil, false, false, "an administrator looks after it"},
-		{"deleted by hand", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, held, &now, true, false, "our finalizer waits for us"},
-		{"done with", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, nil, &now, false, false, "somebody else's finalizer is left"},
-		{"now kept", corev1.VolumeBound, corev1.PersistentVolumeReclaimRetain, held, nil, false, true, "the policy was changed"},
-		{"no longer kept", corev1.VolumeBound, corev1.PersistentVolumeReclaimDelete, nil, nil, false, true, "the policy was changed back"},
+		{"released", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, held, nil, true, false, "it is released"},
+		{"kept", corev1.VolumeReleased, corev1.PersistentVolumeReclaimRetain, nil, nil, false, false,
+			"an administrator looks after it"},
+		{"deleted by hand", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, held, &now, true, false,
+			"our finalizer waits for us"},
+		{"done with", corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete, nil, &now, false, false,
+			"another finalizer is left"},
+		{"now kept", corev1.VolumeBound, corev1.PersistentVolumeReclaimRetain, held, nil, false, true,
+			"the policy was changed"},
+		{"no longer kept", corev1.VolumeBound, corev1.PersistentVolumeReclaimDelete, nil, nil, false, true,
+			"the policy was changed back"},
 	} {
-		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Finalizers: row.finalizers, DeletionTimestamp: row.deleted}}
+		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Finalizers: row.finalizers,
+			DeletionTimestamp: row.deleted}}
 		volume.Status.Phase, volume.Spec.PersistentVolumeReclaimPolicy = row.phase, row.policy
-		if over, finalizing := isOver(volume), needsFinalizers(volume); over != row.over || finalizing != row.finalizing {
+		if over, finalizing := isReleased(volume), needsFinalizers(volume); over != row.over || finalizing != row.finalizing {
 			t.Errorf("%s (%s): over %v, finalizers to change %v", row.name, row.reason, over, finalizing)
 		}
 	}
 }
 
 func TestFinalizerFollowsThePolicy(t *testing.T) {
+	t.Parallel()
 	s := newStorage(t, classOf("drop"))
 	volume := s.volume(s.claim(claimOf("data", "drop")))
 	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
@@ -337,11 +346,12 @@ func TestFinalizerFollowsThePolicy(t *testing.T) {
 	}
 	s.eventually("the finalizer to go", func() (bool, error) {
 		volume, err = s.CoreV1().PersistentVolumes().Get(t.Context(), volume.Name, metav1.GetOptions{})
-		return err == nil && !isHeld(volume), err
+		return err == nil && !hasFinalizer(volume), err
 	})
 }
 
 func TestDefaultClass(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		before []*storagev1.StorageClass
 		want   []string
@@ -349,12 +359,15 @@ func TestDefaultClass(t *testing.T) {
 	}{
 		"none": {want: []string{DefaultStorageClass}, reason: "claims without a class are to be served"},
 		"other": {
-			before: []*storagev1.StorageClass{classOf("mine", func(c *storagev1.StorageClass) { c.Annotations = map[string]string{isDefaultClass: "true"} })},
-			want:   []string{"mine"}, reason: "two default classes would be a riddle",
+			before: []*storagev1.StorageClass{classOf("mine",
+				func(c *storagev1.StorageClass) { c.Annotations = map[string]string{isDefaultClass: "true"} })},
+			want: []string{"mine"}, reason: "two default classes would be a riddle",
 		},
-		"no default": {before: []*storagev1.StorageClass{classOf("mine")}, want: []string{"mine", DefaultStorageClass}, reason: "a class alone is not the default"},
+		"no default": {before: []*storagev1.StorageClass{classOf("mine")}, want: []string{"mine", DefaultStorageClass},
+			reason: "a class alone is not the default"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newStorage(t, row.before...)
 			list, err := s.StorageV1().StorageClasses().List(t.Context(), metav1.ListOptions{})
 			if err != nil {
@@ -375,7 +388,7 @@ func TestClassTopologies(t *testing.T) {
 	class := classOf("zoned", func(c *storagev1.StorageClass) {
 		c.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "zone", Values: []string{"a", "b"}}}}}
 	})
-	affinity, err := (&provisioner{}).reachableFrom(class, "")
+	affinity, err := (&provisioner{}).nodeAffinityFor(class, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,85 +2,93 @@ package nodes
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
-// Events are written after the fact and yield to the pods: what happens matters more than what is told of it, and four events a pod
-// would make a thousand pods take twice as long.
+// Events are written when the reconcilers are idle: four of them for each pod would otherwise make a thousand pods take
+// twice as long.
 const (
-	// yieldStep is how often a recorder looks whether the reconcilers have become idle.
-	yieldStep = 10 * time.Millisecond
-	// quiet is how long nothing must have been recorded before writing begins: pods come in bursts with gaps.
-	quiet = 50 * time.Millisecond
-	// yieldAtMost is how long an event waits for that.
-	yieldAtMost = 5 * time.Second
-	// rememberedEvents bounds how many events can still be counted up when they repeat.
-	rememberedEvents = 4096
+	// yieldPollInterval is how often a recorder checks whether the reconcilers are idle.
+	yieldPollInterval = 10 * time.Millisecond
+	// quietPeriod is how long nothing must have been recorded before writing begins: pods are created in bursts with
+	// gaps.
+	quietPeriod = 50 * time.Millisecond
+	// maxYield is how long an event is held back at most.
+	maxYield = 5 * time.Second
+	// maxRememberedEvents is how many written events are remembered, so that their count is raised when they repeat.
+	maxRememberedEvents = 4096
 )
 
-// occurrence is an event that shall be recorded.
-type occurrence struct {
+// eventRecord is an event to be written.
+type eventRecord struct {
 	regarding       corev1.ObjectReference // a pod or a container of one
 	warning         bool
 	reason, message string
-	host            string // node, empty for none
+	host            string // name of the node; empty for none
 	at              time.Time
 }
 
-func (o *occurrence) eventType() string {
+func (o *eventRecord) eventType() string {
 	if o.warning {
 		return corev1.EventTypeWarning
 	}
 	return corev1.EventTypeNormal
 }
 
-// identity tells events apart that are not repetitions.
-func (o *occurrence) identity() string {
+// identity returns a text that is equal for repetitions of an event.
+func (o *eventRecord) identity() string {
 	return fmt.Sprintf("%s|%s|%s|%s", o.regarding.UID, o.regarding.FieldPath, o.reason, o.message)
 }
 
-// eventWriter writes events in one of the two APIs that there are for them.
+// eventWriter writes events in one of the two APIs for them.
 type eventWriter interface {
 	// create writes an event of that name.
-	create(ctx context.Context, name string, o *occurrence) error
-	// repeat counts up the event of that name, which has then occurred count times. If it is not there, the error is the API's
-	// NotFound.
-	repeat(ctx context.Context, name string, o *occurrence, count int32) error
+	create(ctx context.Context, name string, o *eventRecord) error
+	// repeat sets the count of the event of that name. The error is the API's NotFound if the event does not exist.
+	repeat(ctx context.Context, name string, o *eventRecord, count int32) error
 }
 
-// recorder writes events on a goroutine of its own. record may be called concurrently.
+// recorder writes events asynchronously, on the goroutine that calls run. record may be called concurrently.
 type recorder struct {
 	writer eventWriter
 	clock  clock.WithTicker
-	busy   func() bool // whether there is something better to do
+	busy   func() bool // reports whether reconciles wait
 
-	mu      sync.Mutex
-	pending []*occurrence
+	mu      sync.Mutex // guards pending and latest
+	pending []*eventRecord
 	latest  time.Time     // of the last record
 	wake    chan struct{} // has room for one
 
-	serial int                  // makes names unique; of run's goroutine, like the rest
-	known  map[string]*recorded // by identity
+	serial  int                      // makes names unique; used only by run, as is written
+	written map[string]*writtenEvent // by identity
 }
 
-type recorded struct {
+// writtenEvent is an event that exists in the API.
+type writtenEvent struct {
 	name  string
 	count int32
 }
 
+// newRecorder returns a recorder that writes nothing until run. busy must not block; it is called often.
 func newRecorder(w eventWriter, clk clock.WithTicker, busy func() bool) *recorder {
-	return &recorder{writer: w, clock: clk, busy: busy, wake: make(chan struct{}, 1), known: map[string]*recorded{}}
+	return &recorder{writer: w, clock: clk, busy: busy, wake: make(chan struct{}, 1), written: map[string]*writtenEvent{}}
 }
 
-// record takes an event to be written soon. It does nothing on a nil recorder.
-func (r *recorder) record(o *occurrence) {
+// record queues an event to be written. It does nothing on a nil recorder.
+func (r *recorder) record(o *eventRecord) {
 	if r == nil {
 		return
 	}
@@ -94,8 +102,8 @@ func (r *recorder) record(o *occurrence) {
 	}
 }
 
-// take returns the oldest event that was not written; nil if there is none.
-func (r *recorder) take() *occurrence {
+// next returns the oldest event that was not written; nil if there is none.
+func (r *recorder) next() *eventRecord {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.pending) == 0 {
@@ -108,26 +116,28 @@ func (r *recorder) take() *occurrence {
 	return o
 }
 
-func (r *recorder) left() int {
+// pendingCount returns how many events were not taken by next.
+func (r *recorder) pendingCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.pending)
 }
 
-// run writes events until ctx ends; after stop is closed it yields no more and returns when all are written.
+// run writes events until ctx ends. After stop is closed it holds no event back, and returns when all are written.
 func (r *recorder) run(ctx context.Context, stop <-chan struct{}) {
 	for ctx.Err() == nil {
-		if o := r.take(); o != nil {
+		if o := r.next(); o != nil {
 			r.yield(ctx, o, stop)
 			if err := r.write(ctx, o); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).V(2).Info("Event not recorded", "reason", o.reason, "pod", klog.KRef(o.regarding.Namespace, o.regarding.Name), "err", err.Error())
+				klog.FromContext(ctx).V(2).Info("Event not recorded", "reason", o.reason, "pod",
+					klog.KRef(o.regarding.Namespace, o.regarding.Name), "err", err.Error())
 			}
 			continue
 		}
 		select {
 		case <-r.wake:
 		case <-stop:
-			if r.left() == 0 {
+			if r.pendingCount() == 0 {
 				return
 			}
 		case <-ctx.Done():
@@ -135,18 +145,18 @@ func (r *recorder) run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// calm says that nothing is being done or has been done a moment ago.
-func (r *recorder) calm() bool {
+// isQuiet reports whether no reconcile waits and nothing was recorded for quietPeriod.
+func (r *recorder) isQuiet() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.busy() && r.clock.Since(r.latest) >= quiet
+	return !r.busy() && r.clock.Since(r.latest) >= quietPeriod
 }
 
-// yield waits until there is nothing better to do, or the event is old.
-func (r *recorder) yield(ctx context.Context, o *occurrence, stop <-chan struct{}) {
-	for !r.calm() && r.clock.Since(o.at) < yieldAtMost {
+// yield waits until isQuiet, until the event is maxYield old, or until stop is closed or ctx ends.
+func (r *recorder) yield(ctx context.Context, o *eventRecord, stop <-chan struct{}) {
+	for !r.isQuiet() && r.clock.Since(o.at) < maxYield {
 		select {
-		case <-r.clock.After(yieldStep):
+		case <-r.clock.After(yieldPollInterval):
 		case <-stop:
 			return
 		case <-ctx.Done():
@@ -155,25 +165,118 @@ func (r *recorder) yield(ctx context.Context, o *occurrence, stop <-chan struct{
 	}
 }
 
-// write counts the event up, or creates it: a known one again if it has been deleted meanwhile, as client-go's recordEvent in
-// tools/record/event.go does.
-func (r *recorder) write(ctx context.Context, o *occurrence) error {
+// write raises the count of an event that was written before, or creates it: also if it was deleted meanwhile, as
+// recordEvent of client-go's tools/record/event.go does.
+func (r *recorder) write(ctx context.Context, o *eventRecord) error {
 	id := o.identity()
-	if k := r.known[id]; k != nil {
+	if k := r.written[id]; k != nil {
 		k.count++
 		if err := r.writer.repeat(ctx, k.name, o, k.count); !apierrors.IsNotFound(err) {
 			return err
 		}
-		delete(r.known, id)
+		delete(r.written, id)
 	}
-	if len(r.known) >= rememberedEvents {
-		clear(r.known)
+	if len(r.written) >= maxRememberedEvents {
+		clear(r.written)
 	}
 	r.serial++
 	name := fmt.Sprintf("%s.%x", o.regarding.Name, o.at.UnixNano()+int64(r.serial))
 	if err := r.writer.create(ctx, name, o); err != nil {
 		return err
 	}
-	r.known[id] = &recorded{name: name, count: 1}
+	r.written[id] = &writtenEvent{name: name, count: 1}
+	return nil
+}
+
+// regarding returns a reference to a part of the pod, or to all of it if fieldPath is empty.
+func regarding(pod *corev1.Pod, fieldPath string) corev1.ObjectReference {
+	return corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+		ResourceVersion: pod.ResourceVersion, FieldPath: fieldPath,
+	}
+}
+
+// kubeletEvents writes core/v1 Events, as kubelets do.
+type kubeletEvents struct{ client corev1client.EventsGetter }
+
+var _ eventWriter = kubeletEvents{}
+
+// create implements eventWriter.
+func (k kubeletEvents) create(ctx context.Context, name string, o *eventRecord) error {
+	e := &corev1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: o.regarding.Namespace, Name: name},
+		InvolvedObject:      o.regarding,
+		Reason:              o.reason,
+		Message:             o.message,
+		Type:                o.eventType(),
+		Count:               1,
+		FirstTimestamp:      *seconds(o.at),
+		LastTimestamp:       *seconds(o.at),
+		Source:              corev1.EventSource{Component: "kubelet", Host: o.host},
+		ReportingController: "kubelet",
+		ReportingInstance:   o.host,
+	}
+	if _, err := k.client.Events(o.regarding.Namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating event %s of pod %q: %w", o.reason, o.regarding.Name, err)
+	}
+	return nil
+}
+
+// repeat implements eventWriter.
+func (k kubeletEvents) repeat(ctx context.Context, name string, o *eventRecord, count int32) error {
+	patch, err := json.Marshal(map[string]any{"count": count, "lastTimestamp": seconds(o.at)})
+	if err != nil {
+		return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
+	}
+	if _, err := k.client.Events(o.regarding.Namespace).Patch(ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
+	}
+	return nil
+}
+
+// schedulerEvents writes events.k8s.io/v1 Events, as kube-scheduler does.
+type schedulerEvents struct{ client eventsclient.EventsGetter }
+
+var _ eventWriter = schedulerEvents{}
+
+// action returns the action of kube-scheduler's Events.
+func action(reason string) string {
+	if reason == "Scheduled" {
+		return "Binding"
+	}
+	return "Scheduling"
+}
+
+// create implements eventWriter.
+func (s schedulerEvents) create(ctx context.Context, name string, o *eventRecord) error {
+	e := &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: o.regarding.Namespace, Name: name},
+		EventTime:           metav1.NewMicroTime(o.at),
+		ReportingController: corev1.DefaultSchedulerName,
+		ReportingInstance:   corev1.DefaultSchedulerName + "-" + runtimeName,
+		Action:              action(o.reason),
+		Reason:              o.reason,
+		Regarding:           o.regarding,
+		Note:                o.message,
+		Type:                o.eventType(),
+	}
+	if _, err := s.client.Events(o.regarding.Namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating event %s of pod %q: %w", o.reason, o.regarding.Name, err)
+	}
+	return nil
+}
+
+// repeat implements eventWriter. It writes a series, as kube-scheduler does.
+func (s schedulerEvents) repeat(ctx context.Context, name string, o *eventRecord, count int32) error {
+	series := &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(o.at)}
+	patch, err := json.Marshal(map[string]any{"series": series})
+	if err != nil {
+		return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
+	}
+	if _, err := s.client.Events(o.regarding.Namespace).Patch(ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
+	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// written keeps what a recorder writes, with the time of it.
-type written struct {
+// fakeEventWriter keeps what a recorder writes, with the time of it.
+type fakeEventWriter struct {
 	start time.Time
 	lines []string
 	names map[string]bool
@@ -24,9 +24,9 @@ type written struct {
 	stuck bool
 }
 
-var _ eventWriter = (*written)(nil)
+var _ eventWriter = (*fakeEventWriter)(nil)
 
-func (w *written) create(ctx context.Context, name string, o *occurrence) error {
+func (w *fakeEventWriter) create(ctx context.Context, name string, o *eventRecord) error {
 	if w.stuck {
 		<-ctx.Done()
 		return ctx.Err()
@@ -36,7 +36,7 @@ func (w *written) create(ctx context.Context, name string, o *occurrence) error 
 	return w.fail
 }
 
-func (w *written) repeat(_ context.Context, name string, o *occurrence, count int32) error {
+func (w *fakeEventWriter) repeat(_ context.Context, name string, o *eventRecord, count int32) error {
 	if !w.names[name] {
 		return fmt.Errorf("counting up: %w", apierrors.NewNotFound(schema.GroupResource{Resource: "events"}, name))
 	}
@@ -53,7 +53,7 @@ func TestRecorder(t *testing.T) {
 		record func(record func(reason string))
 		want   []string
 	}{{
-		name: "calm", reason: "events wait until nothing came for a moment",
+		name: "quiet", reason: "events wait until nothing was recorded for a moment",
 		record: func(record func(string)) { record("A"); record("B") },
 		want:   []string{"50ms create A", "50ms create B"},
 	}, {
@@ -73,10 +73,10 @@ func TestRecorder(t *testing.T) {
 		record: func(record func(string)) { record("A"); record("A") },
 		want:   []string{"50ms create A", "50ms create A"},
 	}, {
-		name: "a gap", reason: "calm is counted from the last event",
+		name: "a gap", reason: "the quiet period begins with the last event",
 		record: func(record func(string)) {
 			record("A")
-			pass(30 * time.Millisecond)
+			advanceTime(30 * time.Millisecond)
 			record("B")
 		},
 		want: []string{"80ms create A", "80ms create B"},
@@ -84,7 +84,7 @@ func TestRecorder(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &written{start: time.Now(), names: map[string]bool{}, fail: tt.fail}
+				w := &fakeEventWriter{start: time.Now(), names: map[string]bool{}, fail: tt.fail}
 				r := newRecorder(w, clock.RealClock{}, func() bool { return time.Since(w.start) < tt.busy })
 				stop, done := make(chan struct{}), make(chan struct{})
 				go func() {
@@ -92,9 +92,9 @@ func TestRecorder(t *testing.T) {
 					r.run(t.Context(), stop)
 				}()
 				tt.record(func(reason string) {
-					r.record(&occurrence{regarding: regarding(podOf("p"), ""), reason: reason, at: time.Now()})
+					r.record(&eventRecord{regarding: regarding(podOf("p"), ""), reason: reason, at: time.Now()})
 				})
-				pass(time.Hour)
+				advanceTime(time.Hour)
 				close(stop)
 				<-done
 				if diff := cmp.Diff(tt.want, w.lines); diff != "" {
@@ -107,11 +107,12 @@ func TestRecorder(t *testing.T) {
 
 func TestRecorderOfDeletedEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &written{start: time.Now(), names: map[string]bool{}}
+		w := &fakeEventWriter{start: time.Now(), names: map[string]bool{}}
 		r := newRecorder(w, clock.RealClock{}, func() bool { return false })
 		write := func() {
 			t.Helper()
-			if err := r.write(t.Context(), &occurrence{regarding: regarding(podOf("p"), ""), reason: "A", at: time.Now()}); err != nil {
+			if err := r.write(t.Context(), &eventRecord{regarding: regarding(podOf("p"), ""), reason: "A",
+				at: time.Now()}); err != nil {
 				t.Errorf("after %q: %v", w.lines, err)
 			}
 		}
@@ -128,13 +129,14 @@ func TestRecorderOfDeletedEvents(t *testing.T) {
 }
 
 func TestDeletedEventsComeAgain(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, Options{NoEvents: true})
 	writers := map[string]eventWriter{"kubelet": kubeletEvents{s.CoreV1()}, "scheduler": schedulerEvents{s.EventsV1()}}
 	for name, w := range writers {
 		t.Run(name, func(t *testing.T) {
 			events := s.CoreV1().Events("default")
 			r := newRecorder(w, clock.RealClock{}, func() bool { return false })
-			o := &occurrence{regarding: regarding(podOf(name), ""), reason: "Again", message: "and again", at: time.Now()}
+			o := &eventRecord{regarding: regarding(podOf(name), ""), reason: "Again", message: "and again", at: time.Now()}
 			for range 2 {
 				if err := r.write(t.Context(), o); err != nil {
 					t.Fatal(err)
@@ -159,11 +161,11 @@ func TestDeletedEventsComeAgain(t *testing.T) {
 
 func TestRecorderStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &written{start: time.Now(), names: map[string]bool{}}
+		w := &fakeEventWriter{start: time.Now(), names: map[string]bool{}}
 		r := newRecorder(w, clock.RealClock{}, func() bool { return true })
 		stop := make(chan struct{})
 		for range 3 {
-			r.record(&occurrence{regarding: regarding(podOf("p"), ""), reason: "A", at: time.Now()})
+			r.record(&eventRecord{regarding: regarding(podOf("p"), ""), reason: "A", at: time.Now()})
 		}
 		close(stop)
 		r.run(t.Context(), stop)
@@ -177,16 +179,16 @@ func TestRecorderGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		r := newRecorder(&written{stuck: true}, clock.RealClock{}, func() bool { return false })
-		r.record(&occurrence{regarding: regarding(podOf("p"), ""), reason: "A", at: time.Now()})
+		r := newRecorder(&fakeEventWriter{stuck: true}, clock.RealClock{}, func() bool { return false })
+		r.record(&eventRecord{regarding: regarding(podOf("p"), ""), reason: "A", at: time.Now()})
 		r.run(ctx, make(chan struct{})) // returns when ctx ends, or the bubble deadlocks
 	})
 }
 
 func TestNoRecorder(*testing.T) {
 	var r *recorder
-	r.record(&occurrence{})
+	r.record(&eventRecord{})
 }
 
-// pass lets time pass in a bubble of synctest.
-func pass(d time.Duration) { <-time.After(d) }
+// advanceTime lets time pass in a bubble of synctest.
+func advanceTime(d time.Duration) { <-time.After(d) }

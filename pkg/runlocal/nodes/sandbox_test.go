@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,12 +23,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/apitest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// patience bounds what a test waits for on a busy machine; nothing is timed by it.
-const patience = 2 * time.Minute
+// waitTimeout is how long a test waits for a condition on a busy machine. No test depends on its length.
+const waitTimeout = 2 * time.Minute
 
 // sandbox is an embedded API server with simulated nodes.
 type sandbox struct {
@@ -56,20 +58,19 @@ func (e *events) list() []*trace.Event {
 	return append([]*trace.Event(nil), e.all...)
 }
 
-// newSandbox starts both for the length of the test. Config, Informers and Tap are filled in.
+// Servers that tests share, one test after another: for pods, which need no ServiceAccounts there, and for volumes.
+var (
+	podServers    = apitest.NewPool(api.Options{DisableAdmission: []string{"ServiceAccount"}})
+	volumeServers = apitest.NewPool(api.Options{})
+)
+
+// newSandbox starts simulated nodes for the length of the test. Config, Informers and Tap are filled in.
 func newSandbox(t testing.TB, o Options) *sandbox {
 	t.Helper()
 	s := &sandbox{t: t, trace: &events{}}
 	o.Tap = tap.New(tap.Options{Recorder: trace.NewRecorder(clock.RealClock{}, s.trace)})
-	server, err := api.Start(context.WithoutCancel(t.Context()), api.Options{DisableAdmission: []string{"ServiceAccount"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := podServers.Server(t, nil)
+	var err error
 	if s.Interface, err = kubernetes.NewForConfig(server.Config()); err != nil {
 		t.Fatal(err)
 	}
@@ -103,10 +104,11 @@ func (s *sandbox) create(pod *corev1.Pod) *corev1.Pod {
 // until waits until the pod satisfies the condition, and returns it.
 func (s *sandbox) until(name, what string, condition func(*corev1.Pod) bool) *corev1.Pod {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
 	var last *corev1.Pod
-	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "pods", "default", fields.OneTermEqualSelector("metadata.name", name))
+	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "pods", "default",
+		fields.OneTermEqualSelector("metadata.name", name))
 	_, err := watchtools.UntilWithSync(ctx, lw, &corev1.Pod{}, nil, func(e watch.Event) (bool, error) {
 		if e.Type == watch.Deleted {
 			return false, fmt.Errorf("pod %q was deleted", name)
@@ -126,9 +128,10 @@ func (s *sandbox) until(name, what string, condition func(*corev1.Pod) bool) *co
 // untilGone waits until the pod is not there.
 func (s *sandbox) untilGone(name string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
-	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "pods", "default", fields.OneTermEqualSelector("metadata.name", name))
+	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "pods", "default",
+		fields.OneTermEqualSelector("metadata.name", name))
 	_, err := watchtools.UntilWithSync(ctx, lw, &corev1.Pod{},
 		func(store cache.Store) (bool, error) { return len(store.List()) == 0, nil },
 		func(e watch.Event) (bool, error) { return e.Type == watch.Deleted, nil })
@@ -140,7 +143,7 @@ func (s *sandbox) untilGone(name string) {
 // untilEvent waits for an Event about the pod whose message contains that text, and returns it.
 func (s *sandbox) untilEvent(pod, reason, message string) *corev1.Event {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
 	var found *corev1.Event
 	lw := cache.NewListWatchFromClient(s.CoreV1().RESTClient(), "events", "default", fields.Everything())
@@ -223,3 +226,8 @@ func (s *sandbox) get(name string) *corev1.Pod {
 
 // fixed is a clock that stands still.
 func fixed(t time.Time) clock.WithTicker { return clocktesting.NewFakeClock(t) }
+
+// TestMain checks that nothing is left running by the tests. Klog's flusher is the process's.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(apitest.Main{M: m, Pools: []*apitest.Pool{podServers, volumeServers}})
+}

@@ -17,9 +17,8 @@ import (
 // certificateLifetime is longer than any session.
 const certificateLifetime = 365 * 24 * time.Hour
 
-// SelfSigned makes a certificate that signs itself, named name, for host and for the names of the own machine; for all
-// addresses of the machine if host is empty or means every interface. It also returns the certificate as PEM, for clients to
-// trust.
+// SelfSigned returns a self-signed certificate with the common name name, for host and the local names of this machine;
+// for all its addresses if host is empty or unspecified. It also returns the certificate in PEM, for clients to trust.
 func SelfSigned(name, host string) (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -37,6 +36,7 @@ func SelfSigned(name, host string) (tls.Certificate, []byte, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, ca, nil
 }
 
+// template returns the certificate to sign.
 func template(name, host string) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 126))
 	if err != nil {
@@ -58,7 +58,7 @@ func template(name, host string) (*x509.Certificate, error) {
 	return t, addHost(t, host)
 }
 
-// addHost makes the certificate good for host; for every address of the machine if host means all of them.
+// addHost adds host to the certificate's names, or every address of the machine if host is empty or unspecified.
 func addHost(template *x509.Certificate, host string) error {
 	ip := net.ParseIP(host)
 	switch {

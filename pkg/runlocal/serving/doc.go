@@ -1,3 +1,4 @@
-// Package serving has what every server of this program needs to be reached safely: a socket with TLS and a certificate made for
-// it, files that nobody else may read, and the rule of who may reach it. What is answered, and to whom, is the handler's matter.
+// Package serving has what every server of this program needs to be reached safely: a socket with TLS (server.go) and a
+// certificate made for it (certificate.go), and files that only their owner may read (privatefile.go). What is served,
+// and to whom, is decided by the handler.
 package serving

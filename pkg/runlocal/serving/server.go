@@ -22,31 +22,32 @@ const (
 	closeGrace = 250 * time.Millisecond
 )
 
-// Server is a socket with TLS, and a certificate made for it.
+// Server serves HTTPS on a socket, with a certificate made for it. Its fields do not change; Serve and Close are called
+// once each, Close last.
 type Server struct {
-	// URL is where it is reached on the own machine, and Address that as host:port.
+	// URL is where clients on this machine reach the server, and Address the same as host:port.
 	URL, Address string
-	// CA is the certificate as PEM, which signs itself.
+	// CA is the self-signed certificate in PEM.
 	CA []byte
 
 	listener net.Listener
 	server   *http.Server
 	done     chan struct{}
-	err      error // why serving has ended; read after done
+	err      error // of serving; valid once done is closed
 }
 
-// Options say how to listen.
+// Options configure Listen.
 type Options struct {
-	// Address is a host:port; port 0 is any that is free.
+	// Address is a host:port; port 0 picks a free one.
 	Address string
-	// Name is whom the certificate is for.
+	// Name is the common name of the certificate.
 	Name string
-	// ClientCA are certificates, in PEM, of authorities: clients are asked for a certificate of one of them, and need not have
-	// one. What they send is for the handler to verify. Nil asks for none.
+	// ClientCA are certificates of authorities in PEM: clients are requested to send a certificate of one of them, and
+	// need not. The handler must verify what they send. Nil requests none.
 	ClientCA []byte
 }
 
-// Listen opens the socket, so that one in use is reported before anything else begins. Close must be called.
+// Listen opens the socket, so that a port in use is reported before anything else starts. The caller must call Close.
 func Listen(ctx context.Context, o Options) (*Server, error) {
 	host, _, err := net.SplitHostPort(o.Address)
 	if err != nil {
@@ -57,9 +58,10 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	settings := &tls.Config{
-		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2",
+			"http/1.1"},
 	}
-	if err := askClients(settings, o.ClientCA); err != nil {
+	if err := requestClientCerts(settings, o.ClientCA); err != nil {
 		return nil, err
 	}
 	var config net.ListenConfig
@@ -67,7 +69,7 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening on %q: %w", o.Address, err)
 	}
-	at := reachable(l.Addr())
+	at := connectAddress(l.Addr())
 	s := &Server{
 		URL: "https://" + at, Address: at, CA: ca, listener: l, done: make(chan struct{}),
 		server: &http.Server{TLSConfig: settings, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout},
@@ -75,22 +77,22 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// askClients makes a server ask for certificates of the authorities in PEM, if there are any. As in a kube-apiserver, a client with
-// none, or one of another authority, is not turned away here, for it may show a token.
-func askClients(settings *tls.Config, authorities []byte) error {
+// requestClientCerts makes a server request certificates of the authorities in PEM, if there are any. As in a
+// kube-apiserver, a client without one, or with one of another authority, is not rejected here, for it may have a
+// token.
+func requestClientCerts(settings *tls.Config, authorities []byte) error {
 	if authorities == nil {
 		return nil
 	}
 	settings.ClientAuth = tls.RequestClientCert
-	settings.ClientCAs = x509.NewCertPool() // their names are sent
+	settings.ClientCAs = x509.NewCertPool() // their names are sent to clients
 	if !settings.ClientCAs.AppendCertsFromPEM(authorities) {
 		return errors.New("reading the authorities of client certificates: there is no certificate")
 	}
 	return nil
 }
 
-// Serve answers by h until Close, and does not wait. The contexts of requests end with ctx, which ends open watches. It is
-// called once.
+// Serve serves h in a goroutine until Close. The contexts of requests end with ctx, which ends open watches.
 func (s *Server) Serve(ctx context.Context, h http.Handler) {
 	s.server.Handler = h
 	s.server.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -103,8 +105,8 @@ func (s *Server) Serve(ctx context.Context, h http.Handler) {
 	}()
 }
 
-// Close stops listening, gives running requests a moment and then cuts them off. It returns the error that serving has
-// ended with before, if it has. Only the values of ctx count.
+// Close stops listening, waits up to closeGrace for running requests, and closes their connections then. It returns the
+// error with which serving ended before, if it did. The end of ctx does not matter.
 func (s *Server) Close(ctx context.Context) error {
 	if s.server.Handler == nil {
 		return s.listener.Close()
@@ -112,7 +114,7 @@ func (s *Server) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	if s.server.Shutdown(ctx) != nil {
-		_ = s.server.Close() // its error is that of a connection that is cut
+		_ = s.server.Close() // its errors are those of the connections
 	}
 	<-s.done
 	return s.err
@@ -125,4 +127,28 @@ type logWriter struct{ klog.Logger }
 func (w logWriter) Write(p []byte) (int, error) {
 	w.Info("Serving a connection", "problem", string(p))
 	return len(p), nil
+}
+
+// IsLoopback reports whether a listener on address, a host:port, can be reached from this machine only. An empty host
+// means every interface. It fails for an address that is not a host:port.
+func IsLoopback(address string) (bool, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false, fmt.Errorf("reading the listen address %q: %w", address, err)
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback(), nil
+}
+
+// connectAddress returns the address at which clients on this machine reach a listener, which may be bound to every
+// interface.
+func connectAddress(a net.Addr) string {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return a.String()
+	}
+	if tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
+	}
+	return tcp.String()
 }

@@ -31,7 +31,8 @@ func TestServer(t *testing.T) {
 	}))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.CA)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
 	resp, err := client.Get(s.URL)
@@ -72,7 +73,8 @@ func TestServerThatNeverServed(t *testing.T) {
 	}
 }
 
-// TestServerNamesClientAuthorities: a client that holds several certificates chooses by the authorities that the server names.
+// TestServerNamesClientAuthorities: a client that holds several certificates chooses by the authorities that the server
+// names.
 func TestServerNamesClientAuthorities(t *testing.T) {
 	one, ca, err := SelfSigned("authority", "localhost")
 	if err != nil {
@@ -83,26 +85,26 @@ func TestServerNamesClientAuthorities(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		clientCA []byte
-		asked    bool
-		named    [][]byte
-		reason   string
+		clientCA  []byte
+		requested bool
+		named     [][]byte
+		reason    string
 	}{
 		{ca, true, [][]byte{authority.RawSubject}, "the authority whose certificates are accepted"},
-		{nil, false, nil, "clients without certificates are not asked for any"},
+		{nil, false, nil, "clients without certificates get no request for one"},
 	} {
 		s, err := Listen(t.Context(), Options{Address: "127.0.0.1:0", Name: "test", ClientCA: tt.clientCA})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Serve(t.Context(), http.NotFoundHandler())
-		var asked *tls.CertificateRequestInfo
+		var requested *tls.CertificateRequestInfo
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(s.CA)
 		conn, err := tls.Dial("tcp", s.Address, &tls.Config{
 			RootCAs: roots, MinVersion: tls.VersionTLS12,
 			GetClientCertificate: func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-				asked = info
+				requested = info
 				return &tls.Certificate{}, nil
 			},
 		})
@@ -115,13 +117,13 @@ func TestServerNamesClientAuthorities(t *testing.T) {
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if (asked != nil) != tt.asked {
-			t.Fatalf("asked for a certificate: %v, want %v: %s", asked != nil, tt.asked, tt.reason)
+		if (requested != nil) != tt.requested {
+			t.Fatalf("requested a certificate: %v, want %v: %s", requested != nil, tt.requested, tt.reason)
 		}
-		if asked == nil {
+		if requested == nil {
 			continue
 		}
-		if diff := cmp.Diff(tt.named, asked.AcceptableCAs); diff != "" {
+		if diff := cmp.Diff(tt.named, requested.AcceptableCAs); diff != "" {
 			t.Errorf("authorities named (-want +got):\n%s\n%s", diff, tt.reason)
 		}
 	}

@@ -73,7 +73,7 @@ func TestReachable(t *testing.T) {
 		{&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 7}, "10.0.0.1:7", "an address of one's own"},
 		{&net.UnixAddr{Name: "/socket"}, "/socket", "no TCP at all"},
 	} {
-		if got := reachable(tt.address); got != tt.want {
+		if got := connectAddress(tt.address); got != tt.want {
 			t.Errorf("reachable(%v) = %q, want %q: %s", tt.address, got, tt.want, tt.reason)
 		}
 	}
@@ -93,7 +93,7 @@ func TestWritePrivate(t *testing.T) {
 	}
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode() != 0o600 {
-		t.Errorf("the file has mode %v, %v; want a file of its own for the owner alone", info.Mode(), err)
+		t.Errorf("the file has mode %v, %v; want another file, for the owner alone", info.Mode(), err)
 	}
 	if data, err := os.ReadFile(target); err != nil || string(data) != "theirs" {
 		t.Errorf("the link was followed: %q, %v", data, err)
@@ -101,7 +101,8 @@ func TestWritePrivate(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
 		t.Errorf("something is left over: %v, %v", entries, err)
 	}
-	if err := WritePrivate(filepath.Join(dir, "no", "file"), nil); err == nil || !strings.Contains(err.Error(), "no/file") {
+	if err := WritePrivate(filepath.Join(dir, "no", "file"), nil); err == nil ||
+		!strings.Contains(err.Error(), "no/file") {
 		t.Errorf("writing where there is no directory: %v", err)
 	}
 }

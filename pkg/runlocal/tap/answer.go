@@ -18,27 +18,27 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// protobufMagic begins every object in the API's protobuf encoding, before a runtime.Unknown
-// (apimachinery's pkg/runtime/serializer/protobuf/doc.go).
+// protobufMagic is the prefix of objects in the API's protobuf encoding, before a runtime.Unknown (apimachinery:
+// pkg/runtime/serializer/protobuf/doc.go).
 var protobufMagic = []byte("k8s\x00")
 
-// answer is an object as the API sent it, in JSON or protobuf. Only what is asked for is decoded. It is immutable.
+// answer is an object as the API sent it, in JSON or protobuf. Only what is used is decoded. It is immutable.
 type answer struct {
 	body []byte
 	kind string
-	meta metav1.ObjectMeta // only what JSON and protobuf are cheaply read for: names, uid and versions
+	meta metav1.ObjectMeta // names, uid and versions only, which are cheap to decode
 }
 
-var _ known = (*answer)(nil)
+var _ seenObject = (*answer)(nil)
 
-// readAnswer takes the body of the answer and puts it back for the caller, a read error included. It returns nil if the
-// body was cut off or is compressed.
+// readAnswer reads the body of the answer and replaces it by one that returns the same, including a read error. It
+// returns nil if the body is incomplete or compressed.
 func readAnswer(resp *http.Response) *answer {
 	body, err := io.ReadAll(resp.Body)
 	closed := resp.Body.Close()
 	var rest io.Reader = bytes.NewReader(body)
 	if err := errors.Join(err, closed); err != nil {
-		rest = io.MultiReader(rest, failing{err})
+		rest = io.MultiReader(rest, errReader{err})
 	}
 	resp.Body = io.NopCloser(rest)
 	if err != nil || resp.Header.Get("Content-Encoding") != "" {
@@ -47,13 +47,13 @@ func readAnswer(resp *http.Response) *answer {
 	return newAnswer(body)
 }
 
-// failing is a reader that fails.
-type failing struct{ err error }
+// errReader is a reader that returns an error.
+type errReader struct{ err error }
 
 // Read implements io.Reader.
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (f errReader) Read([]byte) (int, error) { return 0, f.err }
 
-// newAnswer reads kind and metadata of an object; both are empty if the body is none.
+// newAnswer decodes the kind and metadata of an object; both are empty if the body is no object.
 func newAnswer(body []byte) *answer {
 	a := &answer{body: body}
 	if raw, ok := bytes.CutPrefix(body, protobufMagic); ok {
@@ -81,7 +81,7 @@ func newAnswer(body []byte) *answer {
 	return a
 }
 
-// status returns the reason and message of an error; the body, cut, if it is no Status.
+// status returns the reason and message of an error; the message is the truncated body if it is no Status.
 func (a *answer) status() (reason, message string) {
 	if a.kind == "Status" {
 		if obj, err := a.object(); err == nil {
@@ -90,15 +90,15 @@ func (a *answer) status() (reason, message string) {
 			}
 		}
 	}
-	return "", cut(string(a.body))
+	return "", truncate(string(a.body))
 }
 
-// partial is the kind of an answer to who has asked for the metadata alone.
-const partial = "PartialObjectMetadata"
+// partialMetadataKind is the kind of an answer to a request for metadata only.
+const partialMetadataKind = "PartialObjectMetadata"
 
-// object decodes the whole answer: typed if client-go knows the type, else unstructured.
+// object decodes the object: typed if its type is in client-go's scheme, else unstructured.
 func (a *answer) object() (runtime.Object, error) {
-	if a.kind == partial {
+	if a.kind == partialMetadataKind {
 		return a.metadata()
 	}
 	obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(a.body, nil, nil)
@@ -111,7 +111,7 @@ func (a *answer) object() (runtime.Object, error) {
 	return obj, nil
 }
 
-// metadata decodes an answer of that kind.
+// metadata decodes an object of kind partialMetadataKind.
 func (a *answer) metadata() (*metav1.PartialObjectMetadata, error) {
 	obj := &metav1.PartialObjectMetadata{}
 	var err error
@@ -129,9 +129,9 @@ func (a *answer) metadata() (*metav1.PartialObjectMetadata, error) {
 	return obj, nil
 }
 
-func (a *answer) version() uint64 { return number(a.meta.ResourceVersion) }
+func (a *answer) version() uint64 { return parseVersion(a.meta.ResourceVersion) }
 
-// created lists what was created, without the metadata and the status that the server gives every object.
+// created returns the fields of an object that was created, without the metadata and status that the server sets.
 func (a *answer) created() []inspect.Change {
 	obj, err := a.object()
 	if err != nil {

@@ -86,7 +86,8 @@ func BenchmarkRequest(b *testing.B) {
 		}
 		b.ReportAllocs()
 		for b.Loop() {
-			req, err := http.NewRequestWithContext(b.Context(), http.MethodPut, "https://h/apis/apps/v1/namespaces/default/replicasets/web/status", bytes.NewReader(body))
+			req, err := http.NewRequestWithContext(b.Context(), http.MethodPut,
+				"https://h/apis/apps/v1/namespaces/default/replicasets/web/status", bytes.NewReader(body))
 			if err != nil {
 				b.Fatal(err)
 			}

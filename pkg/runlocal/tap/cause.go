@@ -1,76 +1,44 @@
 package tap
 
 import (
-	"time"
+	"cmp"
+	"slices"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// addNow records an addition to be taken at once, and hands it on by add, which is the wrapped queue's. retry is 0 if it is
-// none.
-func (q *queue[K]) addNow(k K, op trace.Operation, retry int, add func(K)) {
-	if q.ShuttingDown() {
-		return
-	}
-	now := q.c.tap.clock.Now()
-	cause := q.record(k, &trace.Enqueue{Operation: op, Queue: q.name, Retry: retry})
-	if r := q.within(k, op); r != nil {
-		r.comesBack(now, retry)
-	}
-	q.order.Lock()
-	defer q.order.Unlock()
-	q.account.add(k, now, cause)
-	add(k)
-	q.ready.Signal()
-}
-
-// addLater records an addition with a delay, and has the delaying queue wait for it. retry is 0 for a timer.
-func (q *queue[K]) addLater(k K, op trace.Operation, d time.Duration, retry int) {
-	now := q.c.tap.clock.Now()
-	due := now.Add(d)
-	down := q.ShuttingDown()
-	if r := q.within(k, op); r != nil {
-		r.comesBack(due, retry)
-	}
-	if down {
-		return
-	}
-	cause := q.record(k, &trace.Enqueue{Operation: op, Queue: q.name, Delay: trace.Duration(d), Retry: retry})
-	if later := q.account.addAt(k, now, due, cause, retry); later != nil {
-		q.delays.AddAfter(later, d)
-	}
-}
-
-// record emits the addition and returns it as a cause; nil when nothing is recorded.
+// record emits the addition and returns it as a cause; nil if nothing is recorded.
 func (q *queue[K]) record(k K, e *trace.Enqueue) *trace.Cause {
 	t := q.c.tap
-	if !t.on() {
+	if !t.recording() {
 		return nil
 	}
 	e.Handler = t.stacks.handler()
-	cause := current().cause(e)
+	cause := currentActivity().cause(e)
 	if own := q.within(k, e.Operation); own != nil && e.Retry > 0 {
 		cause.Type, cause.Reconcile = trace.CauseRetry, own.id
 	}
 	return t.enqueued(q.c, q.keyText(k), e, cause)
 }
 
-// cause is what an addition in the scope is the cause of. It tells e which watch event led to it.
-func (s *scope) cause(e *trace.Enqueue) *trace.Cause {
-	cause := &trace.Cause{Type: trace.CauseOther, Handler: e.Handler, Retry: e.Retry, Delay: e.Delay, Reconcile: s.behind}
-	r := s.reconcile
-	if s.turn != nil {
-		cause.Type, r = trace.CauseTimer, s.turn.told()
+// cause returns the cause that an addition in the activity is, and sets the watch event of e.
+func (a *activity) cause(e *trace.Enqueue) *trace.Cause {
+	cause := &trace.Cause{
+		Type: trace.CauseOther, Handler: e.Handler, Retry: e.Retry, Delay: e.Delay, Reconcile: a.startedBy,
+	}
+	r := a.reconcile
+	if a.iteration != nil {
+		cause.Type, r = trace.CauseTimer, a.iteration.begunReconcile()
 	}
 	if r != nil {
 		cause.Reconcile = r.id
 	}
-	if cause.Reconcile != 0 && s.turn == nil {
+	if cause.Reconcile != 0 && a.iteration == nil {
 		cause.Type = trace.CauseReconcile
 	}
-	if s.event != nil {
-		e.Watch = s.event.number()
-		cause.Type, cause.Watch = trace.CauseWatch, s.event.watch
+	if a.event != nil {
+		e.Watch = a.event.seqNumber()
+		cause.Type, cause.Watch = trace.CauseWatch, a.event.watch
 	}
 	if e.Delay > 0 {
 		cause.Type = trace.CauseTimer
@@ -78,7 +46,7 @@ func (s *scope) cause(e *trace.Enqueue) *trace.Cause {
 	return cause
 }
 
-// enqueued emits the addition and returns its cause with its number.
+// enqueued emits the addition, and returns its cause with its Seq.
 func (t *Tap) enqueued(c *Controller, key string, e *trace.Enqueue, cause *trace.Cause) *trace.Cause {
 	cause.Seq = t.rec.Emit(c.name, cause.Reconcile, key, e)
 	if cause.Type == trace.CauseWatch {
@@ -87,20 +55,22 @@ func (t *Tap) enqueued(c *Controller, key string, e *trace.Enqueue, cause *trace
 	return cause
 }
 
-// failures is how many failures in a row an AddRateLimited follows, by the queue's count of such additions; 0 if it follows
-// none that is known of: handlers that see an event use it for a delay, and a controller that Waits for its rhythm.
+// failures returns how many failures in a row an AddRateLimited follows, of which the queue has counted that many; 0 if
+// the addition is not known to follow a failure: handlers of watch events call AddRateLimited for a delay, and
+// controllers with RequeuesWithoutError to look again.
 func (q *queue[K]) failures(k K, counted int) int {
 	own := q.within(k, trace.AddRateLimited)
-	if own == nil || own.waits() {
+	if own == nil || own.requeuesWithoutError() {
 		return 0
 	}
 	return max(counted, 1)
 }
 
-// within returns the reconcile of the key if it is what adds the key again. A loop may report a failure from a goroutine
-// that does nothing else, and then only a failure is reported by AddRateLimited.
+// within returns the reconcile of the key if the key is added by this reconcile itself, nil otherwise. A worker loop
+// may report failures from a goroutine that does nothing else, and AddRateLimited outside of all reconciles and
+// handlers is taken for that.
 func (q *queue[K]) within(k K, op trace.Operation) *reconcile {
-	own, s := q.own(k), current()
+	own, s := q.own(k), currentActivity()
 	if own == nil || s.reconcile == own {
 		return own
 	}
@@ -108,4 +78,39 @@ func (q *queue[K]) within(k K, op trace.Operation) *reconcile {
 		return own
 	}
 	return nil
+}
+
+// causes is a list of at most maxCauses.
+type causes struct {
+	list []trace.Cause
+	more int // were left out
+}
+
+func (c *causes) add(cause *trace.Cause) {
+	switch {
+	case cause == nil || len(c.list) > 0 && sameReason(&c.list[len(c.list)-1], cause):
+	case len(c.list) < maxCauses:
+		c.list = append(c.list, *cause)
+	default:
+		c.more++
+	}
+}
+
+// sameReason reports whether two additions have the same reason: two handlers, or a loop, added a key for one watch
+// event.
+func sameReason(a, b *trace.Cause) bool {
+	return a.Watch != nil && a.Type == b.Type && a.Watch == b.Watch && a.Handler == b.Handler && a.Delay == b.Delay
+}
+
+func (c *causes) addAll(more causes) {
+	for i := range more.list {
+		c.add(&more.list[i])
+	}
+	c.more += more.more
+}
+
+// sortedBySeq sorts causes by the order of their events.
+func sortedBySeq(list []trace.Cause) []trace.Cause {
+	slices.SortStableFunc(list, func(a, b trace.Cause) int { return cmp.Compare(a.Seq, b.Seq) })
+	return list
 }

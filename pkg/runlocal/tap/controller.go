@@ -15,95 +15,86 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// Controller is the tap's side of one controller. All its methods may be called concurrently.
+// Controller observes one controller of a session. All its methods may be called concurrently, except those that must
+// be called before anything of the controller is observed: what they set is read without a lock.
 type Controller struct {
-	tap       *Tap
-	name      string
-	calls     atomic.Int64 // requests without an answer
-	preparing atomic.Bool  // as told by Preparing
-	held      atomic.Int64 // reconciles that Hold keeps open
-	handed    handed
-	traits    ControllerTraits
-	history   history
-	undivided bool        // as told by KeepAll
-	open      func() bool // as told by Gate; nil is always
-	accounts  []account   // guarded by tap.mu
+	tap          *Tap
+	name         string
+	calls        atomic.Int64 // requests without an answer
+	preparing    atomic.Bool  // of SetPreparing
+	asyncWork    atomic.Int64 // calls of BeginAsyncWork, and reconciles of timer loops, that have not ended
+	handoffs     handoffs
+	traits       ControllerTraits
+	history      history
+	ignoresScope bool            // of IgnoreScope
+	gate         func() bool     // of Gate; nil is always open
+	queues       []observedQueue // guarded by tap.mu
 }
 
-// ControllerTraits are how a controller differs from most. The zero value is that of most.
+// ControllerTraits are how a controller differs from most. The zero value is right for most.
 type ControllerTraits struct {
-	// ErrorLevel is the highest level of log lines that tell why a reconcile failed; 0 is 2.
+	// ErrorLevel is the highest level of the log lines that give the reason why a reconcile failed; 0 means 2.
 	ErrorLevel int
-	// Waits says that the controller also adds a key again by AddRateLimited, and reports no error, when it has not failed
-	// but wants to look again later.
-	Waits bool
-	// Bare says what the controller's keys are that have no slash.
+	// RequeuesWithoutError means that the controller also calls AddRateLimited, and reports no error, to look at a key
+	// again later without having failed.
+	RequeuesWithoutError bool
+	// Bare is what the controller's keys without a slash are.
 	Bare BareKeys
-	// Begins says which key, as it is spelt in the trace, the calling goroutine has begun to work on, by a line that it logs at
-	// ErrorLevel or below; empty for other lines. It is for a controller whose keys are taken from the queue by one goroutine
-	// and worked on by another: a reconcile begins with that line. Nil for all others. It may be called concurrently.
-	Begins func(message string, keysAndValues []any) string
-	// Value makes text of a logged value; empty for those that are made text as usual. Nil for none. It may be called
+	// BegunKey returns the key, as it is spelt in the trace, that the calling goroutine has begun to work on, by a line
+	// that it logs at ErrorLevel or below; empty for other lines. It is for a controller one of whose goroutines takes
+	// keys from the queue for another: the reconcile begins with that line. It is nil for all others. It may be called
 	// concurrently.
-	Value func(any) string
-	// Error makes an error's text, as it is logged or handled, fit to read; nil leaves it.
-	Error func(string) string
+	BegunKey func(message string, keysAndValues []any) string
+	// FormatValue returns the text of a logged value, empty to have it formatted as usual; nil if all are. It may be
+	// called concurrently.
+	FormatValue func(any) string
+	// FormatError makes the text of an error readable before it is recorded; nil leaves it as it is. It may be called
+	// concurrently.
+	FormatError func(string) string
 }
 
-// BareKeys are keys without a slash, and without the sort of object before them.
-type BareKeys int
+// SetTraits sets how the controller differs from most. It must be called before anything of the controller is observed,
+// which is before its queues are swapped and its workers run. Its constructor may call it.
+func (c *Controller) SetTraits(t ControllerTraits) { c.traits = t }
 
-const (
-	// ClusterScoped are names of objects in no namespace, as with most controllers.
-	ClusterScoped BareKeys = iota
-	// Namespaces are names of namespaces. Each is in itself.
-	Namespaces
-	// ForAll stand for work on objects in all namespaces, such as that a node has changed. It is done whatever Options.Keep
-	// says, and what it adds is kept or not as all is.
-	ForAll
-)
+// IgnoreScope makes the controller work on all namespaces, whatever Options.InScope reports: for a controller whose
+// work cannot be divided by namespaces, and which therefore must run only once where several sessions share a cluster.
+// It must be called before anything of the controller is observed.
+func (c *Controller) IgnoreScope() { c.ignoresScope = true }
 
-// SetTraits tells the tap how the controller differs from most. It must be called before anything of the controller is
-// observed: before its queues are and its workers run. Its constructor may call it.
-func (c *Controller) SetTraits(h ControllerTraits) { c.traits = h }
+// Gate makes the controller's workers wait for keys until open returns true; keys that they have taken before they
+// finish. A queue that is shut down while they wait returns no more keys. open is called for each key, under a lock of
+// the queue: it must be quick, may be called concurrently, and must not use the queue. GateOpened must be called when
+// the result of open may have become true. Gate must be called before anything of the controller is observed.
+func (c *Controller) Gate(open func() bool) { c.gate = open }
 
-// KeepAll has the controller see and work on everything, whatever Options.Keep says: for one whose work on an object cannot be
-// divided by namespaces, and which whoever divides them runs once. It must be called before anything of the controller is
-// observed.
-func (c *Controller) KeepAll() { c.undivided = true }
-
-// Gate has the controller's workers wait for a key until open returns true; what they have been handed they go on with. A
-// queue that is shut down while they wait hands out nothing more. open is called for each key, under a lock of the queue: it
-// must be quick, may be called concurrently, and must not use the queue. When it may have become true Opened must be called. Gate
-// must be called before anything of the controller is observed.
-func (c *Controller) Gate(open func() bool) { c.open = open }
-
-// Opened has workers that wait ask again whether the gate is open.
-func (c *Controller) Opened() {
+// GateOpened makes workers that wait call the function of Gate again.
+func (c *Controller) GateOpened() {
 	c.tap.mu.Lock()
-	waiting := slices.Clone(c.accounts)
+	waiting := slices.Clone(c.queues)
 	c.tap.mu.Unlock()
-	for _, a := range waiting {
-		a.opened()
+	for _, q := range waiting {
+		q.gateOpened()
 	}
 }
 
-// shut reports whether the gate is.
-func (c *Controller) shut() bool { return c.open != nil && !c.open() }
+// gateClosed reports whether workers must wait.
+func (c *Controller) gateClosed() bool { return c.gate != nil && !c.gate() }
 
-// errorText is the text of an error of the controller's. The error may be nil, or may panic when asked.
+// errorText returns the text of an error of the controller's as it is recorded. The error may be nil, and its Error
+// method may panic.
 func (c *Controller) errorText(err error) string {
 	if err == nil {
 		return ""
 	}
 	text := wholeText(err)
-	if c.traits.Error != nil {
-		text = c.traits.Error(text)
+	if c.traits.FormatError != nil {
+		text = c.traits.FormatError(text)
 	}
-	return cut(text)
+	return truncate(text)
 }
 
-// Name is the short name that the controller was asked for by.
+// Name returns the name that Tap.Controller was called with.
 func (c *Controller) Name() string { return c.name }
 
 // Context returns a context with the logger whose lines become the controller's log events. Both its constructor and
@@ -112,18 +103,19 @@ func (c *Controller) Context(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, logr.New(&sink{c: c}))
 }
 
-// Preparing reports whether the controller, which runs, does not see all yet that it is to act on.
-func (c *Controller) Preparing(is bool) { c.preparing.Store(is) }
+// SetPreparing sets whether the controller, although it runs, does not yet see all objects that it acts on. A session
+// with such a controller has not settled.
+func (c *Controller) SetPreparing(preparing bool) { c.preparing.Store(preparing) }
 
-// Build runs build, a controller's constructor, with the context of Context. Event handlers that it registers with an
-// informer of the tap are known to be this controller's. The error is build's.
+// Build calls build, which is a controller's constructor, with the context that Context returns. Event handlers that it
+// registers with an informer of the tap belong to this controller. The error is that of build.
 func (c *Controller) Build(ctx context.Context, build func(ctx context.Context) error) error {
-	s := &scope{controller: c}
-	defer s.enter(pprof.Labels("controller", c.name)).leave()
+	s := &activity{controller: c}
+	defer s.enter(pprof.Labels("controller", c.name)).end()
 	return build(c.Context(ctx))
 }
 
-// Config returns a copy of base for the controller's clients: its requests are observed, and have the user agent
+// Config returns a copy of base for the controller's clients: their requests are observed and have the user agent
 // kubectl-reconcile/NAME.
 func (c *Controller) Config(base *rest.Config) *rest.Config {
 	config := rest.CopyConfig(base)
@@ -135,11 +127,11 @@ func (c *Controller) Config(base *rest.Config) *rest.Config {
 	return config
 }
 
-// Outcome tells how the reconcile ends that the calling goroutine works on, for a loop that knows it: the tap need not
-// guess from what is logged and queued. It must come before Done. err is the reason, nil for trace.Done. It does
-// nothing outside of a reconcile.
+// Outcome sets how the reconcile that the calling goroutine works on ends, for a worker loop that knows it: otherwise
+// it is inferred from what is logged and queued. It must be called before the queue's Done. err is the reason, nil for
+// trace.Done. Outside of a reconcile it does nothing.
 func (c *Controller) Outcome(outcome trace.Outcome, err error) {
-	if r := current().reconcile; r != nil {
+	if r := currentActivity().reconcile; r != nil {
 		r.conclude(outcome, err)
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// A goroutine's profiler labels are the only thing that the goroutines it starts inherit, and the Go runtime offers no
-// public way to read them back. These two functions are on the runtime's list of names that are kept for such use
-// (go.dev/issue/67401): the linker allows them and their signatures stay. Should a Go release drop them, this package
-// no longer links; should it no longer inherit labels, TestGoroutineInheritance fails. Either way no reconcile could be
-// told for requests made by a controller's own goroutines, such as ReplicaSet's slow start.
+// The labels of a goroutine for profiles are the only thing that goroutines which it starts inherit, and the Go runtime
+// has no public function that returns them. These two functions are on the runtime's list of names that are kept for
+// such use (go.dev/issue/67401): the linker allows them, and their signatures stay. If a Go release drops them, this
+// package does not link; if goroutines no longer inherit labels, TestGoroutineInheritance fails. Without them, requests
+// of goroutines that a controller starts, such as those of ReplicaSet's slow start, could not be attributed.
 
 //go:linkname getProfLabel runtime/pprof.runtime_getProfLabel
 func getProfLabel() unsafe.Pointer
@@ -21,69 +21,70 @@ func getProfLabel() unsafe.Pointer
 //go:linkname setProfLabel runtime/pprof.runtime_setProfLabel
 func setProfLabel(labels unsafe.Pointer)
 
-// scope is what the goroutines that bear its label are doing. It is immutable.
-type scope struct {
-	// controller is the one that is being built, or that the reconcile belongs to; nil if there is none.
+// activity is what the goroutines with its label are doing. It is immutable.
+type activity struct {
+	// controller is the one that is being built, or whose reconcile or handler runs; nil if there is none.
 	controller *Controller
 	// reconcile is nil outside of a reconcile.
 	reconcile *reconcile
 	// event is the watch event that a handler is handling; nil outside of handlers.
 	event *watchEvent
-	// turn is that of a loop; nil outside of turns, and where reconcile is set.
-	turn *turn
-	// behind is the reconcile that left this work to another goroutine, and may have ended; 0 if none did.
-	behind trace.ReconcileID
-	// inCall says that a request is under way: what is logged there is the API server's, if it runs in this process.
-	inCall bool
+	// iteration is that of a timer loop; nil outside of such loops, and where reconcile is set.
+	iteration *iteration
+	// startedBy is the reconcile that passed this work to another goroutine, and may have ended; 0 if there is none.
+	startedBy trace.ReconcileID
+	// inRequest means that a request is under way: lines logged there are the API server's, if it runs in this process.
+	inRequest bool
 }
 
-// scopes finds the scope of a goroutine by the identity of its label set. Goroutines are the process's, and so is this;
-// a label set that is registered or borne by a goroutine is not collected, so that its address stands for nothing else.
-var scopes sync.Map // unsafe.Pointer -> *scope
+// activities maps label sets, by address, to activities. It is global because goroutines and their labels are the
+// process's. A label set that is a key here or the label of a goroutine is not collected, so that no other can have its
+// address.
+var activities sync.Map // unsafe.Pointer -> *activity
 
-// labelled is a goroutine's stay in a scope.
-type labelled struct{ own, before unsafe.Pointer }
+// labelChange is a change of the labels of a goroutine, to those of an activity. The zero value is none.
+type labelChange struct{ to, from unsafe.Pointer }
 
-// carrier is the least context that pprof.WithLabels takes. It carries labels to a goroutine and is never waited for.
-type carrier struct{ context.Context }
+// labelContext is the smallest context that pprof.WithLabels accepts. It carries labels to a goroutine and never ends.
+type labelContext struct{ context.Context }
 
-// Value implements context.Context: a carrier holds no labels of its own.
-func (carrier) Value(any) any { return nil }
+// Value implements context.Context: it has no labels.
+func (labelContext) Value(any) any { return nil }
 
-// enter puts the calling goroutine, and those it starts from here on, into s.
-func (s *scope) enter(labels pprof.LabelSet) labelled {
-	l := labelled{before: getProfLabel()}
-	pprof.SetGoroutineLabels(pprof.WithLabels(carrier{}, labels))
-	l.own = getProfLabel()
-	scopes.Store(l.own, s)
+// enter labels the calling goroutine, and those that it starts after this, with a. The caller must end the change.
+func (a *activity) enter(labels pprof.LabelSet) labelChange {
+	l := labelChange{from: getProfLabel()}
+	pprof.SetGoroutineLabels(pprof.WithLabels(labelContext{}, labels))
+	l.to = getProfLabel()
+	activities.Store(l.to, a)
 	return l
 }
 
-// leave ends the scope for every goroutine in it, those that outlive it included, and gives the calling one the labels
-// that it had before. A goroutine that does not bear the scope's label keeps its own.
-func (l labelled) leave() {
-	scopes.Delete(l.own)
-	if getProfLabel() == l.own {
-		setProfLabel(l.before)
+// end ends the activity for all goroutines in it, including those that outlive it, and gives the calling one the labels
+// that it had before. A goroutine with other labels keeps them.
+func (l labelChange) end() {
+	activities.Delete(l.to)
+	if getProfLabel() == l.to {
+		setProfLabel(l.from)
 	}
 }
 
-// depart gives the calling goroutine the labels that it had before, and leaves the scope to the others that are in it.
-func (l labelled) depart() {
-	if getProfLabel() == l.own {
-		setProfLabel(l.before)
+// restore gives the calling goroutine the labels that it had before, and leaves the activity to the others in it.
+func (l labelChange) restore() {
+	if getProfLabel() == l.to {
+		setProfLabel(l.from)
 	}
 }
 
-// noScope spares callers the nil check.
-var noScope = &scope{}
+// noActivity saves callers the check for nil.
+var noActivity = &activity{}
 
-// current is the scope of the calling goroutine, an empty one if it is in none.
-func current() *scope {
+// currentActivity returns the activity of the calling goroutine, an empty one if it is in none.
+func currentActivity() *activity {
 	if p := getProfLabel(); p != nil {
-		if s, ok := scopes.Load(p); ok {
-			return s.(*scope)
+		if s, ok := activities.Load(p); ok {
+			return s.(*activity)
 		}
 	}
-	return noScope
+	return noActivity
 }

@@ -7,57 +7,57 @@ import (
 )
 
 // in returns the scope that a goroutine finds that is started by the caller.
-func in(wg *sync.WaitGroup, got **scope) {
-	wg.Go(func() { *got = current() })
+func in(wg *sync.WaitGroup, got **activity) {
+	wg.Go(func() { *got = currentActivity() })
 }
 
 func TestGoroutineInheritance(t *testing.T) {
-	s := &scope{reconcile: &reconcile{key: "a"}}
+	s := &activity{reconcile: &reconcile{key: "a"}}
 	l := s.enter(pprof.Labels("key", "a"))
-	if current() != s {
+	if currentActivity() != s {
 		t.Fatal("the labelled goroutine does not find its scope: runtime_getProfLabel has changed")
 	}
 	var wg sync.WaitGroup
-	var child *scope
+	var child *activity
 	in(&wg, &child)
 	wg.Wait()
 	if child != s {
 		t.Error("a goroutine started in the scope is not in it: labels are no longer inherited")
 	}
-	l.leave()
-	if current() != noScope {
-		t.Error("the scope goes on after it was left")
+	l.end()
+	if currentActivity() != noActivity {
+		t.Error("the activity continues after its end")
 	}
 }
 
 func TestOutlivingGoroutineBelongsToNoLaterScope(t *testing.T) {
-	first, second := &scope{reconcile: &reconcile{key: "a"}}, &scope{reconcile: &reconcile{key: "b"}}
+	first, second := &activity{reconcile: &reconcile{key: "a"}}, &activity{reconcile: &reconcile{key: "b"}}
 	l := first.enter(pprof.Labels("key", "a"))
 	release := make(chan struct{})
 	var wg sync.WaitGroup
-	var late *scope
+	var late *activity
 	wg.Go(func() {
 		<-release
-		late = current()
+		late = currentActivity()
 	})
-	l.leave()
-	defer second.enter(pprof.Labels("key", "b")).leave()
+	l.end()
+	defer second.enter(pprof.Labels("key", "b")).end()
 	close(release)
 	wg.Wait()
-	if late != noScope {
+	if late != noActivity {
 		t.Errorf("a goroutine that outlived its reconcile is attributed to %q", late.reconcile.key)
 	}
 }
 
 func TestNestedScopesAreRestored(t *testing.T) {
-	outer, inner := &scope{inCall: false}, &scope{inCall: true}
+	outer, inner := &activity{inRequest: false}, &activity{inRequest: true}
 	a := outer.enter(pprof.Labels("n", "1"))
 	b := inner.enter(pprof.Labels("n", "2"))
-	b.leave()
-	if current() != outer {
+	b.end()
+	if currentActivity() != outer {
 		t.Error("leaving the inner scope does not lead back to the outer one")
 	}
-	a.leave()
+	a.end()
 	if p := getProfLabel(); p != nil {
 		t.Error("the goroutine keeps labels that it did not have before")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"go/build"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,23 +59,25 @@ func start(t *testing.T, i *informer) {
 
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-		return condition(), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 2*time.Minute, true,
+		func(context.Context) (bool, error) {
+			return condition(), nil
+		})
 	if err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}
 }
 
-// told are the watch events, in short.
-func told(sink *eventLog) []string {
+// recordedWatches returns the watch events, in short.
+func recordedWatches(sink *eventLog) []string {
 	var out []string
 	for _, w := range details[*trace.Watch](sink) {
 		var changes []string
 		for _, c := range w.Change.Fields() {
 			changes = append(changes, c.String())
 		}
-		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s/%s %s v%s initial=%t %s", w.Event, w.Namespace, w.Name, w.Resource, w.ResourceVersion, w.Initial, strings.Join(changes, "; "))))
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s/%s %s v%s initial=%t %s", w.Event, w.Namespace, w.Name,
+			w.Resource, w.ResourceVersion, w.Initial, strings.Join(changes, "; "))))
 	}
 	return out
 }
@@ -89,7 +92,7 @@ func TestWatchEventsAreToldOnceToAllHandlers(t *testing.T) {
 	note := func() {
 		mu.Lock()
 		defer mu.Unlock()
-		seen[current().event]++
+		seen[currentActivity().event]++
 	}
 	for range 3 {
 		if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -112,7 +115,7 @@ func TestWatchEventsAreToldOnceToAllHandlers(t *testing.T) {
 		"MODIFIED default/web pods v3 initial=false spec.containers[name=c].image: a -> b",
 		"DELETED default/web pods v4 initial=false",
 	}
-	if diff := cmp.Diff(want, told(sink)); diff != "" {
+	if diff := cmp.Diff(want, recordedWatches(sink)); diff != "" {
 		t.Errorf("watch events (-want +got):\n%s", diff)
 	}
 	mu.Lock()
@@ -170,7 +173,8 @@ func TestAddKnowsItsEvent(t *testing.T) {
 	err := c.Build(t.Context(), func(context.Context) error {
 		_, err := i.AddEventHandlerWithResyncPeriod(cache.FilteringResourceEventHandler{
 			FilterFunc: func(any) bool { return true },
-			Handler:    cache.ResourceEventHandlerFuncs{AddFunc: h.addPod, UpdateFunc: func(_, pod any) { h.enqueue(pod) }},
+			Handler: cache.ResourceEventHandlerFuncs{AddFunc: h.addPod,
+				UpdateFunc: func(_, pod any) { h.enqueue(pod) }},
 		}, 0)
 		return err
 	})
@@ -188,9 +192,11 @@ func TestAddKnowsItsEvent(t *testing.T) {
 	start, _ := reconcileOnce(q, sink, nothing)
 	var got []string
 	for _, cause := range start.Causes {
-		got = append(got, fmt.Sprintf("%s %d: %s %s, written by %s %d", cause.Type, cause.Seq, cause.Watch.Event, cause.Handler, cause.Watch.Writer, cause.Watch.WrittenBy))
+		got = append(got, fmt.Sprintf("%s %d: %s %s, written by %s %d", cause.Type, cause.Seq, cause.Watch.Event,
+			cause.Handler, cause.Watch.Writer, cause.Watch.WrittenBy))
 	}
-	want := []string{"watch 1: ADDED addPod > enqueue, written by  0", "watch 3: MODIFIED enqueue, written by replicaset 7"}
+	want := []string{"watch 1: ADDED addPod > enqueue, written by  0",
+		"watch 3: MODIFIED enqueue, written by replicaset 7"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("causes (-want +got):\n%s", diff)
 	}
@@ -217,7 +223,7 @@ func TestResyncAndTombstone(t *testing.T) {
 	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/web", Obj: pod})
 	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/gone"})
 	want := []string{"RESYNC default/web pods v7 initial=false", "DELETED default/web pods v7 initial=false"}
-	if diff := cmp.Diff(want, told(sink)); diff != "" {
+	if diff := cmp.Diff(want, recordedWatches(sink)); diff != "" {
 		t.Errorf("watch events (-want +got):\n%s", diff)
 	}
 }
@@ -252,7 +258,8 @@ func TestEveryInformerIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := strings.Count(string(source), ".WithResource("); known != want {
-		t.Errorf("%d of client-go's %d informers are known by resource: a kind's plural is not what it seems", known, want)
+		t.Errorf("%d of client-go's %d informers are known by resource: a kind's plural is not what it seems", known,
+			want)
 	}
 }
 
@@ -278,5 +285,78 @@ func TestEveryWayToAnInformerIsObserved(t *testing.T) {
 	}
 	if _, err := f.ForResource(schema.GroupVersionResource{Resource: "unicorns"}); err == nil {
 		t.Error("an unknown resource has an informer")
+	}
+}
+
+// handlersOf registers handlers of a controller, that are resynced or not, and returns them as they are observed.
+func handlersOf(t *testing.T, i *informer, c *Controller, resync ...time.Duration) []*handler {
+	t.Helper()
+	var out []*handler
+	for _, period := range resync {
+		err := c.Build(t.Context(), func(context.Context) error {
+			registration, err := i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{}, period)
+			if err == nil {
+				out = append(out, i.handlers[registration])
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// TestEachRoundOfAResyncIsRecordedOnce: handlers without one do not take part in it.
+func TestEachRoundOfAResyncIsRecordedOnce(t *testing.T) {
+	tap, sink := recording()
+	i := podInformer(tap, newSource(t))
+	i.resync = time.Hour
+	handlers := handlersOf(t, i, tap.Controller("deployment"), time.Hour, 0, time.Hour)
+	pod := testPod("web", "a")
+	pod.ResourceVersion = "7"
+	const rounds = 6
+	var seqs []uint64
+	for range rounds {
+		for _, h := range []*handler{handlers[0], handlers[2]} {
+			d := h.begin(trace.Resync, pod, pod, false)
+			seqs = append(seqs, currentActivity().event.seqNumber())
+			d.end()
+		}
+	}
+	if got := len(details[*trace.Watch](sink)); got != rounds {
+		t.Errorf("%d events are recorded for %d rounds", got, rounds)
+	}
+	for n := range rounds {
+		if seqs[2*n] != uint64(n+1) || seqs[2*n+1] != uint64(n+1) {
+			t.Errorf("round %d is event %d for one handler and %d for the other", n+1, seqs[2*n], seqs[2*n+1])
+		}
+	}
+	if kept := len(i.events.young) + len(i.events.old); kept > 0 {
+		t.Errorf("%d events are kept after the last handler", kept)
+	}
+}
+
+// TestEventsThatNoHandlerWaitsForAreForgotten: of a run that has to do with some namespaces only.
+func TestEventsThatNoHandlerWaitsForAreForgotten(t *testing.T) {
+	tap, _ := keeping("shop")
+	i := podInformer(tap, newSource(t))
+	undivided := tap.Controller("podgc")
+	undivided.IgnoreScope()
+	all := append(handlersOf(t, i, tap.Controller("deployment"), 0, 0), handlersOf(t, i, undivided, 0)...)
+	for own := range maps.Values(i.handlers) {
+		if own.controller == nil {
+			all = append(all, own)
+		}
+	}
+	for n := range 100 {
+		pod := testPod(fmt.Sprint("web-", n), "a")
+		pod.ResourceVersion, pod.Namespace = fmt.Sprint(n+1), []string{"shop", "blog"}[n%2]
+		for k := range all { // in any order
+			all[(k+n)%len(all)].OnAdd(pod, false)
+		}
+	}
+	if kept := len(i.events.young) + len(i.events.old); kept > 0 {
+		t.Errorf("%d of 100 events are kept after the last handler", kept)
 	}
 }

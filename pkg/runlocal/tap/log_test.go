@@ -54,7 +54,8 @@ func TestLogsBelongToTheReconcile(t *testing.T) {
 	}
 	for _, e := range sink.list() {
 		if l, ok := e.Detail.(*trace.Log); ok {
-			if inside := l.Message != "Starting controller"; inside != (e.Reconcile == 1 && e.Key == "web") || e.Controller != "replicaset" {
+			if inside := l.Message != "Starting controller"; inside != (e.Reconcile == 1 && e.Key == "web") ||
+				e.Controller != "replicaset" {
 				t.Errorf("%q is of reconcile %d, key %q, of %q", l.Message, e.Reconcile, e.Key, e.Controller)
 			}
 		}
@@ -69,7 +70,7 @@ func TestVerbosity(t *testing.T) {
 	}{
 		{"0 is the default", 0, DefaultVerbosity},
 		{"a negative one is the least", -1, 0},
-		{"what is asked for", 6, 6},
+		{"what is requested", 6, 6},
 		{"less than upstream needs to say why it failed", 1, 1},
 	} {
 		sink := &eventLog{}
@@ -96,7 +97,10 @@ func TestErrorsAreRecordedOnceHoweverTheyAreReported(t *testing.T) {
 		report func(ctx context.Context)
 	}{
 		{"without a context, as ReplicaSet does", func(context.Context) { utilruntime.HandleError(refused) }},
-		{"with the controller's context", func(ctx context.Context) { utilruntime.HandleErrorWithContext(ctx, refused, "Syncing") }},
+		{"with the controller's context", func(ctx context.Context) {
+			utilruntime.HandleErrorWithContext(ctx, refused,
+				"Syncing")
+		}},
 		{"with its logger", func(ctx context.Context) {
 			utilruntime.HandleErrorWithLogger(klog.FromContext(ctx), refused, "Syncing")
 		}},
@@ -118,10 +122,10 @@ func TestErrorsAreRecordedOnceHoweverTheyAreReported(t *testing.T) {
 func TestErrorsOfOthersAreNotTheControllers(t *testing.T) {
 	tap, sink := recording()
 	c := tap.Controller("replicaset")
-	utilruntime.HandleError(errors.New("of nobody"))
+	utilruntime.HandleError(errors.New("of no controller"))
 	end := inReconcile(t, c, sink, func(context.Context) {
-		s := &scope{controller: c, reconcile: current().reconcile, inCall: true}
-		defer s.enter(pprof.Labels()).leave()
+		s := &activity{controller: c, reconcile: currentActivity().reconcile, inRequest: true}
+		defer s.enter(pprof.Labels()).end()
 		utilruntime.HandleError(errors.New("of an API server in this process"))
 	})
 	if logs := details[*trace.Log](sink); len(logs) != 0 || end.Error != "" {

@@ -2,6 +2,7 @@ package tap
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,7 +45,7 @@ func TestAddIsTheCauseOfTheReconcile(t *testing.T) {
 	}
 }
 
-// reconcileOnce takes a key, does what work says and is done with it. It returns the reconcile's start and end.
+// reconcileOnce takes a key, calls work and is done with it. It returns the reconcile's start and end.
 func reconcileOnce(q testQueue, sink *eventLog, work func(key string)) (*trace.Start, *trace.End) {
 	k, _ := q.Get()
 	work(k)
@@ -58,7 +59,7 @@ func nothing(string) {}
 // pass lets the time of a bubble pass.
 func pass(d time.Duration) { <-time.After(d) }
 
-// kinds of causes, with what tells them apart.
+// outline returns the types of causes, with what distinguishes them.
 func outline(causes []trace.Cause) []string {
 	var out []string
 	for _, c := range causes {
@@ -95,7 +96,7 @@ func TestRetryHasTheDelayOfTheRateLimiter(t *testing.T) {
 			}
 			delayed := tap.State().Controllers[0].Queues[0].Delayed
 			if len(delayed) != 1 || delayed[0].Due != time.Now().Add(delay) || delayed[0].Retry != n+1 {
-				t.Errorf("after try %d the state says %+v", n, delayed)
+				t.Errorf("after try %d the state is %+v", n, delayed)
 			}
 		}
 	})
@@ -105,7 +106,7 @@ func TestADelayOutsideOfItsReconcileIsNoRetry(t *testing.T) {
 	inBubble(t, func(t *testing.T, tap *Tap, q testQueue, sink *eventLog) {
 		q.AddRateLimited("web") // as a handler does that is in no hurry
 		if delayed := tap.State().Controllers[0].Queues[0].Delayed; len(delayed) != 1 || delayed[0].Retry != 0 {
-			t.Errorf("nothing has failed, and the state says %+v", delayed)
+			t.Errorf("nothing has failed, and the state is %+v", delayed)
 		}
 		start, _ := reconcileOnce(q, sink, nothing)
 		if diff := cmp.Diff([]string{"timer retry=0 delay=5ms by=0"}, outline(start.Causes)); diff != "" {
@@ -214,7 +215,7 @@ func TestCausesAreBounded(t *testing.T) {
 	}
 }
 
-// sequence puts a queue through all that a controller may do with one, and tells what it saw.
+// sequence puts a queue through all that a controller may do with one, and returns what it saw.
 func sequence(q testQueue) []string {
 	var seen []string
 	say := func(format string, args ...any) { seen = append(seen, fmt.Sprintf(format, args...)) }
@@ -263,7 +264,7 @@ func TestWrappedQueueDoesWhatThePlainOneDoes(t *testing.T) {
 			t.Errorf("behaviour (-plain +wrapped):\n%s", diff)
 		}
 		if s := tap.State(); !s.Idle() {
-			t.Errorf("after the queue was shut down the state says %+v", s)
+			t.Errorf("after the queue was shut down the state is %+v", s)
 		}
 	})
 }
@@ -287,7 +288,7 @@ func TestNothingIsRecordedWithoutARecorder(t *testing.T) {
 		if diff := cmp.Diff(want, state()); diff != "" {
 			t.Errorf("running (-want +got):\n%s", diff)
 		}
-		if current() != noScope {
+		if currentActivity() != noActivity {
 			t.Error("the worker is labelled though nothing is recorded")
 		}
 		q.Done(k)
@@ -317,7 +318,7 @@ func TestPanickingReconcile(t *testing.T) {
 			t.Errorf("reconcile %d ends %q", n+1, end.Outcome)
 		}
 	}
-	if current() != noScope {
+	if currentActivity() != noActivity {
 		t.Error("the worker's goroutine still belongs to the reconcile")
 	}
 }
@@ -336,5 +337,63 @@ func TestOutcomeIsTold(t *testing.T) {
 	if dropped := details[*trace.Dropped](sink); len(dropped) != 1 || dropped[0].Error != "no such node" {
 		t.Errorf("dropped: %+v", dropped)
 	}
-	c.Outcome(trace.Failed, nil) // outside of a reconcile it is nobody's
+	c.Outcome(trace.Failed, nil) // outside of a reconcile it belongs to none
+}
+
+// counting is a provider of metrics of which the retries are counted.
+type counting struct{ retries atomic.Int64 }
+
+func (c *counting) Inc()                                                 { c.retries.Add(1) }
+func (*counting) NewDepthMetric(string) workqueue.GaugeMetric            { return unused{} }
+func (*counting) NewAddsMetric(string) workqueue.CounterMetric           { return unused{} }
+func (*counting) NewLatencyMetric(string) workqueue.HistogramMetric      { return unused{} }
+func (*counting) NewWorkDurationMetric(string) workqueue.HistogramMetric { return unused{} }
+func (c *counting) NewRetriesMetric(string) workqueue.CounterMetric      { return c }
+func (*counting) NewUnfinishedWorkSecondsMetric(string) workqueue.SettableGaugeMetric {
+	return unused{}
+}
+func (*counting) NewLongestRunningProcessorSecondsMetric(string) workqueue.SettableGaugeMetric {
+	return unused{}
+}
+
+type unused struct{}
+
+func (unused) Inc()            {}
+func (unused) Dec()            {}
+func (unused) Set(float64)     {}
+func (unused) Observe(float64) {}
+
+// use adds keys in every way there is.
+func use(q testQueue) {
+	q.Add("a")
+	q.AddAfter("b", 1)
+	q.AddAfter("c", 0)
+	q.AddAfter("d", -1)
+	q.AddRateLimited("e")
+	q.AddRateLimited("e")
+	q.ShutDown()
+	q.AddAfter("f", 1)
+	q.AddRateLimited("f")
+}
+
+// TestRetriesMetric: workqueue_retries_total counts for an observed queue what it counts for client-go's.
+func TestRetriesMetric(t *testing.T) {
+	named := func(name string) (testQueue, *counting) {
+		c := &counting{}
+		return workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: c}), c
+	}
+	bare, want := named("deployment")
+	use(bare)
+	wrapped, got := named("deployment")
+	tap, _ := recording()
+	use(WrapQueue(tap.Controller("deployment"), "", wrapped, text))
+	if w, g := want.retries.Load(), got.retries.Load(); w < 5 || g != w {
+		t.Errorf("%d retries were counted, and %d of client-go's own queue", g, w)
+	}
+	nameless, none := named("")
+	use(WrapQueue(tap.Controller("deployment"), "", nameless, text))
+	if n := none.retries.Load(); n != 0 {
+		t.Errorf("%d retries were counted of a queue without a name", n)
+	}
 }

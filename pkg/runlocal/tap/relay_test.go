@@ -1,11 +1,15 @@
 package tap
 
 import (
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
@@ -22,7 +26,7 @@ func newChangeQueue() changeQueue {
 	return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[*change]())
 }
 
-// graph is a controller of two queues: what its handlers see it turns into keys.
+// graph is a controller of two queues: it makes keys of what its handlers see.
 type graph struct {
 	changes changeQueue
 	values  workqueue.TypedRateLimitingInterface[change]
@@ -67,7 +71,8 @@ func TestRelayHandsOnTheWatchEvent(t *testing.T) {
 	source.Add(testPod("web", "nginx"))
 	g.processGraph()
 	got, _ := reconcileOnce(g.queue, sink, nothing)
-	if len(got.Causes) != 1 || got.Causes[0].Watch == nil || got.Causes[0].Watch.Name != "web" || !strings.HasSuffix(got.Causes[0].Handler, "processGraph") {
+	if len(got.Causes) != 1 || got.Causes[0].Watch == nil || got.Causes[0].Watch.Name != "web" ||
+		!strings.HasSuffix(got.Causes[0].Handler, "processGraph") {
 		t.Errorf("the causes are %+v", got.Causes)
 	}
 	for _, e := range sink.list() {
@@ -75,7 +80,7 @@ func TestRelayHandsOnTheWatchEvent(t *testing.T) {
 			t.Errorf("a change makes no events: %+v", e)
 		}
 	}
-	if s := current(); s != noScope {
+	if s := currentActivity(); s != noActivity {
 		t.Errorf("afterwards the goroutine is in scope %+v", s)
 	}
 }
@@ -99,17 +104,17 @@ func TestStateCountsWhatARelayHolds(t *testing.T) {
 			tap, _ = recording()
 		}
 		g := newGraph(t, tap.Controller("collector"))
-		held := func() QueueState { return tap.State().Controllers[0].Queues[0] }
+		changes := func() QueueState { return tap.State().Controllers[0].Queues[0] }
 		g.addToGraph(testPod("web", "nginx"))
-		if s := held(); s.Queue != "changes" || s.Queued != 1 || s.Running != 0 || tap.State().Idle() {
+		if s := changes(); s.Queue != "changes" || s.Queued != 1 || s.Running != 0 || tap.State().Idle() {
 			t.Errorf("one is queued: %+v", s)
 		}
 		c, _ := g.changes.Get()
-		if s := held(); s.Queued != 0 || s.Running != 1 || tap.State().Idle() {
+		if s := changes(); s.Queued != 0 || s.Running != 1 || tap.State().Idle() {
 			t.Errorf("it is worked on: %+v", s)
 		}
 		g.changes.Done(c)
-		if s := held(); s.Queued != 0 || s.Running != 0 || !tap.State().Idle() {
+		if s := changes(); s.Queued != 0 || s.Running != 0 || !tap.State().Idle() {
 			t.Errorf("it is done: %+v", s)
 		}
 	}
@@ -117,7 +122,8 @@ func TestStateCountsWhatARelayHolds(t *testing.T) {
 
 func TestSwapRelayRefusesOtherQueues(t *testing.T) {
 	tap, _ := recording()
-	g := &graph{values: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[change]()), queue: plainQueue()}
+	g := &graph{values: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[change]()),
+		queue: plainQueue()}
 	defer g.values.ShutDown()
 	defer g.queue.ShutDown()
 	for _, test := range []struct{ reason, field, err string }{
@@ -157,7 +163,8 @@ func TestIdentities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &nodeLike{identity: reference{OwnerReference: metav1.OwnerReference{Kind: "Pod", Name: "web"}, Namespace: "default"}}
+	n := &nodeLike{identity: reference{OwnerReference: metav1.OwnerReference{Kind: "Pod", Name: "web"},
+		Namespace: "default"}}
 	if got := key(n); got != "Pod default/web" {
 		t.Errorf("the key is %q", got)
 	}
@@ -178,9 +185,90 @@ func TestIdentitiesRefusesOtherKeys(t *testing.T) {
 	_, byName := Identities(queueOf[string](t), nil)
 	_, without := Identities(queueOf[*change](t), nil)
 	_, other := Identities(queueOf[*struct{ identity string }](t), nil)
-	for reason, err := range map[string]error{"keys that are names": byName, "no identity": without, "an identity of another type": other} {
+	for reason, err := range map[string]error{"keys that are names": byName, "no identity": without,
+		"an identity of another type": other} {
 		if err == nil {
 			t.Errorf("%s: no error", reason)
 		}
 	}
+}
+
+// passed are the changes that a changeOrder has passed on.
+type passed struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (p *passed) add(k string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, k)
+}
+
+func (p *passed) list() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.all)
+}
+
+// TestOrderingHandsOnWhatWasWrittenFirst has two informers, of which the one that shows the older object is slow.
+func TestOrderingHandsOnWhatWasWrittenFirst(t *testing.T) {
+	tap, _ := recording()
+	var newest sync.Map // schema.GroupResource -> uint64
+	var got passed
+	o := &changeOrder[string]{tap: tap, pass: got.add, newest: func(gr schema.GroupResource) uint64 {
+		v, _ := newest.Load(gr)
+		n, _ := v.(uint64)
+		return n
+	}}
+	release := o.passReady
+	tap.onHandled.Store(&release)
+
+	pods, maps := newSource(t), newSource(t)
+	podInformer, mapInformer := podInformer(tap, pods), tap.observe(&corev1.ConfigMap{},
+		cache.NewSharedIndexInformer(maps, &corev1.ConfigMap{}, 0, cache.Indexers{}), 0)
+	slow := make(chan struct{})
+	var shown atomic.Int64
+	handle := func(i *informer, wait <-chan struct{}) {
+		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+			<-wait
+			m := metadata(obj)
+			o.add(m.GetName(), parseVersion(m.GetResourceVersion()))
+			shown.Add(1)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, i)
+	}
+	quick := make(chan struct{})
+	close(quick)
+	handle(podInformer, slow)
+	handle(mapInformer, quick)
+	eventually(t, "the informers to have listed",
+		func() bool { return podInformer.HasSynced() && mapInformer.HasSynced() })
+
+	configMap := func(name string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	}
+	newest.Store(schema.GroupResource{Resource: "pods"}, uint64(1))
+	newest.Store(schema.GroupResource{Resource: "configmaps"}, uint64(2))
+	pods.Add(testPod("pod-1", "nginx"))
+	maps.Add(configMap("map-1"))
+	maps.Add(configMap("map-2"))
+	eventually(t, "both maps to be shown", func() bool { return shown.Load() == 2 })
+	if list := got.list(); slices.Contains(list, "map-2") {
+		t.Errorf("passed on are %v before the pod, which is older than the second map", list)
+	}
+	close(slow)
+	eventually(t, "all to be passed on", func() bool { return len(got.list()) == 3 })
+	if list := got.list(); list[2] != "map-2" {
+		t.Errorf("passed on are %v, want the second map last", list)
+	}
+
+	// What never comes is not waited for for ever.
+	newest.Store(schema.GroupResource{Resource: "pods"}, uint64(9))
+	newest.Store(schema.GroupResource{Resource: "configmaps"}, uint64(3))
+	maps.Add(configMap("map-3"))
+	eventually(t, "the third map to be passed on", func() bool { return len(got.list()) == 4 })
 }

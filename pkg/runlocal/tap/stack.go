@@ -7,25 +7,25 @@ import (
 	"sync"
 )
 
-// depth is how much of a stack is looked at. From a handler down to the queue there are about ten frames.
+// depth is the number of frames of a stack that are read. From a handler to the queue there are about ten.
 const depth = 24
 
 type stack [depth]uintptr
 
-// stacks names the functions on the stack. What a stack means is found once. The zero value is ready for use, by any
-// number of goroutines.
+// stacks names functions on the stack of the caller, and caches what it finds by the frames. The zero value is ready
+// for use. Its methods may be called concurrently.
 type stacks struct {
-	mu        sync.RWMutex
+	mu        sync.RWMutex // guards the caches
 	handlers  map[stack]string
 	reporters map[stack]string
 }
 
-// handler names the functions of the controller that led to the call of a queue's method, outermost first. It must be
-// called by a function that the queue's method calls.
+// handler returns the names of the controller's functions that led to the call of a queue's method, outermost first. It
+// must be called by a function that the queue's method calls.
 func (s *stacks) handler() string { return s.name(&s.handlers, handlerOf) }
 
-// reporter names, with its package, the function that called a method of the queue or of the logger, or reported an
-// error. It must be called by that method.
+// reporter returns the name, with its package, of the function that called a method of the queue or of the logger, or
+// that reported an error. It must be called by that method.
 func (s *stacks) reporter() string { return s.name(&s.reporters, reporterOf) }
 
 func (s *stacks) name(cache *map[stack]string, find func(*runtime.Frames) string) string {
@@ -47,17 +47,18 @@ func (s *stacks) name(cache *map[stack]string, find func(*runtime.Frames) string
 	return name
 }
 
-// rooms is where this package and its neighbours are.
-const rooms = "github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/"
+// runlocalPath is the prefix of the paths of this package and its neighbours.
+const runlocalPath = "github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/"
 
-// machinery are the packages whose functions say nothing of a controller, by prefix of the qualified name.
-var machinery = [...]string{
+// frameworkPackages are the packages whose functions do not belong to a controller, as prefixes of qualified names.
+var frameworkPackages = [...]string{
 	"runtime.", "runtime/", "testing.", "reflect.", "sync.",
-	"k8s.io/client-go/", "k8s.io/apimachinery/", "k8s.io/klog/", "github.com/go-logr/", rooms + "engine.", rooms + "controllers.",
+	"k8s.io/client-go/", "k8s.io/apimachinery/", "k8s.io/klog/", "github.com/go-logr/",
+	runlocalPath + "engine.", runlocalPath + "controllers.",
 }
 
-func isMachinery(function string) bool {
-	for _, prefix := range machinery {
+func isFramework(function string) bool {
+	for _, prefix := range frameworkPackages {
 		if strings.HasPrefix(function, prefix) {
 			return true
 		}
@@ -65,26 +66,37 @@ func isMachinery(function string) bool {
 	return isTap(function)
 }
 
-// hooks are what upstream calls of this package, after the package's name.
-var hooks = [...]string{"(*queue[...]).", "(*handler).", "(*sink).", "handled", "(*Timed)."}
+// tapEntryPoints are the functions of this package that upstream calls, as prefixes of their names in the package.
+var tapEntryPoints = [...]string{"(*queue[...]).", "(*handler).", "(*sink).", "handleError", "(*TimedWork)."}
 
-// isTap tells this package's part of a stack.
+// isTap reports whether a function is one of this package that upstream calls.
 func isTap(function string) bool {
-	rest, ok := strings.CutPrefix(function, rooms+"tap.")
-	return ok && slices.ContainsFunc(hooks[:], func(hook string) bool { return strings.HasPrefix(rest, hook) })
+	rest, ok := strings.CutPrefix(function, runlocalPath+"tap.")
+	return ok && slices.ContainsFunc(tapEntryPoints[:], func(hook string) bool { return strings.HasPrefix(rest, hook) })
 }
 
-// loops are the functions that every controller has between its goroutines and its work.
-var loops = [...]string{
+// workerLoops are the functions between the goroutines of controllers and the work on a key.
+// Below the first line each is of the package of pkg/controller that is named above it.
+var workerLoops = [...]string{
 	"Run", "worker", "runWorker", "processNextWorkItem", "processNextItem",
-	"runProcessGraphChanges", "processAttemptToDeleteWorker", "processAttemptToOrphanWorker", // the garbage collector's
-	"runNodeUpdateWorker", "processNextNodeUpdate", // daemonset's
-	"orphanWorker", "processNextOrphanPod", // job's
-	"recheckWorker", "processNextRecheckWorkItem", "stalePodDisruptionWorker", "processNextStalePodDisruptionWorkItem", // disruption's
-	"podWorker", "processNextPodWorkItem", // endpoints'
-	"serviceQueueWorker", "processNextServiceWorkItem", "podQueueWorker", "topologyQueueWorker", "processNextTopologyWorkItem", // endpointslice's
-	"volumeWorker", "processNextVolumeWorkItem", "claimWorker", "processNextClaimWorkItem", // the volume binder's
-	"runMainWorker", "runProcessNamespaceWorker", "processPVCsByNamespace", // pvc-protection's
+	// garbagecollector
+	"runProcessGraphChanges", "processAttemptToDeleteWorker", "processAttemptToOrphanWorker",
+	// daemon
+	"runNodeUpdateWorker", "processNextNodeUpdate",
+	// job
+	"orphanWorker", "processNextOrphanPod",
+	// disruption
+	"recheckWorker", "processNextRecheckWorkItem",
+	"stalePodDisruptionWorker", "processNextStalePodDisruptionWorkItem",
+	// endpoint
+	"podWorker", "processNextPodWorkItem",
+	// endpointslice
+	"serviceQueueWorker", "processNextServiceWorkItem", "podQueueWorker", "topologyQueueWorker",
+	"processNextTopologyWorkItem",
+	// volume/persistentvolume
+	"volumeWorker", "processNextVolumeWorkItem", "claimWorker", "processNextClaimWorkItem",
+	// volume/pvcprotection
+	"runMainWorker", "runProcessNamespaceWorker", "processPVCsByNamespace",
 }
 
 func handlerOf(frames *runtime.Frames) string {
@@ -92,11 +104,11 @@ func handlerOf(frames *runtime.Frames) string {
 	for {
 		f, more := frames.Next()
 		switch name := shortName(f.Function); {
-		case f.Function == "" || isMachinery(f.Function):
+		case f.Function == "" || isFramework(f.Function):
 			if isTap(f.Function) && len(names) > 0 { // the wrapped handler: what is above it is the informer
 				more = false
 			}
-		case slices.Contains(loops[:], name):
+		case slices.Contains(workerLoops[:], name):
 			more = false
 		case name != "":
 			names = append(names, name)
@@ -112,7 +124,7 @@ func handlerOf(frames *runtime.Frames) string {
 func reporterOf(frames *runtime.Frames) string {
 	for {
 		f, more := frames.Next()
-		if !isMachinery(f.Function) {
+		if !isFramework(f.Function) {
 			return f.Function
 		}
 		if !more {
@@ -121,17 +133,18 @@ func reporterOf(frames *runtime.Frames) string {
 	}
 }
 
-// shortName is the last part of a function's name; empty for a closure, which is named by its number.
+// shortName returns the last part of a function's name, empty for a closure.
 func shortName(function string) string {
 	function, _, _ = strings.Cut(strings.ReplaceAll(function, "[...]", ""), "-fm")
 	name := function[strings.LastIndexByte(function, '.')+1:]
-	if strings.HasPrefix(name, "func") || name != "" && name[0] >= '0' && name[0] <= '9' || strings.HasPrefix(name, "gowrap") {
+	numbered := name != "" && name[0] >= '0' && name[0] <= '9'
+	if numbered || strings.HasPrefix(name, "func") || strings.HasPrefix(name, "gowrap") {
 		return ""
 	}
 	return name
 }
 
-// panicking reports whether the calling method was deferred by a function that panics.
+// panicking reports whether the caller was deferred by a function that panics.
 func panicking() bool {
 	var pcs [4]uintptr
 	n := runtime.Callers(3, pcs[:])

@@ -1,62 +1,66 @@
 package tap
 
 import (
-	"cmp"
-	"slices"
+	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// State is what the observed controllers have to do, at one moment.
+// State is what is left to do for the observed controllers at one moment.
 type State struct {
 	// Controllers are sorted by name.
 	Controllers []ControllerState
-	// Handled is, for each resource that an informer of the tap watches, the latest resourceVersion of an object of which
-	// every handler has finished handling the event; 0 if there is none yet.
+	// Handled is, for each resource that an informer of the tap watches, the latest resourceVersion of an object whose
+	// event all handlers have handled; 0 if there is none yet.
 	Handled map[schema.GroupResource]uint64
-	// Unsynced are those of the resources of which an informer has not listed all yet.
+	// Unsynced are those resources that an informer has not listed completely yet.
 	Unsynced map[schema.GroupResource]bool
 }
 
-// ControllerState is what one controller has to do.
+// ControllerState is what is left to do for one controller.
 type ControllerState struct {
 	Name   string
 	Queues []QueueState
 	// Requests counts the requests that have no answer yet; a watch is answered when it is opened.
 	Requests int
-	// Preparing says that it does not see all yet that it is to act on, although it runs.
+	// Preparing means that the controller, although it runs, does not yet see all objects that it acts on: see
+	// SetPreparing.
 	Preparing bool
-	// Held counts the reconciles whose keys are done and whose work is not: see Hold.
-	Held int
+	// AsyncWork counts work outside of queues: reconciles whose keys are done while goroutines still work for them (see
+	// BeginAsyncWork), and those of timer loops.
+	AsyncWork int
 }
 
-// QueueState is what one queue holds.
+// QueueState is what one queue contains.
 type QueueState struct {
 	// Queue is as in trace.Enqueue.
 	Queue string
-	// Queued counts the keys that can be taken or are about to, delayed ones whose time has come included.
+	// Queued counts the keys that can be taken, including those that are being added and those whose delay is over.
 	Queued int
-	// Running counts the keys that workers have taken and not finished.
+	// Running counts the keys that workers have taken and have not finished.
 	Running int
-	// Delayed are the keys that come back by themselves, by time.
+	// Delayed are the keys that a delay or a retry adds later, sorted by time.
 	Delayed []DelayedKey
 }
 
-// DelayedKey is a key that waits for its time.
+// DelayedKey is a key that is added to its queue when it is due.
 type DelayedKey struct {
 	Key string
 	Due time.Time
 	// Retry counts the failures in a row; 0 for a timer.
 	Retry int
-	// Handler names what asked for it, as in trace.Enqueue; empty when nothing is recorded.
+	// Handler names the functions that added it, as in trace.Enqueue; empty if nothing is recorded.
 	Handler string
 }
 
-// Idle says that nothing is queued, running or in flight, and that no controller is still preparing. Delayed keys may be left.
+// Idle reports whether nothing is queued, running or in flight, and no controller is preparing. Delayed keys may be
+// left.
 func (s State) Idle() bool {
 	for _, c := range s.Controllers {
-		if c.Requests > 0 || c.Preparing || c.Held > 0 {
+		if c.Requests > 0 || c.Preparing || c.AsyncWork > 0 {
 			return false
 		}
 		for _, q := range c.Queues {
@@ -68,11 +72,11 @@ func (s State) Idle() bool {
 	return true
 }
 
-// Busy returns the names of the controllers that work on a key, for none, or wait for an answer.
+// Busy returns the names of the controllers that work, or wait for the answer to a request. Queued keys do not count.
 func (s State) Busy() []string {
 	var out []string
 	for _, c := range s.Controllers {
-		running := c.Requests + c.Held
+		running := c.Requests + c.AsyncWork
 		for _, q := range c.Queues {
 			running += q.Running
 		}
@@ -83,10 +87,10 @@ func (s State) Busy() []string {
 	return out
 }
 
-// Load counts the keys that can be taken, or are about to, and what is worked on, for keys or for none.
+// Load returns the number of keys that can be taken, and of pieces of work that are under way.
 func (s State) Load() (queued, running int) {
 	for _, c := range s.Controllers {
-		running += c.Held
+		running += c.AsyncWork
 		for _, q := range c.Queues {
 			queued, running = queued+q.Queued, running+q.Running
 		}
@@ -94,26 +98,29 @@ func (s State) Load() (queued, running int) {
 	return queued, running
 }
 
-// account is a queue's side of State.
-type account interface {
-	// state is called with the Tap's lock held.
+// observedQueue is what the tap needs of a queue, or of what acts as one.
+type observedQueue interface {
+	// state is called with Tap.mu held.
 	state(now time.Time) QueueState
-	// drain is called without it, when Tap.draining is set.
+	// drain is called after Tap.draining was set, without Tap.mu.
 	drain()
-	// opened is called without it, when the controller's gate may be open.
-	opened()
+	// gateOpened is called when the controller's gate may have opened, without Tap.mu.
+	gateOpened()
 }
 
-// State looks at all controllers at one moment. It takes time in proportion to what is queued and delayed.
+// State returns the state of all controllers at one moment. It takes time in proportion to what is queued and delayed.
 func (t *Tap) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock.Now()
 	s := State{Handled: map[schema.GroupResource]uint64{}, Unsynced: map[schema.GroupResource]bool{}}
 	for _, c := range t.byName() {
-		cs := ControllerState{Name: c.name, Requests: int(c.calls.Load()), Preparing: c.preparing.Load(), Held: int(c.held.Load())}
-		for _, a := range c.accounts {
-			cs.Queues = append(cs.Queues, a.state(now))
+		cs := ControllerState{
+			Name: c.name, Requests: int(c.calls.Load()),
+			Preparing: c.preparing.Load(), AsyncWork: int(c.asyncWork.Load()),
+		}
+		for _, q := range c.queues {
+			cs.Queues = append(cs.Queues, q.state(now))
 		}
 		s.Controllers = append(s.Controllers, cs)
 	}
@@ -129,13 +136,14 @@ func (t *Tap) State() State {
 	return s
 }
 
-// Delivered reports whether all that the session's informers have listed first has been handed to their handlers, and the
-// controller has handed it on within itself: what is left is in its queues. Informers that have not listed all yet do not count.
+// Delivered reports whether the handlers have handled all that the session's informers listed when they started, and
+// the controller has passed it on within itself, so that all that is left is in its queues. Informers that have not
+// synced do not count.
 func (c *Controller) Delivered() bool {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	for _, a := range c.accounts {
-		if r, ok := a.(interface{ empty() bool }); ok && !r.empty() {
+	for _, q := range c.queues {
+		if r, ok := q.(interface{ empty() bool }); ok && !r.empty() {
 			return false
 		}
 	}
@@ -152,46 +160,39 @@ func (c *Controller) Delivered() bool {
 	return true
 }
 
-// state asks the wrapped queue too: of the keys that it adds by itself the account does not know, and the larger figure is
-// right.
-func (q *queue[K]) state(now time.Time) QueueState {
-	ready := q.Len()
-	if q.ShuttingDown() {
-		return QueueState{Queue: q.name, Queued: ready, Running: q.account.running()}
-	}
-	s := q.account.state(now)
-	s.Queue = q.name
-	s.Queued = max(s.Queued, ready) + int(q.adding.Load())
-	return s
-}
+// drainPollInterval is how often Drain reads the state.
+const drainPollInterval = 2 * time.Millisecond
 
-// state sums up the account. A delay that is over is about to be noticed by the delaying queue. l.mu must be held.
-func (l *ledger[K]) state(now time.Time) QueueState {
-	s := QueueState{Running: l.running()}
-	for k, e := range l.keys {
-		ready := e.queued
-		for _, d := range e.delays {
-			if !d.due.After(now) {
-				ready = true
-				continue
-			}
-			s.Delayed = append(s.Delayed, DelayedKey{Key: l.keyText(k), Due: d.due, Retry: d.retry, Handler: d.handler})
+// Drain stops queues from returning keys, and waits until all keys that were taken are done and all requests are
+// answered. If ctx ends before that, the error names the controllers that still work. Queued keys are left. Timer loops
+// continue until the context of their controller ends. Drain may be called again.
+func (t *Tap) Drain(ctx context.Context) error {
+	t.draining.Store(true)
+	for _, q := range t.queues() {
+		q.drain()
+	}
+	ticker := t.clock.NewTicker(drainPollInterval)
+	defer ticker.Stop()
+	for {
+		busy := t.State().Busy()
+		if len(busy) == 0 {
+			return nil
 		}
-		if ready {
-			s.Queued++
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s to finish: %w", strings.Join(busy, ", "), ctx.Err())
+		case <-ticker.C():
 		}
 	}
-	slices.SortFunc(s.Delayed, func(a, b DelayedKey) int {
-		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key))
-	})
-	return s
 }
 
-// running counts the keys that are being worked on. l.mu must be held.
-func (l *ledger[K]) running() int {
-	n := 0
-	for _, e := range l.keys {
-		n += e.running
+// queues returns the queues of all controllers.
+func (t *Tap) queues() []observedQueue {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []observedQueue
+	for _, c := range t.byName() {
+		out = append(out, c.queues...)
 	}
-	return n
+	return out
 }

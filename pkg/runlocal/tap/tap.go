@@ -1,3 +1,51 @@
+// Package tap observes unmodified controllers: which watch events reach them through informers, which keys they queue
+// and why, what they log, which requests they make and how each reconcile ends. It emits the events of package trace,
+// and counts what is queued, running and in flight, so that a session can tell when its controllers have settled.
+//
+// It is not a framework for controllers (package engine is), and it does not change what a controller does: it neither
+// reorders nor drops keys, events or requests, and delays them only for as long as a sink of the recorder takes. There
+// are three exceptions, each asked for by its caller: Options.InScope leaves out namespaces, and for controllers that
+// would delete what they do not see, Gate keeps keys from their workers and SwapOrderedRelay orders what several
+// informers show.
+//
+// # How the parts work together
+//
+// A Tap belongs to one session and has a Controller for each controller of it. What is observed, from an event to its
+// effect:
+//
+//   - factory.go, metadatainformers.go: informer factories whose informers are wrapped.
+//   - informer.go: the wrapped informer and its handlers. While a handler runs, its goroutine is labelled with the
+//     watch event.
+//   - writers.go: who wrote what a watch event shows, a reconcile of the session or a field manager; change.go: what
+//     differs from the version before, without the values of Secrets.
+//   - swap.go: replaces the queues in the fields of controllers by wrapped ones.
+//   - queue.go, cause.go: the wrapped queue. An addition finds the watch event or the reconcile that it is made in by
+//     the label of its goroutine, and the handler by the call stack. Taking a key starts a reconcile.
+//   - queuestate.go: what is queued, delayed and running in a queue, and why.
+//   - relay.go: queues that pass watch events on within a controller and make no reconciles.
+//   - timerloops.go, timedwork.go: reconciles of controllers that work by timers, without a queue.
+//   - reconcile.go, asyncwork.go: a reconcile from its start to its outcome, also when several goroutines work on it.
+//   - log.go: the logger and the error handlers, whose lines belong to the reconcile of their goroutine.
+//   - transport.go, answer.go, lastseen.go: requests, their answers, and the version of an object before a write.
+//   - goroutine.go, stack.go: labels of goroutines, and names of functions on the call stack.
+//   - controller.go, scope.go, state.go: what callers configure and read.
+//
+// # Private parts of upstream and of Go
+//
+// All code that depends on what upstream or Go does not export is here. For each part, a test fails when it moves:
+//
+//   - the fields in which upstream's controllers hold queues (swap.go; the table in upstreamqueues_test.go);
+//   - the layout of keys whose types are not exported (privatefields.go);
+//   - the rate limiter, the delaying queue and the retries metric in client-go's queues (privatefields.go, swap.go);
+//   - the garbage collector's object references (privatefields.go);
+//   - the labels that goroutines inherit (goroutine.go), by the runtime's functions for profiling labels;
+//   - the names of the functions of controllers' worker loops (stack.go) and of apimachinery's loop (timerloops.go).
+//
+// # Locks
+//
+// Tap.mu guards what State reads of all controllers, queues and informers, so that a State is of one moment. It is the
+// last lock to be taken: under it no other lock of this package is. No event is emitted under it, since a sink may be
+// slow. What other locks guard is written beside them.
 package tap
 
 import (
@@ -19,26 +67,28 @@ const DefaultVerbosity = 4
 
 // Options say what a Tap does with what it observes.
 type Options struct {
-	// Recorder gets the events. Nil records nothing and costs little; the account for State is kept all the same, but for work
-	// that Hold, Turns or a controller's log lines tell of.
+	// Recorder gets the events. If it is nil nothing is recorded, and State does not count asynchronous work,
+	// iterations of timer loops and work that is known only from log lines; all else is counted.
 	Recorder *trace.Recorder
-	// Clock tells the time, and times the delays of the observed queues; nil is the real one.
+	// Clock is the time of events and of the delays of observed queues; nil means the real clock.
 	Clock clock.WithTicker
 	// Verbosity is the highest level of log lines that are recorded; 0 means DefaultVerbosity, less means level 0 only.
 	Verbosity int
-	// DryRun says that the API server is not to keep any write: all are told with trace.Request.DryRun.
+	// DryRun means that the API server keeps no write: all writes are recorded with trace.Request.DryRun.
 	DryRun bool
-	// Manager is the field manager of the controllers' own writes, if watches may show these before they are answered; empty if
-	// not. An event of that manager names none then: it may be of such a write.
-	Manager string
-	// Unsent reports whether the server did not get a write, by its answer or the error in its place; nil if it gets all. It may
-	// be called concurrently.
+	// FieldManager is the field manager of the controllers' own writes, for a session whose watches may show a write
+	// before its answer arrives; empty for others. A watch event of that manager is recorded without a manager, since
+	// it may be of such a write.
+	FieldManager string
+	// Unsent reports whether a write did not reach the API server, by its answer or the error in its place; nil if all
+	// writes do. It may be called concurrently.
 	Unsent func(resp *http.Response, err error) bool
-	// Keep reports whether the controllers have to do with a namespace; nil if with all. What watches show of others is not
-	// handled, and keys of others are not queued, both silently; listers show all that there is. It is asked with "" for
-	// keys that are in no namespace, but for Namespaces, which count as in themselves; what watches show of objects in no
-	// namespace is always handled. Of what BareKeys and KeepAll except it is not asked. It may be called concurrently.
-	Keep func(namespace string) bool
+	// InScope reports whether the controllers work on a namespace; nil if they work on all. Watch events of other
+	// namespaces do not reach handlers, and keys of other namespaces are not queued, both silently; listers return all
+	// objects. It is called with "" for keys of cluster-scoped objects, except that a Namespace counts as in itself.
+	// Watch events of other cluster-scoped objects are always handled. BareKeys and IgnoreScope make exceptions. It may
+	// be called concurrently, also with locks of the Tap held, whose methods it must not call.
+	InScope func(namespace string) bool
 }
 
 // Tap observes the controllers of one session. All its methods may be called concurrently.
@@ -47,31 +97,31 @@ type Tap struct {
 	clock     clock.WithTicker
 	verbosity int
 	dryRun    bool
-	// ownManager is Options.Manager.
-	ownManager string
-	unsent     func(*http.Response, error) bool // nil if all are sent
-	keep       func(namespace string) bool      // nil keeps all
-	writers    writers
-	managers   managers
-	stacks     stacks
-	answers    answers
-	kindTable  func() kinds
-	newest     atomic.Uint64 // resourceVersion that was committed
-	draining   atomic.Bool   // no key is handed out any more
-	// handledOne is called when a handler is done with a watch event; nil is not.
-	handledOne atomic.Pointer[func()]
+	// The next three are those of Options.
+	fieldManager string
+	unsent       func(*http.Response, error) bool
+	inScope      func(namespace string) bool
+	writers      writers
+	managers     managers
+	stacks       stacks
+	answers      answers
+	kindTable    func() kinds
+	newest       atomic.Uint64 // the latest resourceVersion of Committed
+	draining     atomic.Bool   // set by Drain: queues return no more keys
+	// onHandled is called after each watch event that a handler has handled, on its goroutine; nil if nothing is.
+	onHandled atomic.Pointer[func()]
 
-	mu          sync.Mutex // guards the maps here and every account that State reads; no event is emitted under it
+	mu          sync.Mutex // guards what follows and all that State reads; see the package comment
 	controllers map[string]*Controller
 	informers   []*informer
 }
 
-// New returns a Tap. The first one of a process hooks into utilruntime.ErrorHandlers, which upstream does not guard: it
+// New returns a Tap. The first Tap of a process adds a handler to utilruntime.ErrorHandlers, which no lock guards: it
 // must be made before goroutines that may report errors there are started, those of an API server included.
 func New(o Options) *Tap {
 	t := &Tap{
 		rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), dryRun: o.DryRun,
-		unsent: o.Unsent, keep: o.Keep, ownManager: o.Manager,
+		unsent: o.Unsent, inScope: o.InScope, fieldManager: o.FieldManager,
 		controllers: map[string]*Controller{}, kindTable: lazyKinds(),
 	}
 	if t.clock == nil {
@@ -84,10 +134,10 @@ func New(o Options) *Tap {
 	return t
 }
 
-// on reports whether anybody is there to see events.
-func (t *Tap) on() bool { return t.rec != nil }
+// recording reports whether events are recorded.
+func (t *Tap) recording() bool { return t.rec != nil }
 
-// Controller returns the one controller of that short name ("deployment"), which is made if it is not there.
+// Controller returns the Controller of that short name ("deployment"); it makes one if there is none.
 func (t *Tap) Controller(name string) *Controller {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,17 +151,18 @@ func (t *Tap) Controller(name string) *Controller {
 
 // byName returns the controllers in a stable order. t.mu must be held.
 func (t *Tap) byName() []*Controller {
-	return slices.SortedFunc(maps.Values(t.controllers), func(a, b *Controller) int { return cmp.Compare(a.name, b.name) })
+	byName := func(a, b *Controller) int { return cmp.Compare(a.name, b.name) }
+	return slices.SortedFunc(maps.Values(t.controllers), byName)
 }
 
-// Committed tells that the calling goroutine, or the one that it was started by, wrote what has this resourceVersion. An
-// API server in this process calls it before any watcher can see the write; then Watch.WrittenBy is never missing. The
-// context is not looked at: what it carries does not reach the store of a server that keeps requests apart.
+// Committed records that the calling goroutine, or the one that started it, wrote the version of an object. An API
+// server in this process calls it before any watcher can see the write; then no trace.Watch.WrittenBy is missing. The
+// context is not used: an API server may serve a request with a context that has no values of the client's.
 func (t *Tap) Committed(_ context.Context, resourceVersion uint64) {
 	for newest := t.newest.Load(); resourceVersion > newest && !t.newest.CompareAndSwap(newest, resourceVersion); {
 		newest = t.newest.Load()
 	}
-	if r := current().reconcile; r != nil {
+	if r := currentActivity().reconcile; r != nil {
 		t.writers.put(resourceVersion, r)
 	}
 }

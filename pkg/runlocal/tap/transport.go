@@ -1,16 +1,26 @@
 package tap
 
 import (
+	"io"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// transport observes a controller's requests. The caller gets every answer whole.
+// transport observes a controller's requests. Callers get answers unchanged.
 type transport struct {
 	c      *Controller
 	next   http.RoundTripper
-	prefix string // of every path, for servers that are not at the root of their host
+	prefix string // of all paths, if the server is not at the root of its host
 }
 
 var _ http.RoundTripper = (*transport)(nil)
@@ -19,10 +29,10 @@ var _ http.RoundTripper = (*transport)(nil)
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.c.calls.Add(1)
 	defer t.c.calls.Add(-1)
-	if !t.c.tap.on() {
+	if !t.c.tap.recording() {
 		return t.next.RoundTrip(req)
 	}
-	s, r := current(), current().working()
+	s, r := currentActivity(), currentActivity().workingReconcile()
 	call := t.begin(req)
 	start := t.c.tap.clock.Now()
 	resp, err := t.send(s, r, req)
@@ -32,12 +42,221 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// send makes the request in a scope of its own: what happens in it is the reconcile's doing, what is logged in it is not
-// the controller's.
-func (t *transport) send(s *scope, r *reconcile, req *http.Request) (*http.Response, error) {
+// send makes the request in an activity with inRequest: writes in it are the reconcile's, but lines logged in it are
+// not the controller's.
+func (t *transport) send(s *activity, r *reconcile, req *http.Request) (*http.Response, error) {
 	if r != nil {
-		inner := &scope{controller: t.c, reconcile: r, event: s.event, inCall: true}
-		defer inner.enter(keyLabels(r)).leave()
+		inner := &activity{controller: t.c, reconcile: r, event: s.event, inRequest: true}
+		defer inner.enter(keyLabels(r)).end()
 	}
 	return t.next.RoundTrip(req)
+}
+
+// call is a request, and later its answer. One goroutine uses it, except that its bodies are compared later.
+type call struct {
+	t       *transport
+	req     *http.Request
+	request *trace.Request
+	before  seenObject // the object before the request, for updates, patches and deletions; nil if it is not known
+}
+
+// begin reads the request. If it is not for a resource, its path is in the place of the resource.
+func (t *transport) begin(req *http.Request) *call {
+	c := &call{t: t, req: req}
+	info, err := apirequest.Read(req, t.prefix)
+	if err != nil || !info.IsResourceRequest {
+		path := trace.Object{Resource: apirequest.Path(req, t.prefix)}
+		c.request = &trace.Request{Verb: strings.ToLower(req.Method), Object: path}
+		return c
+	}
+	c.request = &trace.Request{
+		Verb: info.Verb, Subresource: info.Subresource, DryRun: req.URL.Query().Has("dryRun"),
+		Object: trace.Object{
+			Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource,
+			Namespace: info.Namespace, Name: info.Name,
+		},
+	}
+	c.request.DryRun = c.request.DryRun || t.c.tap.dryRun && c.request.IsWrite()
+	c.request.Kind = t.c.tap.kinds().kind(&c.request.Object)
+	switch c.request.Verb {
+	case "update", "patch", "delete":
+		c.before = t.c.tap.lastSeen(&c.request.Object)
+	}
+	return c
+}
+
+// streams reports whether the body of the answer may not end, or is not an object.
+func (c *call) streams(resp *http.Response) bool {
+	switch c.request.Verb {
+	case "list", "watch":
+		return resp.StatusCode < http.StatusBadRequest
+	}
+	switch c.request.Subresource {
+	case "log", "exec", "attach", "portforward", "proxy":
+		return true
+	}
+	return resp.StatusCode == http.StatusSwitchingProtocols
+}
+
+// answered reads the answer.
+func (c *call) answered(resp *http.Response, err error) {
+	defer c.nameUncreated()
+	if unsent := c.t.c.tap.unsent; unsent != nil && c.request.IsWrite() {
+		c.request.NotSent = unsent(resp, err)
+	}
+	if err != nil {
+		c.request.Message = err.Error()
+		return
+	}
+	c.request.Code = resp.StatusCode
+	if c.streams(resp) {
+		return
+	}
+	a := readAnswer(resp)
+	if a == nil {
+		c.recorded(nil)
+		return
+	}
+	if c.request.Failed() {
+		c.request.Reason, c.request.Message = a.status()
+	} else {
+		c.succeeded(a)
+	}
+	c.recorded(a)
+}
+
+// nameUncreated takes the name of an object that was not created from the request, since the answer has none.
+func (c *call) nameUncreated() {
+	r := c.request
+	if r.Verb != "create" || r.Name != "" || !r.Failed() {
+		return
+	}
+	sent := c.sent()
+	switch {
+	case sent == nil:
+	case sent.meta.Name != "":
+		r.Name = sent.meta.Name
+	default:
+		r.GenerateName = sent.meta.GenerateName
+	}
+}
+
+// succeeded takes from the answer what the path of the request does not have.
+func (c *call) succeeded(a *answer) {
+	r := c.request
+	r.ResourceVersion = a.meta.ResourceVersion
+	if a.meta.Name == "" || r.Subresource != "" && r.Subresource != "status" {
+		return
+	}
+	r.UID = string(a.meta.UID)
+	if a.kind != partialMetadataKind {
+		r.Kind = a.kind
+	}
+	r.Name, r.Namespace = a.meta.Name, a.meta.Namespace
+	switch {
+	case r.Verb == "create":
+		r.Change = trace.ChangeFrom(func() []inspect.Change { return a.created() })
+	case c.before != nil && r.Verb != "delete":
+		before := c.before
+		r.Change = trace.ChangeFrom(func() []inspect.Change { return compareSeen(before, a) })
+	}
+	// The object is kept to be compared with later versions, which metadata only cannot be.
+	if !r.DryRun && (a.kind != partialMetadataKind || r.Verb == "delete") {
+		c.t.c.tap.answers.put(&r.Object, a, r.Verb == "delete")
+	}
+}
+
+// emit records the request, for the reconcile that made it; r may be nil.
+func (c *call) emit(r *reconcile) {
+	tap, q := c.t.c.tap, c.request
+	if q.Recorded != nil && r == nil {
+		key := objectKey(q.Recorded.Regarding.Namespace, q.Recorded.Regarding.Name)
+		var at time.Time // zero for a patch, which counts a repetition: the name has the time of the first
+		if q.Verb == "create" {
+			at = recordedAt(q.Name)
+		}
+		if id := c.t.c.history.find(key, at); id != 0 {
+			tap.rec.Emit(c.t.c.name, id, key, q)
+			return
+		}
+	}
+	if r != nil && q.IsWrite() && q.Recorded == nil {
+		r.wrote(q.Failed())
+		rv := parseVersion(q.ResourceVersion)
+		changed := c.before == nil || c.before.version() != rv
+		if !q.Failed() && !q.DryRun && changed {
+			tap.writers.putIfAbsent(rv, r)
+		}
+	}
+	c.t.c.emit(r, q)
+}
+
+// recorded sets the API Event that the request records, if it does. The answer contains it, also that of a patch. That
+// of a failed creation is in the request; of a failed patch it is only known that it records an Event. a may be nil.
+func (c *call) recorded(a *answer) {
+	r := c.request
+	if r.Resource != "events" || r.Group != "" && r.Group != eventsv1.GroupName || !r.IsWrite() {
+		return
+	}
+	if r.Failed() || a == nil || a.kind != "Event" {
+		a = c.sent()
+	}
+	if r.Verb == "patch" && r.Failed() {
+		r.Recorded = &trace.RecordedEvent{}
+	}
+	if a == nil {
+		return
+	}
+	obj, err := a.object()
+	if err != nil {
+		return // the patch has what changes, but not what the Event is about
+	}
+	r.Recorded, r.Change = recordedEvent(obj), nil // the Event has all that the difference would have
+}
+
+// sent returns the object in the body of the request; nil if there is none that can be read again.
+func (c *call) sent() *answer {
+	if c.req.GetBody == nil {
+		return nil
+	}
+	body, err := c.req.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = body.Close() }() // a buffer
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return nil
+	}
+	return newAnswer(b)
+}
+
+func recordedEvent(obj runtime.Object) *trace.RecordedEvent {
+	switch e := obj.(type) {
+	case *corev1.Event:
+		about := regarding(&e.InvolvedObject)
+		return &trace.RecordedEvent{Type: e.Type, Reason: e.Reason, Message: e.Message, Regarding: about}
+	case *eventsv1.Event:
+		about := regarding(&e.Regarding)
+		return &trace.RecordedEvent{Type: e.Type, Reason: e.Reason, Message: e.Note, Regarding: about}
+	}
+	return nil
+}
+
+func regarding(r *corev1.ObjectReference) trace.Object {
+	gvk := r.GroupVersionKind()
+	return trace.Object{
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind,
+		Namespace: r.Namespace, Name: r.Name, UID: string(r.UID),
+	}
+}
+
+// recordedAt returns when an Event was first recorded, which client-go's recorders put at the end of its name in
+// nanoseconds (tools/record/util.GenerateEventName); zero for other names.
+func recordedAt(name string) time.Time {
+	n, err := strconv.ParseInt(name[strings.LastIndexByte(name, '.')+1:], 16, 64)
+	if err != nil || n < int64(time.Hour) {
+		return time.Time{}
+	}
+	return time.Unix(0, n)
 }

@@ -86,7 +86,8 @@ func do(t testing.TB, c *Controller, next server, method, url string, body []byt
 }
 
 func object(group, version, resource, kind, name string) trace.Object {
-	return trace.Object{Group: group, Version: version, Resource: resource, Kind: kind, Namespace: "default", Name: name}
+	return trace.Object{Group: group, Version: version, Resource: resource, Kind: kind, Namespace: "default",
+		Name: name}
 }
 
 func TestRequestsAreReadAsTheAPIDoes(t *testing.T) {
@@ -95,7 +96,8 @@ func TestRequestsAreReadAsTheAPIDoes(t *testing.T) {
 	created := object("", "v1", "pods", "Pod", "web-x1")
 	created.UID = "uid-web-x1"
 	rs := object("apps", "v1", "replicasets", "ReplicaSet", "web")
-	conflict := apierrors.NewConflict(schema.GroupResource{Group: "apps", Resource: "replicasets"}, "web", errors.New("modified"))
+	conflict := apierrors.NewConflict(schema.GroupResource{Group: "apps", Resource: "replicasets"}, "web",
+		errors.New("modified"))
 	status := &conflict.ErrStatus
 	for _, test := range []struct {
 		reason      string
@@ -105,25 +107,35 @@ func TestRequestsAreReadAsTheAPIDoes(t *testing.T) {
 		text        string         // of the answer, if it is no object
 		want        trace.Request
 	}{
-		{reason: "a generated name is in the answer only", method: "POST", url: "/api/v1/namespaces/default/pods", code: 201, obj: pod,
+		{reason: "a generated name is in the answer only", method: "POST", url: "/api/v1/namespaces/default/pods",
+			code: 201, obj: pod,
 			want: trace.Request{Verb: "create", Object: created, ResourceVersion: "12"}},
 		{reason: "a dry run", method: "POST", url: "/api/v1/namespaces/default/pods?dryRun=All", code: 201, obj: pod,
 			want: trace.Request{Verb: "create", Object: created, ResourceVersion: "12", DryRun: true}},
-		{reason: "a refused write of a subresource", method: "PUT", url: "/apis/apps/v1/namespaces/default/replicasets/web/status", code: 409, obj: status,
-			want: trace.Request{Verb: "update", Object: rs, Subresource: "status", Reason: "Conflict", Message: status.Message}},
-		{reason: "a refusal by something before the API", method: "PATCH", url: "/apis/apps/v1/namespaces/default/replicasets/web", code: 503, text: "no healthy upstream",
+		{reason: "a refused write of a subresource", method: "PUT",
+			url: "/apis/apps/v1/namespaces/default/replicasets/web/status", code: 409, obj: status,
+			want: trace.Request{Verb: "update", Object: rs, Subresource: "status", Reason: "Conflict",
+				Message: status.Message}},
+		{reason: "a refusal by something before the API", method: "PATCH",
+			url: "/apis/apps/v1/namespaces/default/replicasets/web", code: 503, text: "no healthy upstream",
 			want: trace.Request{Verb: "patch", Object: rs, Message: "no healthy upstream"}},
-		{reason: "a deletion that answers with a Status", method: "DELETE", url: "/api/v1/namespaces/default/pods/web-x1", code: 200, obj: &metav1.Status{Status: "Success"},
+		{reason: "a deletion that answers with a Status", method: "DELETE",
+			url: "/api/v1/namespaces/default/pods/web-x1", code: 200, obj: &metav1.Status{Status: "Success"},
 			want: trace.Request{Verb: "delete", Object: object("", "v1", "pods", "Pod", "web-x1")}},
-		{reason: "a deletion of many", method: "DELETE", url: "/api/v1/namespaces/default/pods", code: 200, obj: &corev1.PodList{},
+		{reason: "a deletion of many", method: "DELETE", url: "/api/v1/namespaces/default/pods", code: 200,
+			obj:  &corev1.PodList{},
 			want: trace.Request{Verb: "deletecollection", Object: object("", "v1", "pods", "Pod", "")}},
-		{reason: "a binding is no pod", method: "POST", url: "/api/v1/namespaces/default/pods/web-x1/binding", code: 201, obj: &metav1.Status{Status: "Success"},
-			want: trace.Request{Verb: "create", Object: object("", "v1", "pods", "Pod", "web-x1"), Subresource: "binding"}},
+		{reason: "a binding is no pod", method: "POST", url: "/api/v1/namespaces/default/pods/web-x1/binding",
+			code: 201, obj: &metav1.Status{Status: "Success"},
+			want: trace.Request{Verb: "create", Object: object("", "v1", "pods", "Pod", "web-x1"),
+				Subresource: "binding"}},
 		{reason: "a read", method: "GET", url: "/api/v1/namespaces/default/pods/web-x1", code: 200, obj: pod,
 			want: trace.Request{Verb: "get", Object: created, ResourceVersion: "12"}},
-		{reason: "a custom resource", method: "GET", url: "/apis/example.com/v1/namespaces/default/widgets/w", code: 200,
+		{reason: "a custom resource", method: "GET", url: "/apis/example.com/v1/namespaces/default/widgets/w",
+			code: 200,
 			text: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"default","resourceVersion":"3"}}`,
-			want: trace.Request{Verb: "get", Object: object("example.com", "v1", "widgets", "Widget", "w"), ResourceVersion: "3"}},
+			want: trace.Request{Verb: "get", Object: object("example.com", "v1", "widgets", "Widget", "w"),
+				ResourceVersion: "3"}},
 		{reason: "no resource at all", method: "GET", url: "/version", code: 200, text: `{"major":"1"}`,
 			want: trace.Request{Verb: "get", Object: trace.Object{Resource: "/version"}}},
 	} {
@@ -184,18 +196,23 @@ func TestRefusedCreationsHaveAName(t *testing.T) {
 	named := testPod("web-x1", "a")
 	generated := testPod("", "a")
 	generated.GenerateName = "web-"
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web-x1", errors.New("exceeded quota")).ErrStatus
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web-x1",
+		errors.New("exceeded quota")).ErrStatus
 	for _, test := range []struct {
 		reason string
 		sent   *corev1.Pod
 		code   int
 		want   trace.Request
 	}{
-		{"the client set a name", named, 403, trace.Request{Object: object("", "v1", "pods", "Pod", "web-x1"), Reason: "Forbidden", Message: forbidden.Message}},
+		{"the client set a name", named, 403,
+			trace.Request{Object: object("", "v1", "pods", "Pod", "web-x1"), Reason: "Forbidden",
+				Message: forbidden.Message}},
 		{"the server was to make one", generated, 403, trace.Request{
-			Object: object("", "v1", "pods", "Pod", ""), GenerateName: "web-", Reason: "Forbidden", Message: forbidden.Message,
+			Object: object("", "v1", "pods", "Pod",
+				""), GenerateName: "web-", Reason: "Forbidden", Message: forbidden.Message,
 		}},
-		{"there was no answer", named, 0, trace.Request{Object: object("", "v1", "pods", "Pod", "web-x1"), Message: "connection refused"}},
+		{"there was no answer", named, 0, trace.Request{Object: object("", "v1", "pods", "Pod", "web-x1"),
+			Message: "connection refused"}},
 	} {
 		for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 			tap, sink := recording()
@@ -203,7 +220,8 @@ func TestRefusedCreationsHaveAName(t *testing.T) {
 			if test.code == 0 {
 				next = func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
 			}
-			do(t, tap.Controller("replicaset"), next, "POST", "/k8s/api/v1/namespaces/default/pods", encode(t, mediaType, test.sent))
+			do(t, tap.Controller("replicaset"), next, "POST", "/k8s/api/v1/namespaces/default/pods",
+				encode(t, mediaType, test.sent))
 			request := *details[*trace.Request](sink)[0]
 			request.Latency = 0
 			test.want.Verb, test.want.Code = "create", test.code
@@ -220,7 +238,7 @@ func TestFailureWithoutAnAnswer(t *testing.T) {
 	end := inReconcile(t, c, sink, func(context.Context) {
 		do(t, c, func(*http.Request) (*http.Response, error) {
 			if s := tap.State(); s.Idle() || s.Controllers[0].Requests != 1 {
-				t.Errorf("with a request under way the state says %+v", s)
+				t.Errorf("with a request under way the state is %+v", s)
 			}
 			return nil, errors.New("connection refused")
 		}, "DELETE", "/k8s/api/v1/namespaces/default/pods/web", nil)
@@ -245,7 +263,8 @@ func TestChangeIsAgainstTheLatestKnownVersion(t *testing.T) {
 		tap, sink := recording()
 		c := tap.Controller("deployment")
 		put := func(obj *appsv1.ReplicaSet) string {
-			do(t, c, answering(200, encode(t, mediaType, obj)), "PUT", "/k8s/apis/apps/v1/namespaces/default/replicasets/web", nil)
+			do(t, c, answering(200, encode(t, mediaType, obj)), "PUT",
+				"/k8s/apis/apps/v1/namespaces/default/replicasets/web", nil)
 			requests := details[*trace.Request](sink)
 			var changes []string
 			for _, change := range requests[len(requests)-1].Change.Fields() {
@@ -275,10 +294,11 @@ func TestChangeIsAgainstTheLatestKnownVersion(t *testing.T) {
 
 func TestWhatWasCreatedIsTold(t *testing.T) {
 	tap, sink := recording()
-	do(t, tap.Controller("x"), answering(201, encode(t, runtime.ContentTypeProtobuf, testPod("web", "nginx"))), "POST", "/k8s/api/v1/namespaces/default/pods", nil)
+	do(t, tap.Controller("x"), answering(201, encode(t, runtime.ContentTypeProtobuf, testPod("web", "nginx"))), "POST",
+		"/k8s/api/v1/namespaces/default/pods", nil)
 	for _, c := range details[*trace.Request](sink)[0].Change.Fields() {
 		if !strings.HasPrefix(c.Path, "spec.") {
-			t.Errorf("%s is not what the creator has asked for", c)
+			t.Errorf("%s is not what the creator has requested", c)
 		}
 	}
 }
@@ -289,7 +309,8 @@ func TestWritersAreKnownByTheAnswer(t *testing.T) {
 	send := func(method, path, rv string) {
 		pod := testPod("web", "a")
 		pod.ResourceVersion = rv
-		do(t, c, answering(200, encode(t, runtime.ContentTypeJSON, pod)), method, "/k8s/api/v1/namespaces/default/pods"+path, nil)
+		do(t, c, answering(200, encode(t, runtime.ContentTypeJSON, pod)), method,
+			"/k8s/api/v1/namespaces/default/pods"+path, nil)
 	}
 	inReconcile(t, c, sink, func(context.Context) {
 		send("POST", "", "5")
@@ -303,7 +324,7 @@ func TestWritersAreKnownByTheAnswer(t *testing.T) {
 	tap.Committed(t.Context(), 11)
 	var got []string
 	for rv := range uint64(12) {
-		if id := tap.writers.of(rv).id; id != 0 {
+		if id := tap.writers.get(rv).id; id != 0 {
 			got = append(got, fmt.Sprintf("%d by %d", rv, id))
 		}
 	}
@@ -326,14 +347,15 @@ func TestCommittedInTheServersGoroutine(t *testing.T) {
 			return answering(200, []byte(`{"kind":"Pod"}`))(nil)
 		}, "POST", "/k8s/api/v1/namespaces/default/pods", nil)
 	})
-	if id := tap.writers.of(42).id; id != 1 {
+	if id := tap.writers.get(42).id; id != 1 {
 		t.Errorf("the write is of reconcile %d, want 1", id)
 	}
 }
 
 func TestRecordedEventsBelongToTheReconcileOfTheirTime(t *testing.T) {
 	about := corev1.ObjectReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "default", Name: "web"}
-	want := trace.RecordedEvent{Type: "Normal", Reason: "SuccessfulCreate", Message: "Created pod", Regarding: object("apps", "v1", "", "ReplicaSet", "web")}
+	want := trace.RecordedEvent{Type: "Normal", Reason: "SuccessfulCreate", Message: "Created pod",
+		Regarding: object("apps", "v1", "", "ReplicaSet", "web")}
 	tap, sink := recording()
 	c := tap.Controller("replicaset")
 	q := newQueue(c)
@@ -345,7 +367,8 @@ func TestRecordedEventsBelongToTheReconcileOfTheirTime(t *testing.T) {
 	}
 	core := func(at int64) *corev1.Event {
 		return &corev1.Event{
-			ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("web.%x", at), ResourceVersion: "9"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("web.%x", at),
+				ResourceVersion: "9"},
 			InvolvedObject: about, Type: "Normal", Reason: "SuccessfulCreate", Message: "Created pod",
 		}
 	}
@@ -363,15 +386,26 @@ func TestRecordedEventsBelongToTheReconcileOfTheirTime(t *testing.T) {
 		withoutRecording bool
 		unknown          bool
 	}{
-		{reason: "the first of three reconciles", method: "POST", path: "/api/v1/namespaces/default/events", code: 201, answer: encode(t, runtime.ContentTypeProtobuf, core(begun[0])), want: 1},
-		{reason: "the second", method: "POST", path: "/api/v1/namespaces/default/events", code: 201, answer: encode(t, runtime.ContentTypeJSON, core(begun[1])), want: 2},
-		{reason: "a patch counts one up: only the latest reconcile can have recorded it", method: "PATCH", path: "/api/v1/namespaces/default/events/web.1", code: 200, answer: encode(t, runtime.ContentTypeJSON, core(begun[0])), want: 3},
-		{reason: "of the other API", method: "POST", path: "/apis/events.k8s.io/v1/namespaces/default/events", code: 201, answer: encode(t, runtime.ContentTypeJSON, recent), want: 1},
-		{reason: "refused, as after the namespace's deletion", method: "POST", path: "/api/v1/namespaces/default/events", code: 403, answer: denied, body: encode(t, runtime.ContentTypeProtobuf, core(begun[1])), want: 2},
-		{reason: "a refused patch does not say what it is about", method: "PATCH", path: "/api/v1/namespaces/default/events/web.1", code: 403, answer: denied, body: []byte(`{"count":2}`), unknown: true},
-		{reason: "nor does one without a body", method: "PATCH", path: "/api/v1/namespaces/default/events/web.1", code: 404, answer: denied, unknown: true},
-		{reason: "a deletion of Events records none", method: "DELETE", path: "/api/v1/namespaces/default/events", code: 403, answer: denied, withoutRecording: true},
-		{reason: "a deletion records nothing", method: "DELETE", path: "/api/v1/namespaces/default/pods/web", code: 200, answer: encode(t, runtime.ContentTypeJSON, &metav1.Status{Status: "Success"}), withoutRecording: true},
+		{reason: "the first of three reconciles", method: "POST", path: "/api/v1/namespaces/default/events", code: 201,
+			answer: encode(t, runtime.ContentTypeProtobuf, core(begun[0])), want: 1},
+		{reason: "the second", method: "POST", path: "/api/v1/namespaces/default/events", code: 201,
+			answer: encode(t, runtime.ContentTypeJSON, core(begun[1])), want: 2},
+		{reason: "a patch counts one up: only the latest reconcile can have recorded it", method: "PATCH",
+			path: "/api/v1/namespaces/default/events/web.1", code: 200, answer: encode(t, runtime.ContentTypeJSON,
+				core(begun[0])), want: 3},
+		{reason: "of the other API", method: "POST", path: "/apis/events.k8s.io/v1/namespaces/default/events",
+			code: 201, answer: encode(t, runtime.ContentTypeJSON, recent), want: 1},
+		{reason: "refused, as after the namespace's deletion", method: "POST",
+			path: "/api/v1/namespaces/default/events", code: 403, answer: denied, body: encode(t,
+				runtime.ContentTypeProtobuf, core(begun[1])), want: 2},
+		{reason: "a refused patch does not say what it is about", method: "PATCH",
+			path: "/api/v1/namespaces/default/events/web.1", code: 403, answer: denied, body: []byte(`{"count":2}`), unknown: true},
+		{reason: "nor does one without a body", method: "PATCH", path: "/api/v1/namespaces/default/events/web.1",
+			code: 404, answer: denied, unknown: true},
+		{reason: "a deletion of Events records none", method: "DELETE", path: "/api/v1/namespaces/default/events",
+			code: 403, answer: denied, withoutRecording: true},
+		{reason: "a deletion records nothing", method: "DELETE", path: "/api/v1/namespaces/default/pods/web", code: 200,
+			answer: encode(t, runtime.ContentTypeJSON, &metav1.Status{Status: "Success"}), withoutRecording: true},
 	} {
 		do(t, c, answering(test.code, test.answer), test.method, "/k8s"+test.path, test.body)
 		all := sink.list()
@@ -405,7 +439,8 @@ func TestRecordedEventsBelongToTheReconcileOfTheirTime(t *testing.T) {
 func TestConfigNamesTheController(t *testing.T) {
 	tap, _ := recording()
 	base := &rest.Config{Host: "h", UserAgent: "kubectl"}
-	if got := tap.Controller("deployment").Config(base); got.UserAgent != "kubectl-reconcile/deployment" || base.UserAgent != "kubectl" || base.WrapTransport != nil {
+	if got := tap.Controller("deployment").Config(base); got.UserAgent != "kubectl-reconcile/deployment" ||
+		base.UserAgent != "kubectl" || base.WrapTransport != nil {
 		t.Errorf("got user agent %q; the base has become %+v", got.UserAgent, base)
 	}
 }

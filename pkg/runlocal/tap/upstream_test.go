@@ -39,7 +39,8 @@ type upstreamDeps struct {
 }
 
 // unable runs the controller that build makes. Every write of resource is refused; retries follow at once.
-func unable(t *testing.T, name, resource string, objects []runtime.Object, build func(ctx context.Context, u upstreamDeps) (any, func(context.Context, int))) *upstream {
+func unable(t *testing.T, name, resource string, objects []runtime.Object,
+	build func(ctx context.Context, u upstreamDeps) (any, func(context.Context, int))) *upstream {
 	t.Helper()
 	u := &upstream{}
 	u.tap, u.sink = recording()
@@ -98,14 +99,16 @@ func TestDeploymentGivesUp(t *testing.T) {
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
 		},
 	}
-	u := unable(t, "deployment", "replicasets", []runtime.Object{web}, func(ctx context.Context, d upstreamDeps) (any, func(context.Context, int)) {
-		apps := d.informers.Apps().V1()
-		c, err := deployment.NewDeploymentController(ctx, apps.Deployments(), apps.ReplicaSets(), d.informers.Core().V1().Pods(), d.client)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c, c.Run
-	})
+	u := unable(t, "deployment", "replicasets", []runtime.Object{web},
+		func(ctx context.Context, d upstreamDeps) (any, func(context.Context, int)) {
+			apps := d.informers.Apps().V1()
+			c, err := deployment.NewDeploymentController(ctx, apps.Deployments(), apps.ReplicaSets(),
+				d.informers.Core().V1().Pods(), d.client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c, c.Run
+		})
 	eventually(t, "the controller to give up", func() bool { return len(details[*trace.Dropped](u.sink)) > 0 })
 	u.stop()
 
@@ -126,7 +129,8 @@ func TestDeploymentGivesUp(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]*trace.Dropped{{Retries: tries - 1, Error: reason}}, details[*trace.Dropped](u.sink)); diff != "" {
+	if diff := cmp.Diff([]*trace.Dropped{{Retries: tries - 1, Error: reason}},
+		details[*trace.Dropped](u.sink)); diff != "" {
 		t.Errorf("dropped (-want +got):\n%s", diff)
 	}
 	if last := ends[tries-1]; last.Next != nil {
@@ -140,19 +144,24 @@ func TestReplicaSetFailsAndTriesAgain(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u", ResourceVersion: "1"},
 		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: selector(), Template: template()},
 	}
-	u := unable(t, "replicaset", "pods", []runtime.Object{web}, func(ctx context.Context, d upstreamDeps) (any, func(context.Context, int)) {
-		c := replicaset.NewReplicaSetController(ctx, d.informers.Apps().V1().ReplicaSets(), d.informers.Core().V1().Pods(), d.client, replicaset.BurstReplicas)
-		return c, c.Run
-	})
+	u := unable(t, "replicaset", "pods", []runtime.Object{web},
+		func(ctx context.Context, d upstreamDeps) (any, func(context.Context, int)) {
+			c := replicaset.NewReplicaSetController(ctx, d.informers.Apps().V1().ReplicaSets(),
+				d.informers.Core().V1().Pods(), d.client, replicaset.BurstReplicas)
+			return c, c.Run
+		})
 	eventually(t, "three tries", func() bool { return len(details[*trace.End](u.sink)) >= 3 })
 	u.stop()
 
 	first := details[*trace.End](u.sink)[0]
-	want := &trace.End{Outcome: trace.Failed, Error: `sync "default/web" failed with no room for more pods`, Next: &trace.Next{Retry: 1}}
-	if diff := cmp.Diff(want, first, cmpopts.IgnoreFields(trace.End{}, "Duration"), cmpopts.IgnoreFields(trace.Next{}, "After")); diff != "" {
+	want := &trace.End{Outcome: trace.Failed, Error: `sync "default/web" failed with no room for more pods`,
+		Next: &trace.Next{Retry: 1}}
+	if diff := cmp.Diff(want, first, cmpopts.IgnoreFields(trace.End{}, "Duration"),
+		cmpopts.IgnoreFields(trace.Next{}, "After")); diff != "" {
 		t.Errorf("first end (-want +got):\n%s", diff)
 	}
-	if want := (trace.Cause{Type: trace.CauseRetry, Reconcile: 1, Retry: 1}); !slices.ContainsFunc(details[*trace.Start](u.sink), func(s *trace.Start) bool {
+	if want := (trace.Cause{Type: trace.CauseRetry, Reconcile: 1,
+		Retry: 1}); !slices.ContainsFunc(details[*trace.Start](u.sink), func(s *trace.Start) bool {
 		return slices.ContainsFunc(s.Causes, func(c trace.Cause) bool {
 			return c.Type == want.Type && c.Reconcile == want.Reconcile && c.Retry == want.Retry
 		})

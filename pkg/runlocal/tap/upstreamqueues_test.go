@@ -84,28 +84,32 @@ type fits func() error
 
 // queueOfKeys is for a field of type C.
 func queueOfKeys[C any, K comparable](field string) fits {
-	return func() error { return Fits[K](reflect.TypeFor[C](), field) }
+	return func() error { return CheckQueueField[K](reflect.TypeFor[C](), field) }
 }
 
 // queueOfStrings is for a field of type C.
 func queueOfStrings[C any](field string) fits { return queueOfKeys[C, string](field) }
 
-// queueOfPointers is for a field of type C whose keys are only handed on, or named by Identities.
+// queueOfPointers is for a field of type C whose keys are only passed on, or named by Identities.
 func queueOfPointers[C any](field string) fits {
 	return func() error {
 		t, err := fieldType(reflect.TypeFor[C](), field)
 		if err != nil {
 			return err
 		}
-		return sameMethods(t, reflect.TypeFor[opaqueQueue](), passedAlike)
+		if !isQueueOfPointers(t) {
+			return fmt.Errorf("field %q is a %v, not a queue of pointers", field, t)
+		}
+		return nil
 	}
 }
 
-// unseen is for a queue whose field cannot be looked at from outside of its package, or that is not observed. The reason
-// is for whoever reads the table.
+// unseen is for a queue whose field cannot be looked at from outside of its package, or that is not observed. The
+// reason is for readers of the table.
 func unseen(string) fits { return func() error { return nil } }
 
-// upstreamQueues are all the queues in upstream's controllers: the package below pkg/controller, the struct and the field.
+// upstreamQueues are all the queues in upstream's controllers: the package below pkg/controller, the struct and the
+// field.
 var upstreamQueues = map[string]fits{
 	"bootstrap Signer.syncQueue":                                                 queueOfStrings[bootstrap.Signer]("syncQueue"),
 	"bootstrap TokenCleaner.queue":                                               queueOfStrings[bootstrap.TokenCleaner]("queue"),
@@ -174,8 +178,8 @@ var upstreamQueues = map[string]fits{
 	"volume/vacprotection Controller.queue":                                      queueOfStrings[vacprotection.Controller]("queue"),
 }
 
-// TestUpstreamsQueuesCanBeObserved names the type and the field of a queue that an upgrade has moved, or of whose keys it
-// has changed the type.
+// TestUpstreamsQueuesCanBeObserved names the type and the field of a queue that an upgrade has moved, or of whose keys
+// it has changed the type.
 func TestUpstreamsQueuesCanBeObserved(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(upstreamQueues)) {
 		if err := upstreamQueues[name](); err != nil {
@@ -186,7 +190,8 @@ func TestUpstreamsQueuesCanBeObserved(t *testing.T) {
 
 // TestUpstreamsQueuesAreKnown fails when an upgrade brings a queue that would go unseen.
 func TestUpstreamsQueuesAreKnown(t *testing.T) {
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(upstreamQueues)), queuesIn(t, "k8s.io/kubernetes/pkg/controller")); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(upstreamQueues)),
+		queuesIn(t, "k8s.io/kubernetes/pkg/controller")); diff != "" {
 		t.Errorf("queues in fields of upstream's controllers (-known +there):\n%s", diff)
 	}
 }

@@ -1,15 +1,26 @@
 package tap
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// writers remembers which reconcile wrote a resource version. It may be used concurrently.
+// writers keeps which reconcile wrote a resourceVersion. The zero value is empty. Its methods may be called
+// concurrently.
 type writers struct {
-	mu   sync.Mutex
-	byRV memory[uint64, writer]
+	mu   sync.Mutex // guards byRV
+	byRV recentMap[uint64, writer]
 }
 
 // writer is a reconcile and its controller.
@@ -27,18 +38,197 @@ func (w *writers) put(rv uint64, r *reconcile) {
 	w.byRV.put(rv, writer{r.id, r.c.name})
 }
 
-// offer is put for one who is told the version by an answer: a deletion of what is being deleted is answered with the
-// version that another has written.
-func (w *writers) offer(rv uint64, r *reconcile) {
-	if w.of(rv) == (writer{}) {
+// putIfAbsent is put for a version that an answer contained, which another may have written: the answer to the deletion
+// of an object that is being deleted has the version of the first deletion.
+func (w *writers) putIfAbsent(rv uint64, r *reconcile) {
+	if w.get(rv) == (writer{}) {
 		w.put(rv, r)
 	}
 }
 
-// of returns the zero value for what was not written by a reconcile that is remembered.
-func (w *writers) of(rv uint64) writer {
+// get returns the zero value for a version that no reconcile has written, or not recently.
+func (w *writers) get(rv uint64) writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	by, _ := w.byRV.get(rv)
 	return by
+}
+
+// managers keeps the managedFields of recent versions of objects that no reconcile of the session wrote, from the time
+// an informer drops them until its handlers run. The zero value is empty. Its methods may be called concurrently.
+type managers struct {
+	mu        sync.Mutex // guards byVersion
+	byVersion recentMap[objectVersion, []metav1.ManagedFieldsEntry]
+}
+
+type objectVersion struct {
+	uid     types.UID
+	version string
+}
+
+// managersKept bounds the versions in a generation: managedFields are some kilobytes each.
+const managersKept = 512
+
+func (m *managers) put(obj metav1.Object) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.byVersion.size = managersKept
+	m.byVersion.put(objectVersion{obj.GetUID(), obj.GetResourceVersion()}, obj.GetManagedFields())
+}
+
+func (m *managers) get(obj metav1.Object) []metav1.ManagedFieldsEntry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	fields, _ := m.byVersion.get(objectVersion{obj.GetUID(), obj.GetResourceVersion()})
+	return fields
+}
+
+// trim removes managedFields, which are a large part of an object and which no controller uses, before an informer
+// stores it, as kube-controller-manager's informers do (cmd/kube-controller-manager/app/controllermanager.go).
+func (t *Tap) trim(obj any) (any, error) {
+	if m, err := meta.Accessor(obj); err == nil && m.GetManagedFields() != nil {
+		if t.recording() && t.writers.get(parseVersion(m.GetResourceVersion())) == (writer{}) {
+			t.managers.put(m)
+		}
+		m.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// manager returns the field manager behind an event that no reconcile of the session wrote: of an addition the first
+// manager, of a modification the owner of a field that has a new value. It is not known if fields were only removed, or
+// if the object was deleted.
+func (t *Tap) manager(w *trace.Watch, obj metav1.Object) *trace.Manager {
+	fields := t.managers.get(obj)
+	if len(fields) == 0 {
+		return nil
+	}
+	switch w.Event {
+	case trace.Added:
+		return trace.ManagerFrom(func() string { return t.externalManager(creator(fields)) })
+	case trace.Modified:
+		return trace.ManagerFrom(func() string { return t.externalManager(changer(fields, w.Change.Fields())) })
+	case trace.Deleted, trace.Resync:
+	}
+	return nil
+}
+
+// externalManager returns the manager, or "" if it may be a controller of the session.
+func (t *Tap) externalManager(manager string) string {
+	if manager == t.fieldManager { // also "", which is not known
+		return ""
+	}
+	return manager
+}
+
+// creator returns the manager that wrote first; of several in one second, one that did not write a subresource.
+func creator(fields []metav1.ManagedFieldsEntry) string {
+	return slices.MinFunc(fields, func(a, b metav1.ManagedFieldsEntry) int {
+		if n := written(a).Compare(written(b)); n != 0 {
+			return n
+		}
+		return strings.Compare(a.Subresource, b.Subresource)
+	}).Manager
+}
+
+// changer returns the manager that owns a field that has changed: of several the one that wrote last; of several in one
+// second, the one that owns most of the changes.
+func changer(fields []metav1.ManagedFieldsEntry, changes []inspect.Change) string {
+	var best metav1.ManagedFieldsEntry
+	most := 0
+	for _, f := range fields {
+		owned := owned(f.FieldsV1, changes)
+		if owned == 0 {
+			continue
+		}
+		later := written(f).Compare(written(best))
+		if most == 0 || later > 0 || later == 0 && owned > most {
+			best, most = f, owned
+		}
+	}
+	return best.Manager
+}
+
+// written returns when the manager last changed a field that it owns; zero if that is not known.
+func written(f metav1.ManagedFieldsEntry) time.Time {
+	if f.Time == nil {
+		return time.Time{}
+	}
+	return f.Time.Time
+}
+
+// owned counts the changes to a value whose field is owned.
+func owned(fields *metav1.FieldsV1, changes []inspect.Change) int {
+	var tree fieldTree
+	if json.Unmarshal(fields.GetRawBytes(), &tree) != nil {
+		return 0
+	}
+	n := 0
+	for _, c := range changes {
+		if c.New != nil && c.Path != "" && tree.has(pathOf(c.Path)) {
+			n++
+		}
+	}
+	return n
+}
+
+// fieldTree is the form of FieldsV1: a field is "f:" and its name, an entry of a list "k:" and its keys as JSON. If a
+// tree is empty, all below it is owned.
+type fieldTree map[string]fieldTree
+
+// has reports whether a path is owned. The path must not be empty.
+func (t fieldTree) has(path []step) bool {
+	for _, s := range path {
+		if len(t) == 0 {
+			return true
+		}
+		next, ok := s.in(t)
+		if !ok {
+			return false
+		}
+		t = next
+	}
+	return true
+}
+
+// step is a step of a path: to a field, or to the entry of a list whose key has that value.
+type step struct{ field, key, value string }
+
+func (s step) in(t fieldTree) (fieldTree, bool) {
+	if s.key == "" {
+		next, ok := t["f:"+s.field]
+		return next, ok
+	}
+	for name, next := range maps.All(t) {
+		keys, ok := strings.CutPrefix(name, "k:")
+		var of map[string]any
+		if ok && json.Unmarshal([]byte(keys), &of) == nil && of[s.key] != nil && valueText(of[s.key]) == s.value {
+			return next, true
+		}
+	}
+	return nil, false
+}
+
+// pathOf parses the path of an inspect.Change: "spec.containers[name=web].image", "metadata.annotations[a.b/c]".
+func pathOf(path string) []step {
+	var out []step
+	for path != "" {
+		path = strings.TrimPrefix(path, ".")
+		if inner, ok := strings.CutPrefix(path, "["); ok {
+			inner, path, _ = strings.Cut(inner, "]")
+			if key, value, keyed := strings.Cut(inner, "="); keyed {
+				out = append(out, step{key: key, value: value})
+			} else {
+				out = append(out, step{field: inner})
+			}
+			continue
+		}
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			end = len(path)
+		}
+		out = append(out, step{field: path[:end]})
+		path = path[end:]
+	}
+	return out
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 )
 
-// Address completes the address of a listener: a port alone, "9090" or ":9090", is one of the own machine's. It also says
-// whether others can reach it. The error is that of an address that is none.
+// Address completes the address of a listener: a port alone, "9090" or ":9090", means the loopback interface. It also
+// returns whether other machines can reach it. It fails for what is not an address.
 func Address(given string) (address string, remote bool, err error) {
 	address = given
 	if !strings.Contains(address, ":") {
@@ -29,5 +29,5 @@ func Address(given string) (address string, remote bool, err error) {
 	return address, !loopback, nil
 }
 
-// NewToken returns a token that nobody can guess.
+// NewToken returns a random token that cannot be guessed.
 func NewToken() string { return rand.Text() }

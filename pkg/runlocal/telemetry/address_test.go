@@ -19,7 +19,7 @@ func TestAddress(t *testing.T) {
 		{"[::1]:9090", "[::1]:9090", false, false, "IPv6"},
 		{"0.0.0.0:9090", "0.0.0.0:9090", true, false, "every interface"},
 		{"10.0.0.7:9090", "10.0.0.7:9090", true, false, "one that others reach"},
-		{"example.com:443", "example.com:443", true, false, "a name may be anybody's"},
+		{"example.com:443", "example.com:443", true, false, "a name may be that of another machine"},
 		{"", "", false, true, "nothing"},
 		{"ninety", "", false, true, "no port"},
 		{"localhost:99999", "", false, true, "no such port"},

@@ -1,4 +1,4 @@
-// Package telemetry lets a running session be operated from outside: whether it lives and is ready, figures for Prometheus,
-// profiles, and its trace while it happens, all over HTTP. It reads what the session tells and changes nothing. What is served
-// to people, and how to find the address, is the caller's.
+// Package telemetry serves what operators need of a running session, over HTTP: liveness and readiness (handler.go),
+// metrics for Prometheus (metrics.go), profiles, and the trace as it happens (stream.go). It reads the session and
+// changes nothing. The socket, and telling people its address, are left to the caller.
 package telemetry

@@ -42,7 +42,7 @@ type fixed tap.State
 
 func (f fixed) State() tap.State { return tap.State(f) }
 
-// get asks with the header Authorization, none if it is empty.
+// get requests a path with the header Authorization, without it if it is empty.
 func get(t *testing.T, server *httptest.Server, path, authorization string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
@@ -89,7 +89,7 @@ func TestToken(t *testing.T) {
 		{guarded, "/debug/pprof/cmdline", "Bearer s3cret", http.StatusOK, "the command line with the token"},
 		{guarded, "/", "Bearer s3cret", http.StatusOK, "the list of what there is"},
 		{guarded, "/nothing", "Bearer s3cret", http.StatusNotFound, "what there is not"},
-		{open, "/metrics", "", http.StatusOK, "no token is asked for if there is none"},
+		{open, "/metrics", "", http.StatusOK, "no token is needed if there is none"},
 	} {
 		if got, body := get(t, tt.server, tt.path, tt.authorization); got != tt.want {
 			t.Errorf("%s with %q: %d %s, want %d: %s", tt.path, tt.authorization, got, body, tt.want, tt.reason)
@@ -104,10 +104,10 @@ func TestReadiness(t *testing.T) {
 		code         int
 		want         string
 	}{
-		{"all is well, and nobody asked for more", "/readyz", []Check{{Name: "replicaset"}}, http.StatusOK, "ok\n"},
+		{"all is well, without verbose", "/readyz", []Check{{Name: "replicaset"}}, http.StatusOK, "ok\n"},
 		{"all of it", "/readyz?verbose", []Check{{Name: "api"}, {Name: "replicaset"}}, http.StatusOK,
 			"[+]api ok\n[+]replicaset ok\nreadyz check passed\n"},
-		{"what is not ready is told without asking", "/readyz", []Check{{Name: "api"}, {"replicaset", "waiting for pods"}},
+		{"what is not ready is listed without verbose", "/readyz", []Check{{Name: "api"}, {"replicaset", "waiting for pods"}},
 			http.StatusServiceUnavailable, "[+]api ok\n[-]replicaset not ready: waiting for pods\nreadyz check failed\n"},
 		{"nothing to be ready", "/readyz?verbose=1", nil, http.StatusOK, "readyz check passed\n"},
 	} {

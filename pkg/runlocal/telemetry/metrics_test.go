@@ -32,8 +32,10 @@ func TestMetricsCount(t *testing.T) {
 		&trace.Request{Verb: "create", Object: pods, Code: 201},
 		&trace.Request{Verb: "create", Object: pods},
 		&trace.Request{Verb: "create", Object: pods, Code: 201, DryRun: true},
-		&trace.Request{Verb: "create", Object: trace.Object{Resource: "events"}, Code: 201, Recorded: &trace.RecordedEvent{}},
-		&trace.Request{Verb: "update", Object: trace.Object{Group: "apps", Resource: "replicasets"}, Subresource: "status", Code: 409},
+		&trace.Request{Verb: "create", Object: trace.Object{Resource: "events"}, Code: 201,
+			Recorded: &trace.RecordedEvent{}},
+		&trace.Request{Verb: "update", Object: trace.Object{Group: "apps", Resource: "replicasets"},
+			Subresource: "status", Code: 409},
 		&trace.Request{Verb: "PROPFIND", Object: pods, Code: 7},
 		&trace.End{Outcome: trace.Failed, Duration: trace.Duration(time.Millisecond)},
 		&trace.Start{}, &trace.End{Outcome: trace.Failed, PutOff: "pods"},
@@ -81,17 +83,18 @@ kubectl_reconcile_writes_total{code="other",controller="replicaset",dry_run="fal
 // TestMetricsAreBounded: as many kinds as a cluster has make no more series than a scrape can hold.
 func TestMetricsAreBounded(t *testing.T) {
 	m := NewMetrics()
-	for i := range 3 * mostResources {
+	for i := range 3 * maxResources {
 		record(m, "garbagecollector", &trace.Request{
-			Verb: "delete", Object: trace.Object{Group: "example.com", Resource: fmt.Sprintf("things%d", i), Name: fmt.Sprint(i)}, Code: 200,
+			Verb: "delete", Object: trace.Object{Group: "example.com", Resource: fmt.Sprintf("things%d", i),
+				Name: fmt.Sprint(i)}, Code: 200,
 		})
 	}
-	if n := testutil.CollectAndCount(m.writes); n != mostResources+1 {
-		t.Errorf("%d series, want %d and one for the others", n, mostResources)
+	if n := testutil.CollectAndCount(m.writes); n != maxResources+1 {
+		t.Errorf("%d series, want %d and one for the others", n, maxResources)
 	}
 	others := m.writes.WithLabelValues("garbagecollector", "delete", other, "200", "false")
-	if n := testutil.ToFloat64(others); n != 2*mostResources {
-		t.Errorf("the others are %v, want %d", n, 2*mostResources)
+	if n := testutil.ToFloat64(others); n != 2*maxResources {
+		t.Errorf("the others are %v, want %d", n, 2*maxResources)
 	}
 }
 

@@ -1,15 +1,17 @@
 // Package trace is the event model of a session: what reached a controller, which key it worked on and why, what it
-// logged, what it asked of the API and how it ended. The tap and the engine emit events; terminal output, NDJSON,
-// summaries and replay consume them.
+// logged, which requests it made and how it ended. The tap and the engine emit events; terminal output, NDJSON and
+// summaries consume them.
 //
-// It is data only: it observes nothing by itself, knows no controller and makes no text for people.
+// It is data only: it observes nothing itself, has nothing about particular controllers and makes no text for people.
+//
+// Its files: event.go has the events, lazy.go the parts of them that are computed on first use, json.go their JSON and
+// NDJSON, recorder.go the Recorder that numbers events and passes them to sinks, summary.go a sink that counts.
 package trace
 
 import (
 	"slices"
+	"strings"
 	"time"
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
 // APIVersion and Kind mark every event in its JSON form.
@@ -18,10 +20,10 @@ const (
 	Kind       = "TraceEvent"
 )
 
-// ReconcileID numbers the reconciles of a session from 1 on, over all its controllers. 0 means none.
+// ReconcileID numbers the reconciles of a session from 1, over all its controllers. 0 means none.
 type ReconcileID uint64
 
-// Type says what an Event tells.
+// Type is the type of an Event.
 type Type string
 
 // The types of events, each with the Detail of the same name.
@@ -35,23 +37,23 @@ const (
 	TypeDropped Type = "dropped"
 )
 
-// Event is one thing that happened in a session. It is immutable once it was emitted.
+// Event is something that happened in a session. It is immutable once it was emitted.
 type Event struct {
-	// Seq numbers the events of a session from 1 on, without gaps, in the order in which sinks get them.
+	// Seq numbers the events of a session from 1, without gaps, in the order in which sinks get them.
 	Seq uint64
 	// Time is when it happened.
 	Time time.Time
-	// Controller is the short name of the controller, empty for a watch event, which may serve several.
+	// Controller is the short name of the controller; empty for a watch event, which several controllers may handle.
 	Controller string
-	// Reconcile is the reconcile that the event belongs to, 0 if it belongs to none or to one that is not known.
+	// Reconcile is the reconcile that the event belongs to; 0 if it belongs to none, or to an unknown one.
 	Reconcile ReconcileID
 	// Key is the queue key of the reconcile, as the controller spells it: mostly namespace/name.
 	Key string
-	// Detail holds the rest. It is never nil in an emitted event.
+	// Detail contains what only events of this type have. It is never nil in an emitted event.
 	Detail Detail
 }
 
-// Type is the type of the event's Detail, empty if it has none.
+// Type returns the type of the event's Detail, empty if it has none.
 func (e *Event) Type() Type {
 	if e.Detail == nil {
 		return ""
@@ -75,7 +77,7 @@ type Object struct {
 	UID       string `json:"uid,omitempty"`
 }
 
-// WatchType is the type of a watch event, spelt as the API spells it, or Resync.
+// WatchType is the type of a watch event, spelt as in the API, or Resync.
 type WatchType string
 
 // The types of watch events. Resync is an informer's periodic repetition of an object that did not change.
@@ -86,29 +88,29 @@ const (
 	Resync   WatchType = "RESYNC"
 )
 
-// Watch is a watch event as an informer delivers it to controllers. It is emitted once, however many handlers see it.
+// Watch is a watch event as an informer delivers it to controllers. It is emitted once, for all handlers.
 type Watch struct {
 	Event WatchType `json:"event"`
 	Object
-	// ResourceVersion is that of the object in the event; for Deleted, that of the deletion.
+	// ResourceVersion is that of the object in the event; for Deleted that of the deletion.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Initial says that the object was there before the informer started.
+	// Initial means that the object existed before the informer started.
 	Initial bool `json:"initial,omitempty"`
-	// WrittenBy is the reconcile of this session whose write made the event, 0 if none is known to.
+	// WrittenBy is the reconcile of this session whose write made the event; 0 if none is known.
 	WrittenBy ReconcileID `json:"writtenBy,omitempty"`
-	// Writer is the controller of WrittenBy, empty if that is 0.
+	// Writer is the controller of WrittenBy; empty if that is 0.
 	Writer string `json:"writer,omitempty"`
-	// Manager is who wrote it by the object's managedFields, if WrittenBy is 0 and the event is Added or Modified. Nil
-	// for others.
+	// Manager is the field manager that wrote, by the object's managedFields, if WrittenBy is 0 and the event is Added
+	// or Modified; nil for others.
 	Manager *Manager `json:"manager,omitzero"`
-	// Change is what changed since the version the informer had before; nil for all but Modified.
+	// Change is the difference from the version that the informer had before; nil for all types but Modified.
 	Change *Change `json:"changed,omitempty"`
 }
 
 // Type implements Detail.
 func (*Watch) Type() Type { return TypeWatch }
 
-// Operation is the queue's method that a key was added by.
+// Operation is the method of the queue that added a key.
 type Operation string
 
 // The operations that add a key to a queue.
@@ -118,81 +120,83 @@ const (
 	AddRateLimited Operation = "addRateLimited"
 )
 
-// Enqueue is the addition of a key to a controller's queue. Event.Reconcile is the reconcile that added it, if one did.
+// Enqueue is the addition of a key to a controller's queue. Event.Reconcile is the reconcile that added it, 0 if none
+// did.
 type Enqueue struct {
 	Operation Operation `json:"operation"`
-	// Queue tells apart the queues of a controller that has several, by field name; empty for its main queue.
+	// Queue is the name of the queue, by its field, for controllers with several; empty for a main queue.
 	Queue string `json:"queue,omitempty"`
-	// Handler names the controller's functions that led to the addition, outermost first: "addPod > enqueueRS".
+	// Handler has the names of the controller's functions that led to the addition, outermost first:
+	// "addPod > enqueueRS".
 	Handler string `json:"handler,omitempty"`
-	// Watch is the Seq of the watch event whose handling added the key, 0 if none.
+	// Watch is the Seq of the watch event whose handler added the key; 0 if none did.
 	Watch uint64 `json:"watch,omitempty"`
-	// Delay is how long the key waits before it may be taken, 0 if not at all.
+	// Delay is how long the key waits before it can be taken; 0 if it does not wait.
 	Delay Duration `json:"delay,omitempty"`
-	// Retry counts the failures of the key in a row, for an AddRateLimited that follows one; 0 for all others.
+	// Retry counts the failures of the key in a row, for an AddRateLimited after a failure; 0 for all others.
 	Retry int `json:"retry,omitempty"`
 }
 
 // Type implements Detail.
 func (*Enqueue) Type() Type { return TypeEnqueue }
 
-// CauseType says what sort of thing led to a reconcile.
+// CauseType is what led to a reconcile.
 type CauseType string
 
-// The sorts of causes.
+// The types of causes.
 const (
-	// CauseWatch is a watch event: Cause.Watch tells which.
+	// CauseWatch is a watch event, Cause.Watch.
 	CauseWatch CauseType = "watch"
-	// CauseRetry is a failed try: Cause.Retry and Cause.Reconcile tell which.
+	// CauseRetry is a failure of an earlier reconcile of the key, Cause.Reconcile.
 	CauseRetry CauseType = "retry"
-	// CauseTimer is a delay that a reconcile or a handler asked for.
+	// CauseTimer is a delay that a reconcile or a handler requested, or the period of a loop.
 	CauseTimer CauseType = "timer"
-	// CauseReconcile is a reconcile, of the same or another key, that added the key at once.
+	// CauseReconcile is a reconcile, of the same or another key, that added the key without a delay.
 	CauseReconcile CauseType = "reconcile"
 	// CauseOther is an addition from elsewhere in the controller, such as a periodic scan.
 	CauseOther CauseType = "other"
 )
 
-// Cause is one of the reasons for a reconcile.
+// Cause is one reason for a reconcile.
 type Cause struct {
 	Type CauseType `json:"type"`
-	// Seq is that of the enqueue event, or of the watch event for CauseWatch.
+	// Seq is that of the enqueue event, for CauseWatch that of the watch event.
 	Seq uint64 `json:"seq,omitempty"`
-	// Watch is the watch event, for CauseWatch, and for CauseTimer the one at which a handler asked for the delay, if one
-	// did; nil otherwise.
+	// Watch is the watch event, for CauseWatch, and for CauseTimer if a handler of an event requested the delay; nil
+	// otherwise.
 	Watch *Watch `json:"watch,omitempty"`
 	// Handler is as in Enqueue.
 	Handler string `json:"handler,omitempty"`
-	// Reconcile is the reconcile that asked for this one, 0 if none did.
+	// Reconcile is the reconcile that added the key; 0 if none did.
 	Reconcile ReconcileID `json:"reconcile,omitempty"`
 	// Retry counts the failures in a row, for CauseRetry.
 	Retry int `json:"retry,omitempty"`
-	// Delay is how long the key was made to wait, for CauseRetry and CauseTimer.
+	// Delay is how long the key had to wait, for CauseRetry and CauseTimer.
 	Delay Duration `json:"delay,omitempty"`
 }
 
-// Start is the begin of a reconcile: a worker took the key from the queue.
+// Start is the start of a reconcile: a worker took the key from the queue.
 type Start struct {
 	// Queue is as in Enqueue.
 	Queue string `json:"queue,omitempty"`
-	// Causes are all that led to it since the key was last taken, oldest first. It is empty only if the key was added
+	// Causes are the reasons since the key was last taken, oldest first. The list is empty only if the key was added
 	// before the queue was observed.
 	Causes []Cause `json:"causes,omitempty"`
-	// MoreCauses counts those left out of Causes, because there were too many to keep.
+	// MoreCauses counts the causes that are left out of Causes, which is bounded.
 	MoreCauses int `json:"moreCauses,omitempty"`
-	// QueueWait is how long the key could have been taken and was not.
+	// QueueWait is how long the key could have been taken before it was.
 	QueueWait Duration `json:"queueWait,omitempty"`
 }
 
 // Type implements Detail.
 func (*Start) Type() Type { return TypeStart }
 
-// IsRetry reports whether the key was taken because an earlier reconcile of it had failed, among other causes perhaps.
+// IsRetry reports whether a failure of an earlier reconcile of the key is among the causes.
 func (s *Start) IsRetry() bool {
 	return slices.ContainsFunc(s.Causes, func(c Cause) bool { return c.Type == CauseRetry })
 }
 
-// Value is a key and value that a controller logged; Value is made text by the rules of klog.
+// Value is a key and value that a controller logged; Value is text by the rules of klog.
 type Value struct {
 	Key   string
 	Value string
@@ -200,10 +204,10 @@ type Value struct {
 
 // Log is a line that the controller logged.
 type Log struct {
-	// Level is the verbosity, 0 for what is always shown.
+	// Level is the verbosity; 0 for lines that are always shown.
 	Level   int    `json:"level,omitempty"`
 	Message string `json:"message"`
-	// Error is the error that was logged with it, empty if none.
+	// Error is the error that was logged with the message; empty if there was none.
 	Error  string `json:"error,omitempty"`
 	Values Values `json:"values,omitempty"`
 }
@@ -217,28 +221,27 @@ type Request struct {
 	Verb string `json:"verb"`
 	Object
 	Subresource string `json:"subresource,omitempty"`
-	// GenerateName is what the server was to make a name from, for a create without a name that it did not take. Empty
-	// otherwise.
+	// GenerateName is the prefix of the name, for a create without a name that failed; empty otherwise.
 	GenerateName string `json:"generateName,omitempty"`
-	// Code is the answer's HTTP status, 0 if there was none.
+	// Code is the HTTP status of the answer; 0 if there was none.
 	Code int `json:"code,omitempty"`
-	// Latency is the time from the request to the head of its answer.
+	// Latency is the time from the request to the header of its answer.
 	Latency Duration `json:"latency"`
-	// DryRun says that the server was asked not to keep the write.
+	// DryRun means that the server did not keep the write, as it was requested to.
 	DryRun bool `json:"dryRun,omitempty"`
-	// NotSent reports that the server did not get the write: the answer, with its code, was given in the server's place, or
-	// there was none, for a Lease that writing needs was not valid.
+	// NotSent means that the server did not get the write: the answer, with its code, was made in the server's place,
+	// or there is none, because a Lease that writes require was not valid.
 	NotSent bool `json:"notSent,omitempty"`
-	// Message is the API's error text, or that of the transport; empty on success.
+	// Message is the error text of the API or of the transport; empty on success.
 	Message string `json:"message,omitempty"`
 	// Reason is the API's reason for an error, such as Conflict.
 	Reason string `json:"reason,omitempty"`
 	// ResourceVersion is that of the object in the answer.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Recorded says that the request records an Event (the API's), made by the reconcile but sent later: the reconcile is
-	// then told by the object that the Event is about.
+	// Recorded is the API Event that the request records; nil for all other requests. Controllers send Events after the
+	// reconcile that recorded them, and so the reconcile is found by the object that the Event is about.
 	Recorded *RecordedEvent `json:"recorded,omitempty"`
-	// Change is what the write changed in the object; nil if the state before is not known.
+	// Change is what the write changed in the object; nil if the version before is not known.
 	Change *Change `json:"changed,omitempty"`
 }
 
@@ -254,36 +257,37 @@ func (r *Request) IsWrite() bool {
 	return true
 }
 
-// Failed says that the request was refused or had no answer.
+// Failed reports whether the request was refused or has no answer.
 func (r *Request) Failed() bool { return r.Code == 0 || r.Code >= 400 }
 
-// RecordedEvent is an API Event that a controller recorded; all is empty of one whose repetition could not be counted.
+// RecordedEvent is an API Event that a controller recorded. All fields are empty if the request to count its repetition
+// failed.
 type RecordedEvent struct {
 	Type    string `json:"type,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Regarding is what the Event is about.
+	// Regarding is the object that the Event is about.
 	Regarding Object `json:"regarding"`
 }
 
-// Outcome says how a reconcile ended.
+// Outcome is how a reconcile ended.
 type Outcome string
 
 // The outcomes of a reconcile.
 const (
 	// Done means no error.
 	Done Outcome = "done"
-	// Failed means an error, and that the key is tried again.
+	// Failed means an error after which the key is retried.
 	Failed Outcome = "failed"
-	// GaveUp means an error after which the key is not tried again until something adds it.
+	// GaveUp means an error after which the key is not retried until something adds it.
 	GaveUp Outcome = "gaveUp"
 	// Panicked means that the reconciler panicked.
 	Panicked Outcome = "panicked"
 )
 
-// Next is a later try that a reconcile asked for.
+// Next is a later reconcile of the key that a reconcile requested.
 type Next struct {
-	// After is counted from the end of the reconcile.
+	// After is the time from the end of the reconcile.
 	After Duration `json:"after"`
 	// Retry counts the failures in a row; 0 for a timer.
 	Retry int `json:"retry,omitempty"`
@@ -295,23 +299,23 @@ type End struct {
 	Queue    string   `json:"queue,omitempty"`
 	Outcome  Outcome  `json:"outcome"`
 	Duration Duration `json:"duration"`
-	// Error is why it failed, as far as the controller said; empty for Done.
+	// Error is the reason of a failure, as far as the controller reported it; empty for Done.
 	Error string `json:"error,omitempty"`
-	// PutOff names the resource of a Failed reconcile whose cache does not show yet what the controller itself wrote
-	// there: nothing has gone wrong, and the key is tried again. Empty for all others. See StaleCache.
+	// PutOff is a resource, for a Failed reconcile that ended because the controller's cache does not show its own last
+	// write of that resource yet: this is no fault, and the key is retried. Empty for all others. See StaleCache.
 	PutOff string `json:"putOff,omitempty"`
-	// Writes counts the writes that were taken, in a dry run those that would be, and Refused those that had an error
-	// for an answer, or none. Events are in neither.
+	// Writes counts successful writes, in a dry run those that would be; Refused counts those that failed. Neither
+	// counts API Events.
 	Writes  int `json:"writes,omitempty"`
 	Refused int `json:"refused,omitempty"`
-	// Next is when the key comes back by itself; nil if it does not.
+	// Next is when the key comes back without a watch event; nil if it does not.
 	Next *Next `json:"next,omitempty"`
 }
 
 // Type implements Detail.
 func (*End) Type() Type { return TypeEnd }
 
-// Dropped is the end of trying: a key failed too often, or with an error that no retry mends.
+// Dropped means that the key is not retried any more: it failed too often, or with an error that retries do not help.
 type Dropped struct {
 	// Retries counts the failures in a row.
 	Retries int    `json:"retries,omitempty"`
@@ -321,7 +325,17 @@ type Dropped struct {
 // Type implements Detail.
 func (*Dropped) Type() Type { return TypeDropped }
 
-// Change is the difference of two versions of an object, found when it is asked for.
-type Change struct {
-	fields func() []inspect.Change
+// StaleCache parses the error by which a controller waits until its cache shows its own last write, and returns the
+// resource of that write: "pods", "deployments.apps". ok is false for all other errors. (ConsistencyError of
+// pkg/controller/util/consistency and StaleInformerCache of pkg/controller/util/endpointslice, in k8s.io/kubernetes.)
+func StaleCache(text string) (resource string, ok bool) {
+	if strings.Contains(text, "EndpointSlice informer cache is out of date") {
+		return "endpointslices", true
+	}
+	_, versions, ok := strings.Cut(text, "read version: ")
+	if !ok || !strings.Contains(versions, " is not as new as written version: ") {
+		return "", false
+	}
+	_, resource, ok = strings.Cut(versions, " for group resource ")
+	return resource, ok
 }

@@ -1,13 +1,17 @@
 package trace
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"sync"
 	"time"
 )
 
-// encode is json.Marshal without the escapes that are meant for HTML: a handler is "addPod > enqueueRS".
+// encode is json.Marshal without escapes for HTML: a handler is "addPod > enqueueRS".
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -16,10 +20,10 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// Duration is a time.Duration that JSON spells as text: "511µs".
+// Duration is a time.Duration that is a string in JSON: "511µs".
 type Duration time.Duration
 
-// String spells the duration as time.Duration does.
+// String returns the duration as time.Duration.String does.
 func (d Duration) String() string { return time.Duration(d).String() }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -32,10 +36,10 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Values are logged keys and values in the order in which they were logged; JSON has them as one object.
+// Values are logged keys and values in the order in which they were logged; in JSON they are one object.
 type Values []Value
 
-// MarshalJSON writes an object whose keys keep their order. A key that is there twice is written twice, as logged.
+// MarshalJSON writes an object whose keys are in order. A key that occurs twice is written twice, as it was logged.
 func (v Values) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -58,7 +62,7 @@ func (v Values) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON reads an object of texts and keeps its order.
+// UnmarshalJSON reads an object of strings in its order.
 func (v *Values) UnmarshalJSON(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -79,7 +83,7 @@ func (v *Values) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON leaves out what changed in the watch event: the event itself, which has the same seq, tells it.
+// MarshalJSON omits the change in the watch event, which the event of that Seq has.
 func (c Cause) MarshalJSON() ([]byte, error) {
 	type plain Cause // without this method
 	if c.Watch != nil && c.Watch.Change != nil {
@@ -90,7 +94,7 @@ func (c Cause) MarshalJSON() ([]byte, error) {
 	return encode(plain(c))
 }
 
-// header is the part of an event's JSON that all types share. Its names are not used by any Detail.
+// header is the part of an event's JSON that all types share. No Detail has fields of these names.
 type header struct {
 	APIVersion string      `json:"apiVersion"`
 	Kind       string      `json:"kind"`
@@ -160,4 +164,74 @@ func newDetail(t Type) Detail {
 		return &Dropped{}
 	}
 	return nil
+}
+
+// maxLine bounds the line of an event that a Reader accepts, in bytes.
+const maxLine = 16 << 20
+
+// Writer is a Sink that writes events as NDJSON, one object a line. All its methods may be called concurrently.
+type Writer struct {
+	enc *json.Encoder
+
+	mu  sync.Mutex // guards enc and err
+	err error
+}
+
+// NewWriter returns a Writer to w.
+func NewWriter(w io.Writer) *Writer {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return &Writer{enc: enc}
+}
+
+// Record implements Sink. After an error it writes nothing.
+func (w *Writer) Record(e *Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = w.enc.Encode(e)
+	}
+}
+
+// Err returns the first error of a write, nil if there was none.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Reader reads events from NDJSON. Its methods must not be called concurrently.
+type Reader struct {
+	lines *bufio.Scanner
+	line  int
+}
+
+// NewReader returns a Reader of what a Writer wrote.
+func NewReader(r io.Reader) *Reader {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	return &Reader{lines: lines}
+}
+
+// Next returns the next event, or io.EOF after the last. Other errors contain the number of the line; Next may be
+// called again after them, unless reading the input itself failed.
+func (r *Reader) Next() (*Event, error) {
+	for r.lines.Scan() {
+		r.line++
+		if len(r.lines.Bytes()) == 0 {
+			continue
+		}
+		e := &Event{}
+		if err := json.Unmarshal(r.lines.Bytes(), e); err != nil {
+			return nil, fmt.Errorf("reading trace line %d: %w", r.line, err)
+		}
+		return e, nil
+	}
+	switch err := r.lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("reading trace line %d: longer than %d bytes", r.line+1, maxLine)
+	case err != nil:
+		return nil, fmt.Errorf("reading trace line %d: %w", r.line+1, err)
+	}
+	return nil, io.EOF
 }

@@ -58,7 +58,7 @@ func TestHistogramIsClose(t *testing.T) {
 	for _, q := range []float64{0, 0.5, 0.9, 0.99, 0.999} {
 		want := exact[int(q*float64(len(exact)))]
 		got := h.quantile(q)
-		if off := (got - want).Abs(); off > want/steps+1 {
+		if off := (got - want).Abs(); off > want/bucketsPerDoubling+1 {
 			t.Errorf("quantile %v is %v, exactly %v", q, got, want)
 		}
 	}
@@ -84,7 +84,7 @@ func TestHistogramEdges(t *testing.T) {
 			for _, d := range tt.add {
 				h.add(d)
 			}
-			if got := h.quantile(0.99); got < tt.want-tt.want/steps || got > tt.want {
+			if got := h.quantile(0.99); got < tt.want-tt.want/bucketsPerDoubling || got > tt.want {
 				t.Errorf("quantile %v, want %v", got, tt.want)
 			}
 		})

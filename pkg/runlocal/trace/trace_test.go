@@ -30,32 +30,38 @@ func changed(path string) *Change {
 	return ChangeFrom(func() []inspect.Change { return []inspect.Change{{Path: path, Old: int64(0), New: int64(3)}} })
 }
 
-// events is one of each type, with all that it can hold.
+// events is one of each type, with all that it can contain.
 func events() []*Event {
 	pod := Object{Version: "v1", Resource: "pods", Kind: "Pod", Namespace: "default", Name: "web-x", UID: "u"}
-	watch := &Watch{Event: Modified, Object: pod, ResourceVersion: "7", WrittenBy: 2, Writer: "deployment", Change: changed("status.replicas")}
-	outside := &Watch{Event: Added, Object: pod, ResourceVersion: "8", Manager: ManagerFrom(func() string { return "flux" })}
+	watch := &Watch{Event: Modified, Object: pod, ResourceVersion: "7", WrittenBy: 2, Writer: "deployment",
+		Change: changed("status.replicas")}
+	outside := &Watch{Event: Added, Object: pod, ResourceVersion: "8",
+		Manager: ManagerFrom(func() string { return "flux" })}
 	details := []Detail{
 		watch, outside,
-		&Enqueue{Operation: AddAfter, Queue: "nodeUpdateQueue", Handler: "addPod > enqueueRS", Watch: 1, Delay: Duration(5 * time.Millisecond), Retry: 2},
-		&Start{Causes: []Cause{{Type: CauseWatch, Seq: 1, Watch: watch, Handler: "addPod"}, {Type: CauseRetry, Reconcile: 1, Retry: 2}}, MoreCauses: 3, QueueWait: 9},
+		&Enqueue{Operation: AddAfter, Queue: "nodeUpdateQueue", Handler: "addPod > enqueueRS", Watch: 1,
+			Delay: Duration(5 * time.Millisecond), Retry: 2},
+		&Start{Causes: []Cause{{Type: CauseWatch, Seq: 1, Watch: watch, Handler: "addPod"},
+			{Type: CauseRetry, Reconcile: 1, Retry: 2}}, MoreCauses: 3, QueueWait: 9},
 		&Log{Level: 2, Message: "Too few replicas", Error: "boom", Values: Values{{"need", "3"}, {"creating", "3"}}},
 		&Request{
 			Verb: "create", Object: pod, Subresource: "binding", Code: 409, Latency: Duration(511 * time.Microsecond), DryRun: true,
 			Message: "no", Reason: "Conflict", ResourceVersion: "8", Change: changed("spec.replicas"),
 			Recorded: &RecordedEvent{Type: "Normal", Reason: "Created", Message: "m", Regarding: pod},
 		},
-		&End{Queue: "q", Outcome: Failed, PutOff: "pods", Duration: 7, Error: "e", Writes: 2, Refused: 1, Next: &Next{After: Duration(time.Second), Retry: 1}},
+		&End{Queue: "q", Outcome: Failed, PutOff: "pods", Duration: 7, Error: "e", Writes: 2, Refused: 1,
+			Next: &Next{After: Duration(time.Second), Retry: 1}},
 		&Dropped{Retries: 15, Error: "e"},
 	}
 	var out []*Event
 	for i, d := range details {
-		out = append(out, &Event{Seq: uint64(i) + 1, Time: at, Controller: "replicaset", Reconcile: 2, Key: "default/web", Detail: d})
+		out = append(out, &Event{Seq: uint64(i) + 1, Time: at, Controller: "replicaset", Reconcile: 2,
+			Key: "default/web", Detail: d})
 	}
 	return out
 }
 
-// equal compares events by what they hold; a Change by its fields, a Manager by its name.
+// equal compares events by what they contain; a Change by its fields, a Manager by its name.
 var equal = cmp.Options{
 	cmp.Comparer(func(a, b *Change) bool { return cmp.Equal(a.Fields(), b.Fields(), numbers) }),
 	cmp.Comparer(func(a, b *Manager) bool { return a.Name() == b.Name() }),
@@ -100,7 +106,8 @@ func TestStreamRoundTrip(t *testing.T) {
 // TestRequestLine pins the documented form of a line: it is a promise to users.
 func TestRequestLine(t *testing.T) {
 	e := &Event{Seq: 41, Time: at, Controller: "replicaset", Reconcile: 2, Key: "default/web-5f", Detail: &Request{
-		Verb: "create", Object: Object{Version: "v1", Resource: "pods", Namespace: "default", Name: "web-5f-x"}, Code: 201, Latency: Duration(511 * time.Microsecond),
+		Verb: "create", Object: Object{Version: "v1", Resource: "pods", Namespace: "default",
+			Name: "web-5f-x"}, Code: 201, Latency: Duration(511 * time.Microsecond),
 	}}
 	got, err := json.Marshal(e)
 	if err != nil {
@@ -144,7 +151,8 @@ func TestReaderErrors(t *testing.T) {
 	tests := []struct{ reason, input, want string }{
 		{"not JSON at all", "{}\nnonsense", "line 1: not a TraceEvent"},
 		{"cut off in the middle", `{"apiVersion":`, "line 1: unexpected end of JSON input"},
-		{"another version, which may mean other things", `{"apiVersion":"kubectl-reconcile.github.io/v9","kind":"TraceEvent","type":"log"}`, "v9"},
+		{"another version, which may mean other things",
+			`{"apiVersion":"kubectl-reconcile.github.io/v9","kind":"TraceEvent","type":"log"}`, "v9"},
 		{"a type that is not known", `{"apiVersion":"kubectl-reconcile.github.io/v1alpha1","kind":"TraceEvent","type":"dance"}`, `unknown type of trace event "dance"`},
 		{"values that are no object", `{"apiVersion":"kubectl-reconcile.github.io/v1alpha1","kind":"TraceEvent","type":"log","values":[1]}`, "not an object"},
 		{"a value that is no text", `{"apiVersion":"kubectl-reconcile.github.io/v1alpha1","kind":"TraceEvent","type":"log","values":{"a":1}}`, `logged value "a"`},
@@ -236,7 +244,7 @@ func TestNilRecorder(t *testing.T) {
 	}
 }
 
-// kept is a sink that keeps events; it counts on the recorder to call it one at a time.
+// kept is a sink that keeps events; it relies on the recorder to call it one at a time.
 type kept struct{ events []*Event }
 
 func (k *kept) Record(e *Event) { k.events = append(k.events, e) }
@@ -288,13 +296,13 @@ func TestBufferCloseGivesUp(t *testing.T) {
 		if err := b.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("closing a stuck buffer: %v", err)
 		}
-		close(next.release) // whoever was stuck goes on: the goroutine must end
+		close(next.release) // the sink returns: the goroutine must end
 		synctest.Wait()
 	})
 }
 
-// TestBufferCut: a session must be able to end although nobody takes its output.
-func TestBufferCut(t *testing.T) {
+// TestBufferDropsWhenFull: a session must be able to end although no one reads its output.
+func TestBufferDropsWhenFull(t *testing.T) {
 	next := &slow{release: make(chan struct{})}
 	b := NewBuffer(1, next)
 	r := NewRecorder(clock.RealClock{}, b)
@@ -306,7 +314,7 @@ func TestBufferCut(t *testing.T) {
 			}
 		})
 	}
-	b.Cut()
+	b.DropWhenFull()
 	workers.Wait() // hangs if somebody still waits for room
 	close(next.release)
 	err := b.Close(t.Context())
@@ -347,7 +355,7 @@ func TestChangeIsComparedOnce(t *testing.T) {
 	n := 0
 	c := ChangeFrom(func() []inspect.Change { n++; return nil })
 	if n != 0 {
-		t.Error("compared before anybody asked")
+		t.Error("compared before the fields were read")
 	}
 	c.Fields()
 	c.Fields()
@@ -359,7 +367,7 @@ func TestChangeIsComparedOnce(t *testing.T) {
 	}
 }
 
-// TestUnknownManager: of an event whose writer is not known, JSON says nothing.
+// TestUnknownManager: of an event whose writer is not known, JSON has no manager.
 func TestUnknownManager(t *testing.T) {
 	found := 0
 	unknown := ManagerFrom(func() string { found++; return "" })

@@ -21,8 +21,9 @@ func suites() []Suite {
 			Meant: []Meant{{Where: "lists/* body|x", Reason: "it is random", Times: 1}},
 		},
 		{Name: "Controllers", Unit: "scenarios",
-			Rows:  []Row{{Name: "rolling", About: "an update", Counts: Counts{Same: 1}}},
-			Loose: []Loose{{Where: "write * events", As: "ignored", Reason: "they are combined"}}},
+			Rows:     []Row{{Name: "rolling", About: "an update", Counts: Counts{Same: 1}}},
+			Loose:    []Loose{{Where: "write * events", As: "ignored", Reason: "they are combined"}},
+			Repeated: []string{"rolling"}},
 	}
 }
 
@@ -63,6 +64,7 @@ func TestTable(t *testing.T) {
 	const want = `SUITE         COMPARED      SAME   MEANT TO DIFFER   DIFFERENT
 API           8 requests    6      1                 1
 Controllers   1 scenarios   1      0                 0
+1 scenarios were repeated: rolling
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
@@ -87,5 +89,8 @@ func TestPage(t *testing.T) {
 	}
 	if strings.Count(out.String(), "Meant to differ:") != 1 {
 		t.Error("a suite in which nothing is meant to differ has a list of it")
+	}
+	if strings.Contains(out.String(), "repeated: ") {
+		t.Error("the page names what was repeated, which differs from run to run")
 	}
 }

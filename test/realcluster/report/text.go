@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// Table writes a line for each suite, for a terminal.
+// Table writes a line for each suite, for a terminal, and below them what was repeated.
 func Table(w io.Writer, suites []Suite) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "SUITE\tCOMPARED\tSAME\tMEANT TO DIFFER\tDIFFERENT")
@@ -17,6 +17,14 @@ func Table(w io.Writer, suites []Suite) error {
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
+	}
+	for _, s := range suites {
+		if len(s.Repeated) == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%d %s were repeated: %s\n", len(s.Repeated), s.Unit, strings.Join(s.Repeated, ", ")); err != nil {
+			return fmt.Errorf("writing what was repeated: %w", err)
+		}
 	}
 	return nil
 }

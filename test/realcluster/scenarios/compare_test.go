@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/report"
 )
 
@@ -161,6 +163,11 @@ func TestReport(t *testing.T) {
 	r.Add(&Scenario{Name: "rolls"}, o, o, []Difference{{At: "event kubelet Pod"}})
 	r.Add(&Scenario{Name: "x"}, o, o, nil)
 	r.Fail(&Scenario{Name: "y"})
+	r.Repeat(&Scenario{Name: "y"})
+	r.Repeat(s)
+	if diff := cmp.Diff([]string{"rolling", "y"}, r.Repeated()); diff != "" {
+		t.Errorf("repeated (-want +got):\n%s", diff)
+	}
 	if unneeded := r.Unneeded(); len(unneeded) != 1 || unneeded[0].Reason != "b" {
 		t.Errorf("unneeded: got %v, want the line of the other scenario", unneeded)
 	}
@@ -177,6 +184,9 @@ func TestReport(t *testing.T) {
 	}
 	if meant := suites[0].Meant[0]; meant.Where != "roll*: event kubelet *" || meant.Times != 2 {
 		t.Errorf("got %+v", meant)
+	}
+	if diff := cmp.Diff([]string{"rolling", "y"}, suites[0].Repeated); diff != "" {
+		t.Errorf("repeated, in the report (-want +got):\n%s", diff)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "controllers.json"))
 	if err != nil {

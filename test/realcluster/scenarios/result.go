@@ -39,6 +39,7 @@ type Report struct {
 	used    []int // in how many scenarios, by line of meant
 	results []Result
 	loose   []report.Loose // by rules of scenarios
+	again   []string       // the scenarios that were played again
 }
 
 // NewReport begins a report that knows which differences are meant, and the rules of all scenarios.
@@ -87,6 +88,20 @@ func (r *Report) Fail(s *Scenario) {
 	r.results = append(r.results, Result{Name: s.Name, About: s.About, Result: Different})
 }
 
+// Repeat takes in that a scenario was played again, because it differed at first.
+func (r *Report) Repeat(s *Scenario) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.again = append(r.again, s.Name)
+}
+
+// Repeated returns the names of the scenarios that were played again.
+func (r *Report) Repeated() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(slices.Values(r.again))
+}
+
 // Unneeded are the meant differences that were not seen.
 func (r *Report) Unneeded() []Meant {
 	r.mu.Lock()
@@ -115,7 +130,7 @@ func writeTable(upstream, embedded *Outcome) map[string][2]int {
 
 // suite is the report as package report reads it. The lock must be held.
 func (r *Report) suite() report.Suite {
-	s := report.Suite{Name: "Controllers", Unit: "scenarios"}
+	s := report.Suite{Name: "Controllers", Unit: "scenarios", Repeated: slices.Sorted(slices.Values(r.again))}
 	for _, result := range r.results {
 		row := report.Row{Name: result.Name, About: result.About}
 		switch result.Result {

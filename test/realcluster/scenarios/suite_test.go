@@ -57,10 +57,15 @@ func TestScenarios(t *testing.T) {
 	outcomes := playAll(t.Context(), sides, chosen)
 	t.Logf("played %d scenarios in %s", len(chosen), time.Since(begin).Round(time.Second))
 	for _, p := range outcomes {
-		p.again(t, sides, rules)
+		if p.again(t, sides, rules) > 0 {
+			report.Repeat(p.scenario)
+		}
 	}
 	for _, p := range outcomes {
 		t.Run(p.scenario.Name, func(t *testing.T) { judge(t, p, report, rules) })
+	}
+	if repeated := report.Repeated(); len(repeated) > mostRepeated {
+		t.Errorf("%d scenarios were played again, more than %d: %s", len(repeated), mostRepeated, strings.Join(repeated, ", "))
 	}
 	if dir := os.Getenv("FIDELITY_REPORT"); dir != "" {
 		if err := report.Write(dir); err != nil {
@@ -226,18 +231,24 @@ func (p *played) play(ctx context.Context, sides [2]*scenarios.Side) {
 	group.Wait()
 }
 
-// replays is how often a scenario that differs is played again at most.
-const replays = 3
+const (
+	// replays is how often a scenario that differs is played again at most.
+	replays = 3
+	// mostRepeated is how many scenarios may be played again before the run fails: a few may race, but not many.
+	mostRepeated = 3
+)
 
 // again plays a scenario that differs, or has failed, by itself, until it does not, and lets the last time count: what differs
-// each time is no race of controllers' caches.
-func (p *played) again(t *testing.T, sides [2]*scenarios.Side, rules []scenarios.Rule) {
-	for n := 1; n <= replays && p.differs(rules); n++ {
-		next := &played{scenario: renamed(t, p.scenario, fmt.Sprintf("%s-again-%d", p.scenario.Name, n))}
+// each time is no race of controllers' caches. It returns how often it has done so.
+func (p *played) again(t *testing.T, sides [2]*scenarios.Side, rules []scenarios.Rule) int {
+	n := 0
+	for ; n < replays && p.differs(rules); n++ {
+		next := &played{scenario: renamed(t, p.scenario, fmt.Sprintf("%s-again-%d", p.scenario.Name, n+1))}
 		next.play(t.Context(), sides)
 		t.Logf("played %q again, because it differed: differs again: %t", p.scenario.Name, next.differs(rules))
 		p.outcomes, p.errs = next.outcomes, next.errs
 	}
+	return n
 }
 
 // renamed is the scenario under another name. Its steps refer by that name to objects in no namespace, and in others than its own.

@@ -1,6 +1,8 @@
-// Package cli holds what every command of the program shares and that has to do with no cluster: errors with hints, suggestions
-// for misspelt names, standard streams that may be closed pipes, progress on a terminal, documents (-o json and yaml), words in
-// sentences, and the settings of the logs of libraries.
+// Package cli holds what all commands share and that has to do with no cluster. It knows no command and no Kubernetes
+// API: what reads a cluster is in package connect, and what draws on a terminal in package render.
 //
-// It knows no command and no Kubernetes API; what reads a cluster is in package connect, and what draws is in package render.
+// errors.go prints errors with hints and turns them into an exit code, suggest.go makes hints for misspelt names, and
+// text.go the parts of sentences; streams.go has what happens on the standard streams beside the output (closed
+// pipes, progress, the logs of libraries), document.go the output as a document (-o json, yaml and name), and
+// command.go what commands of cobra have in common.
 package cli

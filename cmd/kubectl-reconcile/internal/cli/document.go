@@ -15,26 +15,27 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/apis/v1alpha1"
 )
 
-// CheckOutput refuses a value of -o that is not among the known ones; usual is what comes without -o.
+// CheckOutput returns an error if a value of -o is not among the known ones. usual describes the output without -o.
 func CheckOutput(output string, known []string, usual string) error {
 	if output == "" || slices.Contains(known, output) {
 		return nil
 	}
 	last := len(known) - 1
-	all := fmt.Sprintf("there are %s and %s; without -o the output is %s", strings.Join(known[:last], ", "), known[last], usual)
+	all := fmt.Sprintf("there are %s and %s; without -o the output is %s",
+		strings.Join(known[:last], ", "), known[last], usual)
 	return WithHint(UnknownError("output format", output), Suggestion(output, known, all))
 }
 
-// mostIndented is how deeply nested a document may be to be indented: beyond, most of it would be blanks. Two levels
-// are one of a tree.
-const mostIndented = 100
+// maxIndentedDepth bounds how deeply nested a document may be to be indented: most of a deeper one would be blanks. A
+// level of an owner tree takes two.
+const maxIndentedDepth = 100
 
 // WriteDocument writes a document in the format json or yaml. One that is nested too deeply is written as JSON on one
-// line, which is YAML, too.
+// line, which is valid YAML too.
 func WriteDocument(w io.Writer, format string, document any) error {
 	text, err := json.Marshal(document)
 	text = EscapeControls(text)
-	if err == nil && nesting(text) <= mostIndented {
+	if err == nil && nesting(text) <= maxIndentedDepth {
 		text, err = indented(text, format)
 	}
 	if err != nil {
@@ -44,6 +45,7 @@ func WriteDocument(w io.Writer, format string, document any) error {
 	return err
 }
 
+// indented returns a JSON text indented, or as YAML.
 func indented(text []byte, format string) ([]byte, error) {
 	if format == "yaml" {
 		return yaml.JSONToYAML(text)
@@ -53,7 +55,7 @@ func indented(text []byte, format string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// nesting is how many objects and arrays of a valid JSON text are around its innermost values.
+// nesting returns how many objects and arrays enclose the innermost values of a valid JSON text.
 func nesting(text []byte) int {
 	depth, deepest, quoted := 0, 0, false
 	for i := 0; i < len(text); i++ {
@@ -74,8 +76,8 @@ func nesting(text []byte) int {
 }
 
 // EscapeControls escapes the characters of JSON that encoding/json leaves as they are and that YAML readers refuse or
-// take for a line break: those that YAML does not call printable (https://yaml.org/spec/1.1/#nb-char), U+0085, which it
-// does, and the byte order mark. Terminals take some of them for the begin of an escape sequence.
+// take for a line break: those that are not printable in YAML (https://yaml.org/spec/1.1/#nb-char), U+0085, which is,
+// and the byte order mark. Terminals take some of them for the start of an escape sequence.
 func EscapeControls(json []byte) []byte {
 	escaped := func(r rune) bool {
 		return r >= 0x7f && r <= 0x9f || r == 0xfeff || r == 0xfffe || r == 0xffff
@@ -94,7 +96,7 @@ func EscapeControls(json []byte) []byte {
 	return out
 }
 
-// WriteNames writes what each object is called, as `kubectl get -o name` does.
+// WriteNames writes a line with the name of each object, as `kubectl get -o name` does.
 func WriteNames[T any](w io.Writer, objects []T, name func(T) string) error {
 	var text strings.Builder
 	for _, o := range objects {
@@ -104,5 +106,5 @@ func WriteNames[T any](w io.Writer, objects []T, name func(T) string) error {
 	return err
 }
 
-// APIVersion is the apiVersion of all that is printed as JSON or YAML.
+// APIVersion is the apiVersion of all documents that are printed as JSON or YAML.
 const APIVersion = v1alpha1.APIVersion

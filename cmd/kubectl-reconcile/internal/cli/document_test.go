@@ -65,7 +65,7 @@ func TestDeepDocuments(t *testing.T) {
 		}
 		var got chain
 		read := json.Unmarshal
-		if tt.format == "yaml" && tt.levels < mostIndented {
+		if tt.format == "yaml" && tt.levels < maxIndentedDepth {
 			read = func(text []byte, into any) error { return yaml.Unmarshal(text, into) }
 		}
 		if err := read(out.Bytes(), &got); err != nil {

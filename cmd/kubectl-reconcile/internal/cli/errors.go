@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-// HintError is an error with advice on what to do about it.
+// HintError is an error with advice on what to do about it, which is printed in a line "hint: …" after it.
 type HintError struct {
 	error
 	Hint string
@@ -20,7 +21,7 @@ type HintError struct {
 // Unwrap returns the error without the advice.
 func (e *HintError) Unwrap() error { return e.error }
 
-// WithHint adds advice to an error; nil stays nil, and no advice adds nothing.
+// WithHint adds advice to an error. It returns nil if err is nil, and err itself if hint is empty.
 func WithHint(err error, hint string) error {
 	if err == nil || hint == "" {
 		return err
@@ -28,20 +29,21 @@ func WithHint(err error, hint string) error {
 	return &HintError{err, hint}
 }
 
-// UnknownError says that there is no such thing of that sort.
+// UnknownError returns the error that there is nothing of that sort, such as a command, with that name.
 func UnknownError(sort, name string) error { return fmt.Errorf("unknown %s %q", sort, name) }
 
-// PrintError writes a line "error: …" for each error that err joins, and a line "hint: …" for each that has one,
-// all safe for a terminal.
+// PrintError writes a line "error: …" for each error that err joins, and a line "hint: …" for each that has a hint,
+// safe for a terminal. A line that was written already is left out: several parts of the program may report one
+// cause.
 func PrintError(w io.Writer, err error) {
-	written := map[string]bool{} // several parts of the program may report one cause
+	written := map[string]bool{}
 	line := func(text string) {
 		if !written[text] {
 			written[text] = true
 			fmt.Fprintln(w, Wrap(w, text))
 		}
 	}
-	for _, e := range Flatten(err) {
+	for _, e := range FlattenErrors(err) {
 		line("error: " + OneLine(e.Error()))
 		if h := (*HintError)(nil); errors.As(e, &h) {
 			line("hint: " + render.Escape(h.Hint))
@@ -49,7 +51,8 @@ func PrintError(w io.Writer, err error) {
 	}
 }
 
-// Interruption is why what was under way has ended with ctx, the command's: an interrupt, or what else has ended it.
+// Interruption returns the error of an operation that ended because ctx, that of the command, is done: the cause of
+// ctx, or "interrupted" and when, after a signal.
 func Interruption(ctx context.Context, when string) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
@@ -57,15 +60,16 @@ func Interruption(ctx context.Context, when string) error {
 	return errors.New("interrupted " + when)
 }
 
-// Hint writes advice that belongs to no error, safe for a terminal; none writes nothing.
-func Hint(w io.Writer, text string) {
+// PrintHint writes a hint that belongs to no error, safe for a terminal; nothing if it is empty.
+func PrintHint(w io.Writer, text string) {
 	if text != "" {
 		fmt.Fprintf(w, "hint: %s\n", render.Escape(text))
 	}
 }
 
-// Flatten lists the errors that err joins, itself if it joins none. It knows errors.Join and apimachinery's Aggregate.
-func Flatten(err error) []error {
+// FlattenErrors lists the errors that err joins, recursively, or err itself if it joins none. It knows errors.Join and
+// apimachinery's Aggregate.
+func FlattenErrors(err error) []error {
 	var parts []error
 	switch joined := err.(type) { //nolint:errorlint // only an error that is itself a list is taken apart
 	case interface{ Errors() []error }:
@@ -77,34 +81,33 @@ func Flatten(err error) []error {
 	}
 	var out []error
 	for _, e := range parts {
-		out = append(out, Flatten(e)...)
+		out = append(out, FlattenErrors(e)...)
 	}
 	return out
 }
 
-// OneLine makes an error's text safe for a terminal, on one line.
-func OneLine(text string) string {
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "error: "), "error ") // libraries say it again
-	return render.Escape(strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", " ")), " "))
+// ErrSilentExit ends a command with exit code 1 without an error message: --exit-code was given, and what it is for was
+// found and printed.
+var ErrSilentExit = errors.New("found what --exit-code is for")
+
+// withoutSilentExit removes ErrSilentExit from the errors that err joins.
+func withoutSilentExit(err error) error {
+	errs := FlattenErrors(err)
+	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return errors.Is(e, ErrSilentExit) })...)
 }
 
-// OneLines makes each of several texts so.
-func OneLines(texts []string) []string {
-	out := make([]string, len(texts))
-	for i, text := range texts {
-		out[i] = OneLine(text)
+// ExitCode prints the error of a command, if any, and returns the exit code: 0, 1 after an error, or
+// BrokenPipeExitCode if a closed pipe ended the command.
+func ExitCode(ctx context.Context, streams genericiooptions.IOStreams, err error) int {
+	code := 0
+	if err != nil {
+		code = 1
 	}
-	return out
-}
-
-// Wrap breaks a line between words where it is wider than the terminal that it is for.
-func Wrap(w io.Writer, line string) string { return render.Wrap(line, render.TerminalWidth(w), "  ") }
-
-// ErrFound ends a command with the exit code 1 and prints nothing: what was found has been shown.
-var ErrFound = errors.New("found what --exit-code is for")
-
-// withoutFound leaves out errFound, which is not for people.
-func withoutFound(err error) error {
-	errs := Flatten(err)
-	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return errors.Is(e, ErrFound) })...)
+	if IsBrokenPipe(ctx) {
+		code, err = BrokenPipeExitCode, withoutBrokenPipe(err)
+	}
+	if err := withoutSilentExit(err); err != nil {
+		PrintError(streams.ErrOut, err)
+	}
+	return code
 }

@@ -2,12 +2,16 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 func TestPrintError(t *testing.T) {
@@ -29,7 +33,7 @@ func TestPrintError(t *testing.T) {
 		{"hints", errors.Join(WithHint(one, "do this"), WithHint(two, "do that")), "error: one\nhint: do this\nerror: two\nhint: do that\n", "each with its own"},
 		{"one hint for two", errors.Join(WithHint(one, "do this"), WithHint(two, "do this")), "error: one\nhint: do this\nerror: two\n", "the same advice is given once"},
 		{"lines", errors.New("one\n\n  two\tthree"), "error: one two three\n", "one error, one line"},
-		{"said already", errors.New("error: one"), "error: one\n", "some libraries begin so"},
+		{"prefixed", errors.New("error: one"), "error: one\n", "some libraries add the prefix"},
 		{"hostile", errors.New("no \x1b[2J\u202ename"), "error: no ^[[2J�name\n", "names come from files"},
 		{"hostile hint", WithHint(one, "did you mean \x1b[2J?"), "error: one\nhint: did you mean ^[[2J?\n", "and from servers"},
 	} {
@@ -45,8 +49,8 @@ func TestPrintError(t *testing.T) {
 
 func TestLoneHint(t *testing.T) {
 	var out bytes.Buffer
-	Hint(&out, "")
-	Hint(&out, "did you mean \x1b[2J?")
+	PrintHint(&out, "")
+	PrintHint(&out, "did you mean \x1b[2J?")
 	if diff := cmp.Diff("hint: did you mean ^[[2J?\n", out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -62,5 +66,33 @@ func TestWithHint(t *testing.T) {
 	}
 	if got := WithHint(cause, "advice"); !errors.Is(got, cause) || got.Error() != "cause" {
 		t.Errorf("advice changes the error: %v", got)
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	broken := fmt.Errorf("writing the summary: %w", &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE})
+	for _, tt := range []struct {
+		reason string
+		cause  error // that the context was cancelled with; nil if it was not
+		err    error
+		code   int
+		stderr string
+	}{
+		{"all is well", nil, nil, 0, ""},
+		{"an error", nil, errors.New("no cluster"), 1, "error: no cluster\n"},
+		{"the command reports Ctrl-C itself", context.Canceled, errors.New("interrupted"), 1, "error: interrupted\n"},
+		{"a closed pipe that the command did not notice", broken, nil, BrokenPipeExitCode, ""},
+		{"a closed pipe, reported by each output", broken, errors.Join(broken, WithHint(broken, "x"), context.Canceled), BrokenPipeExitCode, ""},
+		{"a closed pipe and another error", broken, errors.Join(broken, errors.New("the Lease is lost")), BrokenPipeExitCode, "error: the Lease is lost\n"},
+	} {
+		ctx, end := context.WithCancelCause(t.Context())
+		if tt.cause != nil {
+			end(tt.cause)
+		}
+		streams, _, _, stderr := genericiooptions.NewTestIOStreams()
+		if code := ExitCode(ctx, streams, tt.err); code != tt.code || stderr.String() != tt.stderr {
+			t.Errorf("%s: code %d and stderr %q, want %d and %q", tt.reason, code, stderr, tt.code, tt.stderr)
+		}
+		end(nil)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// mostSuggestions bounds the names that a hint offers.
-const mostSuggestions = 3
+// maxSuggestions bounds the names that a hint offers.
+const maxSuggestions = 3
 
-// Suggest returns the known names that name may be a misspelling of, nearest first; none if none is near.
+// Suggest returns the known names that name may be a misspelling of, the nearest first and at most three.
 func Suggest(name string, known []string) []string {
 	type candidate struct {
 		name     string
@@ -26,17 +26,18 @@ func Suggest(name string, known []string) []string {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
 	})
 	var out []string
-	for _, c := range near[:min(len(near), mostSuggestions)] {
+	for _, c := range near[:min(len(near), maxSuggestions)] {
 		out = append(out, c.name)
 	}
 	return out
 }
 
-// Suggestion is a hint that offers the nearest known names, or else the other advice.
-func Suggestion(name string, known []string, otherwise string) string {
-	return DidYouMean(Suggest(name, known), otherwise)
+// Suggestion returns a hint that offers the nearest known names, followed by more advice, which may be empty.
+func Suggestion(name string, known []string, more string) string {
+	return DidYouMean(Suggest(name, known), more)
 }
 
+// DidYouMean returns a hint that offers the nearest names, if any, followed by more advice, which may be empty.
 func DidYouMean(nearest []string, more string) string {
 	if len(nearest) == 0 {
 		return more
@@ -44,8 +45,8 @@ func DidYouMean(nearest []string, more string) string {
 	return strings.TrimSpace("did you mean " + strings.Join(nearest, " or ") + "? " + more)
 }
 
-// distance is the number of letters to insert, remove, replace or swap with their neighbour to turn a into b (optimal
-// string alignment).
+// distance returns the number of letters to insert, remove, replace or swap with their neighbour to turn a into b
+// (optimal string alignment).
 func distance(a, b string) int {
 	before, previous := []int(nil), make([]int, len(b)+1)
 	for j := range previous {

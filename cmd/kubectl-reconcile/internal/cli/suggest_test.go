@@ -49,7 +49,7 @@ func TestSuggest(t *testing.T) {
 		{"somethingelse", nil, "nothing is near"},
 	} {
 		if diff := cmp.Diff(tt.want, Suggest(tt.name, known)); diff != "" {
-			t.Errorf("suggest(%q): %s (-want +got):\n%s", tt.name, tt.reason, diff)
+			t.Errorf("Suggest(%q): %s (-want +got):\n%s", tt.name, tt.reason, diff)
 		}
 	}
 	if got := Suggest("deployment", nil); got != nil {
@@ -67,7 +67,7 @@ func TestSuggestion(t *testing.T) {
 		{"xxxxxxxx", "", "", "nothing to say"},
 	} {
 		if got := Suggestion(tt.name, []string{"run"}, tt.otherwise); got != tt.want {
-			t.Errorf("suggestion(%q) = %q, want %q: %s", tt.name, got, tt.want, tt.reason)
+			t.Errorf("Suggestion(%q) = %q, want %q: %s", tt.name, got, tt.want, tt.reason)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,18 +14,20 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// Cluster is what a cluster serves, and reads it.
+// Cluster is a cluster whose kinds are known, and a reader of its objects.
 type Cluster struct {
 	Kinds  *cluster.Kinds
 	Reader *cluster.Reader
 }
 
-// Open asks the cluster which kinds it serves. The configuration is that of the connection, or one like it.
+// Open discovers which kinds the cluster serves, and returns errors as Explain does. config is that of the
+// connection, or a copy with other limits.
 func (c *Connection) Open(ctx context.Context, config *rest.Config) (*Cluster, error) {
-	shown := c.Progress.Show(ctx, cli.Constant("asking %s which kinds it serves", config.Host))
+	shown := c.Progress.Show(ctx, cli.ProgressText("asking %s which kinds it serves", config.Host))
 	defer shown()
 	kinds, err := cluster.Discover(ctx, config)
 	if err != nil {
@@ -37,32 +40,33 @@ func (c *Connection) Open(ctx context.Context, config *rest.Config) (*Cluster, e
 	return &Cluster{kinds, reader}, nil
 }
 
-// NotFound says where a named object is not, and where one of that name is, or which of the names there are near.
-func (s *Cluster) NotFound(ctx context.Context, t Target) error {
+// NotFound returns the error that a named object does not exist, with a hint: the namespaces that have one of that
+// name, the missing namespace, or similar names.
+func (c *Cluster) NotFound(ctx context.Context, t Target) error {
 	err := fmt.Errorf("no %s %q%s", t.Kind, t.Name, t.Where(false))
-	if _, unknown := s.Kinds.ResolveAll(t.Name); unknown == nil {
+	if _, unknown := c.Kinds.ResolveAll(t.Name); unknown == nil {
 		const advice = "%q is a kind, too: for all objects of several kinds, write them with a comma and no blank"
 		return cli.WithHint(err, fmt.Sprintf(advice, t.Name))
 	}
 	if !t.Kind.Namespaced {
-		return cli.WithHint(err, s.nearest(ctx, t))
+		return cli.WithHint(err, c.nearest(ctx, t))
 	}
-	if elsewhere := s.namespacesWith(ctx, t); len(elsewhere) > 0 {
-		return cli.WithHint(err, "there is one in namespace "+cli.Enumerate(elsewhere)+": -n says which to look in")
+	if elsewhere := c.namespacesWith(ctx, t); len(elsewhere) > 0 {
+		return cli.WithHint(err, "there is one in namespace "+cli.Enumerate(elsewhere)+": select it by -n")
 	}
-	return cli.WithHint(err, cmp.Or(s.MissingNamespace(ctx, t.Namespace), s.nearest(ctx, t)))
+	return cli.WithHint(err, cmp.Or(c.MissingNamespace(ctx, t.Namespace), c.nearest(ctx, t)))
 }
 
-// nearest is a hint at objects of the same kind whose names are near; empty if there are none.
-func (s *Cluster) nearest(ctx context.Context, t Target) string {
-	return cli.Suggestion(t.Name, s.names(ctx, t), "")
+// nearest returns a hint that offers objects of the same kind with similar names; empty if there are none.
+func (c *Cluster) nearest(ctx context.Context, t Target) string {
+	return cli.Suggestion(t.Name, c.names(ctx, t), "")
 }
 
-// namespacesWith are those that have an object of the name and kind; none for whoever may not look there.
-func (s *Cluster) namespacesWith(ctx context.Context, t Target) []string {
+// namespacesWith returns the namespaces that have an object of that kind and name; none if listing them is forbidden.
+func (c *Cluster) namespacesWith(ctx context.Context, t Target) []string {
 	var out []string
 	everywhere, named := cluster.Target{Kind: t.Kind}, cluster.ListOptions{Fields: t.FieldSelector("")}
-	_ = s.Reader.ListObjects(ctx, everywhere, named, func(obj *unstructured.Unstructured) error {
+	_ = c.Reader.ListObjects(ctx, everywhere, named, func(obj *unstructured.Unstructured) error {
 		out = append(out, obj.GetNamespace())
 		return nil
 	})
@@ -70,25 +74,41 @@ func (s *Cluster) namespacesWith(ctx context.Context, t Target) []string {
 	return out
 }
 
-// MissingNamespace is a hint that there is no such namespace; empty if there is one, or if that cannot be told.
-func (s *Cluster) MissingNamespace(ctx context.Context, name string) string {
-	kind, ok, err := s.Kinds.Lookup(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+// MissingNamespace returns a hint that a namespace does not exist; empty if it does, or if that cannot be read.
+func (c *Cluster) MissingNamespace(ctx context.Context, name string) string {
+	kind, ok, err := c.Kinds.Lookup(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	if err != nil || !ok || name == "" {
 		return ""
 	}
-	if _, err := s.Reader.Metadata(ctx, kind, "", name); !apierrors.IsNotFound(err) {
+	if _, err := c.Reader.Metadata(ctx, kind, "", name); !apierrors.IsNotFound(err) {
 		return ""
 	}
-	known := s.names(ctx, NewTarget(kind, "", ""))
+	known := c.names(ctx, NewTarget(kind, "", ""))
 	return cli.Suggestion(name, known, fmt.Sprintf("there is no namespace %q", name))
 }
 
-// names are those of the objects of a target, sorted; what cannot be listed is not among them.
-func (s *Cluster) names(ctx context.Context, t Target) []string {
+// names returns the names of the objects of a target, sorted; none if they cannot be listed.
+func (c *Cluster) names(ctx context.Context, t Target) []string {
 	var out []string
-	_, _ = s.Reader.ListMetadata(ctx, []cluster.Target{t.Target}, func(_ cluster.Target, obj *metav1.PartialObjectMetadata) {
-		out = append(out, obj.Name)
-	})
+	add := func(_ cluster.Target, obj *metav1.PartialObjectMetadata) { out = append(out, obj.Name) }
+	_, _ = c.Reader.ListMetadata(ctx, []cluster.Target{t.Target}, add)
 	slices.Sort(out)
 	return out
+}
+
+// ShowProgress shows how much of the cluster has been read, until end is called, which may be called again.
+func (c *Cluster) ShowProgress(ctx context.Context, p *render.Progress) (end func()) {
+	return p.Show(ctx, func(context.Context) string { return progressText(c.Reader.Progress()) })
+}
+
+// progressText returns how much of the cluster has been read. The server need not say how many objects there are.
+func progressText(p cluster.Progress) string {
+	parts := []string{fmt.Sprintf("%d of %s", p.Done, cli.Plural(p.Kinds, "kind"))}
+	switch {
+	case p.Expected > p.Objects:
+		parts = append(parts, fmt.Sprintf("%d of %d objects", p.Objects, p.Expected))
+	case p.Objects > 0:
+		parts = append(parts, cli.Plural(p.Objects, "object"))
+	}
+	return "reading: " + strings.Join(parts, ", ")
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// completionPatience is how long somebody who has pressed Tab waits for a cluster.
-const completionPatience = 3 * time.Second
+// completionTimeout bounds how long a completion may take: the user has pressed Tab and waits.
+const completionTimeout = 3 * time.Second
 
-// completeConnection offers the names of the kubeconfig, and the namespaces of the cluster.
+// completeConnection completes the connection flags by the names in the kubeconfig and the namespaces of the cluster.
 func completeConnection(cmd *cobra.Command, f *Flags) {
 	names := func(of func(clientcmdapi.Config) []string) cobra.CompletionFunc {
 		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -36,79 +36,84 @@ func completeConnection(cmd *cobra.Command, f *Flags) {
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, names(of))
 	}
-	_ = cmd.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, at *completing) []string {
-			return at.namesOf(ctx, "namespaces")
+	namespaces := func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, c *completionCluster) []string {
+			return c.namesOf(ctx, "namespaces")
 		})
-	})
+	}
+	_ = cmd.RegisterFlagCompletionFunc("namespace", namespaces)
 }
 
-// CompleteTargets offers TYPE, then NAME; or TYPE/NAME.
+// CompleteTargets completes arguments: TYPE, then NAMEs that are not given yet; or TYPE/NAME.
 func CompleteTargets(f *Flags) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, at *completing) []string {
+		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, c *completionCluster) []string {
 			pair := len(args) > 0 && strings.Contains(args[0], "/")
 			switch typeName, _, slash := strings.Cut(typed, "/"); {
 			case slash && (len(args) == 0 || pair):
-				return prefixed(typeName+"/", at.namesOf(ctx, typeName))
+				return prefixed(typeName+"/", c.namesOf(ctx, typeName))
 			case len(args) == 0 || pair:
 				before := typed[:strings.LastIndex(typed, ",")+1]
-				return prefixed(before, at.types())
+				return prefixed(before, c.types())
 			default:
-				return slices.DeleteFunc(at.namesOf(ctx, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
+				return slices.DeleteFunc(c.namesOf(ctx, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
 			}
 		})
 	}
 }
 
-// CompleteKinds offers types that are not in the comma list of a flag yet.
+// CompleteKinds completes a flag that is a comma list by the types that are not in it yet.
 func CompleteKinds(cmd *cobra.Command, f *Flags, flag string) {
 	offer := func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
 		there := strings.Split(before, ",")
-		names, directive := completeFromCluster(cmd.Context(), f, func(_ context.Context, at *completing) []string {
-			return slices.DeleteFunc(at.types(), func(name string) bool { return slices.Contains(there, name) })
+		names, directive := completeFromCluster(cmd.Context(), f, func(_ context.Context, c *completionCluster) []string {
+			return slices.DeleteFunc(c.types(), func(name string) bool { return slices.Contains(there, name) })
 		})
 		return prefixed(before, names), directive | cobra.ShellCompDirectiveNoSpace
 	}
 	_ = cmd.RegisterFlagCompletionFunc(flag, offer)
 }
 
-// completing is a cluster that completions come from.
-type completing struct {
+// completionCluster is the cluster that completions come from.
+type completionCluster struct {
 	*Cluster
-	namespace string // of the command line
+	namespace string // of -n, else of the context
 }
 
-// completeFromCluster offers what the cluster has, or nothing if it does not answer at once.
-func completeFromCluster(ctx context.Context, f *Flags, offer func(context.Context, *completing) []string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(ctx, completionPatience)
+// completeFromCluster completes by what the cluster has; by nothing if it does not answer in completionTimeout.
+func completeFromCluster(
+	ctx context.Context, f *Flags, offer func(context.Context, *completionCluster) []string,
+) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	c, err := f.Connect(genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard})
+	noStreams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}
+	connection, err := f.Connect(noStreams)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	served, err := c.Open(ctx, c.Config)
+	opened, err := connection.Open(ctx, connection.Config)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return offer(ctx, &completing{served, c.Namespace}), cobra.ShellCompDirectiveNoFileComp
+	return offer(ctx, &completionCluster{opened, connection.Namespace}), cobra.ShellCompDirectiveNoFileComp
 }
 
-// namesOf are the names of the objects of a type.
-func (at *completing) namesOf(ctx context.Context, typeName string) []string {
-	kind, err := at.Kinds.Resolve(typeName)
+// namesOf returns the names of the objects of a type.
+func (c *completionCluster) namesOf(ctx context.Context, typeName string) []string {
+	kind, err := c.Kinds.Resolve(typeName)
 	if err != nil {
 		return nil
 	}
-	return at.names(ctx, NewTarget(kind, at.namespace, ""))
+	return c.names(ctx, NewTarget(kind, c.namespace, ""))
 }
 
-// Types are the plural names of all kinds that can be listed, with the group where two share a name, and the categories.
-func (at *completing) types() []string {
+// types returns the plural names of all kinds that can be listed, with the group where two share a name, and the
+// categories.
+func (c *completionCluster) types() []string {
 	var out []string
 	seen := map[string]int{}
-	kinds := slices.DeleteFunc(at.Kinds.All(), func(k cluster.Kind) bool { return !k.Can("list") })
+	kinds := slices.DeleteFunc(c.Kinds.All(), func(k cluster.Kind) bool { return !k.Can("list") })
 	for _, k := range kinds {
 		seen[k.Resource]++
 		out = append(out, k.Categories...)
@@ -124,6 +129,7 @@ func (at *completing) types() []string {
 	return slices.Compact(out)
 }
 
+// prefixed returns names with a prefix.
 func prefixed(prefix string, names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {

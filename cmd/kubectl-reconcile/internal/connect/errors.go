@@ -1,74 +1,25 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// brokenKubeconfig is the error of a kubeconfig that cannot be used.
-func brokenKubeconfig(err error) error {
-	const hint = "`kubectl config view` shows what is read; KUBECONFIG and --kubeconfig name other files"
-	if errors.Is(err, os.ErrNotExist) {
-		if path := (*os.PathError)(nil); errors.As(err, &path) {
-			err = fmt.Errorf("%s: no such file or directory", path.Path)
-		}
-	}
-	return cli.WithHint(fmt.Errorf("reading the kubeconfig: %w", err), hint)
-}
-
-// knownNames refuses a context, cluster or user that the kubeconfig does not have.
-func knownNames(flags *genericclioptions.ConfigFlags, raw clientcmdapi.Config, contextName string) error {
-	unknown := func(sort, name string, known []string) error {
-		slices.Sort(known)
-		more := "the kubeconfig has no " + sort
-		if len(known) > 0 {
-			more = "the kubeconfig has " + sort + " " + cli.Enumerate(known)
-		}
-		return cli.WithHint(fmt.Errorf("%s %q does not exist", sort, name), cli.Suggestion(name, known, more))
-	}
-	switch {
-	case contextName != "" && raw.Contexts[contextName] == nil && *flags.ClusterName == "" && *flags.APIServer == "":
-		return unknown("context", contextName, slices.Collect(maps.Keys(raw.Contexts)))
-	case *flags.ClusterName != "" && raw.Clusters[*flags.ClusterName] == nil:
-		return unknown("cluster", *flags.ClusterName, slices.Collect(maps.Keys(raw.Clusters)))
-	case *flags.AuthInfoName != "" && raw.AuthInfos[*flags.AuthInfoName] == nil:
-		return unknown("user", *flags.AuthInfoName, slices.Collect(maps.Keys(raw.AuthInfos)))
-	}
-	return nil
-}
-
-// unconfigured is the error of having nothing that says where a cluster is, where kubectl would try localhost:8080.
-func unconfigured(raw clientcmdapi.Config, files []string, program string) error {
-	if len(raw.Contexts) > 0 {
-		names := slices.Sorted(maps.Keys(raw.Contexts))
-		return cli.WithHint(errors.New("no context is selected in the kubeconfig"),
-			"--context NAME selects one for a command, `kubectl config use-context NAME` for good; there are "+cli.Enumerate(names))
-	}
-	where := ""
-	if len(files) > 0 {
-		where = ": there is none in " + strings.Join(files, ", ")
-	}
-	const advice = "KUBECONFIG or --kubeconfig names the file that says where it is; `%s run --sandbox -f FILE` needs no cluster"
-	return cli.WithHint(fmt.Errorf("no cluster is configured%s", where), fmt.Sprintf(advice, program))
-}
-
-// Explain makes an error of reading the cluster one for people: which cluster, the cause in few words, and what to do.
+// Explain turns an error of a request into one that names the cluster and the cause, with a hint what to do about it.
+// It returns err itself if it knows nothing to add, and nil for nil.
 func (c *Connection) Explain(err error) error {
 	switch unknown := (*cluster.UnknownKindError)(nil); {
 	case err == nil:
@@ -79,18 +30,19 @@ func (c *Connection) Explain(err error) error {
 		return cli.WithHint(fmt.Errorf("no kind %q is served by %s", unknown.Name, c.Config.Host), unknownKindHint(unknown))
 	case apierrors.IsUnauthorized(err):
 		const text = "the credentials%s are not accepted by %s: they have expired, or there are none"
-		return cli.WithHint(fmt.Errorf(text, c.ofUser(), c.Place()),
+		return cli.WithHint(fmt.Errorf(text, c.userText(), c.Endpoint()),
 			"log in again; `kubectl config view --minify` shows what is sent, `kubectl auth whoami` who that is")
 	case apierrors.IsForbidden(err):
-		return cli.WithHint(err, c.Permitted())
+		return cli.WithHint(err, c.PermissionHint())
 	}
 	if cause, hint := c.unreachable(err); cause != "" {
-		return cli.WithHint(fmt.Errorf("reaching %s: %s", c.Place(), cause), hint)
+		return cli.WithHint(fmt.Errorf("reaching %s: %s", c.Endpoint(), cause), hint)
 	}
 	return err
 }
 
-// unknownKindHint offers kinds of a near name. Who gives a name that is near to none may have left out the type.
+// unknownKindHint returns a hint that offers kinds with similar names. If there are none, the user may have left out
+// the type.
 func unknownKindHint(unknown *cluster.UnknownKindError) string {
 	more := "`kubectl api-resources` lists them all" + unknownGroups(unknown.Incomplete)
 	nearest := cli.Suggest(unknown.Name, unknown.Known)
@@ -100,37 +52,39 @@ func unknownKindHint(unknown *cluster.UnknownKindError) string {
 	return cli.DidYouMean(nearest, more)
 }
 
-// unknownGroups adds to a hint that the kind may be one of a group that nothing is known of.
+// unknownGroups returns the end of a hint: the groups whose kinds are not known, of which the kind may be one.
 func unknownGroups(groups []cluster.Incomplete) string {
 	if len(groups) == 0 {
 		return ""
 	}
 	var names []string
 	for _, g := range groups {
-		names = cli.AppendNew(names, IncompleteName(g))
+		names = cli.AppendUnique(names, IncompleteName(g))
 	}
 	return fmt.Sprintf("; the kinds of %s are not known: its server does not answer", cli.Enumerate(names))
 }
 
-// Place names the cluster: its address, and the context that it comes from.
-func (c *Connection) Place() string {
+// Endpoint names the cluster by its address, and by the context that it was found by if there is one.
+func (c *Connection) Endpoint() string {
 	if c.Context == "" {
 		return c.Config.Host
 	}
 	return fmt.Sprintf("%s (context %q)", c.Config.Host, c.Context)
 }
 
-func (c *Connection) ofUser() string {
+// userText names the user of the kubeconfig for a sentence; empty if there is none.
+func (c *Connection) userText() string {
 	if c.User == "" {
 		return ""
 	}
 	return fmt.Sprintf(" of user %q", c.User)
 }
 
-// unreachable says why no answer came from the cluster, and what to do about it; nothing if err is of another sort.
+// unreachable returns why no answer came from the cluster, and what to do about it; nothing if err is another error.
 func (c *Connection) unreachable(err error) (cause, hint string) {
-	check := fmt.Sprintf("is it running, and is this the right context? `%s run --sandbox -f FILE` needs no cluster", c.Program)
-	late, name, operation := (*noAnswerError)(nil), (*net.DNSError)(nil), (*net.OpError)(nil)
+	const advice = "is it running, and is this the right context? `%s run --sandbox -f FILE` needs no cluster"
+	check := fmt.Sprintf(advice, c.Program)
+	late, name, operation := (*answerTimeoutError)(nil), (*net.DNSError)(nil), (*net.OpError)(nil)
 	switch {
 	case errors.As(err, &late):
 		return late.Error(), check + "; --request-timeout waits longer"
@@ -144,7 +98,7 @@ func (c *Connection) unreachable(err error) (cause, hint string) {
 	if cause, hint := c.credentialPlugin(err); cause != "" {
 		return cause, hint
 	}
-	if cause, hint := untrusted(err); cause != "" {
+	if cause, hint := tlsFailure(err); cause != "" {
 		return cause, hint
 	}
 	if errors.As(err, &operation) && operation.Op == "dial" {
@@ -156,12 +110,13 @@ func (c *Connection) unreachable(err error) (cause, hint string) {
 	return "", ""
 }
 
+// isTimeout reports whether err is the end of a deadline, ours or of the network.
 func isTimeout(err error) bool {
 	timeout := net.Error(nil)
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// innermost is the text of the error that the others wrap.
+// innermost returns the text of the innermost error that err wraps.
 func innermost(err error) string {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -169,8 +124,8 @@ func innermost(err error) string {
 	return err.Error()
 }
 
-// untrusted says what is wrong with the server's side of TLS; nothing if that is not it.
-func untrusted(err error) (cause, hint string) {
+// tlsFailure returns what is wrong with the certificate or the TLS of the server; nothing if err is another error.
+func tlsFailure(err error) (cause, hint string) {
 	authority, host, invalid := x509.UnknownAuthorityError{}, x509.HostnameError{}, x509.CertificateInvalidError{}
 	verification, record := (*tls.CertificateVerificationError)(nil), tls.RecordHeaderError{}
 	switch {
@@ -189,8 +144,8 @@ func untrusted(err error) (cause, hint string) {
 	return "", ""
 }
 
-// credentialPlugin says what is wrong with the program that the kubeconfig has for getting credentials; nothing if that
-// is not it. client-go has no error type for it (plugin/pkg/client/auth/exec).
+// credentialPlugin returns what is wrong with the credential plugin of the kubeconfig; nothing if err is another error.
+// client-go has no error type for it (plugin/pkg/client/auth/exec).
 func (c *Connection) credentialPlugin(err error) (cause, hint string) {
 	_, text, found := strings.Cut(err.Error(), "getting credentials: ")
 	if !found {
@@ -207,4 +162,137 @@ func (c *Connection) credentialPlugin(err error) (cause, hint string) {
 		hint = cli.OneLine(c.Config.ExecProvider.InstallHint)
 	}
 	return fmt.Sprintf("getting credentials: there is no program %q", missing), hint
+}
+
+// PermissionHint returns a hint how to see what the same user may do in the same namespace.
+func (c *Connection) PermissionHint() string {
+	command := []string{"kubectl auth can-i --list"}
+	if c.namespaceGiven {
+		command = append(command, "-n", c.Namespace)
+	}
+	if as := c.Config.Impersonate; as.UserName != "" {
+		command = append(command, "--as", cli.ShellQuoted(as.UserName))
+		for _, group := range as.Groups {
+			command = append(command, "--as-group", cli.ShellQuoted(group))
+		}
+	}
+	return "`" + strings.Join(command, " ") + "` shows what is permitted"
+}
+
+// ForbiddenError returns the error that targets may not be read. There must be at least one; all is true if all
+// namespaces were to be read.
+func (c *Connection) ForbiddenError(targets []Target, all bool) error {
+	verb := "list"
+	var names []string
+	where := ""
+	for _, t := range targets {
+		names = cli.AppendUnique(names, t.Kind.GroupResource().String())
+		where = cmp.Or(where, t.Where(all))
+		if t.Name != "" {
+			verb = "get"
+		}
+	}
+	hint := c.PermissionHint()
+	if all {
+		hint += "; a single namespace, by -n, may be"
+	}
+	return cli.WithHint(fmt.Errorf("no permission to %s %s%s", verb, cli.Enumerate(names), where), hint)
+}
+
+// ExplainReadError returns why one target could not be read: what Explain knows, else err with the target.
+func (c *Connection) ExplainReadError(t Target, err error) error {
+	explained := c.Explain(err)
+	if explained != err { //nolint:errorlint // is it the identical error?
+		return explained // it is about the cluster, not the target
+	}
+	if t.Name != "" {
+		return fmt.Errorf("reading %s %q%s: %w", t.Kind, t.Name, t.Where(false), err)
+	}
+	return fmt.Errorf("listing %s%s: %w", t.Kind.GroupResource(), t.Where(false), err)
+}
+
+// ExplainEach applies Explain to each of the errors that err joins.
+func (c *Connection) ExplainEach(err error) error {
+	if err == nil {
+		return nil
+	}
+	errs := cli.FlattenErrors(err)
+	for i := range errs {
+		errs[i] = c.Explain(errs[i])
+	}
+	return errors.Join(errs...)
+}
+
+// DescribeIncomplete returns a line for each cause why something could not be read. Texts of the cluster are not
+// escaped.
+func DescribeIncomplete(all []cluster.Incomplete) []string {
+	type cause struct{ text, message string }
+	var causes []cause
+	resources := map[cause][]string{}
+	for _, i := range all {
+		c := cause{text: incompleteText(i.Reason)}
+		if i.Reason != cluster.ReasonForbidden && i.Reason != cluster.ReasonUnauthorized {
+			c.message = i.Message
+		}
+		if _, known := resources[c]; !known {
+			causes = append(causes, c)
+		}
+		resources[c] = cli.AppendUnique(resources[c], IncompleteName(i))
+	}
+	slices.SortFunc(causes, func(a, b cause) int {
+		return cmp.Or(
+			cmp.Compare(a.text, b.text), cmp.Compare(resources[a][0], resources[b][0]), cmp.Compare(a.message, b.message))
+	})
+	var out []string
+	for _, c := range causes {
+		line := fmt.Sprintf("incomplete: %s %s", c.text, cli.Enumerate(resources[c]))
+		if c.message != "" {
+			line += ": " + c.message
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// IncompleteChanges returns the lines to print when the lines of DescribeIncomplete change from before to now; none
+// if they are the same.
+func IncompleteChanges(before, now []string) []string {
+	switch {
+	case slices.Equal(before, now):
+		return nil
+	case len(now) == 0:
+		return []string{"complete: all can be read again"}
+	}
+	return now
+}
+
+// incompleteText returns the beginning of a line of DescribeIncomplete.
+func incompleteText(reason string) string {
+	switch reason {
+	case cluster.ReasonForbidden:
+		return "no permission to list"
+	case cluster.ReasonUnauthorized:
+		return "not logged in for"
+	case cluster.ReasonDiscovery:
+		return "could not discover the kinds of"
+	case cluster.ReasonTimeout, cluster.ReasonUnavailable:
+		return "no answer for"
+	case cluster.ReasonTooMany:
+		return "could not list all of"
+	}
+	return "could not list"
+}
+
+// IncompleteName names what could not be read: a resource with its group, or a group version of which not even the
+// resources are known.
+func IncompleteName(i cluster.Incomplete) string {
+	switch {
+	case i.Resource == "" && i.Group == "":
+		return i.Version
+	case i.Resource == "":
+		return i.Group + "/" + i.Version
+	case i.Group == "":
+		return i.Resource
+	}
+	return i.Resource + "." + i.Group
 }

@@ -12,15 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 )
+
+// Manifest is an object that a command line names by a file.
+type Manifest struct {
+	// Source is a file, a URL or "stdin".
+	Source string
+	Object *unstructured.Unstructured
+}
 
 // ManifestFlags are -f, -R and -k, as kubectl has them.
 type ManifestFlags struct {
 	flags genericclioptions.FileNameFlags
 }
 
+// NewManifestFlags returns ManifestFlags without files. usage describes -f.
 func NewManifestFlags(usage string) *ManifestFlags {
 	return &ManifestFlags{genericclioptions.FileNameFlags{
 		Usage:     usage,
@@ -30,20 +36,21 @@ func NewManifestFlags(usage string) *ManifestFlags {
 	}}
 }
 
+// AddTo adds the flags to a set.
 func (f *ManifestFlags) AddTo(flags *pflag.FlagSet) {
 	f.flags.AddFlags(flags)
 	flags.Lookup("recursive").Usage = "read the directories of -f with all that is below them"
 	flags.Lookup("kustomize").Usage = "build this kustomization and use what comes out; not together with -f or -R"
 }
 
-// Given reports whether there is anything to read.
+// Given reports whether any of -f and -k was given.
 func (f *ManifestFlags) Given() bool {
 	return len(*f.flags.Filenames) > 0 || *f.flags.Kustomize != ""
 }
 
-// Read returns the objects of all files, and beside them the errors of the files and documents that have one. "-" is
-// stdin.
-func (f *ManifestFlags) Read(stdin io.Reader) ([]runlocal.Manifest, error) {
+// Read returns the objects of all files that can be read, with an error that joins those of the files and documents
+// that cannot. The file "-" is stdin.
+func (f *ManifestFlags) Read(stdin io.Reader) ([]Manifest, error) {
 	if !f.Given() {
 		return nil, nil
 	}
@@ -65,7 +72,7 @@ func (f *ManifestFlags) Read(stdin io.Reader) ([]runlocal.Manifest, error) {
 	if !found {
 		return nil, errors.Join(errs...)
 	}
-	manifests, err := visit(builder.FilenameParam(false, &options))
+	manifests, err := collect(builder.FilenameParam(false, &options))
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return manifests, err
 	}
@@ -75,8 +82,8 @@ func (f *ManifestFlags) Read(stdin io.Reader) ([]runlocal.Manifest, error) {
 	return manifests, nil
 }
 
-// readable says in few words why a file cannot be read, where the builder would say it in many. Names that are not
-// paths are for the builder to judge.
+// readable returns a short error if a file cannot be read, where that of the resource builder would be long. URLs and
+// patterns are left to the builder.
 func readable(name string) error {
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") || strings.ContainsAny(name, "*?[") {
 		return nil
@@ -88,21 +95,21 @@ func readable(name string) error {
 	return err
 }
 
-// visit reads everything that can be read; what can not is in the error.
-func visit(builder *resource.Builder) ([]runlocal.Manifest, error) {
-	var manifests []runlocal.Manifest
+// collect returns the objects that can be read, with an error that joins those of the others.
+func collect(builder *resource.Builder) ([]Manifest, error) {
+	var manifests []Manifest
 	var errs []error
 	err := builder.Flatten().Do().Visit(func(info *resource.Info, err error) error {
 		if err != nil {
 			errs = append(errs, err)
-			return nil // the others are read all the same
+			return nil // continue with the others
 		}
 		obj, ok := info.Object.(*unstructured.Unstructured)
 		if !ok {
 			errs = append(errs, fmt.Errorf("%s: not an object but a %T", info.Source, info.Object))
 			return nil
 		}
-		manifests = append(manifests, runlocal.Manifest{Source: info.Source, Object: obj})
+		manifests = append(manifests, Manifest{Source: info.Source, Object: obj})
 		return nil
 	})
 	return manifests, errors.Join(append(errs, err)...)

@@ -54,13 +54,13 @@ func TestReadManifests(t *testing.T) {
 		errors []string
 		reason string
 	}{
-		{"none", nil, nil, nil, "nothing was asked for"},
-		{"documents", []string{"two.yaml"}, []string{"two.yaml: configmap/a", "two.yaml: configmap/b"}, nil, "each document is an object"},
-		{"stdin", []string{"-"}, []string{"stdin: configmap/piped"}, nil, "- is stdin"},
-		{"stdin and a file", []string{"two.yaml", "-"}, []string{"stdin: configmap/piped", "two.yaml: configmap/a", "two.yaml: configmap/b"}, nil, "both"},
-		{"one broken among others", []string{"broken.yaml", "two.yaml", "gone.yaml"}, []string{"two.yaml: configmap/a", "two.yaml: configmap/b"}, []string{"gone.yaml: no such file", "broken.yaml"}, "what can be read is; what can not is told"},
-		{"one document of a file", []string{"half.yaml"}, []string{"half.yaml: configmap/c"}, []string{"Object 'Kind' is missing"}, "even within a file"},
-		{"all broken", []string{"broken.yaml", "gone.yaml"}, nil, []string{"gone.yaml: no such file", "broken.yaml"}, "each is told"},
+		{"none", nil, nil, nil, "no files were given"},
+		{"documents", []string{"two.yaml"}, []string{"two.yaml: ConfigMap/a", "two.yaml: ConfigMap/b"}, nil, "each document is an object"},
+		{"stdin", []string{"-"}, []string{"stdin: ConfigMap/piped"}, nil, "- is stdin"},
+		{"stdin and a file", []string{"two.yaml", "-"}, []string{"stdin: ConfigMap/piped", "two.yaml: ConfigMap/a", "two.yaml: ConfigMap/b"}, nil, "both"},
+		{"one broken among others", []string{"broken.yaml", "two.yaml", "gone.yaml"}, []string{"two.yaml: ConfigMap/a", "two.yaml: ConfigMap/b"}, []string{"gone.yaml: no such file", "broken.yaml"}, "the objects that can be read, and an error for each other file"},
+		{"one document of a file", []string{"half.yaml"}, []string{"half.yaml: ConfigMap/c"}, []string{"Object 'Kind' is missing"}, "even within a file"},
+		{"all broken", []string{"broken.yaml", "gone.yaml"}, nil, []string{"gone.yaml: no such file", "broken.yaml"}, "an error for each"},
 		{"empty", []string{"empty.yaml"}, nil, []string{"the files given hold no objects"}, "an empty file was not meant"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,14 +69,14 @@ func TestReadManifests(t *testing.T) {
 			manifests, err := flags.Read(strings.NewReader("kind: ConfigMap\napiVersion: v1\nmetadata: {name: piped}\n"))
 			var got []string
 			for _, m := range manifests {
-				got = append(got, m.String())
+				got = append(got, m.Source+": "+m.Object.GetKind()+"/"+m.Object.GetName())
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 			var errs []error
 			if err != nil {
-				errs = cli.Flatten(err)
+				errs = cli.FlattenErrors(err)
 			}
 			if len(errs) != len(tt.errors) {
 				t.Fatalf("%d errors, want %d: %v", len(errs), len(tt.errors), err)

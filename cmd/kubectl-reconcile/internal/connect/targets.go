@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,23 +16,24 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 )
 
-// TargetFlags say which objects a command is about, beside its arguments, as `kubectl get` has them.
+// TargetFlags are the flags that, besides arguments, select the objects of a command, as `kubectl get` has them.
 type TargetFlags struct {
-	All            bool
+	AllNamespaces  bool
 	Labels, Fields string
 	Manifests      *ManifestFlags
 }
 
+// NewTargetFlags returns TargetFlags that select all objects.
 func NewTargetFlags() *TargetFlags {
 	return &TargetFlags{Manifests: NewManifestFlags("files, directories or URLs that name the objects; - is stdin")}
 }
 
+// AddTo adds the flags to a command.
 func (f *TargetFlags) AddTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.All, "all-namespaces", "A", false, "the objects of all namespaces")
+	flags.BoolVarP(&f.AllNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
 	flags.StringVarP(&f.Labels, "selector", "l", "",
 		"only objects with these labels, such as app=web,tier!=test or 'app in (a,b)'")
 	flags.StringVar(&f.Fields, "field-selector", "",
@@ -39,19 +41,19 @@ func (f *TargetFlags) AddTo(cmd *cobra.Command) {
 	f.Manifests.AddTo(flags)
 }
 
-// TargetArgs are what a command line names, as it is written.
+// TargetArgs are the arguments of a command that names objects, before their types are resolved to kinds.
 type TargetArgs struct {
-	Types   []string    // whole kinds, or categories
-	objects []objectArg // single ones
+	Types   []string    // kinds of which all objects are meant, or categories
+	objects []objectArg // single objects
 }
 
 // objectArg is TYPE/NAME.
 type objectArg struct{ typeName, name string }
 
-// Empty says that nothing was named.
+// Empty reports whether nothing was named.
 func (a TargetArgs) Empty() bool { return len(a.Types)+len(a.objects) == 0 }
 
-// Parse reads the arguments, and refuses what kubectl refuses, in words like kubectl's.
+// Parse parses arguments. It refuses the combinations with flags that kubectl refuses, with the same messages.
 func (f *TargetFlags) Parse(args []string) (TargetArgs, error) {
 	out, err := parseTargets(args)
 	if err != nil {
@@ -59,18 +61,20 @@ func (f *TargetFlags) Parse(args []string) (TargetArgs, error) {
 	}
 	switch byName := len(out.objects) > 0; {
 	case f.Manifests.Given() && !out.Empty():
-		return out, errors.New("when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well")
+		return out, errors.New(
+			"when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well")
 	case f.Manifests.Given() && (f.Labels != "" || f.Fields != ""):
 		return out, errors.New("-l and --field-selector select among the objects of a cluster, not of -f or -k")
-	case byName && f.All:
+	case byName && f.AllNamespaces:
 		return out, cli.WithHint(errors.New("a resource cannot be retrieved by name across all namespaces"),
-			"-n NAMESPACE says where it is; -A --field-selector metadata.name=NAME finds all of that name")
+			"select its namespace by -n NAMESPACE; -A --field-selector metadata.name=NAME finds all of that name")
 	case byName && (f.Labels != "" || f.Fields != ""):
 		return out, errors.New("name cannot be provided when a selector is specified")
 	}
 	return out, f.validSelectors()
 }
 
+// validSelectors returns an error if a selector cannot be parsed, before any request is sent.
 func (f *TargetFlags) validSelectors() error {
 	if _, err := labels.Parse(f.Labels); err != nil {
 		return cli.WithHint(fmt.Errorf("the label selector %q is not valid: %w", f.Labels, err),
@@ -110,12 +114,13 @@ func parseTargets(args []string) (TargetArgs, error) {
 			if name == "" {
 				return TargetArgs{}, errors.New("a name is empty")
 			}
-			out.objects = cli.AppendNew(out.objects, objectArg{t, name})
+			out.objects = cli.AppendUnique(out.objects, objectArg{t, name})
 		}
 	}
 	return out, nil
 }
 
+// parsePairs parses arguments that are all TYPE/NAME, and removes duplicates.
 func parsePairs(args []string) (TargetArgs, error) {
 	var out TargetArgs
 	for _, arg := range args {
@@ -126,30 +131,30 @@ func parsePairs(args []string) (TargetArgs, error) {
 		case typeName == "" || name == "" || strings.Contains(typeName, ","):
 			return TargetArgs{}, fmt.Errorf("%q must be one TYPE/NAME", arg)
 		}
-		out.objects = cli.AppendNew(out.objects, objectArg{typeName, name})
+		out.objects = cli.AppendUnique(out.objects, objectArg{typeName, name})
 	}
 	return out, nil
 }
 
-// splitTypes takes a comma list apart, each type once.
+// splitTypes splits a comma list of types, and removes duplicates.
 func splitTypes(list string) ([]string, error) {
 	var out []string
 	for t := range strings.SplitSeq(list, ",") {
 		if t == "" {
 			return nil, fmt.Errorf("%q has an empty type", list)
 		}
-		out = cli.AppendNew(out, t)
+		out = cli.AppendUnique(out, t)
 	}
 	return out, nil
 }
 
-// Target is one object to read, or all of one kind.
+// Target is one object to read, or all objects of a kind.
 type Target struct {
-	cluster.Target        // Namespace is empty for kinds without one
-	Name           string // empty: all of them
+	cluster.Target        // Namespace is empty for cluster-scoped kinds, and for all namespaces
+	Name           string // empty: all objects
 }
 
-// Resolve finds the kinds of what was named. Whole kinds that are named twice are one target.
+// Resolve returns the targets that the arguments name among the kinds that are served, without duplicates.
 func (a TargetArgs) Resolve(kinds *cluster.Kinds, namespace string) ([]Target, error) {
 	var out []Target
 	for _, t := range a.Types {
@@ -171,6 +176,7 @@ func (a TargetArgs) Resolve(kinds *cluster.Kinds, namespace string) ([]Target, e
 	return out, nil
 }
 
+// NewTarget returns a target; namespace is ignored for a cluster-scoped kind.
 func NewTarget(kind cluster.Kind, namespace, name string) Target {
 	if !kind.Namespaced {
 		namespace = ""
@@ -178,6 +184,7 @@ func NewTarget(kind cluster.Kind, namespace, name string) Target {
 	return Target{cluster.Target{Kind: kind, Namespace: namespace}, name}
 }
 
+// appendTarget appends a target to a list unless the list has it.
 func appendTarget(list []Target, one Target) []Target {
 	same := func(t Target) bool {
 		return t.Kind.GVR() == one.Kind.GVR() && t.Namespace == one.Namespace && t.Name == one.Name
@@ -188,8 +195,8 @@ func appendTarget(list []Target, one Target) []Target {
 	return append(list, one)
 }
 
-// FromFiles finds the objects that the files name, each in its own namespace, else in that of the command line. The error
-// joins those of objects that cannot be looked for; the others are there all the same.
+// FromFiles returns the objects that the files name as targets, each in its own namespace, else in that of the
+// connection. If some cannot be resolved, it returns the others, with an error that joins those of each.
 func (f *TargetFlags) FromFiles(stdin io.Reader, kinds *cluster.Kinds, c *Connection) ([]Target, error) {
 	manifests, err := f.Manifests.Read(stdin)
 	if err != nil {
@@ -208,7 +215,8 @@ func (f *TargetFlags) FromFiles(stdin io.Reader, kinds *cluster.Kinds, c *Connec
 	return out, errors.Join(errs...)
 }
 
-func targetOf(m runlocal.Manifest, kinds *cluster.Kinds, c *Connection) (Target, error) {
+// targetOf returns the object of a manifest as a target. With -n, its namespace must be that, as for kubectl.
+func targetOf(m Manifest, kinds *cluster.Kinds, c *Connection) (Target, error) {
 	gvk, name := m.Object.GroupVersionKind(), m.Object.GetName()
 	if name == "" {
 		return Target{}, fmt.Errorf("the %s has no name", gvk.Kind)
@@ -222,15 +230,15 @@ func targetOf(m runlocal.Manifest, kinds *cluster.Kinds, c *Connection) (Target,
 	}
 	namespace := c.Namespace
 	if own := m.Object.GetNamespace(); own != "" && kind.Namespaced {
-		if c.enforced && own != namespace {
-			return Target{}, fmt.Errorf("%s %q is in namespace %q, and -n says %q", kind, name, own, namespace)
+		if c.namespaceGiven && own != namespace {
+			return Target{}, fmt.Errorf("%s %q is in namespace %q, but -n is %q", kind, name, own, namespace)
 		}
 		namespace = own
 	}
 	return NewTarget(kind, namespace, name), nil
 }
 
-// unknownKind is the error of a kind that a file names by its group and version, too.
+// unknownKind returns the error of a kind that is not served, named by its group and version as in a file.
 func unknownKind(gvk schema.GroupVersionKind, kinds *cluster.Kinds) error {
 	out := &cluster.UnknownKindError{Name: gvk.GroupVersion().String() + " " + gvk.Kind, Incomplete: kinds.Incomplete()}
 	for _, kind := range kinds.All() {
@@ -239,10 +247,27 @@ func unknownKind(gvk schema.GroupVersionKind, kinds *cluster.Kinds) error {
 	return out
 }
 
-// FieldSelector selects what the target names.
+// FieldSelector returns the field selector of the object that the target names; other if it names none.
 func (t Target) FieldSelector(other string) string {
 	if t.Name == "" {
 		return other
 	}
 	return metav1.ObjectNameField + "=" + t.Name
+}
+
+// Compare compares targets by kind, namespace and name, as cmp.Compare does.
+func (t Target) Compare(other Target) int {
+	return cmp.Or(t.Target.Compare(other.Target), cmp.Compare(t.Name, other.Name))
+}
+
+// Where returns where a target was looked for, as the end of a sentence: ` in namespace "shop"`, " in all namespaces"
+// if all is true, or nothing for cluster-scoped kinds.
+func (t Target) Where(all bool) string {
+	switch {
+	case t.Namespace != "":
+		return fmt.Sprintf(" in namespace %q", t.Namespace)
+	case all && t.Kind.Namespaced:
+		return " in all namespaces"
+	}
+	return ""
 }

@@ -1,15 +1,9 @@
 package connect
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 func TestParseTargets(t *testing.T) {
@@ -67,16 +61,16 @@ func TestTargetConflicts(t *testing.T) {
 		reason string
 	}{
 		{"plain", func(*TargetFlags) {}, []string{"pods"}, "", "nothing to refuse"},
-		{"-A", func(f *TargetFlags) { f.All = true }, []string{"pods"}, "", "whole kinds of all namespaces"},
-		{"-A NAME", func(f *TargetFlags) { f.All = true }, []string{"pods", "x"}, "a resource cannot be retrieved by name across all namespaces", "as kubectl says it"},
-		{"-l NAME", func(f *TargetFlags) { f.Labels = "a=b" }, []string{"pods/x"}, "name cannot be provided when a selector is specified", "as kubectl says it"},
+		{"-A", func(f *TargetFlags) { f.AllNamespaces = true }, []string{"pods"}, "", "whole kinds of all namespaces"},
+		{"-A NAME", func(f *TargetFlags) { f.AllNamespaces = true }, []string{"pods", "x"}, "a resource cannot be retrieved by name across all namespaces", "the message of kubectl"},
+		{"-l NAME", func(f *TargetFlags) { f.Labels = "a=b" }, []string{"pods/x"}, "name cannot be provided when a selector is specified", "the message of kubectl"},
 		{"--field-selector NAME", func(f *TargetFlags) { f.Fields = "a=b" }, []string{"pods/x"}, "name cannot be provided when a selector is specified", "the same for fields"},
 		{"-f TYPE", func(f *TargetFlags) { *f.Manifests.flags.Filenames = []string{"x.yaml"} }, []string{"pods"},
-			"when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well", "as kubectl says it"},
+			"when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well", "the message of kubectl"},
 		{"-f -l", func(f *TargetFlags) { *f.Manifests.flags.Filenames = []string{"x.yaml"}; f.Labels = "a=b" }, nil,
-			"-l and --field-selector select among the objects of a cluster, not of -f or -k", "the files say which"},
-		{"bad -l", func(f *TargetFlags) { f.Labels = "a in b" }, nil, `the label selector "a in b" is not valid: `, "before anything is asked"},
-		{"bad --field-selector", func(f *TargetFlags) { f.Fields = "nonsense" }, nil, `the field selector "nonsense" is not valid: `, "before anything is asked"},
+			"-l and --field-selector select among the objects of a cluster, not of -f or -k", "the files name the objects"},
+		{"bad -l", func(f *TargetFlags) { f.Labels = "a in b" }, nil, `the label selector "a in b" is not valid: `, "before any request"},
+		{"bad --field-selector", func(f *TargetFlags) { f.Fields = "nonsense" }, nil, `the field selector "nonsense" is not valid: `, "before any request"},
 	} {
 		f := NewTargetFlags()
 		tt.set(f)
@@ -85,87 +79,5 @@ func TestTargetConflicts(t *testing.T) {
 		if tt.err == "" && err != nil || len(text) < len(tt.err) || text[:len(tt.err)] != tt.err {
 			t.Errorf("%s: error %q, want %q: %s", tt.name, text, tt.err, tt.reason)
 		}
-	}
-}
-
-func TestDescribeIncomplete(t *testing.T) {
-	forbidden := func(group, resource string) cluster.Incomplete {
-		return cluster.Incomplete{Group: group, Version: "v1", Resource: resource, Reason: cluster.ReasonForbidden, Message: resource + " is forbidden"}
-	}
-	many := make([]cluster.Incomplete, 10)
-	for i := range many {
-		many[i] = forbidden("", string(rune('a'+i)))
-	}
-	for _, tt := range []struct {
-		name   string
-		in     []cluster.Incomplete
-		want   []string
-		reason string
-	}{
-		{"none", nil, nil, "nothing to say"},
-		{"forbidden", []cluster.Incomplete{forbidden("", "secrets"), forbidden("rbac.authorization.k8s.io", "roles")},
-			[]string{"incomplete: no permission to list secrets, roles.rbac.authorization.k8s.io"}, "one line for what is forbidden; the server's sentences say no more"},
-		{"twice", []cluster.Incomplete{forbidden("", "secrets"), forbidden("", "secrets")}, []string{"incomplete: no permission to list secrets"}, "in two namespaces"},
-		{"many", many, []string{"incomplete: no permission to list a, b, c, d, e, f, g, h and 2 more"}, "a line is not a page"},
-		{"a group", []cluster.Incomplete{{Group: "metrics.k8s.io", Version: "v1beta1", Reason: cluster.ReasonDiscovery, Message: "stale"}},
-			[]string{"incomplete: the kinds are not known of metrics.k8s.io/v1beta1: stale"}, "an aggregated API that is down"},
-		{"causes", []cluster.Incomplete{{Version: "v1", Resource: "pods", Reason: cluster.ReasonTimeout, Message: "slow"}, {Version: "v1", Resource: "nodes", Reason: "Teapot", Message: "short"}, forbidden("", "secrets")},
-			[]string{"incomplete: could not list nodes: short", "incomplete: no answer for pods: slow", "incomplete: no permission to list secrets"}, "sorted"},
-	} {
-		if diff := cmp.Diff(tt.want, DescribeIncomplete(tt.in)); diff != "" {
-			t.Errorf("%s: %s (-want +got):\n%s", tt.name, tt.reason, diff)
-		}
-	}
-}
-
-func TestForbiddenError(t *testing.T) {
-	kind := cluster.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: "pods", Namespaced: true}
-	for _, tt := range []struct {
-		target Target
-		all    bool
-		c      Connection
-		want   string
-		hint   string
-	}{
-		{NewTarget(kind, "shop", ""), false, Connection{Namespace: "shop"},
-			`no permission to list pods in namespace "shop"`, "`kubectl auth can-i --list` shows what is permitted"},
-		{NewTarget(kind, "", ""), true, Connection{},
-			`no permission to list pods in all namespaces`, "`kubectl auth can-i --list` shows what is permitted; a single namespace, by -n, may be"},
-		{NewTarget(kind, "shop", "x"), false, Connection{Namespace: "shop", enforced: true},
-			`no permission to get pods in namespace "shop"`, "`kubectl auth can-i --list -n shop` shows what is permitted"},
-	} {
-		tt.c.Config = &rest.Config{}
-		err := tt.c.ForbiddenError([]Target{tt.target}, tt.all)
-		if got := err.Error(); got != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
-		}
-		if hint := (*cli.HintError)(nil); !errors.As(err, &hint) || hint.Hint != tt.hint {
-			t.Errorf("the hint of %v is not %q", err, tt.hint)
-		}
-	}
-}
-
-func TestIncompleteNews(t *testing.T) {
-	a, b := []string{"incomplete: a"}, []string{"incomplete: b"}
-	for _, tt := range []struct {
-		before, now, want []string
-		reason            string
-	}{
-		{a, a, nil, "nothing new"},
-		{nil, a, a, "something fails"},
-		{a, b, b, "something else fails"},
-		{a, nil, []string{"complete: all can be read again"}, "nothing fails any more"},
-	} {
-		if diff := cmp.Diff(tt.want, IncompleteNews(tt.before, tt.now)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
-		}
-	}
-}
-
-func TestPermittedAsTheSameUser(t *testing.T) {
-	c := Connection{Config: &rest.Config{Impersonate: rest.ImpersonationConfig{UserName: "jane", Groups: []string{"dev", "two words"}}}}
-	want := "`kubectl auth can-i --list --as jane --as-group dev --as-group 'two words'` shows what is permitted"
-	if got := c.Permitted(); got != want {
-		t.Errorf("got %s, want %s", got, want)
 	}
 }

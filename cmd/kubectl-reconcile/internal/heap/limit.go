@@ -7,30 +7,31 @@ import (
 	"strings"
 )
 
-// share is the part of the memory, in percent, that the program may take before it collects garbage as often as it must.
-const share = 75
+// memoryShare is the percentage of the memory that Limit sets.
+const memoryShare = 75
 
-// Limit sets the memory limit of the Go runtime to three quarters of the memory that there is, that of the machine or of
-// the control group if that has less, unless the environment decides (GOMEMLIMIT). It is a soft limit: garbage is collected
-// more often as it comes near, and nothing fails beyond it. It returns the limit in bytes, 0 if it set none, as where the
-// memory cannot be told.
+// Limit sets the memory limit of the Go runtime to three quarters of the memory of the machine, or of the control
+// group if that has less, unless GOMEMLIMIT is set. It is a soft limit: garbage is collected more often near it, and
+// nothing fails beyond it. Limit returns it in bytes; 0 if it set none, because of GOMEMLIMIT or because the memory
+// is not known.
 func Limit() int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
 	}
-	there := memory("/")
-	if there == 0 {
+	available := availableMemory("/")
+	if available == 0 {
 		return 0
 	}
-	limit := there / 100 * share
+	limit := available / 100 * memoryShare
 	debug.SetMemoryLimit(limit)
 	return limit
 }
 
-// memory is how many bytes of memory there are for this process, by the files of Linux below root; 0 if they do not tell.
-func memory(root string) int64 {
-	least := machine(read(root + "proc/meminfo"))
-	for _, limit := range groups(root) {
+// availableMemory returns how many bytes of memory this process may use, by the files of Linux below root; 0 if they
+// do not exist.
+func availableMemory(root string) int64 {
+	least := totalMemory(readFile(root + "proc/meminfo"))
+	for _, limit := range groupLimits(root) {
 		if limit > 0 && (least == 0 || limit < least) {
 			least = limit
 		}
@@ -38,20 +39,21 @@ func memory(root string) int64 {
 	return least
 }
 
-// machine finds the machine's memory in /proc/meminfo.
-func machine(meminfo string) int64 {
+// totalMemory returns the memory of the machine, in bytes, by the text of /proc/meminfo; 0 if that has none.
+func totalMemory(meminfo string) int64 {
 	_, rest, found := strings.Cut(meminfo, "MemTotal:")
 	fields := strings.Fields(rest)
 	if !found || len(fields) < 2 || fields[1] != "kB" {
 		return 0
 	}
-	return number(fields[0]) << 10
+	return parseBytes(fields[0]) << 10
 }
 
-// groups are the limits of the control groups of this process, of version 2 or 1, and of those above them.
-func groups(root string) []int64 {
+// groupLimits returns the limits, in bytes, of the control groups of this process, of version 2 or 1, and of their
+// ancestors; 0 for each without one.
+func groupLimits(root string) []int64 {
 	var out []int64
-	for line := range strings.Lines(read(root + "proc/self/cgroup")) {
+	for line := range strings.Lines(readFile(root + "proc/self/cgroup")) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, path, _ := strings.Cut(rest, ":")
 		folder, file := "sys/fs/cgroup", "/memory.max"
@@ -61,9 +63,9 @@ func groups(root string) []int64 {
 			}
 			folder, file = "sys/fs/cgroup/memory", "/memory.limit_in_bytes"
 		}
-		// In a container the path may be that of the host: what is there is seen at the top.
+		// In a container the path may be that of the host, and the group of the container be mounted at the top.
 		for path = strings.TrimSuffix(path, "/"); ; path = path[:strings.LastIndexByte(path, '/')] {
-			out = append(out, number(read(root+folder+path+file)))
+			out = append(out, parseBytes(readFile(root+folder+path+file)))
 			if path == "" {
 				break
 			}
@@ -72,8 +74,8 @@ func groups(root string) []int64 {
 	return out
 }
 
-// read is what a file holds, nothing if it cannot be read.
-func read(path string) string {
+// readFile returns the content of a file; nothing if it cannot be read.
+func readFile(path string) string {
 	data, err := os.ReadFile(path) //nolint:gosec // G304: it is a file of the system
 	if err != nil {
 		return ""
@@ -81,8 +83,8 @@ func read(path string) string {
 	return string(data)
 }
 
-// number is a number of bytes, 0 if text is none, such as "max".
-func number(text string) int64 {
+// parseBytes returns a number of bytes; 0 if the text is none, such as "max".
+func parseBytes(text string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || n < 0 {
 		return 0

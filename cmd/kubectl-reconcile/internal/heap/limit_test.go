@@ -50,7 +50,7 @@ func TestMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := memory(root); got != tt.want {
+		if got := availableMemory(root); got != tt.want {
 			t.Errorf("%s: %d bytes, want %d", tt.reason, got, tt.want)
 		}
 	}
@@ -65,7 +65,7 @@ func TestLimit(t *testing.T) {
 	}
 	t.Setenv("GOMEMLIMIT", "")
 	got := Limit()
-	if there := memory("/"); there > 0 && (got <= there/2 || got >= there || debug.SetMemoryLimit(-1) != got) {
+	if there := availableMemory("/"); there > 0 && (got <= there/2 || got >= there || debug.SetMemoryLimit(-1) != got) {
 		t.Errorf("a limit of %d was set, of %d that there are", got, there)
 	} else if there == 0 && (got != 0 || before != math.MaxInt64) {
 		t.Errorf("a limit of %d was set where the memory is not known", got)

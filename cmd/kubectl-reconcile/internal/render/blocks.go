@@ -1,168 +1,289 @@
 package render
 
 import (
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// BlocksOptions say how a trace is shown.
+// Detail is how much of a trace is shown.
+type Detail int
+
+// The levels of detail. Each shows all that the one before it shows.
+const (
+	// Quiet shows no reconcile at all.
+	Quiet Detail = iota
+	// Normal shows causes, decisions, writes and outcomes.
+	Normal
+	// Verbose adds every line logged up to level 4, every read, and all names and fields.
+	Verbose
+	// Everything adds all that the controllers log.
+	Everything
+)
+
+// LogLevel returns the highest klog level that is shown.
+func (d Detail) LogLevel() int {
+	switch {
+	case d >= Everything:
+		return 10
+	case d == Verbose:
+		return 4
+	}
+	return 2
+}
+
+// BlocksOptions are the options of Blocks.
 type BlocksOptions struct {
 	Palette Palette
 	Detail  Detail
 	// Events shows the API Events that controllers record.
 	Events bool
-	// Aside are controllers whose reconciles are shown only from Verbose on.
-	Aside []string
-	// Routine are messages, by controller, that are no decision: they are shown from Verbose on.
-	Routine map[string][]string
-	// Author is the field manager of the objects that the run itself applies: causes do not name it.
-	Author string
-	// Starting names what starts, such as "41 controllers": up to Normal, what it does before StartAt is told in one line. Empty
-	// shows it like the rest.
+	// VerboseOnly are the controllers whose reconciles are shown only from Verbose on, such as the simulated kubelet.
+	VerboseOnly []string
+	// NoisyLogMessages are log messages, by controller, that report no decision: they are shown only from Verbose on.
+	NoisyLogMessages map[string][]string
+	// FieldManager is the field manager that the run itself applies objects with: causes do not name it.
+	FieldManager string
+	// Starting names what starts, such as "41 controllers": up to Normal, what it does before the time of StartAt is
+	// summed up in one line. If it is empty, that is shown like the rest.
 	Starting string
-	// Width is that of the terminal, where longer lines are broken; 0 breaks none.
+	// Width is the width of the terminal, at which lines are wrapped; 0 wraps none.
 	Width int
 }
 
-// Blocks is a trace.Sink that writes one block of lines a reconcile, when it ends: reconciles that run side by side do
-// not mix. A block is stamped with that time, so that time does not run backwards from one to the next. Up to Normal a
-// reconcile that wrote nothing and went well has none, and a conflict has one line.
+// Blocks is a trace.Sink that writes a block of lines for each reconcile when it ends, so that reconciles that run
+// concurrently do not mix. A block is stamped with the time of its end, so that times do not run backwards from one
+// block to the next. Up to Normal a reconcile that wrote nothing and succeeded has no block, and a conflict has one
+// line.
+//
+// Its methods may be called concurrently.
 type Blocks struct {
 	o   BlocksOptions
 	out io.Writer
 
-	mu       sync.Mutex
-	startAt  time.Time
-	latest   time.Time    // when the last event happened
-	alone    *trace.Event // the last that was written, if it belongs to no reconcile
-	open     map[trace.ReconcileID]*block
-	ids      recent[trace.ReconcileID, endedReconcile]
-	putOff   recent[trace.ReconcileID, *trace.Start] // of reconciles without a block, until they are tried again
-	notShown NotShown
-	start    folded
-	seen     recent[string, uint64]   // fingerprints of the latest dry writes
-	failed   recent[string, uint64]   // fingerprints of the keys that failed when they were shown last
-	said     recent[uint64, struct{}] // fingerprints of errors outside of any reconcile
-	last     string                   // the word of the last line that was written
-	err      error
+	mu               sync.Mutex   // guards all below, and writing to out
+	startAt          time.Time    // that blocks count from; zero until it is known
+	latest           time.Time    // of the last event
+	lastUnattributed *trace.Event // what was written last, if it belongs to no reconcile; else nil
+	openBlocks       map[trace.ReconcileID]*block
+	ended            recentMap[trace.ReconcileID, endedReconcile]
+	putOff           recentMap[trace.ReconcileID, *trace.Start] // why reconciles without a block began, until retried
+	notShown         NotShown
+	startCounts      startTotals
+	lastDryWrites    recentMap[string, uint64]   // by key: the fingerprint of its last dry writes
+	lastFailures     recentMap[string, uint64]   // by key: the fingerprint of its last failure that was shown
+	loggedErrors     recentMap[uint64, struct{}] // fingerprints of errors logged outside of any reconcile
+	lastWord         string                      // the word of the last line that was written
+	err              error                       // the first of out
 }
 
-// NewBlocks returns Blocks that write to out.
+// NewBlocks returns a Blocks that writes to out. It must be closed.
 func NewBlocks(out io.Writer, o BlocksOptions) *Blocks {
 	return &Blocks{
-		o: o, out: out, open: map[trace.ReconcileID]*block{},
-		ids:    recent[trace.ReconcileID, endedReconcile]{room: mostRecent},
-		putOff: recent[trace.ReconcileID, *trace.Start]{room: mostPutOff},
-		seen:   recent[string, uint64]{room: mostRecent},
-		failed: recent[string, uint64]{room: mostRecent},
-		said:   recent[uint64, struct{}]{room: mostRecent},
+		o: o, out: out, openBlocks: map[trace.ReconcileID]*block{},
+		ended:         recentMap[trace.ReconcileID, endedReconcile]{capacity: maxRecent},
+		putOff:        recentMap[trace.ReconcileID, *trace.Start]{capacity: maxPutOff},
+		lastDryWrites: recentMap[string, uint64]{capacity: maxRecent},
+		lastFailures:  recentMap[string, uint64]{capacity: maxRecent},
+		loggedErrors:  recentMap[uint64, struct{}]{capacity: maxRecent},
 	}
 }
 
-// StartAt sets the time that blocks count from; until then they count from the first that is shown.
+// StartAt sets the time that blocks count from. Until it is called they count from the first that is shown.
 func (b *Blocks) StartAt(t time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.startAt = t
 }
 
-// brief reports whether only what matters is shown.
+// brief reports whether reads, routine log lines and reconciles without effect are left out.
 func (b *Blocks) brief() bool { return b.o.Detail < Verbose }
 
 // block is a reconcile that has not ended.
 type block struct {
 	start  *trace.Event
-	why    *trace.Start // what start holds, with the causes that are shown
+	why    *trace.Start // the detail of start, with the causes that are shown
 	events []*trace.Event
 }
 
 // Record implements trace.Sink.
 func (b *Blocks) Record(e *trace.Event) {
-	if b.o.Detail == Quiet || b.isAside(e) {
+	if b.o.Detail == Quiet || b.isHidden(e) {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.latest = e.Time
-	open := b.open[e.Reconcile]
+	open := b.openBlocks[e.Reconcile]
 	switch d := e.Detail.(type) {
 	case *trace.Start:
-		b.open[e.Reconcile] = &block{start: e, why: b.origin(d)}
+		b.openBlocks[e.Reconcile] = &block{start: e, why: b.originalStart(d)}
 	case *trace.End:
 		if open != nil {
 			open.events = append(open.events, e)
-			b.ended(open, e, d)
-			delete(b.open, e.Reconcile)
+			b.recordEnd(open, e, d)
+			delete(b.openBlocks, e.Reconcile)
 		}
 	case *trace.Request:
-		b.request(open, e, d)
+		b.recordRequest(open, e, d)
 	case *trace.Log:
-		b.append(open, e, b.showsLog(open, e.Controller, d))
+		b.appendEvent(open, e, b.showsLog(open, e.Controller, d))
 	case *trace.Dropped:
-		b.append(open, e, true)
+		b.appendEvent(open, e, true)
 	}
 }
 
-// ended shows a reconcile that has ended, as much of it as is worth it.
-func (b *Blocks) ended(open *block, e *trace.Event, end *trace.End) {
+// recordEnd writes what is shown of a reconcile that has ended: a block, a line or nothing. b.mu must be held.
+func (b *Blocks) recordEnd(open *block, e *trace.Event, end *trace.End) {
 	if b.folds(open.start.Time) {
 		b.foldReconcile(end)
 		return
 	}
-	again := b.failsAgain(open, e, end)
+	again := b.repeatsFailure(open, e, end)
 	switch {
-	case b.brief() && b.leavesOut(open, e, end):
-		b.ids.put(e.Reconcile, endedReconcile{e.Key, false})
+	case b.brief() && b.omits(open, e, end):
+		b.ended.put(e.Reconcile, endedReconcile{e.Key, false})
 		return
 	case again:
-		b.write(b.again(open, end))
-	case b.brief() && !keeps(open.events) && conflictOf(open.events, end) != nil:
-		b.write(b.conflictAlone(open, end))
+		b.write(b.repeatedFailureLine(open, end))
+	case b.brief() && !hasAcceptedWrite(open.events) && conflictOf(open.events, end) != nil:
+		b.write(b.conflictLine(open, end))
 	default:
-		b.write(b.lines(open))
+		b.write(b.blockLines(open))
 	}
-	b.ids.put(e.Reconcile, endedReconcile{e.Key, true})
+	b.ended.put(e.Reconcile, endedReconcile{e.Key, true})
 }
 
-// append adds the event to its block, or writes it alone if there is none.
-func (b *Blocks) append(open *block, e *trace.Event, shown bool) {
+// appendEvent adds an event that is shown to its block; if open is nil it is written at once, under a head line that
+// belongs to no reconcile.
+func (b *Blocks) appendEvent(open *block, e *trace.Event, shown bool) {
 	switch {
 	case !shown:
 	case open != nil:
 		open.events = append(open.events, e)
 	default:
-		b.writeLone(e)
+		b.writeUnattributed(e)
 	}
 }
 
-func (b *Blocks) request(open *block, e *trace.Event, r *trace.Request) {
+// recordRequest adds a write, or from Verbose on a read, to its block. Events are sent by a recorder, often after their
+// reconcile has ended, and so belong to none. b.mu must be held.
+func (b *Blocks) recordRequest(open *block, e *trace.Event, r *trace.Request) {
 	switch {
 	case r.Recorded != nil:
-		b.append(nil, e, b.o.Events && !uncounted(r)) // sent later than its reconcile ends
+		b.appendEvent(nil, e, b.o.Events && !isFailedEventCount(r))
 	case r.IsWrite():
-		b.append(open, e, open != nil || !b.repeatsLone(e, r))
+		b.appendEvent(open, e, open != nil || !b.repeatsUnattributedWrite(e, r))
 	default:
-		b.append(open, e, !b.brief())
+		b.appendEvent(open, e, !b.brief())
 	}
 }
 
-// Close writes the reconciles that have not ended, and returns the first error of a write.
+// Close writes the reconciles that have not ended, in the order of their starts, and returns the first error of a
+// write. It may be called again.
 func (b *Blocks) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	unfinished := make([]*block, 0, len(b.open))
-	for _, open := range b.open {
+	unfinished := make([]*block, 0, len(b.openBlocks))
+	for _, open := range b.openBlocks {
 		unfinished = append(unfinished, open)
 	}
 	slices.SortFunc(unfinished, func(x, y *block) int { return x.start.Time.Compare(y.start.Time) })
 	for _, open := range unfinished {
-		b.write(append(b.lines(open), line{word: "cut off", text: "the session ended before this reconcile did"}))
+		b.write(append(b.blockLines(open), line{word: "cut off", text: "the session ended before this reconcile did"}))
 	}
-	clear(b.open)
-	b.write(nil) // of the start, if nothing came after it
+	clear(b.openBlocks)
+	b.write(nil) // the line of the start, if nothing was written after it
 	return b.err
+}
+
+// endedReconcile is what is remembered of a reconcile that has ended.
+type endedReconcile struct {
+	key   string
+	shown bool // in a block or a line
+}
+
+// shows reports whether a reconcile is known to have a block, so that causes may name it by its number. b.mu must be
+// held.
+func (b *Blocks) shows(id trace.ReconcileID) bool {
+	ended, _ := b.ended.get(id)
+	return ended.shown || !b.brief()
+}
+
+// writerShown reports whether the reconcile whose write was watched has a block, or will have one: a reconcile that has
+// written is shown when it ends. b.mu must be held.
+func (b *Blocks) writerShown(w *trace.Watch) bool {
+	open := b.openBlocks[w.WrittenBy]
+	return w.WrittenBy != 0 && (b.shows(w.WrittenBy) || open != nil && !b.folds(open.start.Time))
+}
+
+// rememberCauses keeps the causes of a reconcile that has no block and is retried: they are shown as those of the
+// retry. No more are kept than are shown of one reconcile. b.mu must be held.
+func (b *Blocks) rememberCauses(id trace.ReconcileID, why *trace.Start) {
+	if more := len(why.Causes) - maxCauses; more > 0 {
+		why.Causes, why.MoreCauses = why.Causes[:maxCauses:maxCauses], why.MoreCauses+more
+	}
+	b.putOff.put(id, why)
+}
+
+// originalStart returns a start in which each retry of a reconcile without a block is replaced by the causes of that
+// reconcile. b.mu must be held.
+func (b *Blocks) originalStart(s *trace.Start) *trace.Start {
+	out := *s
+	out.Causes = nil
+	for _, c := range s.Causes {
+		first, known := b.putOff.get(c.Reconcile)
+		if c.Type != trace.CauseRetry || !known {
+			out.Causes = append(out.Causes, c)
+			continue
+		}
+		b.putOff.delete(c.Reconcile)
+		out.Causes = append(out.Causes, first.Causes...)
+		out.MoreCauses += first.MoreCauses
+	}
+	return &out
+}
+
+// startTotals counts what happened during the start, which BlocksOptions.Starting sums up in one line.
+type startTotals struct{ reconciles, failed, writes int }
+
+// folds reports whether what happened at that time is part of the start, and summed up with it. b.mu must be held.
+func (b *Blocks) folds(at time.Time) bool {
+	return b.o.Starting != "" && b.brief() && (b.startAt.IsZero() || at.Before(b.startAt))
+}
+
+// foldReconcile counts a reconcile of the start.
+func (b *Blocks) foldReconcile(end *trace.End) {
+	b.startCounts.reconciles++
+	b.startCounts.writes += end.Writes
+	if end.Outcome != trace.Done && end.PutOff == "" {
+		b.startCounts.failed++
+	}
+}
+
+// foldUnattributed counts a write of the start that belongs to no reconcile.
+func (b *Blocks) foldUnattributed(e *trace.Event) {
+	if r, ok := e.Detail.(*trace.Request); ok && r.IsWrite() && r.Recorded == nil && !r.Failed() {
+		b.startCounts.writes++
+	}
+}
+
+// startLine returns the line that sums up the start, once, after the start is over; else it is empty.
+func (b *Blocks) startLine() string {
+	if b.startCounts == (startTotals{}) || b.startAt.IsZero() {
+		return ""
+	}
+	parts := []string{counted(b.startCounts.reconciles, "reconcile")}
+	if b.startCounts.failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", b.startCounts.failed))
+	}
+	parts = append(parts, counted(b.startCounts.writes, "write"))
+	b.startCounts = startTotals{}
+	line := fmt.Sprintf("%s started: %s; -v shows them", b.o.Starting, strings.Join(parts, ", "))
+	return "\n" + Wrap(line, b.o.Width, indent) + "\n"
 }

@@ -45,32 +45,32 @@ func TestCauses(t *testing.T) {
 		reason string
 	}{
 		{"none", Normal, trace.Start{}, "because  its cause was not seen", "the key was there before the queue was observed"},
-		{"added", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Added})}}, "because  ADDED Pod web-1 v7, seen by updatePod", "what happened, to what, and who saw it"},
+		{"added", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Added})}}, "because  ADDED Pod web-1 v7, seen by updatePod", "what happened, to which object, and which handler saw it"},
 		{"initial", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Added, Initial: true})}}, "because  ADDED Pod web-1 v7 (there before the start), seen by updatePod", "a first list is no creation"},
-		{"written by", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Deleted, WrittenBy: 12})}}, "because  DELETED Pod web-1 v7, seen by updatePod", "a trace read from elsewhere may not say whose write it was"},
+		{"written by", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Deleted, WrittenBy: 12})}}, "because  DELETED Pod web-1 v7, seen by updatePod", "a trace of another program may lack the writer"},
 		{"written by one of another controller", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Deleted, WrittenBy: 12, Writer: "kubelet"})}}, "because  DELETED Pod web-1 v7, seen by updatePod   written by kubelet", "whose reconcile has no block"},
 		{"written by one of another controller, verbose", Verbose, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Deleted, WrittenBy: 12, Writer: "kubelet"})}}, "because  DELETED Pod web-1 v7, seen by updatePod   written by kubelet #12", "here it has one"},
 		{"written from outside", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Manager: manager("flux"), Change: changed(inspect.Change{Path: "metadata.generation", Old: int64(1), New: int64(2)}, inspect.Change{Path: "spec.replicas", Old: int64(1), New: int64(2)})})}}, "because  MODIFIED Pod web-1 v7 (spec.replicas: 1 -> 2 by flux), seen by updatePod", "who did what"},
-		{"created from outside", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Added, Manager: manager("fl\x1bux")})}}, "because  ADDED Pod web-1 v7 by fl^[ux, seen by updatePod", "names of managers are anybody's"},
+		{"created from outside", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Added, Manager: manager("fl\x1bux")})}}, "because  ADDED Pod web-1 v7 by fl^[ux, seen by updatePod", "any client may choose the name of its manager"},
 		{"modified", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: fields(1)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0), seen by updatePod", "what changed"},
-		{"much modified", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: fields(5)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0, f1: 1, f2: 2, 2 more), seen by updatePod", "three fields tell enough"},
-		{"much modified, verbose", Verbose, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: fields(5)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0, f1: 1, f2: 2, f3: 3, f4: 4), seen by updatePod", "all of them, if asked for"},
+		{"much modified", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: fields(5)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0, f1: 1, f2: 2, 2 more), seen by updatePod", "three fields are shown"},
+		{"much modified, verbose", Verbose, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: fields(5)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0, f1: 1, f2: 2, f3: 3, f4: 4), seen by updatePod", "-v shows all"},
 		{"resync", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Resync})}}, "because  RESYNC Pod web-1 v7, seen by updatePod", "nothing changed"},
-		{"no watch", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseWatch}}}, "because  a watch event", "a trace read from elsewhere may lack it"},
+		{"no watch", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseWatch}}}, "because  a watch event", "a trace of another program may lack it"},
 		{"retry", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseRetry, Retry: 2, Reconcile: 5, Delay: trace.Duration(10 * time.Millisecond), Handler: "handleErr"}}}, "because  retry 2, after 10ms, added by handleErr", "the reconcile that failed has no block"},
 		{"retry, verbose", Verbose, trace.Start{Causes: []trace.Cause{{Type: trace.CauseRetry, Retry: 2, Reconcile: 5, Delay: trace.Duration(10 * time.Millisecond), Handler: "handleErr"}}}, "because  retry 2 of #5, after 10ms, added by handleErr", "which try of what"},
 		{"retry of nothing known", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseRetry, Retry: 2}}}, "because  retry 2, after 0s", "no number is better than #0"},
 		{"timer", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer, Reconcile: 5, Delay: trace.Duration(time.Minute)}}}, "because  timer of 1m", "the reconcile that set it has no block"},
 		{"timer, verbose", Verbose, trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer, Reconcile: 5, Delay: trace.Duration(time.Minute)}}}, "because  timer of 1m set by #5", "who set it"},
-		{"timer of nobody known", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer, Delay: trace.Duration(time.Minute)}}}, "because  timer of 1m", "nor #0 here"},
+		{"timer of no known reconcile", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseTimer, Delay: trace.Duration(time.Minute)}}}, "because  timer of 1m", "nor #0 here"},
 		{"timer at an event", Normal, trace.Start{Causes: []trace.Cause{put(watched(trace.Watch{Event: trace.Added, WrittenBy: 12}), time.Second)}}, "because  ADDED Pod web-1 v7, seen by updatePod, delayed by 1s", "the event is why, the delay when"},
 		{"reconcile", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseReconcile, Reconcile: 5, Handler: "sync"}}}, "because  another reconcile, added by sync", "which has no block"},
-		{"reconcile, verbose", Verbose, trace.Start{Causes: []trace.Cause{{Type: trace.CauseReconcile, Reconcile: 5, Handler: "sync"}}}, "because  reconcile #5, added by sync", "another reconcile asked for it"},
+		{"reconcile, verbose", Verbose, trace.Start{Causes: []trace.Cause{{Type: trace.CauseReconcile, Reconcile: 5, Handler: "sync"}}}, "because  reconcile #5, added by sync", "another reconcile added the key"},
 		{"other", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseOther, Handler: "scan"}}}, "because  the controller itself, added by scan", "a periodic scan, say"},
 		{"hostile", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseOther, Handler: "a\x1b[2Jb"}}}, "because  the controller itself, added by a^[[2Jb", "a recorded trace may hold anything"},
 		{"three", Normal, trace.Start{Causes: retries(3)}, "because  retry 1, after 0s|retry 2, after 0s|retry 3, after 0s", "three are shown"},
-		{"four", Normal, trace.Start{Causes: retries(4)}, "because  retry 1, after 0s|retry 2, after 0s|retry 3, after 0s|and 1 more", "how many more is said"},
-		{"seven, verbose", Verbose, trace.Start{Causes: retries(7)}, "because  retry 1, after 0s|retry 2, after 0s|retry 3, after 0s|retry 4, after 0s|retry 5, after 0s|retry 6, after 0s|retry 7, after 0s", "all, if asked for"},
+		{"four", Normal, trace.Start{Causes: retries(4)}, "because  retry 1, after 0s|retry 2, after 0s|retry 3, after 0s|and 1 more", "the others are counted"},
+		{"seven, verbose", Verbose, trace.Start{Causes: retries(7)}, "because  retry 1, after 0s|retry 2, after 0s|retry 3, after 0s|retry 4, after 0s|retry 5, after 0s|retry 6, after 0s|retry 7, after 0s", "-v shows all"},
 		{"not kept", Normal, trace.Start{Causes: retries(4), MoreCauses: 10}, "because  retry 1, after 0s|retry 2, after 0s|retry 3, after 0s|and 11 more", "those that were not kept count"},
 		{"not kept, verbose", Verbose, trace.Start{Causes: retries(1), MoreCauses: 10}, "because  retry 1, after 0s|and 10 more", "they cannot be shown, only counted"},
 	} {
@@ -118,9 +118,9 @@ func TestCausesPointAtBlocks(t *testing.T) {
 		{"one that is not shown has none", nil, set(trace.Modified, 1),
 			[]string{"MODIFIED ReplicaSet web-1 v7 (replicas: 0 -> 3)   written by deployment"}},
 		{"the retry of one that failed", [][]*trace.Event{reconcile(1, trace.End{Outcome: trace.Failed, Error: "no"})}, retry(1, 1), []string{"retry 1 of #1, after 5ms"}},
-		{"one that was put off has none: why it was made is why the next is", [][]*trace.Event{reconcile(1, putOff, set(trace.Added, 9))}, retry(1, 1),
+		{"one that was put off has none: its causes are shown as those of its retry", [][]*trace.Event{reconcile(1, putOff, set(trace.Added, 9))}, retry(1, 1),
 			[]string{"ADDED ReplicaSet web-1 v7 (replicas: 0 -> 3)   written by deployment"}},
-		{"however often", [][]*trace.Event{reconcile(1, putOff, set(trace.Added, 9), set(trace.Deleted, 9)), reconcile(2, putOff, retry(1, 1))}, retry(2, 2),
+		{"also after several", [][]*trace.Event{reconcile(1, putOff, set(trace.Added, 9), set(trace.Deleted, 9)), reconcile(2, putOff, retry(1, 1))}, retry(2, 2),
 			[]string{"ADDED ReplicaSet web-1 v7 (replicas: 0 -> 3)   written by deployment", "DELETED ReplicaSet web-1 v7 (replicas: 0 -> 3)   written by deployment"}},
 		{"so it is with a conflict that has no line", [][]*trace.Event{
 			reconcile(1, trace.End{}, set(trace.Added, 9))[:1], {conflicting, reconcile(1, trace.End{Outcome: trace.Failed, Error: "modified", Next: &trace.Next{Retry: 2}})[1]},
@@ -151,11 +151,11 @@ func TestCausesPointAtBlocks(t *testing.T) {
 	}
 }
 
-// TestAuthorIsNotNamed: the run has named what it applied itself.
+// TestAuthorIsNotNamed: causes do not name the field manager of the run itself.
 func TestAuthorIsNotNamed(t *testing.T) {
 	for author, want := range map[string]bool{"kubectl-reconcile": false, "": true, "flux": true} {
 		watch := &trace.Watch{Event: trace.Added, Manager: trace.ManagerFrom(func() string { return "kubectl-reconcile" })}
-		got := shown(t, BlocksOptions{Detail: Normal, Author: author},
+		got := shown(t, BlocksOptions{Detail: Normal, FieldManager: author},
 			of1(&trace.Start{Causes: []trace.Cause{{Type: trace.CauseWatch, Watch: watch}}}), of1(&trace.End{Outcome: trace.Done, Writes: 1}))
 		if strings.Contains(got, " by kubectl-reconcile") != want {
 			t.Errorf("with the author %q:\n%s", author, got)

@@ -11,30 +11,34 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// silent are fields that say nothing by themselves: they move whenever something else does.
-var silent = []string{"lastUpdateTime", "lastTransitionTime", "lastProbeTime", "lastHeartbeatTime", "kubectl.kubernetes.io/last-applied-configuration"}
+// ignoredFields are never shown: they change whenever something else does.
+var ignoredFields = []string{
+	"lastUpdateTime", "lastTransitionTime", "lastProbeTime", "lastHeartbeatTime",
+	"kubectl.kubernetes.io/last-applied-configuration",
+}
 
-// bookkeeping matches the fields that only hold which version of an object was seen, and generated ids.
+// bookkeeping matches fields that only record which version of an object was seen, and generated IDs.
 var bookkeeping = regexp.MustCompile(`^metadata\.generation$|[oO]bservedGeneration$` +
 	`|^metadata\.annotations\[(deployment\.kubernetes\.io/|deprecated\.daemonset\.template\.generation\])` +
 	`|\.(containerID|imageID|hostIP)$|^status\.hostIPs\b`)
 
 // ChangesOptions are the options of Changes.
 type ChangesOptions struct {
-	// Most bounds how many are; 0 is no bound.
-	Most int
-	// All spells also the bookkeeping: generations, revisions, ids of containers and hosts.
+	// Limit bounds the number of changes; 0 sets no bound.
+	Limit int
+	// All includes bookkeeping: generations, revisions, IDs of containers, addresses of hosts.
 	All bool
 }
 
-// Changes spells field changes shortly: "spec.replicas: 0 -> 3, Ready: True, readyReplicas: 2". The spec comes first,
-// then metadata, conditions, what is ready, what is available, and the rest; in each of them fields are in the order
-// given. They lose the prefix status if all that is spelled lies in it. Of conditions, status and reason are spelled; other
-// entries of lists that came or went are one change.
+// Changes writes field changes in short: "spec.replicas: 0 -> 3, Ready: True, readyReplicas: 2". The spec comes
+// first, then metadata, conditions, what is ready, what is available, and the rest; within each the order is that
+// given. If all changes are in the status, paths lose that prefix. Of a condition its status and reason are shown;
+// another entry of a list that was added or removed is one change. The result is safe for a terminal, and empty if
+// nothing is to be shown.
 func Changes(changes []inspect.Change, o ChangesOptions) string {
 	shown := slices.DeleteFunc(slices.Clone(changes), func(c inspect.Change) bool {
 		return !o.All && bookkeeping.MatchString(c.Path) ||
-			slices.ContainsFunc(silent, func(s string) bool { return strings.Contains(c.Path, s) })
+			slices.ContainsFunc(ignoredFields, func(s string) bool { return strings.Contains(c.Path, s) })
 	})
 	prefix := commonPrefix(shown)
 	conditions, entries := map[string]*conditionChange{}, map[string]bool{}
@@ -49,7 +53,7 @@ func Changes(changes []inspect.Change, o ChangesOptions) string {
 			continue
 		}
 		rank := rankOf(c.Path)
-		if name, change := wholeEntry(changes, c.Path); name != "" {
+		if name, change := addedOrRemovedEntry(changes, c.Path); name != "" {
 			if !entries[name] {
 				entries[name] = true
 				parts[rank] = append(parts[rank], Escape(strings.TrimPrefix(name, prefix)+": "+change))
@@ -64,15 +68,15 @@ func Changes(changes []inspect.Change, o ChangesOptions) string {
 		}
 	}
 	all := slices.Concat(parts[:]...)
-	if o.Most > 0 && len(all) > o.Most {
-		all = append(all[:o.Most], fmt.Sprintf("%d more", len(all)-o.Most))
+	if o.Limit > 0 && len(all) > o.Limit {
+		all = append(all[:o.Limit], fmt.Sprintf("%d more", len(all)-o.Limit))
 	}
 	return strings.Join(all, ", ")
 }
 
-// The ranks of fields, in the order in which they are spelled.
+// The ranks of fields: the order in which they are shown.
 const (
-	rankSpec = iota // or data, and whatever else is neither metadata nor status
+	rankSpec = iota // or data, and all else that is neither metadata nor status
 	rankMetadata
 	rankCondition
 	rankReady
@@ -82,6 +86,7 @@ const (
 	ranks
 )
 
+// rankOf returns the rank of the field at a path.
 func rankOf(path string) int {
 	field := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])
 	switch {
@@ -101,7 +106,7 @@ func rankOf(path string) int {
 
 const statusPrefix = "status."
 
-// commonPrefix is that of a status, if nothing else has changed.
+// commonPrefix returns the prefix of a status if nothing else has changed, else nothing.
 func commonPrefix(changes []inspect.Change) string {
 	if slices.ContainsFunc(changes, func(c inspect.Change) bool { return !strings.HasPrefix(c.Path, statusPrefix) }) {
 		return ""
@@ -111,10 +116,10 @@ func commonPrefix(changes []inspect.Change) string {
 
 var entryPath = regexp.MustCompile(`^(.*?)\[([A-Za-z]+)=([^\]]*)\]`)
 
-// wholeEntry is the entry of a list that the path leads into, if the whole of it came or went: its merge key did. It is
-// spelt "containerStatuses[web]", and its change "new" or "removed". An autoscaler without metrics writes an entry whose
-// key is empty: "currentMetrics[]".
-func wholeEntry(changes []inspect.Change, path string) (name, change string) {
+// addedOrRemovedEntry returns the entry of a list that a path leads into if the whole entry was added or removed,
+// which its merge key shows: its name, such as "containerStatuses[web]", and "new" or "removed"; else both are empty.
+// An autoscaler without metrics writes an entry whose key is empty: "currentMetrics[]".
+func addedOrRemovedEntry(changes []inspect.Change, path string) (name, change string) {
 	m := entryPath.FindStringSubmatch(path)
 	if m == nil {
 		return "", ""
@@ -134,12 +139,13 @@ func wholeEntry(changes []inspect.Change, path string) (name, change string) {
 
 var conditionPath = regexp.MustCompile(`^status\.conditions\[type=([^\]]+)\](?:\.(.+))?$`)
 
-// conditionChange is what changed in one condition; what did not change is empty.
+// conditionChange is what changed in one condition; a field that did not change is empty.
 type conditionChange struct {
 	status, reason, message string
 	gone                    bool
 }
 
+// add notes the change of a field of the condition.
 func (c *conditionChange) add(field string, change inspect.Change) {
 	text, _ := change.New.(string)
 	switch field {
@@ -154,32 +160,35 @@ func (c *conditionChange) add(field string, change inspect.Change) {
 	}
 }
 
+// text returns what is shown: status and reason, the message if only that changed, or "gone".
 func (c *conditionChange) text() string {
 	switch {
 	case c.gone:
 		return "gone"
 	case c.status == "" && c.reason == "":
-		return Cut(c.message, widest)
+		return Cut(c.message, maxValue)
 	case c.status == "" || c.reason == "":
 		return c.status + c.reason
 	}
 	return c.status + " " + c.reason
 }
 
+// fieldText writes the change of one field.
 func fieldText(path string, c inspect.Change) string {
 	switch {
 	case c.Old == nil:
-		return Escape(path + ": " + short(c.New))
+		return Escape(path + ": " + valueText(c.New))
 	case c.New == nil:
 		return Escape(path + ": removed")
 	}
-	return Escape(fmt.Sprintf("%s: %s -> %s", path, short(c.Old), short(c.New)))
+	return Escape(fmt.Sprintf("%s: %s -> %s", path, valueText(c.Old), valueText(c.New)))
 }
 
-// widest bounds how much of one value is shown, in runes.
-const widest = 48
+// maxValue bounds what is shown of one value, in runes.
+const maxValue = 48
 
-func short(v any) string {
+// valueText returns a string as it is and any other value as JSON, cut to maxValue.
+func valueText(v any) string {
 	text, ok := v.(string)
 	if !ok {
 		b, err := json.Marshal(v)
@@ -188,21 +197,13 @@ func short(v any) string {
 		}
 		text = string(b)
 	}
-	return Cut(spelt(text), widest)
+	return Cut(quotedIfEmpty(text), maxValue)
 }
 
-// spelt is text, so that an empty one can be seen.
-func spelt(text string) string {
+// quotedIfEmpty returns text, or quotes if it is empty, so that it can be seen.
+func quotedIfEmpty(text string) string {
 	if text == "" {
 		return `""`
-	}
-	return text
-}
-
-// Cut shortens text to that many runes, the last of them then "…".
-func Cut(text string, runes int) string {
-	if r := []rune(text); len(r) > runes {
-		return string(r[:runes-1]) + "…"
 	}
 	return text
 }

@@ -3,12 +3,10 @@ package render
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 func TestChanges(t *testing.T) {
@@ -26,9 +24,9 @@ func TestChanges(t *testing.T) {
 		want   string
 		reason string
 	}{
-		{"none", nil, 3, false, "", "nothing changed, nothing is said"},
+		{"none", nil, 3, false, "", "nothing changed"},
 		{"status", []inspect.Change{change("status.replicas", int64(0), int64(3))}, 0, false, "replicas: 0 -> 3", "the prefix goes if all share it"},
-		{"spec", []inspect.Change{change("spec.replicas", int64(3), int64(0))}, 0, false, "spec.replicas: 3 -> 0", "a spec says so, since a status has fields of the same names"},
+		{"spec", []inspect.Change{change("spec.replicas", int64(3), int64(0))}, 0, false, "spec.replicas: 3 -> 0", "the prefix stays: a status has fields of the same names"},
 		{"mixed", []inspect.Change{change("spec.paused", nil, true), change("status.replicas", int64(1), int64(2))}, 0, false, "spec.paused: true, status.replicas: 1 -> 2", "without it, two fields of the same name could not be told apart"},
 		{"came", []inspect.Change{change("status.readyReplicas", nil, int64(1))}, 0, false, "readyReplicas: 1", "what was not there has no value before"},
 		{"went", []inspect.Change{change("status.readyReplicas", int64(1), nil)}, 0, false, "readyReplicas: removed", "a removal is no empty value"},
@@ -36,12 +34,12 @@ func TestChanges(t *testing.T) {
 		{"structured", []inspect.Change{change("spec.template", nil, map[string]any{"a": "b"})}, 0, false, `spec.template: {"a":"b"}`, "values that are no text are JSON"},
 		{"condition", []inspect.Change{
 			condition("Ready", "lastTransitionTime", "t1", "t2"), condition("Ready", "status", "False", "True"), condition("Ready", "reason", "Waiting", "AllGood"),
-		}, 0, false, "Ready: True AllGood", "conditions are told by status and reason; times say nothing"},
+		}, 0, false, "Ready: True AllGood", "of conditions, status and reason are shown; times are not"},
 		{"condition's reason", []inspect.Change{condition("Progressing", "reason", "A", "B")}, 0, false, "Progressing: B", "what did not change is left out"},
 		{"condition's message", []inspect.Change{condition("Progressing", "message", "a", "b c")}, 0, false, "Progressing: b c", "the message, if it is all that changed"},
 		{"condition came", []inspect.Change{condition("Ready", "status", nil, "True"), condition("Ready", "type", nil, "Ready")}, 0, false, "Ready: True", "its type is its name"},
 		{"condition went", []inspect.Change{condition("Ready", "status", "True", nil), condition("Ready", "type", "Ready", nil)}, 0, false, "Ready: gone", "a condition that is gone is neither true nor false"},
-		{"only times", []inspect.Change{condition("Ready", "lastTransitionTime", "t1", "t2")}, 0, false, "", "nothing worth telling"},
+		{"only times", []inspect.Change{condition("Ready", "lastTransitionTime", "t1", "t2")}, 0, false, "", "times alone are not shown"},
 		{"entry came", []inspect.Change{
 			change("status.containerStatuses[name=web].name", nil, "web"), change("status.containerStatuses[name=web].ready", nil, true), change("status.phase", "Pending", "Running"),
 		}, 0, false, "phase: Pending -> Running, containerStatuses[web]: new", "an entry that came is one thing, not as many as it has fields"},
@@ -52,7 +50,7 @@ func TestChanges(t *testing.T) {
 		}, 0, false, "metadata.ownerReferences[web]: removed", "so is one that went"},
 		{"entry changed", []inspect.Change{change("status.containerStatuses[name=web].ready", false, true)}, 0, false, "containerStatuses[name=web].ready: false -> true", "of one that was there, the field counts"},
 		{"order", []inspect.Change{condition("B", "status", "x", "y"), condition("A", "status", "x", "z"), change("status.phase", "a", "b")}, 0, false, "A: z, B: y, phase: a -> b", "conditions by name: two runs look the same"},
-		{"most", []inspect.Change{change("status.a", nil, "1"), change("status.b", nil, "2"), change("status.c", nil, "3")}, 2, false, "a: 1, b: 2, 1 more", "how many are left out is said"},
+		{"most", []inspect.Change{change("status.a", nil, "1"), change("status.b", nil, "2"), change("status.c", nil, "3")}, 2, false, "a: 1, b: 2, 1 more", "those that are left out are counted"},
 		{"just as many", []inspect.Change{change("status.a", nil, "1"), change("status.b", nil, "2")}, 2, false, "a: 1, b: 2", "the limit itself leaves nothing out"},
 		{"hostile", []inspect.Change{change("metadata.annotations[x]", nil, "\x1b[2J\nboo")}, 0, false, "metadata.annotations[x]: ^[[2J⏎ boo", "values come from outside"},
 		{"long", []inspect.Change{change("spec.image", nil, strings.Repeat("é", 60))}, 0, false, "spec.image: " + strings.Repeat("é", 47) + "…", "cut by letters, not bytes"},
@@ -68,63 +66,17 @@ func TestChanges(t *testing.T) {
 			change("status.containerStatuses[name=web].containerID", nil, "a"), change("status.containerStatuses[name=web].imageID", nil, "b"),
 			change("status.hostIP", nil, "10.0.0.1"), change("status.hostIPs[ip=10.0.0.1].ip", nil, "10.0.0.1"),
 			change("status.observedGeneration", int64(1), int64(2)), change("status.phase", "Pending", "Running"),
-		}, 0, false, "phase: Pending -> Running", "says nothing that was not known"},
+		}, 0, false, "phase: Pending -> Running", "is left out"},
 		{"bookkeeping, all", []inspect.Change{
 			change("metadata.annotations[deployment.kubernetes.io/revision]", nil, "1"), change("metadata.generation", int64(1), int64(2)),
 			change("status.observedGeneration", int64(1), int64(2)),
-		}, 0, true, "metadata.annotations[deployment.kubernetes.io/revision]: 1, metadata.generation: 1 -> 2, status.observedGeneration: 1 -> 2", "unless all is asked for"},
-		{"only bookkeeping", []inspect.Change{change("status.observedGeneration", int64(1), int64(2))}, 0, false, "", "nothing is said then"},
+		}, 0, true, "metadata.annotations[deployment.kubernetes.io/revision]: 1, metadata.generation: 1 -> 2, status.observedGeneration: 1 -> 2", "All includes it"},
+		{"only bookkeeping", []inspect.Change{change("status.observedGeneration", int64(1), int64(2))}, 0, false, "", "alone, it leaves nothing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Changes(tt.in, ChangesOptions{Most: tt.most, All: tt.all})); diff != "" {
+			if diff := cmp.Diff(tt.want, Changes(tt.in, ChangesOptions{Limit: tt.most, All: tt.all})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 		})
-	}
-}
-
-func TestRound(t *testing.T) {
-	for _, tt := range []struct {
-		in     time.Duration
-		want   string
-		reason string
-	}{
-		{0, "0s", "no time at all"},
-		{999, "999ns", "three digits are kept"},
-		{1234567, "1.23ms", "three digits of seven"},
-		{1235001, "1.24ms", "rounded, not cut"},
-		{12345678, "12.3ms", "three digits, wherever the point is"},
-		{123456789, "123ms", "three digits without a point"},
-		{999_900_000, "1s", "rounding may carry to the next unit"},
-		{12_345 * time.Millisecond, "12.3s", "seconds as well"},
-		{59_999 * time.Millisecond, "1m", "carried to a minute, whose seconds are nothing"},
-		{61_499 * time.Millisecond, "1m1s", "from a minute on, whole seconds"},
-		{10 * time.Minute, "10m", "no seconds that are zero"},
-		{time.Hour, "1h", "no minutes that are zero either"},
-		{time.Hour + 5*time.Minute, "1h5m", "minutes that are there"},
-		{10*time.Hour + 20*time.Minute, "10h20m", "the zeros of ten and twenty stay"},
-		{-5 * time.Millisecond, "-5ms", "a key that is overdue"},
-	} {
-		if got := Round(trace.Duration(tt.in)); got != tt.want {
-			t.Errorf("Round(%v) = %q, want %q: %s", tt.in, got, tt.want, tt.reason)
-		}
-	}
-}
-
-func TestCut(t *testing.T) {
-	for _, tt := range []struct {
-		in     string
-		runes  int
-		want   string
-		reason string
-	}{
-		{"abc", 3, "abc", "what fits is whole"},
-		{"abcd", 3, "ab…", "the mark counts"},
-		{"日本語で", 3, "日本…", "letters count, not bytes"},
-		{"", 1, "", "nothing to cut"},
-	} {
-		if got := Cut(tt.in, tt.runes); got != tt.want {
-			t.Errorf("Cut(%q, %d) = %q, want %q: %s", tt.in, tt.runes, got, tt.want, tt.reason)
-		}
 	}
 }

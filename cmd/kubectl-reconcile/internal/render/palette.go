@@ -1,5 +1,3 @@
-// Package render makes text for a terminal out of the project's data: tables, colours, and the lines of a trace. It is
-// the only package that knows what a terminal is. It reads no cluster and decides nothing.
 package render
 
 import (
@@ -7,7 +5,6 @@ import (
 	"io"
 
 	"github.com/fatih/color"
-	"golang.org/x/term"
 )
 
 // ColorMode is the value of --color. It implements pflag.Value.
@@ -36,35 +33,13 @@ func (m *ColorMode) String() string { return string(*m) }
 // Type implements pflag.Value.
 func (m *ColorMode) Type() string { return "when" }
 
-// descriptor is what files have.
-type descriptor interface{ Fd() uintptr }
-
-// IsTerminal reports whether w writes to a terminal.
-func IsTerminal(w any) bool {
-	f, ok := w.(descriptor)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// TerminalWidth is how many cells a line of the terminal has that w writes to; 0 if it is none.
-func TerminalWidth(w any) int {
-	f, ok := w.(descriptor)
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
-}
-
-// Palette colours text for one writer. The zero value colours nothing.
+// Palette colours text for one writer. The zero value colours nothing. It may be used concurrently.
 type Palette struct {
 	trouble, change, dim, strong *color.Color
 }
 
-// NewPalette returns the palette for w: in mode auto it colours if w is a terminal, TERM is not dumb and NO_COLOR is not
-// set; getenv is os.Getenv or a stand-in for it. Any other mode wins over the environment.
+// NewPalette returns the palette for w: in mode auto it colours if w is a terminal, TERM is not dumb and NO_COLOR is
+// not set. Any other mode wins over the environment, which getenv reads as os.Getenv does.
 func NewPalette(w io.Writer, mode ColorMode, getenv func(string) string) Palette {
 	on := mode == ColorAlways || mode == ColorAuto && IsTerminal(w) && getenv("TERM") != "dumb" && getenv("NO_COLOR") == ""
 	if !on {
@@ -72,7 +47,7 @@ func NewPalette(w io.Writer, mode ColorMode, getenv func(string) string) Palette
 	}
 	enabled := func(attributes ...color.Attribute) *color.Color {
 		c := color.New(attributes...)
-		c.EnableColor() // each by itself: the package decides for the whole process, by stdout
+		c.EnableColor() // for each colour: the default of package color is one for the process, and looks at stdout
 		return c
 	}
 	return Palette{
@@ -83,16 +58,16 @@ func NewPalette(w io.Writer, mode ColorMode, getenv func(string) string) Palette
 	}
 }
 
-// Trouble marks what is wrong.
+// Trouble colours what is wrong.
 func (p Palette) Trouble(s string) string { return paint(p.trouble, s) }
 
-// Change marks what changed or changes.
+// Change colours what changed or is changing.
 func (p Palette) Change(s string) string { return paint(p.change, s) }
 
-// Dim marks what is seldom read.
+// Dim colours what is seldom read.
 func (p Palette) Dim(s string) string { return paint(p.dim, s) }
 
-// Strong marks what a block is about.
+// Strong colours what a block or a heading is about.
 func (p Palette) Strong(s string) string { return paint(p.strong, s) }
 
 func paint(c *color.Color, s string) string {
@@ -100,4 +75,29 @@ func paint(c *color.Color, s string) string {
 		return s
 	}
 	return c.Sprint(s)
+}
+
+// Tone is how much attention a text needs. The text says the same in words: a tone only helps to find it.
+type Tone int
+
+// The tones, by increasing attention.
+const (
+	TonePlain   Tone = iota
+	ToneDim          // background: seldom read
+	ToneChange       // changing, or in progress
+	ToneTrouble      // wrong
+)
+
+// Paint colours a text by its tone.
+func (p Palette) Paint(t Tone, s string) string {
+	switch t {
+	case ToneDim:
+		return p.Dim(s)
+	case ToneChange:
+		return p.Change(s)
+	case ToneTrouble:
+		return p.Trouble(s)
+	case TonePlain:
+	}
+	return s
 }

@@ -23,10 +23,10 @@ func TestNewPalette(t *testing.T) {
 		{"empty NO_COLOR", ColorAuto, true, map[string]string{"NO_COLOR": ""}, true, "no-color.org: only if it is not empty"},
 		{"dumb", ColorAuto, true, map[string]string{"TERM": "dumb"}, false, "such a terminal knows no colours"},
 		{"other TERM", ColorAuto, true, map[string]string{"TERM": "xterm"}, true, "others do"},
-		{"always", ColorAlways, false, nil, true, "asked for, as for less -R"},
+		{"always", ColorAlways, false, nil, true, "for a pager such as less -R"},
 		{"always wins", ColorAlways, false, map[string]string{"NO_COLOR": "1", "TERM": "dumb"}, true, "a flag wins over the environment"},
 		{"never wins", ColorNever, true, map[string]string{"TERM": "xterm"}, false, "a flag wins over the terminal"},
-		{"zero mode", "", true, nil, false, "no mode asks for nothing"},
+		{"zero mode", "", true, nil, false, "the zero value is no mode"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			getenv := func(name string) string { return tt.env[name] }
@@ -44,17 +44,6 @@ func TestNewPalette(t *testing.T) {
 			}
 		})
 	}
-}
-
-// openTerminal opens a pseudo-terminal's master side, which counts as a terminal; nil where there is none.
-func openTerminal(t *testing.T) *os.File {
-	t.Helper()
-	file, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil || !IsTerminal(file) {
-		return nil
-	}
-	t.Cleanup(func() { _ = file.Close() })
-	return file
 }
 
 func TestPaletteOfNothing(t *testing.T) {
@@ -79,7 +68,7 @@ func TestColorModeSet(t *testing.T) {
 		{"auto", true, "the default"},
 		{"always", true, "known"},
 		{"never", true, "known"},
-		{"", false, "--color= says nothing"},
+		{"", false, "--color= has no value"},
 		{"Always", false, "values are lower case"},
 		{"yes", false, "not known"},
 	} {
@@ -89,22 +78,6 @@ func TestColorModeSet(t *testing.T) {
 		}
 		if want := map[bool]string{true: tt.in, false: "before"}[tt.ok]; mode.String() != want {
 			t.Errorf("Set(%q) leaves %q, want %q", tt.in, mode, want)
-		}
-	}
-}
-
-func TestTerminalWidth(t *testing.T) {
-	file, err := os.Create(t.TempDir() + "/file")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	for name, w := range map[string]any{"a file": file, "no file": &bytes.Buffer{}, "nothing": nil} {
-		if got := TerminalWidth(w); got != 0 {
-			t.Errorf("%s is %d wide: lines would be broken in it", name, got)
-		}
-		if IsTerminal(w) {
-			t.Errorf("%s counts as a terminal", name)
 		}
 	}
 }

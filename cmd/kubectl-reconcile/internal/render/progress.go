@@ -9,25 +9,26 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Progress shows on a terminal that something goes on: in one line, which is gone when that is over, and while others
-// write. All its methods may be called concurrently, and on nil, which shows nothing.
+// Progress shows the progress of an operation on a terminal, in one line that is erased at its end, and while others
+// write to the terminal by its Writer. All methods may be called concurrently, and on nil, which shows nothing.
 type Progress struct {
 	out   io.Writer
 	clock clock.Clock
-	width func() int // of the terminal; 0 if that is not known
+	width func() int // of the terminal; 0 if it is not known
 
-	mu      sync.Mutex // held while the terminal is written to
+	mu      sync.Mutex // guards all below, and writing to the terminal
 	drawn   bool
-	line    string // that was drawn last
-	midLine bool   // others have not ended the line that they write: nothing is drawn behind it
+	line    string // what was drawn last
+	midLine bool   // others have not ended the line that they write: nothing is drawn in it
 }
 
 const (
-	// progressPatience is how long something goes on before that is shown.
-	progressPatience = time.Second
-	// progressAgain is how often it is shown how far that is; less often if it takes time to find out.
-	progressAgain = 250 * time.Millisecond
-	progressRests = 10
+	// progressDelay is how long an operation takes before its progress is shown.
+	progressDelay = time.Second
+	// progressInterval is how often progress is shown; less often if computing the text takes long: the pause is at
+	// least progressBackoff times that.
+	progressInterval = 250 * time.Millisecond
+	progressBackoff  = 10
 )
 
 // NewProgress returns a Progress on out, which must be a terminal, timed by clk.
@@ -35,16 +36,16 @@ func NewProgress(out io.Writer, clk clock.Clock) *Progress {
 	return &Progress{out: out, clock: clk, width: func() int { return TerminalWidth(out) }}
 }
 
-// Show begins to show what text returns, after a second, and again and again, until the function that it returns is
-// called, which may be called again. text is called by one goroutine at a time; its context ends with that function, or
-// with ctx. Only one text can be shown at a time.
+// Show starts to show what text returns: first after a second, then repeatedly until end is called or ctx is done.
+// end waits until nothing is shown any more, and may be called again. text is called by one goroutine at a time, with
+// a context that is done when end is called. Only one text can be shown at a time.
 func (p *Progress) Show(ctx context.Context, text func(context.Context) string) (end func()) {
 	if p == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var drawing sync.WaitGroup
-	drawing.Go(func() { p.draws(ctx, text) })
+	drawing.Go(func() { p.run(ctx, text) })
 	return func() {
 		cancel()
 		drawing.Wait()
@@ -54,8 +55,9 @@ func (p *Progress) Show(ctx context.Context, text func(context.Context) string) 
 	}
 }
 
-func (p *Progress) draws(ctx context.Context, text func(context.Context) string) {
-	for rest := progressPatience; ; {
+// run draws what text returns until ctx is done.
+func (p *Progress) run(ctx context.Context, text func(context.Context) string) {
+	for rest := progressDelay; ; {
 		timer := p.clock.NewTimer(rest)
 		select {
 		case <-ctx.Done():
@@ -69,10 +71,11 @@ func (p *Progress) draws(ctx context.Context, text func(context.Context) string)
 			return
 		}
 		p.draw(line)
-		rest = max(progressAgain, progressRests*p.clock.Since(began))
+		rest = max(progressInterval, progressBackoff*p.clock.Since(began))
 	}
 }
 
+// draw replaces the line that is shown, unless others have begun a line.
 func (p *Progress) draw(text string) {
 	line := Escape(text)
 	if width := p.width(); width > 0 {
@@ -84,10 +87,10 @@ func (p *Progress) draw(text string) {
 		return
 	}
 	p.drawn, p.line = true, line
-	_, _ = io.WriteString(p.out, "\r"+line+eraseLine) // an error changes nothing for what goes on
+	_, _ = io.WriteString(p.out, "\r"+line+eraseLine) // the operation does not depend on it
 }
 
-// erase leaves the terminal as if nothing had been drawn. p.mu must be held.
+// erase removes the line that is shown. p.mu must be held.
 func (p *Progress) erase() {
 	if p.drawn {
 		_, _ = io.WriteString(p.out, "\r"+eraseLine)
@@ -95,27 +98,27 @@ func (p *Progress) erase() {
 	}
 }
 
-// Writer returns a writer to w, which writes to the same terminal: what is shown gives way to it. Of a nil Progress it
-// is w.
+// Writer returns a writer to w, which writes to the same terminal, that erases the progress before each write. For a
+// nil Progress it is w. If w is a file, the writer has its descriptor, so that it counts as a terminal too.
 func (p *Progress) Writer(w io.Writer) io.Writer {
 	if p == nil {
 		return w
 	}
-	beside := besideProgress{p, w}
+	beside := progressWriter{p, w}
 	if file, ok := w.(descriptor); ok {
-		return &fileBesideProgress{beside, file}
+		return &fileProgressWriter{beside, file}
 	}
 	return &beside
 }
 
-// besideProgress writes to the terminal that a Progress is shown on.
-type besideProgress struct {
+// progressWriter writes to the terminal that a Progress is shown on.
+type progressWriter struct {
 	progress *Progress
 	next     io.Writer
 }
 
 // Write implements io.Writer.
-func (b *besideProgress) Write(data []byte) (int, error) {
+func (b *progressWriter) Write(data []byte) (int, error) {
 	b.progress.mu.Lock()
 	defer b.progress.mu.Unlock()
 	if len(data) > 0 {
@@ -125,8 +128,8 @@ func (b *besideProgress) Write(data []byte) (int, error) {
 	return b.next.Write(data)
 }
 
-// fileBesideProgress is one whose writer is a file, and may be a terminal.
-type fileBesideProgress struct {
-	besideProgress
+// fileProgressWriter is a progressWriter whose writer is a file.
+type fileProgressWriter struct {
+	progressWriter
 	descriptor
 }

@@ -79,8 +79,8 @@ func TestProgress(t *testing.T) {
 		takes  time.Duration
 		want   string // on the terminal, at its end
 	}{
-		{"what is soon over is not told", progressPatience - time.Millisecond, ""},
-		{"what takes longer is", progressPatience + time.Millisecond, "1 of 9 ready"},
+		{"a short operation is not shown", progressDelay - time.Millisecond, ""},
+		{"a longer one is", progressDelay + time.Millisecond, "1 of 9 ready"},
 		{"and how far it is", 5 * time.Second, "5 of 9 ready"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestProgressGivesWay: what others write stands in lines of its own, and the progress comes back below it.
+// TestProgressGivesWay: what others write is on separate lines, and the progress is drawn again below it.
 func TestProgressGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, screen, out := newProgress(80)
@@ -117,7 +117,7 @@ func TestProgressGivesWay(t *testing.T) {
 			{"half ", "+0.1s  a block\nhalf ", "+0.1s  a block\nhalf "},
 			{"a line\n", "+0.1s  a block\nhalf a line\n", "+0.1s  a block\nhalf a line\nwaiting"},
 		}
-		<-time.After(2 * progressPatience)
+		<-time.After(2 * progressDelay)
 		for _, step := range steps {
 			if _, err := io.WriteString(out, step.write); err != nil {
 				t.Fatal(err)
@@ -125,7 +125,7 @@ func TestProgressGivesWay(t *testing.T) {
 			if got := screen.text(); got != step.at {
 				t.Errorf("after %q there is %q, want %q", step.write, got, step.at)
 			}
-			<-time.After(2 * progressPatience)
+			<-time.After(2 * progressDelay)
 			synctest.Wait()
 			if got := screen.text(); got != step.later {
 				t.Errorf("a while after %q there is %q, want %q", step.write, got, step.later)
@@ -153,7 +153,7 @@ func TestProgressFits(t *testing.T) {
 			p, screen, _ := newProgress(tt.width)
 			end := p.Show(t.Context(), func(context.Context) string { return tt.text })
 			defer end()
-			<-time.After(2 * progressPatience)
+			<-time.After(2 * progressDelay)
 			synctest.Wait()
 			line := screen.total()
 			line = line[strings.LastIndex(line, "\r")+1:]

@@ -10,58 +10,15 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// course is what a reconcile has come to so far.
-type course struct {
-	// dry are its dry writes, refused those of its writes that were refused, and unsent those that no server got.
-	dry, refused, unsent int
-	// fails is known from the start: whether it ends with an error, other than the conflict.
-	fails bool
-	// conflict is the write that it ends with; nil if there is none, or if it is shown like any failure.
-	conflict *trace.Request
-}
-
-// after is the course after a group of events.
-func (c course) after(group []*trace.Event) course {
-	r, ok := group[0].Detail.(*trace.Request)
-	if !ok || !r.IsWrite() || r.Recorded != nil {
-		return c
-	}
-	n := len(group)
-	if r.DryRun {
-		c.dry += n
-	}
-	if r.NotSent {
-		c.unsent += n
-	}
-	if r.Failed() {
-		c.refused += n
-	}
-	return c
-}
-
-// writes counts the writes of a reconcile that ends: those that were taken, and those that were refused.
-func (c course) writes(end *trace.End) string {
-	text := count(end.Writes, "write")
-	switch {
-	case c.dry == 0 || end.Writes == 0:
-	case c.unsent >= end.Writes+end.Refused:
-		text += " not sent"
-	default:
-		text = count(end.Writes, "dry write")
-	}
-	if end.Refused > 0 {
-		text += fmt.Sprintf(", %d refused", end.Refused)
-	}
-	return text
-}
-
-func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request, so course) []line {
+// requestLines returns the line of a group of requests of which r is the first; none for the request whose conflict the
+// last line of the block reports. The word is the verb; of a dry run "would", or "tried" if the server refused it.
+func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request, state blockState) []line {
 	if r.Recorded != nil && *r.Recorded != (trace.RecordedEvent{}) {
 		e := r.Recorded
 		return []line{{word: "event", text: Escape(fmt.Sprintf("%s %s  %s", e.Type, e.Reason, e.Message))}}
 	}
-	if r == so.conflict {
-		return nil // its last line
+	if r == state.conflict {
+		return nil // the last line of the block reports it
 	}
 	object := kindOf(r) + " " + subresourceOf(b.names(group), r)
 	word := r.Verb
@@ -71,17 +28,17 @@ func (b *Blocks) requestLines(group []*trace.Event, r *trace.Request, so course)
 			word = "tried"
 		}
 	}
-	text := fmt.Sprintf("%-42s  %s", object, b.answer(group, r, so))
+	text := fmt.Sprintf("%-42s  %s", object, b.answer(group, r, state))
 	if note := b.note(group, r); note != "" {
 		text += "  " + note
 	}
-	if word == "would" && so.refused > 0 {
+	if word == "would" && state.refused > 0 {
 		text += b.o.Palette.Dim("   after a refused try")
 	}
 	return []line{{word: word, text: text}}
 }
 
-// subresourceOf adds the subresource that was asked for to the name of its object.
+// subresourceOf adds the subresource of a request to the name of its object.
 func subresourceOf(name string, r *trace.Request) string {
 	if r.Subresource == "" {
 		return name
@@ -89,18 +46,19 @@ func subresourceOf(name string, r *trace.Request) string {
 	return name + "/" + r.Subresource
 }
 
-// answer is the code of the server's answer and how long that took; of what a server did not get there is neither.
-func (b *Blocks) answer(group []*trace.Event, r *trace.Request, so course) string {
+// answer returns the status code and the latency of a request, or "not sent".
+func (b *Blocks) answer(group []*trace.Event, r *trace.Request, state blockState) string {
 	if r.NotSent {
 		return b.o.Palette.Dim("not sent")
 	}
-	latency := Round(r.Latency)
+	latency := FormatDuration(r.Latency)
 	if len(group) > 1 {
-		latency = Round(meanLatency(group)) + " each"
+		latency = FormatDuration(meanLatency(group)) + " each"
 	}
-	return b.code(r, so) + "  " + b.o.Palette.Dim(latency)
+	return b.statusCode(r, state) + "  " + b.o.Palette.Dim(latency)
 }
 
+// kindOf returns the kind of the object of a request, or its resource if the kind is not known.
 func kindOf(r *trace.Request) string {
 	if r.Kind != "" {
 		return Escape(r.Kind)
@@ -108,36 +66,37 @@ func kindOf(r *trace.Request) string {
 	return Escape(r.Resource)
 }
 
-func (b *Blocks) code(r *trace.Request, so course) string {
+// statusCode returns the HTTP status of the answer, or dashes if there was none.
+func (b *Blocks) statusCode(r *trace.Request, state blockState) string {
 	switch {
 	case r.Code == 0:
-		return b.trouble("---", so)
+		return b.markTrouble("---", state)
 	case r.Failed():
-		return b.trouble(strconv.Itoa(r.Code), so)
+		return b.markTrouble(strconv.Itoa(r.Code), state)
 	}
 	return strconv.Itoa(r.Code)
 }
 
-// note says why a request failed, or what it changed.
+// note returns why a request failed, or what it changed; empty if there is nothing to add.
 func (b *Blocks) note(group []*trace.Event, r *trace.Request) string {
 	switch {
 	case r.Reason == "Conflict":
 		return "conflict"
 	case r.Failed():
-		return b.reason(r.Message)
+		return b.errorText(r.Message)
 	case len(group) > 1:
 		return ""
 	case r.Verb == "create":
 		return b.o.Palette.Change(createdReplicas(r.Change.Fields()))
 	}
-	o := ChangesOptions{Most: 4}
+	o := ChangesOptions{Limit: 4}
 	if !b.brief() {
 		o = ChangesOptions{All: true}
 	}
 	return b.o.Palette.Change(Changes(r.Change.Fields(), o))
 }
 
-// createdReplicas is the one field that is shown of an object that was created; empty if it has none.
+// createdReplicas returns the one field that is shown of a created object, spec.replicas; empty if it has none.
 func createdReplicas(changes []inspect.Change) string {
 	for _, c := range changes {
 		if c.Path == "spec.replicas" {
@@ -147,6 +106,7 @@ func createdReplicas(changes []inspect.Change) string {
 	return ""
 }
 
+// meanLatency returns the mean latency of the requests of a group.
 func meanLatency(group []*trace.Event) trace.Duration {
 	var sum trace.Duration
 	for _, e := range group {
@@ -155,10 +115,10 @@ func meanLatency(group []*trace.Event) trace.Duration {
 	return sum / trace.Duration(len(group))
 }
 
-// mostNames bounds the names that are shown of one burst, unless all are asked for.
-const mostNames = 5
+// maxNames bounds the names that are shown of a group of writes up to Normal.
+const maxNames = 5
 
-// names lists the objects of a group, those after the first without what they share with it.
+// names lists the objects of a group: "web-0, -1, -2" if all share a prefix up to a dash, else their whole names.
 func (b *Blocks) names(group []*trace.Event) string {
 	var names []string
 	for _, e := range group {
@@ -166,8 +126,8 @@ func (b *Blocks) names(group []*trace.Event) string {
 		names = append(names, Escape(nameOf(r)))
 	}
 	more := 0
-	if b.brief() && len(names) > mostNames {
-		names, more = names[:mostNames], len(names)-mostNames
+	if b.brief() && len(names) > maxNames {
+		names, more = names[:maxNames], len(names)-maxNames
 	}
 	shared := names[0][:strings.LastIndex(names[0], "-")+1]
 	if slices.ContainsFunc(names, func(n string) bool { return !strings.HasPrefix(n, shared) }) {
@@ -185,8 +145,8 @@ func (b *Blocks) names(group []*trace.Event) string {
 	return text
 }
 
-// nameOf is the name of the object that a request is for; of one that was refused before it got a name, the part of it
-// that is known.
+// nameOf returns the name of the object of a request; of one that was refused before the server generated its name, the
+// prefix.
 func nameOf(r *trace.Request) string {
 	if r.Name == "" && r.GenerateName != "" {
 		return r.GenerateName + "…"

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,69 +14,72 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// StatusRow is an object in the table of `status`.
+// StatusRow is an object in the table of `status`. Its texts are escaped when written.
 type StatusRow struct {
-	// Name is the object's with its kind, as kubectl writes it; Short is the same without the group of the kind, for narrow
-	// terminals.
+	// Name is the kind and the name of the object as kubectl writes them; Short is the same without the group of the
+	// kind, for narrow terminals. Namespace is empty for objects without one.
 	Namespace, Name, Short string
 	Created, Now           time.Time
 	inspect.Report
-	// Writer is who wrote to it last; nil if that is not known.
+	// Writer wrote to the object last; nil if that is not known.
 	Writer *inspect.Writer
-	// Gone says that it was deleted.
+	// Gone is true if the object was deleted.
 	Gone bool
 }
 
-// StatusOptions say how the table of `status` is drawn.
+// StatusOptions are the options of the table of `status`.
 type StatusOptions struct {
-	ListingOptions
-	// Namespaces shows their column.
+	TableOptions
+	// Namespaces shows the column of namespaces.
 	Namespaces bool
-	// Wide shows what is seldom wanted, too.
+	// Wide shows the columns of -o wide.
 	Wide bool
-	// Short shows short names.
+	// Short shows StatusRow.Short instead of Name.
 	Short bool
-	// Times shows when each row was written.
+	// Times shows the column of the times at which rows were written.
 	Times bool
-	// Drifted says that what tells of drift matters: without it, that goes first on a narrow terminal.
+	// Drifted is true if any object has drifted: if not, the columns of drift are left out first on a narrow terminal.
 	Drifted bool
 }
 
-// StatusTable writes a row an object, in the order given; nothing without rows. Where the terminal has no room for all of
-// it, names are short.
+// StatusTable writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow,
+// names are short.
 func StatusTable(w io.Writer, rows []StatusRow, o StatusOptions) error {
-	return (&StatusPicture{}).Write(w, rows, o)
+	return (&LiveStatusTable{}).Write(w, rows, o)
 }
 
-// NewStatusListing is the empty table of `status`, for rows that come by and by.
-func NewStatusListing(o StatusOptions) *Listing { return NewListing(o.columns(), o.ListingOptions) }
+// NewStatusTable returns an empty table of `status`, to which rows of StatusCells can be written one after the other.
+func NewStatusTable(o StatusOptions) *Table { return NewTable(o.columns(), o.TableOptions) }
 
+// columns returns the columns of the table of `status`; StatusRow.cells has their cells.
 func (o StatusOptions) columns() []Column {
 	var out []Column
 	if o.Times {
 		out = append(out, Column{Title: "TIME"})
 	}
 	if o.Namespaces {
-		out = append(out, Column{Title: "NAMESPACE", Rank: 10})
+		out = append(out, Column{Title: "NAMESPACE", DropOrder: 10})
 	}
 	out = append(out, Column{Title: "NAME"}, Column{Title: "STATUS"})
 	if o.Wide {
-		out = append(out, Column{Title: "READY", Rank: 4})
+		out = append(out, Column{Title: "READY", DropOrder: 4})
 	}
 	out = append(out,
-		Column{Title: "REASON", Free: true, Rank: 9},
-		Column{Title: "GEN", Rank: 2, Spare: !o.Drifted}, Column{Title: "OBSERVED", Rank: 1, Spare: !o.Drifted},
-		Column{Title: "DRIFT", Rank: 7, Spare: !o.Drifted},
-		Column{Title: "CONDITIONS", Free: true, Rank: 5},
-		Column{Title: "SINCE", Rank: 6}, Column{Title: "AGE", Rank: 3})
+		Column{Title: "REASON", Truncatable: true, DropOrder: 9},
+		Column{Title: "GEN", DropOrder: 2, Optional: !o.Drifted},
+		Column{Title: "OBSERVED", DropOrder: 1, Optional: !o.Drifted},
+		Column{Title: "DRIFT", DropOrder: 7, Optional: !o.Drifted},
+		Column{Title: "CONDITIONS", Truncatable: true, DropOrder: 5},
+		Column{Title: "SINCE", DropOrder: 6}, Column{Title: "AGE", DropOrder: 3})
 	if o.Wide {
 		out = append(out,
-			Column{Title: "KSTATUS", Rank: 1}, Column{Title: "WRITTEN BY", Rank: 1}, Column{Title: "WRITTEN", Rank: 1})
+			Column{Title: "KSTATUS", DropOrder: 1},
+			Column{Title: "WRITTEN BY", DropOrder: 1}, Column{Title: "WRITTEN", DropOrder: 1})
 	}
 	return out
 }
 
-// StatusCells are the cells of rows, for the Listing of the same options.
+// StatusCells returns the cells of rows, for the table of NewStatusListing with the same options.
 func StatusCells(rows []StatusRow, o StatusOptions) [][]Cell {
 	out := make([][]Cell, len(rows))
 	for i := range rows {
@@ -86,7 +90,7 @@ func StatusCells(rows []StatusRow, o StatusOptions) [][]Cell {
 
 func (r *StatusRow) cells(o StatusOptions) []Cell {
 	if r.Gone {
-		return r.asGone().cells(o)
+		return r.deletedRow().cells(o)
 	}
 	tone := StatusTone(r.Status)
 	var out []Cell
@@ -94,7 +98,7 @@ func (r *StatusRow) cells(o StatusOptions) []Cell {
 		out = append(out, toned(r.Now.Format(time.TimeOnly), ToneDim))
 	}
 	if o.Namespaces {
-		out = append(out, Cell{Text: dash(r.Namespace)})
+		out = append(out, Cell{Text: dashIfEmpty(r.Namespace)})
 	}
 	name := r.Name
 	if o.Short {
@@ -102,36 +106,36 @@ func (r *StatusRow) cells(o StatusOptions) []Cell {
 	}
 	out = append(out, Cell{Text: name}, toned(r.Status.Status, tone))
 	if o.Wide {
-		out = append(out, Cell{Text: dash(r.Ready)})
+		out = append(out, Cell{Text: dashIfEmpty(r.Ready)})
 	}
 	out = append(out,
-		toned(dash(r.Reason), quiet(r.Reason, tone)),
-		toned(generation(r.Drift.Generation), ToneDim), toned(observed(r.Drift.Observed), ToneDim), r.drift(),
+		toned(dashIfEmpty(r.Reason), dimIfEmpty(r.Reason, tone)),
+		toned(generationText(r.Drift.Generation), ToneDim), toned(observedText(r.Drift.Observed), ToneDim), r.drift(),
 		r.conditions(),
 		Cell{Text: sinceText(r.Since, r.Now)}, Cell{Text: age(r.Created, r.Now)})
 	if o.Wide {
-		out = append(out, Cell{Text: dash(r.Kstatus)})
+		out = append(out, Cell{Text: dashIfEmpty(r.Kstatus)})
 		out = append(out, r.writer()...)
 	}
 	return out
 }
 
-// asGone is the row of an object that is there no more: nothing that it said of itself holds any longer.
-func (r *StatusRow) asGone() *StatusRow {
+// deletedRow returns the row of an object that was deleted, without the status that it had.
+func (r *StatusRow) deletedRow() *StatusRow {
 	gone := *r
-	gone.Gone, gone.Report = false, inspect.Report{Status: inspect.Status{Status: deleted}}
+	gone.Gone, gone.Report = false, inspect.Report{Status: inspect.Status{Status: statusDeleted}}
 	return &gone
 }
 
-// deleted stands in the place of a status.
-const deleted = "Deleted"
+// statusDeleted is shown as the status of an object that was deleted.
+const statusDeleted = "Deleted"
 
-// StatusTone is how much a status asks to be looked at.
+// StatusTone returns the tone of a status.
 func StatusTone(s inspect.Status) Tone {
 	switch s.Status {
 	case inspect.Current:
 		return TonePlain
-	case inspect.Suspended, deleted:
+	case inspect.Suspended, statusDeleted:
 		return ToneDim
 	case inspect.InProgress, inspect.Terminating:
 		return ToneChange
@@ -143,29 +147,30 @@ func StatusTone(s inspect.Status) Tone {
 	return ToneTrouble
 }
 
-// quiet keeps the dash of an empty cell from being coloured.
-func quiet(text string, tone Tone) Tone {
+// dimIfEmpty returns the tone of a text, or ToneDim if it is empty and shown as a dash.
+func dimIfEmpty(text string, tone Tone) Tone {
 	if text == "" {
 		return ToneDim
 	}
 	return tone
 }
 
-func generation(n int64) string {
+func generationText(n int64) string {
 	if n == 0 {
 		return "-"
 	}
 	return strconv.FormatInt(n, 10)
 }
 
-func observed(n *int64) string {
+func observedText(n *int64) string {
 	if n == nil {
 		return "-"
 	}
 	return strconv.FormatInt(*n, 10)
 }
 
-// drift says by how much the controller is behind. What it does not report is unknown, and never none.
+// drift returns the cell that shows by how many generations the controller is behind. If it does not report that, it is
+// unknown, never none.
 func (r *StatusRow) drift() Cell {
 	switch d := r.Drift; {
 	case d.State == inspect.Behind:
@@ -179,12 +184,12 @@ func (r *StatusRow) drift() Cell {
 	case d.State == inspect.InSync:
 		return toned("none", ToneDim)
 	case d.Generation == 0:
-		return toned("-", ToneDim) // there is nothing to be behind
+		return toned("-", ToneDim) // the kind has no generations
 	}
 	return toned("unknown", ToneDim)
 }
 
-// conditionDrift is for objects of which only conditions are of an older generation.
+// conditionDrift returns the cell of an object of which only conditions are of an older generation.
 func (r *StatusRow) conditionDrift() Cell {
 	var behind []inspect.Condition
 	for _, c := range r.Conditions {
@@ -198,10 +203,10 @@ func (r *StatusRow) conditionDrift() Cell {
 	return toned(fmt.Sprintf("%d conditions behind", len(behind)), ToneChange)
 }
 
-// isBehind reports whether the condition itself tells an older generation; the drift of the object has a column.
+// isBehind reports whether the condition has its own observed generation, and that is an older one.
 func isBehind(c inspect.Condition) bool { return c.Drift == inspect.Behind && c.Generation != nil }
 
-// conditions shows what asks for attention; where nothing does, the condition that sums the object up.
+// conditions returns the conditions that need attention; if there are none, the one that sums up the object.
 func (r *StatusRow) conditions() Cell {
 	var parts []string
 	tone := ToneDim
@@ -229,6 +234,7 @@ func (r *StatusRow) conditions() Cell {
 	return toned("-", ToneDim)
 }
 
+// conditionText returns a condition in one cell: Ready=False with its reason, if it is bad or unknown.
 func (r *StatusRow) conditionText(c inspect.Condition) string {
 	text := c.Type + "=" + c.Status
 	if c.Of != "" {
@@ -243,6 +249,7 @@ func (r *StatusRow) conditionText(c inspect.Condition) string {
 	return text
 }
 
+// writer returns the cells of -o wide that show who wrote to the object last, and when.
 func (r *StatusRow) writer() []Cell {
 	if r.Writer == nil {
 		return []Cell{{Text: "-"}, {Text: "-"}}
@@ -250,7 +257,7 @@ func (r *StatusRow) writer() []Cell {
 	return []Cell{{Text: WriterText(r.Writer)}, {Text: sinceText(r.Writer.Time, r.Now)}}
 }
 
-// WriterText says who wrote to an object, and to what of it.
+// WriterText returns the field manager that wrote to an object, and the subresource if it wrote to one.
 func WriterText(w *inspect.Writer) string {
 	if w.Subresource == "" {
 		return w.Manager
@@ -258,7 +265,7 @@ func WriterText(w *inspect.Writer) string {
 	return w.Manager + " (" + w.Subresource + ")"
 }
 
-// sinceText is how long ago that was, as kubectl writes ages.
+// sinceText returns how long ago a time was, as kubectl writes ages; a dash for nil.
 func sinceText(t *metav1.Time, now time.Time) string {
 	if t == nil {
 		return "-"
@@ -266,10 +273,58 @@ func sinceText(t *metav1.Time, now time.Time) string {
 	return age(t.Time, now)
 }
 
-// age is the time from then to now; times to come are 0s, for clocks differ.
+// age returns the time from then to now as kubectl writes it; a dash for the zero time. A time to come is 0s: clocks
+// differ.
 func age(then, now time.Time) string {
 	if then.IsZero() {
 		return "-"
 	}
 	return duration.HumanDuration(max(0, now.Sub(then)))
+}
+
+// LiveStatusTable is the table of `status` when it is redrawn as objects change. Columns only grow while the terminal
+// keeps its width, so that texts do not move at every event. The zero value is ready to use. It must not be used
+// concurrently.
+type LiveStatusTable struct {
+	width   int
+	titles  []string
+	widths  []int
+	short   bool
+	drifted bool
+}
+
+// Write writes a row for each object, in the order given; nothing without rows. If the terminal is too narrow, names
+// are short, and drift is shown only if any object has drifted since the terminal got its width.
+func (t *LiveStatusTable) Write(w io.Writer, rows []StatusRow, o StatusOptions) error {
+	if o.Width != t.width {
+		*t = LiveStatusTable{width: o.Width}
+	}
+	t.drifted = t.drifted || slices.ContainsFunc(rows, func(r StatusRow) bool { return !r.Gone && r.Drifted() })
+	o.Drifted, o.Short = t.drifted, t.short
+	cells := StatusCells(rows, o)
+	if !t.short && !t.table(o).Fits(cells) {
+		o.Short, t.short, t.titles = true, true, nil
+		cells = StatusCells(rows, o)
+	}
+	table := t.table(o)
+	err := table.Write(w, cells)
+	t.titles, t.widths = columnTitles(o.columns()), table.widths
+	return err
+}
+
+// table returns an empty table whose columns are as wide as when they were drawn last.
+func (t *LiveStatusTable) table(o StatusOptions) *Table {
+	out := NewStatusTable(o)
+	if slices.Equal(t.titles, columnTitles(out.columns)) {
+		copy(out.widths, t.widths)
+	}
+	return out
+}
+
+func columnTitles(columns []Column) []string {
+	out := make([]string, len(columns))
+	for i, c := range columns {
+		out[i] = c.Title
+	}
+	return out
 }

@@ -48,11 +48,11 @@ deployment.apps/web   InProgress   2 of 3 updated pods available   4     3      
 NAMESPACE   NAME                  STATUS       READY   REASON                          GEN   OBSERVED   DRIFT      CONDITIONS                                   SINCE   AGE   KSTATUS      WRITTEN BY                         WRITTEN
 shop        deployment.apps/web   InProgress   2/3     2 of 3 updated pods available   4     3          1 behind   Available=False MinimumReplicasUnavailable   12m     3d    InProgress   kube-controller-manager (status)   60s
 `, "more columns"},
-		{"80", StatusOptions{ListingOptions: ListingOptions{Width: 80}}, `
+		{"80", StatusOptions{TableOptions: TableOptions{Width: 80}}, `
 NAME            STATUS      REASON                         DRIFT     SINCE
 deployment/web  InProgress  2 of 3 updated pods available  1 behind  12m
 `, "what is read first has room: names are short, numbers that the drift sums up go"},
-		{"40", StatusOptions{ListingOptions: ListingOptions{Width: 40, NoHeader: true}}, `
+		{"40", StatusOptions{TableOptions: TableOptions{Width: 40, NoHeader: true}}, `
 deployment/web  InProgress  2 of 3 upda…
 `, "the name, the word and the reason"},
 	} {
@@ -83,7 +83,7 @@ func TestStatusDrift(t *testing.T) {
 		{inspect.Drift{Generation: 4, State: inspect.NotReported}, nil, "unknown", "not reported is not in sync"},
 		{inspect.Drift{Generation: 1, State: inspect.NeverSeen}, nil, "never seen", "the controller of its kind reports of each object"},
 		{inspect.Drift{State: inspect.NotReported}, nil, "-", "without generations nothing can be behind"},
-		{inspect.Drift{Generation: 1, Observed: new(int64(3)), State: inspect.Ahead}, nil, "2 ahead", "odd, and said"},
+		{inspect.Drift{Generation: 1, Observed: new(int64(3)), State: inspect.Ahead}, nil, "2 ahead", "unexpected, and shown"},
 		{inspect.Drift{Generation: 3, Observed: new(int64(3)), State: inspect.InSync}, []inspect.Condition{behind}, "Ready 2 behind", "a condition alone is behind"},
 		{inspect.Drift{Generation: 3, State: inspect.NotReported}, []inspect.Condition{behind, behind}, "2 conditions behind", "several are"},
 		{inspect.Drift{Generation: 3, State: inspect.NotReported}, []inspect.Condition{superseded}, "unknown", "another parent has it of this generation"},
@@ -109,7 +109,7 @@ func TestStatusConditions(t *testing.T) {
 			"Ready=False Broken, Synced=Unknown Waiting", ToneTrouble, "what asks for attention, with reasons"},
 		{[]inspect.Condition{{Type: "Synced", Status: "Unknown"}}, "Synced=Unknown", ToneChange, "not known is not bad"},
 		{[]inspect.Condition{{Type: "Ready", Status: "True", Generation: new(int64(1)), Drift: inspect.Behind}}, "Ready=True (of generation 1)", ToneChange, "good news of an older generation"},
-		{[]inspect.Condition{{Type: "Ready", Status: "True", Drift: inspect.Behind}}, "Ready=True", ToneDim, "the object's drift has a column of its own"},
+		{[]inspect.Condition{{Type: "Ready", Status: "True", Drift: inspect.Behind}}, "Ready=True", ToneDim, "the drift of the object is in another column"},
 	} {
 		row := StatusRow{Report: inspect.Report{Conditions: tt.in}}
 		if got := row.conditions(); got != toned(tt.want, tt.tone) {
@@ -125,45 +125,6 @@ func TestStatusTone(t *testing.T) {
 	} {
 		if got := StatusTone(inspect.Status{Status: word}); got != want {
 			t.Errorf("%s has tone %d, want %d", word, got, want)
-		}
-	}
-}
-
-func TestConditions(t *testing.T) {
-	bare := StatusRow{Name: "pod/x", Now: statusNow(), Report: inspect.Report{Status: inspect.Status{Status: inspect.Current}}}
-	for _, tt := range []struct {
-		o      StatusOptions
-		want   string
-		reason string
-	}{
-		{StatusOptions{Namespaces: true}, `
-shop deployment.apps/web   InProgress   2 of 3 updated pods available   generation 4, observed 3 (1 behind)
-  TYPE          STATUS   REASON                       SINCE   OBSERVED
-  Available     False    MinimumReplicasUnavailable   12m     -
-      not enough⏎ of them
-  Progressing   True     ReplicaSetUpdated            -       -
-
-pod/x   Current
-  no conditions
-`, "each condition in full; objects apart"},
-		{StatusOptions{ListingOptions: ListingOptions{Width: 50, NoHeader: true}}, `
-deployment.apps/web   InProgress   2 of 3 updated
-      pods available   generation 4, observed 3 (1
-      behind)
-  Available    False  MinimumReplicasUnavailable
-      not enough⏎ of them
-  Progressing  True   ReplicaSetUpdated
-
-pod/x   Current
-  no conditions
-`, "lines are broken, and reasons have the room of what says less"},
-	} {
-		var out bytes.Buffer
-		if err := Conditions(&out, []StatusRow{webRow(), bare}, tt.o); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), out.String()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 		}
 	}
 }

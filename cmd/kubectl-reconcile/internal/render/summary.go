@@ -12,15 +12,15 @@ import (
 
 // ControllerTableOptions are the options of ControllerTable.
 type ControllerTableOptions struct {
-	ListingOptions
-	// Dry is true if what was written was not kept.
+	TableOptions
+	// Dry is true if the writes were dry: they are titled as what would be written.
 	Dry bool
-	// Failing reports whether a key of the controller still fails: its failures are marked. Nil is none.
+	// Failing reports whether a key of the controller still fails: its failures are coloured. If nil, none does.
 	Failing func(controller string) bool
 }
 
-// ControllerTable writes the figures of each controller after an empty line; nothing if there are none. Those that had
-// nothing to do are counted in a line of their own if they are many.
+// ControllerTable writes an empty line and the figures of each controller; nothing if there are none. Controllers
+// that had nothing to do are counted in one line if there are more than a few.
 func ControllerTable(w io.Writer, controllers []trace.ControllerSummary, o ControllerTableOptions) error {
 	if len(controllers) == 0 {
 		return nil
@@ -28,7 +28,7 @@ func ControllerTable(w io.Writer, controllers []trace.ControllerSummary, o Contr
 	busy := slices.DeleteFunc(slices.Clone(controllers), idle)
 	rest := len(controllers) - len(busy)
 	switch {
-	case rest <= unfolded:
+	case rest <= maxUnfolded:
 		return controllerRows(w, controllers, o)
 	case len(busy) == 0:
 		_, err := fmt.Fprintf(w, "\nnone of %d controllers had anything to do\n", rest)
@@ -41,6 +41,7 @@ func ControllerTable(w io.Writer, controllers []trace.ControllerSummary, o Contr
 	return err
 }
 
+// idle reports whether a controller had nothing to do.
 func idle(c trace.ControllerSummary) bool { return c.Reconciles == 0 && c.Writes+c.RefusedWrites == 0 }
 
 func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o ControllerTableOptions) error {
@@ -49,10 +50,10 @@ func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o Contro
 		writes = "WOULD WRITE"
 	}
 	columns := []Column{
-		{Title: "CONTROLLER", Free: true}, {Title: "RECONCILES"}, {Title: "FAILED"}, {Title: "PUT OFF", Rank: 6},
-		{Title: "RETRIES", Rank: 5}, {Title: writes}, {Title: "REFUSED"},
-		{Title: "P50", Spare: true, Rank: 3}, {Title: "P99", Spare: true, Rank: 4},
-		{Title: "WAITED P50", Spare: true, Rank: 1}, {Title: "WAITED P99", Spare: true, Rank: 2},
+		{Title: "CONTROLLER", Truncatable: true}, {Title: "RECONCILES"}, {Title: "FAILED"}, {Title: "PUT OFF", DropOrder: 6},
+		{Title: "RETRIES", DropOrder: 5}, {Title: writes}, {Title: "REFUSED"},
+		{Title: "P50", Optional: true, DropOrder: 3}, {Title: "P99", Optional: true, DropOrder: 4},
+		{Title: "WAITED P50", Optional: true, DropOrder: 1}, {Title: "WAITED P99", Optional: true, DropOrder: 2},
 	}
 	var rows [][]Cell
 	for _, c := range controllers {
@@ -65,35 +66,35 @@ func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o Contro
 			row = append(row, Cell{Text: strconv.Itoa(n)})
 		}
 		for _, d := range []trace.Duration{c.P50, c.P99, c.WaitedP50, c.WaitedP99} {
-			row = append(row, Cell{Text: Round(d)})
+			row = append(row, Cell{Text: FormatDuration(d)})
 		}
 		rows = append(rows, row)
 	}
-	return section(w, columns, rows, o.ListingOptions)
+	return section(w, columns, rows, o.TableOptions)
 }
 
-// section writes a table after an empty line; nothing without rows.
-func section(w io.Writer, columns []Column, rows [][]Cell, o ListingOptions) error {
+// section writes an empty line and a table; nothing without rows.
+func section(w io.Writer, columns []Column, rows [][]Cell, o TableOptions) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	return NewListing(columns, o).Write(w, rows)
+	return NewTable(columns, o).Write(w, rows)
 }
 
-// WriteRow counts the writes of a verb to a resource.
-type WriteRow struct {
+// WriteCountRow counts the writes with one verb to one resource.
+type WriteCountRow struct {
 	Verb, Resource           string
 	Objects, Writes, Refused int
 }
 
-// WriteTable writes how often what was written, after an empty line; nothing without rows. word is the title above the
-// verbs.
-func WriteTable(w io.Writer, word string, writes []WriteRow, o ListingOptions) error {
+// WriteCountTable writes an empty line and the counts of writes; nothing without rows. verbTitle is the title of the
+// column of verbs.
+func WriteCountTable(w io.Writer, verbTitle string, writes []WriteCountRow, o TableOptions) error {
 	columns := []Column{
-		{Title: word}, {Title: "RESOURCE", Free: true}, {Title: "OBJECTS", Rank: 1},
+		{Title: verbTitle}, {Title: "RESOURCE", Truncatable: true}, {Title: "OBJECTS", DropOrder: 1},
 		{Title: "WRITES"}, {Title: "REFUSED"},
 	}
 	var rows [][]Cell
@@ -107,21 +108,22 @@ func WriteTable(w io.Writer, word string, writes []WriteRow, o ListingOptions) e
 	return section(w, columns, rows, o)
 }
 
-// ObjectRow is an object in the table of objects.
+// ObjectRow is a row of ObjectTable.
 type ObjectRow struct {
 	Namespace, Name string
 	Status          inspect.Status
-	// Fold names what the object is folded under with others that are in the same state; empty if it stands alone.
+	// Fold names the group that the object may be folded into with others in the same state; empty if it has its own
+	// row.
 	Fold string
 }
 
-// unfolded is how many objects of a sort and state, or controllers without work, may stand in rows of their own.
-const unfolded = 3
+// maxUnfolded is how many objects of a group and state, or idle controllers, have a row each.
+const maxUnfolded = 3
 
-// ObjectTable writes a row an object after an empty line; nothing without objects. Objects that may be folded and are
-// in the same state share one row if they are many. The namespace is shown if there are several. Names are cut only
-// where a terminal has no room for them although reasons are left out.
-func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
+// ObjectTable writes an empty line and a row for each object; nothing without objects. Objects that may be folded and
+// are in the same state share one row if there are more than a few. Namespaces are shown if there are several. Names
+// are cut only if the terminal has no room for them even without reasons.
+func ObjectTable(w io.Writer, objects []ObjectRow, o TableOptions) error {
 	columns := []Column{{Title: "OBJECT"}, {Title: "READY"}, {Title: "STATUS"}}
 	several := slices.ContainsFunc(objects, func(row ObjectRow) bool { return row.Namespace != objects[0].Namespace })
 	if several {
@@ -131,33 +133,34 @@ func ObjectTable(w io.Writer, objects []ObjectRow, o ListingOptions) error {
 	objects = fold(objects)
 	for _, object := range objects {
 		status := object.Status
-		row := []Cell{{Text: object.Name}, {Text: dash(status.Ready)}, toned(status.Status, StatusTone(status))}
+		row := []Cell{{Text: object.Name}, {Text: dashIfEmpty(status.Ready)}, toned(status.Status, StatusTone(status))}
 		if several {
-			row = append([]Cell{{Text: dash(object.Namespace)}}, row...)
+			row = append([]Cell{{Text: dashIfEmpty(object.Namespace)}}, row...)
 		}
 		rows = append(rows, row)
 	}
-	if !NewListing(columns, o).Fits(rows) {
-		columns[len(columns)-3].Free = true
+	if !NewTable(columns, o).Fits(rows) {
+		columns[len(columns)-3].Truncatable = true
 	}
-	columns = append(columns, Column{Title: "REASON", Free: true, Rank: 1})
+	columns = append(columns, Column{Title: "REASON", Truncatable: true, DropOrder: 1})
 	for i, object := range objects {
 		rows[i] = append(rows[i], Cell{Text: object.Status.Reason})
 	}
 	return section(w, columns, rows, o)
 }
 
-// dash is a text, or a dash in the place of none.
-func dash(s string) string {
+// dashIfEmpty returns a text, or a dash if it is empty.
+func dashIfEmpty(s string) string {
 	if s == "" {
 		return "-"
 	}
 	return s
 }
 
-// fold replaces objects of the same sort and state by one row, where they first stand, if they are many.
+// fold replaces objects of the same group and state, if there are more than a few, by one row in the place of the
+// first.
 func fold(objects []ObjectRow) []ObjectRow {
-	type state struct{ sort, namespace, ready, status string }
+	type state struct{ group, namespace, ready, status string }
 	of := func(o ObjectRow) state { return state{o.Fold, o.Namespace, o.Status.Ready, o.Status.Status} }
 	many := map[state]int{}
 	for _, o := range objects {
@@ -167,7 +170,7 @@ func fold(objects []ObjectRow) []ObjectRow {
 	for _, o := range objects {
 		n := many[of(o)]
 		switch {
-		case o.Fold == "" || n > 0 && n <= unfolded:
+		case o.Fold == "" || n > 0 && n <= maxUnfolded:
 			out = append(out, o)
 		case n > 0:
 			many[of(o)] = -1

@@ -18,7 +18,7 @@ func treeLines(t *testing.T, items []*TreeItem, o TreeOptions) []string {
 	if err := Tree(&out, items, o); err != nil {
 		t.Fatal(err)
 	}
-	return linesOf(out.String())
+	return splitLines(out.String())
 }
 
 // rollout is the tree of a Deployment of which a pod cannot start.
@@ -198,28 +198,6 @@ func TestTreeEndsWithItsReader(t *testing.T) {
 	}
 }
 
-func TestASCIIOnly(t *testing.T) {
-	for _, tt := range []struct {
-		env    map[string]string
-		system string
-		want   bool
-		reason string
-	}{
-		{map[string]string{"LANG": "en_US.UTF-8"}, "linux", false, "the usual case"},
-		{map[string]string{"LANG": "C.utf8"}, "linux", false, "another spelling"},
-		{map[string]string{"LANG": "de_DE.ISO-8859-1"}, "linux", true, "letters of one byte"},
-		{map[string]string{"LANG": "en_US.UTF-8", "LC_ALL": "C"}, "linux", true, "LC_ALL wins"},
-		{map[string]string{"LANG": "C", "LC_CTYPE": "C.UTF-8"}, "linux", false, "LC_CTYPE is about letters, and wins over LANG"},
-		{nil, "linux", true, "without a locale it is that of POSIX"},
-		{nil, "windows", false, "there are no locales in the environment, and terminals know Unicode"},
-		{map[string]string{"LANG": "C"}, "windows", true, "said in the environment"},
-	} {
-		if got := asciiOnly(func(name string) string { return tt.env[name] }, tt.system); got != tt.want {
-			t.Errorf("%v on %s: %t: %s", tt.env, tt.system, got, tt.reason)
-		}
-	}
-}
-
 func BenchmarkTree(b *testing.B) {
 	items := make([]*TreeItem, 10_000)
 	for i := range items {
@@ -252,9 +230,9 @@ func TestTreeThatIsDeep(t *testing.T) {
 		t.Errorf("%d bytes, want at most %d: they must not grow with the square of the depth", bytes, most)
 	}
 	for level, want := range map[int]string{
-		mostLevels:     strings.Repeat("  ", mostLevels-1) + "└─A/50 ",
-		mostLevels + 1: strings.Repeat("  ", mostLevels) + "└─A/51  level 51 ",
-		depth:          strings.Repeat("  ", mostLevels) + "└─A/1500  level 1500 ",
+		maxIndentedLevels:     strings.Repeat("  ", maxIndentedLevels-1) + "└─A/50 ",
+		maxIndentedLevels + 1: strings.Repeat("  ", maxIndentedLevels) + "└─A/51  level 51 ",
+		depth:                 strings.Repeat("  ", maxIndentedLevels) + "└─A/1500  level 1500 ",
 	} {
 		if got := lines[level+1]; !strings.HasPrefix(got, want) {
 			t.Errorf("level %d is drawn as %q, want %q", level, got, want)

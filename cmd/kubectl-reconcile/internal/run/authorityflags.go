@@ -23,7 +23,7 @@ const (
 	signingKeyFlag  = "cluster-signing-key-file"
 )
 
-// authorityFlags are the files that a control plane starts kube-controller-manager with, and that no API tells. Nothing
+// authorityFlags are the files that a control plane starts kube-controller-manager with, and that no API gives. Nothing
 // is taken from the kubeconfig in their place: what a user's connection trusts need not be what pods are to trust.
 type authorityFlags struct {
 	accountKey  string
@@ -39,8 +39,8 @@ func (f *authorityFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.signingKey, signingKeyFlag, "", "on a cluster, file with its private key")
 }
 
-// isAuthority reports whether a flag is one of authorityFlags.
-func isAuthority(flag string) bool {
+// isAuthorityFlag reports whether a flag is one of authorityFlags.
+func isAuthorityFlag(flag string) bool {
 	switch flag {
 	case accountKeyFlag, rootCAFlag, signingCertFlag, signingKeyFlag:
 		return true
@@ -121,11 +121,11 @@ func ofFlag(name string, err error) error {
 // flagsFor are the flags that give what a controller lacks, for a hint.
 func flagsFor(lack string) string {
 	switch lack {
-	case controllers.LacksRootCA:
+	case controllers.MissingRootCA:
 		return "--" + rootCAFlag
-	case controllers.LacksServiceAccountKey:
+	case controllers.MissingServiceAccountKey:
 		return "--" + accountKeyFlag
-	case controllers.LacksSigningAuthority:
+	case controllers.MissingSigningAuthority:
 		return "--" + signingCertFlag + " and --" + signingKeyFlag
 	}
 	return ""

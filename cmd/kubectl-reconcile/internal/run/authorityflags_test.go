@@ -63,9 +63,9 @@ func TestAuthority(t *testing.T) {
 		err    []string // parts of the error
 		reason string
 	}{
-		{authorityFlags{}, []string{controllers.LacksRootCA, controllers.LacksSigningAuthority, controllers.LacksServiceAccountKey}, nil, "nothing given"},
+		{authorityFlags{}, []string{controllers.MissingRootCA, controllers.MissingSigningAuthority, controllers.MissingServiceAccountKey}, nil, "nothing given"},
 		{authorityFlags{accountKey: key, rootCA: two, signingCert: cert, signingKey: key}, nil, nil, "all given; several certificates may be known"},
-		{authorityFlags{rootCA: cert}, []string{controllers.LacksSigningAuthority, controllers.LacksServiceAccountKey}, nil, "one given"},
+		{authorityFlags{rootCA: cert}, []string{controllers.MissingSigningAuthority, controllers.MissingServiceAccountKey}, nil, "one given"},
 		{authorityFlags{accountKey: none}, nil, []string{"--service-account-private-key-file", none}, "a file that is not there"},
 		{authorityFlags{accountKey: cert}, nil, []string{"--service-account-private-key-file"}, "no key"},
 		{authorityFlags{rootCA: none}, nil, []string{"--root-ca-file", none}, "a file that is not there"},
@@ -96,7 +96,7 @@ func TestAuthority(t *testing.T) {
 func lacking(a controllers.Authority) []string {
 	var out []string
 	for _, c := range controllers.All() {
-		if lack := c.Lacks(a); lack != "" {
+		if lack := c.MissingAuthority(a); lack != "" {
 			out = append(out, lack)
 		}
 	}
@@ -136,7 +136,7 @@ func TestEveryLackHasItsFlag(t *testing.T) {
 			t.Errorf("no flag gives what %q tells of", lack)
 		}
 		for flag := range strings.SplitSeq(flags, " and ") {
-			if !isAuthority(strings.TrimPrefix(flag, "--")) {
+			if !isAuthorityFlag(strings.TrimPrefix(flag, "--")) {
 				t.Errorf("%s is no flag of the authority", flag)
 			}
 		}

@@ -2,107 +2,129 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/access"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apihealth"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/guard"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/telemetry"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// clusterRun is a run on a cluster.
-type clusterRun struct {
+// clusterTarget is the session.Target of a cluster.
+type clusterTarget struct {
 	connection *connect.Connection
 	options    runlocal.ClusterOptions
-	// list is what --controller says, and without which controllers of it are left out and why, a line for each reason.
+	scope      runlocal.Scope
+	// list is --controller, leftOut a line for each reason for which controllers of it are left out.
 	list    string
-	without []string
-	// foresees reports whether the program can tell what a dry run cannot: what happens after the writes.
-	foresees bool
-	// part is what of the cluster the run has to do with.
-	part part
-	// write is nil in a dry run.
-	write *writing
-	// monitor reports whether the API server answers, and rights what it refuses; nil until watch.
-	monitor *apihealth.Monitor
-	rights  *rights
+	leftOut []string
+	// hasDiff reports whether the program can show what a dry run cannot: what happens after the writes.
+	hasDiff bool
+	writer  *writer // nil in a dry run
+
+	monitor     *apihealth.Monitor          // set by Sinks
+	permissions *runlocal.PermissionMonitor // set by Sinks
 }
 
-// onCluster makes the options those of a run on a cluster.
-func (f *Flags) onCluster(o *Options) error {
-	authority, err := f.authority.authority()
-	if err != nil {
-		return err
-	}
-	selected, without, err := selectFor(authority, f.controllers)
-	if err != nil {
-		return err
-	}
-	c, err := f.cluster.Connect(o.Streams)
-	if err != nil {
-		return err
-	}
-	o.cluster = &clusterRun{
-		connection: c,
-		options: runlocal.ClusterOptions{
-			Config: c.Config, Controllers: selected, Workers: f.workers, Verbosity: f.detail().LogLevel(), DryRun: f.dry.mode(), DryRunAggregated: f.dry.aggregated,
-			Authority: authority, Autoscaling: f.autoscaling.Autoscaling, NodeControllers: f.hosts.NodeControllerOptions,
-		},
-		list:     f.controllers,
-		foresees: hasCommand(f.cluster.Cmd.Root(), "diff"),
-	}
-	if without != "" {
-		o.cluster.without = []string{without}
-	}
-	f.rates.onCluster(&o.cluster.options)
-	return f.write.onCluster(o.cluster)
+var _ session.Target = (*clusterTarget)(nil)
+
+// Controllers implements session.Target.
+func (c *clusterTarget) Controllers() []controllers.Controller { return c.options.Controllers }
+
+// Sinks implements session.Target. It lets the run report, once each, when the cluster's API server does not answer or does not
+// accept the credentials, when permissions are revoked, and when that is over. client-go and the controllers retry meanwhile.
+func (c *clusterTarget) Sinks(out *session.Outputs) []trace.Sink {
+	c.monitor = apihealth.New(nil, func(n apihealth.Notice) { reportHealth(out, n) })
+	c.options.Config.Wrap(c.monitor.Wrap)
+	c.permissions = runlocal.NewPermissionMonitor(len(c.scope.Namespaces) > 0, func(lost, regained []access.Need) {
+		if lost != nil {
+			out.Warnf("no permission any more to %s: the server refuses it; retrying", permissionsText(lost))
+		}
+		if regained != nil {
+			out.Stderrf("there is permission again to %s", permissionsText(regained))
+		}
+	})
+	return []trace.Sink{c.permissions}
 }
 
-// start reaches the cluster, starts the controllers and says what is about to happen.
-func (r *clusterRun) start(ctx context.Context, o *Options, out *outputs, recorder *trace.Recorder) (*runlocal.Session, error) {
-	shown := o.progress.Show(ctx, cli.Constant("asking %s what it serves and permits", r.connection.Config.Host))
+// Checks implements session.Target: the readiness of the API server.
+func (c *clusterTarget) Checks() []telemetry.Check {
+	check := telemetry.Check{Name: "api-server"}
+	for _, n := range c.monitor.Problems() {
+		check.Problem = healthText(n)
+	}
+	return []telemetry.Check{check}
+}
+
+// Close implements session.Target. It reports the last changes of permissions, and lets others write.
+func (c *clusterTarget) Close(ctx context.Context) error {
+	c.permissions.Close()
+	return c.writer.end(ctx)
+}
+
+// Start implements session.Target. It connects, refuses what should not run, becomes the only writer if the run writes, and starts
+// the controllers.
+func (c *clusterTarget) Start(
+	ctx context.Context, o *session.Options, out *session.Outputs, recorder *trace.Recorder,
+) (*runlocal.Session, error) {
+	shown := o.Progress.Show(ctx, cli.ProgressText("finding out what %s serves and permits", c.connection.Config.Host))
 	defer shown()
-	version, err := r.version(ctx)
+	version, err := c.version(ctx)
 	if err != nil {
-		return nil, r.connection.Explain(err)
+		return nil, c.connection.Explain(err)
 	}
-	// What is missing is printed for other programs to read, and so before all that is for people.
-	admitted, err := r.admit(ctx, out)
+	// Roles are printed for other programs to read, and so before all that is for people.
+	preflight, err := c.preflight(ctx, out)
 	if err != nil {
 		return nil, err
 	}
 	shown()
-	r.rights.without(admitted.missing)
-	out.note("cluster: %s, Kubernetes %s; %s%s", r.connection.Place(), version, o.named(r.options.Controllers), r.part.described())
-	if other := otherMinor(version, api.KubernetesVersion()); other != "" {
-		out.warn(other)
+	c.permissions.SetMissing(preflight.Missing)
+	out.Notef("cluster: %s, Kubernetes %s; %s%s", c.connection.Endpoint(), version, o.ControllersText(c.options.Controllers), scopeText(c.scope))
+	if text := otherMinorText(version, api.KubernetesVersion()); text != "" {
+		out.Warnf("%s", text)
 	}
-	out.noteEach(slices.Concat(r.without, r.caution()))
-	if err := r.write.begin(ctx, admitted, o, out); err != nil {
-		return nil, err
+	out.NoteLines(slices.Concat(c.leftOut, c.cautions()))
+	if c.writer != nil {
+		if err := c.writer.begin(ctx, c.connection.Config, c.question(preflight.User.Username), o, out); err != nil {
+			return nil, err
+		}
+		c.options.Config.Wrap(c.writer.held.Fence)
 	}
 	began := o.Clock.Now()
-	r.options.Recorder = recorder
-	r.listen(out)
-	defer r.filling(ctx, o.progress)()
-	session, err := startSession(ctx, "the controllers were starting", func(ctx context.Context) (*runlocal.Session, error) {
-		return runlocal.StartCluster(ctx, r.options)
+	c.options.Recorder = recorder
+	c.setCallbacks(out)
+	defer c.showFilling(ctx, o.Progress)()
+	started, err := session.StartUninterrupted(ctx, "the controllers were starting", func(ctx context.Context) (*runlocal.Session, error) {
+		return runlocal.StartCluster(ctx, c.options)
 	})
 	if err != nil {
-		return nil, explainStart(r.connection, err)
+		return nil, explainStart(c.connection, err)
 	}
-	out.note("synced in %.2fs", o.Clock.Since(began).Seconds())
-	return session, nil
+	out.Notef("synced in %.2fs", o.Clock.Since(began).Seconds())
+	return started, nil
 }
 
-// version asks the cluster for its version, which also reports whether it can be reached.
-func (r *clusterRun) version(ctx context.Context) (string, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(r.connection.Config)
+// version returns the version of the cluster, or an error if it cannot be reached.
+func (c *clusterTarget) version(ctx context.Context) (string, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(c.connection.Config)
 	if err != nil {
 		return "", fmt.Errorf("making a client of the cluster: %w", err)
 	}
@@ -113,18 +135,163 @@ func (r *clusterRun) version(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
-// caution says what is about to happen to the cluster.
-func (r *clusterRun) caution() []string {
-	if r.write != nil {
-		return unattended(r.options.Controllers) // and it asks
+// otherMinorText says that a cluster's version has another minor than the controllers; empty if it has not, or if that cannot be
+// found out.
+func otherMinorText(cluster, ours string) string {
+	theirs, err := utilversion.ParseGeneric(cluster)
+	if err != nil {
+		return ""
+	}
+	own, err := utilversion.ParseGeneric(ours)
+	if err != nil || theirs.Major() == own.Major() && theirs.Minor() == own.Minor() {
+		return ""
+	}
+	return fmt.Sprintf("the controllers are those of Kubernetes %s: the cluster's own, of %s, may act differently", ours, cluster)
+}
+
+// cautions says what is about to happen to the cluster.
+func (c *clusterTarget) cautions() []string {
+	if c.writer != nil {
+		return session.UnhandledHints(c.options.Controllers) // the question says it
 	}
 	lines := []string{"dry run: nothing is written; each write is tried on the server, which does not keep it"}
-	if r.options.DryRun == guardClient {
-		lines[0] = "dry run: nothing is written, and no write is sent: nobody validates or completes what would be written"
+	if c.options.DryRun == guard.Client {
+		lines[0] = "dry run: nothing is written, and no write is sent: no server validates or completes what would be written"
 	}
 	next := "it does not show what the controllers would do next, after these writes"
-	if r.foresees {
-		next += ": `" + r.connection.Program + " diff` does"
+	if c.hasDiff {
+		next += ": `" + c.connection.Program + " diff` does"
 	}
 	return append(lines, next)
+}
+
+// setCallbacks makes the session report what it meets on the way.
+func (c *clusterTarget) setCallbacks(out *session.Outputs) {
+	c.options.Notice = func(n guard.Notice) {
+		out.Warnf("%s %s is not sent, and answered here: %s", n.Verb, n.Resource, n.Reason)
+	}
+	c.options.Waiting = func(late []runlocal.Listing) {
+		out.Warnf("waiting for the lists of %s", cli.Enumerate(listingNames(late))+firstReason(late))
+	}
+	c.options.Collector = out.CollectorWarnings()
+	c.options.Trouble = func(changed []runlocal.Listing) {
+		for _, line := range listingLines(changed) {
+			out.Warnf("%s", line)
+		}
+	}
+}
+
+// showFilling shows how far the caches are, until the function that it returns is called.
+func (c *clusterTarget) showFilling(ctx context.Context, p *render.Progress) (end func()) {
+	var listed, total atomic.Int64
+	c.options.Filling = func(n, of int) {
+		listed.Store(int64(n))
+		total.Store(int64(of))
+	}
+	return p.Show(ctx, func(context.Context) string { return fillingText(listed.Load(), total.Load()) })
+}
+
+func fillingText(listed, total int64) string {
+	if total == 0 {
+		return "filling caches"
+	}
+	return fmt.Sprintf("filling caches: %d of %d resources", listed, total)
+}
+
+func listingNames(of []runlocal.Listing) []string {
+	var names []string
+	for _, l := range of {
+		names = append(names, l.Resource.String())
+	}
+	return names
+}
+
+// firstReason is the end of a sentence that gives the first reason why one of those is not listed; empty if there is none.
+func firstReason(of []runlocal.Listing) string {
+	for _, l := range of {
+		if l.Err != nil {
+			return fmt.Sprintf("; %s: %s", l.Resource, cli.OneLine(l.Err.Error()))
+		}
+	}
+	return ""
+}
+
+// listingLines say which resources cannot be read any more, or never could be, and which can be again.
+func listingLines(changed []runlocal.Listing) []string {
+	var lost, never, back []runlocal.Listing
+	for _, l := range changed {
+		switch {
+		case l.Err == nil:
+			back = append(back, l)
+		case l.Listed:
+			lost = append(lost, l)
+		default:
+			never = append(never, l)
+		}
+	}
+	var out []string
+	for _, group := range []struct {
+		of   []runlocal.Listing
+		text string
+	}{
+		{never, "cannot be listed: controllers that act on whatever kinds there are do not see them"},
+		{lost, "cannot be read any more, and what is known of them gets old; retrying"},
+		{back, "can be read again"},
+	} {
+		if len(group.of) > 0 {
+			out = append(out, cli.Enumerate(listingNames(group.of))+" "+group.text+firstReason(group.of))
+		}
+	}
+	return out
+}
+
+// explainStart makes an error of a start on the cluster one for people.
+func explainStart(c *connect.Connection, err error) error {
+	unlisted := (*runlocal.CacheError)(nil)
+	if !errors.As(err, &unlisted) {
+		return c.Explain(err)
+	}
+	var errs []error
+	for _, l := range unlisted.Listings {
+		errs = append(errs, explainListing(c, l))
+	}
+	return errors.Join(errs...)
+}
+
+func explainListing(c *connect.Connection, l runlocal.Listing) error {
+	readers := strings.Join(l.Controllers, ", ")
+	needs := cli.PluralOf(len(l.Controllers), "needs", "need")
+	if apierrors.IsNotFound(l.Err) {
+		return cli.WithHint(fmt.Errorf("the cluster does not serve %s, which %s %s", l.Resource, readers, needs),
+			"--controller '*,-"+strings.Join(l.Controllers, ",-")+"' leaves out what cannot run")
+	}
+	return cli.WithHint(fmt.Errorf("no permission to list and watch %s, which %s %s", l.Resource, readers, needs), c.PermissionHint())
+}
+
+// reportHealth writes a change of the API server's health.
+func reportHealth(out *session.Outputs, n apihealth.Notice) {
+	switch n.Kind {
+	case apihealth.Unreachable, apihealth.Unauthorized:
+		out.Warnf("the API server %s; retrying", healthText(n))
+	case apihealth.Reachable:
+		out.Stderrf("the API server is back after %s", n.For.Round(100*time.Millisecond))
+	case apihealth.Authorized:
+		out.Stderrf("the API server takes the credentials again after %s", n.For.Round(100*time.Millisecond))
+	}
+	if n.Untrusted {
+		out.Hint("the server that answers has a certificate that your kubeconfig does not trust: " +
+			"if the cluster was created again, start again with its kubeconfig")
+	}
+	if n.Kind == apihealth.Unauthorized {
+		out.Hint("log in again; a token file or a credential plugin is read again by itself, a token within the kubeconfig is not")
+	}
+}
+
+// healthText says what is wrong with the API server.
+func healthText(n apihealth.Notice) string {
+	since := n.Since.Format(time.TimeOnly)
+	if n.Kind == apihealth.Unauthorized {
+		return fmt.Sprintf("does not take the credentials since %s (%s)", since, n.Reason)
+	}
+	return fmt.Sprintf("does not answer since %s (%s)", since, n.Reason)
 }

@@ -1,120 +1,129 @@
 package run
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/lease"
 )
 
-// writing is what a run that writes has beside one that does not.
-type writing struct {
+// writer is what a run that writes has beside one that does not: the Lease that makes it the only writer. Its methods are for one
+// goroutine. end does nothing on nil.
+type writer struct {
 	force, yes      bool
-	shard           shard
+	shard           runlocal.Shard
 	namespace, name string // of the Lease
 	duration        time.Duration
 
+	config  *rest.Config
 	leases  coordinationv1client.LeasesGetter
-	manager *lease.Holder // that the Lease of kube-controller-manager names, and who is gone; nil for no one
-	beside  bool          // kube-controller-manager may run: whether it comes is not watched
-	held    *lease.Held
+	manager *lease.Holder // that the Lease of kube-controller-manager names, and that does not renew it; nil for none
+	beside  bool          // kube-controller-manager may run: its Lease is not watched
+	held    *lease.Lock
 	watched chan struct{} // closed when nothing is watched any more
 	cancel  context.CancelFunc
 }
 
-// begin makes this run the only one that writes. It returns when it is. In a dry run it does nothing.
-func (w *writing) begin(ctx context.Context, a *admission, o *Options, out *outputs) error {
-	if w == nil {
-		return nil
-	}
+// begin makes this run the only one that writes, and returns when it is. question is asked before, unless --yes was given.
+func (w *writer) begin(ctx context.Context, config *rest.Config, question string, o *session.Options, out *session.Outputs) error {
 	// A request that hangs must not take all the time that there is for renewing.
-	config := rest.CopyConfig(a.run.connection.Config)
-	config.Timeout, config.RateLimiter, config.QPS = lease.DefaultDeadline/2, nil, -1
+	limited := rest.CopyConfig(config)
+	limited.Timeout, limited.RateLimiter, limited.QPS = lease.DefaultDeadline/2, nil, -1
 	var err error
-	if w.leases, err = coordinationv1client.NewForConfig(config); err != nil {
+	if w.leases, err = coordinationv1client.NewForConfig(limited); err != nil {
 		return fmt.Errorf("making a client of the cluster: %w", err)
 	}
-	if err := w.alone(ctx, a, o, out); err != nil {
+	w.config = config
+	if err := w.refuseBesideManager(ctx, o, out); err != nil {
 		return err
 	}
-	looked := o.Clock.Now()
-	if err := a.confirm(ctx, o); err != nil {
+	checked := o.Clock.Now()
+	if !w.yes {
+		if err := confirm(ctx, o.Streams, question); err != nil {
+			return err
+		}
+	}
+	if err := w.acquire(ctx, o, out); err != nil {
 		return err
 	}
-	if err := w.hold(ctx, o, out); err != nil {
-		return err
-	}
-	err = w.onlyWriter(ctx, out)
-	if err == nil && o.Clock.Since(looked) > staleLook {
-		err = w.stillAlone(ctx, a, out)
+	err = w.refuseBesideRunners(ctx, out)
+	if err == nil && o.Clock.Since(checked) > recheckAfter {
+		err = w.recheckManager(ctx, out)
 	}
 	if err != nil {
 		return errors.Join(err, w.end(ctx))
 	}
-	out.note("write: the controllers change the cluster; the Lease %s/%s keeps others from doing so", w.namespace, w.name)
-	a.run.options.Config.Wrap(w.held.Fence)
-	w.watch(ctx, out.fail)
+	out.Notef("write: the controllers change the cluster; the Lease %s/%s keeps others from doing so", w.namespace, w.name)
+	w.watch(ctx, out.Fail)
 	return nil
 }
 
-// managerLook is how often kube-controller-manager's Lease is read to see whether it renews it, which it does every 2 seconds, or
+// managerPollInterval is how often kube-controller-manager's Lease is read to see whether it renews it, which it does every 2 seconds, or
 // has taken it.
-const managerLook = 250 * time.Millisecond
+const managerPollInterval = 250 * time.Millisecond
 
-// staleLook is how long after it was looked for kube-controller-manager that is done once more: it may have come while a question
+// recheckAfter is after what time it is checked again whether kube-controller-manager runs: it may have been started while the question
 // was open, or while another runner wrote.
-const staleLook = time.Second
+const recheckAfter = time.Second
 
 // besideForced is the end of a hint that names the flag.
 const besideForced = "; --force writes beside it all the same"
 
-// alone refuses to write beside kube-controller-manager.
-func (w *writing) alone(ctx context.Context, a *admission, o *Options, out *outputs) error {
+// refuseBesideManager returns an error if kube-controller-manager runs or may run; with force it warns instead.
+func (w *writer) refuseBesideManager(ctx context.Context, o *session.Options, out *session.Outputs) error {
 	first, exists, err := lease.HolderOf(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName)
 	if err != nil && !w.force {
-		return cli.WithHint(fmt.Errorf("asking whether kube-controller-manager runs: %w", err), "--force writes without knowing")
+		return cli.WithHint(fmt.Errorf("finding out whether kube-controller-manager runs: %w", err), "--force writes without knowing")
 	}
 	place := lease.DefaultNamespace + "/" + lease.ManagerName
 	switch {
 	case err != nil:
 		w.beside = true
-		out.warn("it is not known whether kube-controller-manager runs: " + cli.OneLine(err.Error()) + "; if it does, both write, and undo each other's work")
+		out.Warnf("it is not known whether kube-controller-manager runs: %s; if it does, both write, and undo each other's work", cli.OneLine(err.Error()))
 		return nil
 	case first != nil && w.force:
 		w.beside = true
-		out.warn(fmt.Sprintf("kube-controller-manager (%s) holds its Lease: if it runs, both write, and undo each other's work", first.Identity))
+		out.Warnf("kube-controller-manager (%s) holds its Lease: if it runs, both write, and undo each other's work", first.Identity)
 		return nil
 	case first != nil:
-		if err := w.gone(ctx, first, o, out); err != nil {
+		if err := w.awaitExpiry(ctx, first, o, out); err != nil {
 			return err
 		}
 	case exists:
-		out.warn("the Lease " + place + " has no holder: a kube-controller-manager that runs without leader election does not show there")
+		out.Warnf("the Lease %s has no holder: a kube-controller-manager that runs without leader election does not show there", place)
 	case !w.force:
 		return cli.WithHint(errors.New("it is not known whether kube-controller-manager runs on this cluster: it has no Lease "+place),
 			"one that runs without leader election has none: if none runs, --force writes")
 	}
-	return w.unseen(ctx, a, out)
+	return w.refuseOnSigns(ctx, out)
 }
 
-// gone returns an error unless the holder of kube-controller-manager's Lease renews it no more.
-func (w *writing) gone(ctx context.Context, first *lease.Holder, o *Options, out *outputs) error {
+// awaitExpiry returns an error if the holder of kube-controller-manager's Lease renews it, as soon as it does, and nil when it has not
+// for as long as the Lease lasts.
+func (w *writer) awaitExpiry(ctx context.Context, first *lease.Holder, o *session.Options, out *session.Outputs) error {
 	renewed := "which does not say when it was renewed"
 	if !first.Renewed.IsZero() {
 		renewed = "renewed " + o.Clock.Now().Sub(first.Renewed).Round(time.Second).String() + " ago"
 	}
-	out.tell(fmt.Sprintf("kube-controller-manager: %s holds its Lease, %s; watching for %s whether it is renewed",
-		first.Identity, renewed, first.Duration))
-	live, err := lease.Live(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, managerLook)
+	out.Stderrf("kube-controller-manager: %s holds its Lease, %s; watching for %s whether it is renewed",
+		first.Identity, renewed, first.Duration)
+	live, err := lease.WaitForRenewal(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, first, managerPollInterval)
 	if err != nil {
 		return err
 	}
@@ -126,32 +135,32 @@ func (w *writing) gone(ctx context.Context, first *lease.Holder, o *Options, out
 		"stop it first: two would undo each other's work"+besideForced)
 }
 
-// stillAlone returns an error if kube-controller-manager has come since alone returned.
-func (w *writing) stillAlone(ctx context.Context, a *admission, out *outputs) error {
+// recheckManager returns an error if kube-controller-manager was started since refuseBesideManager returned.
+func (w *writer) recheckManager(ctx context.Context, out *session.Outputs) error {
 	if w.beside {
 		return nil
 	}
 	now, _, err := lease.HolderOf(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName)
 	switch {
 	case err != nil:
-		return fmt.Errorf("asking whether kube-controller-manager has come: %w", err)
-	case now.Since(w.manager):
-		return managerCame(now)
+		return fmt.Errorf("finding out whether kube-controller-manager runs: %w", err)
+	case now.NewerThan(w.manager):
+		return managerStarted(now)
 	}
-	return w.unseen(ctx, a, out)
+	return w.refuseOnSigns(ctx, out)
 }
 
-// managerCame is the error that kube-controller-manager is back.
-func managerCame(holder *lease.Holder) error {
-	return fmt.Errorf("kube-controller-manager has come: %s has taken its Lease", holder.Identity)
+// managerStarted is the error of a kube-controller-manager that was started meanwhile.
+func managerStarted(holder *lease.Holder) error {
+	return fmt.Errorf("kube-controller-manager was started: %s has taken its Lease", holder.Identity)
 }
 
-// unseen returns an error if there are signs of a kube-controller-manager that has no Lease, or only a warning with --force. What
-// could not be looked at is a warning too.
-func (w *writing) unseen(ctx context.Context, a *admission, out *outputs) error {
-	signs, err := lease.Signs(ctx, a.run.connection.Config, w.namespace, w.manager)
+// refuseOnSigns returns an error if there are signs of a kube-controller-manager that has no Lease; with force it warns instead. What
+// could not be read is a warning too.
+func (w *writer) refuseOnSigns(ctx context.Context, out *session.Outputs) error {
+	signs, err := lease.ManagerActivity(ctx, w.config, w.namespace, w.manager)
 	if err != nil && ctx.Err() == nil {
-		out.warn("looking for a kube-controller-manager without a Lease: " + cli.OneLine(err.Error()))
+		out.Warnf("looking for a kube-controller-manager without a Lease: %s", cli.OneLine(err.Error()))
 	}
 	if len(signs) == 0 {
 		return ctx.Err()
@@ -161,14 +170,14 @@ func (w *writing) unseen(ctx context.Context, a *admission, out *outputs) error 
 		text += fmt.Sprintf(", and %s", cli.Plural(more, "other sign"))
 	}
 	if w.force {
-		out.warn(text + "; if it does, both write, and undo each other's work")
+		out.Warnf("%s; if it does, both write, and undo each other's work", text)
 		return nil
 	}
 	return cli.WithHint(errors.New(text), "stop it first, and wait a minute: two would undo each other's work"+besideForced)
 }
 
-// signText says what kube-controller-manager has left.
-func signText(s lease.Sign) string {
+// signText says by what kube-controller-manager seems to run.
+func signText(s lease.Activity) string {
 	name := s.Resource.String() + " " + s.Namespace + "/" + s.Name
 	if s.Written.IsZero() {
 		return "it runs in " + name
@@ -176,23 +185,24 @@ func signText(s lease.Sign) string {
 	return fmt.Sprintf("it wrote %s at %s", name, s.Written.UTC().Format(time.RFC3339))
 }
 
-// onlyWriter refuses to write beside a runner whose part of the cluster overlaps this one's, which has its own Lease by now.
-func (w *writing) onlyWriter(ctx context.Context, out *outputs) error {
+// refuseBesideRunners returns an error if a runner writes whose part of the cluster overlaps this one's. This one has its Lease by then,
+// so that of two that start at the same time at least one sees the other.
+func (w *writer) refuseBesideRunners(ctx context.Context, out *session.Outputs) error {
 	if w.force {
 		return nil
 	}
-	others, err := lease.Siblings(ctx, w.leases, w.namespace, w.shard.number, w.shard.of, func(held []lease.Sibling) {
+	others, err := lease.OverlappingRunners(ctx, w.leases, w.namespace, w.shard.Number, w.shard.Of, func(held []lease.Runner) {
 		var names []string
 		longest := time.Duration(0)
 		for _, s := range held {
 			names, longest = append(names, s.Lease), max(longest, s.Duration)
 		}
-		out.tell(fmt.Sprintf("other runners hold %s %s: watching for up to %s whether they are renewed",
-			cli.PluralOf(len(names), "the Lease", "the Leases"), cli.Enumerate(names), longest))
-	}, managerLook)
+		out.Stderrf("other runners hold %s %s: watching for up to %s whether they are renewed",
+			cli.PluralOf(len(names), "the Lease", "the Leases"), cli.Enumerate(names), longest)
+	}, managerPollInterval)
 	switch {
 	case err != nil:
-		return cli.WithHint(fmt.Errorf("asking which other runners write: %w", err), "--force writes without knowing")
+		return cli.WithHint(fmt.Errorf("finding out which other runners write: %w", err), "--force writes without knowing")
 	case len(others) == 0:
 		return nil
 	}
@@ -201,28 +211,28 @@ func (w *writing) onlyWriter(ctx context.Context, out *outputs) error {
 }
 
 // limitStart bounds a wait before the start by --timeout, if that bounds the run.
-func (o *Options) limitStart(ctx context.Context) (context.Context, context.CancelFunc) {
-	if o.Until.Goal != untilSettled || o.timeout == 0 {
+func limitStart(ctx context.Context, g runlocal.Goal) (context.Context, context.CancelFunc) {
+	if g.Type != runlocal.GoalSettled || g.Timeout == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, o.timeout)
+	return context.WithTimeout(ctx, g.Timeout)
 }
 
-// hold waits for the Lease, and says so: also when quiet, and for no longer than the run may wait for its goal.
-func (w *writing) hold(ctx context.Context, o *Options, out *outputs) error {
-	limited, cancel := o.limitStart(ctx)
+// acquire waits for the Lease, for no longer than the run may wait for its goal, and writes that it waits, also with -q.
+func (w *writer) acquire(ctx context.Context, o *session.Options, out *session.Outputs) error {
+	limited, cancel := limitStart(ctx, o.Goal)
 	defer cancel()
 	var other string
 	held, err := lease.Acquire(limited, lease.Options{
 		Client: w.leases, Namespace: w.namespace, Name: w.name, Identity: identity(),
 		Duration: w.duration, Deadline: w.deadline(),
-		Waiting: func(holder string) {
+		OnWaiting: func(holder string) {
 			other = holder
-			out.tell(fmt.Sprintf("waiting: %s holds the Lease %s/%s, and writes", holder, w.namespace, w.name))
+			out.Stderrf("waiting: %s holds the Lease %s/%s, and writes", holder, w.namespace, w.name)
 		},
-		Trouble: func(err error) {
-			if err != nil && apierrors.ReasonForError(err) != "" { // the monitor tells of a server that does not answer
-				out.warn(fmt.Sprintf("the Lease %s/%s cannot be renewed: %v", w.namespace, w.name, err))
+		OnError: func(err error) {
+			if err != nil && apierrors.ReasonForError(err) != "" { // that the server does not answer is reported by apihealth
+				out.Warnf("the Lease %s/%s cannot be renewed: %v", w.namespace, w.name, err)
 			}
 		},
 	})
@@ -233,13 +243,13 @@ func (w *writing) hold(ctx context.Context, o *Options, out *outputs) error {
 	case ctx.Err() != nil:
 		return cli.Interruption(ctx, "before the Lease was free: nothing was written")
 	case limited.Err() != nil && other != "":
-		return cli.WithHint(fmt.Errorf("the Lease %s/%s was not free within --timeout %s: %s holds it; nothing was written", w.namespace, w.name, o.timeout, other),
+		return cli.WithHint(fmt.Errorf("the Lease %s/%s was not free within --timeout %s: %s holds it; nothing was written", w.namespace, w.name, o.Goal.Timeout, other),
 			"--timeout gives it more time, and 0 waits forever; the Lease of a runner that was killed is free when its --lease-duration is over")
 	}
 	return err
 }
 
-// identity names this process as kube-controller-manager names itself, and by its number, for who wants to end it.
+// identity names this process as kube-controller-manager names itself, with the process id added.
 func identity() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -248,56 +258,56 @@ func identity() string {
 	return fmt.Sprintf("%s_%d_%s", host, os.Getpid(), uuid.NewUUID())
 }
 
-// watch ends the run when the Lease is lost, or when kube-controller-manager comes back: from then on nothing is written, whatever
-// the controllers are in the middle of.
-func (w *writing) watch(ctx context.Context, fail context.CancelCauseFunc) {
+// watch ends the run by fail when the Lease is lost, or when kube-controller-manager is started: from then on nothing is written,
+// whatever the controllers are in the middle of. It returns at once; end stops it.
+func (w *writer) watch(ctx context.Context, fail func(error)) {
 	ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	w.watched = make(chan struct{})
-	come := make(chan error, 1)
-	looked := make(chan struct{})
+	started := make(chan error, 1)
+	polled := make(chan struct{})
 	go func() {
-		defer close(looked)
+		defer close(polled)
 		if w.beside {
 			return
 		}
-		if err := w.managerComes(ctx); err != nil {
-			w.held.Close(err)
-			come <- err
+		if err := w.awaitManager(ctx); err != nil {
+			w.held.Invalidate(err)
+			started <- err
 		}
 	}()
 	go func() {
 		defer close(w.watched)
-		defer func() { <-looked }()
+		defer func() { <-polled }()
 		defer w.cancel()
 		select {
 		case <-w.held.Lost():
 			fail(fmt.Errorf("%w: the controllers were stopped", w.held.Err()))
-		case err := <-come:
+		case err := <-started:
 			fail(fmt.Errorf("%w; the controllers were stopped", err))
 		case <-ctx.Done():
 		}
 	}()
 }
 
-// managerComes waits until kube-controller-manager has taken its Lease, or until that cannot be known any more, and returns that as
-// an error; nil when ctx ends.
-func (w *writing) managerComes(ctx context.Context) error {
-	holder, err := lease.Taken(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, w.manager,
-		lease.TakenOptions{Look: managerLook, Deadline: w.deadline()})
+// awaitManager waits until kube-controller-manager has taken its Lease, or until that cannot be found out any more, and returns that
+// as an error; nil when ctx ends.
+func (w *writer) awaitManager(ctx context.Context) error {
+	holder, err := lease.WaitForNewHolder(ctx, w.leases, lease.DefaultNamespace, lease.ManagerName, w.manager,
+		lease.NewHolderOptions{PollInterval: managerPollInterval, Deadline: w.deadline()})
 	switch {
 	case err != nil && ctx.Err() == nil:
-		return fmt.Errorf("it is not known any more whether kube-controller-manager has come: %w", err)
+		return fmt.Errorf("it is not known any more whether kube-controller-manager runs: %w", err)
 	case holder != nil:
-		return managerCame(holder)
+		return managerStarted(holder)
 	}
 	return nil
 }
 
-// deadline is for how long the Lease may not be renewed, nor kube-controller-manager's be read.
-func (w *writing) deadline() time.Duration { return w.duration / 3 * 2 }
+// deadline is for how long renewing the Lease may fail, or reading that of kube-controller-manager.
+func (w *writer) deadline() time.Duration { return w.duration / 3 * 2 }
 
-// end gives the Lease back, when the controllers have ended. It does nothing if there is none.
-func (w *writing) end(ctx context.Context) error {
+// end releases the Lease, when the controllers have ended. It does nothing if there is none.
+func (w *writer) end(ctx context.Context) error {
 	if w == nil || w.held == nil {
 		return nil
 	}
@@ -306,4 +316,66 @@ func (w *writing) end(ctx context.Context) error {
 		<-w.watched
 	}
 	return w.held.Release(context.WithoutCancel(ctx))
+}
+
+// errNotConfirmed is that the question whether to write was not answered by yes.
+var errNotConfirmed = errors.New("not confirmed: nothing was written")
+
+// confirm asks a question on a terminal, and returns an error unless the answer is yes.
+func confirm(ctx context.Context, streams genericiooptions.IOStreams, question string) error {
+	if !render.IsTerminal(streams.In) {
+		return cli.WithHint(errors.New("--write asks before it writes, and there is no terminal to ask on"), "--yes answers the question beforehand")
+	}
+	fmt.Fprint(streams.ErrOut, question)
+	answer, err := readLine(ctx, streams.In)
+	if err != nil {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errNotConfirmed
+}
+
+// question says what is about to happen, to which cluster and as which user. It is safe for a terminal.
+func (c *clusterTarget) question(user string) string {
+	var text strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&text, "  %-12s %s\n", name, render.Escape(value))
+		}
+	}
+	text.WriteString("--write: the controllers will change this cluster\n")
+	line("context", c.connection.Context)
+	line("server", c.connection.Config.Host)
+	line("user", user)
+	line("controllers", strings.Join(session.ShortNames(c.options.Controllers), ", "))
+	if !c.scope.IsWhole() {
+		line("part", scopeFlags(c.scope))
+	}
+	text.WriteString("write to it? [y/N] ")
+	return text.String()
+}
+
+// readLine reads a line, or returns an error when ctx ends before.
+func readLine(ctx context.Context, in io.Reader) (string, error) {
+	type answer struct {
+		line string
+		err  error
+	}
+	read := make(chan answer, 1) // buffered: a read that hangs ends with the process
+	go func() {
+		line, err := bufio.NewReader(in).ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			err = nil // no answer is one
+		}
+		read <- answer{line, err}
+	}()
+	select {
+	case a := <-read:
+		return a.line, a.err
+	case <-ctx.Done():
+		return "", cli.Interruption(ctx, "before it was confirmed: nothing was written")
+	}
 }

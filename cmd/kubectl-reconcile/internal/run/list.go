@@ -18,7 +18,7 @@ import (
 // listOutputs are the values of -o that go with --list.
 var listOutputs = []string{"json", "yaml", "name"}
 
-// controllerItem is a controller as `run --list` tells it.
+// controllerItem is a controller in the list of `run --list`.
 type controllerItem struct {
 	Name string `json:"name"`
 	// Short is its name in the trace; empty if it does not run.
@@ -42,7 +42,7 @@ type controllerList struct {
 	Items      []controllerItem `json:"items"`
 }
 
-// newControllerList tells of all controllers of kube-controller-manager, sorted by name.
+// newControllerList lists all controllers of kube-controller-manager, sorted by name.
 func newControllerList() controllerList {
 	list := controllerList{APIVersion: cli.APIVersion, Kind: "ControllerList"}
 	for _, c := range controllers.All() {
@@ -50,7 +50,7 @@ func newControllerList() controllerList {
 			Name: c.Name, Short: c.Short, Aliases: c.Aliases,
 			Runs: c.Runs(), Default: c.Runs() && !c.OffByDefault, Danger: c.Danger, Reason: c.NotRun,
 		}
-		if lack := c.Lacks(controllers.Authority{}); lack != "" {
+		if lack := c.MissingAuthority(controllers.Authority{}); lack != "" {
 			item.Flags, item.Reason = strings.Split(flagsFor(lack), " and "), lack
 		}
 		list.Items = append(list.Items, item)
@@ -60,8 +60,8 @@ func newControllerList() controllerList {
 
 // list prints the controllers.
 func (f *Flags) printList(streams genericiooptions.IOStreams) error {
-	if f.controllers != "" {
-		return errors.New("--list and --controller exclude each other: --list tells of all controllers")
+	if f.session.Controllers != "" {
+		return errors.New("--list and --controller exclude each other: it lists all controllers")
 	}
 	if err := cli.CheckOutput(f.output, listOutputs, "for people"); err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
@@ -122,7 +123,7 @@ func TestListedNames(t *testing.T) {
 			found, err := controllers.Select([]string{n})
 			notRun, refused := errors.AsType[*controllers.NotRunError](err)
 			if i.Runs && (len(found) != 1 || found[0].Name != i.Name) || !i.Runs && (!refused || notRun.Name != i.Name) {
-				t.Errorf("%s, of %s, is %v, %v", n, i.Name, shortNames(found), err)
+				t.Errorf("%s, of %s, is %v, %v", n, i.Name, session.ShortNames(found), err)
 			}
 		}
 	}

@@ -1,3 +1,3 @@
 // Package sandbox is the command `sandbox`: it serves an API server in memory, with controllers and simulated nodes, to other
-// programs. How a session runs and what it prints is in package run.
+// programs. How a session runs and what it prints is in package session.
 package sandbox

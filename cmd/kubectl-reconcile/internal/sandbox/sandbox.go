@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/heap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/run"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
@@ -31,7 +31,7 @@ const sandboxExample = `  # Serve an API with all controllers and three nodes; i
 
 // Flags are the flags of `sandbox`.
 type Flags struct {
-	run.SessionFlags
+	session       session.Flags
 	listen        string
 	allowRemote   bool
 	kubeconfigOut string
@@ -40,6 +40,7 @@ type Flags struct {
 	events        bool
 }
 
+// NewCommand returns the command `sandbox`.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &Flags{}
 	cmd := &cobra.Command{
@@ -66,7 +67,7 @@ touched.`,
 }
 
 func (f *Flags) addTo(cmd *cobra.Command) {
-	f.SessionFlags.AddTo(cmd, "*")
+	f.session.AddTo(cmd, "*")
 	flags := cmd.Flags()
 	flags.Lookup("verbose").Usage = "show the reconciles that write or fail; -vv shows every one, and more of each, " +
 		"-vvv all that is logged"
@@ -80,25 +81,28 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	cli.CompleteWords(cmd, "disable-admission-plugins", admissionPlugins()...)
 }
 
-func (f *Flags) toOptions(streams genericiooptions.IOStreams) (*run.Options, error) {
-	if err := f.Validate(); err != nil {
+// toOptions returns the options of the session, or an error for flags that make no sense.
+func (f *Flags) toOptions(streams genericiooptions.IOStreams) (*session.Options, error) {
+	if err := f.session.Validate(); err != nil {
 		return nil, err
 	}
-	session, err := f.SessionOptions()
+	sandbox, err := f.session.SandboxOptions()
 	if err != nil {
 		return nil, err
 	}
-	session.API.Listen, session.API.AllowRemote = f.listen, f.allowRemote
-	session.API.EnableAdmission, session.API.DisableAdmission = f.enable, f.disable
-	session.API.DefaultServiceAccounts = !session.NoScheduling
+	sandbox.API.Listen, sandbox.API.AllowRemote = f.listen, f.allowRemote
+	sandbox.API.EnableAdmission, sandbox.API.DisableAdmission = f.enable, f.disable
+	sandbox.API.DefaultServiceAccounts = !sandbox.NoScheduling
 	exported := streams.Out
 	streams.Out = streams.ErrOut // stdout gets the export line alone, for eval
-	return &run.Options{
-		Session: session, Until: run.Until{Goal: run.UntilInterrupted}, Namespace: "default", Events: f.events,
-		Detail: min(render.Detail(f.Verbosity), render.Everything), TraceFile: f.TraceFile, Telemetry: f.Serve.Serving(),
-		Streams: streams, Palette: render.NewPalette(streams.Out, f.Color, os.Getenv), Clock: clock.RealClock{},
+	return &session.Options{
+		Target: &session.Sandbox{Options: sandbox}, SimulatedNodes: sandbox.Nodes,
+		Goal: runlocal.Goal{Type: runlocal.GoalInterrupted}, Namespace: "default", Events: f.events,
+		Detail: min(render.Detail(f.session.Verbosity), render.Everything), TraceFile: f.session.TraceFile,
+		Telemetry: f.session.Telemetry.ToTelemetry(),
+		Streams:   streams, Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv), Clock: clock.RealClock{},
 		Serve: func(ctx context.Context, s *runlocal.Session) (func() error, error) {
-			s.Server().WaitReady(ctx) // whoever reads the line may not be the administrator
+			s.Server().WaitReady(ctx) // until then clients other than the administrator may be refused
 			return export(s, f.kubeconfigOut, exported)
 		},
 	}, nil
@@ -106,16 +110,16 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams) (*run.Options, err
 
 // export writes the kubeconfig to path, or else to a temporary file that the returned function removes, and prints the
 // line that makes kubectl use it.
-func export(session *runlocal.Session, path string, out io.Writer) (func() error, error) {
+func export(s *runlocal.Session, path string, out io.Writer) (func() error, error) {
 	remove := func() error { return nil }
 	if path == "" {
 		dir, err := os.MkdirTemp("", "kubectl-reconcile-")
 		if err != nil {
-			return remove, fmt.Errorf("making a place for the kubeconfig: %w", err)
+			return remove, fmt.Errorf("making a folder for the kubeconfig: %w", err)
 		}
 		path, remove = filepath.Join(dir, "kubeconfig"), func() error { return os.RemoveAll(dir) }
 	}
-	if err := session.Server().WriteKubeconfig(path); err != nil {
+	if err := s.Server().WriteKubeconfig(path); err != nil {
 		return remove, err
 	}
 	absolute, err := filepath.Abs(path)

@@ -22,7 +22,7 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 	list := f.list()
 	f.rowOptions = f.options.tableOptions(list.items)
 	f.rowOptions.Times = true
-	f.table = render.NewStatusListing(f.rowOptions)
+	f.table = render.NewStatusTable(f.rowOptions)
 	for i := range list.items {
 		f.shown[list.items[i].key()] = f.shownText(&list.items[i])
 	}
@@ -65,7 +65,7 @@ func (f *statusFollower) failing() []string {
 // once: a server that goes away takes many targets with it.
 func (f *statusFollower) remarkFailing(before []string) []string {
 	lines := f.failing()
-	f.options.remark(connect.IncompleteNews(before, lines))
+	f.options.remark(connect.IncompleteChanges(before, lines))
 	return lines
 }
 

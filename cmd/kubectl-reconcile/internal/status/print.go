@@ -40,19 +40,19 @@ func (o *Options) printTable(w io.Writer, list *statusList) error {
 	return render.StatusTable(w, o.rows(list.items), o.tableOptions(list.items))
 }
 
-func (o *Options) listing() render.ListingOptions {
-	return render.ListingOptions{Palette: o.palette, ASCII: o.ascii, Width: o.width, NoHeader: o.noHeaders}
+func (o *Options) listing() render.TableOptions {
+	return render.TableOptions{Palette: o.palette, ASCII: o.ascii, Width: o.width, NoHeader: o.noHeaders}
 }
 
 func (o *Options) tableOptions(items []statusItem) render.StatusOptions {
 	return render.StatusOptions{
-		ListingOptions: o.listing(), Namespaces: o.severalNamespaces(items), Wide: o.output == "wide",
+		TableOptions: o.listing(), Namespaces: o.severalNamespaces(items), Wide: o.output == "wide",
 	}
 }
 
 // severalNamespaces reports whether the objects' namespaces must be shown.
 func (o *Options) severalNamespaces(items []statusItem) bool {
-	if o.targets.All {
+	if o.targets.AllNamespaces {
 		return true
 	}
 	for i := range items {
@@ -110,12 +110,12 @@ func describeProblems(items []statusItem) []string {
 	count := 0
 	for i := range items {
 		for _, problem := range items[i].Problems {
-			if count++; count <= cli.MaxNotesOfAKind {
+			if count++; count <= cli.MaxNotes {
 				out = append(out, fmt.Sprintf("problem: %s: %s", items[i].name(), problem))
 			}
 		}
 	}
-	if more := count - cli.MaxNotesOfAKind; more > 0 {
+	if more := count - cli.MaxNotes; more > 0 {
 		out = append(out, fmt.Sprintf("problem: and %d more; -o json has all, as problems", more))
 	}
 	return out
@@ -135,7 +135,7 @@ func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusLi
 		return
 	}
 	where := ""
-	if !r.options.targets.All && !r.options.targets.Manifests.Given() {
+	if !r.options.targets.AllNamespaces && !r.options.targets.Manifests.Given() {
 		where = fmt.Sprintf(" in %s namespace", r.options.connection.Namespace)
 	}
 	if all > 0 {
@@ -144,7 +144,7 @@ func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusLi
 	}
 	fmt.Fprintf(r.options.streams.ErrOut, "No resources found%s.\n", where)
 	if where != "" {
-		cli.Hint(r.options.streams.ErrOut, r.cluster.MissingNamespace(ctx, r.options.connection.Namespace))
+		cli.PrintHint(r.options.streams.ErrOut, r.cluster.MissingNamespace(ctx, r.options.connection.Namespace))
 	}
 }
 

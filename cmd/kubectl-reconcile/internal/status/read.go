@@ -22,7 +22,7 @@ type statusReader struct {
 // find resolves what the command line names.
 func (r *statusReader) find() ([]connect.Target, error) {
 	namespace := r.options.connection.Namespace
-	if r.options.targets.All {
+	if r.options.targets.AllNamespaces {
 		namespace = ""
 	}
 	var targets []connect.Target
@@ -179,11 +179,11 @@ func (r *statusReader) explainFailures(ctx context.Context, failures []failure) 
 		case f.target.Name != "" && apierrors.IsNotFound(f.err):
 			errs = append(errs, r.cluster.NotFound(ctx, f.target))
 		default:
-			errs = append(errs, r.options.connection.ExplainReading(f.target, f.err))
+			errs = append(errs, r.options.connection.ExplainReadError(f.target, f.err))
 		}
 	}
 	if len(forbidden) > 0 {
-		errs = append(errs, r.options.connection.ForbiddenError(forbidden, r.options.targets.All))
+		errs = append(errs, r.options.connection.ForbiddenError(forbidden, r.options.targets.AllNamespaces))
 	}
 	return errors.Join(errs...)
 }

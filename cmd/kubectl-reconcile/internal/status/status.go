@@ -182,7 +182,7 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shown := r.cluster.Reading(ctx, o.connection.Progress)
+	shown := r.cluster.ShowProgress(ctx, o.connection.Progress)
 	defer shown()
 	if o.watch {
 		return r.follow(ctx, targets, shown)
@@ -208,7 +208,7 @@ func (o *Options) verdict(list *statusList) error {
 	}
 	for i := range list.items {
 		if list.items[i].Drifted || list.items[i].NotReady {
-			return cli.ErrFound
+			return cli.ErrSilentExit
 		}
 	}
 	return nil

@@ -36,9 +36,9 @@ type statusFollower struct {
 	failures   map[string]failure
 	screen     *render.Screen    // nil: changes are appended
 	shown      map[string]string // by key, the row as it was last appended
-	table      *render.Listing   // of what is appended, and how
+	table      *render.Table     // of what is appended, and how
 	rowOptions render.StatusOptions
-	picture    render.StatusPicture // on the screen
+	picture    render.LiveStatusTable // on the screen
 }
 
 // coalesce is how long changes are gathered before a screen is drawn again.

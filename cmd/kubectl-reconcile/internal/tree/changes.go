@@ -97,7 +97,7 @@ func (d *changeLines) tick() error {
 		}
 	}
 	lines := connect.DescribeIncomplete(r.incomplete())
-	for _, line := range connect.IncompleteNews(d.failing, lines) {
+	for _, line := range connect.IncompleteChanges(d.failing, lines) {
 		if _, err := fmt.Fprintln(d.options.streams.ErrOut, cli.OneLine(line)); err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func (o *Options) resolve(ctx context.Context) (*query, error) {
 
 // namespace is the one of the command line, empty for all.
 func (o *Options) namespace() string {
-	if o.targets.All {
+	if o.targets.AllNamespaces {
 		return ""
 	}
 	return o.connection.Namespace
@@ -193,7 +193,7 @@ func (q *query) addKind(ctx context.Context, graph *ownertree.Graph, t connect.T
 			return q.options.connection.Explain(err)
 		}
 	}
-	all := q.options.targets.All
+	all := q.options.targets.AllNamespaces
 	switch {
 	case len(missing) == 0:
 		return nil
@@ -217,7 +217,7 @@ func (q *query) findOne(ctx context.Context, graph *ownertree.Graph, t connect.T
 	case apierrors.IsForbidden(err):
 		return nil, q.options.connection.ForbiddenError([]connect.Target{t}, false)
 	}
-	return nil, q.options.connection.ExplainReading(t, err)
+	return nil, q.options.connection.ExplainReadError(t, err)
 }
 
 // byFields are the uids of the objects that --field-selector selects; nil if there is none.
@@ -234,7 +234,7 @@ func (q *query) byFields(ctx context.Context) (map[types.UID]bool, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, q.options.connection.ExplainReading(t, err)
+			return nil, q.options.connection.ExplainReadError(t, err)
 		}
 	}
 	return out, nil
@@ -251,7 +251,7 @@ func explainEmpty(ctx context.Context, q *query, graph *ownertree.Graph) error {
 	switch {
 	case len(graph.Nodes()) > 0 || len(missing) == 0 || len(q.targets) > 0:
 	case missing[0].Reason == cluster.ReasonForbidden:
-		return cli.WithHint(fmt.Errorf("no permission to list anything %s", where), o.connection.Permitted())
+		return cli.WithHint(fmt.Errorf("no permission to list anything %s", where), o.connection.PermissionHint())
 	case slices.ContainsFunc(missing, func(i cluster.Incomplete) bool { return i.Resource != "" }):
 		return fmt.Errorf("listing anything %s: %s", where, missing[0].Message)
 	}
@@ -260,6 +260,6 @@ func explainEmpty(ctx context.Context, q *query, graph *ownertree.Graph) error {
 		return nil
 	}
 	fmt.Fprintf(o.streams.ErrOut, "No resources found in %s namespace.\n", o.namespace())
-	cli.Hint(o.streams.ErrOut, q.cluster.MissingNamespace(ctx, o.namespace()))
+	cli.PrintHint(o.streams.ErrOut, q.cluster.MissingNamespace(ctx, o.namespace()))
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/diagram"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
@@ -12,10 +13,10 @@ import (
 // diagramMaker draws what a tree draws, each object once.
 type diagramMaker struct {
 	items     itemMaker
-	out       render.Diagram
+	out       diagram.Graph
 	boxes     map[*ownertree.Node]int
 	missing   map[types.UID]int
-	arrows    map[render.Arrow]bool
+	arrows    map[diagram.Arrow]bool
 	relations map[relationKey]relationArrow
 }
 
@@ -32,10 +33,10 @@ type relationArrow struct {
 }
 
 // newDiagram is the tree for programs that draw.
-func newDiagram(items itemMaker, rows []*row, relations []ownertree.Relation) render.Diagram {
+func newDiagram(items itemMaker, rows []*row, relations []ownertree.Relation) diagram.Graph {
 	m := &diagramMaker{
 		items: items, boxes: map[*ownertree.Node]int{}, missing: map[types.UID]int{},
-		arrows: map[render.Arrow]bool{}, relations: map[relationKey]relationArrow{},
+		arrows: map[diagram.Arrow]bool{}, relations: map[relationKey]relationArrow{},
 	}
 	for _, r := range relations {
 		m.relations[relationKey{r.To, r.Inverse}] = relationArrow{r.Type, false}
@@ -53,13 +54,13 @@ func (m *diagramMaker) draw(r *row) int {
 	if len(r.folded) == 0 {
 		for _, c := range r.node.Facts.Containers {
 			item := containerItem(r.node.Branch.Node, c)
-			m.out.Boxes = append(m.out.Boxes, render.Box{Lines: boxLines(item), Tone: item.Tone})
-			m.arrow(render.Arrow{From: box, To: len(m.out.Boxes) - 1})
+			m.out.Boxes = append(m.out.Boxes, diagram.Box{Lines: boxLines(item), Tone: item.Tone})
+			m.arrow(diagram.Arrow{From: box, To: len(m.out.Boxes) - 1})
 		}
 	}
 	for _, child := range r.children {
 		b := child.node.Branch
-		arrow := render.Arrow{From: box, To: m.draw(child), Dotted: b.Relation != ""}
+		arrow := diagram.Arrow{From: box, To: m.draw(child), Dotted: b.Relation != ""}
 		if arrow.Dotted {
 			relation := m.relations[relationKey{b.Node, b.Relation}]
 			if arrow.Label = relation.label; relation.reversed {
@@ -72,7 +73,7 @@ func (m *diagramMaker) draw(r *row) int {
 }
 
 // arrow draws each arrow once: an object with several owners comes several times.
-func (m *diagramMaker) arrow(a render.Arrow) {
+func (m *diagramMaker) arrow(a diagram.Arrow) {
 	if !m.arrows[a] {
 		m.arrows[a] = true
 		m.out.Arrows = append(m.out.Arrows, a)
@@ -86,7 +87,7 @@ func (m *diagramMaker) box(r *row) int {
 	}
 	item := m.items.item(r)
 	at := len(m.out.Boxes)
-	m.out.Boxes = append(m.out.Boxes, render.Box{
+	m.out.Boxes = append(m.out.Boxes, diagram.Box{
 		Lines: boxLines(item), Tone: item.Tone, Asked: item.Asked, Missing: r.node.Branch.Missing,
 	})
 	if single {
@@ -108,9 +109,9 @@ func (m *diagramMaker) missingOwners(n *ownertree.Node, at int) {
 			owner = len(m.out.Boxes)
 			m.missing[o.UID] = owner
 			lines := []string{render.Cut(m.items.kinds.ownerLabel(o), maxInBox), string(o.Verdict)}
-			m.out.Boxes = append(m.out.Boxes, render.Box{Lines: lines, Missing: true, Tone: render.ToneTrouble})
+			m.out.Boxes = append(m.out.Boxes, diagram.Box{Lines: lines, Missing: true, Tone: render.ToneTrouble})
 		}
-		m.arrow(render.Arrow{From: owner, To: at})
+		m.arrow(diagram.Arrow{From: owner, To: at})
 	}
 }
 

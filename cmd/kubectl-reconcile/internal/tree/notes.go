@@ -71,10 +71,10 @@ func (m noteMaker) sort(
 	}
 	texts = together(texts)
 	var out []string
-	for _, text := range texts[:min(len(texts), cli.MaxNotesOfAKind)] {
+	for _, text := range texts[:min(len(texts), cli.MaxNotes)] {
 		out = append(out, m.line(tone, name+": "+text))
 	}
-	if more := len(texts) - cli.MaxNotesOfAKind; more > 0 {
+	if more := len(texts) - cli.MaxNotes; more > 0 {
 		out = append(out, m.line(tone, fmt.Sprintf("%s: and %d more; -o json has all", name, more)))
 	}
 	return out
@@ -92,7 +92,7 @@ func together(lines []string) []string {
 		if _, known := objects[text]; !known {
 			order = append(order, text)
 		}
-		objects[text] = cli.AppendNew(objects[text], object)
+		objects[text] = cli.AppendUnique(objects[text], object)
 	}
 	out := make([]string, 0, len(order))
 	for _, text := range order {

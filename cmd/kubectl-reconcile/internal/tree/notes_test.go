@@ -131,7 +131,7 @@ func TestNotesAreBounded(t *testing.T) {
 	}
 	all = append(all, all[0]) // drawn twice, it is named once
 	got := noteMaker{items: itemMaker{now: treeTime}, collector: g, namespaces: true}.all(g.nodes(all...))
-	if len(got) != cli.MaxNotesOfAKind+1 || got[cli.MaxNotesOfAKind] != "drift: and 15 more; -o json has all" {
+	if len(got) != cli.MaxNotes+1 || got[cli.MaxNotes] != "drift: and 15 more; -o json has all" {
 		t.Errorf("25 objects make %d lines, of which the last is %q", len(got), got[len(got)-1])
 	}
 	if want := "drift: shop ConfigMap/00 has generation 2, "; !strings.HasPrefix(got[0], want) {

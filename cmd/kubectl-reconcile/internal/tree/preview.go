@@ -153,8 +153,8 @@ func (p *preview) lines(palette render.Palette) []string {
 		{len(p.result.Unknown), "not known of"}, {len(p.result.Blocked), "would hang"},
 		{len(waits), "would wait"},
 	} {
-		if more.n > cli.MaxNotesOfAKind {
-			add(render.TonePlain, fmt.Sprintf("%s: %d more", more.what, more.n-cli.MaxNotesOfAKind), "; -o json has all")
+		if more.n > cli.MaxNotes {
+			add(render.TonePlain, fmt.Sprintf("%s: %d more", more.what, more.n-cli.MaxNotes), "; -o json has all")
 		}
 	}
 	for _, line := range connect.DescribeIncomplete(p.result.Incomplete) {
@@ -164,7 +164,7 @@ func (p *preview) lines(palette render.Palette) []string {
 }
 
 // first bounds what has a line each.
-func first[T any](all []T) []T { return all[:min(len(all), cli.MaxNotesOfAKind)] }
+func first[T any](all []T) []T { return all[:min(len(all), cli.MaxNotes)] }
 
 // maxNamed is how many objects of a kind are named.
 const maxNamed = 10
@@ -273,7 +273,7 @@ func (p *preview) claimLines(add func(tone render.Tone, head, text string)) {
 		text := fmt.Sprintf(", made by %s: %s", p.name(c.Set), retentionText(c.WhenDeleted))
 		add(render.TonePlain, "would keep "+p.counts(kept[c.Set]), text)
 	}
-	if more := len(sets) - cli.MaxNotesOfAKind; more > 0 {
+	if more := len(sets) - cli.MaxNotes; more > 0 {
 		add(render.TonePlain, fmt.Sprintf("would keep: the claims of %d more StatefulSets", more), "; -o json has all")
 	}
 	for _, v := range []struct {

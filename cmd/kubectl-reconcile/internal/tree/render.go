@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/diagram"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
@@ -49,9 +50,9 @@ func (o *Options) print(v *view) error {
 	case "name":
 		return cli.WriteNames(o.streams.Out, v.objects, (*ownertree.Node).String)
 	case "dot":
-		return render.Dot(o.streams.Out, newDiagram(o.itemMaker(v), o.rows(v), v.relations))
+		return diagram.WriteDot(o.streams.Out, newDiagram(o.itemMaker(v), o.rows(v), v.relations))
 	case "mermaid":
-		return render.Mermaid(o.streams.Out, newDiagram(o.itemMaker(v), o.rows(v), v.relations))
+		return diagram.WriteMermaid(o.streams.Out, newDiagram(o.itemMaker(v), o.rows(v), v.relations))
 	}
 	return o.draw(o.streams.Out, v, o.width)
 }
@@ -92,7 +93,7 @@ func (o *Options) noteMaker(v *view, width int) noteMaker {
 
 // severalNamespaces reports whether the namespaces of objects must be shown.
 func (o *Options) severalNamespaces(objects []*ownertree.Node) bool {
-	if o.targets.All {
+	if o.targets.AllNamespaces {
 		return true
 	}
 	for _, n := range objects {

@@ -250,7 +250,7 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ends := q.cluster.Reading(ctx, o.connection.Progress) // before anything is shown; it may be called again
+	ends := q.cluster.ShowProgress(ctx, o.connection.Progress) // before anything is shown; it may be called again
 	defer ends()
 	switch {
 	case o.watch:
@@ -268,7 +268,7 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	err = errors.Join(o.print(rollUp(r, o.clock.Now())), err)
-	cli.Hint(o.streams.ErrOut, q.contentsHint())
+	cli.PrintHint(o.streams.ErrOut, q.contentsHint())
 	return err
 }
 

@@ -12,9 +12,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
 
-// version is set by the linker for releases; otherwise the build info tells.
-var version string
-
 // Info is what `version -o json` prints.
 type Info struct {
 	APIVersion string `json:"apiVersion"`
@@ -26,11 +23,12 @@ type Info struct {
 	Platform   string `json:"platform"`
 }
 
+// NewInfo returns the versions of this program. Commit is empty if it was not built from a checkout.
 func NewInfo() Info {
 	info := Info{
 		APIVersion: cli.APIVersion,
 		Kind:       "Version",
-		Version:    version,
+		Version:    cli.Version(),
 		Kubernetes: api.KubernetesVersion(),
 		Go:         runtime.Version(),
 		Platform:   runtime.GOOS + "/" + runtime.GOARCH,
@@ -38,9 +36,6 @@ func NewInfo() Info {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		return info
-	}
-	if info.Version == "" {
-		info.Version = build.Main.Version
 	}
 	for _, s := range build.Settings {
 		if s.Key == "vcs.revision" {
@@ -50,6 +45,7 @@ func NewInfo() Info {
 	return info
 }
 
+// NewCommand returns the command `version`.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{

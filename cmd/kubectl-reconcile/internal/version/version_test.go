@@ -21,9 +21,9 @@ func TestPrintVersion(t *testing.T) {
   "goVersion": "go1.26",
   "platform": "linux/amd64"
 }
-`, "for programs; a commit that is not known is left out"},
-		{"yaml", "apiVersion: a/v1\ngoVersion: go1.26\nkind: Version\nkubernetesVersion: v1.37.1\nplatform: linux/amd64\nversion: v0.1.0\n", "the same as YAML"},
-		{"xml", "", "not known"},
+`, "for programs; an unknown commit is left out"},
+		{"yaml", "apiVersion: a/v1\ngoVersion: go1.26\nkind: Version\nkubernetesVersion: v1.37.1\nplatform: linux/amd64\nversion: v0.1.0\n", "as YAML"},
+		{"xml", "", "an unknown format"},
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
 		err := printVersion(streams, info, tt.output)
@@ -33,22 +33,22 @@ func TestPrintVersion(t *testing.T) {
 	}
 }
 
-// deaf is a writer that nobody reads.
-type deaf struct{}
+// brokenWriter is a writer that always fails.
+type brokenWriter struct{}
 
-var errDeaf = errors.New("nobody reads this")
+var errBroken = errors.New("broken pipe")
 
-func (deaf) Write([]byte) (int, error) { return 0, errDeaf }
+func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
-func TestPrintVersionToNobody(t *testing.T) {
-	if err := printVersion(genericiooptions.IOStreams{Out: deaf{}}, NewInfo(), "json"); !errors.Is(err, errDeaf) {
-		t.Errorf("a failed write is not told: %v", err)
+func TestPrintVersionFails(t *testing.T) {
+	if err := printVersion(genericiooptions.IOStreams{Out: brokenWriter{}}, NewInfo(), "json"); !errors.Is(err, errBroken) {
+		t.Errorf("a failed write is not reported: %v", err)
 	}
 }
 
 func TestNewVersionInfo(t *testing.T) {
 	info := NewInfo()
 	if info.Version == "" || !strings.HasPrefix(info.Kubernetes, "v1.") || !strings.HasPrefix(info.Go, "go1.") || !strings.Contains(info.Platform, "/") {
-		t.Errorf("something is not known: %+v", info)
+		t.Errorf("something is missing: %+v", info)
 	}
 }

@@ -20,13 +20,16 @@ func benchPod(i int) *example.Pod {
 	grace, yes := int64(30), true
 	return &example.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "bench", Name: fmt.Sprintf("web-7d4b9c6f5d-%05d", i), GenerateName: "web-7d4b9c6f5d-", UID: "0b7d1d1e-6f3c-4a55-9c0e-6d2f6d1f9a10",
-			Labels:          map[string]string{"app": "web", "pod-template-hash": "7d4b9c6f5d", "n": strconv.Itoa(i % 100)},
+			Namespace: "bench", Name: fmt.Sprintf("web-7d4b9c6f5d-%05d",
+				i), GenerateName: "web-7d4b9c6f5d-", UID: "0b7d1d1e-6f3c-4a55-9c0e-6d2f6d1f9a10",
+			Labels: map[string]string{"app": "web", "pod-template-hash": "7d4b9c6f5d",
+				"n": strconv.Itoa(i % 100)},
 			Annotations:     map[string]string{"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-7d4b9c6f5d", UID: "1", Controller: &yes}},
 			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kube-controller-manager", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{` + strings.Repeat(`"f:app":{},`, 60) + `"f:n":{}}}}`)}},
 		},
-		Spec: example.PodSpec{TerminationGracePeriodSeconds: &grace, NodeSelector: map[string]string{"disk": "ssd"}, NodeName: "node-1"},
+		Spec: example.PodSpec{TerminationGracePeriodSeconds: &grace, NodeSelector: map[string]string{"disk": "ssd"},
+			NodeName: "node-1"},
 	}
 }
 
@@ -48,7 +51,7 @@ func eachMode(b *testing.B, run func(b *testing.B, f *fixture)) {
 	}
 }
 
-// BenchmarkDeepCopy is the floor under all that hands out copies.
+// BenchmarkDeepCopy is the least that any read costs that returns copies.
 func BenchmarkDeepCopy(b *testing.B) {
 	pod := benchPod(1)
 	b.ReportAllocs()
@@ -109,13 +112,15 @@ func BenchmarkList10k(b *testing.B) {
 	one := storage.SelectionPredicate{
 		Label: labels.SelectorFromSet(labels.Set{"n": "7"}), Field: fields.Everything(), GetAttrs: storage.DefaultNamespaceScopedAttr,
 	}
-	for name, pred := range map[string]storage.SelectionPredicate{"all": storage.Everything, "page": page, "label": one} {
+	for name, pred := range map[string]storage.SelectionPredicate{"all": storage.Everything, "page": page,
+		"label": one} {
 		b.Run(name, func(b *testing.B) {
 			eachMode(b, func(b *testing.B, f *fixture) {
 				fill(b, f, 10_000)
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := f.GetList(b.Context(), "/pods", storage.ListOptions{Recursive: true, Predicate: pred}, &example.PodList{}); err != nil {
+					if err := f.GetList(b.Context(), "/pods", storage.ListOptions{Recursive: true, Predicate: pred},
+						&example.PodList{}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -133,7 +138,8 @@ func BenchmarkWatchFanOut(b *testing.B) {
 				defer cancel()
 				received := make(chan struct{}, watchers)
 				for range watchers {
-					w, err := f.Watch(ctx, "/pods", storage.ListOptions{ResourceVersion: "1", Recursive: true, Predicate: storage.Everything})
+					w, err := f.Watch(ctx, "/pods",
+						storage.ListOptions{ResourceVersion: "1", Recursive: true, Predicate: storage.Everything})
 					if err != nil {
 						b.Fatal(err)
 					}

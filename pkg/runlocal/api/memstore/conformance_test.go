@@ -116,7 +116,7 @@ func suite() map[string]suiteTest {
 			}
 			storagetesting.RunTestStats(ctx, t, f, f.codec, transformer, true)
 		}},
-		"RunTestGuaranteedUpdate": encodedOnly("it wants stale encodings written anew; TestGuaranteedUpdate covers Objects",
+		"RunTestGuaranteedUpdate": encodedOnly("it wants stale encodings written again; TestGuaranteedUpdate covers Objects",
 			func(ctx context.Context, t *testing.T, f *fixture) {
 				storagetesting.RunTestGuaranteedUpdate(ctx, t, f, f.checkStored)
 			}),
@@ -128,12 +128,14 @@ func suite() map[string]suiteTest {
 			func(ctx context.Context, t *testing.T, f *fixture) {
 				storagetesting.RunTestListResourceVersionMatch(ctx, t, f)
 			}),
-		"RunTestTransformationFailure": encodedOnly(nothingToTransform, func(ctx context.Context, t *testing.T, f *fixture) {
-			storagetesting.RunTestTransformationFailure(ctx, t, f)
-		}),
+		"RunTestTransformationFailure": encodedOnly(nothingToTransform,
+			func(ctx context.Context, t *testing.T, f *fixture) {
+				storagetesting.RunTestTransformationFailure(ctx, t, f)
+			}),
 		"RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError": encodedOnly(nothingToTransform,
 			func(ctx context.Context, t *testing.T, f *fixture) {
-				storagetesting.RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError(ctx, t, f, f.codec.failing.Store)
+				storagetesting.RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError(ctx, t, f,
+					f.codec.failing.Store)
 			}),
 		"RunTestDeleteExpectedTransformOrDecodeError": encodedOnly(nothingToTransform,
 			func(ctx context.Context, t *testing.T, f *fixture) {
@@ -142,14 +144,19 @@ func suite() map[string]suiteTest {
 		"RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError": {run: func(ctx context.Context, t *testing.T, f *fixture) {
 			storagetesting.RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError(ctx, t, f)
 		}},
-		"RunTestGetListWithErrorAggregation": encodedOnly(nothingToTransform, func(ctx context.Context, t *testing.T, f *fixture) {
-			storagetesting.RunTestGetListWithErrorAggregation(ctx, t, overridable{f}, &corruptError{what: untransformable, err: errors.New("bits flipped")})
-		}),
-		"RunTestGetListWithoutErrorAggregation": {alone: true, encoded: nothingToTransform, run: func(ctx context.Context, t *testing.T, _ *fixture) {
-			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.AllowUnsafeMalformedObjectDeletion, false)
-			f := newFixture(t, Encoded, Options{})
-			storagetesting.RunTestGetListWithoutErrorAggregation(ctx, t, overridable{f}, &corruptError{what: untransformable, err: errors.New("bits flipped")})
-		}},
+		"RunTestGetListWithErrorAggregation": encodedOnly(nothingToTransform,
+			func(ctx context.Context, t *testing.T, f *fixture) {
+				storagetesting.RunTestGetListWithErrorAggregation(ctx, t, overridable{f},
+					&corruptError{what: untransformable, err: errors.New("bits flipped")})
+			}),
+		"RunTestGetListWithoutErrorAggregation": {alone: true, encoded: nothingToTransform,
+			run: func(ctx context.Context, t *testing.T, _ *fixture) {
+				featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate,
+					features.AllowUnsafeMalformedObjectDeletion, false)
+				f := newFixture(t, Encoded, Options{})
+				storagetesting.RunTestGetListWithoutErrorAggregation(ctx, t, overridable{f},
+					&corruptError{what: untransformable, err: errors.New("bits flipped")})
+			}},
 
 		"RunTestWatch": anyStore(storagetesting.RunTestWatch),
 		"RunTestWatchFromZero": {run: func(ctx context.Context, t *testing.T, f *fixture) {
@@ -178,12 +185,15 @@ func suite() map[string]suiteTest {
 		"RunTestWatchError": encodedOnly(nothingToTransform, func(ctx context.Context, t *testing.T, f *fixture) {
 			storagetesting.RunTestWatchError(ctx, t, f)
 		}),
-		"RunTestWatchWithUnsafeDelete": encodedOnly(nothingToTransform, func(ctx context.Context, t *testing.T, f *fixture) {
-			storagetesting.RunTestWatchWithUnsafeDelete(ctx, t, overridable{f}, &corruptError{what: untransformable, err: errors.New("bits flipped")})
-		}),
-		"RunWatchErrorIsBlockingFurtherEvents": encodedOnly(nothingToTransform, func(ctx context.Context, t *testing.T, f *fixture) {
-			storagetesting.RunWatchErrorIsBlockingFurtherEvents(ctx, t, f)
-		}),
+		"RunTestWatchWithUnsafeDelete": encodedOnly(nothingToTransform,
+			func(ctx context.Context, t *testing.T, f *fixture) {
+				storagetesting.RunTestWatchWithUnsafeDelete(ctx, t, overridable{f},
+					&corruptError{what: untransformable, err: errors.New("bits flipped")})
+			}),
+		"RunWatchErrorIsBlockingFurtherEvents": encodedOnly(nothingToTransform,
+			func(ctx context.Context, t *testing.T, f *fixture) {
+				storagetesting.RunWatchErrorIsBlockingFurtherEvents(ctx, t, f)
+			}),
 	}
 }
 
@@ -208,7 +218,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// TestSuiteIsWhole fails when upstream's suite has a test that TestSuite does not run, or no longer has one that it does.
+// TestSuiteIsWhole fails when upstream's suite has a test that TestSuite does not run, or no longer has one that it
+// does.
 func TestSuiteIsWhole(t *testing.T) {
 	pkg, err := build.Import("k8s.io/apiserver/pkg/storage/testing", ".", 0)
 	if err != nil {
@@ -216,14 +227,16 @@ func TestSuiteIsWhole(t *testing.T) {
 	}
 	var upstream []string
 	for _, name := range pkg.GoFiles {
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, name), nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, name), nil,
+			parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
 			// Benchmarks are no tests. All other functions that run something are.
-			if ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Run") && !strings.HasPrefix(f.Name.Name, "RunBenchmark") {
+			if ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Run") &&
+				!strings.HasPrefix(f.Name.Name, "RunBenchmark") {
 				upstream = append(upstream, f.Name.Name)
 			}
 		}
@@ -237,8 +250,8 @@ func TestSuiteIsWhole(t *testing.T) {
 	}
 }
 
-// atLatest lists at the latest version where any version will do. RunTestListInconsistentContinuation wants a limit kept at version
-// 0, as etcd does and the watch cache does not: upstream does not run it on its watch cache.
+// atLatest lists at the latest version where any version will do. RunTestListInconsistentContinuation wants a limit
+// kept at version 0, as etcd does and the watch cache does not: upstream does not run it on its watch cache.
 type atLatest struct{ *fixture }
 
 // GetList implements storage.Interface.

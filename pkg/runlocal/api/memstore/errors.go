@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/value"
 )
 
 // The texts of k8s.io/apiserver/pkg/storage/etcd3/errors.go. Clients and tests look for them.
@@ -24,8 +26,8 @@ const (
 		"and now may show up in the list."
 )
 
-// listExpired is the answer to a list from a version that is compacted. One that continues another gets a token with which
-// it can go on at the current version.
+// listExpired returns the error of a list at a version that is compacted. A list that continues another gets a token
+// with which it can continue at the current version.
 func listExpired(from, prefix string, continued bool) error {
 	if !continued {
 		return apierrors.NewResourceExpired(expired)
@@ -39,13 +41,13 @@ func listExpired(from, prefix string, continued bool) error {
 	return status
 }
 
-// watchExpired is the answer to a watch from a version whose events are not kept any more, in the words of
+// watchExpired returns the error of a watch from a version whose events are no longer kept, with the text of
 // k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go.
 func watchExpired(from, compacted uint64) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", from, compacted))
 }
 
-// watchStatus returns the object of the ERROR event that tells a watcher of err.
+// watchStatus returns the object of the ERROR event for err.
 func watchStatus(err error) *metav1.Status {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -55,7 +57,7 @@ func watchStatus(err error) *metav1.Status {
 	return &s
 }
 
-// deletedCorrupt is what a watcher is told of the deletion of an object that cannot be read.
+// deletedCorrupt returns the error for a watcher when an object that cannot be read is deleted.
 func deletedCorrupt(err error) error {
 	corrupt, ok := errors.AsType[*corruptError](err)
 	if !ok {
@@ -100,13 +102,16 @@ func (l *corruptList) err(resource schema.GroupResource) error {
 	}
 	causes := make([]metav1.StatusCause, 0, len(l.found)+1)
 	for _, err := range l.found {
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Field: err.Key, Message: err.Error()})
+		causes = append(causes,
+			metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Field: err.Key, Message: err.Error()})
 	}
 	switch {
 	case l.full:
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeTooMany, Message: "too many errors, the list is truncated"})
+		causes = append(causes,
+			metav1.StatusCause{Type: metav1.CauseTypeTooMany, Message: "too many errors, the list is truncated"})
 	case l.abort != nil:
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Message: l.abort.Error()})
+		causes = append(causes,
+			metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Message: l.abort.Error()})
 	}
 	message := fmt.Sprintf("failed to read one or more %s from the storage: %v", resource, l.found[0])
 	if len(l.found) > 1 {
@@ -119,4 +124,47 @@ func (l *corruptList) err(resource schema.GroupResource) error {
 		Message: message,
 		Details: &metav1.StatusDetails{Group: resource.Group, Kind: resource.Resource, Name: "list", Causes: causes},
 	}}
+}
+
+// What is wrong with a corrupt object, in the words of k8s.io/apiserver/pkg/storage/etcd3/corrupt_obj_deleter.go.
+const (
+	untransformable = "data from the storage is not transformable"
+	undecodable     = "object not decodable"
+)
+
+// corruptError is the error of stored data that cannot be decoded: such an object may be deleted without being read.
+type corruptError struct {
+	what     string
+	revision uint64
+	err      error
+}
+
+func (e *corruptError) Error() string {
+	return fmt.Sprintf("%s revision=%d: %v", e.what, e.revision, e.err)
+}
+
+func (e *corruptError) Unwrap() error { return e.err }
+
+// asCorrupt returns err as the storage error by which the registry recognizes a corrupt object, or err itself.
+func asCorrupt(key string, err error) error {
+	if corrupt, ok := errors.AsType[*corruptError](err); ok {
+		return storage.NewCorruptObjError(key, corrupt)
+	}
+	return err
+}
+
+// corruptTransformer reports what cannot be transformed as corrupt.
+type corruptTransformer struct {
+	value.Transformer
+}
+
+// TransformFromStorage implements value.Transformer.
+func (t corruptTransformer) TransformFromStorage(
+	ctx context.Context, data []byte, dataCtx value.Context,
+) ([]byte, bool, error) {
+	data, stale, err := t.Transformer.TransformFromStorage(ctx, data, dataCtx)
+	if err != nil {
+		err = &corruptError{what: untransformable, err: err}
+	}
+	return data, stale, err
 }

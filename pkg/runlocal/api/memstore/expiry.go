@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// expiry deletes entries when their time is up. One goroutine serves all tables; it runs from the first entry with a time
-// to live on until close.
+// expiry deletes entries when their time to live ends. One goroutine serves all tables; it runs from the first entry
+// with a time to live on until close.
 type expiry struct {
 	clock clock.WithTicker
 	wake  chan struct{} // holds a token when the earliest deadline changed
@@ -51,7 +51,7 @@ func (x *expiry) add(t *table, e *entry, ttl uint64) {
 	}
 }
 
-// seconds returns ttl as a duration; what does not fit into one is as good as a century.
+// seconds returns ttl as a duration, at most a century.
 func seconds(ttl uint64) time.Duration {
 	const century = 100 * 365 * 24 * time.Hour
 	if ttl > uint64(century/time.Second) {
@@ -96,7 +96,8 @@ func (x *expiry) pop(now time.Time) (due []*deadline, wait time.Duration) {
 	return due, 0
 }
 
-// sleep returns after d, where 0 is forever, or when the earliest deadline changed; false says that the store is closed.
+// sleep returns true after d, where 0 means forever, or when the earliest deadline changed, and false when the store is
+// closed.
 func (x *expiry) sleep(d time.Duration) bool {
 	var fired <-chan time.Time
 	if d > 0 {
@@ -149,7 +150,7 @@ func (q *deadlines) Pop() any {
 	return d
 }
 
-// noRequest is the context of a write that no request asked for: it has no values, no deadline and no end.
+// noRequest is the context of a write without a request: it has no values, no deadline and no end.
 type noRequest struct{}
 
 var _ context.Context = noRequest{}
@@ -157,11 +158,11 @@ var _ context.Context = noRequest{}
 // Deadline implements context.Context: there is none.
 func (noRequest) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Done implements context.Context: it never is.
+// Done implements context.Context: it never ends.
 func (noRequest) Done() <-chan struct{} { return nil }
 
 // Err implements context.Context.
 func (noRequest) Err() error { return nil }
 
-// Value implements context.Context: nothing is known.
+// Value implements context.Context: there are none.
 func (noRequest) Value(any) any { return nil }

@@ -55,7 +55,7 @@ func newFixture(tb testing.TB, mode Mode, o Options) *fixture {
 		tb.Fatal(err)
 	}
 	f.resource = s.(*resource)
-	if encoded, ok := f.form.(*encodedForm); ok {
+	if encoded, ok := f.representation.(*encodedRepresentation); ok {
 		f.transformer = &swapTransformer{}
 		f.transformer.set(storagetesting.NewPrefixTransformer([]byte(testPrefix), false))
 		encoded.transformer = f.transformer
@@ -77,10 +77,11 @@ func (f *fixture) compact(_ context.Context, t *testing.T, resourceVersion strin
 		t.Fatal(err)
 	}
 	f.store.Compact(rv)
-	f.store.revision.Add(1) // etcd notes a compaction under a key of its own
+	f.store.revision.Add(1) // etcd records a compaction under a separate key
 }
 
-// compactWatch also drops the events up to the version, as upstream's tests do in their watch caches: a compaction does not.
+// compactWatch also drops the events up to the version, as upstream's tests do in their watch caches: a compaction does
+// not.
 func (f *fixture) compactWatch(_ context.Context, t *testing.T, resourceVersion string) {
 	rv, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
@@ -89,7 +90,7 @@ func (f *fixture) compactWatch(_ context.Context, t *testing.T, resourceVersion 
 	f.store.Compact(rv)
 	f.table.mu.Lock()
 	defer f.table.mu.Unlock()
-	f.table.log.drop(f.table.log.index(rv))
+	f.table.history.drop(f.table.history.index(rv))
 }
 
 func (f *fixture) increaseRV(context.Context, *testing.T) int64 {
@@ -122,7 +123,9 @@ type swapTransformer struct {
 func (s *swapTransformer) get() value.Transformer  { return *s.current.Load() }
 func (s *swapTransformer) set(t value.Transformer) { s.current.Store(&t) }
 
-func (s *swapTransformer) TransformFromStorage(ctx context.Context, data []byte, dataCtx value.Context) ([]byte, bool, error) {
+func (s *swapTransformer) TransformFromStorage(
+	ctx context.Context, data []byte, dataCtx value.Context,
+) ([]byte, bool, error) {
 	return s.get().TransformFromStorage(ctx, data, dataCtx)
 }
 
@@ -136,7 +139,9 @@ type failingCodec struct {
 	failing atomic.Bool
 }
 
-func (c *failingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (c *failingCodec) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	if c.failing.Load() {
 		return nil, nil, errors.New("synthetic error")
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// FuzzList lists with keys, versions and continue tokens as they may come from outside. Whatever they are, a list must not
-// panic, and must not hold objects from outside its key.
+// FuzzList lists with keys, versions and continue tokens as they may come from outside. Whatever they are, a list must
+// not panic, and must not hold objects from outside its key.
 func FuzzList(f *testing.F) {
 	token := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	for _, seed := range []struct{ key, version, match, token string }{
@@ -41,7 +41,8 @@ func FuzzList(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, version, match, token string, limit int64) {
 		pred := storage.Everything
 		pred.Continue, pred.Limit = token, limit
-		opts := storage.ListOptions{Recursive: true, Predicate: pred, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatch(match)}
+		opts := storage.ListOptions{Recursive: true, Predicate: pred, ResourceVersion: version,
+			ResourceVersionMatch: metav1.ResourceVersionMatch(match)}
 		list := &example.PodList{}
 		if err := s.GetList(t.Context(), key, opts, list); err != nil {
 			return
@@ -57,9 +58,11 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-// FuzzKeys writes, reads, watches and deletes under any key: what is accepted must be found again, and nothing may panic.
+// FuzzKeys writes, reads, watches and deletes under any key: what is accepted must be found again, and nothing may
+// panic.
 func FuzzKeys(f *testing.F) {
-	for _, seed := range []string{"/pods/a/b", "/pods/", "/pods", "", "/", ".", "/pods/..", "/pods/a//b", "/pods/\x00", "/pods/\xff\xff"} {
+	for _, seed := range []string{"/pods/a/b", "/pods/", "/pods", "", "/", ".", "/pods/..", "/pods/a//b", "/pods/\x00",
+		"/pods/\xff\xff"} {
 		f.Add(seed)
 	}
 	s := newFixture(f, Objects, Options{})
@@ -78,7 +81,8 @@ func FuzzKeys(f *testing.F) {
 		if err := s.Get(t.Context(), key, storage.GetOptions{}, &example.Pod{}); err != nil {
 			t.Error(err)
 		}
-		if err := s.Delete(t.Context(), key, &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}); err != nil {
+		if err := s.Delete(t.Context(), key, &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil,
+			storage.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3/metrics"
 )
 
-// GetList implements storage.Interface. As with the watch cache, the items of a resource kept as Objects share what they
-// point to with the store: they must not be mutated.
+// GetList implements storage.Interface. As with the watch cache, the items of a resource kept as Objects share what
+// they point to with the store: they must not be mutated.
 func (r *resource) GetList(ctx context.Context, key string, opts storage.ListOptions, listObj runtime.Object) error {
 	key, err := r.key(key, opts.Recursive)
 	if err != nil {
@@ -32,7 +32,8 @@ func (r *resource) GetList(ctx context.Context, key string, opts storage.ListOpt
 		return err
 	}
 	if opts.ResourceVersion == "0" && r.table.mode != Uncached {
-		opts.Predicate.Limit = 0 // the watch cache answers lists at any version whole: computeListLimit of its cacher.go
+		// the watch cache answers lists at any version whole: computeListLimit of its cacher.go
+		opts.Predicate.Limit = 0
 	}
 	began := time.Now()
 	state, err := r.state(key, version, from, opts)
@@ -54,7 +55,8 @@ func (r *resource) GetList(ctx context.Context, key string, opts storage.ListOpt
 	if read > 0 {
 		last = entries[read-1].key
 	}
-	next, remaining, err := storage.PrepareContinueToken(last, key, signed(state.revision), int64(len(entries)), read < len(entries), opts)
+	next, remaining, err := storage.PrepareContinueToken(last, key, signed(state.revision), int64(len(entries)),
+		read < len(entries), opts)
 	if err != nil {
 		return err
 	}
@@ -81,7 +83,8 @@ func itemsOf(listObj runtime.Object) (reflect.Value, error) {
 	return items, nil
 }
 
-// newItemFunc returns a maker of empty items. Those of an unstructured list know the list's version, to be decoded to it.
+// newItemFunc returns a function that returns empty items. Those of an unstructured list have the list's version, to be
+// decoded to it.
 func newItemFunc(listObj runtime.Object, elem reflect.Type) func() runtime.Object {
 	if list, ok := listObj.(*unstructured.UnstructuredList); ok {
 		if version := list.GetAPIVersion(); version != "" {
@@ -96,8 +99,8 @@ func newItemFunc(listObj runtime.Object, elem reflect.Type) func() runtime.Objec
 	}
 }
 
-// state returns the state that a list is to be read from: that of exactly the given version, or the current one for 0,
-// which must not be older than the options ask for. continued is the key that the list is continued at, if it is.
+// state returns the state that a list is read from: that of exactly the given version, or the current one for 0, which
+// must not be older than the options require. continued is the key that the list continues at, if it does.
 func (r *resource) state(prefix string, version int64, continued string, opts storage.ListOptions) (snapshot, error) {
 	state := r.table.latest()
 	if version <= 0 {
@@ -105,7 +108,8 @@ func (r *resource) state(prefix string, version int64, continued string, opts st
 	}
 	wanted := uint64(version)
 	if wanted > state.revision {
-		return snapshot{}, storage.NewTooLargeResourceVersionError(wanted, state.revision, r.table.mode.retryAfterSeconds())
+		return snapshot{}, storage.NewTooLargeResourceVersionError(wanted, state.revision,
+			r.table.mode.retryAfterSeconds())
 	}
 	if wanted == state.revision {
 		return state, nil
@@ -117,7 +121,7 @@ func (r *resource) state(prefix string, version int64, continued string, opts st
 	return state, nil
 }
 
-// minimum returns the version that a list must not be older than.
+// minimum returns the version that a list must not be older than, "" for none.
 func minimum(opts storage.ListOptions) string {
 	if opts.Predicate.Continue != "" {
 		return ""
@@ -125,8 +129,8 @@ func minimum(opts storage.ListOptions) string {
 	return opts.ResourceVersion
 }
 
-// entries returns those under a prefix from the key from on, where "" is the beginning; without recursive that of the key
-// itself.
+// entries returns those under a prefix from the key from on, where "" is the beginning; without recursive that of the
+// key itself.
 func (s snapshot) entries(key, from string, recursive bool) []*entry {
 	if !recursive {
 		if e, ok := s.tree.Get(&entry{key: key}); ok {
@@ -160,7 +164,7 @@ func (r *resource) fillItems(ctx context.Context, items reflect.Value, entries [
 			return read, storage.NewTimeoutError(e.key, "request did not complete within requested timeout")
 		}
 		read++
-		obj, err := r.form.view(ctx, e, newItem)
+		obj, err := r.representation.view(ctx, e, newItem)
 		if err != nil {
 			if corrupt.add(e.key, err) {
 				break
@@ -201,7 +205,7 @@ func newItemList(typ reflect.Type, entries int, pred *storage.SelectionPredicate
 func (l *itemList) add(obj runtime.Object) error {
 	item := reflect.ValueOf(obj).Elem()
 	if typ := l.slice.Type(); item.Type() != typ.Elem() {
-		return fmt.Errorf("stored as %v, asked for as %v", item.Type(), typ.Elem())
+		return fmt.Errorf("stored as %v, requested as %v", item.Type(), typ.Elem())
 	}
 	if l.n == l.slice.Len() {
 		grown := reflect.MakeSlice(l.slice.Type(), 2*l.n+1, 2*l.n+1)
@@ -213,7 +217,7 @@ func (l *itemList) add(obj runtime.Object) error {
 	return nil
 }
 
-// matches reports whether pred selects obj. As in etcd3, an object whose attributes cannot be told is not selected.
+// matches reports whether pred selects obj. As in etcd3, an object whose attributes cannot be read is not selected.
 func matches(pred *storage.SelectionPredicate, obj runtime.Object) bool {
 	ok, err := pred.Matches(obj)
 	return err == nil && ok

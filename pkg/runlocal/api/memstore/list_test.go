@@ -90,7 +90,7 @@ func paged(t *testing.T, f *fixture, opts storage.ListOptions) []string {
 	}
 }
 
-// TestListErrors tells how lists from versions that cannot be had fail.
+// TestListErrors lists at versions that are not available.
 func TestListErrors(t *testing.T) {
 	f := newFixture(t, Objects, Options{})
 	for i := range 5 {
@@ -130,16 +130,17 @@ func TestListErrors(t *testing.T) {
 		if !errors.As(err, &status) {
 			t.Fatalf("%s: no status in %v", test.reason, err)
 		}
-		next.Continue = status.Status().Continue // the offer to go on without consistency
+		next.Continue = status.Status().Continue // to continue without consistency
 		if got := len(f.mustList(t, storage.ListOptions{Predicate: next}).Items); got != 2 {
 			t.Errorf("%s: %d items with the token of the error", test.reason, got)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := f.GetList(ctx, "/pods", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, &example.PodList{})
+	err := f.GetList(ctx, "/pods", storage.ListOptions{Recursive: true, Predicate: storage.Everything},
+		&example.PodList{})
 	if !storage.IsRequestTimeout(err) {
-		t.Errorf("a list nobody waits for: error is %v", err)
+		t.Errorf("a list whose context has ended: error is %v", err)
 	}
 }
 
@@ -151,12 +152,13 @@ func TestHistoryBoundsLists(t *testing.T) {
 		f.mustLabel(t, "a", strconv.Itoa(i+1))
 		newest := f.store.ResourceVersion()
 		for back := range uint64(min(i, 10)) {
-			opts := storage.ListOptions{ResourceVersion: strconv.FormatUint(newest-back, 10), ResourceVersionMatch: "Exact"}
+			opts := storage.ListOptions{ResourceVersion: strconv.FormatUint(newest-back, 10),
+				ResourceVersionMatch: "Exact"}
 			if got, want := contents(f.mustList(t, opts))["a"], strconv.FormatUint(newest-back-2, 10); got != want {
 				t.Fatalf("at %d: %s, want %s", newest-back, got, want)
 			}
 		}
-		if n := len(f.table.log.events); n > 13 {
+		if n := len(f.table.history.events); n > 13 {
 			t.Fatalf("%d events kept", n)
 		}
 	}
@@ -170,7 +172,8 @@ func TestUnstructured(t *testing.T) {
 	empty := func() runtime.Object {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget"}}
 	}
-	s, _, err := store.Decorator(Encoded)(config.ForResource(example.Resource("widgets")), "/widgets", nil, empty, nil, nil, nil, nil)
+	s, _, err := store.Decorator(Encoded)(config.ForResource(example.Resource("widgets")), "/widgets", nil, empty, nil,
+		nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,19 +188,22 @@ func TestUnstructured(t *testing.T) {
 		t.Fatal(err)
 	}
 	updated := &unstructured.Unstructured{}
-	err = s.GuaranteedUpdate(t.Context(), "/widgets/a", updated, false, nil, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
-		return obj, unstructured.SetNestedField(obj.(*unstructured.Unstructured).Object, int64(2), "spec", "size")
-	}), nil)
+	err = s.GuaranteedUpdate(t.Context(), "/widgets/a", updated, false, nil,
+		storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+			return obj, unstructured.SetNestedField(obj.(*unstructured.Unstructured).Object, int64(2), "spec", "size")
+		}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "WidgetList"}}
-	if err := s.GetList(t.Context(), "/widgets", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, list); err != nil {
+	if err := s.GetList(t.Context(), "/widgets", storage.ListOptions{Recursive: true, Predicate: storage.Everything},
+		list); err != nil {
 		t.Fatal(err)
 	}
 	yes, bookmarks := true, storage.Everything
 	bookmarks.AllowWatchBookmarks = true
-	w, err := s.Watch(t.Context(), "/widgets", storage.ListOptions{Recursive: true, Predicate: bookmarks, SendInitialEvents: &yes})
+	w, err := s.Watch(t.Context(), "/widgets",
+		storage.ListOptions{Recursive: true, Predicate: bookmarks, SendInitialEvents: &yes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,19 +212,21 @@ func TestUnstructured(t *testing.T) {
 	one.SetResourceVersion("2")
 	two.SetResourceVersion("3")
 	for what, pair := range map[string][2]any{
-		"created": {one, created}, "updated": {two, updated}, "listed": {*two, list.Items[0]}, "watched": {two, (<-w.ResultChan()).Object},
+		"created": {one, created}, "updated": {two, updated}, "listed": {*two, list.Items[0]}, "watched": {two,
+			(<-w.ResultChan()).Object},
 	} {
 		if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
 	end := (<-w.ResultChan()).Object.(*unstructured.Unstructured)
-	if end.GetResourceVersion() != "3" || end.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" || end.GetKind() != "Widget" {
+	if end.GetResourceVersion() != "3" || end.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" ||
+		end.GetKind() != "Widget" {
 		t.Errorf("bookmark is %v", end.Object)
 	}
 }
 
-// TestStats wants sizes only once they are asked for, and to be asked for once.
+// TestStats wants sizes only once they are enabled, which must be done once.
 func TestStats(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f *fixture) {
 		f.mustCreate(t, labelled("a", "1"))
@@ -233,7 +241,8 @@ func TestStats(t *testing.T) {
 		if err := f.EnableResourceSizeEstimation(keys); err != nil {
 			t.Error(err)
 		}
-		if err := f.EnableResourceSizeEstimation(keys); err == nil || !strings.Contains(err.Error(), "enabled already") {
+		if err := f.EnableResourceSizeEstimation(keys); err == nil ||
+			!strings.Contains(err.Error(), "enabled already") {
 			t.Errorf("enabled twice: error is %v", err)
 		}
 		if stats, err := f.Stats(t.Context()); err != nil || stats.EstimatedAverageObjectSizeBytes < 50 {

@@ -30,10 +30,11 @@ func (f *fixture) mustCreate(t testing.TB, pod *example.Pod) *example.Pod {
 func (f *fixture) mustLabel(t testing.TB, name, value string) *example.Pod {
 	t.Helper()
 	out := &example.Pod{}
-	err := f.GuaranteedUpdate(t.Context(), "/pods/ns/"+name, out, false, nil, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
-		obj.(*example.Pod).Labels = map[string]string{"k": value}
-		return obj, nil
-	}), nil)
+	err := f.GuaranteedUpdate(t.Context(), "/pods/ns/"+name, out, false, nil,
+		storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+			obj.(*example.Pod).Labels = map[string]string{"k": value}
+			return obj, nil
+		}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func (f *fixture) mustLabel(t testing.TB, name, value string) *example.Pod {
 func (f *fixture) mustDelete(t testing.TB, name string) *example.Pod {
 	t.Helper()
 	out := &example.Pod{}
-	if err := f.Delete(t.Context(), "/pods/ns/"+name, out, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}); err != nil {
+	if err := f.Delete(t.Context(), "/pods/ns/"+name, out, nil, storage.ValidateAllObjectFunc, nil,
+		storage.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -101,7 +103,7 @@ func TestCallersOwnWhatTheyGet(t *testing.T) {
 		reason string
 		do     func(t *testing.T, f *fixture)
 	}{
-		{"create input", "the registry goes on to use what it created", func(t *testing.T, f *fixture) {
+		{"create input", "the registry continues to use what it created", func(t *testing.T, f *fixture) {
 			pod := labelled("b", "good")
 			f.mustCreate(t, pod)
 			spoil(pod)
@@ -134,19 +136,20 @@ func TestCallersOwnWhatTheyGet(t *testing.T) {
 		{"update output", "it is decorated and then sent", func(t *testing.T, f *fixture) {
 			spoil(f.mustLabel(t, "a", "good"))
 		}},
-		{"unchanged output", "an update without effect hands out the object as well", func(t *testing.T, f *fixture) {
+		{"unchanged output", "an update without effect returns the object as well", func(t *testing.T, f *fixture) {
 			spoil(f.mustLabel(t, "a", f.mustGet(t, "a").Labels["k"]))
 		}},
 		{"validation of a refused delete", "nothing must come of it", func(t *testing.T, f *fixture) {
-			err := f.Delete(t.Context(), "/pods/ns/a", &example.Pod{}, nil, func(_ context.Context, obj runtime.Object) error {
-				spoil(obj.(*example.Pod))
-				return context.Canceled
-			}, nil, storage.DeleteOptions{})
+			err := f.Delete(t.Context(), "/pods/ns/a", &example.Pod{}, nil,
+				func(_ context.Context, obj runtime.Object) error {
+					spoil(obj.(*example.Pod))
+					return context.Canceled
+				}, nil, storage.DeleteOptions{})
 			if err == nil {
 				t.Error("the error of the validation is lost")
 			}
 		}},
-		{"watch", "each client gets events of its own", func(t *testing.T, f *fixture) {
+		{"watch", "clients do not share events", func(t *testing.T, f *fixture) {
 			w := f.mustWatch(t, storage.ListOptions{ResourceVersion: "0"})
 			spoil((<-w.ResultChan()).Object.(*example.Pod))
 			f.mustLabel(t, "a", "good")
@@ -173,7 +176,7 @@ func TestCallersOwnWhatTheyGet(t *testing.T) {
 	})
 }
 
-// TestTimesAreStoredInSeconds wants the object that the store hands out to be the one that clients see.
+// TestTimesAreStoredInSeconds wants the object that the store returns to be the one that clients see.
 func TestTimesAreStoredInSeconds(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f *fixture) {
 		exact := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 678, time.Local))
@@ -186,7 +189,8 @@ func TestTimesAreStoredInSeconds(t *testing.T) {
 		}
 		got := f.mustGet(t, "a")
 		want := exact.Rfc3339Copy()
-		if !got.CreationTimestamp.Equal(&want) || !got.DeletionTimestamp.Equal(&want) || !got.ManagedFields[0].Time.Equal(&want) {
+		if !got.CreationTimestamp.Equal(&want) || !got.DeletionTimestamp.Equal(&want) ||
+			!got.ManagedFields[0].Time.Equal(&want) {
 			t.Errorf("times are not in whole seconds: %v", got.ObjectMeta)
 		}
 	})
@@ -230,7 +234,8 @@ func TestSharedPrefix(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := f.mustWatch(t, storage.ListOptions{ResourceVersion: "1"})
-	ended, err := other.Watch(t.Context(), "/pods", storage.ListOptions{ResourceVersion: "1", Recursive: true, Predicate: storage.Everything})
+	ended, err := other.Watch(t.Context(), "/pods",
+		storage.ListOptions{ResourceVersion: "1", Recursive: true, Predicate: storage.Everything})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +243,8 @@ func TestSharedPrefix(t *testing.T) {
 	if _, open := <-ended.ResultChan(); open {
 		t.Error("a watch outlived its storage")
 	}
-	if _, err := other.Watch(t.Context(), "/pods", storage.ListOptions{Recursive: true, Predicate: storage.Everything}); err == nil {
+	if _, err := other.Watch(t.Context(), "/pods",
+		storage.ListOptions{Recursive: true, Predicate: storage.Everything}); err == nil {
 		t.Error("a destroyed storage began a watch")
 	}
 	want := f.mustCreate(t, labelled("a", "1"))
@@ -277,18 +283,20 @@ func TestKeysInErrors(t *testing.T) {
 	}
 }
 
-// TestTypesMustAgree wants an error, not a panic, from a caller that asks for another type than is stored.
+// TestTypesMustAgree wants an error, not a panic, for a caller with another type than is stored.
 func TestTypesMustAgree(t *testing.T) {
 	f := newFixture(t, Objects, Options{})
 	f.mustCreate(t, labelled("a", "1"))
 	if err := f.Get(t.Context(), "/pods/ns/a", storage.GetOptions{}, &example.ReplicaSet{}); err == nil {
 		t.Error("a pod was read into a ReplicaSet")
 	}
-	err := f.GetList(t.Context(), "/pods", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, &metav1.PartialObjectMetadataList{})
+	err := f.GetList(t.Context(), "/pods", storage.ListOptions{Recursive: true, Predicate: storage.Everything},
+		&metav1.PartialObjectMetadataList{})
 	if err == nil {
 		t.Error("pods were listed as metadata")
 	}
-	if err := f.GetList(t.Context(), "/pods", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, &example.Pod{}); err == nil {
+	if err := f.GetList(t.Context(), "/pods", storage.ListOptions{Recursive: true, Predicate: storage.Everything},
+		&example.Pod{}); err == nil {
 		t.Error("pods were listed into a pod")
 	}
 }

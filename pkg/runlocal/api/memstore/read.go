@@ -2,7 +2,10 @@ package memstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +42,7 @@ func (r *resource) Get(ctx context.Context, key string, opts storage.GetOptions,
 		return err
 	}
 	if _, err := r.versioner.ParseResourceVersion(opts.ResourceVersion); err != nil && r.table.mode != Uncached {
-		return err // as it is, like the watch cache: clients are told of an internal error
+		return err // as it is, like the watch cache: clients get an internal error
 	}
 	began := time.Now()
 	e, revision := r.table.get(key)
@@ -53,7 +56,7 @@ func (r *resource) Get(ctx context.Context, key string, opts storage.GetOptions,
 		}
 		return storage.NewKeyNotFoundError(key, 0)
 	}
-	return asCorrupt(key, r.form.fill(ctx, e, e.revision, out))
+	return asCorrupt(key, r.representation.fill(ctx, e, e.revision, out))
 }
 
 // atLeast returns an error if current is older than the resource version that a request wants at least.
@@ -67,6 +70,39 @@ func (r *resource) atLeast(wanted string, current uint64) error {
 	}
 	if revision > current {
 		return storage.NewTooLargeResourceVersionError(revision, current, r.table.mode.retryAfterSeconds())
+	}
+	return nil
+}
+
+// sizes is whether Stats has the sizes of objects.
+type sizes struct {
+	enabled atomic.Bool
+}
+
+// Stats implements storage.Interface: the number of objects and, once EnableResourceSizeEstimation was called, the
+// average length of their storage encoding in bytes.
+func (r *resource) Stats(context.Context) (storage.Stats, error) {
+	entries := r.table.latest().entries(r.pathPrefix+path.Clean(r.resourcePrefix)[1:]+"/", "", true)
+	stats := storage.Stats{ObjectCount: int64(len(entries))}
+	if !r.sizes.enabled.Load() || len(entries) == 0 {
+		return stats, nil
+	}
+	var total int64
+	for _, e := range entries {
+		total += int64(e.size)
+	}
+	stats.EstimatedAverageObjectSizeBytes = total / stats.ObjectCount
+	return stats, nil
+}
+
+// EnableResourceSizeEstimation implements storage.Interface. The store knows its keys, and so does not call keys; as
+// with etcd3 it must not be nil, and the estimation can be enabled once.
+func (r *resource) EnableResourceSizeEstimation(keys storage.KeysFunc) error {
+	if keys == nil {
+		return errors.New("KeysFunc cannot be nil")
+	}
+	if r.sizes.enabled.Swap(true) {
+		return fmt.Errorf("estimating sizes of %v: enabled already", r.groupResource)
 	}
 	return nil
 }

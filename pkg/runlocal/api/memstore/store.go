@@ -26,7 +26,7 @@ type Options struct {
 	// with a lock held: it must be fast and must not call the store. An object that expires is written by no request:
 	// its deletion comes with an empty context.
 	OnCommit func(ctx context.Context, resourceVersion uint64)
-	// Clock tells when objects expire, when bookmarks are due and when it is time to compact; nil means real time.
+	// Clock drives the expiry of objects, bookmarks and compaction; nil means the real clock.
 	Clock clock.WithTicker
 	// CompactionInterval is how often Compact is called, with the resource version of one interval ago; 0 means never.
 	CompactionInterval time.Duration
@@ -40,7 +40,7 @@ type Store struct {
 	onCommit func(ctx context.Context, resourceVersion uint64)
 
 	revision  atomic.Uint64 // of the newest write of any table; changed under the lock of the table written
-	compacted atomic.Uint64 // as last asked for by Compact
+	compacted atomic.Uint64 // as of the last Compact
 	expiry    expiry
 	compactor compactor
 
@@ -96,10 +96,11 @@ func (s *Store) LastEvent(resourcePrefix string) uint64 {
 	return t.last
 }
 
-// Compact forgets the states before resourceVersion, as an etcd compaction does: lists at an older version are answered with
-// "410 Gone" from then on, and so are watches from an older version of what is kept Uncached. Watches of other resources can still
-// begin there, for a kube-apiserver answers them from its watch cache, which is not compacted. Objects are not touched. Compacting
-// to an older version than before, or to one that is yet to come, only forgets what there is.
+// Compact drops the states before resourceVersion, as an etcd compaction does: lists at an older version are answered
+// with "410 Gone" from then on, and so are watches from an older version of what is kept Uncached. Watches of other
+// resources can still begin there, for a kube-apiserver answers them from its watch cache, which is not compacted.
+// Objects are not touched. Compacting to an older version than before, or to one that is yet to come, only forgets what
+// there is.
 func (s *Store) Compact(resourceVersion uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +111,8 @@ func (s *Store) Compact(resourceVersion uint64) {
 	}
 }
 
-// Close ends every watch, every expiry and the compactions, and returns when no goroutine of the store is left. Reads and writes work
-// after it, but watches are refused and nothing expires any more. Closing twice is allowed.
+// Close ends every watch, every expiry and the compactions, and returns when no goroutine of the store is left. Reads
+// and writes work after it, but watches are refused and nothing expires any more. Closing twice is allowed.
 func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -162,6 +163,43 @@ func (s *Store) dropGroup(g *watcherGroup) {
 	g.close()
 }
 
+// tableName returns the name under which the table of resourcePrefix is kept: the prefix may or may not begin with a
+// slash.
 func tableName(resourcePrefix string) string {
 	return "/" + strings.Trim(resourcePrefix, "/")
+}
+
+// compactor calls Store.Compact periodically. Its goroutine runs from start until close.
+type compactor struct {
+	stop chan struct{} // nil if it was never started
+	end  sync.Once
+	wg   sync.WaitGroup
+}
+
+// start compacts s at every tick of ticker, which it stops at the end, to the resource version of the tick before: so a
+// state can be read for one interval at least, and for two at most. It mirrors runCompactLoop of
+// k8s.io/apiserver/pkg/storage/etcd3/compact.go.
+func (c *compactor) start(s *Store, ticker clock.Ticker) {
+	c.stop = make(chan struct{})
+	c.wg.Go(func() {
+		defer ticker.Stop()
+		var before uint64 // 0 at the first tick, which compacts nothing
+		for {
+			select {
+			case <-ticker.C():
+			case <-c.stop:
+				return
+			}
+			s.Compact(before)
+			before = s.ResourceVersion()
+		}
+	})
+}
+
+// close ends the goroutine, if there is one, and waits for it. It may be called again.
+func (c *compactor) close() {
+	if c.stop != nil {
+		c.end.Do(func() { close(c.stop) })
+		c.wg.Wait()
+	}
 }

@@ -39,8 +39,8 @@ const (
 	stressNames   = 25
 )
 
-// TestStress has writers, listers and watchers work at the same time. Each watcher must see every write in order and once,
-// after it was reported; what it makes of them must be what a list of the same version holds.
+// TestStress has writers, listers and watchers work at the same time. Each watcher must see every write in order and
+// once, after it was reported; what it makes of them must be what a list of the same version holds.
 func TestStress(t *testing.T) {
 	for _, mode := range []Mode{Objects, Encoded} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestStress(t *testing.T) {
 			}
 			err := writers.Wait()
 			done.Store(true)
-			// The last write ends the watchers, and tells them that they have missed nothing.
+			// The last write ends the watchers, which have missed nothing then.
 			if cerr := f.Create(ctx, "/pods/ns/last", labelled("last", "1"), nil, 0); cerr != nil {
 				t.Error(cerr)
 			}
@@ -98,7 +98,8 @@ func write(ctx context.Context, f *fixture, random *rand.Rand) error {
 func list(ctx context.Context, f *fixture, done *atomic.Bool) error {
 	for !done.Load() {
 		out := &example.PodList{}
-		if err := f.GetList(ctx, "/pods", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, out); err != nil {
+		if err := f.GetList(ctx, "/pods", storage.ListOptions{Recursive: true, Predicate: storage.Everything},
+			out); err != nil {
 			return err
 		}
 		version, err := strconv.ParseUint(out.ResourceVersion, 10, 64)
@@ -158,7 +159,8 @@ func follow(ctx context.Context, f *fixture, log *journal, w watch.Interface, co
 // equal compares what a watcher has seen up to a version with a list of that version.
 func equal(ctx context.Context, f *fixture, version string, state map[string]string) error {
 	out := &example.PodList{}
-	opts := storage.ListOptions{Recursive: true, Predicate: storage.Everything, ResourceVersion: version, ResourceVersionMatch: "Exact"}
+	opts := storage.ListOptions{Recursive: true, Predicate: storage.Everything, ResourceVersion: version,
+		ResourceVersionMatch: "Exact"}
 	if err := f.GetList(ctx, "/pods", opts, out); err != nil {
 		return err
 	}
@@ -167,7 +169,8 @@ func equal(ctx context.Context, f *fixture, version string, state map[string]str
 	}
 	for _, pod := range out.Items {
 		if state[pod.Name] != pod.ResourceVersion {
-			return fmt.Errorf("list at %s has %s at %s, the watch at %s", version, pod.Name, pod.ResourceVersion, state[pod.Name])
+			return fmt.Errorf("list at %s has %s at %s, the watch at %s", version, pod.Name, pod.ResourceVersion,
+				state[pod.Name])
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"slices"
+	"sort"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,7 @@ type event struct {
 	current, previous *entry
 }
 
+// key returns the key of the object that was written.
 func (ev event) key() string {
 	if ev.current != nil {
 		return ev.current.key
@@ -36,33 +38,37 @@ func (ev event) key() string {
 	return ev.previous.key
 }
 
-// snapshot is the state of a table at a revision. Nobody writes to its tree.
+// snapshot is the state of a table at a revision. Its tree is never written to.
 type snapshot struct {
 	tree     *btree.BTree[*entry]
 	revision uint64
 }
 
-// table holds the objects and the recent events of one resource.
+// table holds the objects and the recent events of one resource. Writers hold mu while they commit, so that revisions,
+// events and OnCommit have one order. Readers work on clones of the tree, which share its nodes and are never written
+// to.
 type table struct {
 	store *Store
 	mode  Mode
-	began uint64 // the store's revision when the table was made: watches can begin there, as where a watch cache was filled first
+	// the store's revision when the table was made: watches can begin there, as where a watch cache was filled first
+	created uint64
 
-	mu       sync.RWMutex
+	mu       sync.RWMutex // guards what follows; taken after Store.mu, never before
 	tree     *btree.BTree[*entry]
 	frozen   *btree.BTree[*entry] // clone of tree that readers share; nil after a write
-	log      history
+	history  history
 	last     uint64 // revision of the newest event
 	watchers map[*watcher]struct{}
 }
 
+// newTable returns an empty table. A store that was compacted has no states of it before the compaction.
 func newTable(s *Store, m Mode) *table {
 	return &table{
 		store:    s,
 		mode:     m,
-		began:    s.revision.Load(),
+		created:  s.revision.Load(),
 		tree:     btree.New(32, func(a, b *entry) bool { return a.key < b.key }),
-		log:      history{compacted: s.compacted.Load(), limit: s.history},
+		history:  history{compacted: s.compacted.Load(), limit: s.history},
 		watchers: map[*watcher]struct{}{},
 	}
 }
@@ -76,8 +82,8 @@ func (t *table) get(key string) (*entry, uint64) {
 }
 
 // swap commits a write: next takes the place of want, where a nil want says that key must not exist and a nil next
-// deletes. It returns the revision of the write; 0 says that the entry of key is another than want, and that nothing was
-// written. swap takes ownership of next.
+// deletes. It returns the revision of the write;0 means that the entry of key is another than want, and that nothing
+// was written. swap takes ownership of next.
 func (t *table) swap(ctx context.Context, key string, want, next *entry) (uint64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,9 +122,9 @@ func (e *entry) stamp(revision uint64) error {
 // publish appends ev to the history and wakes the watchers. The caller holds t.mu.
 func (t *table) publish(ev event) {
 	t.last = ev.revision
-	t.log.append(ev)
-	if t.log.full() {
-		t.log.trim(t.oldestRead())
+	t.history.append(ev)
+	if t.history.full() {
+		t.history.trim(t.oldestRead())
 	}
 	for w := range t.watchers {
 		w.notify()
@@ -127,21 +133,22 @@ func (t *table) publish(ev event) {
 
 // oldestRead returns the number of the oldest event that some watcher has not read. The caller holds t.mu.
 func (t *table) oldestRead() int {
-	oldest := t.log.end()
+	oldest := t.history.end()
 	for w := range t.watchers {
 		oldest = min(oldest, w.next)
 	}
 	return oldest
 }
 
-// compact forgets the states before revision. Events are kept where a watch cache would answer watches, as that is not compacted.
+// compact drops the states before revision. Events are kept where a watch cache would answer watches, which is not
+// compacted.
 func (t *table) compact(revision uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mode == Uncached {
-		t.log.drop(t.log.index(revision))
+		t.history.drop(t.history.index(revision))
 	}
-	t.log.compact(revision)
+	t.history.compact(revision)
 }
 
 // latest returns the current state.
@@ -165,15 +172,15 @@ func (t *table) freeze() snapshot {
 	return snapshot{tree: t.frozen, revision: t.store.revision.Load()}
 }
 
-// at returns the state at revision, which must not be in the future; false says that it is compacted.
+// at returns the state at revision, which must not be in the future, and false if it is compacted.
 func (t *table) at(revision uint64) (snapshot, bool) {
 	t.mu.Lock()
-	if revision < t.log.compacted {
+	if revision < t.history.compacted {
 		t.mu.Unlock()
 		return snapshot{}, false
 	}
 	tree := t.tree.Clone()
-	undo := t.log.since(revision)
+	undo := t.history.since(revision)
 	t.mu.Unlock()
 	for _, ev := range slices.Backward(undo) {
 		if ev.previous != nil {
@@ -190,7 +197,7 @@ func (t *table) at(revision uint64) (snapshot, bool) {
 func (t *table) read(w *watcher, buf []event) (events []event, revision uint64, err error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	events, ok := t.log.read(w.next, buf)
+	events, ok := t.history.read(w.next, buf)
 	if !ok {
 		return nil, 0, t.expired(w.since)
 	}
@@ -198,6 +205,7 @@ func (t *table) read(w *watcher, buf []event) (events []event, revision uint64, 
 	return events, t.store.revision.Load(), nil
 }
 
+// forget removes a watcher, which may have been removed before.
 func (t *table) forget(w *watcher) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,15 +215,93 @@ func (t *table) forget(w *watcher) {
 // watchable returns the revision from which on watches can begin. The caller holds t.mu.
 func (t *table) watchable() uint64 {
 	if t.mode == Uncached {
-		return t.log.compacted
+		return t.history.compacted
 	}
-	return max(t.log.dropped, t.began)
+	return max(t.history.dropped, t.created)
 }
 
-// expired is the answer to a watch from a revision whose events are not kept any more. The caller holds t.mu.
+// expired returns the error of a watch from a revision whose events are no longer kept. The caller holds t.mu.
 func (t *table) expired(from uint64) error {
 	if t.mode == Uncached {
 		return apierrors.NewResourceExpired(watchCompacted)
 	}
 	return watchExpired(from, t.watchable())
+}
+
+// lagFactor times the limit is how many events a history keeps at most, for slow watchers.
+const lagFactor = 16
+
+// history is the recent events of a table, oldest first. Events are numbered from 0 on; the numbers only grow. It has
+// no lock. A slice of events that was returned stays as it is: events are appended behind it, and trimming
+// makes a copy.
+type history struct {
+	events    []event
+	first     int    // number of events[0]
+	compacted uint64 // states before this revision cannot be restored
+	dropped   uint64 // the newest revision of an event that is no longer kept
+	limit     int    // events that are always kept
+	slack     int    // events above the limit that were kept for slow watchers
+}
+
+// end returns the number that the next event will have.
+func (h *history) end() int {
+	return h.first + len(h.events)
+}
+
+func (h *history) append(ev event) {
+	h.events = append(h.events, ev)
+}
+
+// full reports whether to trim: once a quarter of the limit was added to what the last trim kept.
+func (h *history) full() bool {
+	return len(h.events) > h.limit+h.limit/4+h.slack
+}
+
+// trim drops events from before the number wanted, but neither of the newest limit ones, and keeps no more than
+// lagFactor times as many even if they are wanted.
+func (h *history) trim(wanted int) {
+	keep := max(h.limit, h.end()-wanted)
+	keep = min(keep, h.limit*lagFactor, len(h.events))
+	h.drop(len(h.events) - keep)
+	h.slack = len(h.events) - h.limit
+}
+
+// compact makes the states before revision unavailable. The events are kept.
+func (h *history) compact(revision uint64) {
+	h.compacted = max(h.compacted, revision)
+}
+
+// drop removes the oldest n events.
+func (h *history) drop(n int) {
+	if n <= 0 {
+		return
+	}
+	h.dropped = h.events[n-1].revision
+	h.compact(h.dropped)
+	h.events = slices.Clone(h.events[n:])
+	h.first += n
+}
+
+// index returns the index of the first event after revision.
+func (h *history) index(revision uint64) int {
+	return sort.Search(len(h.events), func(i int) bool { return h.events[i].revision > revision })
+}
+
+// after returns the number of the first event after revision.
+func (h *history) after(revision uint64) int {
+	return h.first + h.index(revision)
+}
+
+// since returns the events after revision.
+func (h *history) since(revision uint64) []event {
+	return h.events[h.index(revision):]
+}
+
+// read copies events from the number next on into buf, as many as it holds. It returns false if they were dropped.
+func (h *history) read(next int, buf []event) ([]event, bool) {
+	if next < h.first {
+		return nil, false
+	}
+	n := copy(buf[:cap(buf)], h.events[next-h.first:])
+	return buf[:n], true
 }

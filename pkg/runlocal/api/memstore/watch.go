@@ -9,8 +9,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// Watch implements storage.Interface. What a watch cannot do is told by an ERROR event, as the watch cache does it;
-// errors are returned only for a key or a version that makes no sense, and by a store that is closed.
+// Watch implements storage.Interface. A watch that is not possible returns an ERROR event, as the watch cache does it;
+// errors are returned only for an invalid key or version, and by a closed store.
 func (r *resource) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	key, err := r.key(key, opts.Recursive)
 	if err != nil {
@@ -33,8 +33,8 @@ func (r *resource) Watch(ctx context.Context, key string, opts storage.ListOptio
 	return w, nil
 }
 
-// attach registers w as a watcher of t and tells it where to begin: behind the version from, or at the current state,
-// which it begins with if sendInitial says so or, with nil, if from is 0.
+// attach registers w as a watcher of t and sets where it begins: after the version from, or with the current state, if
+// sendInitial is true or, with nil, if from is 0.
 func (t *table) attach(w *watcher, from uint64, sendInitial *bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,13 +48,13 @@ func (t *table) attach(w *watcher, from uint64, sendInitial *bool) error {
 		return storage.NewTooLargeResourceVersionError(from, revision, watchRetryAfterSeconds)
 	case initial:
 		state := t.freeze()
-		w.initial, w.since, w.next = &state, revision, t.log.end()
+		w.initial, w.since, w.next = &state, revision, t.history.end()
 	case from == 0:
-		w.since, w.next = revision, t.log.end()
+		w.since, w.next = revision, t.history.end()
 	case from < t.watchable():
 		return t.expired(from)
 	default:
-		w.since, w.next = from, t.log.after(from)
+		w.since, w.next = from, t.history.after(from)
 	}
 	w.start = max(w.since, revision)
 	t.watchers[w] = struct{}{}
@@ -70,7 +70,7 @@ type watcherGroup struct {
 	closed  bool
 }
 
-// launch runs w in a goroutine; false says that the group is closed.
+// launch runs w in a goroutine. It returns false if the group is closed.
 func (g *watcherGroup) launch(w *watcher) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -60,11 +60,12 @@ func pick(value string) storage.SelectionPredicate {
 	}
 }
 
-// TestWatchStarts tells what a watch begins with, for every version it can begin at. The store has seen: a=1 @2, b=1 @3,
-// a=2 @4, b deleted @5; it is compacted to 3, and the events up to there are not kept.
+// TestWatchStarts checks what a watch begins with, for every version it can begin at. The store has seen: a=1 @2, b=1
+// @3, a=2 @4, b deleted @5; it is compacted to 3, and the events up to there are not kept.
 func TestWatchStarts(t *testing.T) {
 	yes, no := true, false
-	bookmarks := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(), AllowWatchBookmarks: true}
+	bookmarks := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(),
+		AllowWatchBookmarks: true}
 	tests := []struct {
 		reason string
 		opts   storage.ListOptions
@@ -79,10 +80,10 @@ func TestWatchStarts(t *testing.T) {
 			[]string{"ERROR 410 too old resource version: 2 (3)", "closed"}},
 		{"a version yet to come: nothing before it", storage.ListOptions{ResourceVersion: "6"}, nil},
 		{"events from now on, without the state", storage.ListOptions{SendInitialEvents: &no}, []string{"ADDED c=1 @6"}},
-		{"the same, asked for by version 0", storage.ListOptions{ResourceVersion: "0", SendInitialEvents: &no}, []string{"ADDED c=1 @6"}},
+		{"the same, for version 0", storage.ListOptions{ResourceVersion: "0", SendInitialEvents: &no}, []string{"ADDED c=1 @6"}},
 		{"the state, and where it ends", storage.ListOptions{SendInitialEvents: &yes, Predicate: bookmarks},
 			[]string{"ADDED a=2 @4", "BOOKMARK @5 end", "ADDED c=1 @6"}},
-		{"the end of the state is told only to those who know bookmarks", storage.ListOptions{SendInitialEvents: &yes},
+		{"only watches with bookmarks get the end of the initial events", storage.ListOptions{SendInitialEvents: &yes},
 			[]string{"ADDED a=2 @4", "ADDED c=1 @6"}},
 		{"the state even if the events since the version are not kept", storage.ListOptions{ResourceVersion: "2", SendInitialEvents: &yes, Predicate: bookmarks},
 			[]string{"ADDED a=2 @4", "BOOKMARK @5 end", "ADDED c=1 @6"}},
@@ -132,7 +133,8 @@ func TestWatchTransitions(t *testing.T) {
 				f.mustLabel(t, "a", "out") // 5
 				f.mustLabel(t, "a", "in")
 				f.mustDelete(t, "a")
-				want := []string{"ADDED a=in @3", "MODIFIED a=in @4", "DELETED a=in @5", "ADDED a=in @6", "DELETED a=in @7"}
+				want := []string{"ADDED a=in @3", "MODIFIED a=in @4", "DELETED a=in @5", "ADDED a=in @6",
+					"DELETED a=in @7"}
 				if diff := cmp.Diff(want, drain(w)); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}
@@ -141,8 +143,8 @@ func TestWatchTransitions(t *testing.T) {
 	}
 }
 
-// TestSlowWatcher wants a watcher that does not read to cost a bounded number of events, and then to end with 410, after
-// what it was sent already.
+// TestSlowWatcher wants a watcher that does not read to cost a bounded number of events, and then to end with 410,
+// after what it was sent already.
 func TestSlowWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Objects, Options{History: 10})
@@ -153,7 +155,7 @@ func TestSlowWatcher(t *testing.T) {
 			f.mustLabel(t, "a", fmt.Sprint(i+1))
 			synctest.Wait() // the watcher goes as far as its client lets it
 		}
-		if n := len(f.table.log.events); n > (lagFactor+2)*10 {
+		if n := len(f.table.history.events); n > (lagFactor+2)*10 {
 			t.Errorf("%d events kept for a watcher that does not read, with a history of 10", n)
 		}
 		got := drain(slow)
@@ -161,7 +163,8 @@ func TestSlowWatcher(t *testing.T) {
 			t.Errorf("first events are %v", got[:2])
 		}
 		sent := len(got) - 2
-		want := []string{fmt.Sprintf("ERROR 410 too old resource version: %d (%d)", sent+1, f.table.watchable()), "closed"}
+		want := []string{fmt.Sprintf("ERROR 410 too old resource version: %d (%d)", sent+1, f.table.watchable()),
+			"closed"}
 		if diff := cmp.Diff(want, got[sent:]); diff != "" || sent < resultBuffer {
 			t.Errorf("end after %d events (-want +got):\n%s", sent, diff)
 		}
@@ -185,21 +188,23 @@ func TestLaggingWatcherKeepsEvents(t *testing.T) {
 		}
 		w := f.mustWatch(t, storage.ListOptions{ResourceVersion: "2"})
 		f.mustLabel(t, "a", "x")
-		for i := range 2 * 50 { // nobody lags any more: the history shrinks to its size
+		for i := range 2 * 50 { // no watcher is behind any more: the history shrinks to its size
 			f.mustLabel(t, "a", fmt.Sprint(i))
 			synctest.Wait()
 			drain(late)
 			drain(w)
 		}
-		if n := len(f.table.log.events); n > 2*50 {
-			t.Errorf("%d events kept with nobody behind", n)
+		if n := len(f.table.history.events); n > 2*50 {
+			t.Errorf("%d events kept while no watcher is behind", n)
 		}
 	})
 }
 
-// TestBookmarks tells when periodic bookmarks come: every minute, and once more before the deadline of the request.
+// TestBookmarks checks when periodic bookmarks are sent: every minute, and once more before the deadline of the
+// request.
 func TestBookmarks(t *testing.T) {
-	bookmarks := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(), AllowWatchBookmarks: true}
+	bookmarks := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(),
+		AllowWatchBookmarks: true}
 	tests := []struct {
 		reason   string
 		opts     storage.ListOptions
@@ -212,7 +217,7 @@ func TestBookmarks(t *testing.T) {
 		{"not for clients that do not know them", storage.ListOptions{}, time.Hour, 121 * time.Second, nil},
 		{"two seconds before the deadline", storage.ListOptions{Predicate: bookmarks}, 30 * time.Second, 29 * time.Second, []string{"BOOKMARK @3"}},
 		{"never with less than two seconds to go", storage.ListOptions{Predicate: bookmarks}, 2 * time.Second, 1500 * time.Millisecond, nil},
-		{"every five seconds for those who asked for progress", storage.ListOptions{ProgressNotify: true}, time.Hour, 11 * time.Second,
+		{"every five seconds with ProgressNotify", storage.ListOptions{ProgressNotify: true}, time.Hour, 11 * time.Second,
 			[]string{"BOOKMARK @3", "BOOKMARK @3"}},
 		{"not below a version that is yet to come", storage.ListOptions{Predicate: bookmarks, ResourceVersion: "9"}, time.Hour, 61 * time.Second, nil},
 	}
@@ -245,8 +250,8 @@ func TestBookmarks(t *testing.T) {
 	}
 }
 
-// TestWatchFromBeforeTheTable wants "too old" for versions from before a resource was served, as a watch cache that is filled then
-// answers, while a list of that time is still told.
+// TestWatchFromBeforeTheTable wants "too old" for versions from before a resource was served, as a watch cache that is
+// filled then answers, while a list of that time is still told.
 func TestWatchFromBeforeTheTable(t *testing.T) {
 	f := newFixture(t, Objects, Options{})
 	f.mustCreate(t, labelled("a", "1"))
@@ -270,18 +275,18 @@ func TestWatchFromBeforeTheTable(t *testing.T) {
 	}
 }
 
-// TestRequestWatchProgress wants a bookmark at once, and only for those who asked for progress.
+// TestRequestWatchProgress wants a bookmark at once, and only with ProgressNotify.
 func TestRequestWatchProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Objects, Options{})
-		asked := f.mustWatch(t, storage.ListOptions{ResourceVersion: "1", ProgressNotify: true})
+		notified := f.mustWatch(t, storage.ListOptions{ResourceVersion: "1", ProgressNotify: true})
 		other := f.mustWatch(t, storage.ListOptions{ResourceVersion: "1"})
 		f.mustCreate(t, labelled("a", "1"))
 		if err := f.RequestWatchProgress(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"ADDED a=1 @2", "BOOKMARK @2"}, drain(asked)); diff != "" {
-			t.Errorf("events of the watch that asked (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"ADDED a=1 @2", "BOOKMARK @2"}, drain(notified)); diff != "" {
+			t.Errorf("events of the watch with ProgressNotify (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{"ADDED a=1 @2"}, drain(other)); diff != "" {
 			t.Errorf("events of the watch that did not (-want +got):\n%s", diff)
@@ -303,7 +308,8 @@ func TestWatchEnds(t *testing.T) {
 				f := newFixture(t, Objects, Options{})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				w, err := f.Watch(ctx, "/pods", storage.ListOptions{ResourceVersion: "1", Recursive: true, Predicate: storage.Everything})
+				w, err := f.Watch(ctx, "/pods",
+					storage.ListOptions{ResourceVersion: "1", Recursive: true, Predicate: storage.Everything})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -328,7 +334,7 @@ func TestWatchAfterClose(t *testing.T) {
 	if !errors.Is(err, storage.ErrStorageNotReady) {
 		t.Errorf("error is %v", err)
 	}
-	f.mustCreate(t, labelled("a", "1")) // writes go on
+	f.mustCreate(t, labelled("a", "1")) // writes still work
 	if len(f.table.watchers) != 0 {
 		t.Error("the watch that was refused is still woken")
 	}
@@ -349,15 +355,16 @@ func TestUnreadableObject(t *testing.T) {
 	}
 }
 
-// TestUnreadableDeletion wants a watcher of an object that cannot be read to be told of its deletion as a kube-apiserver
-// tells it.
+// TestUnreadableDeletion wants a watcher of an object that cannot be read to be told of its deletion as a
+// kube-apiserver tells it.
 func TestUnreadableDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Encoded, Options{})
 		f.mustCreate(t, labelled("a", "1"))
 		w := f.mustWatch(t, storage.ListOptions{ResourceVersion: "2"})
 		f.codec.failing.Store(true)
-		err := f.Delete(t.Context(), "/pods/ns/a", &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{ExpectTransformOrDecodeError: true})
+		err := f.Delete(t.Context(), "/pods/ns/a", &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil,
+			storage.DeleteOptions{ExpectTransformOrDecodeError: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
 	utilflowcontrol "k8s.io/apiserver/pkg/util/flowcontrol"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 	batchSize    = 64  // events copied from the history at a time
 )
 
-// errStopped ends a watcher that nobody listens to any more.
+// errStopped ends a watcher that was stopped.
 var errStopped = errors.New("watch stopped")
 
 // watcher is one running watch. Its goroutine takes events from the table's history, filters them and sends copies.
@@ -29,13 +31,13 @@ type watcher struct {
 	recursive      bool
 	pred           storage.SelectionPredicate
 	all            bool // pred selects everything
-	bookmarks      bool // the client wants to know how far the watch has come
-	initialEnd     bool // and where the initial events end
+	bookmarks      bool // the client accepts bookmarks
+	initialEnd     bool // one of them marks the end of the initial events
 	progressNotify bool
 
 	result   chan watch.Event
 	wake     chan struct{} // holds a token when there may be something to do
-	progress atomic.Bool   // a bookmark was asked for
+	progress atomic.Bool   // a bookmark was requested
 
 	initial *snapshot // state to begin with, nil for none
 	since   uint64    // events up to this revision are not for this watch
@@ -79,11 +81,13 @@ func (w *watcher) run() {
 	defer w.cancel()
 	defer w.resource.table.forget(w)
 	if err := w.deliver(); err != nil && !errors.Is(err, errStopped) {
-		// Whoever stopped the watch in the meantime is not interested in its error.
+		// A client that has stopped the watch meanwhile does not need its error.
 		_ = w.send(watch.Event{Type: watch.Error, Object: watchStatus(err)})
 	}
 }
 
+// deliver sends the initial state and then events as they are committed, and bookmarks in between when there is nothing
+// else to send. It returns errStopped when the watch was stopped, and another error if it cannot continue.
 func (w *watcher) deliver() error {
 	if err := w.deliverInitial(); err != nil {
 		return err
@@ -108,7 +112,7 @@ func (w *watcher) deliver() error {
 		if len(events) > 0 {
 			continue
 		}
-		if wanted = wanted || w.progress.Swap(false); wanted && w.news(revision) {
+		if wanted = wanted || w.progress.Swap(false); wanted && w.bookmarkIsNew(revision) {
 			if err := w.sendBookmark(revision, false); err != nil {
 				return err
 			}
@@ -125,9 +129,9 @@ func (w *watcher) deliver() error {
 	}
 }
 
-// news reports whether a bookmark at revision tells the client anything. As in the watch cache, it must be above what the watch began
-// with; a watch with ProgressNotify is told again.
-func (w *watcher) news(revision uint64) bool {
+// bookmarkIsNew reports whether a bookmark at revision is to be sent. As in the watch cache, it must be above what the
+// watch began with; with ProgressNotify the same one is sent again.
+func (w *watcher) bookmarkIsNew(revision uint64) bool {
 	return revision > w.start || w.progressNotify && revision >= w.since
 }
 
@@ -147,7 +151,7 @@ func (w *watcher) deliverInitial() error {
 		if obj == nil {
 			continue
 		}
-		if err := w.send(watch.Event{Type: watch.Added, Object: w.resource.form.own(obj)}); err != nil {
+		if err := w.send(watch.Event{Type: watch.Added, Object: w.resource.representation.copyView(obj)}); err != nil {
 			return err
 		}
 	}
@@ -157,8 +161,8 @@ func (w *watcher) deliverInitial() error {
 	return nil
 }
 
-// deliverEvent sends what ev means for this watch: an object that begins to match is added, one that no longer matches is
-// deleted, as it last was but with the resource version of the event.
+// deliverEvent sends what ev means for this watch: an object that begins to match is added, one that no longer matches
+// is deleted, as it last was but with the resource version of the event.
 func (w *watcher) deliverEvent(ev event) error {
 	if ev.revision <= w.since || !w.covers(ev.key()) {
 		return nil
@@ -184,19 +188,20 @@ func (w *watcher) deliverEvent(ev event) error {
 	if previous == nil {
 		return nil
 	}
-	obj := w.resource.form.own(previous)
+	obj := w.resource.representation.copyView(previous)
 	if err := w.resource.versioner.UpdateObject(obj, ev.revision); err != nil {
 		return err
 	}
 	return w.send(watch.Event{Type: watch.Deleted, Object: obj})
 }
 
+// sendCurrent sends an object that matches, as MODIFIED if the client knows it already.
 func (w *watcher) sendCurrent(view runtime.Object, known bool) error {
 	typ := watch.Added
 	if known {
 		typ = watch.Modified
 	}
-	return w.send(watch.Event{Type: typ, Object: w.resource.form.own(view)})
+	return w.send(watch.Event{Type: typ, Object: w.resource.representation.copyView(view)})
 }
 
 // covers reports whether the watch is about key.
@@ -212,7 +217,7 @@ func (w *watcher) selected(e *entry) (runtime.Object, error) {
 	if e == nil {
 		return nil, nil
 	}
-	obj, err := w.resource.form.view(w.ctx, e, nil)
+	obj, err := w.resource.representation.view(w.ctx, e, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -222,8 +227,8 @@ func (w *watcher) selected(e *entry) (runtime.Object, error) {
 	return obj, nil
 }
 
-// send hands ev to the client. It returns errStopped if the watch ended before; so whatever the client receives is a
-// sequence without gaps.
+// send sends ev to the client. It returns errStopped if the watch has ended, so that what the client receives has no
+// gaps.
 func (w *watcher) send(ev watch.Event) error {
 	if w.ctx.Err() != nil {
 		return errStopped
@@ -234,4 +239,83 @@ func (w *watcher) send(ev watch.Event) error {
 	case <-w.ctx.Done():
 		return errStopped
 	}
+}
+
+const (
+	// bookmarkPeriod is how often a watch is sent a bookmark, and bookmarkLead how long before its deadline the last
+	// one: the watch cache's figures.
+	bookmarkPeriod = time.Minute
+	bookmarkLead   = 2 * time.Second
+	// progressPeriod is bookmarkPeriod for a watch with ProgressNotify: what Kubernetes recommends for etcd.
+	progressPeriod = 5 * time.Second
+)
+
+// bookmark returns an empty object of the resource at revision, marked as the end of the initial events if initialEnd
+// is set.
+func (r *resource) bookmark(revision uint64, initialEnd bool) (runtime.Object, error) {
+	obj := r.newFunc()
+	if err := r.versioner.UpdateObject(obj, revision); err != nil {
+		return nil, err
+	}
+	if !initialEnd {
+		return obj, nil
+	}
+	return obj, storage.AnnotateInitialEventsEndBookmark(obj)
+}
+
+// sendBookmark sends a bookmark: the client has received everything up to revision.
+func (w *watcher) sendBookmark(revision uint64, initialEnd bool) error {
+	obj, err := w.resource.bookmark(revision, initialEnd)
+	if err != nil {
+		return err
+	}
+	w.since = max(w.since, revision)
+	return w.send(watch.Event{Type: watch.Bookmark, Object: obj})
+}
+
+// bookmarkTimer returns the timer of periodic bookmarks and its channel, both nil if there are to be none.
+func (w *watcher) bookmarkTimer() (clock.Timer, <-chan time.Time) {
+	if wait, ok := w.untilBookmark(); ok {
+		timer := w.resource.store.clock.NewTimer(wait)
+		return timer, timer.C()
+	}
+	return nil, nil
+}
+
+// rearm sets a timer that has fired to the next bookmark, if there is to be one.
+func (w *watcher) rearm(timer clock.Timer) {
+	if wait, ok := w.untilBookmark(); ok {
+		timer.Reset(wait)
+	}
+}
+
+// untilBookmark returns the time until the next periodic bookmark; false if there is none. It mirrors nextBookmarkTime
+// of k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go.
+func (w *watcher) untilBookmark() (time.Duration, bool) {
+	if w.progressNotify {
+		return progressPeriod, true
+	}
+	if !w.bookmarks {
+		return 0, false
+	}
+	wait := bookmarkPeriod
+	if deadline, ok := w.ctx.Deadline(); ok {
+		wait = min(wait, deadline.Sub(w.resource.store.clock.Now())-bookmarkLead)
+	}
+	return wait, wait > 0
+}
+
+// RequestWatchProgress implements storage.Interface: every watch with ProgressNotify is sent a bookmark as soon as it
+// has been sent everything else.
+func (r *resource) RequestWatchProgress(context.Context) error {
+	t := r.table
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for w := range t.watchers {
+		if w.progressNotify {
+			w.progress.Store(true)
+			w.notify()
+		}
+	}
+	return nil
 }

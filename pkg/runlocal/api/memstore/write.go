@@ -22,7 +22,7 @@ func (r *resource) Create(ctx context.Context, key string, obj, out runtime.Obje
 	if version, err := r.versioner.ObjectResourceVersion(obj); err == nil && version != 0 {
 		return storage.ErrResourceVersionSetOnCreate
 	}
-	next, err := r.form.draft(ctx, key, obj)
+	next, err := r.representation.prepare(ctx, key, obj)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (r *resource) Create(ctx context.Context, key string, obj, out runtime.Obje
 	if out == nil {
 		return nil
 	}
-	return r.form.fillWritten(ctx, next, out)
+	return r.representation.fillWritten(ctx, next, out)
 }
 
 // swap is the table's, measured as a request to etcd of that operation.
@@ -51,8 +51,8 @@ func (r *resource) swap(ctx context.Context, operation, key string, want, next *
 	return revision, err
 }
 
-// Delete implements storage.Interface. The suggestion of what the object may be is not needed, since the object itself is
-// at hand: preconditions and validation only ever see the current one.
+// Delete implements storage.Interface. The suggestion of what the object may be is not needed, since the object itself
+// is at hand: preconditions and validation only ever see the current one.
 func (r *resource) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc, _ runtime.Object, opts storage.DeleteOptions,
 ) error {
@@ -77,9 +77,10 @@ func (r *resource) Delete(ctx context.Context, key string, out runtime.Object, p
 	return ctx.Err()
 }
 
-// delete tries once to delete e, and sets out to what it was, unless it is to be deleted unread. False says that another
-// writer was faster.
-func (r *resource) delete(ctx context.Context, e *entry, out runtime.Object, unread bool, preconditions *storage.Preconditions,
+// delete tries once to delete e, and sets out to what it was, unless it is to be deleted unread. It returns false if
+// another writer was faster.
+func (r *resource) delete(ctx context.Context, e *entry, out runtime.Object, unread bool,
+	preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc,
 ) (done bool, err error) {
 	obj, err := r.deletable(ctx, e, out, unread)
@@ -99,7 +100,7 @@ func (r *resource) delete(ctx context.Context, e *entry, out runtime.Object, unr
 	if unread {
 		return true, nil
 	}
-	return true, r.form.fill(ctx, e, revision, out)
+	return true, r.representation.fill(ctx, e, revision, out)
 }
 
 // deletable returns a copy of the object of e, of the type of like. With unread it must be one that cannot be read, and
@@ -107,16 +108,17 @@ func (r *resource) delete(ctx context.Context, e *entry, out runtime.Object, unr
 func (r *resource) deletable(ctx context.Context, e *entry, like runtime.Object, unread bool) (runtime.Object, error) {
 	if !unread {
 		obj := emptyLike(like)
-		return obj, r.form.fill(ctx, e, e.revision, obj)
+		return obj, r.representation.fill(ctx, e, e.revision, obj)
 	}
 	if r.readable(ctx, e, like) {
-		return nil, storage.NewInvalidObjError(e.key, "unsafe deletion is not allowed because the object is decodable from storage")
+		return nil, storage.NewInvalidObjError(e.key,
+			"unsafe deletion is not allowed because the object is decodable from storage")
 	}
 	return nil, nil
 }
 
 func (r *resource) readable(ctx context.Context, e *entry, like runtime.Object) bool {
-	return r.form.fill(ctx, e, e.revision, emptyLike(like)) == nil
+	return r.representation.fill(ctx, e, e.revision, emptyLike(like)) == nil
 }
 
 // GuaranteedUpdate implements storage.Interface. As for Delete, the suggestion of what the object may be is not needed.
@@ -145,7 +147,7 @@ func (r *resource) GuaranteedUpdate(ctx context.Context, key string, destination
 }
 
 // update tries once to write what tryUpdate makes of e, which is nil for a key that does not exist, and sets out to the
-// result. False says that another writer was faster.
+// result. It returns false if another writer was faster.
 func (r *resource) update(ctx context.Context, key string, e *entry, out runtime.Object,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc,
 ) (done bool, err error) {
@@ -160,15 +162,15 @@ func (r *resource) update(ctx context.Context, key string, e *entry, out runtime
 	if err != nil {
 		return false, err
 	}
-	next, err := r.form.draft(ctx, key, output)
+	next, err := r.representation.prepare(ctx, key, output)
 	if err != nil {
 		return false, err
 	}
 	if e != nil {
-		if same, err := r.form.same(ctx, next, e); err != nil {
+		if same, err := r.representation.same(ctx, next, e); err != nil {
 			return false, err
 		} else if same {
-			return true, r.form.fill(ctx, e, e.revision, out)
+			return true, r.representation.fill(ctx, e, e.revision, out)
 		}
 	}
 	revision, err := r.swap(ctx, "update", key, e, next.entry)
@@ -178,16 +180,18 @@ func (r *resource) update(ctx context.Context, key string, e *entry, out runtime
 	if ttl != nil {
 		r.store.expiry.add(r.table, next.entry, *ttl)
 	}
-	return true, r.form.fillWritten(ctx, next, out)
+	return true, r.representation.fillWritten(ctx, next, out)
 }
 
 // input returns what an update begins with: the object of e, or an empty one like out if e is nil.
-func (r *resource) input(ctx context.Context, e *entry, out runtime.Object) (runtime.Object, storage.ResponseMeta, error) {
+func (r *resource) input(
+	ctx context.Context, e *entry, out runtime.Object,
+) (runtime.Object, storage.ResponseMeta, error) {
 	obj := emptyLike(out)
 	if e == nil {
 		return obj, storage.ResponseMeta{}, nil
 	}
-	return obj, storage.ResponseMeta{ResourceVersion: e.revision}, r.form.fill(ctx, e, e.revision, obj)
+	return obj, storage.ResponseMeta{ResourceVersion: e.revision}, r.representation.fill(ctx, e, e.revision, obj)
 }
 
 // emptyLike returns an empty object of the type of obj.

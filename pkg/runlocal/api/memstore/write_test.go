@@ -61,7 +61,8 @@ func TestGuaranteedUpdate(t *testing.T) {
 				defer f.mustDelete(t, "a")
 				revision := f.store.ResourceVersion()
 				out := &example.Pod{}
-				err := f.GuaranteedUpdate(t.Context(), "/pods/ns/"+test.name, out, test.ignore, test.pre, test.update, nil)
+				err := f.GuaranteedUpdate(t.Context(), "/pods/ns/"+test.name, out, test.ignore, test.pre, test.update,
+					nil)
 				switch {
 				case test.wantErr == nil && err != nil:
 					t.Fatal(err)
@@ -78,7 +79,8 @@ func TestGuaranteedUpdate(t *testing.T) {
 					t.Errorf("stored (-), handed out (+):\n%s", diff)
 				}
 				if !test.wantMove && out.ResourceVersion != before.ResourceVersion {
-					t.Errorf("an update without effect has version %s, before it was %s", out.ResourceVersion, before.ResourceVersion)
+					t.Errorf("an update without effect has version %s, before it was %s", out.ResourceVersion,
+						before.ResourceVersion)
 				}
 			})
 		}
@@ -95,11 +97,12 @@ func TestConflictsAreRetried(t *testing.T) {
 				f.mustLabel(t, "a", "2")
 			}
 		}
-		err := f.GuaranteedUpdate(t.Context(), "/pods/ns/a", &example.Pod{}, false, nil, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
-			interfere(obj.(*example.Pod))
-			obj.(*example.Pod).Labels["k"] += "!"
-			return obj, nil
-		}), nil)
+		err := f.GuaranteedUpdate(t.Context(), "/pods/ns/a", &example.Pod{}, false, nil,
+			storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+				interfere(obj.(*example.Pod))
+				obj.(*example.Pod).Labels["k"] += "!"
+				return obj, nil
+			}), nil)
 		if diff := cmp.Diff([]string{"1", "2"}, seen); err != nil || diff != "" {
 			t.Errorf("the update saw (-want +got):\n%s, error %v", diff, err)
 		}
@@ -107,10 +110,11 @@ func TestConflictsAreRetried(t *testing.T) {
 			t.Errorf("the update wrote %q", got)
 		}
 		seen = nil
-		err = f.Delete(t.Context(), "/pods/ns/a", &example.Pod{}, nil, func(_ context.Context, obj runtime.Object) error {
-			interfere(obj.(*example.Pod))
-			return nil
-		}, nil, storage.DeleteOptions{})
+		err = f.Delete(t.Context(), "/pods/ns/a", &example.Pod{}, nil,
+			func(_ context.Context, obj runtime.Object) error {
+				interfere(obj.(*example.Pod))
+				return nil
+			}, nil, storage.DeleteOptions{})
 		if diff := cmp.Diff([]string{"2!", "2"}, seen); err != nil || diff != "" {
 			t.Errorf("the validation saw (-want +got):\n%s, error %v", diff, err)
 		}
@@ -127,15 +131,17 @@ func TestRetriesEndWithTheRequest(t *testing.T) {
 		if calls++; calls == 3 {
 			cancel()
 		}
-		if err := f.GuaranteedUpdate(t.Context(), "/pods/ns/a", &example.Pod{}, false, nil, addAnnotation, nil); err != nil {
+		if err := f.GuaranteedUpdate(t.Context(), "/pods/ns/a", &example.Pod{}, false, nil, addAnnotation,
+			nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := f.GuaranteedUpdate(ctx, "/pods/ns/a", &example.Pod{}, false, nil, storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
-		lose()
-		obj.(*example.Pod).Labels["k"] = "2"
-		return obj, nil
-	}), nil)
+	err := f.GuaranteedUpdate(ctx, "/pods/ns/a", &example.Pod{}, false, nil,
+		storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+			lose()
+			obj.(*example.Pod).Labels["k"] = "2"
+			return obj, nil
+		}), nil)
 	if !errors.Is(err, context.Canceled) || calls != 3 {
 		t.Errorf("update: error %v after %d tries", err, calls)
 	}
@@ -166,11 +172,11 @@ func TestTooLarge(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			f := newFixture(t, mode, Options{})
 			big := labelled("big", "1")
-			big.Annotations = map[string]string{"a": strings.Repeat("x", maxSize)}
+			big.Annotations = map[string]string{"a": strings.Repeat("x", maxObjectSize)}
 			if err := f.Create(t.Context(), "/pods/test/big", big, &example.Pod{}, 0); !errors.Is(err, errTooLarge) {
-				t.Errorf("creating an object of more than %d bytes: %v", maxSize, err)
+				t.Errorf("creating an object of more than %d bytes: %v", maxObjectSize, err)
 			}
-			big.Annotations["a"] = strings.Repeat("x", maxSize/2)
+			big.Annotations["a"] = strings.Repeat("x", maxObjectSize/2)
 			if err := f.Create(t.Context(), "/pods/test/big", big, &example.Pod{}, 0); err != nil {
 				t.Errorf("creating an object of half as many: %v", err)
 			}

@@ -1,0 +1,156 @@
+package run
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/guard"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/lease"
+)
+
+// toOptions returns the options of the session, or an error for flags that make no sense.
+func (f *Flags) toOptions(streams genericiooptions.IOStreams) (*session.Options, error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	progress, streams := cli.WithProgress(streams, !f.quiet && f.output == "")
+	o := &session.Options{
+		Goal: f.until.goalOr(f.manifests.Given(), f.timeout), Events: f.events,
+		Detail: f.session.Detail(), Quiet: f.quiet, JSON: f.output == "json", TraceFile: f.session.TraceFile,
+		Telemetry: f.session.Telemetry.ToTelemetry(), Streams: streams, Progress: progress,
+		Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv), Clock: clock.RealClock{},
+	}
+	if f.quiet {
+		o.Detail = render.Quiet
+	}
+	if f.sandbox {
+		return o, f.setSandbox(o)
+	}
+	return o, f.setCluster(o)
+}
+
+// defaultNamespace is that of objects that name none.
+const defaultNamespace = "default"
+
+// setSandbox makes the options those of a run in the sandbox.
+func (f *Flags) setSandbox(o *session.Options) error {
+	sandbox, err := f.session.SandboxOptions()
+	if err != nil {
+		return err
+	}
+	sandbox.Warnings = connect.NewWarnings(o.Streams.ErrOut)
+	o.Target, o.SimulatedNodes, o.Namespace = &session.Sandbox{Options: sandbox}, sandbox.Nodes, defaultNamespace
+	if given := *f.cluster.Config.Namespace; given != "" {
+		o.Namespace = given
+	}
+	o.ReadManifests = func() ([]runlocal.Manifest, error) {
+		read, err := f.manifests.Read(o.Streams.In)
+		manifests := make([]runlocal.Manifest, len(read))
+		for i, m := range read {
+			manifests[i] = runlocal.Manifest(m)
+		}
+		return manifests, err
+	}
+	return nil
+}
+
+// setCluster makes the options those of a run on a cluster.
+func (f *Flags) setCluster(o *session.Options) error {
+	authority, err := f.authority.authority()
+	if err != nil {
+		return err
+	}
+	list := f.session.Controllers
+	selected, leftOut, err := selectForCluster(authority, list)
+	if err != nil {
+		return err
+	}
+	connection, err := f.cluster.Connect(o.Streams)
+	if err != nil {
+		return err
+	}
+	scope := runlocal.Scope{Namespaces: f.write.namespaces, Shard: f.write.shard.Shard}
+	selected, lines, err := selectInScope(scope, selected, list, f.write.write)
+	if err != nil {
+		return err
+	}
+	if leftOut != "" {
+		lines = append([]string{leftOut}, lines...)
+	}
+	c := &clusterTarget{
+		connection: connection, scope: scope, list: list, leftOut: lines, hasDiff: hasCommand(f.cluster.Cmd.Root(), "diff"),
+		options: runlocal.ClusterOptions{
+			Config: connection.Config, Controllers: selected, Workers: f.session.Workers, Verbosity: f.session.Detail().LogLevel(),
+			Write: f.write.write, DryRun: f.dryRun.mode(), DryRunAggregated: f.dryRun.aggregated,
+			Namespaces: scope.Namespaces, Keep: scope.Keep(), Authority: authority,
+			Autoscaling: f.session.Autoscaling, NodeControllers: f.session.NodeControllers,
+			QPS: f.session.Rates.QPS, Burst: f.session.Rates.Burst(), Resync: f.session.Rates.Resync,
+		},
+	}
+	o.Target = c
+	switch {
+	case f.write.write:
+		o.Writes = session.WriteCluster
+		c.writer = &writer{
+			force: f.write.force, yes: f.write.yes, shard: scope.Shard, duration: f.write.leaseDuration,
+			namespace: f.write.leaseNamespace, name: lease.Name(scope.Shard.Number, scope.Shard.Of),
+		}
+	case f.dryRun.mode() == guard.Client:
+		o.Writes = session.DryRunClient
+	default:
+		o.Writes = session.DryRunServer
+	}
+	return nil
+}
+
+// selectForCluster returns the controllers of --controller that can run on a cluster by what the authority has. The line, if it is not
+// empty, says which are left out.
+func selectForCluster(a controllers.Authority, list string) (chosen []controllers.Controller, line string, err error) {
+	if list == session.NoControllers {
+		return nil, "", cli.WithHint(errors.New("with --controller none nothing runs on a cluster"),
+			"--sandbox has simulated nodes, which run without controllers")
+	}
+	if _, err := session.SelectControllers(list); list == "" || err != nil {
+		return nil, "", err
+	}
+	chosen, unable, err := controllers.SelectFor(a, strings.Split(list, ","))
+	if notRun, ok := errors.AsType[*controllers.NotRunError](err); ok {
+		if flags := flagsFor(notRun.Reason); flags != "" {
+			return nil, "", cli.WithHint(err, "a control plane has what it needs; give it with "+flags)
+		}
+	}
+	return chosen, leftOutText(unable), session.WithSelectionHint(err)
+}
+
+// leftOutText says which controllers of "*" do not run because they lack key files; empty if all run.
+func leftOutText(unable []controllers.SkippedController) string {
+	if len(unable) == 0 {
+		return ""
+	}
+	var names []string
+	for _, c := range unable {
+		names = append(names, c.Short)
+	}
+	return "left out because they need key files: " + strings.Join(names, ", ") + "; `run --list` names their flags"
+}
+
+// hasCommand reports whether the program has a command of that name.
+func hasCommand(root *cobra.Command, name string) bool {
+	for _, c := range root.Commands() {
+		if c.Name() == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,102 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+func TestLateHint(t *testing.T) {
+	deployment, err := controllers.Select([]string{"deployment", "replicaset"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web, db, job := objectOf("apps", "Deployment", "web", "InProgress"), objectOf("apps", "StatefulSet", "db", "InProgress"), objectOf("batch", "Job", "j", "InProgress")
+	in := func(d time.Duration) []pendingKey {
+		return []pendingKey{{Controller: "horizontalpodautoscaling", Key: "default/web", In: trace.Duration(d)}}
+	}
+	for _, tt := range []struct {
+		reason string
+		r      result
+		nodes  int
+		want   string
+	}{
+		{"time", result{outcome: runlocal.OutcomeTimedOut, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web}}}, 3, "--timeout gives it more time"},
+		{"more time would not help", result{outcome: runlocal.OutcomeTimedOut, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web, db, job}}}, 3,
+			"statefulset, job do not run: name them in --controller too"},
+		{"one is enough, and is named once", result{outcome: runlocal.OutcomeStuck, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{db, db}}}, 3, "statefulset does not run: name it in --controller too"},
+		{"a ready object needs no controller", result{outcome: runlocal.OutcomeTimedOut, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web, objectOf("batch", "Job", "j", "Current")}}}, 3, "--timeout gives it more time"},
+		{"nothing acts on what was made", result{outcome: runlocal.OutcomeStuck, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web}, Created: []runlocal.ObjectStatus{objectOf("batch", "Job", "j", "InProgress")}}}, 3,
+			"job does not run: name it in --controller too"},
+		{"no nodes", result{outcome: runlocal.OutcomeStuck, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web}}}, 0, "without nodes all pods stay pending: --nodes gives it some"},
+		{"a key that comes soon after", result{outcome: runlocal.OutcomeStuck, elapsed: 31 * time.Second, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web}}, pending: in(13700 * time.Millisecond)}, 3,
+			"--timeout 45s reaches the next key, horizontalpodautoscaling default/web"},
+		{"one that comes late is no help", result{outcome: runlocal.OutcomeStuck, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web}, Created: []runlocal.ObjectStatus{web}}, pending: in(10 * time.Minute)}, 3, ""},
+		{"no controller did anything", result{outcome: runlocal.OutcomeStuck, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{objectOf("", "Pod", "p", "InProgress")}}}, 3,
+			"it may need a controller that --controller does not name: `run --list` shows them all"},
+		{"nor could any", result{outcome: runlocal.OutcomeStuck, objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{objectOf("example.com", "Gadget", "g", "Failed")}}}, 3,
+			"no controller of Kubernetes acts on it: its own controller can, against `sandbox`"},
+	} {
+		o := &Options{Target: &Sandbox{Options: runlocal.Options{Controllers: deployment}}, SimulatedNodes: tt.nodes}
+		tt.r.goal.Timeout = 45 * time.Second
+		if got := o.lateHint(&tt.r); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.reason, got, tt.want)
+		}
+	}
+}
+
+func TestErrorHints(t *testing.T) {
+	unknown := &runlocal.UnknownKindError{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deploymnt"}, Known: []string{"Deployment", "Pod"}}
+	foreign := &runlocal.UnknownKindError{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, Known: []string{"Deployment", "Pod"}}
+	taken := &net.OpError{Op: "listen", Err: &os.SyscallError{Syscall: "bind", Err: syscall.EADDRINUSE}}
+	definition := "kinds that are no part of Kubernetes need their CustomResourceDefinition among the files"
+	for _, tt := range []struct {
+		name   string
+		err    error
+		want   []string
+		reason string
+	}{
+		{"misspelt kind", withManifestHints(fmt.Errorf("web.yaml: %w", unknown)), []string{"did you mean Deployment? " + definition}, "the nearest kind"},
+		{"foreign kind", withManifestHints(foreign), []string{definition}, "nothing is near"},
+		{"among others", withManifestHints(errors.Join(errors.New("other"), unknown)), []string{"", "did you mean Deployment? " + definition}, "only for the error that it belongs to"},
+		{"uncounted quota", withManifestHints(&runlocal.UncountedQuotaError{Err: context.DeadlineExceeded}),
+			[]string{"-v shows what the controller does; without the quota the objects are applied"}, "what can be done about it"},
+		{"taken port", withStartHints(fmt.Errorf("listening: %w", taken)), []string{"--listen 127.0.0.1:0 picks a free port"}, "what else to do"},
+		{"remote", withStartHints(fmt.Errorf("listening: %w", api.ErrRemoteListen)), []string{"--allow-remote lets other machines reach it, with the token of the kubeconfig"}, "what it would take, and mean"},
+		{"other", withStartHints(errors.New("other")), []string{""}, "no advice that does not fit"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, e := range cli.FlattenErrors(tt.err) {
+				hint := &cli.HintError{}
+				if !errors.As(e, &hint) {
+					hint = &cli.HintError{}
+				}
+				got = append(got, hint.Hint)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+	if err := withManifestHints(nil); err != nil {
+		t.Errorf("no error becomes %v", err)
+	}
+	if err := withStartHints(nil); err != nil {
+		t.Errorf("no error becomes %v", err)
+	}
+}

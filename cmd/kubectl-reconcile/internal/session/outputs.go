@@ -1,0 +1,287 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// bufferedEvents is how many events an output may be behind before the controllers wait for it.
+const bufferedEvents = 1 << 16
+
+// simulated are the controllers of the simulated nodes and of their volumes: they are shown only on demand.
+var simulated = []string{nodes.SchedulerName, nodes.KubeletName, nodes.ProvisionerName}
+
+// perNamespace are the controllers that create what every namespace or cluster has, whatever runs in it.
+var perNamespace = []string{"serviceaccount", "root-ca-cert-publisher", "kube-apiserver-serving-clustertrustbundle-publisher"}
+
+// Outputs are where the trace of a run and remarks about it go. Remarks may be written concurrently.
+type Outputs struct {
+	o *Options
+
+	// Sinks that the summary is made of.
+	summary *trace.Summary
+	created *trace.CreatedResources
+	writes  *trace.WriteCounts
+	failing *trace.FailingKeys
+	sinks   []trace.Sink // these and all others
+
+	stdout   io.Writer // for people, or of NDJSON
+	notes    io.Writer // for remarks and the summary for people: stdout, but stderr if stdout has NDJSON
+	warnings io.Writer // for what is written also with -q
+	buffers  []*trace.Buffer
+	blocks   *render.Blocks // nil with NDJSON
+	file     *traceFile     // nil without --trace-file
+	fail     context.CancelCauseFunc
+}
+
+// openOutputs opens all outputs. fail ends the run when one of them fails later.
+func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
+	out := &Outputs{
+		o: o, summary: trace.NewSummary(), created: trace.NewCreatedResources(perNamespace...),
+		writes: trace.NewWriteCounts(), failing: trace.NewFailingKeys(),
+		stdout: o.Streams.Out, notes: o.Streams.Out, warnings: o.Streams.ErrOut, fail: fail,
+	}
+	out.sinks = append(out.sinks, out.summary, out.created, out.failing)
+	if o.onCluster() {
+		out.sinks = append(out.sinks, out.writes)
+	}
+	if o.TraceFile != "" {
+		file, err := createTraceFile(o.TraceFile)
+		if err != nil {
+			return nil, err
+		}
+		out.file = file
+		out.buffer(&failing{file.Writer, o.TraceFile, fail})
+	}
+	if o.JSON {
+		out.notes = o.Streams.ErrOut
+		if !o.Quiet {
+			out.buffer(&failing{trace.NewWriter(o.Streams.Out), "stdout", fail})
+		}
+		return out, nil
+	}
+	author := runlocal.FieldManager
+	if o.onCluster() {
+		author = ""
+	}
+	out.blocks = render.NewBlocks(o.Streams.Out, render.BlocksOptions{
+		Palette: o.Palette, Detail: o.Detail, Events: o.Events, Width: render.TerminalWidth(o.Streams.Out),
+		VerboseOnly: simulated, NoisyLogMessages: noisyLogMessages(o.Target.Controllers()), FieldManager: author, Starting: o.startingText(),
+	})
+	out.buffer(out.blocks)
+	return out, nil
+}
+
+// startingText names what works before the objects of a run in the sandbox are applied; empty if there is no such time.
+func (o *Options) startingText() string {
+	if n := len(o.Target.Controllers()); !o.onCluster() && o.Serve == nil && n > 0 {
+		return cli.Plural(n, "controller")
+	}
+	return ""
+}
+
+// noisyLogMessages returns render.BlocksOptions.NoisyLogMessages of the controllers.
+func noisyLogMessages(of []controllers.Controller) map[string][]string {
+	messages := map[string][]string{}
+	for _, c := range of {
+		if c.NoisyLogMessages != nil {
+			messages[c.Short] = c.NoisyLogMessages
+		}
+	}
+	return messages
+}
+
+func (out *Outputs) buffer(sink trace.Sink) {
+	buffer := trace.NewBuffer(bufferedEvents, sink)
+	out.buffers = append(out.buffers, buffer)
+	out.sinks = append(out.sinks, buffer)
+}
+
+// startAt sets when the run began: the times of blocks are counted from then on.
+func (out *Outputs) startAt(t time.Time) {
+	if out.blocks != nil {
+		out.blocks.StartAt(t)
+	}
+}
+
+// Notef writes a remark to stdout, or to stderr if stdout has NDJSON. With -q it does nothing.
+func (out *Outputs) Notef(format string, args ...any) {
+	if !out.o.Quiet {
+		out.Summaryf(format, args...)
+	}
+}
+
+// NoteLines calls Notef with each of the lines.
+func (out *Outputs) NoteLines(lines []string) {
+	for _, line := range lines {
+		out.Notef("%s", line)
+	}
+}
+
+// Summaryf writes a line, safe for a terminal, to where Notef does, also with -q.
+func (out *Outputs) Summaryf(format string, args ...any) {
+	_, _ = fmt.Fprintln(out.notes, cli.Wrap(out.notes, render.Escape(fmt.Sprintf(format, args...))))
+}
+
+// Warnf writes a warning to stderr, also with -q.
+func (out *Outputs) Warnf(format string, args ...any) {
+	out.Stderrf("warning: "+format, args...)
+}
+
+// Hint writes advice on a warning to stderr; an empty text writes nothing.
+func (out *Outputs) Hint(text string) {
+	if text != "" {
+		out.Stderrf("hint: %s", text)
+	}
+}
+
+// Stderrf writes a line, safe for a terminal, to stderr, also with -q.
+func (out *Outputs) Stderrf(format string, args ...any) {
+	_, _ = fmt.Fprintln(out.warnings, cli.Wrap(out.warnings, render.Escape(fmt.Sprintf(format, args...))))
+}
+
+// Fail ends the run with an error, as an interrupt would.
+func (out *Outputs) Fail(err error) { out.fail(err) }
+
+// Manifests prints objects in the form of `kubectl apply`, and reports whether it did: on a terminal, which they would fill, it does
+// not.
+func (out *Outputs) Manifests(objects []runtime.Object) (printed bool, err error) {
+	if render.IsTerminal(out.notes) {
+		return false, nil
+	}
+	for _, object := range objects {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return false, fmt.Errorf("encoding a manifest: %w", err)
+		}
+		if _, err := fmt.Fprintf(out.notes, "---\n%s", text); err != nil {
+			return false, fmt.Errorf("printing a manifest: %w", err)
+		}
+	}
+	return true, nil
+}
+
+// cut keeps controllers from waiting for an output any more: events that it has no room for are lost.
+func (out *Outputs) cut() {
+	for _, b := range out.buffers {
+		b.DropWhenFull()
+	}
+}
+
+// flush waits until all events so far are written, after an interrupt for no longer than Grace.Output.
+func (out *Outputs) flush(ctx context.Context) error {
+	ctx, cancel := extended(ctx, out.o.Grace.output())
+	defer cancel()
+	var errs []error
+	for _, b := range out.buffers {
+		errs = append(errs, b.Close(ctx))
+	}
+	if out.blocks != nil && errors.Join(errs...) == nil {
+		errs = append(errs, out.blocks.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// recorded returns what the sinks have recorded for the summary.
+func (out *Outputs) recorded() recorded {
+	r := recorded{controllers: out.summary.Controllers(), failing: out.failing.Failing(), unverified: out.failing.Unverified()}
+	r.written, r.refused = out.writes.Counts()
+	return r
+}
+
+// finish writes the last events, and the summary.
+func (out *Outputs) finish(ctx context.Context, r *result) error {
+	if err := out.flush(ctx); err != nil {
+		return err
+	}
+	written := make(chan error, 1) // buffered: a write that hangs ends with the process
+	go func() { written <- out.writeSummary(r) }()
+	ctx, cancel := extended(ctx, out.o.Grace.output())
+	defer cancel()
+	select {
+	case err := <-written:
+		return err
+	case <-ctx.Done():
+		return errors.New("writing the summary: the output does not accept it")
+	}
+}
+
+// writeSummary writes the summary, as the last line of the NDJSON or for people.
+func (out *Outputs) writeSummary(r *result) error {
+	if !out.o.JSON {
+		return out.printSummary(r)
+	}
+	enc := json.NewEncoder(out.stdout)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r.document(out.o.Writes.IsDryRun())); err != nil {
+		return fmt.Errorf("writing the summary: %w", err)
+	}
+	return nil
+}
+
+// close closes the trace file, and returns an error unless all of it was written.
+func (out *Outputs) close() error {
+	if out.file == nil {
+		return nil
+	}
+	return out.file.close()
+}
+
+// traceFile is the file of --trace-file.
+type traceFile struct {
+	*trace.Writer
+	file *os.File
+}
+
+func createTraceFile(path string) (*traceFile, error) {
+	file, err := serving.CreatePrivate(path)
+	if err != nil {
+		return nil, fmt.Errorf("creating the trace file: %w", err)
+	}
+	return &traceFile{trace.NewWriter(file), file}, nil
+}
+
+func (f *traceFile) close() error {
+	if err := f.Err(); err != nil {
+		return errors.Join(incomplete(f.file.Name(), err), f.file.Close())
+	}
+	if err := f.file.Close(); err != nil {
+		return incomplete(f.file.Name(), err)
+	}
+	return nil
+}
+
+// failing is a trace.Sink that ends the run at the first error of its writer: a run whose trace is lost is of no use.
+type failing struct {
+	*trace.Writer
+	name string
+	fail context.CancelCauseFunc
+}
+
+// Record implements trace.Sink.
+func (f *failing) Record(e *trace.Event) {
+	f.Writer.Record(e)
+	if err := f.Err(); err != nil {
+		f.fail(incomplete(f.name, err))
+	}
+}
+
+func incomplete(name string, err error) error {
+	return fmt.Errorf("writing the trace to %s, which is not complete: %w", name, err)
+}

@@ -1,0 +1,66 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/telemetry"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// Sandbox is the Target of an API server in this process. Start sets the Recorder and the Collector of its options.
+type Sandbox struct{ Options runlocal.Options }
+
+var _ Target = (*Sandbox)(nil)
+
+// Controllers implements Target.
+func (s *Sandbox) Controllers() []controllers.Controller { return s.Options.Controllers }
+
+// Sinks implements Target: there are none.
+func (s *Sandbox) Sinks(*Outputs) []trace.Sink { return nil }
+
+// Checks implements Target: there are none.
+func (s *Sandbox) Checks() []telemetry.Check { return nil }
+
+// Close implements Target: it does nothing.
+func (s *Sandbox) Close(context.Context) error { return nil }
+
+// Start implements Target.
+func (s *Sandbox) Start(ctx context.Context, o *Options, out *Outputs, recorder *trace.Recorder) (*runlocal.Session, error) {
+	defer o.Progress.Show(ctx, cli.ProgressText("starting the sandbox"))()
+	began := o.Clock.Now()
+	s.Options.Recorder, s.Options.Collector = recorder, out.CollectorWarnings()
+	session, err := StartUninterrupted(ctx, "the sandbox was starting", func(ctx context.Context) (*runlocal.Session, error) {
+		return runlocal.Start(ctx, s.Options)
+	})
+	if err != nil {
+		return nil, withStartHints(err)
+	}
+	out.Notef("sandbox: %s; ready in %.2fs", s.description(session, o), o.Clock.Since(began).Seconds())
+	if o.Serve == nil {
+		out.NoteLines(UnhandledHints(s.Options.Controllers))
+	}
+	return session, nil
+}
+
+// description says in a few words what the session consists of.
+func (s *Sandbox) description(session *runlocal.Session, o *Options) string {
+	text := fmt.Sprintf("Kubernetes %s API ", api.KubernetesVersion())
+	if url := session.Server().URL(); url != "" {
+		text += "at " + url
+	} else {
+		text += "in memory"
+	}
+	if len(s.Options.Controllers) > 0 {
+		text += "; " + o.ControllersText(s.Options.Controllers)
+	}
+	if s.Options.NoScheduling {
+		return text
+	}
+	return text + "; simulated nodes: " + strconv.Itoa(s.Options.Nodes)
+}

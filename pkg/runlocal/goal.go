@@ -1,0 +1,126 @@
+package runlocal
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// GoalType is a kind of Goal.
+type GoalType string
+
+// The types of goals.
+const (
+	// GoalInterrupted is nothing but the end of the context.
+	GoalInterrupted GoalType = "interrupted"
+	// GoalSettled is that nothing is left to do: see Session.WaitSettled.
+	GoalSettled GoalType = "settled"
+	// GoalReady is that all applied objects are ready: see Session.WaitReady.
+	GoalReady GoalType = "ready"
+	// GoalElapsed is the end of a duration.
+	GoalElapsed GoalType = "elapsed"
+)
+
+// Goal is what Session.WaitFor waits for.
+type Goal struct {
+	Type GoalType
+	// After is the duration of GoalElapsed; it is not used for others.
+	After time.Duration
+	// Timeout bounds the wait for GoalSettled and GoalReady; 0 is no bound.
+	Timeout time.Duration
+	// SettleTimeout bounds how long Session.WaitFor waits for the controllers to settle after GoalReady was reached; 0 is 1.5 s.
+	SettleTimeout time.Duration
+}
+
+// Outcome is how the wait for a Goal ended: the type of the goal if it was reached, else one of the constants, or "interrupted" if
+// the context ended first.
+type Outcome string
+
+// Why a goal was not reached.
+const (
+	// OutcomeTimedOut is that Goal.Timeout was over.
+	OutcomeTimedOut Outcome = "timedOut"
+	// OutcomeStuck is that nothing was left to do which could have led to GoalReady.
+	OutcomeStuck Outcome = "stuck"
+	// OutcomeLapsed is that GoalReady was reached, and that the objects are not ready any more.
+	OutcomeLapsed Outcome = "lapsed"
+	// OutcomeFailed is that an error ended the wait.
+	OutcomeFailed Outcome = "failed"
+)
+
+// Is reports whether the goal of that type was reached.
+func (o Outcome) Is(t GoalType) bool { return o == Outcome(t) }
+
+// WaitFor waits for the goal, of the objects if it is GoalReady. The error is that of OutcomeFailed, nil for all others. A goal other
+// than GoalInterrupted is not reached when ctx has ended before: objects may not have been applied then.
+func (s *Session) WaitFor(ctx context.Context, g Goal, applied []Applied) (Outcome, error) {
+	if ctx.Err() != nil {
+		return interruptedBy(ctx)
+	}
+	limited, cancel := g.limit(ctx)
+	defer cancel()
+	var err error
+	switch g.Type {
+	case GoalReady:
+		if err = s.WaitReady(limited, applied); err == nil {
+			s.SettleBriefly(limited, g.SettleTimeout)
+		}
+	case GoalSettled:
+		err = s.WaitSettled(limited)
+	default:
+		<-limited.Done()
+		err = limited.Err()
+	}
+	return g.outcome(ctx, err)
+}
+
+// limit bounds the wait by the duration of the goal, or by its timeout.
+func (g Goal) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	switch {
+	case g.Type == GoalElapsed:
+		return context.WithTimeout(ctx, g.After)
+	case g.Type == GoalInterrupted || g.Timeout == 0:
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, g.Timeout)
+}
+
+// outcome returns how a wait ended whose error was err. ctx is that of WaitFor, not the limited one.
+func (g Goal) outcome(ctx context.Context, err error) (Outcome, error) {
+	switch notReady := (*NotReadyError)(nil); {
+	case err == nil:
+		return Outcome(g.Type), nil
+	case ctx.Err() != nil:
+		return interruptedBy(ctx)
+	case errors.As(err, &notReady):
+		return OutcomeStuck, nil
+	case errors.Is(err, context.DeadlineExceeded) && g.Type == GoalElapsed:
+		return Outcome(g.Type), nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return OutcomeTimedOut, nil
+	}
+	return OutcomeFailed, err
+}
+
+// interruptedBy returns the outcome of a wait whose context has ended: a cause other than context.Canceled is an error.
+func interruptedBy(ctx context.Context) (Outcome, error) {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return OutcomeFailed, cause
+	}
+	return Outcome(GoalInterrupted), nil
+}
+
+// defaultSettleTimeout is long enough for what happens right after objects are ready. Simulated containers that crash run for a
+// second and start again a second later: in between, every controller has seen it.
+const defaultSettleTimeout = 1500 * time.Millisecond
+
+// SettleBriefly waits until the session has settled, for no longer than limit (0 is 1.5 s), so that what follows is not mixed up
+// with what was under way.
+func (s *Session) SettleBriefly(ctx context.Context, limit time.Duration) {
+	if limit == 0 {
+		limit = defaultSettleTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	_ = s.WaitSettled(ctx)
+}

@@ -1,0 +1,133 @@
+package tap
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func TestSecretsAreNotTold(t *testing.T) {
+	secret := func(value string, annotations map[string]string) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "s",
+				Annotations: annotations}, Type: "Opaque", Data: map[string][]byte{"token": []byte(value), "a.b": []byte("x")},
+		}
+	}
+	applied := map[string]string{"note": "n", corev1.LastAppliedConfigAnnotation: `{"data":{"token":"c2VjcmV0"}}`}
+	raw := func(value string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}, "data": map[string]any{"token": value},
+		}}
+	}
+	about := func(annotations map[string]string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: annotations}}
+	}
+	for _, test := range []struct {
+		reason       string
+		old, updated runtime.Object
+		want         []string
+	}{
+		{"a value that has changed", secret("one", nil), secret("two", nil),
+			[]string{"data.token: (hidden) -> (hidden)"}},
+		{"a copy of the values", secret("one", map[string]string{"note": "n"}), secret("one", applied), []string{
+			"metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: <none> -> (hidden)",
+		}},
+		{"without its kind's type", raw("b25l"), raw("dHdv"), []string{"data.token: (hidden) -> (hidden)"}},
+		{"what is not secret in a Secret", secret("one", map[string]string{"note": "a"}),
+			secret("one", map[string]string{"note": "b"}), []string{
+				"metadata.annotations.note: a -> b",
+			}},
+		{
+			"a token that was requested", &authenticationv1.TokenRequest{},
+			&authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: "t"}}, []string{"status.token: (hidden) -> (hidden)"},
+		},
+		{"the metadata alone, which does not have the kind", about(map[string]string{"note": "a"}),
+			about(map[string]string{"note": "b", corev1.LastAppliedConfigAnnotation: "c2VjcmV0"}), []string{
+				"metadata.annotations.note: a -> b", "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: <none> -> (hidden)",
+			}},
+		{"a ConfigMap is none", &corev1.ConfigMap{}, &corev1.ConfigMap{Data: map[string]string{"token": "t"}},
+			[]string{"data.token: <none> -> t"}},
+	} {
+		var got []string
+		for _, c := range compare(test.old, test.updated) {
+			got = append(got, c.String())
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+		}
+	}
+	var none *corev1.Secret
+	for _, c := range compare(none, secret("one", applied)) {
+		if containsSecret(c.String()) {
+			t.Errorf("a Secret that is new: %s", c)
+		}
+	}
+	for _, c := range compare(secret("one", applied), none) {
+		if containsSecret(c.String()) {
+			t.Errorf("a Secret that is gone: %s", c)
+		}
+	}
+}
+
+// containsSecret reports whether a text has the value one or secret of the test's Secrets in it, in base64.
+func containsSecret(text string) bool {
+	return strings.Contains(text, "b25l") || strings.Contains(text, "c2VjcmV0")
+}
+
+// partialAnswer is the metadata of an object as the API sends it.
+func partialAnswer(t *testing.T, m metav1.ObjectMeta, protobuf bool) *answer {
+	t.Helper()
+	obj := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1",
+		Kind: partialMetadataKind}, ObjectMeta: m}
+	if !protobuf {
+		body, err := json.Marshal(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newAnswer(body)
+	}
+	raw, err := obj.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: obj.APIVersion, Kind: obj.Kind}, Raw: raw}
+	body, err := envelope.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newAnswer(bytes.Join([][]byte{protobufMagic, body}, nil))
+}
+
+func TestMetadataIsComparedWithMetadata(t *testing.T) {
+	replicas := int32(3)
+	whole := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{"orphan"}, ResourceVersion: "1"},
+		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas},
+	}
+	for _, protobuf := range []bool{true, false} {
+		after := partialAnswer(t, metav1.ObjectMeta{Name: "web", ResourceVersion: "2"}, protobuf)
+		if after.kind != partialMetadataKind || after.version() != 2 {
+			t.Fatalf("the answer is a %s of version %d", after.kind, after.version())
+		}
+		var got []string
+		for _, c := range compareSeen(cachedObject{whole}, after) {
+			got = append(got, c.String())
+		}
+		if diff := cmp.Diff([]string{`metadata.finalizers: ["orphan"] -> <none>`}, got); diff != "" {
+			t.Errorf("protobuf %t (-want +got):\n%s", protobuf, diff)
+		}
+	}
+	broken := &answer{body: []byte("{"), kind: partialMetadataKind}
+	if _, err := broken.object(); err == nil {
+		t.Error("a body that was cut off is no metadata")
+	}
+}

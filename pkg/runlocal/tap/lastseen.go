@@ -1,0 +1,130 @@
+package tap
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// seenObject is a version of an object that the session has seen. It is immutable.
+type seenObject interface {
+	version() uint64
+	object() (runtime.Object, error)
+}
+
+// cachedObject is an object in an informer's store.
+type cachedObject struct{ obj runtime.Object }
+
+func (s cachedObject) version() uint64                 { return parseVersion(version(s.obj)) }
+func (s cachedObject) object() (runtime.Object, error) { return s.obj, nil }
+
+// lastSeen returns the latest version of the object that an informer or an answer has shown; nil if there is none.
+func (t *Tap) lastSeen(o *trace.Object) seenObject {
+	var latest seenObject
+	if a := t.answers.get(o); a != nil {
+		latest = a
+	}
+	for _, i := range t.informersOf(schema.GroupResource{Group: o.Group, Resource: o.Resource}) {
+		item, exists, err := i.GetIndexer().GetByKey(objectKey(o.Namespace, o.Name))
+		if obj, ok := item.(runtime.Object); ok && exists && err == nil {
+			if s := (cachedObject{obj}); latest == nil || s.version() > latest.version() {
+				latest = s
+			}
+		}
+	}
+	return latest
+}
+
+// objectKey returns the key of an object in informers' stores and in most queues.
+func objectKey(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+func (t *Tap) informersOf(gr schema.GroupResource) []*informer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []*informer
+	for _, i := range t.informers {
+		if i.gvr.GroupResource() == gr {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// answers keeps the latest answers until informers show the same versions. The zero value is empty. Its methods may be
+// called concurrently.
+type answers struct {
+	mu       sync.Mutex // guards byObject
+	byObject recentMap[trace.Object, *answer]
+}
+
+// answersKept bounds the answers in a generation: bodies are some kilobytes each.
+const answersKept = 256
+
+// identity returns what identifies an object in all its versions.
+func identity(o *trace.Object) trace.Object {
+	return trace.Object{Group: o.Group, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name}
+}
+
+func (a *answers) get(o *trace.Object) *answer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found, _ := a.byObject.get(identity(o))
+	return found
+}
+
+// put keeps the answer, or drops that of an object which was deleted.
+func (a *answers) put(o *trace.Object, latest *answer, deleted bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.byObject.size = answersKept
+	if deleted {
+		a.byObject.drop(identity(o))
+		return
+	}
+	a.byObject.put(identity(o), latest)
+}
+
+// recentMapSize is how many entries a generation of a recentMap has at most.
+const recentMapSize = 1 << 14
+
+// recentMap is a map of the latest entries: of at least size and at most twice as many. The zero value is empty. Its
+// methods must not be called concurrently.
+type recentMap[K comparable, V any] struct {
+	young, old map[K]V
+	size       int // of a generation; 0 means recentMapSize
+}
+
+func (m *recentMap[K, V]) get(k K) (V, bool) {
+	if v, ok := m.young[k]; ok {
+		return v, true
+	}
+	v, ok := m.old[k]
+	return v, ok
+}
+
+func (m *recentMap[K, V]) put(k K, v V) {
+	room := m.size
+	if room == 0 {
+		room = recentMapSize
+	}
+	if len(m.young) >= room {
+		m.old, m.young = m.young, nil
+	}
+	if m.young == nil {
+		m.young = map[K]V{}
+	}
+	m.young[k] = v
+}
+
+func (m *recentMap[K, V]) drop(k K) {
+	delete(m.young, k)
+	delete(m.old, k)
+}

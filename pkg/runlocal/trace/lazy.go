@@ -1,0 +1,76 @@
+package trace
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+)
+
+// Change is the difference of two versions of an object, which is computed on first use.
+type Change struct {
+	fields func() []inspect.Change
+}
+
+// ChangeFrom returns a Change whose fields are the result of compare, which is called at most once, and only if they
+// are read: most changes are never read. compare must not depend on anything that changes later.
+func ChangeFrom(compare func() []inspect.Change) *Change {
+	return &Change{fields: sync.OnceValue(compare)}
+}
+
+// Fields returns the fields that differ, sorted by path. It may be called concurrently, and returns nil for a nil
+// Change.
+func (c *Change) Fields() []inspect.Change {
+	if c == nil {
+		return nil
+	}
+	return c.fields()
+}
+
+// MarshalJSON writes the fields as a list.
+func (c *Change) MarshalJSON() ([]byte, error) { return encode(c.Fields()) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *Change) UnmarshalJSON(b []byte) error {
+	var fields []inspect.Change
+	if err := json.Unmarshal(b, &fields); err != nil {
+		return err
+	}
+	c.fields = func() []inspect.Change { return fields }
+	return nil
+}
+
+// Manager is the name of the field manager that wrote an object, which is found on first use. A nil Manager is unknown.
+type Manager struct {
+	find func() string
+}
+
+// ManagerFrom returns a Manager whose name is the result of find, which is called at most once, and only if the name is
+// read. find must not depend on anything that changes later. It returns "" if the manager is unknown.
+func ManagerFrom(find func() string) *Manager {
+	return &Manager{find: sync.OnceValue(find)}
+}
+
+// Name returns the name, empty if it is unknown. It may be called concurrently, and on nil.
+func (m *Manager) Name() string {
+	if m == nil {
+		return ""
+	}
+	return m.find()
+}
+
+// IsZero reports whether the name is unknown: JSON omits it then.
+func (m *Manager) IsZero() bool { return m.Name() == "" }
+
+// MarshalJSON writes the name.
+func (m *Manager) MarshalJSON() ([]byte, error) { return encode(m.Name()) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (m *Manager) UnmarshalJSON(b []byte) error {
+	var name string
+	if err := json.Unmarshal(b, &name); err != nil {
+		return err
+	}
+	m.find = func() string { return name }
+	return nil
+}
