@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/apis/v1alpha1"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 )
 
 // CheckOutput returns an error if a value of -o is not among the known ones. usual describes the output without -o.

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/apis/v1alpha1"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 

@@ -1,7 +1,7 @@
 package tree
 
 import (
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/apis/v1alpha1"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
@@ -45,7 +45,7 @@ func newTreeObject(n *treestatus.StatusNode, c garbageCollector) *v1alpha1.TreeO
 	}
 	if f := n.Outcome; f.Action != ownertree.Kept {
 		o.GarbageCollector = &v1alpha1.GarbageCollection{
-			Action: f.Action, Policy: f.Policy, Why: f.Why, After: refsOf(f.After), Finalizers: f.Finalizers,
+			Action: string(f.Action), Policy: f.Policy, Why: f.Why, After: refsOf(f.After), Finalizers: f.Finalizers,
 		}
 	}
 	if blockers, deleting := c.Blockers(node); deleting {
@@ -59,7 +59,7 @@ func newOwner(o *ownertree.Owner) v1alpha1.Owner {
 	return v1alpha1.Owner{
 		APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID,
 		Controller: o.Controller != nil && *o.Controller, BlockOwnerDeletion: o.Blocks(),
-		Verdict: o.Verdict, Confirmed: o.Confirmed, Detail: o.Detail,
+		Verdict: string(o.Verdict), Confirmed: o.Confirmed, Detail: o.Detail,
 	}
 }
 

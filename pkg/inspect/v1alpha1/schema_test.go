@@ -43,19 +43,19 @@ var typeSchemas = map[string]schema{
 	"v1.PersistentVolumeReclaimPolicy":            enum("Retain", "Delete", "Recycle"),
 	"inspect.DriftState":                          enum(inspect.InSync, inspect.Behind, inspect.NotReported, inspect.Ahead, inspect.NeverSeen),
 	"inspect.Polarity":                            enum(inspect.Positive, inspect.Negative, inspect.Neutral),
-	"ownertree.Verdict": enum(ownertree.Solid, ownertree.OwnerMissing, ownertree.OtherUID, ownertree.OtherNamespace,
-		ownertree.UnmappableKind, ownertree.Unknown),
-	"ownertree.GCAction": enum(ownertree.ReferencesStripped, ownertree.Deleted, ownertree.DeletedWithOwner, ownertree.BeingDeleted,
-		ownertree.NeverCollected, ownertree.GCUnknown), // Kept is not written
 }
 
 // fieldSchemas are the fields whose values are fewer than their type allows.
 var fieldSchemas = map[string]schema{
-	"OwnerTree.Kind":       {"const": OwnerTreeKind},
-	"DeletePreview.Kind":   {"const": DeletePreviewKind},
-	"StatusList.Kind":      {"const": StatusListKind},
-	"StatusEvent.Kind":     {"const": StatusEventKind},
-	"StatusEvent.Type":     enum("ADDED", "MODIFIED", "DELETED"),
+	"OwnerTree.Kind":     {"const": OwnerTreeKind},
+	"DeletePreview.Kind": {"const": DeletePreviewKind},
+	"StatusList.Kind":    {"const": StatusListKind},
+	"StatusEvent.Kind":   {"const": StatusEventKind},
+	"StatusEvent.Type":   enum("ADDED", "MODIFIED", "DELETED"),
+	"Owner.Verdict": enum(ownertree.Solid, ownertree.OwnerMissing, ownertree.OtherUID, ownertree.OtherNamespace,
+		ownertree.UnmappableKind, ownertree.Unknown),
+	"GarbageCollection.Action": enum(ownertree.ReferencesStripped, ownertree.Deleted, ownertree.DeletedWithOwner, ownertree.BeingDeleted,
+		ownertree.NeverCollected, ownertree.GCUnknown), // Kept is not written
 	"Event.Type":           enum("Normal", "Warning"),
 	"Event.Count":          {"type": "integer", "minimum": 1},
 	"TreeObject.Truncated": {"type": "integer", "minimum": 1},
@@ -229,7 +229,7 @@ func (g *generator) document(title string, types ...any) []byte {
 // TestSchemas compares the schemas in docs with the types; with -update it writes them.
 func TestSchemas(t *testing.T) {
 	source := map[string]comments{
-		"v1alpha1": readComments(t, "."), "inspect": readComments(t, "../../inspect"), "cluster": readComments(t, "../../inspect/cluster"),
+		"v1alpha1": readComments(t, "."), "inspect": readComments(t, ".."), "cluster": readComments(t, "../cluster"),
 	}
 	for _, tt := range []struct {
 		file, title string
@@ -252,7 +252,7 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(want, got) {
-			t.Errorf("%s is not what the types say: run go generate ./pkg/apis/v1alpha1 (-want +got):\n%s", tt.file, cmp.Diff(string(want), string(got)))
+			t.Errorf("%s is not what the types say: run go generate ./pkg/inspect/v1alpha1 (-want +got):\n%s", tt.file, cmp.Diff(string(want), string(got)))
 		}
 	}
 }

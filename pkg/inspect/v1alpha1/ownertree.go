@@ -6,7 +6,6 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
 // OwnerTree is what `tree -o json` prints: trees of owners and what they own. Nothing is folded.
@@ -87,13 +86,14 @@ type Event struct {
 
 // Owner is an owner reference, and what the garbage collector makes of it.
 type Owner struct {
-	APIVersion         string            `json:"apiVersion"`
-	Kind               string            `json:"kind"`
-	Name               string            `json:"name"`
-	UID                types.UID         `json:"uid"`
-	Controller         bool              `json:"controller,omitempty"`
-	BlockOwnerDeletion bool              `json:"blockOwnerDeletion,omitempty"`
-	Verdict            ownertree.Verdict `json:"verdict"`
+	APIVersion         string    `json:"apiVersion"`
+	Kind               string    `json:"kind"`
+	Name               string    `json:"name"`
+	UID                types.UID `json:"uid"`
+	Controller         bool      `json:"controller,omitempty"`
+	BlockOwnerDeletion bool      `json:"blockOwnerDeletion,omitempty"`
+	// What the garbage collector makes of the reference: a Verdict of package ownertree.
+	Verdict string `json:"verdict"`
 	// The verdict is certain: it was read live.
 	Confirmed bool   `json:"confirmed"`
 	Detail    string `json:"detail,omitempty"`
@@ -101,7 +101,8 @@ type Owner struct {
 
 // GarbageCollection is what the garbage collector will do about an object.
 type GarbageCollection struct {
-	Action ownertree.GCAction `json:"action"`
+	// What it will do: a GCAction of package ownertree. An object that it keeps has no GarbageCollection.
+	Action string `json:"action"`
 	// The policy of the deletion.
 	Policy metav1.DeletionPropagation `json:"policy,omitempty"`
 	// Why, for people.

@@ -5,7 +5,7 @@
 // Names of fields and their values are a promise: within a version fields may be added, and nothing else changes.
 // docs/tree.schema.json and docs/status.schema.json are made of these types and their comments:
 //
-//	go generate ./pkg/apis/v1alpha1
+//	go generate ./pkg/inspect/v1alpha1
 //
 // The package has no logic. Commands fill the types in; the text for people in them is made there.
 package v1alpha1
