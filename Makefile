@@ -8,7 +8,8 @@ PLAY    := rm -rf $(REPORTS) && mkdir -p $(REPORTS) && \
 	FIDELITY_REPORT=$(REPORTS) $(MAKE) --no-print-directory play
 SHOW    := go -C test/realcluster run ./fidelity
 LDFLAGS := -s -w -X github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli.version=$(VERSION)
-# grpcnotrace leaves out a page of grpc's traces that nothing serves: its templates would keep all methods of all types (see test/size.sh).
+# grpcnotrace leaves out grpc's pages that show traces, which nothing serves: because of their templates the linker
+# would have to keep all methods of all types (see test/size.sh).
 TAGS    := grpcnotrace
 
 # TESTFLAGS are for each go test.

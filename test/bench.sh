@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures what docs/performance.md claims, in one go, and prints it as a table. Run it on an idle machine, by `make bench`, which names the
-# program as KUBECTL_RECONCILE.
+# Measures what docs/performance.md claims, in one go, and prints it as a table. Run it on an idle machine, by make
+# bench, which passes the program as KUBECTL_RECONCILE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Fails if the linker had to keep methods that are not called, or if the program is larger than it may be. `make size` runs it with
-# the flags of a release.
+# Fails if the linker had to keep methods that are not called, or if the program is larger than it may be. `make size`
+# runs it with the flags of a release.
 #
-# The linker leaves out an exported method that is not called by name or by an interface. It has to keep those of all types as soon as
-# one reachable function looks methods up by a name or a number that is known only while the program runs, as text/template and
-# reflect.Type.Method do: that costs 27 MB. -dumpdep prints what each symbol was reached from, and marks such a function.
+# The linker leaves out an exported method that is not called by name or by an interface. It has to keep those of all
+# types as soon as one reachable function looks methods up by a name or an index that is no constant, as text/template
+# and callers of reflect.Type.Method do: that costs 27 MB. -dumpdep prints what each symbol was reached from, and marks
+# such a function.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the tests with luck against them: test/stress.sh [TARGET...] makes the targets, by default all that test, while every core is kept
-# busy by another process, and then while the servers of scripts answer late. It does so three times, goes on after a failure, and
-# prints at the end what failed.
+# Runs the tests on a slow machine: test/stress.sh [TARGET...] makes the targets, by default all that test, while every
+# core is kept busy by another process, and then while the servers that scripts start answer late. It does so three
+# times, continues after a failure, and prints at the end what failed.
 #
 #   ROUNDS  how many times, by default 3
 #   DELAY   how late servers answer, by default 200ms

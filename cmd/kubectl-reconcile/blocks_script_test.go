@@ -22,7 +22,7 @@ func blocks(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 var (
-	// headLine begins a block, or in brackets a line that stands for one.
+	// headLine begins a block, or in brackets a line in place of one.
 	headLine = regexp.MustCompile(`(?m)^(\(?)\+\d+\.\d{3}s  .*?  #(\d+)\b`)
 	// pointer is what a cause says of another reconcile.
 	pointer = regexp.MustCompile(`(?m)^(?:  because| {9})  .*?(?:written by \S+|retry \d+ of|set by|reconcile) #(\d+)`)

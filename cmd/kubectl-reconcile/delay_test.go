@@ -17,12 +17,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// delayVariable names how late the answers of every sandbox are that a script starts with --kubeconfig-out, such as 200ms:
-// what a script waits for must come all the same. test/stress.sh sets it.
+// delayVariable names how late the answers of every sandbox are that a script starts with --kubeconfig-out, such as
+// 200ms: what a script waits for must come all the same. test/stress.sh sets it.
 const delayVariable = "TEST_ANSWER_DELAY"
 
-// delayAnswers has the kubeconfigs that the script's processes have written lead to their servers by way of one that delays what
-// they answer. It does so once for each, and nothing without the variable.
+// delayAnswers has the kubeconfigs that the script's processes have written lead to their servers by way of one that
+// delays what they answer. It does so once for each, and nothing without the variable.
 func delayAnswers(ts *testscript.TestScript) {
 	setting := os.Getenv(delayVariable)
 	if setting == "" {
@@ -52,7 +52,8 @@ func delayAnswers(ts *testscript.TestScript) {
 	}
 }
 
-// forward listens, until the script ends, and passes what it gets to an address, and what comes back late. It returns where.
+// forward listens and passes what it gets to an address, and what comes back late. It returns where. It ends with the
+// script, or when the server at the address has ended: then connections are refused here too.
 func forward(ts *testscript.TestScript, address string, late time.Duration) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
@@ -68,15 +69,21 @@ func forward(ts *testscript.TestScript, address string, late time.Duration) stri
 				_ = client.Close()
 				continue
 			}
-			go pass(server, client, 0)
-			go pass(client, server, late)
+			go pass(server, client, 0, func() {})
+			go pass(client, server, late, func() {
+				if probe, err := net.Dial("tcp", address); err == nil {
+					_ = probe.Close()
+					return
+				}
+				_ = listener.Close()
+			})
 		}
 	}()
 	return listener.Addr().String()
 }
 
-// pass writes what from sends, each part late, until either end is closed, and closes both.
-func pass(to io.WriteCloser, from io.ReadCloser, late time.Duration) {
+// pass writes what from sends, each part late, until either end is closed. Then it calls ended and closes both.
+func pass(to io.WriteCloser, from io.ReadCloser, late time.Duration, ended func()) {
 	type part struct {
 		due  time.Time
 		data []byte
@@ -101,6 +108,7 @@ func pass(to io.WriteCloser, from io.ReadCloser, late time.Duration) {
 			_ = from.Close() // ends the reading; what is left of it is dropped
 		}
 	}
+	ended()
 	_ = to.Close()
 	_ = from.Close()
 }
@@ -110,7 +118,7 @@ func TestPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, clientEnd := net.Pipe()
 		server, serverEnd := net.Pipe()
-		go pass(clientEnd, serverEnd, time.Second)
+		go pass(clientEnd, serverEnd, time.Second, func() {})
 		began := time.Now()
 		go func() {
 			for _, text := range []string{"one ", "two"} {

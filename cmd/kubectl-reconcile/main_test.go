@@ -67,7 +67,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// setUp gives a script a home of its own, the manifest of README, and a place for the processes that it starts.
+// setUp gives a script its own home directory, the manifest of README, and a place for the processes that it starts.
 func setUp(env *testscript.Env) error {
 	manifest, err := os.ReadFile("../../examples/web.yaml")
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// aggregated is `aggregated KUBECONFIG COPY GROUP/VERSION`: the copy leads to the same API by way of a server that has one
-// API group more, whose own server does not answer, as kube-apiserver tells of an APIService that is not available: stale in
-// discovery, and 503 otherwise.
+// aggregated is `aggregated KUBECONFIG COPY GROUP/VERSION`: the copy leads to the same API by way of a server that has
+// one API group more, whose own server does not answer, as kube-apiserver tells of an APIService that is not available:
+// stale in discovery, and 503 otherwise.
 func aggregated(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: aggregated KUBECONFIG COPY GROUP/VERSION")
@@ -42,8 +42,8 @@ func aggregated(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// older is `older KUBECONFIG COPY GROUP/VERSION...`: the copy leads to the same API by way of a server that does not have these
-// versions of groups.
+// older is `older KUBECONFIG COPY GROUP/VERSION...`: the copy leads to the same API by way of a server that does not
+// have these versions of groups.
 func older(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: older KUBECONFIG COPY GROUP/VERSION...")
@@ -77,8 +77,8 @@ func withoutVersions(groups []any, out []string) []any {
 	})
 }
 
-// byWayOf writes a kubeconfig that leads to the API of another by way of a server. This one answers what answer says that it
-// has answered, and changes the API's answers.
+// byWayOf writes a kubeconfig that leads to the API of another by way of a server. This one answers what answer says
+// that it has answered, and changes the API's answers.
 func byWayOf(ts *testscript.TestScript, from, to string, change func(*http.Response) error, answer func(http.ResponseWriter, *http.Request) bool) {
 	config, err := clientcmd.BuildConfigFromFlags("", ts.MkAbs(from))
 	ts.Check(err)

@@ -47,9 +47,9 @@ func writerOf(ts *testscript.TestScript, kubeconfig string) *writer {
 
 // apply is `apply KUBECONFIG FILE`: it creates the objects of the file, or replaces what they have, in the namespace
 // default if they name none, and then writes their status, as their controllers would. It returns when users have the
-// rights that bindings give them. In the file, the uid uid-of:NAME or uid-of:NAMESPACE/NAME of an owner stands for its
-// real one, as does uid-of:NAME of the claim of a volume, and just-now for the time; just-now-micro has it as Leases
-// do.
+// rights that bindings give them. In the file, the uid uid-of:NAME or uid-of:NAMESPACE/NAME of an owner is replaced by
+// its real one, as does uid-of:NAME of the claim of a volume, and just-now for the time; just-now-micro has it as
+// Leases do.
 func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: apply KUBECONFIG FILE")
@@ -63,8 +63,8 @@ func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []stri
 	ts.Check(w.awaitRights(ctx, objects, true))
 }
 
-// remove is `remove KUBECONFIG FILE`: it deletes the objects of the file, and does not wait for their end, but until users
-// no longer have the rights that bindings gave them.
+// remove is `remove KUBECONFIG FILE`: it deletes the objects of the file, and does not wait for their end, but until
+// users no longer have the rights that bindings gave them.
 func remove(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: remove KUBECONFIG FILE")
@@ -253,8 +253,8 @@ func established(ctx context.Context, resource dynamic.ResourceInterface, name s
 // youngAges are those that objects have which a script has just made, with the blanks behind them.
 var youngAges = regexp.MustCompile(`\b\d{1,3}(m\d{1,2})?s( |$)`)
 
-// masked is `masked FILE`: it writes what the last program printed on stdout to the file, with ages shown as ~, which takes
-// the place of the longest one that there may be, so that a table stays one.
+// masked is `masked FILE`: it writes what the last program printed on stdout to the file, with ages shown as ~, which
+// takes the place of the longest one that there may be, so that a table stays one.
 func masked(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: masked FILE")
@@ -273,7 +273,8 @@ func maskAges(text string) string {
 	return out.String()
 }
 
-// distrusted is `distrusted KUBECONFIG COPY`: the copy says nothing of the authority that signed the server's certificate.
+// distrusted is `distrusted KUBECONFIG COPY`: the copy says nothing of the authority that signed the server's
+// certificate.
 func distrusted(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: distrusted KUBECONFIG COPY")

@@ -66,7 +66,8 @@ func (w *writer) rules(ctx context.Context, ref rbacv1.RoleRef, namespace string
 	return role.Rules, err
 }
 
-// rulesOf asks the API server which rules hold for a user in a namespace, "" for default, and returns whether one is among them.
+// rulesOf asks the API server which rules hold for a user in a namespace, "" for default, and returns whether one is
+// among them.
 func (w *writer) rulesOf(ctx context.Context, user, namespace string) (func(rbacv1.PolicyRule) bool, error) {
 	config := rest.CopyConfig(w.config)
 	config.Impersonate.UserName = user

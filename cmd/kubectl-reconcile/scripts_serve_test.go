@@ -26,8 +26,9 @@ import (
 // curlLine is what a session says of how it is looked at.
 var curlLine = regexp.MustCompile(`(?m)^  curl --cacert (\S+) -H @(\S+) (https://\S+)/metrics$`)
 
-// telemetryOf is `telemetry FILE PATH CODE PATTERN`: what the session serves whose notes are in the file, asked as the line
-// there says, has that status and a match of the pattern, at the latest after a while. `telemetry -anonymous …` shows no token.
+// telemetryOf is `telemetry FILE PATH CODE PATTERN`: what the session serves whose notes are in the file, asked as the
+// line there says, has that status and a match of the pattern, at the latest after a while. `telemetry -anonymous …`
+// shows no token.
 func telemetryOf(ts *testscript.TestScript, neg bool, args []string) {
 	anonymous := len(args) == 5 && args[0] == "-anonymous"
 	if anonymous {
@@ -103,9 +104,9 @@ type gates map[string]*gate
 
 type gatesKey struct{}
 
-// gateOf is `gate KUBECONFIG COPY`: the copy leads to the same API by way of a gate. `gate COPY shut` lets nobody in and
-// breaks what connections there are, as if the server were gone; `gate COPY expired` answers everybody 401; `gate COPY open`
-// ends both.
+// gateOf is `gate KUBECONFIG COPY`: the copy leads to the same API by way of a gate. `gate COPY shut` accepts no
+// connections and breaks what connections there are, as if the server were gone; `gate COPY expired` answers every
+// request with 401; `gate COPY open` ends both.
 func gateOf(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: gate KUBECONFIG COPY, gate COPY shut|expired|open")

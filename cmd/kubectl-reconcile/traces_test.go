@@ -15,8 +15,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// readTrace is `trace FILE [OUTCOME]`: every line of the file is an event that trace.Reader takes, numbered without gaps, and
-// each cause of a key's reconcile names an event; with an outcome, the last is the summary instead, and the run ended so.
+// readTrace is `trace FILE [OUTCOME]`: every line of the file is an event that trace.Reader takes, numbered without
+// gaps, and each cause of a key's reconcile names an event; with an outcome, the last is the summary instead, and the
+// run ended so.
 func readTrace(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: trace FILE [OUTCOME]")

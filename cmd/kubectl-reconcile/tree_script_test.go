@@ -20,8 +20,8 @@ var (
 	uids      = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
 )
 
-// treemasked is `treemasked FILE`: it writes what the last program printed on stdout to the file, with all that differs from
-// run to run shown as ~.
+// treemasked is `treemasked FILE`: it writes what the last program printed on stdout to the file, with all that differs
+// from run to run shown as ~.
 func treemasked(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: treemasked FILE")

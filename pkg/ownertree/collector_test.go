@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// foretold is an object and what is to become of it.
-type foretold struct {
+// prediction is an object and what is to become of it.
+type prediction struct {
 	obj    *unstructured.Unstructured
 	action ownertree.GCAction
 	policy metav1.DeletionPropagation
@@ -41,14 +41,14 @@ func TestOutcomeComesTrue(t *testing.T) {
 		if n == nil {
 			t.Fatalf("%s is not in the graph", c.obj.GetName())
 		}
-		fate := g.GCOutcome(n)
+		outcome := g.GCOutcome(n)
 		var stripped []string
-		for _, ref := range fate.Stripped {
+		for _, ref := range outcome.Stripped {
 			stripped = append(stripped, ref.Name)
 		}
-		got := foretold{c.obj, fate.Action, fate.Policy, c.reason, stripped}
-		if diff := cmp.Diff(c, got, cmp.AllowUnexported(foretold{})); diff != "" {
-			t.Errorf("%s (%s), of which is said %q (-want +got):\n%s", c.obj.GetName(), c.reason, fate.Why, diff)
+		got := prediction{c.obj, outcome.Action, outcome.Policy, c.reason, stripped}
+		if diff := cmp.Diff(c, got, cmp.AllowUnexported(prediction{})); diff != "" {
+			t.Errorf("%s (%s), of which is said %q (-want +got):\n%s", c.obj.GetName(), c.reason, outcome.Why, diff)
 		}
 	}
 	s.collectGarbage()
@@ -64,7 +64,7 @@ func TestOutcomeComesTrue(t *testing.T) {
 }
 
 // comesTrue waits for what is to happen to an object.
-func (s *sandbox) comesTrue(c foretold) {
+func (s *sandbox) comesTrue(c prediction) {
 	s.Helper()
 	what := fmt.Sprintf("%s is %s: %s", c.obj.GetName(), c.action, c.reason)
 	switch c.action {
@@ -82,7 +82,7 @@ func (s *sandbox) comesTrue(c foretold) {
 }
 
 // stays checks that nothing else has happened to an object.
-func (s *sandbox) stays(c foretold) {
+func (s *sandbox) stays(c prediction) {
 	s.Helper()
 	if c.action == ownertree.Deleted || c.action == ownertree.DeletedWithOwner {
 		return
@@ -109,12 +109,12 @@ const (
 )
 
 // allSorts makes the objects.
-func (s *sandbox) allSorts() []foretold {
+func (s *sandbox) allSorts() []prediction {
 	s.Helper()
 	owner := s.configMap("a", "owner")
 	role := s.create("", "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: role}}")
 	ref, missing := owned(owner), nowhere("v1", "ConfigMap", "missing")
-	out := []foretold{
+	out := []prediction{
 		{s.configMap("a", "owned", ref), ownertree.Kept, "", "its owner is there", nil},
 		{s.configMap("a", "dangling", missing), ownertree.Deleted, background, "nothing has the owner's name", nil},
 		{
@@ -159,7 +159,7 @@ func (s *sandbox) allSorts() []foretold {
 }
 
 // chains are objects whose owners go.
-func (s *sandbox) chains(missing metav1.OwnerReference) []foretold {
+func (s *sandbox) chains(missing metav1.OwnerReference) []prediction {
 	s.Helper()
 	top := s.configMap("a", "top", missing)
 	middle := s.configMap("a", "middle", owned(top))
@@ -168,25 +168,25 @@ func (s *sandbox) chains(missing metav1.OwnerReference) []foretold {
 	orphaned := s.configMap("a", "orphaned", owned(orphaning))
 	waiting := s.create("a", "{apiVersion: v1, kind: ConfigMap, metadata: {name: waiting, finalizers: [foregroundDeletion]}}", missing)
 	awaited := s.configMap("a", "awaited", owned(waiting))
-	return []foretold{
+	return []prediction{
 		{top, ownertree.Deleted, background, "it has no owner", nil},
 		{middle, ownertree.DeletedWithOwner, background, "its owner goes", nil},
 		{bottom, ownertree.DeletedWithOwner, background, "its owner's owner goes", nil},
-		{orphaning, ownertree.Deleted, orphan, "the finalizer orphan says how", nil},
+		{orphaning, ownertree.Deleted, orphan, "by the finalizer orphan", nil},
 		{orphaned, ownertree.ReferencesStripped, "", "its owner orphans it", []string{"orphaning"}},
-		{waiting, ownertree.Deleted, foreground, "the finalizer foregroundDeletion says how", nil},
+		{waiting, ownertree.Deleted, foreground, "by the finalizer foregroundDeletion", nil},
 		{awaited, ownertree.DeletedWithOwner, background, "its owner goes, after it", nil},
 	}
 }
 
 // circles are objects that own themselves.
-func (s *sandbox) circles() []foretold {
+func (s *sandbox) circles() []prediction {
 	s.Helper()
 	alone, left, right := s.configMap("a", "alone"), s.configMap("a", "left"), s.configMap("a", "right")
 	s.own(alone, owned(alone))
 	s.own(left, owned(right))
 	s.own(right, owned(left))
-	return []foretold{
+	return []prediction{
 		{alone, ownertree.Kept, "", "it owns itself", nil},
 		{left, ownertree.Kept, "", "it owns its owner", nil},
 		{right, ownertree.Kept, "", "it owns its owner", nil},
@@ -204,8 +204,8 @@ func (s *sandbox) own(obj *unstructured.Unstructured, refs ...metav1.OwnerRefere
 	*obj = *made
 }
 
-// leaving are objects that somebody has deleted, and their dependents.
-func (s *sandbox) leaving() []foretold {
+// leaving are objects that have been deleted, and their dependents.
+func (s *sandbox) leaving() []prediction {
 	s.Helper()
 	const finalizers = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, finalizers: [example.com/wait]}}"
 	held := s.create("a", fmt.Sprintf(finalizers, "held"), nowhere("v1", "ConfigMap", "missing"))
@@ -220,7 +220,7 @@ func (s *sandbox) leaving() []foretold {
 	s.delete(first, foreground)
 	s.delete(freed, orphan)
 	s.delete(partly, foreground)
-	return []foretold{
+	return []prediction{
 		{held, ownertree.BeingDeleted, "", "its finalizer is not the collector's", nil},
 		{last, ownertree.Deleted, foreground, "its owner waits for it, and it has dependents", nil},
 		{below, ownertree.DeletedWithOwner, background, "its owner's owner waits for its owner", nil},
@@ -246,9 +246,9 @@ func TestBlockersComeTrue(t *testing.T) {
 	s.delete(waits, foreground)
 	g := s.collect(ownertree.Scope{})
 	for i, stripped := range []int{0, 1, 1} {
-		fate := g.GCOutcome(g.ByUID(dependents[i].GetUID()))
-		if fate.Action != ownertree.DeletedWithOwner || len(fate.Stripped) != stripped || len(fate.After) != 1 || fate.After[0].Name != "held" {
-			t.Errorf("%s: %+v, want it deleted after held, %d references taken away", dependents[i].GetName(), fate, stripped)
+		outcome := g.GCOutcome(g.ByUID(dependents[i].GetUID()))
+		if outcome.Action != ownertree.DeletedWithOwner || len(outcome.Stripped) != stripped || len(outcome.After) != 1 || outcome.After[0].Name != "held" {
+			t.Errorf("%s: %+v, want it deleted after held, %d references taken away", dependents[i].GetName(), outcome, stripped)
 		}
 	}
 	s.collectGarbage()

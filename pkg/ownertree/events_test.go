@@ -175,7 +175,7 @@ func TestEventsOfQuota(t *testing.T) {
 	})
 }
 
-// TestEventsAreBounded: of very many not all are read, and that is told.
+// TestEventsAreBounded: of very many not all are read, and that is reported.
 func TestEventsAreBounded(t *testing.T) {
 	s := newSynthetic(t, 1)
 	s.kinds = append(s.kinds, metav1.APIResource{Name: "events", Kind: "Event", Namespaced: true, Verbs: metav1.Verbs{"get", "list"}})

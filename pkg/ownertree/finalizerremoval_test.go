@@ -58,7 +58,7 @@ func namespaceful(t *testing.T, pods int, scope Scope) *Graph {
 	return g
 }
 
-// TestPreviewWaits: what Kubernetes itself lets go does not hang, and it is told whether pods that stay may be in the
+// TestPreviewWaits: what Kubernetes itself lets go does not hang, and it is reported whether pods that stay may be in the
 // way.
 func TestPreviewWaits(t *testing.T) {
 	for _, tt := range []struct {
@@ -107,7 +107,7 @@ func TestPreviewWaits(t *testing.T) {
 	}
 }
 
-// TestPreviewLate: which of two comes first is not foretold.
+// TestPreviewLate: which of two comes first is not predicted.
 func TestPreviewLate(t *testing.T) {
 	for _, tt := range []struct {
 		reason string

@@ -209,7 +209,7 @@ func encodeJSON(tb testing.TB, v any) []byte {
 	return out
 }
 
-// load reads what the scope says, the objects themselves, their owners all the way up, and the owners that are not
+// load reads what is in the scope, the objects themselves, their owners all the way up, and the owners that are not
 // there of what is below them, as a tree needs it.
 func (s *sandbox) load(kinds *cluster.Kinds, scope ownertree.Scope, refs ...ownertree.Ref) (*ownertree.Graph, []*ownertree.Node) {
 	s.Helper()

@@ -33,7 +33,7 @@ type Node struct {
 	// Owners are the object's owner references in its order.
 	Owners []Owner
 	// Dependents are the nodes that have this one as their Solid owner, each once, sorted by kind, namespace and name.
-	// They are all that exist only where Graph.Covers says so.
+	// They are all that exist only if Graph.Covers is true.
 	Dependents []*Node
 }
 

@@ -147,7 +147,7 @@ func TestPreviewComesTrue(t *testing.T) {
 	for i, d := range deletions {
 		made[i] = s.family(fmt.Sprintf("ns-%d", i), d.objects)
 	}
-	s.foretell(made)
+	s.comparePreviews(made)
 	s.collectGarbage()
 	// A collector that begins when an owner waits already does not look at dependents that do not block it.
 	marker := s.configMap("default", "marker", nowhere("v1", "ConfigMap", "absent"))
@@ -207,8 +207,8 @@ func TestPreviewOfCircle(t *testing.T) {
 	}
 }
 
-// foretell compares the preview of each deletion with what is wanted.
-func (s *sandbox) foretell(made []map[string]*unstructured.Unstructured) {
+// comparePreviews compares the preview of each deletion with what is wanted.
+func (s *sandbox) comparePreviews(made []map[string]*unstructured.Unstructured) {
 	s.Helper()
 	g := s.collect(ownertree.Scope{})
 	for i, d := range deletions {
@@ -332,8 +332,8 @@ func TestPreviewOfContainers(t *testing.T) {
 	}
 }
 
-// TestPreviewTellsWhy: an object of a preview tells its own reason.
-func TestPreviewTellsWhy(t *testing.T) {
+// TestPreviewReasons: an object of a preview has its own reason.
+func TestPreviewReasons(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t)
 	made := s.family("shop", []string{"top", "other", "below < top", "shared < top other"})

@@ -129,7 +129,7 @@ func claimLines(outcomes []ownertree.ClaimOutcome) []string {
 	return out
 }
 
-// TestPreviewClaimsIncomplete: what may not be read is told, and the rest is there.
+// TestPreviewClaimsIncomplete: what may not be read is reported, and the rest is there.
 func TestPreviewClaimsIncomplete(t *testing.T) {
 	s, w := startRecorded(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")

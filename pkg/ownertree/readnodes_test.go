@@ -11,7 +11,7 @@ import (
 )
 
 // TestNamespaceFinalizers: what holds a namespace is in its spec. The real namespace controller removes its own
-// finalizer and leaves that of another, which a preview has to foretell.
+// finalizer and leaves that of another, which a preview has to predict.
 func TestNamespaceFinalizers(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t)

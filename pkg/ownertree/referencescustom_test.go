@@ -41,7 +41,7 @@ func TestCustomReferences(t *testing.T) {
 		want           []string
 	}{
 		{
-			"a certificate: the Secret is certain, and so is the issuer, which says its group",
+			"a certificate: the Secret is certain, and so is the issuer, which names its group",
 			`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {namespace: a}, spec: {secretName: tls, issuerRef: {group: cert-manager.io, kind: ClusterIssuer, name: ca}}}`,
 			[]string{"issuerRef ClusterIssuer.cert-manager.io /ca", "secretName Secret a/tls"},
 		},
@@ -71,7 +71,7 @@ func TestCustomReferences(t *testing.T) {
 			[]string{"clusterName Cluster.cluster.x-k8s.io a/c, perhaps"},
 		},
 		{
-			"an API version says the group, too",
+			"an API version names the group, too",
 			`{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: a}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`,
 			[]string{"scaleTargetRef Deployment.apps a/web"},
 		},
@@ -107,7 +107,7 @@ func TestCustomReferences(t *testing.T) {
 			},
 		},
 		{
-			"an object of no namespace says where", `{apiVersion: cert-manager.io/v1, kind: ClusterIssuer, spec: {acme: {privateKeySecretRef: {name: key}, solvers: [{dns: {tokenRef: {secretRef: {name: t, namespace: b}}}}]}}}`,
+			"an object of no namespace names one", `{apiVersion: cert-manager.io/v1, kind: ClusterIssuer, spec: {acme: {privateKeySecretRef: {name: key}, solvers: [{dns: {tokenRef: {secretRef: {name: t, namespace: b}}}}]}}}`,
 			[]string{"secretRef Secret b/t"},
 		},
 		{

@@ -139,7 +139,7 @@ func TestLacksOfCustom(t *testing.T) {
 	}
 }
 
-// TestRelateCustomIncomplete: custom resources that may not be read are told of, and so are too many.
+// TestRelateCustomIncomplete: custom resources that may not be read are reported, and so are too many.
 func TestRelateCustomIncomplete(t *testing.T) {
 	s, w := startRecorded(t)
 	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")

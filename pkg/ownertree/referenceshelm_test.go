@@ -146,7 +146,7 @@ func TestRelateHelmReadsWhatItMust(t *testing.T) {
 	}
 	for _, path := range w.asked() {
 		if strings.Contains(path, "/configmaps/") {
-			t.Errorf("%s is read, which the release has told", path)
+			t.Errorf("%s is read, which the release names", path)
 		}
 	}
 }

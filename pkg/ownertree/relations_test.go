@@ -384,7 +384,7 @@ func TestRelateOfNode(t *testing.T) {
 	}
 }
 
-// TestRelateGroups: what all accounts may do is told of an account that was asked for, and not of every pod.
+// TestRelateGroups: what all accounts may do is shown for an account that was asked for, and not of every pod.
 func TestRelateGroups(t *testing.T) {
 	s := startShop(t)
 	s.create("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: everybody}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: whole},
@@ -558,7 +558,7 @@ func TestRelateNeedsOnly(t *testing.T) {
 	}
 }
 
-// TestPodSelector: whether labels select a pod is told only where all pods have been read.
+// TestPodSelector: whether labels select a pod is known only where all pods have been read.
 func TestPodSelector(t *testing.T) {
 	s := sharedShop(t)
 	for _, tt := range []struct {

@@ -73,7 +73,7 @@ func TestRelateReadsOnce(t *testing.T) {
 	}
 }
 
-// TestRelateIncomplete: what may not be read is told, and is not taken for missing.
+// TestRelateIncomplete: what may not be read is reported, and is not taken for missing.
 func TestRelateIncomplete(t *testing.T) {
 	s := sharedShop(t)
 	config := rest.CopyConfig(s.server.Config())

@@ -29,7 +29,7 @@ func sketchKinds() map[string]*cluster.Kind {
 //	A n/web <- C/top B/other:uid deleting finalizer=f
 //
 // is web of kind A in namespace n. The uid of an object is its name unless :uid follows; so is an owner's. A ! after an
-// owner says that the reference blocks its deletion.
+// owner reports that the reference blocks its deletion.
 func sketch(t testing.TB, scope Scope, lines ...string) *Graph {
 	t.Helper()
 	g := newGraph(&cluster.Kinds{}, scope)

@@ -79,8 +79,8 @@ func TestCache(t *testing.T) {
 	wantServing("files", "shop")
 }
 
-// TestReadYourWrites: a client that waits for its own writes to reach its cache reads them at once. It compares resource
-// versions to know.
+// TestReadYourWrites: a client that waits for its own writes to reach its cache reads them at once. It compares
+// resource versions to know.
 func TestReadYourWrites(t *testing.T) {
 	t.Parallel()
 	config := startSandbox(t, apiAlone()...)
@@ -123,8 +123,8 @@ func TestMetadataCache(t *testing.T) {
 	eventuallyObject(t, cached, bare, labelled("web"))
 }
 
-// TestWatchRestart: a cache whose connections break catches up with what happened meanwhile, by a watch from the version
-// that it had seen.
+// TestWatchRestart: a cache whose connections break catches up with what happened meanwhile, by a watch from the
+// version that it had seen.
 func TestWatchRestart(t *testing.T) {
 	t.Parallel()
 	config := startSandbox(t, apiAlone()...)

@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/controllerruntime/website"
 )
 
-// TestWithControllers is what envtest cannot do: Kubernetes' own controllers take the Deployment of a Website to Ready on
-// simulated nodes, and the status of the Website follows.
+// TestWithControllers is what envtest cannot do: Kubernetes' own controllers take the Deployment of a Website to Ready
+// on simulated nodes, and the status of the Website follows.
 func TestWithControllers(t *testing.T) {
 	t.Parallel()
 	config := startSandbox(t, "--controller", "deployment,replicaset", "--nodes", "2", "--pod-ready-after", "0s")

@@ -15,8 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// TestMain puts the plugin on PATH, where others have it already: the one in the directory of -plugin, or else one built
-// from the root of the repository.
+// TestMain puts the plugin on PATH, where others have it already: the one in the directory of -plugin, or else one
+// built from the root of the repository.
 func TestMain(m *testing.M) {
 	dir := flag.String("plugin", "", "directory of a kubectl-reconcile to test; by default one is built")
 	flag.Parse()
@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// runWithPlugin runs the tests, and then looks for goroutines that they have left. It does not report tests that fail: m
-// does.
+// runWithPlugin runs the tests, and then looks for goroutines that they have left. It does not report tests that fail:
+// m does.
 func runWithPlugin(m *testing.M, dir string) (err error) {
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "kubectl-reconcile-"); err != nil {

@@ -72,7 +72,7 @@ func get(t *testing.T, c client.Reader, obj client.Object) {
 	}
 }
 
-// update reads obj, lets mutate change it, and writes it, again if somebody else was faster.
+// update reads obj, lets mutate change it, and writes it, again if another client was faster.
 func update(t *testing.T, c client.Client, obj client.Object, mutate func()) {
 	t.Helper()
 	write(t, c, obj, mutate, func() error { return c.Update(t.Context(), obj) })

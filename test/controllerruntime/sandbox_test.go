@@ -24,8 +24,8 @@ func apiAlone() []string {
 	return []string{"--controller", "none", "--nodes", "0", "--disable-admission-plugins", "ServiceAccount"}
 }
 
-// startSandbox starts an API server for one test, installs the CRD in it, and ends it with the test. What the test starts
-// against it must end in a t.Cleanup: those run in reverse order.
+// startSandbox starts an API server for one test, installs the CRD in it, and ends it with the test. What the test
+// starts against it must end in a t.Cleanup: those run in reverse order.
 func startSandbox(t *testing.T, flags ...string) *rest.Config {
 	t.Helper()
 	config := startProcess(t, flags...)

@@ -20,8 +20,9 @@ const (
 	root   = "../.."
 )
 
-// versionOf returns the version that the module of a folder is served as: the same each time, so that what has not changed is not compiled
-// again. The go command takes it for granted that a version does not change: it must be forgotten before and after.
+// versionOf returns the version that the module of a folder is served as: the same each time, so that what has not
+// changed is not compiled again. The go command takes it for granted that a version does not change: it must be
+// forgotten before and after.
 func versionOf(root string) string {
 	return fmt.Sprintf("v0.0.0-installtest.h%x", crc32.ChecksumIEEE([]byte(root)))
 }

@@ -31,7 +31,8 @@ type follower struct {
 	seen   []string // the lines that were read
 }
 
-// newFollowers returns what follows kubectl commands in dir, with the environment vars, until ctx is done at the latest.
+// newFollowers returns what follows kubectl commands in dir, with the environment vars, until ctx is done at the
+// latest.
 func newFollowers(ctx context.Context, kubectl, dir string, vars []string) *followers {
 	return &followers{running: map[string]*follower{}, start: func(args ...string) (*exec.Cmd, context.CancelFunc) {
 		ctx, kill := context.WithCancel(ctx)

@@ -22,8 +22,8 @@ const kubectlVersion = "-X=k8s.io/component-base/version.gitVersion=v1.37.1"
 // lastMoments is how long before the test's deadline every sandbox is interrupted, so that none outlives the test.
 const lastMoments = 20 * time.Second
 
-// programs is where the programs under test are built: in the project's directory for built files and not in a temporary
-// one, so that go build has nothing to do when nothing changed.
+// programs is where the programs under test are built: in the project's directory for built files and not in a
+// temporary one, so that go build has nothing to do when nothing changed.
 const programs = "../../bin/test"
 
 func TestScripts(t *testing.T) {
@@ -83,7 +83,8 @@ func build(ctx context.Context, dir, bin, pkg, ldflags string) error {
 	return nil
 }
 
-// controllerNames asks the plugin for the controllers that it has, by the short ones of kube-controller-manager's names.
+// controllerNames asks the plugin for the controllers that it has, by the short ones of kube-controller-manager's
+// names.
 func controllerNames(ctx context.Context, bin string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "kubectl-reconcile"), "__complete", "sandbox", "--controller", "")
 	out, err := cmd.Output()
@@ -102,7 +103,8 @@ func condition(cond string, controllers []string) (bool, error) {
 	return slices.Contains(controllers, name), nil
 }
 
-// setUp gives a script a home of its own, the programs on PATH, and a sandbox that lives as long as the script does.
+// setUp gives a script its own home directory, the programs on PATH, and a sandbox that lives as long as the script
+// does.
 func setUp(ctx context.Context, env *testscript.Env, bin string) error {
 	home := filepath.Join(env.WorkDir, "home")
 	if err := os.Mkdir(home, 0o700); err != nil {
@@ -129,7 +131,8 @@ func setUp(ctx context.Context, env *testscript.Env, bin string) error {
 	return nil
 }
 
-// furtherArguments reads the arguments that a script wants its sandbox to have, from the file sandbox.args, if it has one.
+// furtherArguments reads the arguments that a script wants its sandbox to have, from the file sandbox.args, if it has
+// one.
 func furtherArguments(dir string) (string, error) {
 	further, err := os.ReadFile(filepath.Join(dir, "sandbox.args"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

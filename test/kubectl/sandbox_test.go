@@ -16,11 +16,12 @@ import (
 const (
 	// startTimeout is generous: a machine that runs many tests at once takes seconds for what else takes half a one.
 	startTimeout = 2 * time.Minute
-	// stopTimeout is how long a sandbox may take to end after it is interrupted: then it is killed, which fails the test.
+	// stopTimeout is how long a sandbox may take to end after it is interrupted: then it is killed, which fails the
+	// test.
 	stopTimeout = 2 * time.Minute
 )
 
-// sandbox is a running `kubectl reconcile sandbox`. Whoever starts one calls stop, once.
+// sandbox is a running `kubectl reconcile sandbox`. stop must be called once for each.
 type sandbox struct {
 	cmd       *exec.Cmd
 	interrupt context.CancelFunc
@@ -28,8 +29,8 @@ type sandbox struct {
 	stderr    bytes.Buffer // belongs to cmd until it ended
 }
 
-// startSandbox starts `kubectl reconcile sandbox` in dir as a user does, through kubectl, and returns when it serves and
-// the kubeconfig is there. It ends when ctx does, if it was not stopped before.
+// startSandbox starts `kubectl reconcile sandbox` in dir as a user does, through kubectl, and returns when it serves
+// and the kubeconfig is there. It ends when ctx does, if it was not stopped before.
 func startSandbox(ctx context.Context, dir string, vars []string, kubectl, kubeconfig string) (*sandbox, error) {
 	further, err := furtherArguments(dir)
 	if err != nil {

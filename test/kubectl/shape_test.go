@@ -24,8 +24,8 @@ var placeholders = map[string]string{
 // token finds what an expected line is made of: placeholders with the blanks that align what follows, or one byte.
 var token = regexp.MustCompile(`(<[a-z]+>)( *)`)
 
-// shape is the script command `shape GOT WANT`: the file GOT (stdout and stderr are allowed) has the lines of WANT, but for
-// the placeholders and the number of blanks after one, which depends on the length of what it stands for.
+// shape is the script command `shape GOT WANT`: the file GOT (stdout and stderr are allowed) has the lines of WANT, but
+// for the placeholders and the number of blanks after one, which depends on the length of what it replaces.
 func shape(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: shape GOT WANT")

@@ -7,8 +7,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// until is the script command `until PATTERN PROGRAM ARGUMENT…`: it runs the program again and again until its stdout matches,
-// for what an API server tells only a little later, such as the kinds of a definition.
+// until is the script command `until PATTERN PROGRAM ARGUMENT…`: it runs the program again and again until its stdout
+// matches, for what an API server tells only a little later, such as the kinds of a definition.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: until PATTERN PROGRAM ARGUMENT…")

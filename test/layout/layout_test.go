@@ -14,8 +14,8 @@ import (
 
 const module = "github.com/kubectl-reconcile/kubectl-reconcile/"
 
-// edges are the imports among packages of ours: each that exists, and no other. A change of this table is a change of the
-// architecture: docs/architecture.md draws it.
+// edges are the imports among packages of ours: each that exists, and no other. A change of this table is a change of
+// the architecture: docs/architecture.md draws it.
 var edges = map[string][]string{
 	"cmd/kubectl-reconcile": {
 		"cmd/kubectl-reconcile/internal/cli",

@@ -29,7 +29,8 @@ type Options struct {
 	// Metrics reports whether metrics.k8s.io is served, as metrics-server would: pods use what their annotations say
 	// (docs/nodes.md of the plugin).
 	Metrics bool
-	// Volumes reports whether claims get volumes: the plugin's simulated provisioner runs, and makes a default StorageClass.
+	// Volumes reports whether claims get volumes: the plugin's simulated provisioner runs, and makes a default
+	// StorageClass.
 	Volumes bool
 	// DisableAdmission are admission plugins that kube-apiserver shall not run.
 	DisableAdmission []string
@@ -119,12 +120,12 @@ func (c *Cluster) startAll(ctx context.Context) error {
 // Stop ends everything. The error tells of a program that had ended before.
 func (c *Cluster) Stop() error { return errors.Join(c.stopMeter(), c.home.close()) }
 
-// Dir is the cluster's own folder, with the logs of its programs. It is removed with the cluster; a test may put files
-// of its own there.
+// Dir is the cluster's own folder, with the logs of its programs. It is removed with the cluster; a test may put its
+// own files there.
 func (c *Cluster) Dir() string { return c.home.dir }
 
-// AuditLog is a file with a JSON line of audit.k8s.io/v1 for each request that may change something and was answered, at
-// level Metadata; of deletions and evictions with the body, at level Request.
+// AuditLog is a file with a JSON line of audit.k8s.io/v1 for each request that may change something and was answered,
+// at level Metadata; of deletions and evictions with the body, at level Request.
 func (c *Cluster) AuditLog() string { return filepath.Join(c.home.dir, "audit.log") }
 
 // Kubeconfig is a file for kubectl, of a user who may do everything.
@@ -141,7 +142,7 @@ func (c *Cluster) Config() *rest.Config {
 	}
 }
 
-// Etcd is the address of the store, which asks nobody for a password.
+// Etcd is the address of the store, which needs no password.
 func (c *Cluster) Etcd() string { return "http://127.0.0.1:" + strconv.Itoa(c.etcdPort) }
 
 func (c *Cluster) url() string { return "https://" + c.address() }

@@ -91,16 +91,17 @@ func (c *Cluster) awaitAPIServer(ctx context.Context) error {
 	})
 }
 
-// rate is how many requests a second Kubernetes' own clients may send: so many that it is no limit. By default a thousand
-// pods take the controllers nearly a minute, most of which they wait.
+// rate is how many requests a second Kubernetes' own clients may send: so many that it is no limit. By default a
+// thousand pods take the controllers nearly a minute, most of which they wait.
 const rate = "5000"
 
 // AutoscalerPeriod is how often horizontal pod autoscalers look at metrics here: by default they do every 15 seconds.
 const AutoscalerPeriod = "2s"
 
-// NodeFlags have kube-controller-manager, and the plugin, look at nodes more often, take one that is silent for unreachable
-// sooner, and taint more of them at a time. A node's lease is renewed every ten seconds. A rate of 1 would be none: when all
-// nodes were not ready, node-lifecycle keeps the limiter that lets nothing through, whose rate reads 1, too.
+// NodeFlags have kube-controller-manager, and the plugin, look at nodes more often, take one that is silent for
+// unreachable sooner, and taint more of them at a time. A node's lease is renewed every ten seconds. A rate of 1 would
+// be none: when all nodes were not ready, node-lifecycle keeps the limiter that lets nothing through, whose rate reads
+// 1, too.
 func NodeFlags() []string {
 	return []string{"--node-monitor-period=1s", "--node-monitor-grace-period=30s", "--node-eviction-rate=2"}
 }
@@ -120,7 +121,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	args := append(NodeFlags(),
 		"--kubeconfig="+c.kubeconfig(controllerManager),
 		"--controllers="+strings.Join(names, ","),
-		"--use-service-account-credentials=true", // each controller is a user of its own, whom the audit log names
+		"--use-service-account-credentials=true", // each controller is a separate user, which the audit log names
 		"--service-account-private-key-file="+filepath.Join(dir, "sa.key"),
 		"--root-ca-file="+filepath.Join(dir, "ca.crt"),
 		"--cluster-signing-cert-file="+filepath.Join(dir, "ca.crt"), "--cluster-signing-key-file="+filepath.Join(dir, "ca.key"),

@@ -2,6 +2,6 @@
 // kube-scheduler, built from their Go modules, and kwok in the kubelets' place. Containers are not needed.
 //
 // It also runs `kubectl reconcile sandbox`, as a user would, so that both can be asked the same. It compares nothing by
-// itself: see apidiff and scenarios. The module has its own go.mod, because what these programs depend on must not decide
-// what the plugin depends on.
+// itself: see apidiff and scenarios. The module has its own go.mod, because what these programs depend on must not
+// decide what the plugin depends on.
 package realcluster

@@ -43,9 +43,9 @@ const (
 	churned = "churned"
 )
 
-// TestDryRunWritesNothing: every controller runs in dry run, on objects that give it something to do, while other clients
-// write. By the API server's own audit log the plugin sends no write but as a dry run; and the store has every object in the
-// version that it had.
+// TestDryRunWritesNothing: every controller runs in dry run, on objects that give it something to do, while other
+// clients write. By the API server's own audit log the plugin sends no write but as a dry run; and the store has every
+// object in the version that it had.
 func TestDryRunWritesNothing(t *testing.T) {
 	t.Parallel()
 	for mode, exit := range map[string]int{
@@ -72,7 +72,8 @@ func TestDryRunWritesNothing(t *testing.T) {
 	}
 }
 
-// dryRunAmidChurn runs all controllers for longer than any of their periods that matter here. The run must end with that exit code.
+// dryRunAmidChurn runs all controllers for longer than any of their periods that matter here. The run must end with
+// that exit code.
 func dryRunAmidChurn(t *testing.T, cluster *Cluster, mode string, exit int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

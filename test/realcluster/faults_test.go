@@ -28,7 +28,8 @@ import (
 )
 
 const (
-	// manyKinds is how many custom resources are defined, beside those of Kubernetes: with latency their lists take seconds.
+	// manyKinds is how many custom resources are defined, beside those of Kubernetes: with latency their lists take
+	// seconds.
 	manyKinds = 120
 	latency   = 60 * time.Millisecond
 	// slowList is how long the list of the first of them takes.
@@ -68,8 +69,8 @@ func slow(t *testing.T, cluster *Cluster, late func(*http.Request) time.Duration
 	return server.URL
 }
 
-// TestCollectorOnASlowControlPlane: owners wait for their dependents when the plugin's garbage collector starts, and it takes
-// seconds until it can know of all of them. Nothing that has an owner is lost.
+// TestCollectorOnASlowControlPlane: owners wait for their dependents when the plugin's garbage collector starts, and it
+// takes seconds until it can know of all of them. Nothing that has an owner is lost.
 func TestCollectorOnASlowControlPlane(t *testing.T) {
 	t.Parallel() // with others that wait most of the time
 	for name, noWatchList := range map[string]bool{"with WatchList": false, "without WatchList": true} {
@@ -222,8 +223,8 @@ func audit(t *testing.T, cluster *Cluster) []audited {
 	return out
 }
 
-// TestOneWriterAtAnyTime: the plugin is in the middle of its work, at the rate that kube-controller-manager has, when that comes
-// back.
+// TestOneWriterAtAnyTime: the plugin is in the middle of its work, at the rate that kube-controller-manager has, when
+// that comes back.
 func TestOneWriterAtAnyTime(t *testing.T) {
 	t.Parallel()
 	ctx := context.WithoutCancel(t.Context()) // it ends before the cleanup
@@ -286,7 +287,8 @@ var elections = []string{"leases", "events"}
 // managerAgent begins the user agents of kube-controller-manager itself.
 const managerAgent = "kube-controller-manager/v"
 
-// judgeWriters wants no write of the plugin's to have come after the first one of kube-controller-manager's since it came back.
+// judgeWriters wants no write of the plugin's to have come after the first one of kube-controller-manager's since it
+// came back.
 func judgeWriters(t *testing.T, cluster *Cluster) {
 	t.Helper()
 	var plugin, manager []time.Time

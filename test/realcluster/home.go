@@ -14,7 +14,7 @@ import (
 )
 
 // home is a folder with processes that live in it. However this process ends, they end and the folder goes: a keeper, a
-// process of its own, sees the end of a pipe that only this process holds open. Its methods may be called concurrently.
+// separate process, sees the end of a pipe that only this process holds open. Its methods may be called concurrently.
 type home struct {
 	dir    string
 	keeper *exec.Cmd
@@ -26,8 +26,8 @@ type home struct {
 	failed    error // what closing it found
 }
 
-// keep reads the numbers of processes until nobody can write any more, kills them, waits until they are gone and removes
-// the folder. After a line "-", no process is left to be killed.
+// keep reads the numbers of processes until no process can write any more, kills them, waits until they are gone and
+// removes the folder. After a line "-", no process is left to be killed.
 const keep = `
 trap '' INT TERM HUP
 pids=
@@ -42,7 +42,8 @@ done
 rm -rf "$1"
 `
 
-// tell gives the keeper its own number before it becomes the program, so that there is no moment at which it runs unknown.
+// tell gives the keeper its own number before it becomes the program, so that there is no moment at which it runs
+// unknown.
 const tell = `echo $$ >&3 && exec "$0" "$@" 3>&-`
 
 // newHome makes a folder below the folder for temporary files.
@@ -67,7 +68,8 @@ func newHome(name string) (*home, error) {
 	return h, nil
 }
 
-// start runs a program in the folder. What it prints goes to the file NAME.log there, its stdout too unless out is given.
+// start runs a program in the folder. What it prints goes to the file NAME.log there, its stdout too unless out is
+// given.
 func (h *home) start(name string, out io.Writer, program string, args ...string) (*process, error) {
 	log, err := os.Create(filepath.Join(h.dir, name+".log"))
 	if err != nil {
@@ -118,8 +120,9 @@ func (h *home) numbers() map[string]int {
 	return numbers
 }
 
-// close ends the processes, the youngest first, and removes the folder. The error is of a process that had ended before.
-// Only the first call does anything; the others tell what it found, as it may be the end of a context that nobody listens to.
+// close ends the processes, the youngest first, and removes the folder. The error is of a process that had ended
+// before. Only the first call does anything; the others tell what it found, as it may be the end of a context, where no
+// caller gets it.
 func (h *home) close() error {
 	failed := h.ended()
 	h.mu.Lock()

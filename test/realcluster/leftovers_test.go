@@ -51,7 +51,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// startVictim runs this test binary anew and reads what it has made.
+// startVictim runs this test binary again and reads what it has made.
 func startVictim(t *testing.T, what string) (*exec.Cmd, io.Writer, left) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -98,7 +98,7 @@ func gone(t *testing.T, made left) {
 	})
 }
 
-// runs reports whether there is such a process. One that has ended and that nobody waits for does not run.
+// runs reports whether there is such a process. One that has ended and that no process waits for does not run.
 func runs(pid int) bool {
 	state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, os.ErrNotExist) {

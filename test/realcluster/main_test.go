@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// victimVariable makes the test binary, run anew, a victim: it starts what the variable says, prints a left and waits for
-// its end.
+// victimVariable makes the test binary, run again, a victim: it starts what the variable says, prints a left and waits
+// for its end.
 const victimVariable = "REALCLUSTER_TEST_VICTIM"
 
 func TestMain(m *testing.M) {

@@ -72,7 +72,8 @@ func (c *Cluster) stopMeter() error {
 	return err
 }
 
-// registerMeter tells kube-apiserver of the server: an external name may be an address, which no name server is asked for.
+// registerMeter tells kube-apiserver of the server: an external name may be an address, which no name server is asked
+// for.
 func (c *Cluster) registerMeter(ctx context.Context, client kubernetes.Interface, port int) error {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "metrics"},

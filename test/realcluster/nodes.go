@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// simulated is the label of nodes whose kubelet is played, as in the plugin's sandbox; on others nobody runs pods.
+// simulated is the label of nodes whose kubelet is played, as in the plugin's sandbox; on others no kubelet runs pods.
 const simulated = "kubectl-reconcile.github.io/simulated"
 
 // startNodes starts kwok, makes the nodes and waits until they are ready.

@@ -24,11 +24,12 @@ type Sandbox struct {
 	process *process
 }
 
-// pluginVariable names a file that is the plugin under test, instead of what the checkout makes: a release, for instance.
+// pluginVariable names a file that is the plugin under test, instead of what the checkout makes: a release, for
+// instance.
 const pluginVariable = "KUBECTL_RECONCILE"
 
-// BuildPlugin builds the plugin of this checkout and returns its file. It does nothing if nothing has changed, or if the
-// environment variable KUBECTL_RECONCILE names the file.
+// BuildPlugin builds the plugin of this checkout and returns its file. It does nothing if nothing has changed, or if
+// the environment variable KUBECTL_RECONCILE names the file.
 func BuildPlugin(ctx context.Context) (string, error) {
 	if program := os.Getenv(pluginVariable); program != "" {
 		return program, nil
@@ -124,14 +125,14 @@ func (s *Sandbox) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// Dir is the sandbox's own folder, removed with it; a test may put files of its own there.
+// Dir is the sandbox's own folder, removed with it; a test may put its own files there.
 func (s *Sandbox) Dir() string { return s.home.dir }
 
 // Kubeconfig is a file for kubectl, of a user who may do everything.
 func (s *Sandbox) Kubeconfig() string { return filepath.Join(s.home.dir, "kubeconfig") }
 
-// Trace is the file that the sandbox writes what happens to, as docs/trace.md tells. It grows while the sandbox runs, and
-// its last line may be written at this moment.
+// Trace is the file that the sandbox writes what happens to, as docs/trace.md tells. It grows while the sandbox runs,
+// and its last line may be written at this moment.
 func (s *Sandbox) Trace() string { return filepath.Join(s.home.dir, "trace.ndjson") }
 
 // Processes are the numbers of the processes that run, by the program's name.

@@ -18,7 +18,7 @@ func withPortTaken(err error) error {
 	return err
 }
 
-// freePorts finds ports of the loopback address that nobody listens on.
+// freePorts finds ports of the loopback address that no process listens on.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {

@@ -52,8 +52,8 @@ func versionFlags(version string) string {
 }
 
 // Build returns the programs, which it builds if they are not there: once for each version of this module's
-// dependencies and of Go, into the user's cache folder. That takes a quarter of an hour with cold caches, so it says what
-// it does by log, which may be nil. Any number of processes may call it at a time.
+// dependencies and of Go, into the user's cache folder. That takes a quarter of an hour with cold caches, so it says
+// what it does by log, which may be nil. Any number of processes may call it at a time.
 func Build(ctx context.Context, log func(format string, args ...any)) (Programs, error) {
 	module, err := moduleRoot(ctx)
 	if err != nil {
@@ -152,7 +152,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// output runs a program and returns what it prints, without blanks around it. What it says of a failure is in the error.
+// output runs a program and returns what it prints, without blanks around it. What it says of a failure is in the
+// error.
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

@@ -22,8 +22,8 @@ func (c *Cluster) KillControllers() error {
 	return nil
 }
 
-// KillAPIServer ends kube-apiserver as a crash of its machine does: without a word to anybody. RestartAPIServer brings it
-// back.
+// KillAPIServer ends kube-apiserver as a crash of its machine does: without telling its clients. RestartAPIServer
+// brings it back.
 func (c *Cluster) KillAPIServer() error {
 	p := c.home.named(apiServer)
 	if p == nil {
@@ -33,9 +33,9 @@ func (c *Cluster) KillAPIServer() error {
 	return nil
 }
 
-// RestartAPIServer starts kube-apiserver again at the same address, on what it had stored, and returns when it is ready.
-// kube-scheduler and kwok are started again as well if they have ended meanwhile, as on a real machine: kube-scheduler ends
-// when it finds that what it remembers of a pod cannot be.
+// RestartAPIServer starts kube-apiserver again at the same address, on what it had stored, and returns when it is
+// ready. kube-scheduler and kwok are started again as well if they have ended meanwhile, as on a real machine:
+// kube-scheduler ends when it finds that what it remembers of a pod cannot be.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

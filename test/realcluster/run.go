@@ -18,8 +18,8 @@ type Run struct {
 }
 
 // StartRun builds the plugin and has it run controllers on the control plane, as a user who may do everything, with the
-// keys that kube-controller-manager would have. It does not wait until they do: Await does. The process ends by itself, by
-// Interrupt, or with the cluster.
+// keys that kube-controller-manager would have. It does not wait until they do: Await does. The process ends by itself,
+// by Interrupt, or with the cluster.
 func (c *Cluster) StartRun(ctx context.Context, args ...string) (*Run, error) {
 	program, err := BuildPlugin(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// TestTakesThePlaceOfControllers: while kube-controller-manager runs, the plugin refuses to write; when it has crashed, the
-// plugin takes its place, and ends when it comes back.
+// TestTakesThePlaceOfControllers: while kube-controller-manager runs, the plugin refuses to write; when it has crashed,
+// the plugin takes its place, and ends when it comes back.
 func TestTakesThePlaceOfControllers(t *testing.T) {
 	t.Parallel()
 	ctx := context.WithoutCancel(t.Context()) // it ends before the cleanup

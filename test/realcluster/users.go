@@ -18,8 +18,8 @@ const (
 	provisioner       = "provisioner"
 )
 
-// token is a user's. That it is easy to guess does not matter: the server listens on the loopback address for the length
-// of a test, and has nothing to hide.
+// token is a user's. That it is easy to guess does not matter: the server listens on the loopback address for the
+// length of a test, and has nothing to hide.
 func token(user string) string { return "token-of-" + strings.ReplaceAll(user, ":", "-") }
 
 // writeUsers writes the file of kube-apiserver's --token-auth-file, and a kubeconfig for each user.

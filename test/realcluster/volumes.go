@@ -11,7 +11,7 @@ import (
 // defaultStorageClass is nodes.DefaultStorageClass of the plugin.
 const defaultStorageClass = "standard"
 
-// buildProvisioner builds the plugin's simulated provisioner, as a program of its own, and returns its file.
+// buildProvisioner builds the plugin's simulated provisioner, as a separate program, and returns its file.
 func buildProvisioner(ctx context.Context) (string, error) {
 	module, err := moduleRoot(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ type Descriptor struct {
 	OffByDefault bool     // "*" does not turn it on
 }
 
-// Descriptors are those of kube-controller-manager, by the controllers' names. The test ends if they are written in a way that is
-// not known here.
+// Descriptors are those of kube-controller-manager, by the controllers' names. The test ends if they are written in a
+// way that is not known here.
 func Descriptors(t testing.TB) map[string]Descriptor {
 	t.Helper()
 	names := Names(t)

@@ -1,6 +1,6 @@
-// Package upstreamsource reads Kubernetes' own source, of the version that go.mod names, for tests that compare this project's tables with
-// it. Importing what they look at would bring flags and metrics along, or is not possible because it is not exported. It is not for
-// programs: they use what upstream exports.
+// Package upstreamsource reads Kubernetes' own source, of the version that go.mod names, for tests that compare this
+// project's tables with it. Importing what they look at would bring flags and metrics along, or is not possible because
+// it is not exported. It is not for programs: they use what upstream exports.
 package upstreamsource
 
 import (
@@ -14,14 +14,15 @@ import (
 	"testing"
 )
 
-// Files parses the files of a package, without its tests and without the packages below it. The test ends if that fails.
+// Files parses the files of a package, without its tests and without the packages below it. The test ends if that
+// fails.
 func Files(t testing.TB, path string) []*ast.File {
 	t.Helper()
 	return parsed(t, folder(t, path))["."]
 }
 
-// FilesBelow parses the files of a package and of those below it, without tests, by the slashed paths of their folders from the
-// package's own, which is ".". The test ends if that fails.
+// FilesBelow parses the files of a package and of those below it, without tests, by the slashed paths of their folders
+// from the package's own, which is ".". The test ends if that fails.
 func FilesBelow(t testing.TB, path string) map[string][]*ast.File {
 	t.Helper()
 	return parsed(t, folder(t, path))

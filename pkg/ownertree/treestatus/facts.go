@@ -75,9 +75,9 @@ type ReadOptions struct {
 	Known func(*ownertree.Node) *Facts
 }
 
-// MaxDated bounds the objects that ReadFacts reads a second time to find out since when their controllers are behind:
+// maxDated bounds the objects that ReadFacts reads a second time to find out since when their controllers are behind:
 // that is in managedFields, which lists leave out.
-const MaxDated = 10
+const maxDated = 10
 
 // ReadFacts reads the nodes in full, but those of kinds that have no status to report. What could not be read is
 // returned beside the facts, sorted. When ctx ends some are missing, and so the caller must check ctx.
@@ -102,7 +102,7 @@ func ReadFacts(
 	var undated []cluster.ObjectID
 	for _, n := range nodes {
 		f := r.facts[n.UID]
-		if f != nil && f.Drift.State == inspect.Behind && f.Drift.Since == nil && len(undated) < MaxDated {
+		if f != nil && f.Drift.State == inspect.Behind && f.Drift.Since == nil && len(undated) < maxDated {
 			undated = append(undated, idOf(n))
 		}
 	}

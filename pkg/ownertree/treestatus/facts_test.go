@@ -200,7 +200,7 @@ func TestFactsAreDated(t *testing.T) {
 	}
 	reader := &fakeReader{objects: objects}
 	ReadFacts(t.Context(), reader, nodes, ReadOptions{Existing: nodes})
-	if want := 1 + MaxDated; len(reader.reads) != want {
+	if want := 1 + maxDated; len(reader.reads) != want {
 		t.Errorf("one list, and single reads of so many of the objects behind: %v", reader.reads)
 	}
 }

@@ -24,7 +24,9 @@ type queue[K comparable] struct {
 	// limiter is the rate limiter of the wrapped queue; nil if it is not found. Then AddRateLimited is left to the
 	// wrapped queue, and recorded as if it had no delay.
 	limiter workqueue.TypedRateLimiter[K]
-	delays  workqueue.TypedDelayingInterface[*delay[K]]
+	// delays holds a *delay[K] for each delay. It is of any, so that the program has the code of one type of delaying queue
+	// for all types of keys.
+	delays workqueue.TypedDelayingInterface[any]
 	// retries is the metric of the wrapped queue, which does not see delays; nil if it has none.
 	retries workqueue.CounterMetric
 	tracker *queueTracker[K]
@@ -48,7 +50,7 @@ func WrapQueue[K comparable](
 		limiter: rateLimiterOf(q), retries: retriesOf(q),
 	}
 	w.tracker, w.ready = newQueueTracker(&c.tap.mu, key), sync.NewCond(&w.order)
-	w.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[*delay[K]]{
+	w.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[any]{
 		Clock: c.tap.clock, Queue: &expiredDelays[K]{w: q, q: w},
 	})
 	c.tap.mu.Lock()
@@ -120,20 +122,21 @@ func (q *queue[K]) ShutDownWithDrain() {
 
 // expiredDelays is the queue behind the delaying queue: what is added to it has waited, and goes to the wrapped queue.
 type expiredDelays[K comparable] struct {
-	workqueue.TypedInterface[*delay[K]] // nil: no one takes keys from the delaying queue
-	w                                   workqueue.TypedRateLimitingInterface[K]
-	q                                   *queue[K]
+	workqueue.TypedInterface[any] // nil: no one takes keys from the delaying queue
+	w                             workqueue.TypedRateLimitingInterface[K]
+	q                             *queue[K]
 }
 
 // Add implements workqueue.TypedInterface.
-func (d *expiredDelays[K]) Add(over *delay[K]) {
+func (d *expiredDelays[K]) Add(over any) {
+	expired := over.(*delay[K]) // addLater adds nothing else
 	d.q.adding.Add(1)
 	defer d.q.adding.Add(-1)
 	now := d.q.c.tap.clock.Now()
 	d.q.order.Lock()
 	defer d.q.order.Unlock()
-	if d.q.tracker.expire(over, now) {
-		d.w.Add(over.key)
+	if d.q.tracker.expire(expired, now) {
+		d.w.Add(expired.key)
 		d.q.ready.Signal()
 	}
 }

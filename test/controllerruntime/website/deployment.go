@@ -6,7 +6,8 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
-// deployment is what the reconciler applies: every field in it is the reconciler's, every other is anybody's.
+// deployment is what the reconciler applies: every field in it is the reconciler's, any other client may own the
+// others.
 func deployment(site *Website) *appsv1ac.DeploymentApplyConfiguration {
 	labels := map[string]string{"website": site.Name}
 	files := corev1ac.Volume().WithName("files").

@@ -31,8 +31,8 @@ func IndexContent(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// SetupWithManager registers reconciler, which is a Reconciler or wraps one: it is called for a Website whose spec changed
-// or that goes, whose Deployment changed, or whose content did.
+// SetupWithManager registers reconciler, which is a Reconciler or wraps one: it is called for a Website whose spec
+// changed or that goes, whose Deployment changed, or whose content did.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, reconciler reconcile.Reconciler) error {
 	if err := IndexContent(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err

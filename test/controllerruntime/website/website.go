@@ -1,5 +1,6 @@
-// Package website is a small operator as one would write it for a cluster: an API, a reconciler and the registration with
-// a controller-runtime manager. It knows nothing of the sandbox. It is an example and a test subject, not a product.
+// Package website is a small operator as one would write it for a cluster: an API, a reconciler and the registration
+// with a controller-runtime manager. It knows nothing of the sandbox. It is an example and a test subject, not a
+// product.
 package website
 
 import (

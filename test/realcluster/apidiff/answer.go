@@ -19,8 +19,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Answer is what a server answered to a step: a tree of what is compared, with the keys code, type, headers, warnings, body,
-// events and end for a stream, and until for a condition that did not come to hold. Values are those of JSON, numbers as json.Number.
+// Answer is what a server answered to a step: a tree of what is compared, with the keys code, type, headers, warnings,
+// body, events and end for a stream, and until for a condition that did not come to hold. Values are those of JSON,
+// numbers as json.Number.
 type Answer map[string]any
 
 // Code is the HTTP status, 0 if there was no answer.
@@ -29,8 +30,8 @@ func (a Answer) Code() int {
 	return code
 }
 
-// comparedHeaders are the headers, beside type and warnings, that clients act on, and those that tell by which flow schema and at
-// which priority level a request was served.
+// comparedHeaders are the headers, beside type and warnings, that clients act on, and those that tell by which flow
+// schema and at which priority level a request was served.
 var comparedHeaders = []string{
 	"Allow", "Cache-Control", "Content-Encoding", "Location", "Retry-After", "Www-Authenticate",
 	"X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid",
@@ -51,8 +52,8 @@ func headOf(r *http.Response) Answer {
 	return Answer{"code": r.StatusCode, "type": r.Header.Get("Content-Type"), "headers": headers, "warnings": warnings}
 }
 
-// readBody is the answer's body: a tree for JSON, YAML and protobuf, text for other text. Of another binary answer only the first
-// bytes are kept, which say what it is: the rest holds identifiers and times that cannot be normalised.
+// readBody is the answer's body: a tree for JSON, YAML and protobuf, text for other text. Of another binary answer only
+// the first bytes are kept, which say what it is: the rest holds identifiers and times that cannot be normalised.
 func readBody(r *http.Response) (any, error) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -85,7 +86,8 @@ func readBody(r *http.Response) (any, error) {
 	return fmt.Sprintf("binary, starting with %x", data[:min(4, len(data))]), nil
 }
 
-// textOrTree is the tree of a JSON object that is said to be plain text, as the index of OpenAPI documents is, or else the text.
+// textOrTree is the tree of a JSON object that is said to be plain text, as the index of OpenAPI documents is, or else
+// the text.
 func textOrTree(text string) any {
 	if strings.HasPrefix(text, "{") {
 		if tree, err := decode([]byte(text)); err == nil {
@@ -124,8 +126,8 @@ func gunzip(data []byte) ([]byte, error) {
 // endedByServer is how a stream ends that the server ends.
 const endedByServer = "ended by the server"
 
-// readEvents reads a stream of JSON documents: count of them, or with ended all until the server ends it. What cuts it short
-// becomes part of the answer.
+// readEvents reads a stream of JSON documents: count of them, or with ended all until the server ends it. What cuts it
+// short becomes part of the answer.
 func readEvents(a Answer, r *http.Response, count int, ended bool) {
 	decoder := newDecoder(r.Body)
 	events := []any{}

@@ -19,7 +19,8 @@ const (
 	answersVariable = "APIDIFF_ANSWERS"
 	// reportVariable names a folder for the report.
 	reportVariable = "FIDELITY_REPORT"
-	// realVariable set to "embedded" compares the embedded API with itself, which needs no real server: for writing steps.
+	// realVariable set to "embedded" compares the embedded API with itself, which needs no real server: for writing
+	// steps.
 	realVariable = "APIDIFF_REAL"
 )
 

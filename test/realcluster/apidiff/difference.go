@@ -17,14 +17,14 @@ type Difference struct {
 	Embedded string `json:"embedded"`
 }
 
-// Absent stands for a value that is not there.
+// Absent is shown for a value that does not exist.
 const Absent = "(absent)"
 
 // missing is the value of a field that is not there; nil is JSON's null.
 type missing struct{}
 
-// Differences are the places where two answers differ, sorted by path. Bodies of answers with different codes have nothing to do
-// with each other, so they count as one difference.
+// Differences are the places where two answers differ, sorted by path. Bodies of answers with different codes have
+// nothing to do with each other, so they count as one difference.
 func Differences(reference, embedded Answer) []Difference {
 	var found []Difference
 	if reference.Code() != embedded.Code() {
@@ -70,8 +70,8 @@ func valueAt(object map[string]any, key string) any {
 	return missing{}
 }
 
-// compareLists compares by names where all elements of both have names of their own, so that an additional element does not make
-// all after it differ, and by position otherwise.
+// compareLists compares by names where all elements of both have unique names, so that an additional element does not
+// make all after it differ, and by position otherwise.
 func compareLists(path string, a, b []any, found *[]Difference) {
 	namesA, namesB := elementNames(a), elementNames(b)
 	if namesA == nil || namesB == nil {
@@ -107,8 +107,8 @@ func elementAt(list []any, i int) any {
 	return missing{}
 }
 
-// elementNames are the names of the elements, nil if one has none or two have the same. A text is its own name, an object of the API
-// is named by its namespace and name, an entry of managedFields by its manager and operation.
+// elementNames are the names of the elements, nil if one has none or two have the same. A text is its own name, an
+// object of the API is named by its namespace and name, an entry of managedFields by its manager and operation.
 func elementNames(list []any) []string {
 	names := make([]string, 0, len(list))
 	for _, element := range list {

@@ -2,8 +2,8 @@
 //
 // # The corpus
 //
-// A file of testdata/corpus is a sequence of requests. Files are played one after the other, each in a namespace of its own that is
-// named as the file and has a ServiceAccount default. No controller runs on either side.
+// A file of testdata/corpus is a sequence of requests. Files are played one after the other, each in its own namespace,
+// which is named as the file and has a ServiceAccount default. No controller runs on either side.
 //
 //	about: what this file is for
 //	steps:
@@ -18,10 +18,12 @@
 //	  body: {metadata: {name: a, resourceVersion: "1"}}
 //	  code: 409
 //
-// Further fields of a step are documented at [Step]. {{ns}} is the file's name; {{x}} is what an earlier step saved as x from the
-// answer of the same side. A text that is nothing but one placeholder becomes the saved value itself, be it a number or an object.
+// Further fields of a step are documented at [Step]. {{ns}} is the file's name; {{x}} is what an earlier step saved as
+// x from the answer of the same side. A text that is nothing but one placeholder becomes the saved value itself, be it
+// a number or an object.
 //
-// A resource's whole life is one entry, which stands for some twenty steps called "things create", "things apply" and so on:
+// A resource's whole life is one entry, which generates some twenty steps called "things create", "things apply" and so
+// on:
 //
 //   - name: things
 //     every:                        # see [Every]: create, read, each kind of patch, conflicts, watch, delete, delete the collection
@@ -30,11 +32,12 @@
 //     status: {ready: true}       # also by way of the subresource status
 //     codes: {get deleted: 200}   # where a verb is not answered as usual
 //
-// YAML 1.1 reads n and y as booleans; quote them or use other names. Merges (<<) cannot override a key, since the loader is strict.
+// YAML 1.1 reads n and y as booleans; quote them or use other names. Merges (<<) cannot override a key, since the
+// loader is strict.
 //
-// To add a step, append it to the file that it fits, or start a file; name cluster-scoped objects FILE-something and label them
-// corpus: FILE, so that files do not meet. A step without code must succeed on the real server, so that no step tests something
-// else than it says. Then run
+// To add a step, append it to the file that it fits, or start a file; name cluster-scoped objects FILE-something and
+// label them corpus: FILE, so that files do not meet. A step without code must succeed on the real server, so that no
+// step tests something else than it says. Then run
 //
 //	APIDIFF_FILES=20-pods APIDIFF_ANSWERS=/tmp/answers go test ./apidiff -run TestAPI
 //
@@ -46,13 +49,14 @@
 //	    real      0
 //	    embedded  (absent)
 //
-// The path leads into the answer: code, type (of the content), headers, warnings, body, events. An element of a list is named by
-// its index, or by its name where all elements have one. If the codes differ, the bodies are one difference. Before comparing,
-// what must differ is replaced by words: `<uid S P>` is the identifier that step S showed at path P first, so two different
-// identifiers are never mistaken for one; so are `<version S P>`, the resource version of an object, `<ip S P>` and `<port S P>`,
-// which the server handed out, and the generated part of a name. `<time>` is a time close to the present, `<time in 1h0m0s>` one
-// that is to come, `<token …>` a token with its claims; see normaliser for the rest.
+// The path leads into the answer: code, type (of the content), headers, warnings, body, events. An element of a list is
+// named by its index, or by its name where all elements have one. If the codes differ, the bodies are one difference.
+// Before comparing, what must differ is replaced by words: `<uid S P>` is the identifier that step S showed at path P
+// first, so two different identifiers are never mistaken for one; so are `<version S P>`, the resource version of an
+// object, `<ip S P>` and `<port S P>`, which the server handed out, and the generated part of a name. `<time>` is a
+// time close to the present, `<time in 1h0m0s>` one that is to come, `<token …>` a token with its claims; see
+// normaliser for the rest.
 //
-// A difference is a defect of the embedded API, to be mended there, or a line in testdata/meant.yaml with a reason that a
-// maintainer of Kubernetes would accept. A line that nothing matches any more fails a run of the whole corpus.
+// A difference is a defect of the embedded API, to be mended there, or a line in testdata/meant.yaml with a reason that
+// a maintainer of Kubernetes would accept. A line that nothing matches any more fails a run of the whole corpus.
 package apidiff

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Every stands for the steps that send every verb to one resource: an object is made, read, listed, changed by each kind of patch,
-// watched, deleted, and deleted as a collection.
+// Every generates the steps that send every verb to one resource: an object is made, read, listed, changed by each kind
+// of patch, watched, deleted, and deleted as a collection.
 type Every struct {
 	// Path is the path of the collection.
 	Path string `json:"path"`
@@ -36,7 +36,7 @@ type verb struct {
 	save                      map[string]string
 }
 
-// steps are the steps that e stands for, called "NAME verb".
+// steps returns the steps that e generates, called "NAME verb".
 func (e *Every) steps(name string) ([]Step, error) {
 	object := map[string]any{}
 	if err := unmarshal(e.Body, &object); err != nil {
@@ -76,7 +76,7 @@ func (e *Every) steps(name string) ([]Step, error) {
 	return steps, nil
 }
 
-// change is Change or what stands for it.
+// change returns Change, or its default.
 func (e *Every) change() (map[string]any, error) {
 	change := map[string]any{"metadata": map[string]any{"labels": map[string]any{"changed": "yes"}}}
 	if e.Change == nil {

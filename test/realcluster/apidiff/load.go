@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Load reads those files *.yaml of fsys whose names without .yaml match wanted, sorted by name; nil reads all. It is strict: an
-// unknown or repeated field, a placeholder that no earlier step saves, a step that cannot mean what it says, each is an error, and
-// all of them are returned.
+// Load reads those files *.yaml of fsys whose names without .yaml match wanted, sorted by name; nil reads all. It is
+// strict: an unknown or repeated field, a placeholder that no earlier step saves, a step that cannot mean what it says,
+// each is an error, and all of them are returned.
 func Load(fsys fs.FS, wanted *regexp.Regexp) ([]File, error) {
 	names, err := fs.Glob(fsys, "*.yaml")
 	if err != nil {
@@ -47,7 +47,7 @@ func Load(fsys fs.FS, wanted *regexp.Regexp) ([]File, error) {
 	return files, errors.Join(problems...)
 }
 
-// entry is what a file lists: a step, or a name for what Every stands for.
+// entry is what a file lists: a step, or a name for the steps of Every.
 type entry struct {
 	Step
 	Every *Every `json:"every,omitempty"`

@@ -14,7 +14,7 @@ type Meant struct {
 	// Step is a glob of FILE/STEP, Path one of the difference's path; * is any text. Both must match.
 	Step string `json:"step"`
 	Path string `json:"path"`
-	// Reason says why the difference is right, to somebody who knows Kubernetes.
+	// Reason explains why the difference is right, for a reader who knows Kubernetes.
 	Reason string `json:"reason"`
 
 	step, path *regexp.Regexp
@@ -37,7 +37,7 @@ func ParseMeant(data []byte) ([]*Meant, error) {
 	return lines, errors.Join(problems...)
 }
 
-// glob is a pattern in which * stands for any text and everything else for itself.
+// glob is a pattern in which * matches any text and everything else itself.
 func glob(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 }

@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// normaliser replaces what two servers cannot have in common by words, over all answers of one side to one file. What the file
-// itself contains is left alone.
+// normaliser replaces what two servers cannot have in common by words, over all answers of one side to one file. What
+// the file itself contains is left alone.
 //
-// Identifiers, resource versions of objects, names that the server completed, and addresses and ports that it handed out are called
-// after the step and the path where they were first seen, so that it still shows when one of them changes, or does not.
+// Identifiers, resource versions of objects, names that the server completed, and addresses and ports that it handed
+// out are called after the step and the path where they were first seen, so that it still shows when one of them
+// changes, or does not.
 type normaliser struct {
 	literal   string         // the file's text
 	addresses *regexp.Regexp // of the server: its host:port, and its port on any other host
@@ -26,7 +27,8 @@ type normaliser struct {
 
 	words map[string]string // by value; applied to whole strings and to parts of strings
 	order []string          // of words, longest first
-	// versions are words for the resource versions of objects. They are numbers, so they are applied only where one is expected.
+	// versions are words for the resource versions of objects. They are numbers, so they are applied only where one is
+	// expected.
 	versions map[string]string
 	ports    map[string]string // likewise
 	columns  []any             // of the Table that was seen last: of a stream of Tables only the first has them
@@ -104,8 +106,8 @@ func (n *normaliser) learnTree(step, path string, node any) {
 	}
 }
 
-// elementWord names an element of a list in the path of a word: by its own name, unless a server made that up, and by its
-// position i otherwise.
+// elementWord names an element of a list in the path of a word: by its own name, unless a server made that up, and by
+// its position i otherwise.
 func elementWord(item any, i int) string {
 	object, _ := item.(map[string]any)
 	metadata, _ := object["metadata"].(map[string]any)

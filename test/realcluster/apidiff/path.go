@@ -12,8 +12,8 @@ const every = -1
 // pathElement matches one element of a path: .key, ["key"], [0] or [].
 var pathElement = regexp.MustCompile(`^(?:\.([^.\[\]]+)|\["([^"]+)"\]|\[(\d*)\])`)
 
-// parsePath reads paths such as .items[].metadata.labels["app.kubernetes.io/name"]; . is the whole document. Elements are strings
-// and ints.
+// parsePath reads paths such as .items[].metadata.labels["app.kubernetes.io/name"]; . is the whole document. Elements
+// are strings and ints.
 func parsePath(text string) ([]any, error) {
 	if text == "." {
 		return nil, nil

@@ -41,7 +41,8 @@ func (v values) fill(text string) string {
 	})
 }
 
-// fillBody replaces the placeholders in the strings of a JSON document; a string that is one placeholder becomes its value.
+// fillBody replaces the placeholders in the strings of a JSON document; a string that is one placeholder becomes its
+// value.
 func (v values) fillBody(body json.RawMessage) ([]byte, error) {
 	tree, err := decode(body)
 	if err != nil {

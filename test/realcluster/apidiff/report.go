@@ -7,7 +7,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/report"
 )
 
-// Sum makes the suite's report of results. meant are the lines of meant.yaml, which have counted the steps that needed them.
+// Sum makes the suite's report of results. meant are the lines of meant.yaml, which have counted the steps that needed
+// them.
 func Sum(results []FileResult, meant []*Meant) report.Suite {
 	suite := report.Suite{Name: "API", Unit: "requests"}
 	for _, file := range results {

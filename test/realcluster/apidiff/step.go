@@ -21,7 +21,8 @@ type File struct {
 type Step struct {
 	// Name is unique in the file: letters, digits, spaces, dots, commas, hyphens.
 	Name string `json:"name"`
-	// Method is GET, HEAD, OPTIONS, POST, PUT, PATCH or DELETE, or WATCH for a GET that is read as a stream of events; GET if it is not given.
+	// Method is GET, HEAD, OPTIONS, POST, PUT, PATCH or DELETE, or WATCH for a GET that is read as a stream of events;
+	// GET if it is not given.
 	Method string `json:"method,omitempty"`
 	// Path is the path with its query.
 	Path string `json:"path"`
@@ -39,10 +40,11 @@ type Step struct {
 	// Events is how many events a WATCH reads before it hangs up; with Ended it reads until the server ends the stream.
 	Events int  `json:"events,omitempty"`
 	Ended  bool `json:"ended,omitempty"`
-	// Meanwhile is a request without a name that a WATCH sends once its stream is open, so that events come that are news. It must
-	// succeed; its answer is not compared otherwise.
+	// Meanwhile is a request without a name that a WATCH sends once its stream is open, so that events come that are
+	// news. It must succeed; its answer is not compared otherwise.
 	Meanwhile *Step `json:"meanwhile,omitempty"`
-	// Until repeats a GET or a dry run until its answer is as wanted, for a minute at most; the last answer is compared.
+	// Until repeats a GET or a dry run until its answer is as wanted, for a minute at most; the last answer is
+	// compared.
 	Until *Until `json:"until,omitempty"`
 	// Keep limits the comparison of the body to these paths; none compares all of it.
 	Keep []string `json:"keep,omitempty"`

@@ -41,8 +41,8 @@ type Suite struct {
 	Meant          []*Meant
 }
 
-// Play plays files one after the other, each step on both sides before the next. An error means that a side cannot be used;
-// differences are part of the result. It must not be called concurrently.
+// Play plays files one after the other, each step on both sides before the next. An error means that a side cannot be
+// used; differences are part of the result. It must not be called concurrently.
 func (s *Suite) Play(ctx context.Context, files []File) ([]FileResult, error) {
 	var results []FileResult
 	for i := range files {

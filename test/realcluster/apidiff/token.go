@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// token is a word for a JSON web token that has its claims: whose it is, for whom, bound to what, and for how long. Its signature,
-// its number and when it was issued are its own.
+// token is a word for a JSON web token that has its claims: whose it is, for whom, bound to what, and for how long. Its
+// signature, its number and when it was issued are its own.
 func (n *normaliser) token(s string) string {
 	_, rest, _ := strings.Cut(s, ".")
 	payload, _, _ := strings.Cut(rest, ".")

@@ -25,8 +25,9 @@ func (n *normaliser) text(s string) string {
 	return s
 }
 
-// time is a word for a time that the server made, and the time itself otherwise. The fraction's length is part of the word, for
-// it is part of a field's format; so is how far ahead the time is, in steps that are longer than a file is played.
+// time is a word for a time that the server made, and the time itself otherwise. The fraction's length is part of the
+// word, for it is part of a field's format; so is how far ahead the time is, in steps that are longer than a file is
+// played.
 func (n *normaliser) time(s string) string {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil || t.Sub(n.now).Abs() > nearby || n.isLiteral(s) {
@@ -62,14 +63,16 @@ func (n *normaliser) version(s string) string {
 	})
 }
 
-// sortManagers brings the managers of a metadata into an order that does not depend on the second in which each of them wrote.
+// sortManagers brings the managers of a metadata into an order that does not depend on the second in which each of them
+// wrote.
 func sortManagers(metadata map[string]any) {
 	if managers, ok := metadata["managedFields"].([]any); ok {
 		slices.SortStableFunc(managers, func(a, b any) int { return strings.Compare(managerKey(a), managerKey(b)) })
 	}
 }
 
-// sortConflicts brings the causes of a conflict between managers into an order: the server lists managers in the order of a map.
+// sortConflicts brings the causes of a conflict between managers into an order: the server lists managers in the order
+// of a map.
 func sortConflicts(details map[string]any) {
 	causes, _ := details["causes"].([]any)
 	text := func(cause any, key string) string {
@@ -87,8 +90,8 @@ func sortConflicts(details map[string]any) {
 	})
 }
 
-// sortRules brings the rules of a review into an order: RBAC collects them in the order of a map. Rules of other objects, such as
-// admission policies, keep the order in which they were written.
+// sortRules brings the rules of a review into an order: RBAC collects them in the order of a map. Rules of other
+// objects, such as admission policies, keep the order in which they were written.
 func sortRules(status map[string]any) {
 	if _, isReview := status["incomplete"]; !isReview {
 		return
@@ -99,8 +102,8 @@ func sortRules(status map[string]any) {
 	}
 }
 
-// managerKey tells the entries of managedFields apart: as managers are, by name, operation, version and subresource. "" is none of
-// them.
+// managerKey tells the entries of managedFields apart: as managers are, by name, operation, version and subresource. ""
+// is none of them.
 func managerKey(entry any) string {
 	object, _ := entry.(map[string]any)
 	manager, ok := object["manager"].(string)

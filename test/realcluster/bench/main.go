@@ -1,6 +1,6 @@
-// Command bench measures a control plane of Kubernetes' own programs and the plugin's sandbox side by side, in one go, and
-// prints a table for each load: from start to ready, the memory they take, and 1,000 pods, or 10,000 with all controllers,
-// from apply to Ready. `make bench-real` runs it; a number as its argument chooses one load.
+// Command bench measures a control plane of Kubernetes' own programs and the plugin's sandbox side by side, in one go,
+// and prints a table for each load: from start to ready, the memory they take, and 1,000 pods, or 10,000 with all
+// controllers, from apply to Ready. `make bench-real` runs it; a number as its argument chooses one load.
 package main
 
 import (

@@ -19,8 +19,8 @@ type taken struct {
 	Peak      int64
 }
 
-// ask runs each command once to warm caches up and to look at what it prints, then all of them in turns, so that a machine
-// that becomes slower is so for all; and prints a row for each.
+// ask runs each command once to warm caches up and to look at what it prints, then all of them in turns, so that a
+// machine that becomes slower is so for all; and prints a row for each.
 func (b *bench) ask(ctx context.Context, out io.Writer, objects int, q question) error {
 	if !b.filter.MatchString(q.about) {
 		return nil

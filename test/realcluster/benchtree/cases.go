@@ -21,8 +21,8 @@ var nothing = question{"`version`", []command{
 	{plugin, []string{"version"}, []string{"Kubernetes"}},
 }}
 
-// sized are the questions that are asked at each size of the cluster. No peer is asked for the largest tree: kube-lineage, which
-// reads no less for the smaller one, takes minutes to print it.
+// sized are the questions that are asked at each size of the cluster. No peer is asked for the largest tree:
+// kube-lineage, which reads no less for the smaller one, takes minutes to print it.
 func sized() []question {
 	return []question{
 		{"a Deployment", []command{
@@ -50,14 +50,14 @@ func synced(controllers string) command {
 	return command{plugin, []string{"run", "--controller", controllers, "--until", "1ms", "-q"}, []string{"ended after"}}
 }
 
-// forest is asked of a namespace that holds a forest of its own.
+// forest is asked of a namespace that holds a separate forest.
 var forest = question{"all trees of a namespace", []command{
 	{plugin, []string{"tree", "-n", forestNamespace}, []string{"web-"}},
 	{kubectl, []string{"get", "all", "-n", forestNamespace}, []string{"deployment.apps/web-", "replicaset.apps/web-", "pod/web-"}},
 }}
 
-// of leaves those commands whose programs are there, peers only if they are wanted: at eighty thousand objects they take
-// minutes.
+// of leaves those commands whose programs are there, peers only if they are wanted: at eighty thousand objects they
+// take minutes.
 func (q question) of(programs map[string]string, peers bool) question {
 	q.asks = slices.DeleteFunc(slices.Clone(q.asks), func(c command) bool {
 		return programs[c.program] == "" || c.program != plugin && !peers

@@ -58,8 +58,9 @@ func goBuild(ctx context.Context, module, dir, program string) (string, error) {
 	return file, nil
 }
 
-// installed copies the programs to dir, as unpacking an archive does. How much of a file is mapped around a page that is
-// used, and counts as resident, depends on how it was written: the linker's way it is 20 MB more, in one piece 50 MB.
+// installed copies the programs to dir, as unpacking an archive does. How much of a file is mapped around a page that
+// is used, and counts as resident, depends on how it was written: the linker's way it is 20 MB more, in one piece 50
+// MB.
 func installed(programs map[string]string, dir string) (map[string]string, error) {
 	copies := map[string]string{}
 	for name, file := range programs {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Median is the middle one of a value of several things, the upper of the middle two if their number is even. There must
-// be at least one.
+// Median is the middle one of a value of several things, the upper of the middle two if their number is even. There
+// must be at least one.
 func Median[M any, T cmp.Ordered](of []M, value func(M) T) T {
 	values := make([]T, 0, len(of))
 	for _, m := range of {

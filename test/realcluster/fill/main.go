@@ -1,5 +1,5 @@
-// Command fill fills an API server, on which no controllers run, with Deployments and all that they own, to measure what
-// reads a large cluster.
+// Command fill fills an API server, on which no controllers run, with Deployments and all that they own, to measure
+// what reads a large cluster.
 package main
 
 import (

@@ -30,15 +30,15 @@ type Options struct {
 	Namespaces int
 	// Prefix begins the names of namespaces.
 	Prefix string
-	// First is the number of the first Deployment: as many as were made before, to make more. The n-th Deployment of all is
-	// called web-000n and belongs to the namespace of number n modulo Namespaces.
+	// First is the number of the first Deployment: as many as were made before, to make more. The n-th Deployment of
+	// all is called web-000n and belongs to the namespace of number n modulo Namespaces.
 	First int
 	// Owners are the owners of the n-th Deployment; it may be nil.
 	Owners func(n int) []metav1.OwnerReference
 	// Parallel is how many Deployments are made at a time.
 	Parallel int
-	// Etcd is the address of the API server's store. If it is given, only one Deployment and what it owns are made by the
-	// API; their like are written to the store, as the API server would have: many times faster.
+	// Etcd is the address of the API server's store. If it is given, only one Deployment and what it owns are made by
+	// the API; their like are written to the store, as the API server would have: many times faster.
 	Etcd string
 	// Made is called with the number of objects made so far, from many goroutines; it may be nil.
 	Made func(objects int)
@@ -64,8 +64,8 @@ func (o Options) Validate() error {
 // Families is how many Deployments o asks for.
 func (o Options) Families() int { return (o.Objects + FamilySize - 1) / FamilySize }
 
-// Fill makes the objects by the API that config reaches, and returns how many there are then. On an error some of them are
-// there.
+// Fill makes the objects by the API that config reaches, and returns how many there are then. On an error some of them
+// are there.
 func Fill(ctx context.Context, config *rest.Config, o Options) (int, error) {
 	if err := o.Validate(); err != nil {
 		return 0, err

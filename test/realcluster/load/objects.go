@@ -14,8 +14,8 @@ import (
 
 func name(n int) string { return fmt.Sprintf("web-%04d", n) }
 
-// hash stands for the hash of the n-th Deployment's pod template: it need not be the one that the controller would reckon,
-// as it never sees it.
+// hash takes the place of the hash of the n-th Deployment's pod template: it need not be the one that the controller
+// would reckon, as it never sees it.
 func hash(n, revision int) string {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%d/%d", n, revision)

@@ -48,7 +48,8 @@ func (f *filler) fillStore(ctx context.Context, o Options) (err error) {
 	return group.Wait()
 }
 
-// like is the n-th family, as the filler would have made it by requests: it differs from f in names, identifiers and addresses.
+// like is the n-th family, as the filler would have made it by requests: it differs from f in names, identifiers and
+// addresses.
 func (f *family) like(by *filler, namespace string, n int) *family {
 	made := &family{deployment: f.deployment.DeepCopy()}
 	fresh := by.deployment(n)

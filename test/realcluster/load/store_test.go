@@ -48,7 +48,8 @@ func fill(t *testing.T, cluster *realcluster.Cluster, o Options) {
 	}
 }
 
-// everything is what the namespace holds, without what no two objects have in common: names are told by the keys, and owners by name.
+// everything is what the namespace holds, without what no two objects have in common: names are told by the keys, and
+// owners by name.
 func everything(t *testing.T, client kubernetes.Interface, namespace string) map[string]any {
 	t.Helper()
 	found := map[string]any{}

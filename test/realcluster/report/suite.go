@@ -21,8 +21,8 @@ type Suite struct {
 	Meant []Meant `json:"meant"`
 	// Loose is what is not compared, or not exactly.
 	Loose []Loose `json:"loose,omitempty"`
-	// Repeated are the names of the rows that were played more than once, because they differed at first. They are shown in the table, and
-	// not on the page, which is the same after each run.
+	// Repeated are the names of the rows that were played more than once, because they differed at first. They are
+	// shown in the table, and not on the page, which is the same after each run.
 	Repeated []string `json:"repeated,omitempty"`
 }
 

@@ -14,7 +14,7 @@ type place struct {
 	name      string
 }
 
-// adopted are what scenarios have made outside of their own namespaces: it counts as if it were in them.
+// adopted are what scenarios have made outside their namespaces: it counts as if it were in them.
 type adopted struct {
 	objects    map[place]string  // the scenario's namespace by object
 	namespaces map[string]string // and by namespace of which all counts
@@ -23,7 +23,8 @@ type adopted struct {
 // namespaces is the resource of namespaces.
 var namespaces = schema.GroupResource{Resource: "namespaces"}
 
-// adopt tells that an object is the scenario's, which is about to make it. With a namespace all that is in it is adopted too.
+// adopt tells that an object is the scenario's, which is about to make it. With a namespace all that is in it is
+// adopted too.
 func (o *observer) adopt(scenario string, at place) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -36,7 +37,8 @@ func (o *observer) adopt(scenario string, at place) {
 	}
 }
 
-// home is the namespace of the scenario that an object counts for; empty for one of none. A volume counts for that of its claim.
+// home is the namespace of the scenario that an object counts for; empty for one of none. A volume counts for that of
+// its claim.
 func (a adopted) home(resource schema.GroupResource, u *unstructured.Unstructured) string {
 	if scenario, ok := a.objects[place{resource, u.GetNamespace(), u.GetName()}]; ok {
 		return scenario

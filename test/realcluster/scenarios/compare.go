@@ -23,7 +23,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s\n    real:     %s\n    embedded: %s", d.At, d.Real, d.Embedded)
 }
 
-// Compare lists the differences of two outcomes, sorted. Rules say what is not compared exactly: the first that fits holds.
+// Compare lists the differences of two outcomes, sorted. Rules say what is not compared exactly: the first that fits
+// holds.
 func Compare(upstream, embedded *Outcome, rules []Rule) []Difference {
 	r, e := newNormaliser(upstream), newNormaliser(embedded)
 	out := slices.DeleteFunc(compareObjects(r.objects(upstream), e.objects(embedded)), func(d Difference) bool {
@@ -35,8 +36,8 @@ func Compare(upstream, embedded *Outcome, rules []Rule) []Difference {
 	return out
 }
 
-// objects groups the outcome's objects by resource and normalised name. Within a group they are sorted, so that those that are
-// alike stand at the same place on both sides.
+// objects groups the outcome's objects by resource and normalised name. Within a group they are sorted, so that those
+// that are alike stand at the same place on both sides.
 func (n *normaliser) objects(o *Outcome) map[string][]map[string]any {
 	groups := map[string][]map[string]any{}
 	for _, object := range o.Objects {
@@ -113,15 +114,15 @@ func value(v any) string {
 	return s
 }
 
-// combined begins the message of an Event that stands for similar ones (client-go's tools/record/events_cache.go).
+// combined begins the message of an Event that combines similar ones (client-go's tools/record/events_cache.go).
 const combined = "(combined from similar events): "
 
 // conflict is what the message of an Event ends with that tells of a write which met another one (k8s.io/apiserver's
 // pkg/registry/generic/registry/store.go).
 const conflict = "the object has been modified; please apply your changes to the latest version and try again"
 
-// events counts occurrences, and tells which messages there were, but of conflicts. How often each came is lost where client-go
-// combines them.
+// events counts occurrences, and tells which messages there were, but of conflicts. How often each came is lost where
+// client-go combines them.
 func (n *normaliser) events(o *Outcome) map[string]int {
 	counts := map[string]int{}
 	for _, e := range o.Events {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// credential says what a certificate or the token of a service account is, in PEM or as base64 of that: no two control planes
-// sign alike. It is empty for any other text.
+// credential says what a certificate or the token of a service account is, in PEM or as base64 of that: no two control
+// planes sign alike. It is empty for any other text.
 func (n *normaliser) credential(s string) string {
 	text := s
 	if decoded, err := base64.StdEncoding.DecodeString(s); err == nil {
@@ -26,7 +26,7 @@ func (n *normaliser) credential(s string) string {
 	return ""
 }
 
-// certificate tells the subject, the purpose and the life of a certificate that was signed for somebody. Those that sign
+// certificate tells the subject, the purpose and the life of a certificate that was signed for a user. Those that sign
 // themselves are all alike.
 func certificate(text []byte) string {
 	block, _ := pem.Decode(text)

@@ -88,7 +88,7 @@ func orAbsent(v any, there bool) any {
 	return v
 }
 
-// named reads a list whose items all have a type or a name of their own.
+// named reads a list whose items all have a unique type or name.
 func named(list []any) (map[string]any, bool) {
 	out := map[string]any{}
 	for i, name := range names(list) {

@@ -12,8 +12,8 @@ import (
 // Evict asks for pods to be evicted, as kubectl drain does, one after the other.
 type Evict struct {
 	Selection
-	// Refused is the reason of the status with which the API must refuse it, such as TooManyRequests; nothing means that it
-	// must grant it.
+	// Refused is the reason of the status with which the API must refuse it, such as TooManyRequests; nothing means
+	// that it must grant it.
 	Refused string `json:"refused,omitempty"`
 }
 

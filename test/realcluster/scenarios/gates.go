@@ -13,8 +13,8 @@ import (
 // gatekeeper is the field manager of readiness gates.
 const gatekeeper = "gatekeeper"
 
-// ready plays the part of whoever a readiness gate waits for. What it selects is fixed at the begin, of the pods whose gates do not
-// have the status yet; pods that are gone before their turn are left out.
+// ready acts as the controller that a readiness gate waits for. What it selects is fixed at the begin, of the pods
+// whose gates do not have the status yet; pods that are gone before their turn are left out.
 func (p *play) ready(ctx context.Context, r *Ready) error {
 	all := r.Selection
 	all.First = 0

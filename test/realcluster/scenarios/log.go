@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Key says what is counted together: controller, verb, resource with its group and subresource, and the reason if it was refused.
+// Key says what is counted together: controller, verb, resource with its group and subresource, and the reason if it
+// was refused.
 func (w Write) Key() string {
 	target := w.Resource.String()
 	if w.Subresource != "" {
@@ -37,8 +38,8 @@ type logFile struct {
 	writes map[string][]Write // by namespace
 }
 
-// Names tells how controllers are called: those of a control plane by their users, those of a sandbox by their names in the
-// trace. Those that it does not have are called by their users' names, or as in the trace.
+// Names tells how controllers are called: those of a control plane by their users, those of a sandbox by their names in
+// the trace. Those that it does not have are called by their users' names, or as in the trace.
 type Names map[string]string
 
 // AuditLog reads the audit log of a kube-apiserver, whose users are called by names. Only users that it has, and the

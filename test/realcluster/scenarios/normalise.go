@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// normaliser replaces what no two runs have in common by what it stands for.
+// normaliser replaces values that differ between any two runs by names.
 type normaliser struct {
 	names *strings.Replacer
 	nodes *regexp.Regexp // nil without nodes
-	roles Names          // whom a field manager stands for
+	roles Names          // the controllers of field managers
 }
 
-// Texts that are made up anew each time: addresses, digests of uids, and the volume that the ServiceAccount admission plugin adds
-// to pods.
+// Texts that are generated each time: addresses, digests of uids, and the volume that the ServiceAccount admission
+// plugin adds to pods.
 var (
 	ipAddress    = regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b`)
 	digest       = regexp.MustCompile(`\b[0-9a-f]{64}\b`)

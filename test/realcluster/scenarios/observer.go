@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// observer watches every resource of a control plane, and knows of each namespace what is in it and when that last changed. What
-// a scenario has made elsewhere is counted to its namespace, and what is in no namespace otherwise to "". It may be used
-// concurrently.
+// observer watches every resource of a control plane, and knows of each namespace what is in it and when that last
+// changed. What a scenario has made elsewhere is counted to its namespace, and what is in no namespace otherwise to "".
+// It may be used concurrently.
 type observer struct {
 	mu      sync.Mutex
 	spaces  map[string]*space
@@ -129,8 +129,8 @@ func (o *observer) saw(resource schema.GroupResource, obj any) {
 	known.current = known.current || isCurrent(u)
 }
 
-// taken takes an object out of the space where it was, as a volume that is bound to a claim is counted to the claim's; nil if
-// it was in none. The lock must be held.
+// taken takes an object out of the space where it was, as a volume that is bound to a claim is counted to the claim's;
+// nil if it was in none. The lock must be held.
 func (o *observer) taken(uid types.UID) *seen {
 	for _, s := range o.spaces {
 		if known := s.objects[uid]; known != nil {

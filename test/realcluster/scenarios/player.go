@@ -11,8 +11,8 @@ import (
 
 // Outcome is what a scenario led to on one side.
 type Outcome struct {
-	// Objects are what is left in the namespace, Events and what was there before the first step left out, and what the scenario
-	// made elsewhere.
+	// Objects are what is left in the namespace, Events and what was there before the first step left out, and what the
+	// scenario made elsewhere.
 	Objects []Object
 	Events  []Event
 	Writes  []Write
@@ -40,8 +40,8 @@ type play struct {
 	made     []made             // elsewhere
 }
 
-// Play plays the scenario in a namespace of its name, which must not be there yet, and returns what came of it. An error means that
-// an input was refused or something waited for did not come; the outcome has the history then.
+// Play plays the scenario in a namespace of its name, which must not be there yet, and returns what came of it. An
+// error means that an input was refused or something waited for did not come; the outcome has the history then.
 func (s *Side) Play(ctx context.Context, scenario *Scenario) (*Outcome, error) {
 	p := &play{Side: s, scenario: scenario}
 	err := p.run(ctx)

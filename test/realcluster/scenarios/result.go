@@ -158,7 +158,8 @@ func (r *Report) suite() report.Suite {
 	return s
 }
 
-// Write writes the report to controllers.json in the folder: what package report reads, and each scenario's result in full.
+// Write writes the report to controllers.json in the folder: what package report reads, and each scenario's result in
+// full.
 func (r *Report) Write(dir string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Rule says how something is compared that Kubernetes itself does not determine: a count, or a field of an object, which can only
-// be ignored.
+// Rule says how something is compared that Kubernetes itself does not determine: a count, or a field of an object,
+// which can only be ignored.
 type Rule struct {
-	// At is a pattern of Difference.At; "*" stands for any text.
+	// At is a pattern of Difference.At; "*" matches any text.
 	At string `json:"at"`
 	// As is exact, presence (both sides have some, or none has) or ignored.
 	As string `json:"as"`
@@ -71,7 +71,7 @@ func (r Rule) allows(upstream, embedded int) bool {
 	return upstream == embedded
 }
 
-// matches reports whether the text is of the pattern, in which "*" stands for any text.
+// matches reports whether the text is of the pattern, in which "*" matches any text.
 func matches(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	for i := range parts {

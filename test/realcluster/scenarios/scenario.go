@@ -27,8 +27,8 @@ type Scenario struct {
 	Steps []Step `json:"steps"`
 }
 
-// Step is one input, and what must hold afterwards. It has one of Create, Apply, Patch, Delete, Ready, Evict, or none of
-// them: then it only waits. Every step ends when its conditions hold and nothing changes any more.
+// Step is one input, and what must hold afterwards. It has one of Create, Apply, Patch, Delete, Ready, Evict, or none
+// of them: then it only waits. Every step ends when its conditions hold and nothing changes any more.
 type Step struct {
 	// Create are manifests to create, in order.
 	Create []json.RawMessage `json:"create,omitempty"`
@@ -49,8 +49,8 @@ type Selection struct {
 	Object string `json:"object"`
 	// Selector of labels, for several; empty means all.
 	Selector string `json:"selector,omitempty"`
-	// First limits a selection to so many; 0 is no limit. Objects are sorted by the step in which they came to be, then by
-	// owner: those that cannot be told apart by that must be alike.
+	// First limits a selection to so many; 0 is no limit. Objects are sorted by the step in which they came to be, then
+	// by owner: those that cannot be told apart by that must be alike.
 	First int `json:"first,omitempty"`
 	// Order is oldest (the same as nothing) or newest.
 	Order string `json:"order,omitempty"`
@@ -74,8 +74,8 @@ type Delete struct {
 	Grace *int64 `json:"grace,omitempty"`
 }
 
-// Ready sets the conditions that pods name in spec.readinessGates, one pod after the other, each after the last one's effects. A
-// template with a gate holds its pods not ready until then.
+// Ready sets the conditions that pods name in spec.readinessGates, one pod after the other, each after the last one's
+// effects. A template with a gate holds its pods not ready until then.
 type Ready struct {
 	Selection
 	// Status of the conditions; nothing is "True".
@@ -85,7 +85,8 @@ type Ready struct {
 // Condition is what must hold of the objects selected.
 type Condition struct {
 	Selection
-	// Path is a JSONPath such as {.status.readyReplicas}, braces optional; nothing means that the object's presence is all.
+	// Path is a JSONPath such as {.status.readyReplicas}, braces optional; nothing means that the object's presence is
+	// all.
 	Path string `json:"path,omitempty"`
 	// Value is what the path must lead to; nothing means that it must lead somewhere.
 	Value json.RawMessage `json:"value,omitempty"`

@@ -62,8 +62,9 @@ func (s Selection) pick(objects []*seen) []*unstructured.Unstructured {
 	return out
 }
 
-// compareAge sorts by the step in which objects came to be: times have whole seconds only, and would not tell steps apart that
-// follow each other fast. Within a step the owner's name decides, which is no more random than the scenario is.
+// compareAge sorts by the step in which objects came to be: times have whole seconds only, and would not tell steps
+// apart that follow each other fast. Within a step the owner's name decides, which is no more random than the scenario
+// is.
 func compareAge(a, b *seen) int {
 	return cmp.Or(
 		cmp.Compare(a.step, b.step),

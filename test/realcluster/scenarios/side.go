@@ -44,8 +44,8 @@ type Side struct {
 	nodes    []string
 }
 
-// NewSide begins to watch a control plane, until ctx ends. Field managers and users are called by names. What ends the work in the
-// background is sent to failed, which must have room for one: nil at the end of ctx.
+// NewSide begins to watch a control plane, until ctx ends. Field managers and users are called by names. What ends the
+// work in the background is sent to failed, which must have room for one: nil at the end of ctx.
 func NewSide(
 	ctx context.Context, name string, config *rest.Config, names Names, writes Writes, failed chan<- error,
 ) (*Side, error) {

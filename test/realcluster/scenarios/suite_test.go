@@ -38,9 +38,10 @@ type played struct {
 	errs     [2]error
 }
 
-// TestScenarios plays all scenarios on a real control plane and on the embedded one. Variables of the environment choose:
-// SCENARIOS, patterns of names such as roll*,paused; SCENARIOS_SIDES, "embedded,embedded" to compare the embedded one with
-// itself, "real,plugin" to have the plugin run its controllers in kube-controller-manager's place; SCENARIOS_AT_ONCE, how many are played at a time; FIDELITY_REPORT, a folder for controllers.json.
+// TestScenarios plays all scenarios on a real control plane and on the embedded one. Variables of the environment
+// choose: SCENARIOS, patterns of names such as roll*,paused; SCENARIOS_SIDES, "embedded,embedded" to compare the
+// embedded one with itself, "real,plugin" to have the plugin run its controllers in kube-controller-manager's place;
+// SCENARIOS_AT_ONCE, how many are played at a time; FIDELITY_REPORT, a folder for controllers.json.
 func TestScenarios(t *testing.T) {
 	all, chosen := load(t)
 	sides := start(t, scenarios.Controllers(all))
@@ -238,8 +239,8 @@ const (
 	mostRepeated = 3
 )
 
-// again plays a scenario that differs, or has failed, by itself, until it does not, and lets the last time count: what differs
-// each time is no race of controllers' caches. It returns how often it has done so.
+// again plays a scenario that differs, or has failed, by itself, until it does not, and lets the last time count: what
+// differs each time is no race of controllers' caches. It returns how often it has done so.
 func (p *played) again(t *testing.T, sides [2]*scenarios.Side, rules []scenarios.Rule) int {
 	n := 0
 	for ; n < replays && p.differs(rules); n++ {
@@ -251,7 +252,8 @@ func (p *played) again(t *testing.T, sides [2]*scenarios.Side, rules []scenarios
 	return n
 }
 
-// renamed is the scenario under another name. Its steps refer by that name to objects in no namespace, and in others than its own.
+// renamed is the scenario under another name. Its steps refer by that name to objects in no namespace, and in others
+// than its own.
 func renamed(t *testing.T, s *scenarios.Scenario, name string) *scenarios.Scenario {
 	t.Helper()
 	data, err := json.Marshal(s)

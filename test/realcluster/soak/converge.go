@@ -25,7 +25,8 @@ type reviver interface {
 	Revive(ctx context.Context) error
 }
 
-// converge waits until everything is as it should, and stays so for a moment. The error names what is not, after so long.
+// converge waits until everything is as it should, and stays so for a moment. The error names what is not, after so
+// long.
 func converge(ctx context.Context, client kubernetes.Interface, c reviver, within time.Duration) (convergence, error) {
 	began := time.Now()
 	good := 0

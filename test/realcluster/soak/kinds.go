@@ -103,7 +103,8 @@ func daemonSet(name string) *appsv1.DaemonSet {
 
 // jobs have a new name each, and are removed by their time to live, too. A Job that is made again under its name while
 // kube-apiserver is away looks to upstream's controller like a change of the one before: updateJob of
-// pkg/controller/job/job_controller.go does not compare UIDs, and the finalizers of the earlier one's pods stay for ever.
+// pkg/controller/job/job_controller.go does not compare UIDs, and the finalizers of the earlier one's pods stay for
+// ever.
 func (c *churn) jobs() kind {
 	k := kindOf(c.client.BatchV1().Jobs(c.namespace), job, nil)
 	k.remove = removal("job", c.client.BatchV1().Jobs(c.namespace).DeleteCollection)
@@ -159,7 +160,7 @@ func (c *churn) dependents() kind {
 	}
 }
 
-// removal removes objects of a kind that have names of their own, all of a slot's at once.
+// removal removes objects of a kind whose names are unique, all of a slot's at once.
 func removal(
 	kind string, all func(context.Context, metav1.DeleteOptions, metav1.ListOptions) error,
 ) func(context.Context, string, metav1.DeleteOptions) error {

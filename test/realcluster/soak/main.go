@@ -22,7 +22,7 @@ type options struct {
 	length  time.Duration // of the churn
 	kills   int
 	absence time.Duration // how long kube-apiserver stays away
-	clients int           // each with a namespace of its own
+	clients int           // each with its own namespace
 	every   time.Duration // between two samples
 	seed    uint64
 	keep    string // folder for what tells why something went wrong; empty for none

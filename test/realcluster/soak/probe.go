@@ -112,8 +112,8 @@ func (p *probe) sample(ctx context.Context, began time.Time) (sample, error) {
 	return s, nil
 }
 
-// heapAlloc finds how many bytes were in use when the profile was begun, right after the collection. /metrics would count what it
-// allocates itself, which is a quarter as much again.
+// heapAlloc finds how many bytes were in use when the profile was begun, right after the collection. /metrics would
+// count what it allocates itself, which is a quarter as much again.
 func heapAlloc(profile string) (float64, error) {
 	const name = "# HeapAlloc = "
 	_, rest, found := strings.Cut(profile, name)

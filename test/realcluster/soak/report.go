@@ -37,8 +37,8 @@ type figure struct {
 	of    func(sample) float64
 	unit  float64
 	noise float64 // growth that says nothing, in its own unit
-	// idle bounds how much more there may be after all is removed than there was before: what is kept on purpose, such as
-	// the identities of Events that were recorded.
+	// idle bounds how much more there may be after all is removed than there was before: what is kept on purpose, such
+	// as the identities of Events that were recorded.
 	idle float64
 }
 

@@ -3,7 +3,7 @@
 // Command timed runs a program and tells what it took, as JSON in a file: timed FILE PROGRAM ARGS. The program has its
 // standard streams, and timed ends with its exit code.
 //
-// It is a program of its own because it is small: Linux counts as the peak memory of a process what the process that
+// It is a separate program because it is small: Linux counts as the peak memory of a process what the process that
 // started it had, if that is more.
 package main
 

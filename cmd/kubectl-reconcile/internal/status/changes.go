@@ -20,18 +20,18 @@ import (
 // appendChanges writes a row for each object, and then one for each change that shows.
 func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statusChange) error {
 	list := f.list()
-	f.options = f.tableOptions(list.items)
-	f.options.Times = true
-	f.table = render.NewStatusTable(f.options)
+	f.rowOptions = f.options.tableOptions(list.items)
+	f.rowOptions.Times = true
+	f.table = render.NewStatusTable(f.rowOptions)
 	for i := range list.items {
 		f.shown[list.items[i].key()] = f.shownText(&list.items[i])
 	}
 	if err := f.appendItems(list.items, watch.Added); err != nil {
 		return err
 	}
-	f.remark(f.notes(list, list.incomplete, f.remarks))
+	f.options.remark(f.options.notes(list, list.incomplete, f.options.remarks))
 	failing := f.failing()
-	ticker := f.clock.NewTicker(render.RefreshInterval)
+	ticker := f.options.clock.NewTicker(render.RefreshInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -57,7 +57,7 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 
 // failing are lines about what cannot be read at the time.
 func (f *statusFollower) failing() []string {
-	incomplete := f.incomplete(slices.Collect(maps.Values(f.failures)))
+	incomplete := f.reader.incomplete(slices.Collect(maps.Values(f.failures)))
 	return cli.OneLines(connect.DescribeIncomplete(cluster.SortIncomplete(incomplete)))
 }
 
@@ -65,7 +65,7 @@ func (f *statusFollower) failing() []string {
 // once: a server that goes away takes many targets with it.
 func (f *statusFollower) remarkFailing(before []string) []string {
 	lines := f.failing()
-	f.remark(connect.IncompleteChanges(before, lines))
+	f.options.remark(connect.IncompleteChanges(before, lines))
 	return lines
 }
 
@@ -81,7 +81,7 @@ func (f *statusFollower) appendChange(item statusItem, event watch.EventType) er
 		}
 		return f.appendItems([]statusItem{item}, event)
 	}
-	text, shows := f.shownText(&item), f.selects(&item) && !f.leavesOut(&item)
+	text, shows := f.shownText(&item), f.options.selects(&item) && !f.options.leavesOut(&item)
 	if shows {
 		f.shown[key] = text
 	} else {
@@ -98,10 +98,10 @@ func (f *statusFollower) appendChange(item statusItem, event watch.EventType) er
 
 // shownText is what a row shows but for ages: rows with the same text look the same.
 func (f *statusFollower) shownText(item *statusItem) string {
-	row := f.rows([]statusItem{*item})[0]
+	row := f.options.rows([]statusItem{*item})[0]
 	row.Since, row.Created, row.Now = nil, time.Time{}, time.Time{}
-	cells := fmt.Sprint(render.StatusCells([]render.StatusRow{row}, f.options))
-	if f.output == "" && !f.conditions {
+	cells := fmt.Sprint(render.StatusCells([]render.StatusRow{row}, f.rowOptions))
+	if f.options.output == "" && !f.options.conditions {
 		return cells
 	}
 	conditions, err := json.Marshal(item.Conditions) // pointers in it have no text of their own
@@ -113,27 +113,27 @@ func (f *statusFollower) shownText(item *statusItem) string {
 
 func (f *statusFollower) appendItems(items []statusItem, event watch.EventType) error {
 	switch {
-	case f.output == "json":
+	case f.options.output == "json":
 		for _, item := range items {
 			line, err := json.Marshal(v1alpha1.StatusEvent{
 				APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.StatusEventKind, Type: string(event), Item: item.StatusItem,
 			})
 			if err == nil {
-				_, err = f.streams.Out.Write(append(cli.EscapeControls(line), '\n'))
+				_, err = f.options.streams.Out.Write(append(cli.EscapeControls(line), '\n'))
 			}
 			if err != nil {
 				return fmt.Errorf("writing the status: %w", err)
 			}
 		}
 		return nil
-	case f.output == "name":
-		return f.print(&statusList{items: items})
-	case f.conditions:
-		return render.Conditions(f.streams.Out, f.rows(items), f.options)
+	case f.options.output == "name":
+		return f.options.print(&statusList{items: items})
+	case f.options.conditions:
+		return render.Conditions(f.options.streams.Out, f.options.rows(items), f.rowOptions)
 	}
-	rows := f.rows(items)
+	rows := f.options.rows(items)
 	for i := range rows {
 		rows[i].Gone = event == watch.Deleted
 	}
-	return f.table.Write(f.streams.Out, render.StatusCells(rows, f.options))
+	return f.table.Write(f.options.streams.Out, render.StatusCells(rows, f.rowOptions))
 }

@@ -131,20 +131,20 @@ func (o *Options) remark(lines []string) {
 
 // explainEmpty writes to stderr that there is nothing to show, of so many objects.
 func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusList) {
-	if len(list.items) > 0 || r.output == "json" || r.output == "yaml" {
+	if len(list.items) > 0 || r.options.output == "json" || r.options.output == "yaml" {
 		return
 	}
 	where := ""
-	if !r.targets.AllNamespaces && !r.targets.Manifests.Given() {
-		where = fmt.Sprintf(" in %s namespace", r.connection.Namespace)
+	if !r.options.targets.AllNamespaces && !r.options.targets.Manifests.Given() {
+		where = fmt.Sprintf(" in %s namespace", r.options.connection.Namespace)
 	}
 	if all > 0 {
-		fmt.Fprintf(r.streams.ErrOut, "%s: %s%s.\n", r.allIsWell(), cli.Plural(all, "object"), where)
+		fmt.Fprintf(r.options.streams.ErrOut, "%s: %s%s.\n", r.options.allIsWell(), cli.Plural(all, "object"), where)
 		return
 	}
-	fmt.Fprintf(r.streams.ErrOut, "No resources found%s.\n", where)
+	fmt.Fprintf(r.options.streams.ErrOut, "No resources found%s.\n", where)
 	if where != "" {
-		cli.PrintHint(r.streams.ErrOut, r.MissingNamespace(ctx, r.connection.Namespace))
+		cli.PrintHint(r.options.streams.ErrOut, r.cluster.MissingNamespace(ctx, r.options.connection.Namespace))
 	}
 }
 

@@ -15,33 +15,33 @@ import (
 
 // statusReader reads what `status` shows.
 type statusReader struct {
-	*Options
-	*connect.Cluster
+	options *Options
+	cluster *connect.Cluster
 }
 
 // find resolves what the command line names.
 func (r *statusReader) find() ([]connect.Target, error) {
-	namespace := r.connection.Namespace
-	if r.targets.AllNamespaces {
+	namespace := r.options.connection.Namespace
+	if r.options.targets.AllNamespaces {
 		namespace = ""
 	}
 	var targets []connect.Target
 	var err error
 	switch {
-	case r.targets.Manifests.Given():
-		targets, err = r.targets.FromFiles(r.streams.In, r.Kinds, r.connection)
-	case r.named.Empty():
+	case r.options.targets.Manifests.Given():
+		targets, err = r.options.targets.FromFiles(r.options.streams.In, r.cluster.Kinds, r.options.connection)
+	case r.options.named.Empty():
 		targets = r.everything(namespace)
 	default:
-		targets, err = r.named.Resolve(r.Kinds, namespace)
+		targets, err = r.options.named.Resolve(r.cluster.Kinds, namespace)
 	}
-	return targets, r.connection.ExplainEach(err)
+	return targets, r.options.connection.ExplainEach(err)
 }
 
 // everything is all kinds that have a status: those of the namespace, and for the whole cluster also those without one.
 func (r *statusReader) everything(namespace string) []connect.Target {
 	var out []connect.Target
-	for _, kind := range r.Kinds.All() {
+	for _, kind := range r.cluster.Kinds.All() {
 		if kind.HasStatus && kind.Can("list") && (kind.Namespaced || namespace == "") {
 			out = append(out, connect.NewTarget(kind, namespace, ""))
 		}
@@ -53,7 +53,7 @@ func (r *statusReader) everything(namespace string) []connect.Target {
 func (o *Options) guessed() bool { return o.named.Empty() && !o.targets.Manifests.Given() }
 
 // whole reports whether managedFields are wanted.
-func (r *statusReader) whole() bool { return r.output != "" && r.output != "name" }
+func (r *statusReader) whole() bool { return r.options.output != "" && r.options.output != "name" }
 
 // statusReading gathers what comes in from many goroutines.
 type statusReading struct {
@@ -94,11 +94,11 @@ func (r *statusReader) read(ctx context.Context, targets []connect.Target) (*sta
 	}
 	running.Wait()
 	if ctx.Err() != nil {
-		return newStatusList(nil, nil), r.connection.Explain(context.Cause(ctx))
+		return newStatusList(nil, nil), r.options.connection.Explain(context.Cause(ctx))
 	}
 	r.dateDrift(ctx, reading.items)
 	incomplete := r.incomplete(reading.failures)
-	if r.guessed() && len(reading.failures) < len(targets) {
+	if r.options.guessed() && len(reading.failures) < len(targets) {
 		return newStatusList(reading.items, incomplete), nil
 	}
 	return newStatusList(reading.items, incomplete), r.explainFailures(ctx, reading.failures)
@@ -106,14 +106,14 @@ func (r *statusReader) read(ctx context.Context, targets []connect.Target) (*sta
 
 func (r *statusReader) readOne(ctx context.Context, t connect.Target, add func(statusItem)) error {
 	if t.Name != "" {
-		obj, err := r.Reader.Object(ctx, t.Kind, t.Namespace, t.Name)
+		obj, err := r.cluster.Reader.Object(ctx, t.Kind, t.Namespace, t.Name)
 		if err == nil {
 			add(r.item(t.Kind, obj))
 		}
 		return err
 	}
-	options := cluster.ListOptions{Labels: r.targets.Labels, Fields: r.targets.Fields, Whole: r.whole()}
-	return r.Reader.ListObjects(ctx, t.Target, options, func(obj *unstructured.Unstructured) error {
+	options := cluster.ListOptions{Labels: r.options.targets.Labels, Fields: r.options.targets.Fields, Whole: r.whole()}
+	return r.cluster.Reader.ListObjects(ctx, t.Target, options, func(obj *unstructured.Unstructured) error {
 		add(r.item(t.Kind, obj))
 		return nil
 	})
@@ -121,7 +121,7 @@ func (r *statusReader) readOne(ctx context.Context, t connect.Target, add func(s
 
 // item judges an object as of now.
 func (r *statusReader) item(kind cluster.Kind, obj *unstructured.Unstructured) statusItem {
-	return newStatusItem(kind, obj, r.polarities, r.clock.Now())
+	return newStatusItem(kind, obj, r.options.polarities, r.options.clock.Now())
 }
 
 // maxDated bounds the drifted objects that are read again.
@@ -142,7 +142,7 @@ func (r *statusReader) dateDrift(ctx context.Context, items []statusItem) {
 			})
 		}
 	}
-	cluster.ReadEach(ctx, r.Reader, ids, func(i int, obj *unstructured.Unstructured) {
+	cluster.ReadEach(ctx, r.cluster.Reader, ids, func(i int, obj *unstructured.Unstructured) {
 		if item := &items[behind[i]]; obj != nil {
 			source := item.source
 			*item = r.item(item.kind, obj)
@@ -154,8 +154,8 @@ func (r *statusReader) dateDrift(ctx context.Context, items []statusItem) {
 // incomplete is what could not be read, for programs. That a named object is not there does not make a list incomplete.
 func (r *statusReader) incomplete(failures []failure) []cluster.Incomplete {
 	var out []cluster.Incomplete
-	if r.guessed() {
-		out = r.Kinds.Incomplete()
+	if r.options.guessed() {
+		out = r.cluster.Kinds.Incomplete()
 	}
 	for _, f := range failures {
 		if f.target.Name != "" && apierrors.IsNotFound(f.err) {
@@ -177,13 +177,13 @@ func (r *statusReader) explainFailures(ctx context.Context, failures []failure) 
 		case apierrors.IsForbidden(f.err):
 			forbidden = append(forbidden, f.target)
 		case f.target.Name != "" && apierrors.IsNotFound(f.err):
-			errs = append(errs, r.NotFound(ctx, f.target))
+			errs = append(errs, r.cluster.NotFound(ctx, f.target))
 		default:
-			errs = append(errs, r.connection.ExplainReadError(f.target, f.err))
+			errs = append(errs, r.options.connection.ExplainReadError(f.target, f.err))
 		}
 	}
 	if len(forbidden) > 0 {
-		errs = append(errs, r.connection.ForbiddenError(forbidden, r.targets.AllNamespaces))
+		errs = append(errs, r.options.connection.ForbiddenError(forbidden, r.options.targets.AllNamespaces))
 	}
 	return errors.Join(errs...)
 }

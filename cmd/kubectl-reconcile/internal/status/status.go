@@ -1,5 +1,10 @@
 // Package status is the command `status`: it reads objects of any kinds, and prints which have not caught up with their
-// specification, worst first. How an object is judged is in pkg/inspect.
+// specification, worst first. How an object is judged is in pkg/inspect, how objects are read and followed in its package
+// cluster.
+//
+// status.go has flags and options, read.go what is read, list.go the items in their order and the selection of what is
+// shown, print.go the table and the notes below it. With --watch, watch.go follows the objects and redraws a terminal, and
+// changes.go writes a row or a line for each change.
 package status
 
 import (
@@ -177,7 +182,7 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shown := r.ShowProgress(ctx, o.connection.Progress)
+	shown := r.cluster.ShowProgress(ctx, o.connection.Progress)
 	defer shown()
 	if o.watch {
 		return r.follow(ctx, targets, shown)

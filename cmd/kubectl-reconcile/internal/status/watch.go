@@ -30,14 +30,15 @@ type statusChange struct {
 
 // statusFollower shows changes. It is used by one goroutine.
 type statusFollower struct {
-	*statusReader
-	items    map[string]statusItem
-	failures map[string]failure
-	screen   *render.Screen    // nil: changes are appended
-	shown    map[string]string // by key, the row as it was last appended
-	table    *render.Table     // of what is appended, and how
-	options  render.StatusOptions
-	picture  render.LiveStatusTable // on the screen
+	reader     *statusReader
+	options    *Options // the reader's
+	items      map[string]statusItem
+	failures   map[string]failure
+	screen     *render.Screen    // nil: changes are appended
+	shown      map[string]string // by key, the row as it was last appended
+	table      *render.Table     // of what is appended, and how
+	rowOptions render.StatusOptions
+	picture    render.LiveStatusTable // on the screen
 }
 
 // coalesce is how long changes are gathered before a screen is drawn again.
@@ -51,7 +52,7 @@ func (r *statusReader) follow(ctx context.Context, targets []connect.Target, beg
 	defer running.Wait()
 	defer cancel()
 	changes := make(chan statusChange)
-	objects, err := cluster.NewObjectFollower(r.connection.Config, r.Reader, r.clock, r.item)
+	objects, err := cluster.NewObjectFollower(r.options.connection.Config, r.cluster.Reader, r.options.clock, r.item)
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (r *statusReader) followTarget(
 	ctx context.Context, objects *cluster.ObjectFollower[statusItem], t connect.Target, changes chan<- statusChange,
 ) {
 	selection := cluster.ObjectSelection{
-		Target: t.Target, Name: t.Name, Labels: r.targets.Labels, Fields: t.FieldSelector(r.targets.Fields), Whole: r.whole(),
+		Target: t.Target, Name: t.Name, Labels: r.options.targets.Labels, Fields: t.FieldSelector(r.options.targets.Fields), Whole: r.whole(),
 	}
 	objects.Follow(ctx, selection, func(c cluster.ObjectChange[statusItem]) {
 		for i := range c.Objects {
@@ -93,10 +94,10 @@ func (r *statusReader) followTarget(
 
 func newStatusFollower(r *statusReader) *statusFollower {
 	f := &statusFollower{
-		statusReader: r, items: map[string]statusItem{}, failures: map[string]failure{}, shown: map[string]string{},
+		reader: r, options: r.options, items: map[string]statusItem{}, failures: map[string]failure{}, shown: map[string]string{},
 	}
-	if r.width > 0 && r.output != "json" && r.output != "name" {
-		f.screen = render.NewScreen(r.streams.Out)
+	if r.options.width > 0 && r.options.output != "json" && r.options.output != "name" {
+		f.screen = render.NewScreen(r.options.streams.Out)
 	}
 	return f
 }
@@ -114,14 +115,14 @@ func (f *statusFollower) begin(ctx context.Context, targets []connect.Target, ch
 		}
 	}
 	if len(f.failures) == len(targets) && len(targets) > 0 {
-		return f.explainFailures(ctx, slices.Collect(maps.Values(f.failures)))
+		return f.reader.explainFailures(ctx, slices.Collect(maps.Values(f.failures)))
 	}
 	return nil
 }
 
 // redraw shows what there is on the screen, again and again as it changes.
 func (f *statusFollower) redraw(ctx context.Context, changes <-chan statusChange) error {
-	ticker := f.clock.NewTicker(render.RefreshInterval)
+	ticker := f.options.clock.NewTicker(render.RefreshInterval)
 	defer ticker.Stop()
 	for {
 		if err := f.draw(); err != nil {
@@ -140,7 +141,7 @@ func (f *statusFollower) redraw(ctx context.Context, changes <-chan statusChange
 
 // gather takes the changes of a short time.
 func (f *statusFollower) gather(ctx context.Context, changes <-chan statusChange) {
-	timer := f.clock.NewTimer(coalesce)
+	timer := f.options.clock.NewTimer(coalesce)
 	defer timer.Stop()
 	for {
 		select {
@@ -157,8 +158,8 @@ func (f *statusFollower) gather(ctx context.Context, changes <-chan statusChange
 // list is all that is to be shown.
 func (f *statusFollower) list() *statusList {
 	f.age()
-	list := newStatusList(slices.Collect(maps.Values(f.items)), f.incomplete(slices.Collect(maps.Values(f.failures))))
-	f.choose(list)
+	list := newStatusList(slices.Collect(maps.Values(f.items)), f.reader.incomplete(slices.Collect(maps.Values(f.failures))))
+	f.options.choose(list)
 	return list
 }
 
@@ -167,7 +168,7 @@ func (f *statusFollower) age() []statusItem {
 	var aged []statusItem
 	for key, item := range f.items {
 		if item.Later != nil {
-			if item = item.at(f.clock.Now()); item.Later == nil {
+			if item = item.at(f.options.clock.Now()); item.Later == nil {
 				f.items[key] = item
 				aged = append(aged, item)
 			}
@@ -179,7 +180,7 @@ func (f *statusFollower) age() []statusItem {
 
 // draw draws the screen again.
 func (f *statusFollower) draw() error {
-	f.width = f.screen.Width()
+	f.options.width = f.screen.Width()
 	list := f.list()
 	var text strings.Builder
 	if err := f.drawTable(&text, list); err != nil {
@@ -188,17 +189,17 @@ func (f *statusFollower) draw() error {
 	if len(list.items) == 0 {
 		fmt.Fprintf(&text, "nothing to show of %s\n", cli.Plural(len(f.items), "object"))
 	}
-	for _, line := range f.notes(list, list.incomplete, f.palette) {
-		fmt.Fprintln(&text, render.Wrap(line, f.width, "  "))
+	for _, line := range f.options.notes(list, list.incomplete, f.options.palette) {
+		fmt.Fprintln(&text, render.Wrap(line, f.options.width, "  "))
 	}
 	return f.screen.Show(text.String())
 }
 
 func (f *statusFollower) drawTable(w io.Writer, list *statusList) error {
-	if f.conditions {
-		return f.printTable(w, list)
+	if f.options.conditions {
+		return f.options.printTable(w, list)
 	}
-	return f.picture.Write(w, f.rows(list.items), f.tableOptions(list.items))
+	return f.picture.Write(w, f.options.rows(list.items), f.options.tableOptions(list.items))
 }
 
 // take changes what there is, and returns the objects that are new or changed, or those that were deleted.

@@ -30,7 +30,7 @@ func newFollower(out io.Writer, clock clock.WithTicker) *statusFollower {
 		connection: &connect.Connection{Namespace: "shop"}, targets: connect.NewTargetFlags(), named: connect.TargetArgs{Types: []string{"widgets"}},
 		streams: genericiooptions.IOStreams{Out: out, ErrOut: out}, clock: clock,
 	}
-	return newStatusFollower(&statusReader{o, &connect.Cluster{}})
+	return newStatusFollower(&statusReader{options: o, cluster: &connect.Cluster{}})
 }
 
 // pictures keep the last that a screen drew, and count them.

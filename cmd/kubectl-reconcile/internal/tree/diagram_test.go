@@ -33,7 +33,7 @@ func TestDiagram(t *testing.T) {
 				box(render.TonePlain, "Service/web", "Current"),
 			},
 			Arrows: []diagram.Arrow{{From: 0, To: 1}, {From: 0, To: 2}, {From: 0, To: 3, Label: "runs on", Dotted: true}, {From: 4, To: 0, Label: "selects", Dotted: true}},
-		}, "what shares a line shares a box; relations are told from ownership, and lead to what is used"},
+		}, "what shares a line shares a box; relations differ from ownership, and lead to what is used"},
 		{"several owners", func(g *testTree) []*ownertree.Branch {
 			shared := g.object("ConfigMap/shared")
 			again := *shared

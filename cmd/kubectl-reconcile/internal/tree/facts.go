@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
-// reading is what the third stage returns: the facts of a layout. It does not change, except by findAgain.
+// reading is what the third stage returns: the facts of a layout. Nothing but findAgain changes it.
 type reading struct {
 	layout *layout
 	// read are the facts as they were read, shown those with what was found out about Services.

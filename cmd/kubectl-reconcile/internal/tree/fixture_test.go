@@ -124,7 +124,7 @@ func withOwner(verdict ownertree.Verdict, outcome ownertree.GCOutcome) objectOpt
 	}
 }
 
-// deleting says since ten minutes that the object is being deleted, held by finalizers.
+// deleting makes the object one that is being deleted since ten minutes, held by finalizers.
 func deleting(finalizers ...string) objectOption {
 	return branch(func(b *ownertree.Branch) {
 		b.Node.Deleting, b.Node.Finalizers = &metav1.Time{Time: treeTime.Add(-10 * time.Minute)}, finalizers

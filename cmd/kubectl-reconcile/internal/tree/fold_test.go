@@ -246,13 +246,13 @@ Service.serving.knative.dev/hello  ◀     -       Current            1     60m
 ├─Service/hello                          -       Current            1     60m
 ├─Route/hello                            -       Current            1     60m
 └─Service.serving.knative.dev (2)        -       Current   x, y     1     60m
-`, "where two kinds have one name, the group tells them apart, and only there"},
+`, "where two kinds have one name, the group distinguishes them, and only there"},
 		{"owner of no kind", foldOptions{}, func(g *testTree) []*ownertree.Branch {
 			return []*ownertree.Branch{g.object("ConfigMap/a", withOwner(ownertree.UnmappableKind, ownertree.GCOutcome{Action: ownertree.NeverCollected, Why: "…"}))}
 		}, `
 NAME          READY   STATUS    REASON                                   GEN   AGE
 ConfigMap/a   -       Current   owner Deployment/old: kind not served    1     60m
-`, "the object is as it was; the owner is told of"},
+`, "the object is as it was; the owner is named"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newTestTree()

@@ -56,7 +56,7 @@ func TestNotes(t *testing.T) {
 		}, []string{
 			"dangling: ConfigMap/a: " + strings.Repeat("owner Deployment/old (uid 3f2a7c11…) is gone, ", cli.MaxNames-1) +
 				"owner Deployment/old (uid 3f2a7c11…) is gone and 3 more; the garbage collector will delete it",
-		}, "a few are told, the others counted"},
+		}, "a few are named, the others counted"},
 		{"to be held", withOwner(ownertree.OwnerMissing, ownertree.GCOutcome{Action: ownertree.Deleted, Policy: metav1.DeletePropagationBackground, Finalizers: []string{"x/y"}}),
 			[]string{"dangling: ConfigMap/a: owner Deployment/old (uid 3f2a7c11…) is gone; the garbage collector will delete it; then it is held by the finalizer x/y, which its controller must remove"},
 			"being deleted is not being gone"},
@@ -87,9 +87,9 @@ func TestNotes(t *testing.T) {
 			reported("Warning", "Failed", "Error: ErrImagePull", 3)(g, b, f)
 			reported("Normal", "Scheduled", "assigned to node-1", 1)(g, b, f)
 			reported("Warning", "Failed", "Failed to pull image: not\x1b found", 2)(g, b, f)
-		}, []string{"warning: ConfigMap/a: Failed (2 times, 5m ago): Failed to pull image: not^[ found"}, "of each reason the one that says most; that something is put off explains nothing"},
+		}, []string{"warning: ConfigMap/a: Failed (2 times, 5m ago): Failed to pull image: not^[ found"}, "of each reason the longest message; that something is put off explains nothing"},
 		{"only that it is put off", reported("Warning", "BackOff", "Back-off restarting", 1), []string{"warning: ConfigMap/a: BackOff (5m ago): Back-off restarting"}, "unless there is nothing else"},
-		{"a warning that the object tells itself", func(g *testTree, b *ownertree.Branch, f *treestatus.Facts) {
+		{"a warning that repeats the object's message", func(g *testTree, b *ownertree.Branch, f *treestatus.Facts) {
 			f.Message = "0/3 nodes are available: no room"
 			reported("Warning", "FailedScheduling", "0/3 nodes are available: no room", 3)(g, b, f)
 		}, nil, "nothing is said twice"},
@@ -101,7 +101,7 @@ func TestNotes(t *testing.T) {
 			for _, reason := range []string{"A", "B", "C"} {
 				reported("Warning", reason, "", 1)(g, b, f)
 			}
-		}, []string{"warning: ConfigMap/a: A (5m ago)", "warning: ConfigMap/a: B (5m ago)"}, "the last ones are told"},
+		}, []string{"warning: ConfigMap/a: A (5m ago)", "warning: ConfigMap/a: B (5m ago)"}, "the last ones are shown"},
 		{"problem", func(_ *testTree, _ *ownertree.Branch, f *treestatus.Facts) {
 			f.Problems = []string{"status is a number\x1b, not a map"}
 		},
@@ -129,13 +129,13 @@ func TestNotesAreBounded(t *testing.T) {
 	for i := range 25 {
 		all = append(all, g.object(fmt.Sprintf("ConfigMap/%02d", i), behind(2, 1)))
 	}
-	all = append(all, all[0]) // drawn twice, it is told once
+	all = append(all, all[0]) // drawn twice, it is named once
 	got := noteMaker{items: itemMaker{now: treeTime}, collector: g, namespaces: true}.all(g.nodes(all...))
 	if len(got) != cli.MaxNotes+1 || got[cli.MaxNotes] != "drift: and 15 more; -o json has all" {
 		t.Errorf("25 objects make %d lines, of which the last is %q", len(got), got[len(got)-1])
 	}
 	if want := "drift: shop ConfigMap/00 has generation 2, "; !strings.HasPrefix(got[0], want) {
-		t.Errorf("of several namespaces the object's is not told: %q", got[0])
+		t.Errorf("of several namespaces the object's is missing: %q", got[0])
 	}
 }
 
@@ -210,8 +210,8 @@ func TestBlockersText(t *testing.T) {
 			": no namespace goes while the kinds of g/v1 are not known", "a namespace, and an API that does not answer",
 		},
 		{
-			ownertree.DeletionBlockers{Removals: []ownertree.FinalizerRemoval{{Finalizer: "a/b", By: "somebody", Once: "once it rains"}, {Finalizer: "c/d", By: "m", Once: "soon", Certain: true}}}, "",
-			": somebody removes the finalizer a/b once it rains; m removes the finalizer c/d soon", "one under a condition, one that is certain to go, and still there",
+			ownertree.DeletionBlockers{Removals: []ownertree.FinalizerRemoval{{Finalizer: "a/b", By: "x", Once: "once it rains"}, {Finalizer: "c/d", By: "m", Once: "soon", Certain: true}}}, "",
+			": x removes the finalizer a/b once it rains; m removes the finalizer c/d soon", "one under a condition, one that is certain to go, and still there",
 		},
 		{ownertree.DeletionBlockers{Removals: []ownertree.FinalizerRemoval{foreground}, Dependents: dependents[:1]}, "", ": waits for a dependent that blocks it: Pod/a", "foreground deletion"},
 		{ownertree.DeletionBlockers{Finalizers: []string{"x/y"}, Removals: []ownertree.FinalizerRemoval{foreground}, Dependents: dependents}, "", ": held by the finalizer x/y, which its controller must remove; waits for dependents that block it: Pod/a, Pod/b", "both"},

@@ -16,13 +16,13 @@ func TestReasons(t *testing.T) {
 		want   string
 		reason string
 	}{
-		{"own", func(g *testTree) *ownertree.Branch { return g.object("Pod/a", bad) }, "ImagePullBackOff: nginx:nope", "nothing below says it better"},
+		{"own", func(g *testTree) *ownertree.Branch { return g.object("Pod/a", bad) }, "ImagePullBackOff: nginx:nope", "nothing below explains it better"},
 		{"counted", func(g *testTree) *ownertree.Branch {
 			return g.object("Deployment/a", status(inspect.InProgress, "2/3", "2 of 3 updated pods available"), owning(g.object("Pod/x", bad)))
 		}, "2 of 3 updated pods available: ImagePullBackOff on x", "the words are those of status"},
 		{"counted otherwise", func(g *testTree) *ownertree.Branch {
 			return g.object("Deployment/a", status(inspect.InProgress, "3/3", "1 of 3 pods updated"), owning(g.object("Pod/x", bad)))
-		}, "1 of 3 pods updated: ImagePullBackOff on x", "another count is told"},
+		}, "1 of 3 pods updated: ImagePullBackOff on x", "another count is shown"},
 		{"no reason", func(g *testTree) *ownertree.Branch {
 			return g.object("Deployment/a", status(inspect.InProgress, "", ""), owning(g.object("Pod/x", bad)))
 		}, "ImagePullBackOff on x", "the only one"},
@@ -67,7 +67,7 @@ func TestReasons(t *testing.T) {
 		}, "", "what goes with its owner is no trouble of it"},
 		{"a quota", func(g *testTree) *ownertree.Branch {
 			return g.object("StatefulSet/a", status(inspect.InProgress, "1/3", "1 of 3 pods created"), reported("Warning", "FailedCreate", "exceeded quota", 3))
-		}, "1 of 3 pods created: FailedCreate", "a Warning says why"},
+		}, "1 of 3 pods created: FailedCreate", "a Warning is the reason"},
 		{"a quota, and a pod", func(g *testTree) *ownertree.Branch {
 			return g.object("StatefulSet/a", status(inspect.InProgress, "1/3", "1 of 3 pods created"), reported("Warning", "FailedCreate", "exceeded quota", 3), owning(g.object("Pod/x", bad)))
 		}, "1 of 3 pods created: FailedCreate; ImagePullBackOff on x", "what is below is another cause"},
@@ -77,7 +77,7 @@ func TestReasons(t *testing.T) {
 		{"much that is missing", func(g *testTree) *ownertree.Branch {
 			return g.object("Pod/a", status(inspect.InProgress, "0/1", ""), needing("Secret/a", ""), needing("Secret/b", ""))
 		}, "Secret/a is not there, nor 1 more", "the first is named"},
-		{"a reason that is told", func(g *testTree) *ownertree.Branch {
+		{"a reason with its cause", func(g *testTree) *ownertree.Branch {
 			return g.object("Pod/a", bad, reported("Warning", "Failed", "not found", 3))
 		}, "ImagePullBackOff: nginx:nope", "it explains itself"},
 		{"Events of what is well", func(g *testTree) *ownertree.Branch {
@@ -105,7 +105,7 @@ func TestStatusOfOwned(t *testing.T) {
 		{[]objectOption{withOwner(ownertree.OwnerMissing, deletedOutcome)}, "Dangling", "its owner Deployment old does not exist", "the owner is gone", treestatus.SeverityDegraded},
 		{[]objectOption{ownedByDeleting("Deployment/web")}, inspect.Current, "its owner Deployment web is being deleted", "the owner is there, and waits for it", 0},
 		{
-			[]objectOption{status(inspect.Failed, "0/1", "Error"), ownedByDeleting("Deployment/web")}, inspect.Failed, "Error", "its own state is told first",
+			[]objectOption{status(inspect.Failed, "0/1", "Error"), ownedByDeleting("Deployment/web")}, inspect.Failed, "Error", "its own state comes first",
 			inspect.Status{Status: inspect.Failed}.Severity(),
 		},
 	} {

@@ -66,7 +66,11 @@ func (f *follower) changed(ctx context.Context, g *ownertree.Graph, touched owne
 	shown := f.shown
 	var before *previous
 	if shown {
-		before = &previous{f.last, touched}
+		before = &previous{touched: touched}
+		if f.last != nil {
+			last := *f.last // tick may replace its findings meanwhile
+			before.reading = &last
+		}
 	}
 	f.mu.Unlock()
 	r, err := read(ctx, f.query, find(ctx, f.query, g), before)
