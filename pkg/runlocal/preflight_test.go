@@ -39,9 +39,9 @@ func TestLeaseNeeds(t *testing.T) {
 		got = append(got, n.String())
 	}
 	want := []string{
-		`create leases.coordination.k8s.io in shop`, `get leases.coordination.k8s.io "m" in shop`,
-		`update leases.coordination.k8s.io "m" in shop`,
-		`get leases.coordination.k8s.io "kube-controller-manager" in kube-system`,
+		`create leases.coordination.k8s.io in shop`, `get leases.coordination.k8s.io m in shop`,
+		`update leases.coordination.k8s.io m in shop`,
+		`get leases.coordination.k8s.io kube-controller-manager in kube-system`,
 		`list leases.coordination.k8s.io in shop`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
