@@ -12,8 +12,9 @@ LDFLAGS := -s -w -X github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-r
 # would have to keep all methods of all types (see test/size.sh).
 TAGS    := grpcnotrace
 
-# TESTFLAGS are for each go test.
+# TESTFLAGS are for each go test, RACE for those of pkg/: -race, or nothing.
 TESTFLAGS ?=
+RACE      ?=
 
 .PHONY: help build install size test race test-clients realcluster test-real test-takeover fidelity lint tidy bench bench-real bench-tree soak clean
 
@@ -34,10 +35,10 @@ test: test-library test-programs ## run the tests
 .PHONY: test-library test-programs play
 
 test-library:
-	go test $(TESTFLAGS) ./pkg/...
+	go test $(TESTFLAGS) $(RACE) ./pkg/...
 
 race: ## run the tests of pkg/ under the race detector
-	go test $(TESTFLAGS) -race ./pkg/...
+	$(MAKE) --no-print-directory test-library RACE=-race
 
 # The scripts start many processes: nothing else is tested beside them. Half of the time they wait.
 test-programs: ## run the tests of what is not in pkg/
