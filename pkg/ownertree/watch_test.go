@@ -37,7 +37,7 @@ func TestWatchGathersBursts(t *testing.T) {
 			go func() {
 				for range tt.changes {
 					w.Changed(target, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}})
-					time.Sleep(tt.apart) // the bubble's clock
+					time.Sleep(tt.apart) //nolint:forbidigo // it moves the bubble's clock
 				}
 			}()
 			got := 0

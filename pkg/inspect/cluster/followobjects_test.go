@@ -105,7 +105,7 @@ func TestFollowObjects(t *testing.T) {
 					got = append(got, strings.TrimSpace(what+" "+strings.Join(c.Objects, " ")))
 				})
 			}()
-			time.Sleep(tt.after) // the bubble's clock
+			time.Sleep(tt.after) //nolint:forbidigo // it moves the bubble's clock
 			synctest.Wait()
 			cancel()
 			<-ended

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -164,8 +163,7 @@ func (g *generator) object(t reflect.Type) schema {
 // ones.
 func (g *generator) fields(t reflect.Type, properties schema) []string {
 	var required []string
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if f.Anonymous {
 			required = append(required, g.fields(f.Type, properties)...)
 			continue
@@ -272,8 +270,7 @@ func TestSchemaTables(t *testing.T) {
 			return
 		}
 		seen[typ] = true
-		for i := range typ.NumField() {
-			f := typ.Field(i)
+		for f := range typ.Fields() {
 			if f.Tag.Get("json") == "-" {
 				continue
 			}
@@ -294,6 +291,6 @@ func TestSchemaTables(t *testing.T) {
 // TestAPIVersion: traces and summaries have the same version as the documents here.
 func TestAPIVersion(t *testing.T) {
 	if APIVersion != trace.APIVersion {
-		t.Error(fmt.Sprintf("%s beside %s of traces", APIVersion, trace.APIVersion))
+		t.Errorf("%s beside %s of traces", APIVersion, trace.APIVersion)
 	}
 }

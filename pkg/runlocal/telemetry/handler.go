@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/component-base/metrics/legacyregistry"
+
 	// registers client-go's metrics where kube-controller-manager does
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 )

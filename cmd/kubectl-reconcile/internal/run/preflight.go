@@ -76,8 +76,8 @@ func (c *clusterTarget) leaveOutUnserved(p *runlocal.Preflight) error {
 }
 
 // permissionError is the error of what the user may not do; nil if nothing lacks. It prints the roles that would permit
-// it by print, which reports whether it did.
-func (c *clusterTarget) permissionError(p *runlocal.Preflight, print func([]runtime.Object) (bool, error)) error {
+// it by printRoles, which reports whether it did.
+func (c *clusterTarget) permissionError(p *runlocal.Preflight, printRoles func([]runtime.Object) (bool, error)) error {
 	lacking := p.Lacking(c.options.Write)
 	if len(lacking) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (c *clusterTarget) permissionError(p *runlocal.Preflight, print func([]runt
 	if c.options.Write {
 		granted = p.Missing
 	}
-	printed, err := print(access.Roles(granted, p.User))
+	printed, err := printRoles(access.Roles(granted, p.User))
 	if err != nil {
 		return err
 	}

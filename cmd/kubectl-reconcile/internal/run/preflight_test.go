@@ -52,7 +52,7 @@ func TestPermissionError(t *testing.T) {
 		{"a dry run needs no writes", false, false, missing[1:2], "", ""},
 	} {
 		var printed bytes.Buffer
-		print := func(objects []runtime.Object) (bool, error) {
+		printRoles := func(objects []runtime.Object) (bool, error) {
 			for _, o := range objects {
 				text, err := yaml.Marshal(o)
 				if err != nil {
@@ -67,7 +67,7 @@ func TestPermissionError(t *testing.T) {
 		c := &clusterTarget{list: "deployment,job,ttl"}
 		c.options.Write, c.options.Controllers = row.write, known(t, "deployment", "job", "ttl")
 		p := &runlocal.Preflight{Missing: row.missing, User: authenticationv1.UserInfo{Username: "jane"}}
-		if got := oneText(c.permissionError(p, print)); got != row.want {
+		if got := oneText(c.permissionError(p, printRoles)); got != row.want {
 			t.Errorf("%s:\n got %s\nwant %s", row.reason, got, row.want)
 		}
 		if _, verbs, _ := strings.Cut(printed.String(), "verbs:\n  "); !strings.HasPrefix(verbs, row.verbs) ||
