@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/internal/apirequest"
 )
 
 // watch opens a watch of each namespace, and returns their events as one stream. It ends when the watch of any of them

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/internal/apirequest"
 )
 
 // requestClass is how a request is treated.

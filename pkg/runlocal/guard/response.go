@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/apirequest"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/internal/apirequest"
 )
 
 // newResponse returns a response that did not come from the server. Answered reports true for it.
