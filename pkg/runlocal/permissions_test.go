@@ -99,7 +99,10 @@ func TestPermissionMonitor(t *testing.T) {
 					r.Record(&trace.Event{Detail: request})
 				}
 				<-time.After(time.Second) // of the bubble
+				synctest.Wait()           // for the report of the batch, which is due now
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			if diff := cmp.Diff(row.want, reported); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 			}
@@ -111,8 +114,7 @@ func TestPermissionMonitor(t *testing.T) {
 func TestPermissionMonitorClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reported []string
-		r := NewPermissionMonitor(false, func(lost,
-			_ []access.Need) {
+		r := NewPermissionMonitor(false, func(lost, _ []access.Need) {
 			reported = append(reported, permissionsText(lost))
 		})
 		r.Record(&trace.Event{Detail: denied("create")})
