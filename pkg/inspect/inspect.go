@@ -7,7 +7,7 @@
 // Reasons are short texts for people; how to print them is up to the caller.
 //
 // How the files divide the work: inspect.go builds the Report; judge.go finds the status, from kstatus, from the
-// rules for built-in kinds (rules.go, workloads.go, pod.go, infrastructure.go) and from the generic rules for custom
+// rules for built-in kinds (kindrules.go, workloads.go, pod.go, infrastructure.go) and from the generic rules for custom
 // resources (custom.go, with what is particular to some families of them in customfamilies.go and the words for
 // states in statewords.go). condition.go decodes conditions; polarity.go and polaritytables.go know which of their
 // statuses is the good one. drift.go compares generations, change.go two versions, writer.go reads managedFields.

@@ -8,7 +8,7 @@
 // A Graph goes through these steps, of which only the first is required:
 //
 //   - Collect lists metadata and links it (collect.go, graph.go, node.go); Watch does so again after each change (watch.go).
-//   - Confirm and Ascend read live what lists did not have, FindElsewhere looks in other namespaces (verdicts.go).
+//   - Confirm and Ascend read live what lists did not have, FindElsewhere looks in other namespaces (ownerverdicts.go).
 //   - Tree lays out owners and dependents (tree.go). Relate finds what objects use in other ways: relations.go follows
 //     relations, relationsource.go, relationlists.go and relationtargets.go read what they are made of, relationindex.go
 //     finds what a name or a selector leads to, relationkinds.go has the kinds that refer to others, and the files

@@ -2,11 +2,12 @@
 // traces what they do. A Session ties the packages below together: the API server (api), the controllers, the simulated
 // nodes, and the tap that observes them all.
 //
-//	session.go    Start, Stop: a session in the sandbox; cluster.go one on a cluster, caches.go and listing.go its start there
+//	session.go    Start, Stop: a session in the sandbox; cluster.go one on a cluster, clusterstart.go and listing.go its start
+//	              there; provisioner.go the simulated provisioner of volumes
 //	preflight.go  what is found out before a session on a cluster; shard.go the part of it that a session works in
 //	apply.go      objects are applied, in the order of applyorder.go; applywait.go waits for those that others need
-//	wait.go       Settled, WaitReady; goal.go waits for one goal of several
-//	status.go     the objects' states; readiness.go why some are not ready
+//	settled.go    Settled, WaitSettled; waitready.go WaitReady; goal.go waits for one goal of several
+//	status.go     the objects' states; notready.go why some are not ready
 //
 // It makes no text for people and reads no flags; trace events, statuses and errors come out of it.
 package runlocal

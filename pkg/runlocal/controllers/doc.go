@@ -15,7 +15,7 @@
 //     CIDRs), nodelifecycle.go (node lifecycle, taint eviction), policy.go, resource.go (resource claims, device
 //     taints), resourcequota.go, storageversionmigrator.go and volume.go, with volumeplugins.go.
 //   - garbagecollector.go builds the garbage collector. collectorkinds.go decides which kinds it watches,
-//     collectorclient.go which of its requests fail while it cannot see all objects, and collectorview.go when its
+//     collectorclient.go which of its requests fail while it cannot see all objects, and collectorgate.go when its
 //     workers may begin.
 //   - kinds.go notices when the API begins or ceases to serve a kind, so that no controller polls discovery.
 package controllers

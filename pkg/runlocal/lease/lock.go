@@ -88,7 +88,7 @@ type Lock struct {
 	observed *observedLock
 	cancel   context.CancelFunc
 	ended    chan struct{}         // closed when the election has ended
-	closed   atomic.Pointer[error] // by Close
+	closed   atomic.Pointer[error] // by Invalidate
 }
 
 // Acquire waits until this process holds the Lease. A goroutine renews it from then on, also after the end of ctx,

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
@@ -84,30 +81,4 @@ func FlattenErrors(err error) []error {
 		out = append(out, FlattenErrors(e)...)
 	}
 	return out
-}
-
-// ErrSilentExit ends a command with exit code 1 without an error message: --exit-code was given, and what it is for was
-// found and printed.
-var ErrSilentExit = errors.New("found what --exit-code is for")
-
-// withoutSilentExit removes ErrSilentExit from the errors that err joins.
-func withoutSilentExit(err error) error {
-	errs := FlattenErrors(err)
-	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return errors.Is(e, ErrSilentExit) })...)
-}
-
-// ExitCode prints the error of a command, if any, and returns the exit code: 0, 1 after an error, or
-// BrokenPipeExitCode if a closed pipe ended the command.
-func ExitCode(ctx context.Context, streams genericiooptions.IOStreams, err error) int {
-	code := 0
-	if err != nil {
-		code = 1
-	}
-	if IsBrokenPipe(ctx) {
-		code, err = BrokenPipeExitCode, withoutBrokenPipe(err)
-	}
-	if err := withoutSilentExit(err); err != nil {
-		PrintError(streams.ErrOut, err)
-	}
-	return code
 }

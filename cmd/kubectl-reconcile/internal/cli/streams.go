@@ -17,10 +17,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
-// BrokenPipeExitCode is the exit code of a command whose output is a closed pipe: 128 and SIGPIPE, which a shell
-// reports of kubectl and other programs that the signal kills.
-const BrokenPipeExitCode = 141
-
 // pipe is a standard stream. When it is closed by its reader, as by head after enough lines, it cancels the command
 // as an interrupt does, so that the command cleans up.
 type pipe struct {

@@ -1,0 +1,73 @@
+package runlocal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// NotReadyError is the error of applied objects that are not ready when nothing is left to do that could make them so.
+type NotReadyError struct {
+	// Objects are those that are late.
+	Objects []ObjectStatus
+}
+
+// Error implements error.
+func (e *NotReadyError) Error() string {
+	first := e.Objects[0]
+	text := fmt.Sprintf("%s is %s", first.Applied, first.Status.Status)
+	if first.Status.Reason != "" {
+		text += ": " + first.Status.Reason
+	}
+	if more := len(e.Objects) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text
+}
+
+// WaitReady returns when none of the objects is late, or with the error of ctx. It returns a *NotReadyError as soon as
+// the session has settled and no key's time comes before the deadline of ctx, and they still are not: then nothing will
+// change any more.
+func (s *Session) WaitReady(ctx context.Context, applied []Applied) error {
+	settled := s.settledForLong()
+	var waiting []Applied // the first late one, which is read first: reading all of them each time would take long
+	return s.poll(ctx, func() (bool, error) {
+		last := settled() && !s.dueBeforeDeadline(ctx) // before the objects are read: nothing changes them afterwards
+		late, err := s.late(ctx, waiting, false)
+		if err == nil && (last || len(late) == 0) {
+			late, err = s.late(ctx, applied, last)
+		}
+		switch {
+		case err != nil || len(late) == 0:
+			return true, err
+		case last:
+			return true, &NotReadyError{late}
+		}
+		waiting = []Applied{late[0].Applied}
+		return false, nil
+	})
+}
+
+// dueBeforeDeadline reports whether a key comes back before the deadline of ctx, if that has one.
+func (s *Session) dueBeforeDeadline(ctx context.Context) bool {
+	end, limited := ctx.Deadline()
+	return slices.ContainsFunc(s.Pending(), func(p Pending) bool { return !limited || p.Due.Before(end) })
+}
+
+// late finds those of the objects that are late: all, or the first.
+func (s *Session) late(ctx context.Context, objects []Applied, all bool) ([]ObjectStatus, error) {
+	var out []ObjectStatus
+	for _, a := range objects {
+		status, err := s.status(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		if object := (ObjectStatus{Applied: a, Status: status}); object.Late() {
+			out = append(out, object)
+			if !all {
+				break
+			}
+		}
+	}
+	return out, nil
+}
