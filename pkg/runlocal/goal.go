@@ -3,6 +3,7 @@ package runlocal
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -28,9 +29,9 @@ type Goal struct {
 	After time.Duration
 	// Timeout bounds the wait for GoalSettled and GoalReady; 0 is no bound.
 	Timeout time.Duration
-	// SettleTimeout bounds how long Session.WaitFor waits for the controllers to settle after GoalReady was reached; 0
-	// is 1.5 s.
-	SettleTimeout time.Duration
+	// SettlePeriod is for how long Session.WaitFor lets the controllers settle after GoalReady was reached; 0 is 1.5 s.
+	// See Session.SettleBriefly.
+	SettlePeriod time.Duration
 }
 
 // Outcome is how the wait for a Goal ended: the type of the goal if it was reached, else one of the constants, or
@@ -65,7 +66,7 @@ func (s *Session) WaitFor(ctx context.Context, g Goal, applied []Applied) (Outco
 	switch g.Type {
 	case GoalReady:
 		if err = s.WaitReady(limited, applied); err == nil {
-			s.SettleBriefly(limited, g.SettleTimeout)
+			s.SettleBriefly(limited, g.SettlePeriod)
 		}
 	case GoalSettled:
 		err = s.WaitSettled(limited)
@@ -112,17 +113,32 @@ func interruptedBy(ctx context.Context) (Outcome, error) {
 	return Outcome(GoalInterrupted), nil
 }
 
-// defaultSettleTimeout is long enough for what happens right after objects are ready. Simulated containers that crash
+// defaultSettlePeriod is long enough for what happens right after objects are ready. Simulated containers that crash
 // run for a second and start again a second later: in between, every controller has seen it.
-const defaultSettleTimeout = 1500 * time.Millisecond
+const defaultSettlePeriod = 1500 * time.Millisecond
 
-// SettleBriefly waits until the session has settled, for no longer than limit (0 is 1.5 s), so that what follows is not
-// mixed up with what was under way.
-func (s *Session) SettleBriefly(ctx context.Context, limit time.Duration) {
-	if limit == 0 {
-		limit = defaultSettleTimeout
+// maxSettleDelay is how much later than that what was due in the period may be done: controllers that are never idle
+// must not hold up a session.
+const maxSettleDelay = 10 * time.Second
+
+// SettleBriefly returns when the session has settled, or when all has been done that was due within the period (0 is 1.5 s):
+// on a slow machine that is later. So what follows is not mixed up with what was under way, and what becomes of objects
+// in the period does not depend on how fast they are worked on.
+func (s *Session) SettleBriefly(ctx context.Context, period time.Duration) {
+	if period == 0 {
+		period = defaultSettlePeriod
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, period+maxSettleDelay)
 	defer cancel()
-	_ = s.WaitSettled(ctx)
+	end := time.Now().Add(period)
+	settled := s.settledForLong()
+	_ = s.poll(ctx, func() (bool, error) {
+		return settled() || time.Now().After(end) && s.doneUntil(end), nil
+	})
+}
+
+// doneUntil reports whether nothing is left to do of what was due by then.
+func (s *Session) doneUntil(then time.Time) bool {
+	state := s.tap.State() // before the versions, as in Settled
+	return s.idle(state) && !slices.ContainsFunc(pending(state), func(p Pending) bool { return p.Due.Before(then) })
 }

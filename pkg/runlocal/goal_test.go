@@ -5,7 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
 func TestOutcome(t *testing.T) {
@@ -87,5 +92,48 @@ func TestGoalLimit(t *testing.T) {
 		if bounded != (tt.want > 0) || bounded && left != tt.want {
 			t.Errorf("%+v ends in %s (%t): %s", tt.g, left, bounded, tt.reason)
 		}
+	}
+}
+
+// TestSettleBriefly: what was due in the period is done when it returns, however long that takes, within bounds.
+func TestSettleBriefly(t *testing.T) {
+	for _, row := range []struct {
+		reason      string
+		due, takes  time.Duration // of a key
+		atLeast, by time.Duration
+	}{
+		{"nothing is due soon", time.Hour, 0, clusterSettleTime, clusterSettleTime + 100*time.Millisecond},
+		{"a key is due in the period, and takes longer", time.Second, 3 * time.Second, 4 * time.Second, 6 * time.Second},
+		{"a key is due soon after the period", 2 * time.Second, 0, defaultSettlePeriod, 1900 * time.Millisecond},
+		{"a controller is never idle", 0, time.Hour, defaultSettlePeriod + maxSettleDelay, time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &Session{tap: tap.New(tap.Options{})}
+			queue := tap.WrapQueue(s.tap.Controller("test"), "", workqueue.NewTypedRateLimitingQueue(
+				workqueue.DefaultTypedControllerRateLimiter[string]()), func(key string) string { return key })
+			ended := make(chan struct{})
+			defer close(ended)
+			defer queue.ShutDown()
+			go func() {
+				for {
+					key, end := queue.Get()
+					if end {
+						return
+					}
+					select {
+					case <-time.After(row.takes): // of the bubble
+					case <-ended:
+					}
+					queue.Done(key)
+				}
+			}()
+			queue.AddAfter("default/a", row.due)
+			synctest.Wait()
+			began := time.Now()
+			s.SettleBriefly(t.Context(), 0)
+			if took := time.Since(began); took < row.atLeast || took > row.by {
+				t.Errorf("%s: it returned after %s, want %s to %s", row.reason, took, row.atLeast, row.by)
+			}
+		})
 	}
 }

@@ -22,7 +22,12 @@ const settleHorizon = time.Second
 // longer do not count: see Pending. What is on its way from a cluster's API server is not known: see WaitSettled.
 func (s *Session) Settled() bool {
 	state := s.tap.State() // before the versions: a controller that is idle here writes no later one
-	if !state.Idle() || slices.ContainsFunc(pending(state), s.isDueSoon) {
+	return s.idle(state) && !slices.ContainsFunc(pending(state), s.isDueSoon)
+}
+
+// idle reports whether nothing is left to do but what is due later.
+func (s *Session) idle(state tap.State) bool {
+	if !state.Idle() {
 		return false
 	}
 	if s.server == nil {

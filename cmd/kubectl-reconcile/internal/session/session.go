@@ -110,7 +110,7 @@ func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, o
 		}
 	}
 	if o.startingText() != "" {
-		session.SettleBriefly(ctx, o.Goal.SettleTimeout) // the times from here on are those of the objects
+		session.SettleBriefly(ctx, o.Goal.SettlePeriod) // the times from here on are those of the objects
 	}
 	r := &result{goal: o.Goal, began: o.Clock.Now()}
 	out.startAt(r.began)
