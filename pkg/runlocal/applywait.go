@@ -81,9 +81,10 @@ func hasCondition(obj *unstructured.Unstructured, name string) bool {
 }
 
 // waitSeen waits, in the sandbox, until the API server's own admission, and the controllers that watch the kinds of
-// these objects, have seen them.
+// these objects, have seen them, and then until the controllers are idle, or establishTimeout is over: the volume
+// binder, for one, knows a volume only when a worker has handled its key, and looks at a claim again 15 s later.
 func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
-	if s.server == nil {
+	if s.server == nil || len(applied) == 0 {
 		return nil
 	}
 	seen := map[schema.GroupResource]bool{}
@@ -100,6 +101,11 @@ func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 			return fmt.Errorf("%s: waiting for admission and the controllers to see it: %w", a, err)
 		}
 		seen[resource] = true
+	}
+	limited, cancel := context.WithTimeout(ctx, establishTimeout)
+	defer cancel()
+	if err := s.poll(limited, func() (bool, error) { return s.idle(s.tap.State()), nil }); err != nil {
+		return ctx.Err() // controllers that are never idle hold up nothing
 	}
 	return nil
 }
