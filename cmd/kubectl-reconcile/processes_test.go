@@ -48,7 +48,7 @@ func processNamed(ts *testscript.TestScript, name string) *process {
 }
 
 // start is `start NAME STDOUT PROGRAM ARGUMENT...`: it runs the program with stderr in the file NAME.err. STDOUT is a
-// file, or "closed" for a pipe that nobody reads from any more, or "stalled" for one that is full, and whose reader has
+// file, or "closed" for a pipe whose reading end is closed, or "stalled" for one that is full, and whose reader has
 // fallen asleep.
 func start(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {

@@ -21,7 +21,7 @@ import (
 )
 
 // aggregated is `aggregated KUBECONFIG COPY GROUP/VERSION`: the copy leads to the same API by way of a server that has
-// one API group more, whose own server does not answer, as kube-apiserver tells of an APIService that is not available:
+// one API group more, whose own server does not answer, as kube-apiserver reports an APIService that is not available:
 // stale in discovery, and 503 otherwise.
 func aggregated(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {

@@ -112,7 +112,7 @@ func (w *writer) resource(ctx context.Context, obj *unstructured.Unstructured) (
 	return resource.Namespace(obj.GetNamespace()), nil
 }
 
-// mapping waits for kinds that are not known: discovery tells of those of a definition a little after it is in force.
+// mapping waits for kinds that are not known: discovery has those of a definition a little after it is established.
 func (w *writer) mapping(ctx context.Context, obj *unstructured.Unstructured) (mapping *meta.RESTMapping, err error) {
 	gvk := obj.GroupVersionKind()
 	waited := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true, func(context.Context) (bool, error) {

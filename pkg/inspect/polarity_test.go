@@ -47,7 +47,7 @@ func TestReadPolarities(t *testing.T) {
 polarities:
 - {type: "*Throttled", polarity: neutral}
 - {group: "*.example.com", kind: Database, type: Throttled, polarity: Negative}
-- {group: "", kind: Node, type: Ready, polarity: negative} # whoever wants it
+- {group: "", kind: Node, type: Ready, polarity: negative} # if a user wants it
 - {group: db.example.com, type: Joined, polarity: positive}
 `))
 	if err != nil {

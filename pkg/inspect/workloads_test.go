@@ -11,7 +11,7 @@ func TestDeployment(t *testing.T) {
 			Current, "", "2/2",
 		},
 		{
-			"pods that nobody has made yet",
+			"pods that do not exist yet",
 			`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 2}, status: {}}`,
 			InProgress, "not seen by its controller yet", "0/2",
 		},
@@ -194,7 +194,7 @@ func TestDaemonSet(t *testing.T) {
 			InProgress, "2 of 3 pods ready", "2/3",
 		},
 		{
-			"a rollout under way: how far it has come says more than the pod that it just replaced",
+			"a rollout under way: its progress says more than the pod that it just replaced",
 			`{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 2}, spec: {}, status: {observedGeneration: 2, desiredNumberScheduled: 3, currentNumberScheduled: 3, updatedNumberScheduled: 1, numberReady: 2, numberAvailable: 2}}`,
 			InProgress, "1 of 3 pods updated", "2/3",
 		},
@@ -210,7 +210,7 @@ func TestJobs(t *testing.T) {
 	judgeAll(t, []verdict{
 		{"just made", `{apiVersion: batch/v1, kind: Job, spec: {completions: 2}, status: {}}`, InProgress, "not started", "0/2"},
 		{
-			"pods fail, and it goes on",
+			"pods fail, and it continues",
 			`{apiVersion: batch/v1, kind: Job, spec: {completions: 2}, status: {startTime: "2026-01-02T03:04:05Z", active: 1, failed: 3}}`,
 			InProgress, "0 of 2 completed, 1 active, 3 failed", "0/2",
 		},
@@ -239,6 +239,6 @@ func TestJobs(t *testing.T) {
 			InProgress, "being suspended, 2 pods to remove", "0/1",
 		},
 		{"a CronJob with jobs under way", `{apiVersion: batch/v1, kind: CronJob, spec: {}, status: {active: [{name: a}, {name: b}]}}`, Current, "2 jobs active", ""},
-		{"a suspended CronJob whose job goes on", `{apiVersion: batch/v1, kind: CronJob, spec: {suspend: true}, status: {active: [{name: a}]}}`, Suspended, "suspended, 1 job active", ""},
+		{"a suspended CronJob whose job continues", `{apiVersion: batch/v1, kind: CronJob, spec: {suspend: true}, status: {active: [{name: a}]}}`, Suspended, "suspended, 1 job active", ""},
 	})
 }

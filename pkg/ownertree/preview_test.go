@@ -201,7 +201,7 @@ func TestPreviewOfCircle(t *testing.T) {
 	s.collectGarbage()
 	s.eventually("what waits for no circle is gone", func() bool { return s.get(made["above"]) == nil })
 	marker := s.configMap("shop", "marker", nowhere("v1", "ConfigMap", "absent"))
-	s.eventually("the collector has come so far", func() bool { return s.get(marker) == nil })
+	s.eventually("the collector has reached the marker", func() bool { return s.get(marker) == nil })
 	if s.get(made["left"]) == nil || s.get(made["right"]) == nil {
 		t.Error("the circle is gone, and should wait for itself")
 	}

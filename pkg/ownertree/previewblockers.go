@@ -140,7 +140,7 @@ func (h *blockerSearch) findLate(deleted []*Node) {
 }
 
 // waitsForNone reports whether an owner that is to wait for its dependents has none that block it, so that it stops
-// waiting at once, whether the garbage collector has come to its dependents or not.
+// waiting at once, whether the garbage collector has reached its dependents or not.
 func (h *blockerSearch) waitsForNone(n *Node) bool {
 	return h.after.going[n] == foreground && len(h.graph.Blocking(n)) == 0
 }

@@ -64,7 +64,7 @@ func answered(req *http.Request, code int, body string) *http.Response {
 	}
 }
 
-// TestWatchesThatGoWrong: whatever a server or a proxy does to the watches of a session, it goes on with what has
+// TestWatchesThatGoWrong: whatever a server or a proxy does to the watches of a session, it continues with what has
 // changed since.
 func TestWatchesThatGoWrong(t *testing.T) {
 	const expired = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old resource version","code":410}`

@@ -117,7 +117,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends everything. The error tells of a program that had ended before.
+// Stop ends everything. The error reports a program that had ended before.
 func (c *Cluster) Stop() error { return errors.Join(c.stopMeter(), c.home.close()) }
 
 // Dir is the cluster's own folder, with the logs of its programs. It is removed with the cluster; a test may put its

@@ -89,7 +89,7 @@ func (s *Sandbox) start(ctx context.Context, program string, args []string) erro
 	})
 }
 
-// Stop ends the sandbox and removes its folder. The error tells of a sandbox that had ended before or would not end.
+// Stop ends the sandbox and removes its folder. The error reports a sandbox that had ended before or would not end.
 func (s *Sandbox) Stop() error { return errors.Join(s.Interrupt(), s.home.close()) }
 
 // stopTimeout is how long a sandbox may take to end when it is asked to.

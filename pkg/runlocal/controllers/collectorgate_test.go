@@ -325,7 +325,7 @@ func TestCollectorWaitsForKindsThatCome(t *testing.T) {
 }
 
 // TestCollectorSeesDependentsBeforeTheirOwnerGoes: the watches of two kinds are not ordered, and the collector looks at
-// both. An owner that goes just after a dependent has come is to find it.
+// both. An owner that goes just after a dependent was created must find it.
 func TestCollectorSeesDependentsBeforeTheirOwnerGoes(t *testing.T) {
 	t.Parallel()
 	s := ownSession(t)

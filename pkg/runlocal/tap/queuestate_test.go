@@ -47,7 +47,7 @@ func TestEveryTakenKeyHasItsCauses(t *testing.T) {
 				l.done("a", at(2))
 				return [][]uint64{seqs(first.causes), seqs(l.take("a", at(3)).causes)}
 			}, [][]uint64{{1}, nil}},
-		{"a delay whose time has come is no cause before it has ended", func(l *queueTracker[string]) [][]uint64 {
+		{"a delay whose time is over is no cause before it has ended", func(l *queueTracker[string]) [][]uint64 {
 			l.addAt("a", at(0), at(5), cause(1), 1)
 			l.add("a", at(4), cause(2))
 			first := l.take("a", at(5))
@@ -74,7 +74,7 @@ func TestEveryTakenKeyHasItsCauses(t *testing.T) {
 				fire(l, "a", at(5))
 				return [][]uint64{seqs(l.take("a", at(6)).causes)}
 			}, [][]uint64{{1, 2}}},
-		{"of delays that the queue has merged, those whose time has come are the cause",
+		{"of delays that the queue has merged, those whose time is over are the cause",
 			func(l *queueTracker[string]) [][]uint64 {
 				l.addAt("a", at(0), at(500), cause(1), 0)
 				l.addAt("a", at(0), at(5), cause(2), 1)

@@ -132,7 +132,7 @@ func TestWatchEventsNameTheirManager(t *testing.T) {
 	}
 }
 
-// TestOwnManagerIsNotNamed: a watch may show a write of the session's before its answer has come. That it came from
+// TestOwnManagerIsNotNamed: a watch may show a write of the session's before its answer has arrived. That it came from
 // outside must not be claimed then.
 func TestOwnManagerIsNotNamed(t *testing.T) {
 	tap := New(Options{FieldManager: "kube-controller-manager"})

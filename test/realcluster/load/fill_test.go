@@ -99,7 +99,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 	}{
 		{func(o *Options) { o.Objects = 0 }, "nothing to do", "number of objects"},
 		{func(o *Options) { o.Namespaces = -1 }, "nowhere to do it", "number of namespaces"},
-		{func(o *Options) { o.Parallel = 0 }, "nobody to do it", "at a time"},
+		{func(o *Options) { o.Parallel = 0 }, "no workers", "at a time"},
 		{func(o *Options) { o.Prefix = "" }, "no name", "no name"},
 	}
 	for _, tt := range tests {

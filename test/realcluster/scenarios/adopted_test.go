@@ -35,7 +35,7 @@ func TestHome(t *testing.T) {
 		{namespaces, `{"name": "ends"}`, `{}`, "", "the scenario's own namespace is not in itself"},
 		{volumes, `{"name": "pvc-1"}`, `{"claimRef": {"namespace": "claims", "name": "c"}}`, "claims", "a volume counts with its claim"},
 		{volumes, `{"name": "pvc-2"}`, `{"claimRef": {"namespace": "ends-doomed", "name": "c"}}`, "ends", "wherever that is"},
-		{volumes, `{"name": "pvc-3"}`, `{}`, "", "a volume of nobody"},
+		{volumes, `{"name": "pvc-3"}`, `{}`, "", "a volume without a claim"},
 	} {
 		object := parsed(t, `{"apiVersion": "v1", "kind": "K", "metadata": `+tt.metadata+`, "spec": `+tt.spec+`}`)
 		if got := o.adopted.home(tt.resource, object); got != tt.want {
@@ -52,7 +52,7 @@ func TestAdoptedObjectsCome(t *testing.T) {
 	o.saw(volumes, parsed(t, free))
 	o.saw(volumes, parsed(t, bound))
 	if there, here := len(o.space("").objects), len(o.space("claims").objects); there != 0 || here != 1 {
-		t.Errorf("a volume that is bound: %d are of nobody, %d of the claim's", there, here)
+		t.Errorf("a volume that is bound: %d are without a claim, %d of the claim's", there, here)
 	}
 	o.ticks = 7
 	o.lost(volumes, parsed(t, bound))

@@ -117,7 +117,7 @@ func value(v any) string {
 // combined begins the message of an Event that combines similar ones (client-go's tools/record/events_cache.go).
 const combined = "(combined from similar events): "
 
-// conflict is what the message of an Event ends with that tells of a write which met another one (k8s.io/apiserver's
+// conflict is what the message of an Event ends with if a write conflicted with another one (k8s.io/apiserver's
 // pkg/registry/generic/registry/store.go).
 const conflict = "the object has been modified; please apply your changes to the latest version and try again"
 

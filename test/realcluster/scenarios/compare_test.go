@@ -27,7 +27,7 @@ func TestDiffTrees(t *testing.T) {
 		{"list", "items are told by place", `{"a": [1, 2]}`, `{"a": [1, 3, 4]}`, []string{".a[1] 2 3", ".a[2] (none) 4"}},
 		{"named", "or by type, if each has one", `[{"type": "x", "s": 1}, {"type": "y"}]`, `[{"type": "x", "s": 2}, {"type": "y"}]`, []string{".x.s 1 2"}},
 		{"order", "whose order counts too", `[{"type": "x"}, {"type": "y"}]`, `[{"type": "y"}, {"type": "x"}]`, []string{` (order)[0] "x" "y"`, ` (order)[1] "y" "x"`}},
-		{"odd key", "which a dot in it would hide", `{"a.b/c": 1}`, `{"a.b/c": 2}`, []string{"[a.b/c] 1 2"}},
+		{"key with a dot", "which a dot in it would hide", `{"a.b/c": 1}`, `{"a.b/c": 2}`, []string{"[a.b/c] 1 2"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

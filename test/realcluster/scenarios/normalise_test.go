@@ -35,7 +35,7 @@ func TestNormaliseText(t *testing.T) {
 		{"a generated name in a text", "Created pod: web-abc-x1y2z", "Created pod: web-abc-*"},
 		{"a given name stays", "web-abc", "web-abc"},
 		{"a uid is named by whose it is, also when that is gone", uidB, "(uid of ReplicaSet/web-abc)"},
-		{"a uid of nobody", "33333333-3333-4333-8333-333333333333", "(uid)"},
+		{"a uid of no known object", "33333333-3333-4333-8333-333333333333", "(uid)"},
 		{"a time", "2026-01-02T03:04:05.678901Z", "(time)"},
 		{"an address", "on 10.128.0.1", "on (ip)"},
 		{"a node, as a whole word", "to node-10", "to (node)"},

@@ -38,11 +38,11 @@ func TestUnsettled(t *testing.T) {
 			o.saw(pods, other)
 		},
 	}, {
-		name: "behind", reason: "whoever keeps the status up to date has not seen the change",
+		name: "behind", reason: "the controller that writes the status has not seen the change",
 		happens: func(o *observer) { o.saw(pods, object("1", "1")); o.saw(pods, object("2", "1")); ticks(o, 5) },
 		want:    "pods/p: its status is of an older generation",
 	}, {
-		name: "never current", reason: "a status that nobody keeps up to date says nothing",
+		name: "never current", reason: "a status that no controller keeps up to date says nothing",
 		happens: func(o *observer) { o.saw(pods, object("2", "1")); ticks(o, 5) },
 	}}
 	for _, tt := range tests {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// The pulse is what time is measured with: every tick is a write whose watch event has come back. On a machine under
+// The pulse is what time is measured with: every tick is a write whose watch event has arrived. On a machine under
 // load ticks take longer, as everything else does, and so a namespace must be quiet for longer.
 const (
 	tick        = 100 * time.Millisecond // at least

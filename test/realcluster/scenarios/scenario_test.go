@@ -27,7 +27,7 @@ steps:
 - quiet: true
 `,
 	}, {
-		name: "unknown field", reason: "a field that nobody reads would weaken a scenario in silence",
+		name: "unknown field", reason: "a field that is not read would weaken a scenario in silence",
 		file: "about: it\nsteps: [{quiet: true, wiat: []}]", want: `unknown field "wiat"`,
 	}, {
 		name: "two inputs", reason: "their order would not be told",

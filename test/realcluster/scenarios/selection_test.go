@@ -79,7 +79,7 @@ func TestConditions(t *testing.T) {
 		{"count", "unless a number is given", Condition{Selection: Selection{Object: "pods"}, Path: ".status.phase", Value: json.RawMessage(`"Running"`), Count: count(1)}, true},
 		{"other count", "which is exact", Condition{Selection: Selection{Object: "pods"}, Count: count(1)}, false},
 		{"none to count", "0 is a number", Condition{Selection: Selection{Object: "services"}, Count: count(0)}, true},
-		{"no object", "nobody meets it", Condition{Selection: Selection{Object: "pods/c"}}, false},
+		{"no object", "no object meets it", Condition{Selection: Selection{Object: "pods/c"}}, false},
 		{"gone", "which can be asked for", Condition{Selection: Selection{Object: "pods/c"}, Absent: true}, true},
 		{"value gone", "of a field too", Condition{Selection: Selection{Object: "pods"}, Path: ".status.n", Absent: true}, false},
 	}

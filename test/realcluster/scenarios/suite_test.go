@@ -286,7 +286,7 @@ func (p *played) differs(rules []scenarios.Rule) bool {
 	return len(scenarios.Compare(p.outcomes[0], p.outcomes[1], append(slices.Clone(p.scenario.Rules), rules...))) > 0
 }
 
-// judge compares what came of a scenario, and tells of what differs together with what happened on both sides.
+// judge compares what came of a scenario, and reports what differs together with what happened on both sides.
 func judge(t *testing.T, p *played, report *scenarios.Report, rules []scenarios.Rule) {
 	failed := false
 	for _, err := range p.errs {

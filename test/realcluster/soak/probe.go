@@ -31,7 +31,7 @@ func (s sample) String() string {
 
 const mebi = 1 << 20
 
-// probe looks at the plugin by what it serves, and by what Linux tells of its process.
+// probe looks at the plugin by what it serves, and by what Linux reports of its process.
 type probe struct {
 	url, token string
 	pid        int
@@ -107,7 +107,7 @@ func (p *probe) sample(ctx context.Context, began time.Time) (sample, error) {
 		*to += n
 	}
 	if s.goroutines == 0 || s.resident == 0 {
-		return s, fmt.Errorf("reading /metrics: it does not tell of the process: %s", s)
+		return s, fmt.Errorf("reading /metrics: it has no metrics of the process: %s", s)
 	}
 	return s, nil
 }

@@ -19,7 +19,7 @@ const (
 	// startTime bounds the plugin's start.
 	startTime = 2 * time.Minute
 	// convergeTime bounds how long it may take, after the last change, until everything is as it should. An informer
-	// whose server was away tries again after up to a minute, and a controller that waits for pods of its own which
+	// whose server was away tries again after up to a minute, and a controller that waits for its pods which
 	// never come gives them up after five (ExpectationsTimeout of upstream's pkg/controller/controller_utils.go).
 	convergeTime = 7 * time.Minute
 )

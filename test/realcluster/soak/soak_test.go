@@ -67,7 +67,7 @@ func TestParse(t *testing.T) {
 		{"without kills", "-for 10s -kills 0", false},
 		{"more kills than there is time for", "-for 1m -kills 10", true},
 		{"no time", "-for 0s", true},
-		{"nobody", "-clients 0", true},
+		{"no clients", "-clients 0", true},
 		{"nonsense", "-for long", true},
 	} {
 		if _, err := parse(strings.Fields(tt.args), io.Discard); (err != nil) != tt.broken {
@@ -110,7 +110,7 @@ func TestWrong(t *testing.T) {
 		want   string // in what is said; empty for nothing
 	}{
 		{"all is well", func(*world) {}, ""},
-		{"a change nobody has seen", func(w *world) { w.deployments.Items[0].Generation = 3 }, "Deployment soak-0/web: 1 wanted"},
+		{"a change that was not observed", func(w *world) { w.deployments.Items[0].Generation = 3 }, "Deployment soak-0/web: 1 wanted"},
 		{"too few pods", func(w *world) { w.deployments.Items[0].Status.AvailableReplicas = 0 }, "Deployment soak-0/web: 1 wanted"},
 		{"a pod that has not started", func(w *world) { w.pods.Items[0].Status.Phase = corev1.PodPending }, "Pod soak-0/web-1: is Pending"},
 		{"a dependent without its owner", func(w *world) { w.pods.Items[0].OwnerReferences[0].UID = "gone" }, "its owner Deployment web is gone"},
@@ -150,7 +150,7 @@ func TestVerdict(t *testing.T) {
 			r.length, r.samples = telling-1, over(300, func(i int) float64 { return 500 + float64(i) })
 		}, ""},
 		{"it was not killed", func(r *report) { r.killed = 1 }, "killed 1 times, not 2"},
-		{"nobody was told", func(r *report) { r.away, r.back = 0, 0 }, "said 0 times"},
+		{"nothing was reported", func(r *report) { r.away, r.back = 0, 0 }, "said 0 times"},
 		{"it never came back", func(r *report) { r.back = 1 }, "1 times that it is back"},
 		{"the plugin failed", func(r *report) { r.exit = 1 }, "ended with 1"},
 	} {

@@ -200,7 +200,7 @@ func (s *server) forEach(
 }
 
 // reset deletes what the server did not hold at first. The error says why the server is not as it was then: an object
-// of its own was changed or deleted, or something cannot be deleted.
+// that it made itself was changed or deleted, or something cannot be deleted.
 func (s *server) reset(ctx context.Context) error {
 	// Namespaces first: in one that is terminating nothing is made any more.
 	var terminating []string

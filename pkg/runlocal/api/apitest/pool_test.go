@@ -80,7 +80,7 @@ func TestServersAreReused(t *testing.T) {
 	})
 	t.Run("third", func(t *testing.T) {
 		if servers.Server(t, nil) == before {
-			t.Error("a server is used again that lacks an object of its own")
+			t.Error("a server is used again that lacks an object which it made itself")
 		}
 	})
 }
