@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 )
 
 // CheckOutput returns an error if a value of -o is not among the known ones. usual describes the output without -o.
@@ -105,6 +104,3 @@ func WriteNames[T any](w io.Writer, objects []T, name func(T) string) error {
 	_, err := io.WriteString(w, text.String())
 	return err
 }
-
-// APIVersion is the apiVersion of all documents that are printed as JSON or YAML.
-const APIVersion = v1alpha1.APIVersion

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
@@ -44,7 +45,7 @@ type controllerList struct {
 
 // newControllerList lists all controllers of kube-controller-manager, sorted by name.
 func newControllerList() controllerList {
-	list := controllerList{APIVersion: cli.APIVersion, Kind: "ControllerList"}
+	list := controllerList{APIVersion: v1alpha1.APIVersion, Kind: "ControllerList"}
 	for _, c := range controllers.All() {
 		item := controllerItem{
 			Name: c.Name, Short: c.Short, Aliases: c.Aliases,

@@ -18,8 +18,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
@@ -240,7 +240,7 @@ func TestListForPrograms(t *testing.T) {
 			t.Errorf("%s: two lists differ", format)
 		}
 	}
-	if want.Kind != "ControllerList" || want.APIVersion != cli.APIVersion {
+	if want.Kind != "ControllerList" || want.APIVersion != v1alpha1.APIVersion {
 		t.Errorf("the list is a %s of %s", want.Kind, want.APIVersion)
 	}
 }

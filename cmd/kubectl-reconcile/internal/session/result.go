@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -214,7 +215,7 @@ type objectDocument struct {
 
 func (r *result) document(dryRun bool) summaryDocument {
 	doc := summaryDocument{
-		APIVersion: cli.APIVersion, Kind: "TraceSummary", Outcome: r.outcome, Elapsed: trace.Duration(r.elapsed),
+		APIVersion: v1alpha1.APIVersion, Kind: "TraceSummary", Outcome: r.outcome, Elapsed: trace.Duration(r.elapsed),
 		Controllers: r.trace.controllers, Refused: r.trace.refused, Unknown: len(r.trace.unverified),
 		Failing: r.trace.failing,
 		Pending: r.pending,

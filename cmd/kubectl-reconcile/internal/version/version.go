@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
 
@@ -26,7 +27,7 @@ type Info struct {
 // NewInfo returns the versions of this program. Commit is empty if it was not built from a checkout.
 func NewInfo() Info {
 	info := Info{
-		APIVersion: cli.APIVersion,
+		APIVersion: v1alpha1.APIVersion,
 		Kind:       "Version",
 		Version:    cli.Version(),
 		Kubernetes: api.KubernetesVersion(),
