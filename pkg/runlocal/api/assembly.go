@@ -56,6 +56,8 @@ type assembly struct {
 	served       *serverstorage.ResourceConfig
 	backend      *backend
 	address      string // host:port for discovery and for the Service kubernetes
+	// serviceRanges are the ranges of cluster addresses, at most one of each family, the primary family first.
+	serviceRanges []string
 
 	loopback       *rest.Config // the server's own privileged identity, as kube-apiserver has one
 	client         kubernetes.Interface
@@ -94,6 +96,9 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	}
 	if s.listener != nil {
 		a.address = s.listener.Address
+	}
+	if a.serviceRanges = serviceRanges(o.Objects); a.serviceRanges == nil {
+		a.serviceRanges = []string{serviceRange}
 	}
 	// Clusters allow privileged pods. The first call in a process counts, upstream ignores all others.
 	capabilities.Setup(true, 0)

@@ -44,6 +44,12 @@ type Options struct {
 	// not running. The functions may be called concurrently, until Stop has returned.
 	Components map[string]func() error
 
+	// Objects are there from the beginning, as they are, beside those that the server itself makes where they are
+	// missing; see Server.Unloaded for those that it does not have. ResourceVersion is the least version that writes come
+	// after: that of the newest list they were read from. The server reads Objects until Start has returned.
+	Objects         []StoredObject
+	ResourceVersion uint64
+
 	// History is how many watch events each resource keeps for watches that start in the past; 0 is memstore's default.
 	History int
 	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the

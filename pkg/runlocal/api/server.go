@@ -48,6 +48,8 @@ type Server struct {
 	cancelAdmission context.CancelFunc
 	gate            admissionGate
 
+	unloaded []UnloadedObject // set by Start
+
 	steps startSteps
 	logs  *logCheck
 
@@ -226,6 +228,9 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	if err := a.build(s); err != nil {
 		return err
 	}
+	if len(o.Objects) > 0 {
+		s.unloaded = s.backend.load(ctx, o.Objects, o.ResourceVersion)
+	}
 	s.transport.serve(s.generic.Handler)
 	if err := s.openAdmission(ctx, a); err != nil {
 		return err
@@ -233,7 +238,7 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	if err := s.runHooks(); err != nil {
 		return err
 	}
-	if err := createSystemObjects(ctx, a.client, a.address); err != nil {
+	if err := a.createSystemObjects(ctx); err != nil {
 		return err
 	}
 	s.steps.finish(stepNamespaces, stepTokenTracking, stepPriorityClasses, stepServiceRange, stepService)
