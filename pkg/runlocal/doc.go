@@ -6,6 +6,7 @@
 //	              there; provisioner.go the simulated provisioner of volumes
 //	preflight.go  what is found out before a session on a cluster; shard.go the part of it that a session works in
 //	apply.go      objects are applied, in the order of applyorder.go; applywait.go waits for those that others need
+//	copy.go       what changes in a session that begins with a copy of a cluster
 //	settled.go    Settled, WaitSettled; waitready.go WaitReady; goal.go waits for one goal of several
 //	status.go     the objects' states; notready.go why some are not ready
 //
