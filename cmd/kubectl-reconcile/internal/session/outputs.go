@@ -49,6 +49,8 @@ type Outputs struct {
 	blocks   *render.Blocks // nil with NDJSON
 	file     *traceFile     // nil without --trace-file
 	fail     context.CancelCauseFunc
+	// copied is the copy that the session began with; nil if it began with none.
+	copied *CopyDocument
 }
 
 // openOutputs opens all outputs. fail ends the run when one of them fails later.
@@ -232,7 +234,9 @@ func (out *Outputs) writeSummary(r *result) error {
 	}
 	enc := json.NewEncoder(out.stdout)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r.document(out.o.Writes.IsDryRun())); err != nil {
+	doc := r.document(out.o.Writes.IsDryRun())
+	doc.Copy = out.copied
+	if err := enc.Encode(doc); err != nil {
 		return fmt.Errorf("writing the summary: %w", err)
 	}
 	return nil
