@@ -41,7 +41,7 @@ func (s *Session) beginWith(o *Options) {
 			Kind: object.Kind.GroupVersionKind, Resource: object.Kind.Resource, JSON: object.JSON,
 		}
 	}
-	o.API.Objects, o.API.ResourceVersion = objects, o.Copy.ResourceVersion
+	o.API.Objects, o.API.ResourceVersion, o.API.ServiceRanges = objects, o.Copy.ResourceVersion, o.Copy.ServiceRanges
 	if o.Copy.Usage != nil {
 		o.API.Metrics = o.Copy.Usage
 	}

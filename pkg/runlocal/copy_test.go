@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -142,12 +146,20 @@ spec: {size: 3}
 // copyOf reads a copy of a session's API.
 func copyOf(t *testing.T, s *Session, o seed.Options) *seed.Copy {
 	t.Helper()
+	return copyAs(t, s, "", o)
+}
+
+// copyAs reads a copy as a user, or with an empty name as the administrator.
+func copyAs(t *testing.T, s *Session, user string, o seed.Options) *seed.Copy {
+	t.Helper()
 	ctx := within(t)
-	kinds, err := cluster.Discover(ctx, s.Config())
+	config := s.Config()
+	config.Impersonate.UserName = user
+	kinds, err := cluster.Discover(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, err := cluster.NewReader(s.Config())
+	reader, err := cluster.NewReader(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,6 +247,9 @@ func TestCopyStaysStill(t *testing.T) {
 	if len(before.Incomplete) > 0 {
 		t.Errorf("could not be read: %v", before.Incomplete)
 	}
+	if len(before.Objects) < 60 || before.Usage == nil {
+		t.Errorf("the copy has %d objects, with the usage of pods: %t", len(before.Objects), before.Usage != nil)
+	}
 
 	written := &writes{}
 	copied := startCopy(t, before, written, "*")
@@ -246,8 +261,170 @@ func TestCopyStaysStill(t *testing.T) {
 	if diff := changed(t, before, after); diff != "" {
 		t.Errorf("objects of the copy have changed (-before +after):\n%s", diff)
 	}
-	if unloaded := copied.CopyReport().Unloaded; len(unloaded) > 0 {
-		t.Errorf("not loaded: %v", unloaded)
+	report := copied.CopyReport()
+	if len(report.Unloaded) > 0 {
+		t.Errorf("not loaded: %v", report.Unloaded)
+	}
+	for _, c := range report.Controllers {
+		if !NeverInCopy(c.Controller) {
+			t.Errorf("%s does not run: %s", c.Name, c.Reason)
+		}
+	}
+}
+
+// TestUnhealthyCopyStaysStill copies pods that cannot run: nothing becomes of them by itself, though in a sandbox that
+// had them from the beginning their containers would be started again, and would become ready.
+func TestUnhealthyCopyStaysStill(t *testing.T) {
+	source := start(t, Options{Nodes: 2}, "*")
+	ctx := within(t)
+	applied, err := source.Apply(ctx, "default", manifests(t,
+		failing("never", "never-ready"), failing("pull", "image-pull-error"), strings.Replace(deployment("nowhere", 2),
+			"spec: {containers", "spec: {nodeSelector: {disk: none}, containers", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	statuses := func() string {
+		all, err := source.Statuses(ctx, applied)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all[0].Status.Ready + all[1].Status.Ready + all[2].Status.Ready
+	}
+	if err := source.WaitSettled(ctx); err != nil {
+		t.Fatal(err)
+	}
+	before := copyOf(t, source, seed.Options{Namespaces: []string{"default"}})
+	written := &writes{}
+	copied := startCopy(t, before, written, "*")
+	staysQuiet(within(t), t, copied, written)
+	for _, w := range written.list() {
+		t.Errorf("written: %s", w)
+	}
+	if diff := changed(t, before, copyOf(t, copied, seed.Options{Namespaces: []string{"default"}})); diff != "" {
+		t.Errorf("objects of the copy have changed (-before +after):\n%s", diff)
+	}
+	if got := statuses(); got != "0/10/10/2" {
+		t.Errorf("the copied Deployments are %s ready", got)
+	}
+}
+
+// failing is a Deployment of a pod that fails as the annotation asks for.
+func failing(name, how string) string {
+	return strings.Replace(deployment(name, 1), "metadata: {labels: {app: "+name+"}}",
+		"metadata: {labels: {app: "+name+"}, annotations: {kubectl-reconcile.github.io/simulate: "+how+"}}", 1)
+}
+
+// TestCopyGoesOn: what is changed in a copy leads on from there, and the rest stays as it is.
+func TestCopyGoesOn(t *testing.T) {
+	source := start(t, Options{Nodes: 2, PodReadyAfter: time.Millisecond}, "deployment", "replicaset")
+	ctx := within(t)
+	applied, err := source.Apply(ctx, "default", manifests(t, deployment("web", 2), deployment("same", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := source.WaitReady(ctx, applied); err != nil {
+		t.Fatal(err)
+	}
+	if err := source.WaitSettled(ctx); err != nil {
+		t.Fatal(err)
+	}
+	before := copyOf(t, source, seed.Options{Namespaces: []string{"default"}})
+	copied := startCopy(t, before, &writes{}, "deployment", "replicaset", "garbagecollector")
+	client := kubernetes.NewForConfigOrDie(copied.Config())
+	var deleted string
+	for i := range before.Objects {
+		if o := &before.Objects[i]; o.Kind.Kind == "Pod" && strings.HasPrefix(o.Name, "web-") {
+			deleted = o.Name
+		}
+	}
+	if err := client.CoreV1().Pods("default").Delete(ctx, deleted, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	applied, err = copied.Apply(ctx, "default", manifests(t, strings.Replace(deployment("web", 3), "image: i", "image: j", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := copied.WaitReady(ctx, applied); err != nil {
+		t.Fatal(err)
+	}
+	if err := copied.WaitSettled(ctx); err != nil {
+		t.Fatal(err)
+	}
+	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		was, ok := before.Find(schema.GroupResource{Resource: "pods"}, "default", pod.Name)
+		switch {
+		case ok && was.ResourceVersion != pod.ResourceVersion:
+			t.Errorf("pod %q was changed", pod.Name)
+		case !ok:
+			made++
+			if _, copied := before.Find(schema.GroupResource{Resource: "nodes"}, "", pod.Spec.NodeName); !copied {
+				t.Errorf("pod %q is on node %q, which was not copied", pod.Name, pod.Spec.NodeName)
+			}
+		}
+	}
+	if made != 3 || len(pods.Items) != 4 {
+		t.Errorf("there are %d pods, %d of them new, want 4 and 3", len(pods.Items), made)
+	}
+}
+
+// TestCopyInPart copies what a user may read who sees a namespace and no nodes.
+func TestCopyInPart(t *testing.T) {
+	source := start(t, Options{Nodes: 2, PodReadyAfter: time.Millisecond}, "*")
+	ctx := within(t)
+	applied, err := source.Apply(ctx, "default", manifests(t, deployment("web", 2), `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: view, namespace: default}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: jane}]`, `
+apiVersion: v1
+kind: Secret
+metadata: {name: owner}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := kubernetes.NewForConfigOrDie(source.Config())
+	secret, err := client.CoreV1().Secrets("default").Get(ctx, "owner", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owned", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "Secret", Name: secret.Name, UID: secret.UID}}}}
+	if _, err := client.CoreV1().ConfigMaps("default").Create(ctx, owned, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := source.WaitReady(ctx, applied[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := source.WaitSettled(ctx); err != nil {
+		t.Fatal(err)
+	}
+	before := copyAs(t, source, "jane", seed.Options{Namespaces: []string{"default"}})
+	written := &writes{}
+	copied := startCopy(t, before, written, "*")
+	staysQuiet(within(t), t, copied, written)
+	for _, w := range written.list() {
+		t.Errorf("written: %s", w)
+	}
+	left := map[string]bool{}
+	for _, c := range copied.CopyReport().Controllers {
+		left[c.Short] = true
+	}
+	for _, name := range []string{"daemonset", "podgc", "node-lifecycle", "persistentvolume-binder", "namespace"} {
+		if !left[name] {
+			t.Errorf("%s runs, though it does not see what it decides by", name)
+		}
+	}
+	for _, name := range []string{"deployment", "replicaset", "garbagecollector"} {
+		if left[name] {
+			t.Errorf("%s does not run, though all that it decides by is there", name)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -44,6 +45,29 @@ func (r *Reader) ListJSON(
 	progress := r.progress.begin(&target.Kind)
 	defer progress.end()
 	options := metav1.ListOptions{Limit: pageSize, LabelSelector: o.Labels, FieldSelector: o.Fields}
+	if o.At != "" {
+		at := options
+		at.ResourceVersion, at.ResourceVersionMatch = o.At, metav1.ResourceVersionMatchExact
+		version, err := r.listJSON(ctx, path, at, progress, each)
+		if !lacksVersion(err) {
+			return version, err
+		}
+	}
+	return r.listJSON(ctx, path, options, progress, each)
+}
+
+// lacksVersion reports whether an error is that of a server which does not have a resource, or its state, at the
+// version that was asked for.
+func lacksVersion(err error) bool {
+	return expired(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+// listJSON lists what the options say.
+func (r *Reader) listJSON(
+	ctx context.Context, path []string, options metav1.ListOptions, progress *listProgress,
+	each func(json.RawMessage) error,
+) (string, error) {
 	return pages(ctx, options, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
 		var page struct {
 			metav1.ListMeta `json:"metadata"`

@@ -75,7 +75,7 @@ func unlessExists(err error) error {
 // API servers read whose client certificates to accept, until ctx ends. It calls started when the controller runs.
 // A server that begins with the objects of a cluster leaves that alone: the authorities are not the cluster's.
 func (a *assembly) publishAuthorities(ctx context.Context, started func()) {
-	if len(a.options.Objects) > 0 {
+	if a.copied {
 		started()
 		return
 	}

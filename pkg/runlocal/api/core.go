@@ -48,8 +48,9 @@ type coreProvider struct {
 	client     kubernetes.Interface
 	slices     proxy.EndpointSliceGetter
 	components func() map[string]componentstatus.Server
-	// serviceRanges are assembly.serviceRanges.
+	// serviceRanges are assembly.serviceRanges, and nodePorts the ports that are taken already.
 	serviceRanges []string
+	nodePorts     []int32
 }
 
 func (a *assembly) coreProvider() *coreProvider {
@@ -67,7 +68,7 @@ func (a *assembly) coreProvider() *coreProvider {
 		client:     a.client,
 		slices:     a.endpointSlices,
 
-		serviceRanges: a.serviceRanges,
+		serviceRanges: a.serviceRanges, nodePorts: nodePorts(a.options.Objects),
 		components: func() map[string]componentstatus.Server {
 			return components(a.options.Components, a.backend.store)
 		},
@@ -148,6 +149,9 @@ func (p *coreProvider) services(
 		return fmt.Errorf("building the allocator of node ports: %w", err)
 	}
 	ports.EnableMetrics()
+	for _, port := range p.nodePorts {
+		_ = ports.Allocate(int(port)) // of a range that is the cluster's, not this one
+	}
 	service, status, proxied, err := servicestore.NewREST(getter, primary, ips, ports, p.slices, pods.Pod, noNetwork())
 	if err != nil {
 		return fmt.Errorf("building the storage of services: %w", err)

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -193,4 +194,24 @@ func serviceRanges(objects []StoredObject) []string {
 		return cmp.Compare(a.Name, b.Name)
 	}
 	return slices.MinFunc(all, byName).Spec.CIDRs
+}
+
+// nodePorts returns the node ports of the Services among the objects.
+func nodePorts(objects []StoredObject) []int32 {
+	var out []int32
+	for i := range objects {
+		var service corev1.Service
+		if objects[i].resource() != corev1.Resource("services") || json.Unmarshal(objects[i].JSON, &service) != nil {
+			continue
+		}
+		for _, port := range service.Spec.Ports {
+			if port.NodePort != 0 {
+				out = append(out, port.NodePort)
+			}
+		}
+		if port := service.Spec.HealthCheckNodePort; port != 0 {
+			out = append(out, port)
+		}
+	}
+	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"k8s.io/utils/clock"
 
@@ -49,6 +50,9 @@ type Options struct {
 	// after: that of the newest list they were read from. The server reads Objects until Start has returned.
 	Objects         []StoredObject
 	ResourceVersion uint64
+	// ServiceRanges are the ranges of the addresses of Services, at most one of each family, the primary family first, if
+	// Objects have no ServiceCIDR; nil means kubeadm's default.
+	ServiceRanges []string
 
 	// History is how many watch events each resource keeps for watches that start in the past; 0 is memstore's default.
 	History int
@@ -65,6 +69,11 @@ type Options struct {
 func (o Options) validate() error {
 	if err := validateListen(o.Listen, o.AllowRemote); err != nil {
 		return err
+	}
+	for _, text := range o.ServiceRanges {
+		if _, err := netip.ParsePrefix(text); err != nil {
+			return fmt.Errorf("reading the service range %q: %w", text, err)
+		}
 	}
 	return validatePlugins(o.EnableAdmission, o.DisableAdmission)
 }

@@ -228,8 +228,9 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	if err := a.build(s); err != nil {
 		return err
 	}
-	if len(o.Objects) > 0 {
+	if a.copied {
 		s.unloaded = s.backend.load(ctx, o.Objects, o.ResourceVersion)
+		a.options.Objects = nil // they may be large
 	}
 	s.transport.serve(s.generic.Handler)
 	if err := s.openAdmission(ctx, a); err != nil {

@@ -82,7 +82,7 @@ func (syncedInformer) HasSynced() bool { return true }
 // createServiceRange creates the default range of cluster addresses, as pkg/controlplane/controller/defaultservicecidr
 // does, unless the server begins with ranges.
 func (a *assembly) createServiceRange(ctx context.Context) error {
-	if serviceRanges(a.options.Objects) != nil {
+	if a.serviceRangesGiven {
 		return nil
 	}
 	ranges := a.client.NetworkingV1().ServiceCIDRs()

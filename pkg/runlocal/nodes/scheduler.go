@@ -225,19 +225,25 @@ func (s *scheduler) unschedulable(
 	return engine.Result{RequeueAfter: unschedulableFlush}, nil
 }
 
-// logIgnoredFields logs which fields of the pod that restrict nodes are ignored.
-func (s *scheduler) logIgnoredFields(ctx context.Context, pod *corev1.Pod) {
+// IgnoredFields returns which fields of the pod that restrict nodes the simulated scheduler leaves out of account; nil
+// if there are none. Where they are, the node that it chooses may be one that kube-scheduler would not.
+func IgnoredFields(pod *corev1.PodSpec) []string {
 	var ignored []string
-	if a := pod.Spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
+	if a := pod.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
 		ignored = append(ignored, "spec.affinity.podAffinity, podAntiAffinity")
 	}
-	if len(pod.Spec.TopologySpreadConstraints) > 0 {
+	if len(pod.TopologySpreadConstraints) > 0 {
 		ignored = append(ignored, "spec.topologySpreadConstraints")
 	}
-	if len(pod.Spec.ResourceClaims) > 0 {
+	if len(pod.ResourceClaims) > 0 {
 		ignored = append(ignored, "spec.resourceClaims")
 	}
-	if len(ignored) > 0 {
+	return ignored
+}
+
+// logIgnoredFields logs the IgnoredFields of the pod.
+func (s *scheduler) logIgnoredFields(ctx context.Context, pod *corev1.Pod) {
+	if ignored := IgnoredFields(&pod.Spec); len(ignored) > 0 {
 		klog.FromContext(ctx).Info("Not simulated and left out of account", "pod", klog.KObj(pod), "fields", ignored)
 	}
 }

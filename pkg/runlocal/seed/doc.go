@@ -15,5 +15,6 @@
 //	pairs.go        what is kept only with its counterpart: volumes with claims, addresses with Services
 //	usage.go        what pods use, for autoscalers
 //	neighbours.go   the pods of other namespaces, for the scheduler
+//	ranges.go       a guess at the ranges of Service addresses
 //	secrets.go      what is left behind of Secrets
 package seed

@@ -28,6 +28,7 @@ type reading struct {
 	limit      int
 	namespaces []string // to be copied; those of a copy of all are known only when they are read
 	cancel     context.CancelCauseFunc
+	at         string // the resource version at which lists are read; empty for the latest
 
 	mu         sync.Mutex
 	objects    map[key]Object
@@ -72,8 +73,10 @@ func (r *reading) do(ctx context.Context, step func(context.Context) error) erro
 	return cmp.Or(err, context.Cause(ctx))
 }
 
-// readScope reads the namespaces, all lists, and the roots that are in none of them.
+// readScope reads the namespaces, all lists, and the roots that are in none of them. The lists are those of a single
+// state, if the server still has it: what a controller does in between is in the copy whole, or not at all.
 func (r *reading) readScope(ctx context.Context) error {
+	r.at = r.newest(ctx)
 	var running sync.WaitGroup
 	for _, target := range r.targets() {
 		running.Go(func() { r.list(ctx, target) })
@@ -126,9 +129,27 @@ func (r *reading) kind(gvk schema.GroupVersionKind) (cluster.Kind, bool) {
 	return kind, ok && err == nil
 }
 
+// newest returns the resource version of a list, of a kind of which there are few; empty if that cannot be read.
+func (r *reading) newest(ctx context.Context) string {
+	kind, ok := r.kind(schema.GroupVersionKind{Version: "v1", Kind: "LimitRange"})
+	if !ok {
+		return ""
+	}
+	target := cluster.Target{Kind: kind}
+	if !r.o.AllNamespaces && len(r.namespaces) > 0 {
+		target.Namespace = r.namespaces[0]
+	}
+	version, err := r.o.Reader.ListJSON(ctx, target, cluster.ListOptions{},
+		func(json.RawMessage) error { return nil })
+	if err != nil {
+		return "" // it is read again with the others
+	}
+	return version
+}
+
 // list reads a list. What cannot be read is recorded.
 func (r *reading) list(ctx context.Context, target cluster.Target) {
-	version, err := r.o.Reader.ListJSON(ctx, target, cluster.ListOptions{}, func(data json.RawMessage) error {
+	version, err := r.o.Reader.ListJSON(ctx, target, cluster.ListOptions{At: r.at}, func(data json.RawMessage) error {
 		return r.add(target.Kind, data)
 	})
 	if err != nil {
@@ -237,6 +258,7 @@ func (r *reading) result() *Copy {
 		Namespaces: r.namespaces, AllNamespaces: r.o.AllNamespaces, ResourceVersion: r.version,
 		Incomplete: cluster.SortIncomplete(r.incomplete), LeftOut: r.leftOut,
 		Objects: slices.Collect(maps.Values(r.objects)), Usage: r.usage, Neighbours: r.neighbours,
+		ServiceRanges: r.guessRanges(),
 	}
 	slices.SortFunc(c.Objects, func(a, b Object) int { return compareObjects(&a, &b) })
 	bare := 0

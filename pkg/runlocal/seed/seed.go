@@ -65,6 +65,9 @@ type Copy struct {
 	// Usage is what pods used, for autoscalers. It is nil if the copy has none, if one of them decides by other metrics,
 	// or if it could not be read.
 	Usage *Usage
+	// ServiceRanges are ranges of Service addresses that have those of the copied Services, the primary family first, if
+	// the cluster does not tell its own; nil if it does, or if there are no addresses.
+	ServiceRanges []string
 	// Neighbours are the pods on the copied nodes that are in other namespaces, without most of their fields: they take
 	// room on the nodes. They are no part of the copy otherwise.
 	Neighbours []*corev1.Pod
