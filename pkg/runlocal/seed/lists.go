@@ -274,7 +274,7 @@ func (r *reading) result() *Copy {
 	}
 	if bare > 0 && !r.o.WithSecrets {
 		c.LeftOut = append(c.LeftOut, LeftOut{
-			Resource: secrets.Resource, Objects: bare, Reason: ReasonSecret, Message: "the data of Secrets stays in the cluster",
+			Resource: secrets.Resource, Objects: bare, Reason: ReasonSecret, Message: "their data stays in the cluster",
 		})
 	}
 	slices.SortFunc(c.LeftOut, LeftOut.compare)

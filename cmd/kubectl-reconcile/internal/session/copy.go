@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
@@ -20,7 +21,10 @@ import (
 
 // Read reads the copy. Errors have hints, and name the cluster.
 func (c *CopySource) Read(ctx context.Context) (*seed.Copy, error) {
-	opened, err := c.Connection.Open(ctx, c.Connection.Config)
+	config := rest.CopyConfig(c.Connection.Config)
+	// That a kind is deprecated matters to who writes its objects.
+	config.WarningHandler, config.WarningHandlerWithContext = nil, rest.NoWarnings{}
+	opened, err := c.Connection.Open(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +107,7 @@ func kindLines(of *seed.Copy, detail render.Detail) []string {
 		if more := len(names) - copyNames; detail < render.Everything && more > 0 {
 			text = fmt.Sprintf("%s and %d more", strings.Join(names[:copyNames], ", "), more)
 		}
-		out = append(out, fmt.Sprintf("  %d %s: %s", count.Objects, count.Kind.GroupResource(), text))
+		out = append(out, fmt.Sprintf("  %s (%d): %s", count.Kind.GroupResource(), count.Objects, text))
 	}
 	return out
 }
@@ -117,7 +121,7 @@ func CopyLines(of *seed.Copy, report runlocal.CopyReport) []string {
 		if l.Name != "" {
 			name += "/" + l.Name
 		} else if l.Objects > 0 {
-			name = fmt.Sprintf("%d %s", l.Objects, resource)
+			name = fmt.Sprintf("%s (%d)", resource, l.Objects)
 		}
 		lines = append(lines, fmt.Sprintf("not copied: %s: %s", name, l.Message))
 	}

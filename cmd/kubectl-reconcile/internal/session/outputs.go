@@ -93,7 +93,11 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 }
 
 // startingText names what works before the objects of a run in the sandbox are applied; empty if there is no such time.
+// Which controllers run in a copy is not known before that was read.
 func (o *Options) startingText() string {
+	if sandbox, ok := o.Target.(*Sandbox); ok && sandbox.Copy != nil && o.Serve == nil {
+		return "the controllers"
+	}
 	if n := len(o.Target.Controllers()); !o.onCluster() && o.Serve == nil && n > 0 {
 		return cli.Plural(n, "controller")
 	}
