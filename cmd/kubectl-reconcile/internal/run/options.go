@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,6 +67,9 @@ func (f *Flags) setSandbox(o *session.Options, args []string) error {
 			return err
 		}
 		target.Copy.KeepNodes = f.cluster.Cmd.Flags().Changed("nodes")
+		if named := f.write.namespaces; len(named) > 0 && !slices.Contains(named, o.Namespace) {
+			o.Namespace = named[0] // of those that are copied
+		}
 	}
 	o.ReadManifests = func() ([]runlocal.Manifest, error) {
 		read, err := f.manifests.Read(o.Streams.In)
