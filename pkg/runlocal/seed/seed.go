@@ -206,7 +206,7 @@ type UnreadableError struct{ Incomplete []cluster.Incomplete }
 
 func (e *UnreadableError) Error() string {
 	first := e.Incomplete[0]
-	return fmt.Sprintf("nothing could be read of it, %s among them: %s", first.Resource, first.Message)
+	return fmt.Sprintf("nothing of it could be read: %s: %s", first.Resource, first.Message)
 }
 
 // TooManyObjectsError is the error of a part of a cluster that has more objects than Options.MaxObjects.

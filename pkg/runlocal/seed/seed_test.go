@@ -295,7 +295,7 @@ func TestReadErrors(t *testing.T) {
 		{"the object does not exist", config, Options{Roots: []Root{{pods, "shop", "p"}}}, `no pod "p" in namespace "shop"`},
 		{"there is more than may be", config, Options{Namespaces: []string{"shop"}, MaxObjects: 3},
 			"it has more than 3 objects, among those read "},
-		{"nothing may be read", stranger, Options{Namespaces: []string{"shop"}}, "nothing could be read of it, "},
+		{"nothing may be read", stranger, Options{Namespaces: []string{"shop"}}, "nothing of it could be read: "},
 	} {
 		if _, err := read(t, tt.config, tt.o); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.reason, err, tt.want)

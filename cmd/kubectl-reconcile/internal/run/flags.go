@@ -126,10 +126,13 @@ func (f *Flags) validateTarget() error {
 				"with --sandbox no cluster is touched")
 		}
 	})
-	if err == nil && f.copy.FromCluster {
-		err = f.write.setNamespaces(*f.cluster.Config.Namespace)
+	if err != nil || !f.copy.FromCluster {
+		return err
 	}
-	return err
+	if f.write.allNamespaces && (*f.cluster.Config.Namespace != "" || len(f.write.namespaces) > 0) {
+		return errors.New("-A copies all namespaces: it excludes -n and --namespaces")
+	}
+	return f.write.setNamespaces(*f.cluster.Config.Namespace)
 }
 
 // isCopyFlag reports whether a flag says which part of which cluster is copied.

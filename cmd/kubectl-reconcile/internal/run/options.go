@@ -66,6 +66,7 @@ func (f *Flags) setSandbox(o *session.Options, args []string) error {
 		if err != nil {
 			return err
 		}
+		target.Copy.Controllers = f.session.Controllers
 		target.Copy.KeepNodes = f.cluster.Cmd.Flags().Changed("nodes")
 		if named := f.write.namespaces; len(named) > 0 && !slices.Contains(named, o.Namespace) {
 			o.Namespace = named[0] // of those that are copied

@@ -158,10 +158,12 @@ func (f *Flags) setCopy(target *session.Sandbox, streams genericiooptions.IOStre
 		namespaces = []string{given}
 	}
 	target.Copy, err = f.copy.Source(connection, namespaces, f.allNamespaces, args)
-	if err == nil {
-		target.Copy.KeepNodes = f.cluster.Cmd.Flags().Changed("nodes")
+	if err != nil {
+		return err
 	}
-	return err
+	target.Copy.Controllers = f.session.Controllers
+	target.Copy.KeepNodes = f.cluster.Cmd.Flags().Changed("nodes")
+	return nil
 }
 
 // export writes the kubeconfig to path, or else to a temporary file that the returned function removes, and prints the

@@ -83,7 +83,7 @@ func (c *CopySource) copiedText(of *seed.Copy, version string) string {
 		what = cli.PluralOf(len(of.Namespaces), "namespace ", "namespaces ") + cli.Enumerate(of.Namespaces)
 	}
 	if len(of.Namespaces) == 0 {
-		what = "no namespace"
+		what = "what is in no namespace"
 	}
 	return fmt.Sprintf("copied: %s of %s, Kubernetes %s; %s", what, c.Connection.Endpoint(), version,
 		cli.Plural(len(of.Objects), "object"))
@@ -222,18 +222,20 @@ func (s *Sandbox) copyStarted(session *runlocal.Session, o *Options, out *Output
 	out.copied = NewCopyDocument(s.Options.Copy, s.copyVersion, report)
 	s.Options.Controllers, _ = runlocal.ControllersForCopy(s.Options.Copy, s.Options.Controllers)
 	if o.Detail < render.Verbose {
-		report.Controllers = notAlways(report.Controllers)
+		report.Controllers = s.Copy.worthMention(report.Controllers)
 	}
 	out.NoteLines(CopyLines(s.Options.Copy, report))
 	s.Options.Copy = nil // it may be large, and the API has its objects
 }
 
-// notAlways returns the controllers that are left out because of what this copy lacks: the others run in no copy.
-func notAlways(all []controllers.SkippedController) []controllers.SkippedController {
+// worthMention returns the controllers that are left out because of what this copy lacks, and those that the user has
+// named: the others run in no copy.
+func (c *CopySource) worthMention(all []controllers.SkippedController) []controllers.SkippedController {
+	named := strings.Split(c.Controllers, ",")
 	var out []controllers.SkippedController
-	for _, c := range all {
-		if !runlocal.NeverInCopy(c.Controller) {
-			out = append(out, c)
+	for _, left := range all {
+		if !runlocal.NeverInCopy(left.Controller) || left.Named(named) {
+			out = append(out, left)
 		}
 	}
 	return out

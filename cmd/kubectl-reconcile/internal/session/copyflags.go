@@ -69,6 +69,8 @@ type CopySource struct {
 	AllNamespaces bool
 	// Objects are those whose namespaces are copied.
 	Objects connect.TargetArgs
+	// Controllers is --controller: those that it names are mentioned if they do not run.
+	Controllers string
 	// KeepNodes makes the sandbox have simulated nodes beside those that were copied.
 	KeepNodes bool
 }
