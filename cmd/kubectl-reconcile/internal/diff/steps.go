@@ -1,0 +1,290 @@
+package diff
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// print prints the plan as it was asked for.
+func (o *Options) print(ctx context.Context, made *madePlan) error {
+	out := o.streams.Out
+	switch {
+	case o.output == "name":
+		return cli.WriteNames(out, made.Objects, func(obj plan.Object) string {
+			return strings.ToLower(kindAndGroup(obj.ObjectID)) + "/" + obj.Name
+		})
+	case o.output != "":
+		return cli.WriteDocument(out, o.output, o.document(made))
+	case o.summary:
+		_, err := fmt.Fprintln(out, o.summaryLine(made))
+		return err
+	}
+	if err := o.printSteps(out, made); err != nil {
+		return err
+	}
+	if err := o.printObjects(ctx, out, made); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, cli.Wrap(out, o.summaryLine(made)))
+	return err
+}
+
+// kindAndGroup is a kind as `kubectl get -o name` spells it, but in upper case where it is.
+func kindAndGroup(id plan.ObjectID) string {
+	if id.Resource.Group == "" {
+		return id.Kind
+	}
+	return id.Kind + "." + id.Resource.Group
+}
+
+// printSteps prints a row for each write of the steps that are shown, and the lines below the table.
+func (o *Options) printSteps(out io.Writer, made *madePlan) error {
+	if _, err := fmt.Fprintln(out, cli.Wrap(out, o.title(made))); err != nil {
+		return err
+	}
+	table := render.NewTable([]render.Column{
+		{Title: "STEP"}, {Title: "BY"}, {Title: "WRITE", Truncatable: true}, {Title: "CHANGES", Truncatable: true},
+		{Title: "BECAUSE", Truncatable: true, DropOrder: 1},
+	}, render.TableOptions{Palette: o.palette, Width: o.width, ASCII: o.ascii})
+	rows, hidden := o.rows(made)
+	if err := table.Write(out, rows); err != nil {
+		return err
+	}
+	for _, line := range append(hidden.lines(), o.notes(made)...) {
+		if _, err := fmt.Fprintln(out, cli.Wrap(out, render.Escape(line))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// title says what the plan is.
+func (o *Options) title(made *madePlan) string {
+	text := "plan by the controllers of Kubernetes " + api.KubernetesVersion()
+	switch {
+	case made.from > 0:
+		text += ", from " + cli.Plural(made.from, "object") + " of files"
+	default:
+		text += ", from an empty cluster"
+	}
+	if len(made.Steps) == 0 {
+		return text + ": nothing to do"
+	}
+	return text
+}
+
+// hiddenSteps counts the steps that are not shown.
+type hiddenSteps struct{ status, simulated int }
+
+func (h hiddenSteps) lines() []string {
+	var parts []string
+	if h.status > 0 {
+		parts = append(parts, cli.Plural(h.status, "step")+" that "+cli.PluralOf(h.status, "changes", "change")+" only status")
+	}
+	if h.simulated > 0 {
+		parts = append(parts, fmt.Sprintf("%d of simulated nodes", h.simulated))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{"not shown: " + strings.Join(parts, ", ") + "; -v shows them"}
+}
+
+// rows returns the rows of the steps that are shown, and counts the others. If all steps of controllers change only
+// status, they are shown.
+func (o *Options) rows(made *madePlan) (rows [][]render.Cell, hidden hiddenSteps) {
+	status := o.verbose || o.shown.status || !slices.ContainsFunc(made.Steps, func(s plan.Step) bool {
+		return !s.Simulated && !s.OnlyStatus()
+	})
+	namespaced := namespaces(made) > 1
+	for i := range made.Steps {
+		step := &made.Steps[i]
+		switch {
+		case step.Simulated && !o.verbose:
+			hidden.simulated++
+		case step.OnlyStatus() && !status:
+			hidden.status++
+		default:
+			rows = append(rows, o.stepRows(step, status, namespaced)...)
+		}
+	}
+	return rows, hidden
+}
+
+// namespaces counts the namespaces in which the plan writes.
+func namespaces(made *madePlan) int {
+	seen := map[string]bool{}
+	for i := range made.Steps {
+		for _, w := range made.Steps[i].Writes {
+			if w.Object.Namespace != "" {
+				seen[w.Object.Namespace] = true
+			}
+		}
+	}
+	return len(seen)
+}
+
+// stepRows returns the rows of one step: one for each group of writes, and one for its error.
+func (o *Options) stepRows(step *plan.Step, status, namespaced bool) [][]render.Cell {
+	var out [][]render.Cell
+	add := func(write render.Cell, changes render.Cell) {
+		number, by, because := "", "", ""
+		if len(out) == 0 {
+			if step.Number > 0 {
+				number = strconv.Itoa(step.Number)
+			}
+			by, because = stepAuthor(step), becauseText(step)
+		}
+		out = append(out, []render.Cell{
+			{Text: number, Tone: render.ToneDim}, {Text: by}, write, changes, {Text: because, Tone: render.ToneDim},
+		})
+	}
+	for _, group := range groupWrites(step.Writes) {
+		if w := group[0]; w.OnlyStatus() && !status && !w.Refused() {
+			continue
+		}
+		add(o.writeCell(group, namespaced), o.changesCell(group))
+	}
+	if step.Error != "" && !slices.ContainsFunc(step.Writes, func(w plan.Write) bool { return w.Refused() }) {
+		add(render.Cell{Text: "fails", Tone: render.ToneTrouble}, render.Cell{Text: step.Error, Tone: render.ToneTrouble})
+	}
+	if step.Repeats > 0 && len(out) > 0 {
+		last := &out[len(out)-1][3]
+		last.Text += fmt.Sprintf(" (and %s the same)", cli.Plural(step.Repeats, "more try"))
+		last.Text = strings.ReplaceAll(last.Text, "trys", "tries")
+	}
+	return out
+}
+
+// stepAuthor is who does a step.
+func stepAuthor(step *plan.Step) string {
+	if step.Controller == "" {
+		return "you"
+	}
+	return step.Controller
+}
+
+// groupWrites groups consecutive creations and deletions of one kind: a burst of pods is one row.
+func groupWrites(writes []plan.Write) [][]plan.Write {
+	var out [][]plan.Write
+	for _, w := range writes {
+		if last := len(out) - 1; last >= 0 && alike(out[last][0], w) {
+			out[last] = append(out[last], w)
+			continue
+		}
+		out = append(out, []plan.Write{w})
+	}
+	return out
+}
+
+func alike(a, b plan.Write) bool {
+	return a.Verb == b.Verb && a.Verb != plan.Update && a.Object.Resource == b.Object.Resource &&
+		a.Object.Namespace == b.Object.Namespace && a.Message == b.Message
+}
+
+// signs are how the verbs are written.
+var signs = map[plan.Verb]string{plan.Create: "+", plan.Update: "~", plan.Delete: "-"}
+
+// maxNames bounds the names in a row without -v.
+const maxNames = 5
+
+// writeCell spells what a group of writes does to which objects.
+func (o *Options) writeCell(group []plan.Write, namespaced bool) render.Cell {
+	first := group[0]
+	var names []string
+	for _, w := range group {
+		names = append(names, w.Object.Name)
+	}
+	limit := maxNames
+	if o.verbose {
+		limit = 0
+	}
+	kind := first.Object.Kind
+	if kind == "" {
+		kind = first.Object.Resource.Resource
+	}
+	text := signs[first.Verb] + " " + kind + " "
+	if namespaced && first.Object.Namespace != "" {
+		text += first.Object.Namespace + "/"
+	}
+	tone := render.TonePlain
+	if first.Refused() {
+		tone = render.ToneTrouble
+	}
+	return render.Cell{Text: text + render.Names(names, limit), Tone: tone}
+}
+
+// changesCell spells what a group of writes changes, or why it is refused.
+func (o *Options) changesCell(group []plan.Write) render.Cell {
+	w := group[0]
+	if w.Refused() {
+		return render.Cell{Text: "refused: " + render.TrimAPIError(w.Message), Tone: render.ToneTrouble}
+	}
+	options := render.ChangesOptions{Limit: 4}
+	if o.verbose {
+		options = render.ChangesOptions{All: true}
+	}
+	switch {
+	case w.Verb == plan.Create && len(group) == 1:
+		return render.Cell{Text: render.CreatedReplicas(w.Changes), Tone: render.ToneChange}
+	case w.Verb != plan.Update:
+		return render.Cell{}
+	}
+	return render.Cell{Text: render.Changes(w.Changes, options), Tone: render.ToneChange}
+}
+
+// maxBecause bounds the causes in a row.
+const maxBecause = 2
+
+// becauseText names the causes of a step: steps by their numbers, else what was seen.
+func becauseText(step *plan.Step) string {
+	var steps, others []string
+	for _, c := range step.Causes {
+		switch text := causeText(c); {
+		case c.Step > 0:
+			steps = append(steps, strconv.Itoa(c.Step))
+		case text != "":
+			others = cli.AppendUnique(others, text)
+		}
+	}
+	var all []string
+	if len(steps) > 0 {
+		all = append(all, cli.PluralOf(len(steps), "step ", "steps ")+strings.Join(steps, ", "))
+	}
+	all = append(all, others...)
+	if len(all) > maxBecause {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:maxBecause], "; "), len(all)-maxBecause)
+	}
+	return strings.Join(all, "; ")
+}
+
+// causeText spells a cause that is no step.
+func causeText(c plan.Cause) string {
+	switch {
+	case c.Type == trace.CauseRetry:
+		return fmt.Sprintf("retry %d", c.Retry)
+	case c.Object.Kind != "" && c.Initial:
+		return c.Object.Kind + " " + c.Object.Name
+	case c.Object.Kind != "":
+		text := c.Object.Kind + " " + c.Object.Name
+		if changes := render.Changes(c.Changes, render.ChangesOptions{Limit: 1}); changes != "" {
+			return text + " " + changes
+		}
+		return text + " " + strings.ToLower(string(c.Event))
+	case c.Type == trace.CauseTimer && c.Delay > 0:
+		return "timer of " + render.FormatDuration(trace.Duration(c.Delay))
+	case c.Type == trace.CauseTimer:
+		return "its own timer"
+	}
+	return ""
+}

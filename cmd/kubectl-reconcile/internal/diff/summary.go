@@ -1,0 +1,157 @@
+package diff
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// summaryLine says in one line what the plan comes to.
+func (o *Options) summaryLine(made *madePlan) string {
+	counts, status := map[plan.Verb]int{}, 0
+	for i := range made.Objects {
+		if obj := &made.Objects[i]; obj.Changed() {
+			counts[obj.Verb()]++
+		} else {
+			status++
+		}
+	}
+	var parts []string
+	for _, c := range []struct {
+		verb plan.Verb
+		text string
+	}{{plan.Create, "to create"}, {plan.Update, "to change"}, {plan.Delete, "to delete"}} {
+		if n := counts[c.verb]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, c.text))
+		}
+	}
+	if len(parts) == 0 && status > 0 {
+		parts = append(parts, "only the status of "+cli.Plural(status, "object")+" to change")
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "nothing to change")
+	}
+	text := strings.Join(parts, ", ")
+	if refused := refusedWrites(made); refused > 0 {
+		text += fmt.Sprintf("; %s refused", cli.Plural(refused, "write"))
+	}
+	for _, r := range made.Rollouts {
+		if r.Before > 0 && len(made.Rollouts) <= maxRollouts {
+			text += "; " + readyText(r)
+		}
+	}
+	switch made.End {
+	case plan.EndNext, plan.EndSteps:
+		text += "; more follows"
+	case plan.EndSettled, plan.EndLoop, plan.EndLimit:
+	}
+	return render.Escape(text)
+}
+
+// maxRollouts bounds the workloads in the summary.
+const maxRollouts = 3
+
+// readyText says how many pods of a workload stay ready.
+func readyText(r plan.Rollout) string {
+	return fmt.Sprintf("at least %d of %s of %s stay ready", min(r.Lowest, r.Before), cli.Plural(r.Before, "pod"), r.Object.Name)
+}
+
+// refusedWrites counts the writes that are refused.
+func refusedWrites(made *madePlan) int {
+	n := 0
+	for i := range made.Steps {
+		for _, w := range made.Steps[i].Writes {
+			if w.Refused() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// notes returns the lines below the steps: what becomes of workloads, what is due later, and what is not in the plan.
+func (o *Options) notes(made *madePlan) []string {
+	var out []string
+	for _, r := range made.Rollouts {
+		if text := rolloutText(r); text != "" {
+			out = append(out, text)
+		}
+	}
+	for _, l := range made.Later {
+		what := l.What
+		if what == "" {
+			what = "looks again"
+		}
+		if l.Retry > 0 {
+			out = append(out, fmt.Sprintf("retried without end: %s %s", l.Controller, l.Key))
+			continue
+		}
+		out = append(out, fmt.Sprintf("in %s: %s %s: %s", render.FormatDuration(trace.Duration(l.In)), l.Controller, l.Key, what))
+	}
+	if len(made.leftOut) > 0 {
+		out = append(out, "not in the plan: "+strings.Join(made.leftOut, "; "))
+	}
+	if made.Loop != nil {
+		out = append(out, loopText(made.Loop))
+	}
+	return out
+}
+
+// rolloutText says how many replicas are asked for, one after the other; empty if that does not change.
+func rolloutText(r plan.Rollout) string {
+	if len(r.Sizes) == 0 {
+		return ""
+	}
+	var order []string
+	sizes := map[string][]string{}
+	for _, s := range r.Sizes {
+		name := s.Owner.Kind + " " + s.Owner.Name
+		if sizes[name] == nil {
+			order = append(order, name)
+		}
+		sizes[name] = append(sizes[name], fmt.Sprint(s.Replicas))
+	}
+	var parts []string
+	for _, name := range order {
+		parts = append(parts, name+" "+strings.Join(sizes[name], " -> "))
+	}
+	text := fmt.Sprintf("rollout of %s %s: %s; ready %d", r.Object.Kind, r.Object.Name, strings.Join(parts, ", "), r.Before)
+	if r.Lowest < min(r.Before, r.After) {
+		text += fmt.Sprintf(", at least %d", r.Lowest)
+	}
+	return text + fmt.Sprintf(", at the end %d", r.After)
+}
+
+// loopText names who repeats what.
+func loopText(l *plan.Loop) string {
+	var who []string
+	for i := range l.Steps {
+		step := &l.Steps[i]
+		for _, w := range step.Writes {
+			text := render.Changes(w.Changes, render.ChangesOptions{Limit: 1})
+			if w.Verb != plan.Update {
+				text = string(w.Verb)
+			}
+			who = cli.AppendUnique(who, strings.TrimRight(fmt.Sprintf("%s %s %s %s", stepAuthor(step),
+				signs[w.Verb], w.Object.Kind+" "+w.Object.Name, text), " "))
+		}
+	}
+	return fmt.Sprintf("loop: the same state came back %d times: %s", l.Rounds, cli.Enumerate(who))
+}
+
+// loopError is the error of a plan that repeats itself.
+func loopError(l *plan.Loop) error {
+	var who []string
+	for i := range l.Steps {
+		if !l.Steps[i].Simulated {
+			who = cli.AppendUnique(who, stepAuthor(&l.Steps[i]))
+		}
+	}
+	return cli.WithHint(errors.New("the plan does not settle: "+strings.Join(who, " and ")+" repeat the same writes"),
+		"the line `loop` says which")
+}
