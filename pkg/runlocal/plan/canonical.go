@@ -211,10 +211,30 @@ func (n *names) object(obj *unstructured.Unstructured) *unstructured.Unstructure
 	if deleted := obj.GetDeletionTimestamp(); deleted != nil && !deleted.Time.Before(n.began) {
 		_ = unstructured.SetNestedField(out.Object, nowWord, "metadata", "deletionTimestamp") // there is metadata
 	}
+	sortManagedFields(out)
 	if out.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Service"}) {
 		n.hidePorts(out)
 	}
 	return out
+}
+
+// sortManagedFields sorts the entries of managedFields, which the API sorts by times to the second.
+func sortManagedFields(obj *unstructured.Unstructured) {
+	entries, _, err := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "managedFields")
+	list, ok := entries.([]any)
+	if err != nil || !ok {
+		return
+	}
+	slices.SortStableFunc(list, func(a, b any) int {
+		x, _ := a.(map[string]any)
+		y, _ := b.(map[string]any)
+		for _, field := range []string{"time", "operation", "manager", "subresource", "apiVersion"} {
+			if c := cmp.Compare(fmt.Sprint(x[field]), fmt.Sprint(y[field])); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
 }
 
 func (n *names) value(v any) any {

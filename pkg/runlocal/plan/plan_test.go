@@ -146,7 +146,24 @@ func TestPlanOfARollout(t *testing.T) {
 	if len(lines) == 0 || lines[0] != "update Deployment web" {
 		t.Fatalf("the plan does not begin with the change: %q", lines)
 	}
-	t.Log(strings.Join(lines, "\n"))
+	want := `update Deployment web
+deployment create ReplicaSet web-NEW replicas <nil> -> 1
+deployment update Deployment web
+replicaset create Pod web-NEW-<1>
+deployment update ReplicaSet web-OLD replicas 3 -> 2
+deployment update ReplicaSet web-NEW replicas 1 -> 2
+replicaset delete Pod web-OLD-<3>
+replicaset create Pod web-NEW-<2>
+deployment update ReplicaSet web-OLD replicas 2 -> 1
+deployment update ReplicaSet web-NEW replicas 2 -> 3
+replicaset delete Pod web-OLD-<2>
+replicaset create Pod web-NEW-<3>
+deployment update ReplicaSet web-OLD replicas 1 -> 0
+replicaset delete Pod web-OLD-<1>`
+	hashes := strings.NewReplacer("856d54cb48", "OLD", "9cd465bfc", "NEW")
+	if diff := cmp.Diff(want, hashes.Replace(strings.Join(lines, "\n"))); diff != "" {
+		t.Errorf("steps of the rollout (-want +got):\n%s", diff)
+	}
 	if len(p.Rollouts) != 1 || p.Rollouts[0].Before != 3 || p.Rollouts[0].After != 3 || p.Rollouts[0].Lowest != 3 {
 		t.Errorf("with a surge of one, three of three pods stay ready: %+v", p.Rollouts)
 	}

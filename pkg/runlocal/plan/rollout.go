@@ -58,7 +58,7 @@ type followedPod struct {
 // begin reads which pods there are.
 func (r *rollouts) begin(ctx context.Context, s *runlocal.Session) error {
 	r.owners, r.pods = map[types.UID]owner{}, map[types.UID]followedPod{}
-	r.ready, r.found = map[types.UID]int{}, map[types.UID]*Rollout{}
+	r.ready, r.found, r.order = map[types.UID]int{}, map[types.UID]*Rollout{}, nil
 	client, err := kubernetes.NewForConfig(s.Config())
 	if err != nil {
 		return fmt.Errorf("making a client of the API: %w", err)

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +53,7 @@ func (p *Planner) collect(of queueKey) error {
 			}
 		}
 	}
+	p.sortConcurrent(writes)
 	steps := map[trace.ReconcileID]*Step{}
 	var order []*Step
 	if of == (queueKey{}) {
@@ -73,6 +76,36 @@ func (p *Planner) collect(of queueKey) error {
 	return nil
 }
 
+// sortConcurrent sorts creations and deletions of one kind that follow each other: controllers send them concurrently.
+func (p *Planner) sortConcurrent(writes []api.Write) {
+	kind := func(w api.Write) string {
+		switch {
+		case w.Before == nil:
+			return "create " + w.Resource.String()
+		case w.After == nil:
+			return "delete " + w.Resource.String()
+		case w.Before.GetDeletionTimestamp() == nil && w.After.GetDeletionTimestamp() != nil:
+			return "mark " + w.Resource.String()
+		}
+		return ""
+	}
+	name := func(w api.Write) string {
+		obj := w.After
+		if obj == nil {
+			obj = w.Before
+		}
+		return p.names.replace(obj.GetNamespace() + "/" + obj.GetName())
+	}
+	for begin := 0; begin < len(writes); {
+		end := begin + 1
+		for kind(writes[begin]) != "" && end < len(writes) && kind(writes[end]) == kind(writes[begin]) {
+			end++
+		}
+		slices.SortStableFunc(writes[begin:end], func(a, b api.Write) int { return cmp.Compare(name(a), name(b)) })
+		begin = end
+	}
+}
+
 // stepOf returns the step of a reconcile, without the writes that were accepted.
 func (p *Planner) stepOf(r *record) *Step {
 	step := &Step{
@@ -85,9 +118,7 @@ func (p *Planner) stepOf(r *record) *Step {
 	if step.Outcome != trace.Done {
 		step.Error = p.names.replace(r.end.Error)
 	}
-	for _, c := range r.start.Causes {
-		step.Causes = appendCause(step.Causes, p.cause(c))
-	}
+	step.Causes = p.causes(r.start.Causes)
 	for _, request := range r.refused {
 		if request.Code == http.StatusConflict && request.Reason == "Conflict" {
 			continue // the controller reads the object again
@@ -124,6 +155,26 @@ func (p *Planner) refusal(r *trace.Request) Write {
 	}
 }
 
+// causes returns causes as they are in a plan, in an order that does not depend on which informer was faster.
+func (p *Planner) causes(of []trace.Cause) []Cause {
+	var all, out []Cause
+	for _, c := range of {
+		all = append(all, p.cause(c))
+	}
+	slices.SortStableFunc(all, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Object.Kind, b.Object.Kind),
+			cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Name, b.Object.Name))
+	})
+	seen := slices.ContainsFunc(all, func(c Cause) bool { return c.Type == trace.CauseWatch })
+	for _, c := range all {
+		if seen && (c.Type == trace.CauseRetry || c.Type == trace.CauseTimer && c.Object.Kind == "") {
+			continue // whether a delay was over before the watch event came is chance
+		}
+		out = appendCause(out, c)
+	}
+	return out
+}
+
 // cause returns a cause as it is in a plan.
 func (p *Planner) cause(c trace.Cause) Cause {
 	out := Cause{Type: c.Type, Retry: c.Retry, Delay: time.Duration(c.Delay)}
@@ -142,7 +193,12 @@ func (p *Planner) cause(c trace.Cause) Cause {
 	for _, change := range w.Change.Fields() {
 		change.Old, change.New = p.names.value(change.Old), p.names.value(change.New)
 		change.Path = p.names.replace(change.Path)
-		out.Changes = append(out.Changes, change)
+		if change.Path == deletionTimestamp {
+			change.New = nowWord
+		}
+		if !reflect.DeepEqual(change.Old, change.New) {
+			out.Changes = append(out.Changes, change)
+		}
 	}
 	switch {
 	case w.WrittenBy != 0:
@@ -183,12 +239,21 @@ func (p *Planner) addWrite(steps map[trace.ReconcileID]*Step, by trace.Reconcile
 	switch {
 	case before == nil:
 		one.Verb = Create
-	case after == nil:
+	case after == nil, !isDeleting(before) && isDeleting(after):
 		one.Verb, one.Changes = Delete, nil
 	case len(changes) == 0:
 		return
 	}
 	step.Writes = append(step.Writes, one)
+}
+
+// deletionTimestamp is the field that is set when an object is deleted that does not go at once.
+const deletionTimestamp = "metadata.deletionTimestamp"
+
+// isDeleting reports whether an object, in which times may be replaced, is being deleted.
+func isDeleting(obj *unstructured.Unstructured) bool {
+	_, found, err := unstructured.NestedString(obj.Object, "metadata", "deletionTimestamp")
+	return found && err == nil
 }
 
 // idOf names the object of a write.
