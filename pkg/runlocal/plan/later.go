@@ -83,7 +83,7 @@ func (p *Planner) later(state tap.State) []Later {
 					continue // the plan ended before
 				}
 				one := Later{Controller: c.Name, Key: p.names.key(d.Key), In: rounded(p.delays[k].in), What: whatIsLater(d.Handler)}
-				if one.What == progressDeadline && p.isComplete(one.Key) {
+				if one.What == progressDeadline && p.complete[one.Key] {
 					continue
 				}
 				if retries {
@@ -126,17 +126,14 @@ func whatIsLater(handler string) string {
 	return ""
 }
 
-// isComplete reports whether the Deployment of that key has made all progress there is to make.
-func (p *Planner) isComplete(key string) bool {
-	for _, o := range p.objects.list {
-		if o.Kind != "Deployment" || o.Namespace+"/"+o.Name != key || o.After == nil {
-			continue
-		}
-		conditions, _, err := unstructured.NestedSlice(o.After.Object, "status", "conditions")
-		return err == nil && slices.ContainsFunc(conditions, func(c any) bool {
-			m, ok := c.(map[string]any)
-			return ok && m["type"] == "Progressing" && m["reason"] == "NewReplicaSetAvailable"
-		})
+// noteProgress takes note of whether a Deployment has made all progress there is to make.
+func (p *Planner) noteProgress(obj *unstructured.Unstructured) {
+	if obj == nil || obj.GetKind() != "Deployment" {
+		return
 	}
-	return false
+	conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	p.complete[obj.GetNamespace()+"/"+obj.GetName()] = err == nil && slices.ContainsFunc(conditions, func(c any) bool {
+		m, ok := c.(map[string]any)
+		return ok && m["type"] == "Progressing" && m["reason"] == "NewReplicaSetAvailable"
+	})
 }

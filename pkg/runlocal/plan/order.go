@@ -27,8 +27,14 @@ type candidate struct {
 
 // schedule keeps since when keys wait. Its methods must not be called concurrently.
 type schedule struct {
-	since map[queueKey]int
+	since map[queueKey]waiting
 	names *names
+}
+
+// waiting is since when a key waits, for a delay only or not.
+type waiting struct {
+	since   int
+	delayed bool
 }
 
 // update takes what waits after the reconcile of that number, and returns it in the order in which it is to be
@@ -37,13 +43,13 @@ type schedule struct {
 // reconcile has added is sorted: controllers before simulated nodes, then by name.
 func (s *schedule) update(after int, state tap.State, isDue func(queueKey, tap.DelayedKey) bool) []candidate {
 	var out []candidate
-	since := map[queueKey]int{}
+	since := map[queueKey]waiting{}
 	add := func(c candidate) {
 		first, known := s.since[c.queueKey]
-		if !known {
-			first = after
+		if !known || first.delayed != c.delayed { // a delay that was there too, and may be over, is of no matter
+			first = waiting{after, c.delayed}
 		}
-		since[c.queueKey], c.since, c.canonical = first, first, s.names.key(c.key)
+		since[c.queueKey], c.since, c.canonical = first, first.since, s.names.key(c.key)
 		out = append(out, c)
 	}
 	for _, c := range state.Controllers {

@@ -131,16 +131,17 @@ type Write struct {
 func (w *Write) Refused() bool { return w.Message != "" || w.Code >= 400 }
 
 // OnlyStatus reports whether the write changed nothing but the status of an object.
-func (w *Write) OnlyStatus() bool {
-	if w.Verb != Update {
-		return false
-	}
+func (w *Write) OnlyStatus() bool { return w.Verb == Update && len(w.SpecChanges()) == 0 }
+
+// SpecChanges returns the changes without those of the status.
+func (w *Write) SpecChanges() []inspect.Change {
+	var out []inspect.Change
 	for _, c := range w.Changes {
 		if !isStatus(c.Path) {
-			return false
+			out = append(out, c)
 		}
 	}
-	return true
+	return out
 }
 
 // Cause is one reason for a step.

@@ -52,7 +52,8 @@ type Planner struct {
 	accepted int       // writes so far that were accepted
 	rounds   int       // reconciles so far
 	numbers  map[trace.ReconcileID]int
-	change   int // the number of the change's step; 0 without
+	change   int             // the number of the change's step; 0 without
+	complete map[string]bool // by key: Deployments that have made all progress there is to make
 	plan     *Plan
 	objects  objects
 	states   states
@@ -64,7 +65,7 @@ func New() *Planner {
 	n := newNames(time.Now())
 	return &Planner{
 		names: n, schedule: schedule{names: n}, delays: map[queueKey]delay{}, failures: map[queueKey]failure{},
-		numbers: map[trace.ReconcileID]int{}, plan: &Plan{}, trace: newCollector(),
+		numbers: map[trace.ReconcileID]int{}, plan: &Plan{}, complete: map[string]bool{}, trace: newCollector(),
 	}
 }
 

@@ -112,7 +112,7 @@ func (p *Planner) stepOf(r *record) *Step {
 		Controller: r.controller, Key: p.names.key(r.key), Simulated: isSimulated(r.controller),
 		Outcome: r.end.Outcome, reconcile: r.id,
 	}
-	if r.end.PutOff != "" {
+	if r.end.PutOff != "" || r.endsInConflict() {
 		step.Outcome = trace.Done // it is no fault, and the key comes back at once
 	}
 	if step.Outcome != trace.Done {
@@ -131,6 +131,17 @@ func (p *Planner) stepOf(r *record) *Step {
 		}
 	}
 	return step
+}
+
+// persistentConflict is the number of the retry from which on a conflict counts as any failure.
+const persistentConflict = 10
+
+// endsInConflict reports whether the reconcile failed because an object had changed since the controller read it.
+func (r *record) endsInConflict() bool {
+	return r.end.Next != nil && r.end.Next.Retry < persistentConflict &&
+		slices.ContainsFunc(r.refused, func(request *trace.Request) bool {
+			return request.Reason == "Conflict" && request.Message != "" && strings.Contains(r.end.Error, request.Message)
+		})
 }
 
 // refusal returns a write that was refused.
@@ -231,6 +242,7 @@ func (p *Planner) addWrite(steps map[trace.ReconcileID]*Step, by trace.Reconcile
 	hideSecrets(before, after)
 	p.objects.add(w, before, after)
 	p.states.add(before, after)
+	p.noteProgress(after)
 	changes, err := inspect.Changes(asRuntime(before), asRuntime(after))
 	if err != nil || step == nil {
 		return // it is no object of any API, or a simulated node reports its condition

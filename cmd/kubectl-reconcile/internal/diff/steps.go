@@ -100,25 +100,58 @@ func (h hiddenSteps) lines() []string {
 	return []string{"not shown: " + strings.Join(parts, ", ") + "; -v shows them"}
 }
 
+// stepTable makes the rows of the steps that are shown.
+type stepTable struct {
+	o *Options
+	// status is true if what changes only status is shown, namespaced if objects are shown with their namespaces.
+	status, namespaced bool
+	shown              map[int]bool // numbers of steps
+	hidden             hiddenSteps
+}
+
 // rows returns the rows of the steps that are shown, and counts the others. If all steps of controllers change only
 // status, they are shown.
 func (o *Options) rows(made *madePlan) (rows [][]render.Cell, hidden hiddenSteps) {
-	status := o.verbose || o.shown.status || !slices.ContainsFunc(made.Steps, func(s plan.Step) bool {
-		return !s.Simulated && !s.OnlyStatus()
+	t := &stepTable{o: o, namespaced: namespaces(made) > 1, shown: map[int]bool{}}
+	t.status = o.verbose || o.shown.status || !slices.ContainsFunc(made.Steps, func(s plan.Step) bool {
+		return !s.Simulated && t.isShown(&s)
 	})
-	namespaced := namespaces(made) > 1
 	for i := range made.Steps {
 		step := &made.Steps[i]
 		switch {
 		case step.Simulated && !o.verbose:
-			hidden.simulated++
-		case step.OnlyStatus() && !status:
-			hidden.status++
+			t.hidden.simulated++
+		case !t.isShown(step):
+			t.hidden.status++
 		default:
-			rows = append(rows, o.stepRows(step, status, namespaced)...)
+			t.shown[step.Number] = true
+			rows = append(rows, t.stepRows(step)...)
 		}
 	}
-	return rows, hidden
+	return rows, t.hidden
+}
+
+// isShown reports whether there is anything to show of a step.
+func (t *stepTable) isShown(step *plan.Step) bool {
+	return step.Error != "" || slices.ContainsFunc(step.Writes, t.showsWrite)
+}
+
+// showsWrite reports whether a write is shown: one that changes only status, or what controllers keep for themselves, is
+// not.
+func (t *stepTable) showsWrite(w plan.Write) bool {
+	return t.status || w.Refused() || w.Verb != plan.Update || t.changesText(w) != ""
+}
+
+// changesText spells what an update changes.
+func (t *stepTable) changesText(w plan.Write) string {
+	if t.o.verbose {
+		return render.Changes(w.Changes, render.ChangesOptions{All: true})
+	}
+	changes := w.Changes
+	if !t.status {
+		changes = w.SpecChanges()
+	}
+	return render.Changes(changes, render.ChangesOptions{Limit: 4})
 }
 
 // namespaces counts the namespaces in which the plan writes.
@@ -135,7 +168,7 @@ func namespaces(made *madePlan) int {
 }
 
 // stepRows returns the rows of one step: one for each group of writes, and one for its error.
-func (o *Options) stepRows(step *plan.Step, status, namespaced bool) [][]render.Cell {
+func (t *stepTable) stepRows(step *plan.Step) [][]render.Cell {
 	var out [][]render.Cell
 	add := func(write render.Cell, changes render.Cell) {
 		number, by, because := "", "", ""
@@ -143,25 +176,26 @@ func (o *Options) stepRows(step *plan.Step, status, namespaced bool) [][]render.
 			if step.Number > 0 {
 				number = strconv.Itoa(step.Number)
 			}
-			by, because = stepAuthor(step), becauseText(step)
+			by, because = stepAuthor(step), t.becauseText(step)
 		}
 		out = append(out, []render.Cell{
 			{Text: number, Tone: render.ToneDim}, {Text: by}, write, changes, {Text: because, Tone: render.ToneDim},
 		})
 	}
+	refused := false
 	for _, group := range groupWrites(step.Writes) {
-		if w := group[0]; w.OnlyStatus() && !status && !w.Refused() {
-			continue
+		refused = refused || group[0].Refused()
+		if t.showsWrite(group[0]) {
+			add(t.writeCell(group), t.changesCell(group))
 		}
-		add(o.writeCell(group, namespaced), o.changesCell(group))
 	}
-	if step.Error != "" && !slices.ContainsFunc(step.Writes, func(w plan.Write) bool { return w.Refused() }) {
-		add(render.Cell{Text: "fails", Tone: render.ToneTrouble}, render.Cell{Text: step.Error, Tone: render.ToneTrouble})
+	if step.Error != "" && !refused {
+		add(render.Cell{Text: "fails", Tone: render.ToneTrouble},
+			render.Cell{Text: render.TrimAPIError(step.Error), Tone: render.ToneTrouble})
 	}
 	if step.Repeats > 0 && len(out) > 0 {
 		last := &out[len(out)-1][3]
-		last.Text += fmt.Sprintf(" (and %s the same)", cli.Plural(step.Repeats, "more try"))
-		last.Text = strings.ReplaceAll(last.Text, "trys", "tries")
+		last.Text += fmt.Sprintf(" (tried %d times)", step.Repeats+1)
 	}
 	return out
 }
@@ -199,14 +233,14 @@ var signs = map[plan.Verb]string{plan.Create: "+", plan.Update: "~", plan.Delete
 const maxNames = 5
 
 // writeCell spells what a group of writes does to which objects.
-func (o *Options) writeCell(group []plan.Write, namespaced bool) render.Cell {
+func (t *stepTable) writeCell(group []plan.Write) render.Cell {
 	first := group[0]
 	var names []string
 	for _, w := range group {
 		names = append(names, w.Object.Name)
 	}
 	limit := maxNames
-	if o.verbose {
+	if t.o.verbose {
 		limit = 0
 	}
 	kind := first.Object.Kind
@@ -214,7 +248,7 @@ func (o *Options) writeCell(group []plan.Write, namespaced bool) render.Cell {
 		kind = first.Object.Resource.Resource
 	}
 	text := signs[first.Verb] + " " + kind + " "
-	if namespaced && first.Object.Namespace != "" {
+	if t.namespaced && first.Object.Namespace != "" {
 		text += first.Object.Namespace + "/"
 	}
 	tone := render.TonePlain
@@ -225,33 +259,28 @@ func (o *Options) writeCell(group []plan.Write, namespaced bool) render.Cell {
 }
 
 // changesCell spells what a group of writes changes, or why it is refused.
-func (o *Options) changesCell(group []plan.Write) render.Cell {
+func (t *stepTable) changesCell(group []plan.Write) render.Cell {
 	w := group[0]
-	if w.Refused() {
-		return render.Cell{Text: "refused: " + render.TrimAPIError(w.Message), Tone: render.ToneTrouble}
-	}
-	options := render.ChangesOptions{Limit: 4}
-	if o.verbose {
-		options = render.ChangesOptions{All: true}
-	}
 	switch {
+	case w.Refused():
+		return render.Cell{Text: "refused: " + render.TrimAPIError(w.Message), Tone: render.ToneTrouble}
 	case w.Verb == plan.Create && len(group) == 1:
 		return render.Cell{Text: render.CreatedReplicas(w.Changes), Tone: render.ToneChange}
 	case w.Verb != plan.Update:
 		return render.Cell{}
 	}
-	return render.Cell{Text: render.Changes(w.Changes, options), Tone: render.ToneChange}
+	return render.Cell{Text: t.changesText(w), Tone: render.ToneChange}
 }
 
 // maxBecause bounds the causes in a row.
 const maxBecause = 2
 
-// becauseText names the causes of a step: steps by their numbers, else what was seen.
-func becauseText(step *plan.Step) string {
+// becauseText names the causes of a step: steps that are shown by their numbers, else what was seen.
+func (t *stepTable) becauseText(step *plan.Step) string {
 	var steps, others []string
 	for _, c := range step.Causes {
 		switch text := causeText(c); {
-		case c.Step > 0:
+		case t.shown[c.Step] && c.Step > 0:
 			steps = append(steps, strconv.Itoa(c.Step))
 		case text != "":
 			others = cli.AppendUnique(others, text)

@@ -120,11 +120,14 @@ func rolloutText(r plan.Rollout) string {
 	for _, name := range order {
 		parts = append(parts, name+" "+strings.Join(sizes[name], " -> "))
 	}
-	text := fmt.Sprintf("rollout of %s %s: %s; ready %d", r.Object.Kind, r.Object.Name, strings.Join(parts, ", "), r.Before)
+	text := fmt.Sprintf("rollout of %s %s: %s; ready: %d", r.Object.Kind, r.Object.Name, strings.Join(parts, ", "), r.Before)
 	if r.Lowest < min(r.Before, r.After) {
-		text += fmt.Sprintf(", at least %d", r.Lowest)
+		text += fmt.Sprintf(", at least %d meanwhile", r.Lowest)
 	}
-	return text + fmt.Sprintf(", at the end %d", r.After)
+	if r.After != r.Before {
+		text += fmt.Sprintf(", %d at the end", r.After)
+	}
+	return text
 }
 
 // loopText names who repeats what.
