@@ -8,6 +8,7 @@
 //	apply.go      objects are applied, in the order of applyorder.go; applywait.go waits for those that others need;
 //	              kubectlapply.go writes them as `kubectl apply` does
 //	hold.go       HoldKeys, ReleaseKey: what is reconciled, and when, is decided one key at a time
+//	copy.go       what changes in a session that begins with a copy of a cluster
 //	settled.go    Settled, WaitSettled; waitready.go WaitReady; goal.go waits for one goal of several
 //	status.go     the objects' states; notready.go why some are not ready
 //

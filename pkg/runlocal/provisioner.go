@@ -29,6 +29,7 @@ func (s *Session) startProvisioner(ctx context.Context, informers clientinformer
 	var err error
 	s.provisioner, err = nodes.StartProvisioner(ctx, nodes.ProvisionerOptions{
 		Config: s.server.Config(), Informers: informers, Tap: s.tap, Workers: o.Workers,
+		Copied: o.Copy != nil,
 	})
 	if err != nil {
 		return fmt.Errorf("starting the simulated provisioner: %w", err)

@@ -20,14 +20,21 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // Options say what a session runs. The zero value is an API server in process, without controllers and nodes.
 type Options struct {
-	// API is for the API server. The session sets its OnCommit.
+	// API is for the API server. The session sets its OnCommit, and with Copy its Objects.
 	API api.Options
+	// Copy is the part of a cluster that the API begins with; nil if it begins empty. Of Controllers only those run that
+	// ControllersForCopy returns. What was copied stays as it is until a controller or a client changes it: copied pods
+	// and nodes are not simulated, though the nodes stay alive, but pods that are made later are, on copied nodes too.
+	Copy *seed.Copy
+	// Assume is what becomes of pods that are made later than Copy. It is not used without.
+	Assume nodes.Assumption
 	// Controllers are those to run.
 	Controllers []controllers.Controller
 	// Workers is how many keys each controller reconciles at a time; 0 means as kube-controller-manager.
@@ -39,7 +46,7 @@ type Options struct {
 	// Metrics serves what simulated pods and nodes use, as metrics.k8s.io. It is served anyway if the horizontal pod
 	// autoscaler runs, which reads it.
 	Metrics bool
-	// Nodes is how many nodes are simulated; without any, pods stay pending.
+	// Nodes is how many nodes are simulated, beside those of Copy; without any, pods stay pending.
 	Nodes int
 	// NoScheduling leaves out the simulated scheduler and kubelet as well, so that pods are left alone.
 	NoScheduling bool
@@ -83,6 +90,8 @@ type Session struct {
 	working     atomic.Bool               // controllers and nodes run
 	// detach ends the connection of the session to the context given to Start. It is nil until Start is done.
 	detach atomic.Pointer[func() bool]
+	// copyReport is set by Start.
+	copyReport CopyReport
 
 	podReadyAfter time.Duration
 	collector     atomic.Pointer[controllers.CollectorView] // as last reported; nil before
@@ -128,8 +137,11 @@ func (s *Session) begin(ctx context.Context, start func(life, running context.Co
 }
 
 func (s *Session) start(life, running context.Context, o Options) error {
+	if o.Copy != nil {
+		s.beginWith(&o)
+	}
 	o.API.OnCommit, o.API.Components = s.tap.Committed, s.components(o)
-	if o.Metrics || autoscales(o.Controllers) {
+	if o.API.Metrics == nil && (o.Metrics || autoscales(o.Controllers)) {
 		s.meter = nodes.NewMeter(nil)
 		o.API.Metrics = s.meter
 	}
@@ -143,6 +155,11 @@ func (s *Session) start(life, running context.Context, o Options) error {
 	s.config = s.server.Config()
 	if err := s.clients(o.Warnings); err != nil {
 		return err
+	}
+	if o.Copy != nil {
+		if err := s.finishCopy(life, o.Copy); err != nil {
+			return err
+		}
 	}
 	return s.runControllers(running, o)
 }
@@ -180,10 +197,15 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 		s.meter.Watch(informers.Core().V1().Pods(), informers.Core().V1().Nodes())
 	}
 	if !o.NoScheduling {
+		before, err := copied(ctx, client, o.Copy)
+		if err != nil {
+			return err
+		}
 		s.nodes, err = nodes.Start(ctx, nodes.Options{
 			Tap: s.tap, Informers: informers, Config: s.server.Config(),
 			Count: o.Nodes, Version: api.KubernetesVersion(), PodReadyAfter: o.PodReadyAfter, Workers: o.Workers,
-			Volumes: bindsVolumes(o.Controllers),
+			Volumes: bindsVolumes(o.Controllers), Copied: before, Assume: o.Assume,
+			Neighbours: neighbours(o.Copy),
 		})
 		if err != nil {
 			return fmt.Errorf("starting the simulated nodes: %w", err)
@@ -200,6 +222,7 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 		Tap: s.tap, Informers: informers, Config: bounded(s.server.Config(), o), Workers: o.Workers,
 		Authority: authority,
 		Kinds:     s.server.Kinds(), Newest: s.server.LastEvent, Collector: s.observeCollector(o.Collector),
+		Unread: s.unread(o.Copy),
 
 		Autoscaling:     o.Autoscaling,
 		NodeControllers: o.NodeControllers,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,6 +38,9 @@ func (r *Reader) Object(ctx context.Context, kind Kind, namespace, name string) 
 type ListOptions struct {
 	// Labels and Fields are selectors as kubectl takes them; empty selects all.
 	Labels, Fields string
+	// At makes ListJSON list the state at exactly this resource version, if the server has it; else, and if it is empty,
+	// the latest. Other lists ignore it.
+	At string
 	// Whole keeps every field. Without it, objects do not have the large fields that do not affect a status (see
 	// trimUnstructured and trimTyped).
 	Whole bool
@@ -204,6 +208,29 @@ func (r *Reader) ListTyped(
 		newObject: newObject, each: counted, seen: seenUIDs{}, omit: omittedForReferences(target.Kind.GroupVersionKind),
 	}
 	return r.listPages(ctx, target, accept, o, progress, func(in io.Reader) (metav1.ListMeta, error) {
+		p.list = metav1.ListMeta{}
+		err := r.readPage(in, &p)
+		return p.list, err
+	})
+}
+
+// ListPlacedPods lists the pods of all namespaces that take room on a node: those that are bound and have not ended. It
+// calls each once for every pod, with what a scheduler considers of pods that are placed already: names, labels, node,
+// priority, and of containers resources and ports. kind is that of pods. Errors and each are as for ListTyped.
+func (r *Reader) ListPlacedPods(ctx context.Context, kind Kind, each func(*corev1.Pod) error) error {
+	progress := r.progress.begin(&kind)
+	defer progress.end()
+	p := typedPage{newObject: func() Typed { return &corev1.Pod{} }, seen: seenUIDs{}, omit: omittedForPlacement()}
+	p.each = func(object Typed) error {
+		progress.addObjects(1)
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			return nil
+		}
+		return each(pod)
+	}
+	o := ListOptions{Fields: "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
+	return r.listPages(ctx, Target{Kind: kind}, acceptTyped, o, progress, func(in io.Reader) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
 		err := r.readPage(in, &p)
 		return p.list, err

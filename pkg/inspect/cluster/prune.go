@@ -118,6 +118,26 @@ func omittedOfPodSpecForReferences() omitted {
 	}
 }
 
+// omittedForPlacement returns the fields of a pod that do not matter to where other pods can be placed.
+func omittedForPlacement() omitted {
+	const metadata, spec, status = 1, 2, 3
+	const volumes, containers, initContainers, ephemeralContainers = 1, 2, 20, 34
+	const tolerations, hostAliases = 22, 23
+	container := omitted{}
+	for number := uint64(2); number <= 25; number++ { // all but name, ports, resources and restartPolicy
+		if number != 6 && number != 8 && number != 24 {
+			container[number] = nil
+		}
+	}
+	return omitted{
+		metadata: {fieldOfAnnotations: nil, fieldOfManagedFields: nil}, status: nil,
+		spec: {
+			volumes: nil, tolerations: nil, hostAliases: nil, ephemeralContainers: nil,
+			containers: container, initContainers: container,
+		},
+	}
+}
+
 // trimUnstructured removes what is large in objects of any kind and does not affect their status: managedFields, and
 // the copy of the manifest that kubectl apply adds.
 func trimUnstructured(obj *unstructured.Unstructured) {

@@ -56,6 +56,11 @@ type assembly struct {
 	served       *serverstorage.ResourceConfig
 	backend      *backend
 	address      string // host:port for discovery and for the Service kubernetes
+	// serviceRanges are the ranges of cluster addresses, at most one of each family, the primary family first. They are
+	// given if the server begins with ServiceCIDRs.
+	serviceRanges      []string
+	serviceRangesGiven bool
+	copied             bool // the server begins with objects
 
 	loopback       *rest.Config // the server's own privileged identity, as kube-apiserver has one
 	client         kubernetes.Interface
@@ -94,6 +99,15 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	}
 	if s.listener != nil {
 		a.address = s.listener.Address
+	}
+	a.copied = len(o.Objects) > 0
+	a.serviceRanges = serviceRanges(o.Objects)
+	switch a.serviceRangesGiven = a.serviceRanges != nil; {
+	case a.serviceRangesGiven:
+	case len(o.ServiceRanges) > 0:
+		a.serviceRanges = o.ServiceRanges
+	default:
+		a.serviceRanges = []string{serviceRange}
 	}
 	// Clusters allow privileged pods. The first call in a process counts, upstream ignores all others.
 	capabilities.Setup(true, 0)

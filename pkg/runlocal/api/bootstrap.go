@@ -33,35 +33,52 @@ func systemNamespaces() []string {
 
 // createSystemObjects creates the objects that a kube-apiserver has when it is ready, and the ServiceAccount default of
 // its namespaces, which a cluster gets from the serviceaccount controller. Upstream creates them in controllers that
-// poll; in a store that starts empty it is done once.
-func createSystemObjects(ctx context.Context, client kubernetes.Interface, address string) error {
-	if err := createServiceRange(ctx, client); err != nil {
+// poll; here it is done once. What the server begins with is left as it is.
+func (a *assembly) createSystemObjects(ctx context.Context) error {
+	client := a.client
+	if err := a.createServiceRange(ctx); err != nil {
 		return err
 	}
 	for _, name := range systemNamespaces() {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		_, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+		if unlessExists(err) != nil {
 			return fmt.Errorf("creating namespace %q: %w", name, err)
 		}
 		if err := createDefaultAccount(ctx, client, name); err != nil {
 			return err
 		}
 	}
-	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, tokenTrackingConfigMap(),
-		metav1.CreateOptions{}); err != nil {
+	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, tokenTrackingConfigMap(),
+		metav1.CreateOptions{})
+	if unlessExists(err) != nil {
 		return fmt.Errorf("creating the config map of token tracking: %w", err)
 	}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
-		if _, err := client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
+		_, err := client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{})
+		if unlessExists(err) != nil {
 			return fmt.Errorf("creating priority class %q: %w", class.Name, err)
 		}
 	}
-	return createKubernetesService(ctx, client, address)
+	return a.createKubernetesService(ctx)
+}
+
+// unlessExists returns err, or nil if it is that of an object that is there already.
+func unlessExists(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
 // publishAuthorities runs upstream's controller of the ConfigMap extension-apiserver-authentication, from which other
 // API servers read whose client certificates to accept, until ctx ends. It calls started when the controller runs.
+// A server that begins with the objects of a cluster leaves that alone: the authorities are not the cluster's.
 func (a *assembly) publishAuthorities(ctx context.Context, started func()) {
+	if a.copied {
+		started()
+		return
+	}
 	info := clusterauthenticationtrust.ClusterAuthenticationInfo{ClientCA: a.auth.clientCA}
 	publisher := clusterauthenticationtrust.NewClusterAuthenticationTrustController(info, a.client)
 	started()
@@ -72,7 +89,7 @@ func (a *assembly) publishAuthorities(ctx context.Context, started func()) {
 func createDefaultAccount(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: defaultAccount, Namespace: namespace}}
 	_, err := client.CoreV1().ServiceAccounts(namespace).Create(ctx, account, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	if unlessExists(err) != nil {
 		return fmt.Errorf("creating service account %q in %q: %w", account.Name, namespace, err)
 	}
 	return nil
@@ -80,18 +97,24 @@ func createDefaultAccount(ctx context.Context, client kubernetes.Interface, name
 
 // createKubernetesService creates the Service kubernetes with its endpoints. It mirrors
 // pkg/controlplane/controller/kubernetesservice and pkg/controlplane/reconcilers: the Service kubernetes has the first
-// address of the range, its Endpoints and its EndpointSlice have the server's.
-func createKubernetesService(ctx context.Context, client kubernetes.Interface, address string) error {
-	host, port, err := endpointOf(address)
+// address of the range, its Endpoints and its EndpointSlice have the server's. What exists is left as it is.
+func (a *assembly) createKubernetesService(ctx context.Context) error {
+	client := a.client
+	host, port, err := endpointOf(a.address)
 	if err != nil {
 		return err
 	}
-	service, err := kubernetesServiceObject(port)
+	service, err := a.kubernetesServiceObject(port)
 	if err != nil {
 		return err
 	}
 	err = retryUntilAddressable(ctx, func(ctx context.Context) error {
-		_, err := client.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{})
+		// One that exists has the address, so that creating it would fail by the address.
+		services := client.CoreV1().Services(service.Namespace)
+		if _, err := services.Get(ctx, service.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return err
+		}
+		_, err := services.Create(ctx, service, metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
@@ -106,8 +129,8 @@ func createKubernetesService(ctx context.Context, client kubernetes.Interface, a
 			Ports:     []corev1.EndpointPort{{Name: name, Port: port, Protocol: protocol}},
 		}},
 	}
-	if _, err := client.CoreV1().Endpoints(metav1.NamespaceDefault).Create(ctx, endpoints,
-		metav1.CreateOptions{}); err != nil {
+	_, err = client.CoreV1().Endpoints(metav1.NamespaceDefault).Create(ctx, endpoints, metav1.CreateOptions{})
+	if unlessExists(err) != nil {
 		return fmt.Errorf("creating endpoints %q: %w", kubernetesService, err)
 	}
 	ready := true
@@ -122,16 +145,16 @@ func createKubernetesService(ctx context.Context, client kubernetes.Interface, a
 	if netutils.IsIPv6String(host) {
 		slice.AddressType = discoveryv1.AddressTypeIPv6
 	}
-	if _, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(ctx, slice,
-		metav1.CreateOptions{}); err != nil {
+	_, err = client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(ctx, slice, metav1.CreateOptions{})
+	if unlessExists(err) != nil {
 		return fmt.Errorf("creating endpoint slice %q: %w", kubernetesService, err)
 	}
 	return nil
 }
 
 // kubernetesServiceObject returns the Service kubernetes, at the first address of the service range.
-func kubernetesServiceObject(port int32) (*corev1.Service, error) {
-	addresses, err := serviceNetwork()
+func (a *assembly) kubernetesServiceObject(port int32) (*corev1.Service, error) {
+	_, addresses, err := net.ParseCIDR(a.serviceRanges[0])
 	if err != nil {
 		return nil, err
 	}

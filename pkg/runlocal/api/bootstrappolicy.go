@@ -41,7 +41,7 @@ func createBootstrapPolicy(ctx context.Context, client kubernetes.Interface, cre
 			if ctx.Err() != nil {
 				return
 			}
-			if err := create(ctx); err != nil && ctx.Err() == nil {
+			if err := unlessExists(create(ctx)); err != nil && ctx.Err() == nil {
 				utilruntime.HandleErrorWithContext(ctx, err, "Creating the default policy")
 			}
 		}

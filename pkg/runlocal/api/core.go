@@ -14,7 +14,6 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/kubernetes/pkg/apis/core"
 	kubeletclient "k8s.io/kubernetes/pkg/kubelet/client"
 	"k8s.io/kubernetes/pkg/probe"
 	"k8s.io/kubernetes/pkg/registry/core/componentstatus"
@@ -27,7 +26,6 @@ import (
 	podtemplatestore "k8s.io/kubernetes/pkg/registry/core/podtemplate/storage"
 	rcstore "k8s.io/kubernetes/pkg/registry/core/replicationcontroller/storage"
 	corerest "k8s.io/kubernetes/pkg/registry/core/rest"
-	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
 	"k8s.io/kubernetes/pkg/registry/core/service/portallocator"
 	servicestore "k8s.io/kubernetes/pkg/registry/core/service/storage"
 	serviceaccountstore "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
@@ -50,6 +48,9 @@ type coreProvider struct {
 	client     kubernetes.Interface
 	slices     proxy.EndpointSliceGetter
 	components func() map[string]componentstatus.Server
+	// serviceRanges are assembly.serviceRanges, and nodePorts the ports that are taken already.
+	serviceRanges []string
+	nodePorts     []int32
 }
 
 func (a *assembly) coreProvider() *coreProvider {
@@ -66,6 +67,8 @@ func (a *assembly) coreProvider() *coreProvider {
 		authorizer: a.auth.authorizer,
 		client:     a.client,
 		slices:     a.endpointSlices,
+
+		serviceRanges: a.serviceRanges, nodePorts: nodePorts(a.options.Objects),
 		components: func() map[string]componentstatus.Server {
 			return components(a.options.Components, a.backend.store)
 		},
@@ -137,18 +140,19 @@ func (p *coreProvider) pods(
 func (p *coreProvider) services(
 	getter generic.RESTOptionsGetter, pods podstore.PodStorage, storage map[string]rest.Storage,
 ) error {
-	ips, err := p.serviceAddresses()
+	ips, primary, err := p.serviceAddresses()
 	if err != nil {
 		return fmt.Errorf("building the allocator of cluster addresses: %w", err)
 	}
-	ips.EnableMetrics()
 	ports, err := portallocator.NewInMemory(utilnet.PortRange{Base: nodePortBase, Size: nodePortCount})
 	if err != nil {
 		return fmt.Errorf("building the allocator of node ports: %w", err)
 	}
 	ports.EnableMetrics()
-	service, status, proxied, err := servicestore.NewREST(getter, core.IPv4Protocol,
-		map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: ips}, ports, p.slices, pods.Pod, noNetwork())
+	for _, port := range p.nodePorts {
+		_ = ports.Allocate(int(port)) // of a range that is the cluster's, not this one
+	}
+	service, status, proxied, err := servicestore.NewREST(getter, primary, ips, ports, p.slices, pods.Pod, noNetwork())
 	if err != nil {
 		return fmt.Errorf("building the storage of services: %w", err)
 	}

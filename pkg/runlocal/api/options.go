@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"k8s.io/utils/clock"
 
@@ -44,6 +45,15 @@ type Options struct {
 	// not running. The functions may be called concurrently, until Stop has returned.
 	Components map[string]func() error
 
+	// Objects are there from the beginning, as they are, beside those that the server itself makes where they are
+	// missing; see Server.Unloaded for those that it does not have. ResourceVersion is the least version that writes come
+	// after: that of the newest list they were read from. The server reads Objects until Start has returned.
+	Objects         []StoredObject
+	ResourceVersion uint64
+	// ServiceRanges are the ranges of the addresses of Services, at most one of each family, the primary family first, if
+	// Objects have no ServiceCIDR; nil means kubeadm's default.
+	ServiceRanges []string
+
 	// History is how many watch events each resource keeps for watches that start in the past; 0 is memstore's default.
 	History int
 	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the
@@ -59,6 +69,11 @@ type Options struct {
 func (o Options) validate() error {
 	if err := validateListen(o.Listen, o.AllowRemote); err != nil {
 		return err
+	}
+	for _, text := range o.ServiceRanges {
+		if _, err := netip.ParsePrefix(text); err != nil {
+			return fmt.Errorf("reading the service range %q: %w", text, err)
+		}
 	}
 	return validatePlugins(o.EnableAdmission, o.DisableAdmission)
 }

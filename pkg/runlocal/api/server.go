@@ -48,6 +48,8 @@ type Server struct {
 	cancelAdmission context.CancelFunc
 	gate            admissionGate
 
+	unloaded []UnloadedObject // set by Start
+
 	steps startSteps
 	logs  *logCheck
 
@@ -226,6 +228,10 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	if err := a.build(s); err != nil {
 		return err
 	}
+	if a.copied {
+		s.unloaded = s.backend.load(ctx, o.Objects, o.ResourceVersion)
+		a.options.Objects = nil // they may be large
+	}
 	s.transport.serve(s.generic.Handler)
 	if err := s.openAdmission(ctx, a); err != nil {
 		return err
@@ -233,7 +239,7 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	if err := s.runHooks(); err != nil {
 		return err
 	}
-	if err := createSystemObjects(ctx, a.client, a.address); err != nil {
+	if err := a.createSystemObjects(ctx); err != nil {
 		return err
 	}
 	s.steps.finish(stepNamespaces, stepTokenTracking, stepPriorityClasses, stepServiceRange, stepService)

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"fmt"
-	"net"
 	"sync"
 	"time"
 
@@ -17,8 +16,10 @@ import (
 	networkinginformers "k8s.io/client-go/informers/networking/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
 	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator/controller"
+	netutils "k8s.io/utils/net"
 )
 
 const (
@@ -34,12 +35,30 @@ const (
 	allocatorTimeout = 10 * time.Second
 )
 
-// serviceAddresses returns upstream's allocator of cluster addresses: a Service's address is an IPAddress object, and
-// ranges are ServiceCIDR objects. It runs until the storage of services is destroyed.
-func (p *coreProvider) serviceAddresses() (*ipallocator.MetaAllocator, error) {
+// serviceAddresses returns upstream's allocators of cluster addresses, one for each family of the service ranges, and
+// the primary family: a Service's address is an IPAddress object, and ranges are ServiceCIDR objects. They run until the
+// storage of services is destroyed.
+func (p *coreProvider) serviceAddresses() (map[core.IPFamily]ipallocator.Interface, core.IPFamily, error) {
 	networking := p.Informers.Networking().V1()
-	return ipallocator.NewMetaAllocator(p.client.NetworkingV1(), serviceCIDRs{networking.ServiceCIDRs()},
-		networking.IPAddresses(), false, nil)
+	allocators := map[core.IPFamily]ipallocator.Interface{}
+	for _, text := range p.serviceRanges {
+		allocator, err := ipallocator.NewMetaAllocator(p.client.NetworkingV1(), serviceCIDRs{networking.ServiceCIDRs()},
+			networking.IPAddresses(), familyOf(text) == core.IPv6Protocol, nil)
+		if err != nil {
+			return nil, "", err
+		}
+		allocator.EnableMetrics()
+		allocators[familyOf(text)] = allocator
+	}
+	return allocators, familyOf(p.serviceRanges[0]), nil
+}
+
+// familyOf returns the family of the addresses of a range.
+func familyOf(cidr string) core.IPFamily {
+	if netutils.IsIPv6CIDRString(cidr) {
+		return core.IPv6Protocol
+	}
+	return core.IPv4Protocol
 }
 
 // serviceCIDRs is an informer that reports at once that it has synced. The allocator polls its two informers every 100
@@ -61,12 +80,15 @@ type syncedInformer struct{ cache.SharedIndexInformer }
 func (syncedInformer) HasSynced() bool { return true }
 
 // createServiceRange creates the default range of cluster addresses, as pkg/controlplane/controller/defaultservicecidr
-// does.
-func createServiceRange(ctx context.Context, client kubernetes.Interface) error {
-	ranges := client.NetworkingV1().ServiceCIDRs()
+// does, unless the server begins with ranges.
+func (a *assembly) createServiceRange(ctx context.Context) error {
+	if a.serviceRangesGiven {
+		return nil
+	}
+	ranges := a.client.NetworkingV1().ServiceCIDRs()
 	_, err := ranges.Create(ctx, &networkingv1.ServiceCIDR{
 		ObjectMeta: metav1.ObjectMeta{Name: defaultServiceCIDR},
-		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{serviceRange}},
+		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: a.serviceRanges},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("creating service range %q: %w", defaultServiceCIDR, err)
@@ -100,15 +122,6 @@ func retryUntilAddressable(ctx context.Context, create func(context.Context) err
 		return last
 	}
 	return err
-}
-
-// serviceNetwork returns serviceRange as a network.
-func serviceNetwork() (*net.IPNet, error) {
-	_, addresses, err := net.ParseCIDR(serviceRange)
-	if err != nil {
-		return nil, fmt.Errorf("reading the service range: %w", err)
-	}
-	return addresses, nil
 }
 
 // repairInterval is how often all Services are checked, repairLoopInterval of

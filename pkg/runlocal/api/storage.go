@@ -30,8 +30,15 @@ type backend struct {
 	store  *memstore.Store
 	counts flowcontrolrequest.StorageObjectCountTracker // of the objects of each resource
 
-	mu       sync.RWMutex
-	prefixes map[schema.GroupResource]string
+	mu        sync.RWMutex
+	resources map[schema.GroupResource]resourceStorage
+}
+
+// resourceStorage is where and how the objects of a resource are kept.
+type resourceStorage struct {
+	prefix string // such as "/pods"
+	mode   memstore.Mode
+	config *storagebackend.ConfigForResource
 }
 
 // compactionInterval is kube-apiserver's default --etcd-compaction-interval.
@@ -42,35 +49,33 @@ func newBackend(o Options) *backend {
 		store: memstore.New(memstore.Options{
 			History: o.History, OnCommit: o.OnCommit, Clock: o.Clock, CompactionInterval: compactionInterval,
 		}),
-		counts:   flowcontrolrequest.NewStorageObjectCountTracker(),
-		prefixes: map[schema.GroupResource]string{},
+		counts:    flowcontrolrequest.NewStorageObjectCountTracker(),
+		resources: map[schema.GroupResource]resourceStorage{},
 	}
 }
 
 // lastEvent returns the resource version of the newest event of gr, 0 if it never had one.
 func (b *backend) lastEvent(gr schema.GroupResource) uint64 {
 	b.mu.RLock()
-	prefix, ok := b.prefixes[gr]
+	storage, ok := b.resources[gr]
 	b.mu.RUnlock()
 	if !ok {
 		return 0
 	}
-	return b.store.LastEvent(prefix)
+	return b.store.LastEvent(storage.prefix)
 }
 
 // options returns the REST options of one resource.
-func (b *backend) options(
-	gr schema.GroupResource, prefix string, mode memstore.Mode, config *storagebackend.ConfigForResource,
-) generic.RESTOptions {
+func (b *backend) options(gr schema.GroupResource, storage resourceStorage) generic.RESTOptions {
 	b.mu.Lock()
-	b.prefixes[gr] = prefix
+	b.resources[gr] = storage
 	b.mu.Unlock()
 	return generic.RESTOptions{
-		StorageConfig:             config,
-		Decorator:                 b.store.Decorator(mode),
+		StorageConfig:             storage.config,
+		Decorator:                 b.store.Decorator(storage.mode),
 		EnableGarbageCollection:   true,
 		DeleteCollectionWorkers:   1,
-		ResourcePrefix:            prefix,
+		ResourcePrefix:            storage.prefix,
 		CountMetricPollPeriod:     countInterval,
 		StorageObjectCountTracker: b.counts,
 	}
@@ -112,7 +117,7 @@ func (g *builtInStorage) GetRESTOptions(gr schema.GroupResource, example runtime
 	if size, ok := kubeapiserver.DefaultWatchCacheSizes()[gr]; ok && size == 0 {
 		mode = memstore.Uncached
 	}
-	return g.options(gr, "/"+g.factory.ResourcePrefix(gr), mode, config), nil
+	return g.options(gr, resourceStorage{"/" + g.factory.ResourcePrefix(gr), mode, config}), nil
 }
 
 // crdStorage is the RESTOptionsGetter of CustomResourceDefinitions.
@@ -127,7 +132,7 @@ func (g crdStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (g
 	config := storagebackend.NewDefaultConfig(registryPrefix, codec)
 	config.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion,
 		schema.GroupKind{Group: apiextensionsv1beta1.GroupName})
-	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Objects, config.ForResource(gr)), nil
+	return g.options(gr, resourceStorage{customPrefix(gr), memstore.Objects, config.ForResource(gr)}), nil
 }
 
 // customResourceStorage is the RESTOptionsGetter of custom resources. They are stored encoded, because upstream's
@@ -139,6 +144,14 @@ var _ generic.RESTOptionsGetter = customResourceStorage{}
 // GetRESTOptions mirrors k8s.io/apiextensions-apiserver/pkg/cmd/server/options/options.go. The handler sets the codec
 // of the custom resource on top.
 func (g customResourceStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
-	config := storagebackend.NewDefaultConfig(registryPrefix, unstructured.UnstructuredJSONScheme)
-	return g.options(gr, "/"+gr.Group+"/"+gr.Resource, memstore.Encoded, config.ForResource(gr)), nil
+	return g.options(gr, customStorage(gr)), nil
 }
+
+// customStorage returns where custom resources are kept, with a codec that neither converts nor prunes.
+func customStorage(gr schema.GroupResource) resourceStorage {
+	config := storagebackend.NewDefaultConfig(registryPrefix, unstructured.UnstructuredJSONScheme)
+	return resourceStorage{customPrefix(gr), memstore.Encoded, config.ForResource(gr)}
+}
+
+// customPrefix returns the prefix of custom resources and of their definitions.
+func customPrefix(gr schema.GroupResource) string { return "/" + gr.Group + "/" + gr.Resource }

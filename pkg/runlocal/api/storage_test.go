@@ -46,8 +46,8 @@ func TestPrefixesAreTheirOwn(t *testing.T) {
 	shared := map[string][]schema.GroupResource{}
 	f.backend.mu.RLock()
 	defer f.backend.mu.RUnlock()
-	for gr, prefix := range f.backend.prefixes {
-		shared[prefix] = append(shared[prefix], gr)
+	for gr, storage := range f.backend.resources {
+		shared[storage.prefix] = append(shared[storage.prefix], gr)
 	}
 	for prefix, resources := range shared {
 		if len(resources) > 1 && prefix != "/events" {

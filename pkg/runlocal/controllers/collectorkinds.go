@@ -34,6 +34,8 @@ type servedKinds struct {
 	custom             func() []schema.GroupResource
 	lists              *listResults
 	listFailureTimeout time.Duration
+	// unread is Deps.Unread. These kinds are watched, and count as left out all the same.
+	unread []UnlistedKind
 
 	mu             sync.RWMutex
 	resources      map[schema.GroupKind]string   // such as "replicasets.apps"
@@ -99,7 +101,7 @@ func (k *servedKinds) watchable(
 		return lists
 	}
 	now := time.Now()
-	unlisted, known := map[schema.GroupVersionResource]error{}, map[schema.GroupResource]bool{}
+	unlisted, known := k.leftOutBefore(), map[schema.GroupResource]bool{}
 	for version, err := range failed {
 		unlisted[version.WithResource(everyResource)] = err
 	}
@@ -137,6 +139,15 @@ func (k *servedKinds) watchable(
 		k.version++
 	}
 	k.wanted, k.discovered, k.failedVersions, k.discoveryDone, k.changes = wanted, known, failed, true, changes
+	return out
+}
+
+// leftOutBefore returns the kinds that are left out whatever the API answers, which are in no version.
+func (k *servedKinds) leftOutBefore() map[schema.GroupVersionResource]error {
+	out := map[schema.GroupVersionResource]error{}
+	for _, kind := range k.unread {
+		out[kind.Resource.WithVersion("")] = kind.Err
+	}
 	return out
 }
 
@@ -189,7 +200,8 @@ func (k *servedKinds) mustPoll() bool {
 	if waiting, _, ok := k.unlisted(); !ok || len(waiting) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(k.lists.resourcesLeftOut(), k.listed)
+	return slices.ContainsFunc(k.lists.resourcesLeftOut(),
+		func(r schema.GroupVersionResource) bool { return r.Version != "" && k.listed(r) })
 }
 
 func compareResources(a, b schema.GroupResource) int {

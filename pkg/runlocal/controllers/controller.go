@@ -89,6 +89,8 @@ type environment struct {
 	newest             func(schema.GroupResource) uint64
 	collector          func(CollectorView)
 	listFailureTimeout time.Duration
+	// unread is Deps.Unread.
+	unread []UnlistedKind
 	// shared is the same for all controllers of one Start.
 	shared *shared
 }

@@ -141,8 +141,9 @@ func newDependencyGraph(ctx context.Context, e environment) (*dependencyGraph, e
 	kinds := &servedKinds{
 		DiscoveryClient: discoverer, onServed: monitors.StopUnserved, listed: monitors.Synced, watched: graph.IsResourceSynced,
 		lists: lists, listFailureTimeout: cmp.Or(e.listFailureTimeout, listFailureTimeout),
-		resources: map[schema.GroupKind]string{},
+		resources: map[schema.GroupKind]string{}, unread: e.unread,
 	}
+	lists.setLeftOut(kinds.leftOutBefore())
 	kinds.poller = kindPoller{changes: e.changes(), urgent: kinds.mustPoll}
 	if e.kinds != nil {
 		kinds.custom = e.kinds.Custom

@@ -73,11 +73,11 @@ func Select(args []string) ([]Controller, error) {
 	}), nil
 }
 
-// SkippedController is a controller that "*" does not select, because it lacks something of the authority that it
-// needs.
+// SkippedController is a controller that is not run, and why: SelectFor skips one that lacks something of the authority
+// that it needs.
 type SkippedController struct {
 	Controller
-	// Reason is what Controller.MissingAuthority returns.
+	// Reason is half a sentence about the controller, such as what Controller.MissingAuthority returns.
 	Reason string
 }
 

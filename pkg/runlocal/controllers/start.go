@@ -33,6 +33,10 @@ type Deps struct {
 	// Collector is called, always from the same goroutine, when what the garbage collector sees has changed. It may be
 	// nil.
 	Collector func(CollectorView)
+	// Unread are kinds of which the API may lack objects, because it is a copy that could not be read whole, and why. The
+	// garbage collector destroys nothing because of objects of these kinds that it does not see. The resource "*" means
+	// all of its API group.
+	Unread []UnlistedKind
 	// Autoscaling holds the periods of the horizontal pod autoscaler.
 	Autoscaling Autoscaling
 	// NodeControllers are the settings of the controllers that look after nodes.
@@ -119,6 +123,7 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 				tap: observer, config: config, client: client, informers: d.Informers,
 				authority: d.Authority, autoscaling: d.Autoscaling, kinds: d.Kinds, nodeControllers: d.NodeControllers,
 				collector: d.Collector, shared: common, newest: d.Newest, listFailureTimeout: d.listFailureTimeout,
+				unread: d.Unread,
 			})
 			if run != nil {
 				built = append(built, started{Controller: c, run: run})

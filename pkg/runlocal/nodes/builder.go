@@ -73,8 +73,12 @@ func (b *builder) scheduler(ctx context.Context) (*engine.Controller, error) {
 		client:  b.schedulerClient,
 		clock:   b.Clock,
 		events:  b.schedulerEvents,
+		copied:  b.Copied,
 		cache:   newSchedulerCache(),
 		waiting: map[engine.Request]schedulingAttempts{},
+	}
+	for _, pod := range b.Neighbours {
+		s.cache.setPod(pod)
 	}
 	c, err := b.controller(b.schedulerTap, s)
 	if err != nil {
@@ -115,6 +119,8 @@ func (b *builder) kubelet(ctx context.Context) (*engine.Controller, error) {
 		readyAfter: b.PodReadyAfter,
 		stopAfter:  b.PodStopAfter,
 		runFor:     b.RunFor,
+		copied:     b.Copied,
+		assume:     b.Assume,
 		reportNow:  b.reportNow,
 		addresses:  newPodAddresses(),
 		states:     map[types.UID]*podState{},
@@ -159,6 +165,7 @@ func (b *builder) build(
 // leaseRenewer makes what sends the heartbeats. It must not run before the informer of nodes has synced.
 func (b *builder) leaseRenewer() *leaseRenewer {
 	return &leaseRenewer{
+		copied:    b.Copied,
 		leases:    b.kubeletClient.CoordinationV1().Leases(corev1.NamespaceNodeLease),
 		status:    b.kubeletClient.CoreV1().Nodes(),
 		nodes:     b.Informers.Core().V1().Nodes().Lister(),

@@ -28,8 +28,10 @@ const (
 	leaseInterval = leaseSeconds * time.Second / 4
 )
 
-// leaseRenewer renews the leases of all simulated nodes, and reports their conditions.
+// leaseRenewer renews the leases of all nodes with an active kubelet, and reports the conditions of those that were not
+// copied.
 type leaseRenewer struct {
+	copied    *Copied
 	leases    coordinationclient.LeaseInterface
 	status    corev1client.NodeInterface
 	nodes     corelisters.NodeLister
@@ -63,10 +65,13 @@ func (h *leaseRenewer) renewAll(ctx context.Context) {
 		return
 	}
 	for _, node := range all {
-		if !hasActiveKubelet(node) || ctx.Err() != nil {
+		if !h.copied.hasActiveKubelet(node) || ctx.Err() != nil {
 			continue
 		}
-		err := errors.Join(h.renew(ctx, node), reportConditions(ctx, h.status, node, h.clock.Now()))
+		err := h.renew(ctx, node)
+		if !h.copied.hasNode(node) {
+			err = errors.Join(err, reportConditions(ctx, h.status, node, h.clock.Now()))
+		}
 		if err != nil && ctx.Err() == nil {
 			logger.Error(err, "Heartbeat left out", "node", node.Name)
 		}

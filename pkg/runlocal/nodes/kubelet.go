@@ -35,6 +35,9 @@ type kubelet struct {
 	// readyAfter, stopAfter and runFor are Options.PodReadyAfter, PodStopAfter and RunFor.
 	readyAfter, stopAfter, runFor time.Duration
 
+	copied *Copied // nil without a copy
+	assume Assumption
+
 	reportNow chan<- struct{} // sent to when conditions are to be reported at once
 	addresses *podAddresses
 
@@ -56,7 +59,7 @@ func (k *kubelet) onPod(e engine.Event) []engine.Request {
 	if e.Old == nil || e.Initial {
 		k.addresses.reserve(pod.Status.PodIP)
 	}
-	if e.Old != nil && k.isOwnWrite(pod) {
+	if k.copied.keeps(pod) || e.Old != nil && k.isOwnWrite(pod) {
 		return nil
 	}
 	return engine.Self(e)
@@ -65,16 +68,16 @@ func (k *kubelet) onPod(e engine.Event) []engine.Request {
 // onNode enqueues the pods of a node whose kubelet has become active, and has it report conditions that are new.
 func (k *kubelet) onNode(e engine.Event) []engine.Request {
 	node, ok := e.New.(*corev1.Node)
-	if !ok || !hasActiveKubelet(node) {
+	if !ok || !k.copied.hasActiveKubelet(node) {
 		return nil
 	}
-	if e.Old == nil || len(missingConditions(node, time.Time{})) > 0 {
+	if e.Old == nil || !k.copied.hasNode(node) && len(missingConditions(node, time.Time{})) > 0 {
 		select {
 		case k.reportNow <- struct{}{}:
 		default: // a report is requested already
 		}
 	}
-	if old, ok := e.Old.(*corev1.Node); ok && hasActiveKubelet(old) {
+	if old, ok := e.Old.(*corev1.Node); ok && k.copied.hasActiveKubelet(old) {
 		return nil
 	}
 	all, err := k.pods.List(labels.Everything())
@@ -134,7 +137,7 @@ func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Resul
 		return engine.Result{}, fmt.Errorf("reading pod %q: %w", r, err)
 	}
 	node, err := k.nodes.Get(pod.Spec.NodeName)
-	if apierrors.IsNotFound(err) || err == nil && !hasActiveKubelet(node) {
+	if apierrors.IsNotFound(err) || err == nil && (!k.copied.hasActiveKubelet(node) || k.leaves(pod)) {
 		return engine.Result{}, nil
 	}
 	if err != nil {
@@ -145,6 +148,11 @@ func (k *kubelet) Reconcile(ctx context.Context, r engine.Request) (engine.Resul
 		return engine.Result{}, nil // deleted meanwhile
 	}
 	return result, err
+}
+
+// leaves reports whether the pod stays as it is.
+func (k *kubelet) leaves(pod *corev1.Pod) bool {
+	return k.copied.keeps(pod) || k.assume == AssumePending && pod.DeletionTimestamp == nil
 }
 
 // sync advances a pod that is bound to an active node, writes its status, and returns when the pod changes next. Events
@@ -202,7 +210,11 @@ func (k *kubelet) stateOf(pod *corev1.Pod, node *corev1.Node, now time.Time) *po
 			message: fmt.Sprintf("Not simulated as asked for: %v", err),
 		})
 	}
-	ps = newPodState(pod, p, k.readyAfter, now)
+	readyAfter := k.readyAfter
+	if k.assume == AssumeReady {
+		p.failure, readyAfter = "", 0
+	}
+	ps = newPodState(pod, p, readyAfter, now)
 	k.mu.Lock()
 	k.states[pod.UID] = ps
 	k.mu.Unlock()

@@ -170,6 +170,12 @@ type Options struct {
 	// Volumes has the scheduler consider the volumes of pods and wait for their claims to be bound, for which the
 	// volume binder must run. Without it volumes are ignored.
 	Volumes bool
+	// Copied are the nodes and pods of the copy of a cluster that the API begins with; nil if it begins with none.
+	Copied *Copied
+	// Neighbours are pods that the API does not have and that take room on nodes all the same. They are not changed.
+	Neighbours []*corev1.Pod
+	// Assume is what becomes of pods that are not in Copied.
+	Assume Assumption
 	// NoEvents leaves out the Events of scheduler and kubelet.
 	NoEvents bool
 	// Clock drives all timers and timestamps; nil means the real clock.

@@ -46,14 +46,13 @@ func ensureDefaultClass(ctx context.Context, classes storagev1client.StorageClas
 // that name none.
 const isDefaultClass = "storageclass.kubernetes.io/is-default-class"
 
-// isForUs reports whether the claim waits for a volume of Provisioner: the volume binder writes the provisioner's name
-// into an annotation.
-func isForUs(claim *corev1.PersistentVolumeClaim) bool {
-	name, ok := claim.Annotations[volumehelpers.AnnStorageProvisioner]
-	if !ok {
-		name = claim.Annotations[volumehelpers.AnnBetaStorageProvisioner]
+// provisionerOf returns the name of the provisioner that the claim waits for, which the volume binder writes into an
+// annotation; empty before.
+func provisionerOf(claim *corev1.PersistentVolumeClaim) string {
+	if name, ok := claim.Annotations[volumehelpers.AnnStorageProvisioner]; ok {
+		return name
 	}
-	return name == Provisioner && claim.Spec.VolumeName == ""
+	return claim.Annotations[volumehelpers.AnnBetaStorageProvisioner]
 }
 
 // provision makes the claim's volume, if the claim still waits for one and there can be one.
@@ -64,7 +63,7 @@ func (p *provisioner) provision(ctx context.Context, r engine.Request) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading claim %q: %w", r, err)
-	case !isForUs(claim):
+	case !p.isForUs(claim):
 		return nil
 	}
 	name := volumehelpers.GetPersistentVolumeClaimClass(claim)
@@ -80,7 +79,7 @@ func (p *provisioner) provision(ctx context.Context, r engine.Request) error {
 	if waitsForConsumer(class) && node == "" {
 		return nil // the scheduler chooses a node first, or another node
 	}
-	if why := unsupportedReason(claim, class); why != "" {
+	if why := unsupportedReason(claim, class); why != "" && !p.copied {
 		p.recordFailure(ctx, claim, why)
 		return nil
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -43,6 +45,9 @@ type ProvisionerOptions struct {
 	Tap *tap.Tap
 	// Workers is how many claims and volumes are worked on at once; 0 means 4.
 	Workers int
+	// Copied is true if the API begins with a copy of a cluster. Then no StorageClass is created, and claims that were
+	// not copied get volumes whatever the provisioner of their class, unless that is for volumes made by hand.
+	Copied bool
 }
 
 // RunningProvisioner makes volumes until it is stopped. Its methods may be called concurrently.
@@ -63,6 +68,10 @@ type provisioner struct {
 	classes storagelisters.StorageClassLister
 	nodes   corelisters.NodeLister
 	events  record.EventRecorder
+
+	copied bool // ProvisionerOptions.Copied
+	mu     sync.Mutex
+	before map[types.UID]bool // claims that were copied; mu guards it
 }
 
 var _ engine.Reconciler = (*provisioner)(nil)
@@ -84,8 +93,10 @@ func StartProvisioner(ctx context.Context, o ProvisionerOptions) (*RunningProvis
 	if err != nil {
 		return nil, err
 	}
-	if err := ensureDefaultClass(ctx, client.StorageV1().StorageClasses()); err != nil {
-		return nil, err
+	if !o.Copied {
+		if err := ensureDefaultClass(ctx, client.StorageV1().StorageClasses()); err != nil {
+			return nil, err
+		}
 	}
 	// Events that are not written yet when ctx ends are written before the broadcaster is shut down.
 	broadcaster := record.NewBroadcaster(record.WithContext(observer.Context(context.WithoutCancel(ctx))))
@@ -113,6 +124,7 @@ func newProvisioner(
 		client: client, claims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
 		classes: storage.StorageClasses().Lister(), nodes: core.Nodes().Lister(),
 		events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: Provisioner}),
+		copied: o.Copied, before: map[types.UID]bool{},
 	}
 	c, err := engine.New(engine.Options{
 		Name: ProvisionerName, Reconciler: p, Workers: o.Workers, MaxRetries: -1, Observer: tapObserver{observer},
@@ -122,7 +134,7 @@ func newProvisioner(
 	}
 	err = observer.Build(ctx, func(ctx context.Context) error {
 		return errors.Join(
-			c.Watch(ctx, core.PersistentVolumeClaims().Informer(), onClaim, 0),
+			c.Watch(ctx, core.PersistentVolumeClaims().Informer(), p.onClaim, 0),
 			c.Watch(ctx, core.PersistentVolumes().Informer(), onVolume, 0),
 			c.Watch(ctx, storage.StorageClasses().Informer(), p.onClass, 0),
 		)
@@ -151,13 +163,35 @@ func (p *RunningProvisioner) Wait() error {
 	return p.err
 }
 
-// onClaim enqueues a claim that waits for a volume of Provisioner.
-func onClaim(e engine.Event) []engine.Request {
-	if claim, ok := e.New.(*corev1.PersistentVolumeClaim); ok && isForUs(claim) {
+// onClaim enqueues a claim that waits for a volume of the provisioner.
+func (p *provisioner) onClaim(e engine.Event) []engine.Request {
+	claim, ok := e.New.(*corev1.PersistentVolumeClaim)
+	if ok && p.copied && e.Initial {
+		p.mu.Lock()
+		p.before[claim.UID] = true
+		p.mu.Unlock()
+		return nil
+	}
+	if ok && p.isForUs(claim) {
 		return engine.Self(e)
 	}
 	return nil
 }
+
+// isForUs reports whether the claim waits for a volume of the provisioner.
+func (p *provisioner) isForUs(claim *corev1.PersistentVolumeClaim) bool {
+	name := provisionerOf(claim)
+	if !p.copied {
+		return name == Provisioner && claim.Spec.VolumeName == ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return name != "" && name != noProvisioner && claim.Spec.VolumeName == "" && !p.before[claim.UID]
+}
+
+// noProvisioner is the provisioner of classes whose volumes are made by hand, notSupportedProvisioner of
+// pkg/volume/util/storageclass.go.
+const noProvisioner = "kubernetes.io/no-provisioner"
 
 // onVolume enqueues a volume of Provisioner that is to be deleted, or whose finalizer is to be changed.
 func onVolume(e engine.Event) []engine.Request {
@@ -171,7 +205,7 @@ func onVolume(e engine.Event) []engine.Request {
 // onClass enqueues the claims that wait for the class to be created.
 func (p *provisioner) onClass(e engine.Event) []engine.Request {
 	class, ok := e.New.(*storagev1.StorageClass)
-	if !ok || e.Old != nil || class.Provisioner != Provisioner {
+	if !ok || e.Old != nil || !p.copied && class.Provisioner != Provisioner {
 		return nil
 	}
 	claims, err := p.claims.List(labels.Everything())
@@ -180,7 +214,7 @@ func (p *provisioner) onClass(e engine.Event) []engine.Request {
 	}
 	var requests []engine.Request
 	for _, claim := range claims {
-		if isForUs(claim) && volumehelpers.GetPersistentVolumeClaimClass(claim) == class.Name {
+		if p.isForUs(claim) && volumehelpers.GetPersistentVolumeClaimClass(claim) == class.Name {
 			requests = append(requests, engine.Request{Namespace: claim.Namespace, Name: claim.Name})
 		}
 	}

@@ -67,9 +67,14 @@ var (
 // newSandbox starts simulated nodes for the length of the test. Config, Informers and Tap are filled in.
 func newSandbox(t testing.TB, o Options) *sandbox {
 	t.Helper()
+	return newSandboxOn(t, podServers.Server(t, nil), o)
+}
+
+// newSandboxOn is newSandbox on an API server that the test has already.
+func newSandboxOn(t testing.TB, server *api.Server, o Options) *sandbox {
+	t.Helper()
 	s := &sandbox{t: t, trace: &events{}}
 	o.Tap = tap.New(tap.Options{Recorder: trace.NewRecorder(clock.RealClock{}, s.trace)})
-	server := podServers.Server(t, nil)
 	var err error
 	if s.Interface, err = kubernetes.NewForConfig(server.Config()); err != nil {
 		t.Fatal(err)

@@ -42,6 +42,7 @@ type scheduler struct {
 	client kubernetes.Interface
 	clock  clock.Clock
 	events *recorder
+	copied *Copied // nil without a copy
 
 	cache   *schedulerCache
 	volumes *volumeBinder // nil if volumes are ignored
@@ -59,6 +60,7 @@ type schedulingAttempts struct {
 	last      time.Time
 	lacksRoom bool // as in fitError: the pod may fit when other pods are gone
 	volumes   bool // as in fitError: the pod may fit when volumes or claims have changed
+	copied    bool // the attempts were made before the pod was copied
 }
 
 var _ engine.Reconciler = (*scheduler)(nil)
@@ -85,6 +87,10 @@ func (s *scheduler) onPod(e engine.Event) []engine.Request {
 		s.dropPod(r, pod)
 		return nil
 	}
+	if e.Initial && s.copied.waits(pod) {
+		s.addCopied(r, pod.UID)
+		return nil
+	}
 	if old, ok := e.Old.(*corev1.Pod); ok && sameForScheduling(old, pod) && s.isWaiting(r, pod.UID) {
 		return nil // such as the event of the condition that the scheduler wrote
 	}
@@ -100,7 +106,7 @@ func (s *scheduler) onNode(e engine.Event) []engine.Request {
 	}
 	s.cache.setNode(node)
 	if old, ok := e.Old.(*corev1.Node); !ok || !sameNodeForScheduling(old, node) {
-		s.retryWaiting()
+		s.retryWaiting(e.Initial)
 	}
 	return nil
 }
@@ -219,19 +225,25 @@ func (s *scheduler) unschedulable(
 	return engine.Result{RequeueAfter: unschedulableFlush}, nil
 }
 
-// logIgnoredFields logs which fields of the pod that restrict nodes are ignored.
-func (s *scheduler) logIgnoredFields(ctx context.Context, pod *corev1.Pod) {
+// IgnoredFields returns which fields of the pod that restrict nodes the simulated scheduler leaves out of account; nil
+// if there are none. Where they are, the node that it chooses may be one that kube-scheduler would not.
+func IgnoredFields(pod *corev1.PodSpec) []string {
 	var ignored []string
-	if a := pod.Spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
+	if a := pod.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
 		ignored = append(ignored, "spec.affinity.podAffinity, podAntiAffinity")
 	}
-	if len(pod.Spec.TopologySpreadConstraints) > 0 {
+	if len(pod.TopologySpreadConstraints) > 0 {
 		ignored = append(ignored, "spec.topologySpreadConstraints")
 	}
-	if len(pod.Spec.ResourceClaims) > 0 {
+	if len(pod.ResourceClaims) > 0 {
 		ignored = append(ignored, "spec.resourceClaims")
 	}
-	if len(ignored) > 0 {
+	return ignored
+}
+
+// logIgnoredFields logs the IgnoredFields of the pod.
+func (s *scheduler) logIgnoredFields(ctx context.Context, pod *corev1.Pod) {
+	if ignored := IgnoredFields(&pod.Spec); len(ignored) > 0 {
 		klog.FromContext(ctx).Info("Not simulated and left out of account", "pod", klog.KObj(pod), "fields", ignored)
 	}
 }
@@ -245,8 +257,16 @@ func (s *scheduler) addWaiting(r engine.Request, uid types.UID, why *fitError) t
 		a = schedulingAttempts{uid: uid}
 	}
 	a.count, a.last, a.lacksRoom, a.volumes = a.count+1, s.clock.Now(), why.lacksRoom, why.volumes
+	a.copied = false
 	s.waiting[r] = a
 	return a.backoff()
+}
+
+// addCopied records that the pod of that UID did not fit before it was copied, for reasons that are not known.
+func (s *scheduler) addCopied(r engine.Request, uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting[r] = schedulingAttempts{uid: uid, lacksRoom: true, volumes: true, copied: true}
 }
 
 // forget removes the pod from those that wait.
@@ -264,20 +284,21 @@ func (s *scheduler) isWaiting(r engine.Request, uid types.UID) bool {
 	return ok && a.uid == uid
 }
 
-// retryWaiting retries all pods that did not fit, because a node was added or changed.
-func (s *scheduler) retryWaiting() {
-	s.retry(func(engine.Request, schedulingAttempts) bool { return true })
+// retryWaiting retries all pods that did not fit, because a node was added or changed. initial is as for retry.
+func (s *scheduler) retryWaiting(initial bool) {
+	s.retry(initial, func(engine.Request, schedulingAttempts) bool { return true })
 }
 
 // retryLackingRoom retries the pods that lacked room, because a pod is gone. For the others that makes no difference:
 // of upstream's plugins only NodePorts and NodeResourcesFit have such events in EventsToRegister.
 func (s *scheduler) retryLackingRoom() {
-	s.retry(func(_ engine.Request, a schedulingAttempts) bool { return a.lacksRoom })
+	s.retry(false, func(_ engine.Request, a schedulingAttempts) bool { return a.lacksRoom })
 }
 
 // retry enqueues the chosen pods, each when its backoff is over, in the order of their last attempts: as
-// kube-scheduler's queue does (pkg/scheduler/framework/plugins/queuesort), but without priorities.
-func (s *scheduler) retry(chosen func(engine.Request, schedulingAttempts) bool) {
+// kube-scheduler's queue does (pkg/scheduler/framework/plugins/queuesort), but without priorities. With initial, because
+// of an object that was there before, pods are left out that did not fit then already.
+func (s *scheduler) retry(initial bool, chosen func(engine.Request, schedulingAttempts) bool) {
 	type pod struct {
 		engine.Request
 		schedulingAttempts
@@ -285,7 +306,7 @@ func (s *scheduler) retry(chosen func(engine.Request, schedulingAttempts) bool) 
 	var again []pod
 	s.mu.Lock()
 	for r, a := range s.waiting {
-		if chosen(r, a) {
+		if !(initial && a.copied) && chosen(r, a) {
 			again = append(again, pod{r, a})
 		}
 	}

@@ -149,7 +149,7 @@ func TestLongestWaitingIsTriedFirst(t *testing.T) {
 		l.clock = fixed(epoch.Add(time.Duration(n/2) * time.Second)) // two at a time
 		l.addWaiting(r, "uid", &fitError{lacksRoom: true})
 	}
-	l.retryWaiting()
+	l.retryWaiting(false)
 	var got []string
 	for _, r := range l.again {
 		got = append(got, r.Name)

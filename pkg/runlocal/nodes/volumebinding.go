@@ -156,7 +156,7 @@ func (s *scheduler) onClaim(e engine.Event) []engine.Request {
 	claim := e.Object()
 	s.cache.changedVolumes()
 	if e.New != nil {
-		s.retry(func(r engine.Request, a schedulingAttempts) bool {
+		s.retry(e.Initial, func(r engine.Request, a schedulingAttempts) bool {
 			if !a.volumes || r.Namespace != claim.GetNamespace() {
 				return false
 			}
@@ -178,7 +178,7 @@ func (s *scheduler) onVolume(e engine.Event) []engine.Request {
 func (s *scheduler) onClass(e engine.Event) []engine.Request {
 	s.cache.changedVolumes()
 	if e.New != nil {
-		s.retry(func(_ engine.Request, a schedulingAttempts) bool { return a.volumes })
+		s.retry(e.Initial, func(_ engine.Request, a schedulingAttempts) bool { return a.volumes })
 	}
 	return nil
 }

@@ -43,8 +43,19 @@ type play struct {
 // Play plays the scenario in a namespace of its name, which must not be there yet, and returns what came of it. An
 // error means that an input was refused or something waited for did not come; the outcome has the history then.
 func (s *Side) Play(ctx context.Context, scenario *Scenario) (*Outcome, error) {
+	return s.PlayThen(ctx, scenario, func(context.Context) error { return nil })
+}
+
+// PlayThen is Play, and calls then when the scenario has been played, before anything of it is removed. An error of
+// then is returned.
+func (s *Side) PlayThen(
+	ctx context.Context, scenario *Scenario, then func(ctx context.Context) error,
+) (*Outcome, error) {
 	p := &play{Side: s, scenario: scenario}
 	err := p.run(ctx)
+	if err == nil {
+		err = then(ctx)
+	}
 	outcome, collected := p.collect()
 	if err == nil {
 		err = collected

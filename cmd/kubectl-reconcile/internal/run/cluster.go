@@ -10,8 +10,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	utilversion "k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/client-go/discovery"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/apihealth"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -87,7 +85,7 @@ func (c *clusterTarget) Start(
 ) (*runlocal.Session, error) {
 	shown := o.Progress.Show(ctx, cli.ProgressText("finding out what %s serves and permits", c.connection.Config.Host))
 	defer shown()
-	version, err := c.version(ctx)
+	version, err := c.connection.ServerVersion(ctx)
 	if err != nil {
 		return nil, c.connection.Explain(err)
 	}
@@ -100,7 +98,7 @@ func (c *clusterTarget) Start(
 	c.permissions.SetMissing(preflight.Missing)
 	out.Notef("cluster: %s, Kubernetes %s; %s%s", c.connection.Endpoint(), version,
 		o.ControllersText(c.options.Controllers), scopeText(c.scope))
-	if text := otherMinorText(version, api.KubernetesVersion()); text != "" {
+	if text := connect.OtherMinorText(version, api.KubernetesVersion()); text != "" {
 		out.Warnf("%s", text)
 	}
 	out.NoteLines(slices.Concat(c.leftOut, c.cautions()))
@@ -123,34 +121,6 @@ func (c *clusterTarget) Start(
 	}
 	out.Notef("synced in %.2fs", o.Clock.Since(began).Seconds())
 	return started, nil
-}
-
-// version returns the version of the cluster, or an error if it cannot be reached.
-func (c *clusterTarget) version(ctx context.Context) (string, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(c.connection.Config)
-	if err != nil {
-		return "", fmt.Errorf("making a client of the cluster: %w", err)
-	}
-	info, err := client.ServerVersionWithContext(ctx)
-	if err != nil {
-		return "", err
-	}
-	return info.GitVersion, nil
-}
-
-// otherMinorText says that a cluster's version has another minor than the controllers; empty if it has not, or if that
-// cannot be found out.
-func otherMinorText(cluster, ours string) string {
-	theirs, err := utilversion.ParseGeneric(cluster)
-	if err != nil {
-		return ""
-	}
-	own, err := utilversion.ParseGeneric(ours)
-	if err != nil || theirs.Major() == own.Major() && theirs.Minor() == own.Minor() {
-		return ""
-	}
-	return fmt.Sprintf("the controllers are those of Kubernetes %s: the cluster's own, of %s, may act differently",
-		ours, cluster)
 }
 
 // cautions says what is about to happen to the cluster.

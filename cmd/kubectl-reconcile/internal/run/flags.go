@@ -26,6 +26,7 @@ type Flags struct {
 	dryRun    dryRunFlags
 	write     writeFlags
 	authority authorityFlags
+	copy      session.CopyFlags
 	sandbox   bool
 	manifests *connect.ManifestFlags
 	until     untilFlag
@@ -47,6 +48,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.session.AddTo(cmd, "")
 	flags.BoolVar(&f.sandbox, "sandbox", false, "run against an API server inside this process")
+	f.copy.AddTo(cmd)
 	f.manifests.AddTo(flags)
 	f.dryRun.addTo(cmd)
 	f.write.addTo(flags)
@@ -68,7 +70,10 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.completeOutput(cmd)
 }
 
-func (f *Flags) validate() error {
+func (f *Flags) validate(args []string) error {
+	if err := f.copy.Validate(f.cluster.Cmd.Flags(), args); err != nil {
+		return err
+	}
 	switch {
 	case f.session.Controllers == "":
 		return cli.WithHint(errors.New("run needs --controller, the controllers to run"),
@@ -96,6 +101,9 @@ var sandboxOnly = []string{"filename", "kustomize", "recursive", "nodes", "pod-r
 // validateTarget returns an error for flags of the sandbox on a cluster and the reverse.
 func (f *Flags) validateTarget() error {
 	flags := f.cluster.Cmd.Flags()
+	if !f.sandbox && f.copy.FromCluster {
+		return cli.WithHint(errors.New("--from-cluster needs --sandbox"), "it is the sandbox that begins with the copy")
+	}
 	if !f.sandbox {
 		for _, name := range sandboxOnly {
 			if flags.Changed(name) {
@@ -110,19 +118,35 @@ func (f *Flags) validateTarget() error {
 	}
 	var err error
 	flags.Visit(func(flag *pflag.Flag) {
+		if f.copy.FromCluster && isCopyFlag(flag.Name) {
+			return
+		}
 		if err == nil && isClusterFlag(flag.Name) {
 			err = cli.WithHint(fmt.Errorf("%s and --sandbox exclude each other", flagText(flag)),
 				"with --sandbox no cluster is touched")
 		}
 	})
+	if err == nil && f.copy.FromCluster {
+		err = f.write.setNamespaces(*f.cluster.Config.Namespace)
+	}
 	return err
+}
+
+// isCopyFlag reports whether a flag says which part of which cluster is copied.
+func isCopyFlag(name string) bool {
+	return isConnectionFlag(name) || name == "namespaces" || name == "all-namespaces"
+}
+
+// isConnectionFlag reports whether a flag is one of kubectl's that say how to reach a cluster.
+func isConnectionFlag(name string) bool {
+	connection := pflag.NewFlagSet("connection", pflag.ContinueOnError)
+	connect.NewFlags().Config.AddFlags(connection)
+	return name != "namespace" && connection.Lookup(name) != nil
 }
 
 // isClusterFlag reports whether a flag makes sense on a cluster only.
 func isClusterFlag(name string) bool {
-	connection := pflag.NewFlagSet("connection", pflag.ContinueOnError)
-	connect.NewFlags().Config.AddFlags(connection)
-	return name != "namespace" && connection.Lookup(name) != nil || name == dryRunFlag ||
+	return isConnectionFlag(name) || name == dryRunFlag ||
 		name == dryRunAggregatedFlag ||
 		isAuthorityFlag(name) || slices.Contains(writeFlagNames, name)
 }

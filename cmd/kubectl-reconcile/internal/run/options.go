@@ -20,8 +20,8 @@ import (
 )
 
 // toOptions returns the options of the session, or an error for flags that make no sense.
-func (f *Flags) toOptions(streams genericiooptions.IOStreams) (*session.Options, error) {
-	if err := f.validate(); err != nil {
+func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*session.Options, error) {
+	if err := f.validate(args); err != nil {
 		return nil, err
 	}
 	progress, streams := cli.WithProgress(streams, !f.quiet && f.output == "")
@@ -35,7 +35,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams) (*session.Options,
 		o.Detail = render.Quiet
 	}
 	if f.sandbox {
-		return o, f.setSandbox(o)
+		return o, f.setSandbox(o, args)
 	}
 	return o, f.setCluster(o)
 }
@@ -44,15 +44,28 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams) (*session.Options,
 const defaultNamespace = "default"
 
 // setSandbox makes the options those of a run in the sandbox.
-func (f *Flags) setSandbox(o *session.Options) error {
+func (f *Flags) setSandbox(o *session.Options, args []string) error {
 	sandbox, err := f.session.SandboxOptions()
 	if err != nil {
 		return err
 	}
 	sandbox.Warnings = connect.NewWarnings(o.Streams.ErrOut)
-	o.Target, o.SimulatedNodes, o.Namespace = &session.Sandbox{Options: sandbox}, sandbox.Nodes, defaultNamespace
+	target := &session.Sandbox{Options: sandbox}
+	o.Target, o.SimulatedNodes, o.Namespace = target, sandbox.Nodes, defaultNamespace
 	if given := *f.cluster.Config.Namespace; given != "" {
 		o.Namespace = given
+	}
+	if f.copy.FromCluster {
+		connection, err := f.cluster.Connect(o.Streams)
+		if err != nil {
+			return err
+		}
+		connection.Progress, o.Namespace = o.Progress, connection.Namespace
+		target.Copy, err = f.copy.Source(connection, f.write.namespaces, f.write.allNamespaces, args)
+		if err != nil {
+			return err
+		}
+		target.Copy.KeepNodes = f.cluster.Cmd.Flags().Changed("nodes")
 	}
 	o.ReadManifests = func() ([]runlocal.Manifest, error) {
 		read, err := f.manifests.Read(o.Streams.In)

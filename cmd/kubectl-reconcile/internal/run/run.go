@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/heap"
 )
 
@@ -42,12 +41,12 @@ first. The run ends when they are ready, or as --until says.
 Each block of lines is a reconcile, shown when it ends: the time since the start at which it ended, the controller, the key, and a
 number by which others name it. How long it took is in its last line. Reconciles that wrote nothing and went well are counted at
 the end; -v shows them.`,
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cobra.ArbitraryArgs, // objects to copy with --from-cluster: validate refuses others
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.list {
 				return f.printList(streams)
 			}
-			o, err := f.toOptions(streams)
+			o, err := f.toOptions(streams, args)
 			if err != nil {
 				return err
 			}

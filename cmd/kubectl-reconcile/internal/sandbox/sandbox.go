@@ -2,16 +2,19 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/heap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
@@ -32,6 +35,9 @@ const sandboxExample = `  # Serve an API with all controllers and three nodes; i
 // Flags are the flags of `sandbox`.
 type Flags struct {
 	session       session.Flags
+	cluster       *connect.Flags
+	copy          session.CopyFlags
+	allNamespaces bool
 	listen        string
 	allowRemote   bool
 	kubeconfigOut string
@@ -42,19 +48,20 @@ type Flags struct {
 
 // NewCommand returns the command `sandbox`.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &Flags{}
+	f := &Flags{cluster: connect.NewFlags()}
 	cmd := &cobra.Command{
-		Use:   "sandbox",
+		Use:   "sandbox [--from-cluster [TYPE/NAME…]]",
 		Short: "Serve an API server in memory, with controllers and simulated nodes",
 		Long: `Serve a Kubernetes API in memory, with Kubernetes' own controllers and with simulated nodes, for kubectl and for
-controllers of your own. It lives until it is interrupted, and nothing of it is kept.
+controllers of your own. It lives until it is interrupted, and nothing of it is kept. With --from-cluster it begins with a copy of a
+part of your cluster, which is only read.
 
 It listens on the loopback address only, with TLS and a token that the kubeconfig holds. Your own kubeconfig is not
 touched.`,
 		Example: sandboxExample,
-		Args:    cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := f.toOptions(streams)
+		Args:    cobra.ArbitraryArgs, // objects to copy with --from-cluster: toOptions refuses others
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := f.toOptions(streams, args)
 			if err != nil {
 				return err
 			}
@@ -68,6 +75,7 @@ touched.`,
 
 func (f *Flags) addTo(cmd *cobra.Command) {
 	f.session.AddTo(cmd, "*")
+	f.copy.AddTo(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("verbose").Usage = "show the reconciles that write or fail; -vv shows every one, and more of each, " +
 		"-vvv all that is logged"
@@ -79,13 +87,17 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 		"admission plugins to run beside those that kube-apiserver runs by default")
 	flags.StringSliceVar(&f.disable, "disable-admission-plugins", nil, "admission plugins not to run")
 	flags.BoolVar(&f.events, "events", false, "with -v, show the Events that controllers record")
+	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "with --from-cluster, copy all namespaces")
+	f.cluster.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
+		set.Lookup("namespace").Usage = "with --from-cluster, the namespace to copy; by default that of the context"
+	})
 	cli.CompleteWords(cmd, "enable-admission-plugins", admissionPlugins()...)
 	cli.CompleteWords(cmd, "disable-admission-plugins", admissionPlugins()...)
 }
 
 // toOptions returns the options of the session, or an error for flags that make no sense.
-func (f *Flags) toOptions(streams genericiooptions.IOStreams) (*session.Options, error) {
-	if err := f.session.Validate(); err != nil {
+func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*session.Options, error) {
+	if err := errors.Join(f.session.Validate(), f.validateCopy(args)); err != nil {
 		return nil, err
 	}
 	sandbox, err := f.session.SandboxOptions()
@@ -97,8 +109,12 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams) (*session.Options,
 	sandbox.API.DefaultServiceAccounts = !sandbox.NoScheduling
 	exported := streams.Out
 	streams.Out = streams.ErrOut // stdout gets the export line alone, for eval
+	target := &session.Sandbox{Options: sandbox}
+	if err := f.setCopy(target, streams, args); err != nil {
+		return nil, err
+	}
 	return &session.Options{
-		Target: &session.Sandbox{Options: sandbox}, SimulatedNodes: sandbox.Nodes,
+		Target: target, SimulatedNodes: sandbox.Nodes,
 		Goal: runlocal.Goal{Type: runlocal.GoalInterrupted}, Namespace: "default", Events: f.events,
 		Detail: min(render.Detail(f.session.Verbosity), render.Everything), TraceFile: f.session.TraceFile,
 		Telemetry: f.session.Telemetry.ToTelemetry(),
@@ -109,6 +125,43 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams) (*session.Options,
 			return export(s, f.kubeconfigOut, exported)
 		},
 	}, nil
+}
+
+// validateCopy returns an error for flags of a cluster without --from-cluster, and the reverse.
+func (f *Flags) validateCopy(args []string) error {
+	flags := f.cluster.Cmd.Flags()
+	if err := f.copy.Validate(flags, args); err != nil || f.copy.FromCluster {
+		return err
+	}
+	connection := pflag.NewFlagSet("connection", pflag.ContinueOnError)
+	connect.NewFlags().Config.AddFlags(connection)
+	var err error
+	flags.Visit(func(flag *pflag.Flag) {
+		if err == nil && (connection.Lookup(flag.Name) != nil || flag.Name == "all-namespaces") {
+			err = cli.WithHint(fmt.Errorf("--%s needs --from-cluster", flag.Name), "without it no cluster is touched")
+		}
+	})
+	return err
+}
+
+// setCopy makes the sandbox begin with a copy, with --from-cluster.
+func (f *Flags) setCopy(target *session.Sandbox, streams genericiooptions.IOStreams, args []string) error {
+	if !f.copy.FromCluster {
+		return nil
+	}
+	connection, err := f.cluster.Connect(streams)
+	if err != nil {
+		return err
+	}
+	var namespaces []string
+	if given := *f.cluster.Config.Namespace; given != "" {
+		namespaces = []string{given}
+	}
+	target.Copy, err = f.copy.Source(connection, namespaces, f.allNamespaces, args)
+	if err == nil {
+		target.Copy.KeepNodes = f.cluster.Cmd.Flags().Changed("nodes")
+	}
+	return err
 }
 
 // export writes the kubeconfig to path, or else to a temporary file that the returned function removes, and prints the

@@ -49,6 +49,8 @@ type Outputs struct {
 	blocks   *render.Blocks // nil with NDJSON
 	file     *traceFile     // nil without --trace-file
 	fail     context.CancelCauseFunc
+	// copied is the copy that the session began with; nil if it began with none.
+	copied *CopyDocument
 }
 
 // openOutputs opens all outputs. fail ends the run when one of them fails later.
@@ -91,7 +93,11 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 }
 
 // startingText names what works before the objects of a run in the sandbox are applied; empty if there is no such time.
+// Which controllers run in a copy is not known before that was read.
 func (o *Options) startingText() string {
+	if sandbox, ok := o.Target.(*Sandbox); ok && sandbox.Copy != nil && o.Serve == nil {
+		return "the controllers"
+	}
 	if n := len(o.Target.Controllers()); !o.onCluster() && o.Serve == nil && n > 0 {
 		return cli.Plural(n, "controller")
 	}
@@ -232,7 +238,9 @@ func (out *Outputs) writeSummary(r *result) error {
 	}
 	enc := json.NewEncoder(out.stdout)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r.document(out.o.Writes.IsDryRun())); err != nil {
+	doc := r.document(out.o.Writes.IsDryRun())
+	doc.Copy = out.copied
+	if err := enc.Encode(doc); err != nil {
 		return fmt.Errorf("writing the summary: %w", err)
 	}
 	return nil

@@ -201,6 +201,8 @@ type summaryDocument struct {
 	Failing []trace.FailingKey `json:"failing,omitempty"`
 	Objects []objectDocument   `json:"objects,omitempty"`
 	Pending []pendingKey       `json:"pending,omitempty"`
+	// Copy is the copy of a part of a cluster that the sandbox began with.
+	Copy *CopyDocument `json:"copy,omitempty"`
 }
 
 // objectDocument is an object's final state.

@@ -13,8 +13,15 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// Sandbox is the Target of an API server in this process. Start sets the Recorder and the Collector of its options.
-type Sandbox struct{ Options runlocal.Options }
+// Sandbox is the Target of an API server in this process. Start sets the Recorder and the Collector of its options, and
+// with Copy what it begins with.
+type Sandbox struct {
+	Options runlocal.Options
+	// Copy is the part of a cluster that the sandbox begins with a copy of; nil if it begins empty.
+	Copy *CopySource
+
+	copyVersion string // of the cluster
+}
 
 var _ Target = (*Sandbox)(nil)
 
@@ -33,6 +40,11 @@ func (s *Sandbox) Close(context.Context) error { return nil }
 // Start implements Target.
 func (s *Sandbox) Start(ctx context.Context, o *Options, out *Outputs, recorder *trace.Recorder) (*runlocal.Session,
 	error) {
+	if s.Copy != nil {
+		if err := s.readCopy(ctx, o, out); err != nil {
+			return nil, err
+		}
+	}
 	defer o.Progress.Show(ctx, cli.ProgressText("starting the sandbox"))()
 	began := o.Clock.Now()
 	s.Options.Recorder, s.Options.Collector = recorder, out.CollectorWarnings()
@@ -42,6 +54,9 @@ func (s *Sandbox) Start(ctx context.Context, o *Options, out *Outputs, recorder 
 		})
 	if err != nil {
 		return nil, withStartHints(err)
+	}
+	if s.Copy != nil {
+		s.copyStarted(session, o, out)
 	}
 	out.Notef("sandbox: %s; ready in %.2fs", s.description(session, o), o.Clock.Since(began).Seconds())
 	if o.Serve == nil {
@@ -62,6 +77,9 @@ func (s *Sandbox) description(session *runlocal.Session, o *Options) string {
 		text += "; " + o.ControllersText(s.Options.Controllers)
 	}
 	if s.Options.NoScheduling {
+		return text
+	}
+	if s.Copy != nil && s.Options.Nodes == 0 {
 		return text
 	}
 	return text + "; simulated nodes: " + strconv.Itoa(s.Options.Nodes)

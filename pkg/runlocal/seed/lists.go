@@ -1,0 +1,297 @@
+package seed
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+)
+
+// reading is a copy while it is read. Its steps run one after another, each with requests in parallel: mu guards what
+// is below it while they run.
+type reading struct {
+	o          *Options
+	limit      int
+	namespaces []string // to be copied; those of a copy of all are known only when they are read
+	cancel     context.CancelCauseFunc
+	at         string // the resource version at which lists are read; empty for the latest
+
+	mu         sync.Mutex
+	objects    map[key]Object
+	uids       map[types.UID]bool
+	version    uint64
+	listed     int // lists of namespaced kinds that were read
+	incomplete []cluster.Incomplete
+	leftOut    []LeftOut
+	usage      *Usage
+	neighbours []*corev1.Pod
+}
+
+func newReading(o *Options) *reading {
+	r := &reading{o: o, limit: o.MaxObjects, objects: map[key]Object{}, uids: map[types.UID]bool{}}
+	if r.limit == 0 {
+		r.limit = DefaultMaxObjects
+	}
+	r.namespaces = slices.Clone(o.Namespaces)
+	for _, root := range o.Roots {
+		switch {
+		case root.Kind.Namespaced:
+			r.namespaces = append(r.namespaces, root.Namespace)
+		case root.Kind.GroupResource() == namespaces:
+			r.namespaces = append(r.namespaces, root.Name)
+		}
+	}
+	slices.Sort(r.namespaces)
+	r.namespaces = slices.Compact(r.namespaces)
+	r.incomplete = o.Kinds.Incomplete()
+	return r
+}
+
+// do runs a step, which ends when the limit of objects is reached.
+func (r *reading) do(ctx context.Context, step func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.cancel = cancel
+	err := step(ctx)
+	if tooMany := (*TooManyObjectsError)(nil); errors.As(context.Cause(ctx), &tooMany) {
+		return tooMany
+	}
+	return cmp.Or(err, context.Cause(ctx))
+}
+
+// readScope reads the namespaces, all lists, and the roots that are in none of them. The lists are those of a single
+// state, if the server still has it: what a controller does in between is in the copy whole, or not at all.
+func (r *reading) readScope(ctx context.Context) error {
+	r.at = r.newest(ctx)
+	var running sync.WaitGroup
+	for _, target := range r.targets() {
+		running.Go(func() { r.list(ctx, target) })
+	}
+	var mu sync.Mutex
+	var absent *NotFoundError
+	for _, root := range r.single() {
+		running.Go(func() {
+			if err := r.get(ctx, root.Kind, root.Namespace, root.Name); apierrors.IsNotFound(err) {
+				mu.Lock()
+				defer mu.Unlock()
+				if absent == nil || root.Name < absent.Name {
+					absent = &NotFoundError{root}
+				}
+			}
+		})
+	}
+	running.Wait()
+	switch {
+	case absent != nil:
+		return absent
+	case r.listed == 0 && len(r.incomplete) > 0 && ctx.Err() == nil:
+		return &UnreadableError{cluster.SortIncomplete(r.incomplete)}
+	}
+	return nil
+}
+
+// single returns the objects that are read one by one: the namespaces, and the roots that no list has.
+func (r *reading) single() []Root {
+	var out []Root
+	if kind, ok := r.kind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}); ok && !r.o.AllNamespaces {
+		for _, name := range r.namespaces {
+			out = append(out, Root{Kind: kind, Name: name})
+		}
+	}
+	for _, root := range r.o.Roots {
+		switch resource := root.Kind.GroupResource(); {
+		case !root.Kind.Namespaced && resource != namespaces:
+			out = append(out, Root{Kind: r.decodable(root.Kind), Name: root.Name})
+		case NeverRead(resource):
+			out = append(out, root)
+		}
+	}
+	return out
+}
+
+// kind returns a kind that the cluster serves.
+func (r *reading) kind(gvk schema.GroupVersionKind) (cluster.Kind, bool) {
+	kind, ok, err := r.o.Kinds.Lookup(gvk)
+	return kind, ok && err == nil
+}
+
+// newest returns the resource version of a list, of a kind of which there are few; empty if that cannot be read.
+func (r *reading) newest(ctx context.Context) string {
+	kind, ok := r.kind(schema.GroupVersionKind{Version: "v1", Kind: "LimitRange"})
+	if !ok {
+		return ""
+	}
+	target := cluster.Target{Kind: kind}
+	if !r.o.AllNamespaces && len(r.namespaces) > 0 {
+		target.Namespace = r.namespaces[0]
+	}
+	version, err := r.o.Reader.ListJSON(ctx, target, cluster.ListOptions{},
+		func(json.RawMessage) error { return nil })
+	if err != nil {
+		return "" // it is read again with the others
+	}
+	return version
+}
+
+// list reads a list. What cannot be read is recorded.
+func (r *reading) list(ctx context.Context, target cluster.Target) {
+	version, err := r.o.Reader.ListJSON(ctx, target, cluster.ListOptions{At: r.at}, func(data json.RawMessage) error {
+		return r.add(target.Kind, data)
+	})
+	if err != nil {
+		r.fail(ctx, target, err)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.raise(version)
+	if target.Kind.Namespaced && target.Kind.GroupResource() != leases {
+		r.listed++
+	}
+}
+
+// get reads one object. An error is recorded, unless it is that the object does not exist, and returned.
+func (r *reading) get(ctx context.Context, kind cluster.Kind, namespace, name string) error {
+	data, err := r.o.Reader.ObjectJSON(ctx, kind, namespace, name)
+	if err == nil {
+		err = r.add(kind, data)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		r.fail(ctx, cluster.Target{Kind: kind, Namespace: namespace}, err)
+	}
+	return err
+}
+
+// fail records that a target could not be read, unless that is because ctx has ended.
+func (r *reading) fail(ctx context.Context, target cluster.Target, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.incomplete = append(r.incomplete, target.Incomplete(err))
+}
+
+// failed reports whether a kind could not be read.
+func (r *reading) failed(resource schema.GroupResource) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := Copy{Incomplete: r.incomplete}
+	return c.Unread(resource)
+}
+
+// header is what Read itself looks at of an object.
+type header struct {
+	Metadata struct {
+		Name            string                  `json:"name"`
+		Namespace       string                  `json:"namespace"`
+		UID             types.UID               `json:"uid"`
+		ResourceVersion string                  `json:"resourceVersion"`
+		Generation      int64                   `json:"generation"`
+		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+	} `json:"metadata"`
+}
+
+// add adds an object to the copy, in the place of an older version of it. It ends the step if there are too many.
+func (r *reading) add(kind cluster.Kind, data json.RawMessage) error {
+	var h header
+	if err := json.Unmarshal(data, &h); err != nil {
+		return err
+	}
+	if kind.GroupResource() == secrets && !r.o.WithSecrets {
+		var err error
+		if data, err = withoutSecretData(data); err != nil {
+			return err
+		}
+	}
+	m := &h.Metadata
+	object := Object{
+		Kind: kind, Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+		Generation: m.Generation, JSON: data, owners: m.OwnerReferences,
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.objects[object.key()] = object
+	r.uids[object.UID] = true
+	r.raise(m.ResourceVersion)
+	if r.limit > 0 && len(r.objects) > r.limit {
+		most := countKinds(maps.Values(r.objects))
+		slices.SortStableFunc(most, func(a, b KindCount) int { return cmp.Compare(b.Objects, a.Objects) })
+		err := &TooManyObjectsError{Limit: r.limit, Most: most[:min(len(most), 3)]}
+		r.cancel(err)
+		return err
+	}
+	return nil
+}
+
+// raise raises the copy's version to that of a list or object, if it is a number. r.mu must be held.
+func (r *reading) raise(version string) {
+	if n, err := strconv.ParseUint(version, 10, 64); err == nil {
+		r.version = max(r.version, n)
+	}
+}
+
+// leaveOut records what is left out.
+func (r *reading) leaveOut(l LeftOut) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leftOut = append(r.leftOut, l)
+}
+
+// result returns the copy, sorted.
+func (r *reading) result() *Copy {
+	c := &Copy{
+		Namespaces: r.namespaces, AllNamespaces: r.o.AllNamespaces, ResourceVersion: r.version,
+		Incomplete: cluster.SortIncomplete(r.incomplete), LeftOut: r.leftOut,
+		Objects: slices.Collect(maps.Values(r.objects)), Usage: r.usage, Neighbours: r.neighbours,
+		ServiceRanges: r.guessRanges(),
+	}
+	slices.SortFunc(c.Objects, func(a, b Object) int { return compareObjects(&a, &b) })
+	bare := 0
+	for i := range c.Objects {
+		switch c.Objects[i].Kind.GroupResource() {
+		case namespaces:
+			if r.o.AllNamespaces {
+				c.Namespaces = append(c.Namespaces, c.Objects[i].Name)
+			}
+		case secrets:
+			bare++
+		}
+	}
+	if bare > 0 && !r.o.WithSecrets {
+		c.LeftOut = append(c.LeftOut, LeftOut{
+			Resource: secrets.Resource, Objects: bare, Reason: ReasonSecret, Message: "their data stays in the cluster",
+		})
+	}
+	slices.SortFunc(c.LeftOut, LeftOut.compare)
+	return c
+}
+
+// countKinds counts objects by kind, sorted by kind.
+func countKinds(objects iter.Seq[Object]) []KindCount {
+	counts := map[schema.GroupVersionResource]KindCount{}
+	for o := range objects {
+		c := counts[o.Kind.GVR()]
+		counts[o.Kind.GVR()] = KindCount{o.Kind, c.Objects + 1}
+	}
+	out := slices.Collect(maps.Values(counts))
+	slices.SortFunc(out, func(a, b KindCount) int { return a.Kind.Compare(b.Kind) })
+	return out
+}
+
+// decodeJSON decodes JSON as unstructured objects have it: whole numbers are int64.
+func decodeJSON(data []byte, into any) error { return utiljson.Unmarshal(data, into) }
