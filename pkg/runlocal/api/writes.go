@@ -29,7 +29,7 @@ type Write struct {
 // The objects that the API server itself keeps (APIServices) are left out. The error is that some writes are not kept
 // any more, see Options.History, or that an object cannot be converted.
 func (s *Server) Writes(after uint64, wanted func(schema.GroupResource) bool) ([]Write, error) {
-	resources := s.backend.resources()
+	resources := s.backend.resourcesByPrefix()
 	stored, err := s.backend.store.Writes(after, func(prefix string) bool {
 		gr, ok := resources[strings.Trim(prefix, "/")]
 		return ok && gr.Group != apiRegistrationGroup && wanted(gr)
@@ -60,14 +60,14 @@ func (s *Server) Writes(after uint64, wanted func(schema.GroupResource) bool) ([
 // apiRegistrationGroup is the group of APIServices.
 const apiRegistrationGroup = "apiregistration.k8s.io"
 
-// resources returns the resources by their prefixes, without slashes around them. Of two with one prefix, as events are,
-// it has one.
-func (b *backend) resources() map[string]schema.GroupResource {
+// resourcesByPrefix returns the resources by their prefixes, without slashes around them. Of two with one prefix, as
+// events are, it has one.
+func (b *backend) resourcesByPrefix() map[string]schema.GroupResource {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	out := make(map[string]schema.GroupResource, len(b.prefixes))
-	for gr, prefix := range b.prefixes {
-		out[strings.Trim(prefix, "/")] = gr
+	out := make(map[string]schema.GroupResource, len(b.resources))
+	for gr, storage := range b.resources {
+		out[strings.Trim(storage.prefix, "/")] = gr
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,9 @@ type Options struct {
 	// the objects that it writes, whose texts are in the plan as they are.
 	Change func(ctx context.Context) error
 	Given  []*unstructured.Unstructured
+	// Only are objects whose keys are reconciled that wait at the beginning, with those of their owners and of what they
+	// own; keys of others wait until something changes their objects. Nil is all.
+	Only []ObjectID
 	// Next ends the plan when each key that waited at the beginning, or after the change, was reconciled once.
 	Next bool
 	// Steps ends the plan after so many steps of controllers; 0 sets no bound.
@@ -136,6 +140,13 @@ func (p *Planner) Run(ctx context.Context, o Options) (*Plan, error) {
 	state, err := p.forget(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if o.Only != nil {
+		related := p.rollouts.related(o.Only)
+		p.session.DropHeldKeys(func(_, _, key string) bool { return !related[key[strings.LastIndexByte(key, ' ')+1:]] })
+		if state, err = p.session.WaitHeld(ctx); err != nil {
+			return nil, err
+		}
 	}
 	p.until = time.Now().Add(o.Wait)
 	if o.Change != nil {

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,6 +52,7 @@ type owner struct {
 
 // followedPod is a pod: its workload, and whether it is ready.
 type followedPod struct {
+	id       ObjectID // its namespace and name only
 	workload types.UID
 	ready    bool
 }
@@ -143,7 +145,9 @@ func (r *rollouts) setPod(pod metav1.Object, ready bool) {
 	}
 	r.refer(c, pod.GetNamespace())
 	r.removePod(pod.GetUID())
-	p := followedPod{workload: r.workload(c.UID), ready: ready}
+	p := followedPod{
+		id: ObjectID{Namespace: pod.GetNamespace(), Name: pod.GetName()}, workload: r.workload(c.UID), ready: ready,
+	}
 	r.pods[pod.GetUID()] = p
 	if ready {
 		r.ready[p.workload]++
@@ -244,6 +248,37 @@ func isReady(pod *unstructured.Unstructured) bool {
 		}
 	}
 	return false
+}
+
+// related returns the queue keys of the objects, of their owners, and of what they own.
+func (r *rollouts) related(of []ObjectID) map[string]bool {
+	out := map[string]bool{}
+	add := func(id ObjectID) { out[strings.TrimPrefix(id.Namespace+"/"+id.Name, "/")] = true }
+	wanted := map[types.UID]bool{}
+	for _, id := range of {
+		add(id)
+		for uid, o := range r.owners {
+			if o.id.Kind == id.Kind && o.id.Namespace == id.Namespace && o.id.Name == id.Name {
+				wanted[r.workload(uid)] = true
+			}
+		}
+		for uid, p := range r.pods {
+			if id.Kind == "Pod" && p.id.Namespace == id.Namespace && p.id.Name == id.Name {
+				wanted[r.pods[uid].workload] = true
+			}
+		}
+	}
+	for uid, o := range r.owners {
+		if wanted[r.workload(uid)] {
+			add(o.id)
+		}
+	}
+	for _, p := range r.pods {
+		if wanted[p.workload] {
+			add(p.id)
+		}
+	}
+	return out
 }
 
 // list returns the rollouts at the end, in the order of their beginnings.

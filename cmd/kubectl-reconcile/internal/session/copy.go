@@ -32,7 +32,7 @@ func (c *CopySource) Read(ctx context.Context) (*seed.Copy, error) {
 	o := seed.Options{
 		Reader: opened.Reader, Kinds: opened.Kinds, Namespaces: c.Namespaces, AllNamespaces: c.AllNamespaces,
 		MaxObjects: c.Flags.MaxObjects, WithSecrets: c.Flags.WithSecrets,
-		Neighbours: true,
+		Neighbours: true, Definitions: c.Definitions,
 	}
 	if o.MaxObjects == 0 {
 		o.MaxObjects = -1

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
@@ -69,6 +70,8 @@ type CopySource struct {
 	AllNamespaces bool
 	// Objects are those whose namespaces are copied.
 	Objects connect.TargetArgs
+	// Definitions are custom resources whose definitions are copied even if none of their objects is.
+	Definitions []schema.GroupKind
 	// KeepNodes makes the sandbox have simulated nodes beside those that were copied.
 	KeepNodes bool
 }
