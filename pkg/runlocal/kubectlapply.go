@@ -33,7 +33,8 @@ type KubectlApply struct {
 	DryRun bool
 }
 
-func (a KubectlApply) manager() string {
+// Manager is the field manager of what is written.
+func (a KubectlApply) Manager() string {
 	switch {
 	case a.FieldManager != "":
 		return a.FieldManager
@@ -60,7 +61,7 @@ func (a KubectlApply) Write(ctx context.Context, client dynamic.ResourceInterfac
 	*unstructured.Unstructured, error) {
 	if a.ServerSide {
 		return client.Apply(ctx, obj.GetName(), withoutLastApplied(obj), metav1.ApplyOptions{
-			FieldManager: a.manager(), Force: a.ForceConflicts, DryRun: a.dryRun(),
+			FieldManager: a.Manager(), Force: a.ForceConflicts, DryRun: a.dryRun(),
 		})
 	}
 	modified, err := withLastApplied(obj)
@@ -71,7 +72,7 @@ func (a KubectlApply) Write(ctx context.Context, client dynamic.ResourceInterfac
 		current, err := client.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return client.Create(ctx, modified, metav1.CreateOptions{
-				FieldManager: a.manager(), DryRun: a.dryRun(), FieldValidation: metav1.FieldValidationStrict,
+				FieldManager: a.Manager(), DryRun: a.dryRun(), FieldValidation: metav1.FieldValidationStrict,
 			})
 		}
 		if err != nil {
@@ -85,7 +86,7 @@ func (a KubectlApply) Write(ctx context.Context, client dynamic.ResourceInterfac
 			return current, nil
 		}
 		result, err := client.Patch(ctx, obj.GetName(), patchType, patch, metav1.PatchOptions{
-			FieldManager: a.manager(), DryRun: a.dryRun(), FieldValidation: metav1.FieldValidationStrict,
+			FieldManager: a.Manager(), DryRun: a.dryRun(), FieldValidation: metav1.FieldValidationStrict,
 		})
 		if try == maxApplyTries || !apierrors.IsConflict(err) {
 			return result, err

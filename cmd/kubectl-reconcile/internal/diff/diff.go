@@ -16,9 +16,17 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/heap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
-const diffExample = `  # What the controllers would do if web-v2.yaml were applied where web.yaml has been; no cluster is needed
+const diffExample = `  # What differs from what is wanted in the namespace, and what the controllers would do about it next
+  kubectl reconcile diff
+
+  # What they would do if web-v2.yaml were applied, to the end; the cluster is only read
+  kubectl reconcile diff -f web-v2.yaml
+
+  # What the controllers would do if web-v2.yaml were applied where web.yaml has been; no cluster is needed
   kubectl reconcile diff --from web.yaml -f web-v2.yaml
 
   # What they would do with these objects first, and the next three steps
@@ -43,6 +51,8 @@ type Flags struct {
 	manifests *connect.ManifestFlags
 	from      []string
 	sandbox   bool
+	all       bool
+	copied    copyFlags
 	apply     runlocal.KubectlApply
 	until     string
 	steps     int
@@ -55,6 +65,12 @@ type Flags struct {
 	output    string
 }
 
+// copyFlags are those of the copy of the cluster.
+type copyFlags struct {
+	maxObjects int
+	assume     nodes.Assumption
+}
+
 // shownFields are the fields of objects that are left out unless they are asked for.
 type shownFields struct{ managedFields, status bool }
 
@@ -65,16 +81,19 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		manifests: connect.NewManifestFlags("files, directories or URLs with the objects that would be applied; - is stdin"),
 	}
 	cmd := &cobra.Command{
-		Use:   "diff --from FILE [-f FILE]",
+		Use:   "diff [TYPE[/NAME]…] [-f FILE]",
 		Short: "Show what the controllers would do next, and after an apply",
-		Long: `Show what Kubernetes' own controllers would do next with the objects of --from, or what they would do if the objects of
--f were applied to these: one step after the other, and then how the objects differ at the end. They run in this process, on
-an API server that it carries inside, with simulated nodes; no cluster is touched.
+		Long: `Show what in a namespace is not as it is wanted, and what Kubernetes' own controllers would do about it next; or, with -f,
+what they would do if these objects were applied: one step after the other, and how the objects differ at the end.
+
+The controllers run in this process, on a copy of the namespace in an API server that it carries inside; the cluster is only
+read. Objects of -f are tried there in dry run, with its webhooks and defaults. With --from the objects of files take the place
+of the cluster.
 
 Steps that change only the status of objects, and those of simulated nodes, are counted; -v shows them. The exit code is 0 if
 there is nothing to do, 1 if there is, and more after an error.`,
-		Example: diffExample,
-		Args:    cli.NoArguments,
+		Example:           diffExample,
+		ValidArgsFunction: connect.CompleteTargets(f.cluster),
 	}
 	run := cli.RunE(streams, f.toOptions)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -86,8 +105,14 @@ there is nothing to do, 1 if there is, and more after an error.`,
 
 func (f *Flags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.from, "from", nil, "files, directories or URLs with the objects that there are; - is stdin")
-	flags.BoolVar(&f.sandbox, "sandbox", false, "begin with an empty cluster, in the place of --from")
+	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "copy all namespaces")
+	flags.StringArrayVar(&f.from, "from", nil,
+		"begin with the objects of these files, directories or URLs, in the place of a cluster; - is stdin")
+	flags.BoolVar(&f.sandbox, "sandbox", false, "begin with an empty cluster")
+	flags.IntVar(&f.copied.maxObjects, "max-objects", seed.DefaultMaxObjects,
+		"give up on a part of the cluster with more objects than this; 0 copies any number")
+	flags.Var(&f.copied.assume, "assume",
+		"what becomes of new pods: ready as soon as they have a node, or pending for good; by default they become ready")
 	f.manifests.AddTo(flags)
 	flags.BoolVar(&f.apply.ServerSide, "server-side", false, "with -f, apply as kubectl apply --server-side does")
 	flags.BoolVar(&f.apply.ForceConflicts, "force-conflicts", false, "with --server-side, take fields that others manage")
@@ -98,7 +123,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.IntVar(&f.steps, "steps", 0, "end the plan after so many steps of controllers, as --until settled does with fewer")
 	flags.DurationVar(&f.wait, "wait", 0, "wait so long for what is due later; by default it is only listed")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "give up after this time; 0 waits forever")
-	flags.IntVar(&f.nodes, "nodes", 3, "simulated nodes; with 0, pods stay pending")
+	flags.IntVar(&f.nodes, "nodes", 3,
+		"simulated nodes, with --from and --sandbox, or if the nodes of the cluster cannot be read; with 0, pods stay pending")
 	flags.BoolVar(&f.shown.managedFields, "show-managed-fields", false, "show the managed fields of objects")
 	flags.BoolVar(&f.shown.status, "show-status", false, "show the status of objects, and the steps that change nothing else")
 	flags.BoolVar(&f.summary, "summary", false, "print only how much is to do")
@@ -106,18 +132,17 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 		"show more: steps that change only the status, those of simulated nodes, all fields, and each of several objects that are alike")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: name, json or yaml")
 	f.cluster.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
-		set.Lookup("namespace").Usage = "namespace of the objects that name none, created if it does not exist"
+		set.Lookup("namespace").Usage = "the namespace that is copied, and that of objects which name none"
 	})
 	f.cluster.Color = render.ColorAuto
 	flags.Var(&f.cluster.Color, "color", "colour the output: auto, always or never")
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
 	cli.CompleteWords(cmd, "until", untilNext, untilSettled)
 	cli.CompleteWords(cmd, "output", diffOutputs...)
+	cli.CompleteWords(cmd, "assume", string(nodes.AssumeReady), string(nodes.AssumePending))
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.WithExitCode(cmd.Parent().FlagErrorFunc()(cmd, err), errorCode)
 	})
-	args := cmd.Args
-	cmd.Args = func(cmd *cobra.Command, given []string) error { return cli.WithExitCode(args(cmd, given), errorCode) }
 }
 
 // diffOutputs are the values of -o.
@@ -127,6 +152,7 @@ var diffOutputs = []string{"name", "json", "yaml"}
 type Options struct {
 	// readFrom reads the objects that there are, readChange those that would be applied; either is nil without.
 	readFrom, readChange func() ([]runlocal.Manifest, error)
+	cluster              *clusterSource // nil with --from and --sandbox
 	namespace            string
 	apply                runlocal.KubectlApply
 	next                 bool
@@ -147,16 +173,18 @@ type Options struct {
 	ascii    bool
 }
 
-func (f *Flags) validate() error {
+func (f *Flags) validate(args []string) error {
 	if err := cli.CheckOutput(f.output, diffOutputs, "for people"); err != nil {
 		return err
 	}
 	switch {
-	case len(f.from) == 0 && !f.sandbox:
-		return cli.WithHint(errors.New("diff needs --from, the objects that there are"),
-			"--from FILE takes manifests, or what `kubectl get -o yaml` prints; --sandbox begins with an empty cluster")
 	case len(f.from) > 0 && f.sandbox:
 		return errors.New("--from and --sandbox exclude each other")
+	case (len(f.from) > 0 || f.sandbox) && (len(args) > 0 || f.all):
+		return cli.WithHint(errors.New("TYPE/NAME and -A name what is copied of a cluster: they and --from or --sandbox exclude each other"),
+			"without them the plan is for all objects of the files")
+	case f.copied.maxObjects < 0:
+		return fmt.Errorf("--max-objects %d is negative", f.copied.maxObjects)
 	case f.sandbox && !f.manifests.Given():
 		return cli.WithHint(errors.New("with --sandbox there is nothing to do without -f or -k"), "-f FILE names what would be applied")
 	case f.until != "" && f.until != untilNext && f.until != untilSettled:
@@ -179,8 +207,8 @@ func (f *Flags) validate() error {
 	return nil
 }
 
-func (f *Flags) toOptions(streams genericiooptions.IOStreams, _ []string) (*Options, error) {
-	if err := f.validate(); err != nil {
+func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*Options, error) {
+	if err := f.validate(args); err != nil {
 		return nil, err
 	}
 	progress, streams := cli.WithProgress(streams, f.output == "")
@@ -200,6 +228,24 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, _ []string) (*Opti
 	}
 	if f.manifests.Given() {
 		o.readChange = func() ([]runlocal.Manifest, error) { return asManifests(f.manifests.Read(streams.In)) }
+	}
+	if len(f.from) > 0 || f.sandbox {
+		return o, nil
+	}
+	targets := connect.NewTargetFlags()
+	targets.AllNamespaces = f.all
+	named, err := targets.Parse(args)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := f.cluster.Connect(streams)
+	if err != nil {
+		return nil, err
+	}
+	connection.Progress = progress
+	o.namespace = connection.Namespace
+	o.cluster = &clusterSource{
+		connection: connection, named: named, all: f.all, maxObjects: f.copied.maxObjects, assume: f.copied.assume,
 	}
 	return o, nil
 }
@@ -221,7 +267,11 @@ func (o *Options) Run(ctx context.Context) error {
 	if err := cli.SetUpKlog(render.Normal); err != nil {
 		return err
 	}
-	made, err := o.planOnFiles(ctx)
+	makePlan := o.planOnFiles
+	if o.cluster != nil {
+		makePlan = o.planOnCluster
+	}
+	made, err := makePlan(ctx)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,10 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/drift"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -23,6 +25,11 @@ type madePlan struct {
 	from int
 	// applied is true if the plan is for a change.
 	applied bool
+	// copied is what the plan begins with; nil with files.
+	copied *seed.Copy
+	// drift is what objects are beside what is wanted of them; nil if it was not looked for.
+	drift *drift.Report
+	// leftOut is what is not in the plan, a line for each cause.
 	leftOut []string
 }
 
@@ -36,11 +43,8 @@ func (o *Options) planOnFiles(ctx context.Context) (*madePlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, &timeoutError{o.timeout})
-		defer cancel()
-	}
+	ctx, cancel := o.limited(ctx)
+	defer cancel()
 	shown := o.progress.Show(ctx, cli.ProgressText("making the plan"))
 	defer shown()
 	planner := plan.New()
@@ -142,7 +146,7 @@ func (m *madePlan) verdict() error {
 	case m.End == plan.EndLimit:
 		return cli.WithHint(fmt.Errorf("the plan does not end: %d steps, and there is more to do", len(m.Steps)),
 			"--steps N shows the first ones")
-	case len(m.Steps) > 0:
+	case len(m.Steps) > 0 || m.drift != nil && !m.drift.Empty():
 		return cli.ErrSilentExit
 	}
 	return nil

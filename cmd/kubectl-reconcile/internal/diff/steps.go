@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -49,7 +50,10 @@ func kindAndGroup(id plan.ObjectID) string {
 
 // printSteps prints a row for each write of the steps that are shown, and the lines below the table.
 func (o *Options) printSteps(out io.Writer, made *madePlan) error {
-	if _, err := fmt.Fprintln(out, cli.Wrap(out, o.title(made))); err != nil {
+	if err := o.printDrift(out, made); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(out, cli.Wrap(out, render.Escape(o.title(made)))); err != nil {
 		return err
 	}
 	table := render.NewTable([]render.Column{
@@ -72,6 +76,8 @@ func (o *Options) printSteps(out io.Writer, made *madePlan) error {
 func (o *Options) title(made *madePlan) string {
 	text := "plan by the controllers of Kubernetes " + api.KubernetesVersion()
 	switch {
+	case made.copied != nil:
+		text += ", on a copy of " + copiedText(made.copied)
 	case made.from > 0:
 		text += ", from " + cli.Plural(made.from, "object") + " of files"
 	default:
@@ -81,6 +87,15 @@ func (o *Options) title(made *madePlan) string {
 		return text + ": nothing to do"
 	}
 	return text
+}
+
+// copiedText says what was copied.
+func copiedText(c *seed.Copy) string {
+	what := "all namespaces"
+	if !c.AllNamespaces {
+		what = cli.PluralOf(len(c.Namespaces), "namespace ", "namespaces ") + cli.Enumerate(c.Namespaces)
+	}
+	return what + " (" + cli.Plural(len(c.Objects), "object") + ")"
 }
 
 // hiddenSteps counts the steps that are not shown.

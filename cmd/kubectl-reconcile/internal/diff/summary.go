@@ -93,9 +93,7 @@ func (o *Options) notes(made *madePlan) []string {
 		}
 		out = append(out, fmt.Sprintf("in %s: %s %s: %s", render.FormatDuration(trace.Duration(l.In)), l.Controller, l.Key, what))
 	}
-	if len(made.leftOut) > 0 {
-		out = append(out, "not in the plan: "+strings.Join(made.leftOut, "; "))
-	}
+	out = append(out, made.leftOut...)
 	if made.Loop != nil {
 		out = append(out, loopText(made.Loop))
 	}
