@@ -59,7 +59,7 @@ func planOf(t *testing.T, from, change string, o Options) *Plan {
 	if err := s.WaitSettled(ctx); err != nil {
 		t.Fatal(err)
 	}
-	planner.Begin(s)
+	planner.Begin(ctx, s)
 	s.HoldKeys(true)
 	if _, err := s.ApplyWith(ctx, "default", manifests(t, from), runlocal.KubectlApply{}.Write); err != nil {
 		t.Fatal(err)

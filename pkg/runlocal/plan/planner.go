@@ -79,9 +79,10 @@ func (p *Planner) Record(e *trace.Event) { p.trace.record(e) }
 // ListOrder is for runlocal.Options.
 func (p *Planner) ListOrder(namespace, name string) string { return p.names.listOrder(namespace, name) }
 
-// Begin takes a session that has just started: what it writes from now on is not there at the beginning. It must be called
-// once, before all else.
-func (p *Planner) Begin(s *runlocal.Session) {
+// Begin takes a session that has just started: what it writes from now on is not there at the beginning. It waits until
+// the API server has made all that it makes by itself, or ctx ends. It must be called once, before all else.
+func (p *Planner) Begin(ctx context.Context, s *runlocal.Session) {
+	s.Server().WaitReady(ctx)
 	p.session, p.revision = s, s.Server().ResourceVersion()
 }
 

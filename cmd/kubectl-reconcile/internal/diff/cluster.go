@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -52,7 +53,10 @@ func (o *Options) planOnCluster(ctx context.Context) (*madePlan, error) {
 	ctx, cancel := o.limited(ctx)
 	defer cancel()
 	c := o.cluster
-	opened, err := c.connection.Open(ctx, c.connection.Config)
+	config := rest.CopyConfig(c.connection.Config)
+	// That a kind is deprecated matters to who writes its objects.
+	config.WarningHandler, config.WarningHandlerWithContext = nil, rest.NoWarnings{}
+	opened, err := c.connection.Open(ctx, config)
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}
@@ -254,7 +258,7 @@ func (o *Options) planInCopy(ctx context.Context, copied *seed.Copy, a asked, tr
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}
-	planner.Begin(session)
+	planner.Begin(ctx, session)
 	report := session.CopyReport()
 	if err := notRun(a, report.Controllers); err != nil {
 		return nil, errors.Join(err, session.Stop())

@@ -99,7 +99,7 @@ func (o *Options) planIn(ctx context.Context, session *runlocal.Session, planner
 	if err := session.WaitSettled(ctx); err != nil {
 		return nil, err
 	}
-	planner.Begin(session)
+	planner.Begin(ctx, session)
 	session.HoldKeys(true)
 	if _, err := session.ApplyWith(ctx, o.namespace, from, runlocal.KubectlApply{}.Write); err != nil {
 		return nil, err

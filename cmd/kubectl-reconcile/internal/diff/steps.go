@@ -297,8 +297,13 @@ func (t *stepTable) becauseText(step *plan.Step) string {
 		switch text := causeText(c); {
 		case t.shown[c.Step] && c.Step > 0:
 			steps = append(steps, strconv.Itoa(c.Step))
-		case text != "":
+		case text != "" && !c.Initial:
 			others = cli.AppendUnique(others, text)
+		}
+	}
+	for _, c := range step.Causes { // that an object is there is the cause only if there is no other
+		if len(steps)+len(others) == 0 && c.Initial {
+			others = append(others, causeText(c))
 		}
 	}
 	var all []string

@@ -136,15 +136,33 @@ func (o *Options) unified(d objectDiff) string {
 		heading += fmt.Sprintf(", and %s like it: %s", cli.Plural(len(d.like), "other"), render.Names(d.like, maxNames))
 	}
 	out.WriteString(o.palette.Strong(render.Escape(heading)) + "\n")
-	edits := udiff.Strings(d.before, d.after)
-	unified, err := udiff.ToUnified("LIVE/"+d.file, "PLANNED/"+d.file, d.before, edits, contextLines)
-	if err != nil {
-		unified = err.Error() // cannot happen: the edits are of the text
-	}
-	for line := range strings.Lines(unified) {
+	for line := range strings.Lines(unifiedText(d)) {
 		out.WriteString(o.paintLine(render.Escape(strings.TrimSuffix(line, "\n"))) + "\n")
 	}
 	return out.String()
+}
+
+// unifiedText returns the unified diff of an object.
+func unifiedText(d objectDiff) string {
+	edits := udiff.Lines(d.before, d.after)
+	unified, err := udiff.ToUnifiedDiff("LIVE/"+d.file, "PLANNED/"+d.file, d.before, edits, contextLines)
+	if err != nil {
+		return err.Error() // cannot happen: the edits are of the text
+	}
+	longer := 0 // by how many lines the text is after, up to a hunk; the module's own count skips some lines
+	for _, hunk := range unified.Hunks {
+		hunk.ToLine = hunk.FromLine + longer
+		for _, line := range hunk.Lines {
+			switch line.Kind {
+			case udiff.Insert:
+				longer++
+			case udiff.Delete:
+				longer--
+			case udiff.Equal:
+			}
+		}
+	}
+	return unified.String()
 }
 
 // paintLine colours a line of a unified diff.
