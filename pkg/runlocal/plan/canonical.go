@@ -97,12 +97,22 @@ func (n *names) learnVolumes(pod *unstructured.Unstructured) {
 	}
 }
 
-// generatedSuffix is what the API appends to metadata.generateName: k8s.io/apiserver/pkg/storage/names.
-const generatedSuffix = `[bcdfghjklmnpqrstvwxz2456789]{5}`
+// generatedLetters and generatedLength are those of what the API appends to metadata.generateName:
+// k8s.io/apiserver/pkg/storage/names and k8s.io/apimachinery/pkg/util/rand.
+const (
+	generatedLetters = "bcdfghjklmnpqrstvwxz2456789"
+	generatedLength  = 5
+)
+
+// isGenerated reports whether a name may be generated. A StatefulSet sets both, and its names are not.
+func isGenerated(name, prefix string) bool {
+	suffix, ok := strings.CutPrefix(name, prefix)
+	return ok && prefix != "" && len(suffix) == generatedLength && strings.Trim(suffix, generatedLetters) == ""
+}
 
 // learnRefused finds the generated name of an object that was refused, in the message.
 func (n *names) learnRefused(prefix, message string) {
-	pattern, err := regexp.Compile(regexp.QuoteMeta(prefix) + generatedSuffix + `\b`)
+	pattern, err := regexp.Compile(regexp.QuoteMeta(prefix) + fmt.Sprintf(`[%s]{%d}\b`, generatedLetters, generatedLength))
 	if err != nil {
 		return // cannot happen
 	}
@@ -119,7 +129,7 @@ func (n *names) learnRefused(prefix, message string) {
 func (n *names) learnOne(obj *unstructured.Unstructured) {
 	name, kind := obj.GetName(), strings.ToLower(obj.GetKind())
 	shown := name
-	if prefix := obj.GetGenerateName(); prefix != "" && strings.HasPrefix(name, prefix) && !n.given[name] {
+	if prefix := obj.GetGenerateName(); isGenerated(name, prefix) && !n.given[name] {
 		count := n.next(kind + " " + obj.GetNamespace() + "/" + prefix)
 		shown = fmt.Sprintf("%s<%d>", prefix, count)
 		n.word(name, shown)

@@ -23,7 +23,7 @@ func pod(name, node string) *unstructured.Unstructured {
 // TestNamesDoNotDependOnTheOrder: pods that were created concurrently are numbered by what they are.
 func TestNamesDoNotDependOnTheOrder(t *testing.T) {
 	var texts [2]any
-	for i, order := range [][]string{{"web-qwert", "web-asdfg"}, {"web-asdfg", "web-zxcvb"}} {
+	for i, order := range [][]string{{"web-qwrtz", "web-sdfgh"}, {"web-sdfgh", "web-zxcvb"}} {
 		n := newNames(time.Now())
 		first, second := pod(order[0], "a"), pod(order[1], "b")
 		writes := []api.Write{{After: first}, {After: second}}
@@ -71,9 +71,9 @@ func TestTimes(t *testing.T) {
 
 func TestListOrderOfGeneratedNames(t *testing.T) {
 	n := newNames(time.Now())
-	n.learn([]api.Write{{After: pod("web-zzzzz", "a")}})
-	n.learn([]api.Write{{After: pod("web-aaaaa", "a")}})
-	if n.listOrder("shop", "web-aaaaa") > n.listOrder("shop", "web-zzzzz") {
+	n.learn([]api.Write{{After: pod("web-zzzz9", "a")}})
+	n.learn([]api.Write{{After: pod("web-bbbbb", "a")}})
+	if n.listOrder("shop", "web-bbbbb") > n.listOrder("shop", "web-zzzz9") {
 		t.Error("the younger of two pods does not come first")
 	}
 	if n.listOrder("shop", "web-older") != "shop/web-older" {

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,9 @@ type Options struct {
 	// Only are objects whose keys are reconciled that wait at the beginning, with those of their owners and of what they
 	// own; keys of others wait until something changes their objects. Nil is all.
 	Only []ObjectID
+	// Namespaces are those of the objects whose keys are reconciled that wait at the beginning; nil is all, with those of
+	// objects in no namespace.
+	Namespaces []string
 	// Next ends the plan when each key that waited at the beginning, or after the change, was reconciled once.
 	Next bool
 	// Steps ends the plan after so many steps of controllers; 0 sets no bound.
@@ -142,12 +146,9 @@ func (p *Planner) Run(ctx context.Context, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Only != nil {
-		related := p.rollouts.related(o.Only)
-		p.session.DropHeldKeys(func(_, _, key string) bool { return !related[key[strings.LastIndexByte(key, ' ')+1:]] })
-		if state, err = p.session.WaitHeld(ctx); err != nil {
-			return nil, err
-		}
+	p.session.DropHeldKeys(p.unwanted(o))
+	if state, err = p.session.WaitHeld(ctx); err != nil {
+		return nil, err
 	}
 	p.until = time.Now().Add(o.Wait)
 	if o.Change != nil {
@@ -162,6 +163,23 @@ func (p *Planner) Run(ctx context.Context, o Options) (*Plan, error) {
 	p.plan.Objects = p.objects.changed()
 	p.plan.Rollouts = p.rollouts.list(p.names)
 	return p.plan, nil
+}
+
+// unwanted returns a function that reports whether a key of the beginning is not to be reconciled: see Options.Only and
+// Options.Namespaces.
+func (p *Planner) unwanted(o Options) func(controller, queue, key string) bool {
+	var related map[string]bool
+	if o.Only != nil {
+		related = p.rollouts.related(o.Only)
+	}
+	return func(_, _, key string) bool {
+		key = key[strings.LastIndexByte(key, ' ')+1:]
+		if related != nil {
+			return !related[key]
+		}
+		namespace, _, _ := strings.Cut(key, "/") // the key of a namespace is its name
+		return o.Namespaces != nil && !slices.Contains(o.Namespaces, namespace)
+	}
 }
 
 // makeChange makes the change, and its step.

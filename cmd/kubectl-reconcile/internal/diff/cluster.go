@@ -73,6 +73,11 @@ func (o *Options) planOnCluster(ctx context.Context) (*madePlan, error) {
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}
+	for _, t := range a.targets {
+		if _, ok := copied.Find(t.Kind.GroupResource(), t.Namespace, t.Name); !ok && !copied.Unread(t.Kind.GroupResource()) {
+			return nil, opened.NotFound(ctx, t)
+		}
+	}
 	version, err := c.connection.ServerVersion(ctx)
 	if err != nil {
 		return nil, interrupted(ctx, c.connection.Explain(err))
@@ -334,6 +339,9 @@ func (o *Options) copyOptions(session *runlocal.Session, copied *seed.Copy, a as
 	}
 	if len(a.kinds) > 0 && options.Only == nil {
 		options.Only = []plan.ObjectID{}
+	}
+	if !copied.AllNamespaces {
+		options.Namespaces = copied.Namespaces
 	}
 	if len(tried) == 0 {
 		return options
