@@ -24,7 +24,9 @@ type Plan struct {
 	Rollouts []PlanRollout `json:"rollouts,omitempty"`
 	// One round of what repeats, if it ends with loop: numbers of steps.
 	Loop []int `json:"loop,omitempty"`
-	// What is not in the plan, and why.
+	// What objects are beside what is wanted of them, without a change.
+	Drift *PlanDrift `json:"drift,omitempty"`
+	// What is not in the plan, and why, for people.
 	LeftOut []string `json:"leftOut,omitempty"`
 	// What could not be read, so that something may be missing.
 	Incomplete []cluster.Incomplete `json:"incomplete,omitempty"`
@@ -118,4 +120,47 @@ type PlanSize struct {
 	Step     int       `json:"step,omitempty"`
 	Object   ObjectRef `json:"object"`
 	Replicas int64     `json:"replicas"`
+}
+
+// PlanDrift is what objects are beside what is wanted of them.
+type PlanDrift struct {
+	// Objects whose controllers have not seen the latest generation, or none.
+	Unseen []UnseenObject `json:"unseen,omitempty"`
+	// Fields that someone has set against what a controller or an applier wants.
+	Fields []SetField `json:"fields,omitempty"`
+	// Objects whose numbers are not those that are wanted.
+	Counts []ObjectCount `json:"counts,omitempty"`
+}
+
+// UnseenObject is an object whose controller has not seen its latest spec.
+type UnseenObject struct {
+	Object ObjectRef     `json:"object"`
+	Drift  inspect.Drift `json:"drift"`
+	// The client that wrote to the object last, if its managedFields tell.
+	LastWriter *inspect.Writer `json:"lastWriter,omitempty"`
+}
+
+// SetField is a field that someone has set against what is wanted.
+type SetField struct {
+	Object ObjectRef `json:"object"`
+	Path   string    `json:"path"`
+	// Absent if the field is not wanted, or if that is not known.
+	Wanted any `json:"wanted,omitempty"`
+	// Absent if the field is not there.
+	Actual any `json:"actual,omitempty"`
+	// The owner that wants it; absent if it was applied, and the next apply takes it back.
+	WantedBy *ObjectRef `json:"wantedBy,omitempty"`
+	// Who has set it, if managedFields tell; the time is when it last wrote any field.
+	SetBy *inspect.Writer `json:"setBy,omitempty"`
+}
+
+// ObjectCount is how many replicas or pods an object wants, and how many there are. Absent are those that its kind does not
+// count.
+type ObjectCount struct {
+	Object    ObjectRef `json:"object"`
+	Wanted    int64     `json:"wanted"`
+	There     *int64    `json:"there,omitempty"`
+	Updated   *int64    `json:"updated,omitempty"`
+	Ready     *int64    `json:"ready,omitempty"`
+	Available *int64    `json:"available,omitempty"`
 }

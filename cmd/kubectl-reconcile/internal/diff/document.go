@@ -1,8 +1,11 @@
 package diff
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/drift"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
 )
@@ -12,6 +15,12 @@ func (o *Options) document(made *madePlan) v1alpha1.Plan {
 	out := v1alpha1.Plan{
 		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.PlanKind, KubernetesVersion: api.KubernetesVersion(),
 		End: string(made.End), Steps: []v1alpha1.PlanStep{}, Objects: []v1alpha1.PlanObject{}, LeftOut: made.leftOut,
+	}
+	if made.copied != nil {
+		out.Incomplete = made.copied.Incomplete
+	}
+	if made.drift != nil && !made.drift.Empty() {
+		out.Drift = driftDocument(made.drift)
 	}
 	for i := range made.Steps {
 		out.Steps = append(out.Steps, stepDocument(&made.Steps[i]))
@@ -45,6 +54,35 @@ func (o *Options) document(made *madePlan) v1alpha1.Plan {
 		}
 	}
 	return out
+}
+
+func driftDocument(r *drift.Report) *v1alpha1.PlanDrift {
+	out := &v1alpha1.PlanDrift{}
+	for _, u := range r.Unseen {
+		out.Unseen = append(out.Unseen, v1alpha1.UnseenObject{Object: objectRef(u.Object), Drift: u.Drift, LastWriter: u.Writer})
+	}
+	for _, f := range r.SetFields {
+		one := v1alpha1.SetField{Object: objectRef(f.Object), Path: f.Path, Wanted: f.Wanted, Actual: f.Actual, SetBy: f.By}
+		if f.WantedBy != nil {
+			ref := objectRef(f.WantedBy)
+			one.WantedBy = &ref
+		}
+		out.Fields = append(out.Fields, one)
+	}
+	for _, c := range r.Counts {
+		out.Counts = append(out.Counts, v1alpha1.ObjectCount{
+			Object: objectRef(c.Object), Wanted: c.Wanted, There: c.There, Updated: c.Updated, Ready: c.Ready,
+			Available: c.Available,
+		})
+	}
+	return out
+}
+
+func objectRef(obj *unstructured.Unstructured) v1alpha1.ObjectRef {
+	return v1alpha1.ObjectRef{
+		APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(),
+		UID: obj.GetUID(),
+	}
 }
 
 // numberAfter returns the number of the step at that index; 0 if there is none.
