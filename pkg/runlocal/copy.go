@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -182,27 +184,50 @@ func (s *Session) unread(c *seed.Copy) []controllers.UnlistedKind {
 	return out
 }
 
-// finishCopy makes what a copy lacks and the session needs: namespaces that could not be read. It returns when the API
-// serves the custom resources of the copy to discovery.
+// finishCopy makes what a copy lacks and the session needs: namespaces that could not be read. It returns when discovery
+// has the custom resources of the copy, or after establishTimeout.
 func (s *Session) finishCopy(ctx context.Context, c *seed.Copy) error {
 	s.copyReport.Unloaded = s.server.Unloaded()
 	for _, name := range c.Namespaces {
+		if _, ok := c.Find(schema.GroupResource{Resource: "namespaces"}, "", name); ok {
+			continue
+		}
 		if err := s.EnsureNamespace(ctx, name); err != nil {
 			return err
 		}
 	}
+	defined := definedKinds(c)
+	if len(defined) == 0 {
+		return nil
+	}
+	// What is not served by then is not served at all, such as a kind whose name another one has.
+	_ = wait.PollUntilContextTimeout(ctx, pollInterval, establishTimeout, true, func(context.Context) (bool, error) {
+		s.mapper.Reset()
+		return !slices.ContainsFunc(defined, func(kind schema.GroupKind) bool {
+			_, err := s.mapper.RESTMapping(kind)
+			return err != nil
+		}), nil
+	})
+	return ctx.Err()
+}
+
+// definedKinds returns the kinds of the definitions that are in force.
+func definedKinds(c *seed.Copy) []schema.GroupKind {
+	var out []schema.GroupKind
 	for i := range c.Objects {
 		if c.Objects[i].Kind.GroupKind() != crdKind {
 			continue
 		}
-		name := c.Objects[i].Name
-		err := wait.PollUntilContextTimeout(ctx, pollInterval, establishTimeout, true,
-			func(ctx context.Context) (bool, error) { return s.established(ctx, name) })
-		if err != nil {
-			return fmt.Errorf("waiting until %q is served: %w", name, err)
+		definition, err := c.Objects[i].Unstructured()
+		if err != nil || !hasCondition(definition, "Established") {
+			continue
 		}
+		// What is not there is a kind that is not served, which is waited for in vain.
+		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+		out = append(out, schema.GroupKind{Group: group, Kind: kind})
 	}
-	return nil
+	return out
 }
 
 // copied returns the nodes and pods of the copy, as the API has them; nil if the session does not begin with one.

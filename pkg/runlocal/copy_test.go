@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
@@ -272,23 +273,29 @@ func TestCopyStaysStill(t *testing.T) {
 	}
 }
 
-// TestUnhealthyCopyStaysStill copies pods that cannot run: nothing becomes of them by itself, though in a sandbox that
-// had them from the beginning their containers would be started again, and would become ready.
+// TestUnhealthyCopyStaysStill copies pods in states that the simulated kubelet and scheduler would lead them out of.
 func TestUnhealthyCopyStaysStill(t *testing.T) {
-	source := start(t, Options{Nodes: 2}, "*")
+	source := start(t, Options{NoScheduling: true}, "*")
 	ctx := within(t)
-	applied, err := source.Apply(ctx, "default", manifests(t,
-		failing("never", "never-ready"), failing("pull", "image-pull-error"), strings.Replace(deployment("nowhere", 2),
-			"spec: {containers", "spec: {nodeSelector: {disk: none}, containers", 1)))
+	client := kubernetes.NewForConfigOrDie(source.Config())
+	addNode(t, client, "real")
+	if _, err := source.Apply(ctx, "default", manifests(t, deployment("pull", 1), deployment("nowhere", 1), `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: long}
+spec: {template: {metadata: {labels: {app: long}}, spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}
+`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := source.WaitSettled(ctx); err != nil {
+		t.Fatal(err)
+	}
+	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	statuses := func() string {
-		all, err := source.Statuses(ctx, applied)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all[0].Status.Ready + all[1].Status.Ready + all[2].Status.Ready
+	for i := range pods.Items {
+		setUnhealthy(t, client, &pods.Items[i])
 	}
 	if err := source.WaitSettled(ctx); err != nil {
 		t.Fatal(err)
@@ -303,15 +310,58 @@ func TestUnhealthyCopyStaysStill(t *testing.T) {
 	if diff := changed(t, before, copyOf(t, copied, seed.Options{Namespaces: []string{"default"}})); diff != "" {
 		t.Errorf("objects of the copy have changed (-before +after):\n%s", diff)
 	}
-	if got := statuses(); got != "0/10/10/2" {
-		t.Errorf("the copied Deployments are %s ready", got)
+}
+
+// addNode adds a node that is ready, and that no simulation knows.
+func addNode(t *testing.T, client kubernetes.Interface, name string) {
+	t.Helper()
+	node, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []corev1.NodeConditionType{corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure,
+		corev1.NodePIDPressure} {
+		status := corev1.ConditionFalse
+		if kind == corev1.NodeReady {
+			status = corev1.ConditionTrue
+		}
+		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: kind, Status: status,
+			Reason: "AsInTheCluster", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()})
+	}
+	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10")}
+	if _, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 
-// failing is a Deployment of a pod that fails as the annotation asks for.
-func failing(name, how string) string {
-	return strings.Replace(deployment(name, 1), "metadata: {labels: {app: "+name+"}}",
-		"metadata: {labels: {app: "+name+"}, annotations: {kubectl-reconcile.github.io/simulate: "+how+"}}", 1)
+// setUnhealthy plays the scheduler and the kubelet for a pod of TestUnhealthyCopyStaysStill.
+func setUnhealthy(t *testing.T, client kubernetes.Interface, pod *corev1.Pod) {
+	t.Helper()
+	pods := client.CoreV1().Pods(pod.Namespace)
+	state := corev1.ContainerState{
+		Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}
+	switch pod.Labels["app"] {
+	case "nowhere":
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available: as kube-scheduler says it"}}
+	case "long":
+		pod.Status.Phase = corev1.PodRunning
+		started := metav1.NewTime(time.Now().Add(-time.Hour))
+		state = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}}
+	}
+	if pod.Labels["app"] != "nowhere" {
+		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name},
+			Target: corev1.ObjectReference{Kind: "Node", Name: "real"}}
+		if err := pods.Bind(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Image: "i", State: state}}
+	}
+	pod.ResourceVersion = ""
+	if _, err := pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestCopyGoesOn: what is changed in a copy leads on from there, and the rest stays as it is.
@@ -329,7 +379,8 @@ func TestCopyGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := copyOf(t, source, seed.Options{Namespaces: []string{"default"}})
-	copied := startCopy(t, before, &writes{}, "deployment", "replicaset", "garbagecollector")
+	written := &writes{}
+	copied := startCopy(t, before, written, "deployment", "replicaset", "garbagecollector")
 	client := kubernetes.NewForConfigOrDie(copied.Config())
 	var deleted string
 	for i := range before.Objects {
@@ -340,7 +391,8 @@ func TestCopyGoesOn(t *testing.T) {
 	if err := client.CoreV1().Pods("default").Delete(ctx, deleted, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	applied, err = copied.Apply(ctx, "default", manifests(t, strings.Replace(deployment("web", 3), "image: i", "image: j", 1)))
+	changed := strings.Replace(deployment("web", 3), "image: i", "image: j", 1)
+	applied, err = copied.Apply(ctx, "default", manifests(t, changed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,6 +419,9 @@ func TestCopyGoesOn(t *testing.T) {
 				t.Errorf("pod %q is on node %q, which was not copied", pod.Name, pod.Spec.NodeName)
 			}
 		}
+	}
+	if len(written.list()) == 0 {
+		t.Error("no write was seen of all that")
 	}
 	if made != 3 || len(pods.Items) != 4 {
 		t.Errorf("there are %d pods, %d of them new, want 4 and 3", len(pods.Items), made)

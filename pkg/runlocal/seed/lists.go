@@ -262,7 +262,9 @@ func (r *reading) result() *Copy {
 	}
 	slices.SortFunc(c.Objects, func(a, b Object) int { return compareObjects(&a, &b) })
 	bare := 0
+	c.index = make(map[key]int, len(c.Objects))
 	for i := range c.Objects {
+		c.index[c.Objects[i].key()] = i
 		switch c.Objects[i].Kind.GroupResource() {
 		case namespaces:
 			if r.o.AllNamespaces {

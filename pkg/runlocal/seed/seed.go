@@ -71,6 +71,8 @@ type Copy struct {
 	// Neighbours are the pods on the copied nodes that are in other namespaces, without most of their fields: they take
 	// room on the nodes. They are no part of the copy otherwise.
 	Neighbours []*corev1.Pod
+
+	index map[key]int // of Objects
 }
 
 // Object is an object of a cluster.
@@ -117,8 +119,8 @@ func compareObjects(a, b *Object) int {
 // Find returns the object of that kind, namespace and name, in whatever version; false if the copy does not have it.
 // The namespace is empty for kinds without.
 func (c *Copy) Find(resource schema.GroupResource, namespace, name string) (*Object, bool) {
-	i := slices.IndexFunc(c.Objects, func(o Object) bool { return o.key() == key{resource, namespace, name} })
-	if i < 0 {
+	i, ok := c.index[key{resource, namespace, name}]
+	if !ok {
 		return nil, false
 	}
 	return &c.Objects[i], true

@@ -23,7 +23,7 @@ const stillFor = 10 * time.Second
 const copyTimeout = 3 * time.Minute
 
 // TestCopiesStayStill plays the scenarios on a real control plane, copies the state that each ends with into the
-// sandbox, and has its controllers run there: they have nothing to do. SCENARIOS and SCENARIOS_AT_ONCE are as for
+// sandbox, and has its controllers run there: they have nothing to write but Events. SCENARIOS and SCENARIOS_AT_ONCE are as for
 // TestScenarios.
 func TestCopiesStayStill(t *testing.T) {
 	all, chosen := load(t)
@@ -79,7 +79,7 @@ func TestCopiesStayStill(t *testing.T) {
 }
 
 // copiesAtOnce is how many scenarios are played and copied at a time: each copy has an API server and all controllers.
-const copiesAtOnce = 3
+const copiesAtOnce = 6
 
 // staysStill copies a namespace and has the same controllers run on the copy. The error lists what they write.
 func staysStill(
@@ -99,13 +99,19 @@ func staysStill(
 		return errors.Join(fmt.Errorf("the copy of %q ended with %d: %s", namespace, code, said), err)
 	}
 	writes, err := scenarios.Trace(trace, names)(namespace)
-	if err != nil || len(writes) == 0 {
+	if err != nil {
 		return err
 	}
 	var lines []string
 	for _, w := range writes {
+		if w.Resource.Resource == "events" {
+			continue
+		}
 		lines = append(lines, fmt.Sprintf("%s %s %s/%s %s: %d %s", w.Controller, w.Verb, w.Resource, w.Subresource, w.Name,
 			w.Code, w.Reason))
+	}
+	if len(lines) == 0 {
+		return nil
 	}
 	return fmt.Errorf("in a copy of %q that was left alone:\n%s", namespace, strings.Join(lines, "\n"))
 }

@@ -230,6 +230,7 @@ func (s *Sandbox) copyStarted(session *runlocal.Session, o *Options, out *Output
 		report.Controllers = notAlways(report.Controllers)
 	}
 	out.NoteLines(CopyLines(s.Options.Copy, report))
+	s.Options.Copy = nil // it may be large, and the API has its objects
 }
 
 // notAlways returns the controllers that are left out because of what this copy lacks: the others run in no copy.
