@@ -22,6 +22,8 @@ type Plan struct {
 	// What is due later than the plan waits for, soonest first.
 	Later    []PlanLater   `json:"later,omitempty"`
 	Rollouts []PlanRollout `json:"rollouts,omitempty"`
+	// PodDisruptionBudgets of which some pods are not ready meanwhile.
+	Budgets []PlanBudget `json:"budgets,omitempty"`
 	// One round of what repeats, if it ends with loop: numbers of steps.
 	Loop []int `json:"loop,omitempty"`
 	// What objects are beside what is wanted of them, without a change.
@@ -89,6 +91,18 @@ type PlanObject struct {
 	Changes []inspect.Change `json:"changes,omitempty"`
 	// Only its status differs.
 	OnlyStatus bool `json:"onlyStatus,omitempty"`
+	// Why a pod has no node at the end.
+	Unscheduled string `json:"unscheduled,omitempty"`
+}
+
+// PlanBudget is a PodDisruptionBudget, and what a plan makes of its pods.
+type PlanBudget struct {
+	Object ObjectRef `json:"object"`
+	// How many pods must be ready.
+	Needs int `json:"needs"`
+	// How many are ready at the beginning, and the fewest meanwhile.
+	ReadyBefore int `json:"readyBefore"`
+	ReadyLowest int `json:"readyLowest"`
 }
 
 // PlanLater is a key that comes back by itself.

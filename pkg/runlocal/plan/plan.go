@@ -12,6 +12,7 @@
 package plan
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,6 +33,8 @@ type Plan struct {
 	Later []Later
 	// Rollouts are the workloads whose pods the plan changes.
 	Rollouts []Rollout
+	// Budgets are those of which some pods are not ready meanwhile that were at the beginning.
+	Budgets []Budget
 	// End is why the plan ends where it does.
 	End End
 	// Loop is what repeats, for EndLoop; nil for others.
@@ -167,6 +170,23 @@ type Object struct {
 	// Before and After are nil if the object was not there. Neither has a resourceVersion; see Plan for what else is
 	// replaced.
 	Before, After *unstructured.Unstructured
+}
+
+// Unscheduled returns why the object, a pod, has no node at the end; empty for all others.
+func (o *Object) Unscheduled() string {
+	if o.Kind != "Pod" || o.After == nil {
+		return ""
+	}
+	conditions, _, err := unstructured.NestedSlice(o.After.Object, "status", "conditions")
+	if err != nil {
+		return ""
+	}
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == "PodScheduled" && m["status"] == "False" {
+			return fmt.Sprint(m["message"])
+		}
+	}
+	return ""
 }
 
 // Verb is what becomes of the object.

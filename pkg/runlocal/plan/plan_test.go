@@ -288,3 +288,36 @@ func TestSecretsAreHidden(t *testing.T) {
 		t.Errorf("that it changes is no secret: %+v", p.Objects)
 	}
 }
+
+// TestBudgets: a rollout that makes fewer pods ready than a budget needs.
+func TestBudgets(t *testing.T) {
+	budget := `
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: most}
+spec: {minAvailable: 3, selector: {matchLabels: {app: web}}}
+---`
+	down := func(image string) string {
+		return strings.Replace(deployment(4, image), "  replicas: 4", "  replicas: 4\n  strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 2}}", 1)
+	}
+	p := planOf(t, budget+down("a"), down("b"), Options{})
+	if len(p.Budgets) != 1 || p.Budgets[0].Needs != 3 || p.Budgets[0].Lowest != 2 || p.Budgets[0].Before != 4 {
+		t.Errorf("a budget of three of four, and two at a time: %+v", p.Budgets)
+	}
+	if len(p.Rollouts) != 1 || p.Rollouts[0].Lowest != 2 || p.Rollouts[0].After != 4 {
+		t.Errorf("the rollout: %+v", p.Rollouts)
+	}
+}
+
+// TestUnscheduled: where no node fits, that is said.
+func TestUnscheduled(t *testing.T) {
+	stuck := strings.Replace(deployment(1, "b"), "spec: {containers", "spec: {nodeSelector: {no: such}, containers", 1)
+	p := planOf(t, deployment(1, "a"), stuck, Options{})
+	why := ""
+	for i := range p.Objects {
+		why += p.Objects[i].Unscheduled()
+	}
+	if !strings.Contains(why, "0/2 nodes are available") {
+		t.Errorf("why the pod is not scheduled: %q", why)
+	}
+}

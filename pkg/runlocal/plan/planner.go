@@ -161,7 +161,7 @@ func (p *Planner) Run(ctx context.Context, o Options) (*Plan, error) {
 	}
 	p.plan.Later = p.later(state)
 	p.plan.Objects = p.objects.changed()
-	p.plan.Rollouts = p.rollouts.list(p.names)
+	p.plan.Rollouts, p.plan.Budgets = p.rollouts.list(p.names), p.rollouts.listBudgets()
 	return p.plan, nil
 }
 

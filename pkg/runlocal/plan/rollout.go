@@ -42,6 +42,8 @@ type rollouts struct {
 	ready  map[types.UID]int // by workload
 	found  map[types.UID]*Rollout
 	order  []types.UID // of found
+
+	budgets []*followedBudget
 }
 
 // owner is an object that owns others, and what controls it; empty if nothing does.
@@ -83,6 +85,9 @@ func (r *rollouts) begin(ctx context.Context, s *runlocal.Session) error {
 			Resource: schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, Kind: "Job",
 		})
 	}
+	if err := r.readBudgets(ctx, client); err != nil {
+		return err
+	}
 	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("listing pods: %w", err)
@@ -94,6 +99,7 @@ func (r *rollouts) begin(ctx context.Context, s *runlocal.Session) error {
 			ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		}
 		r.setPod(pod, ready && pod.DeletionTimestamp == nil)
+		r.observeBudgets(pod, ready && pod.DeletionTimestamp == nil, true)
 	}
 	return nil
 }
@@ -186,10 +192,12 @@ func (r *rollouts) observePod(w api.Write, pod *unstructured.Unstructured) {
 		r.refer(c, pod.GetNamespace())
 		r.rollout(r.workload(c.UID))
 	}
+	ready := w.After != nil && isReady(pod) && pod.GetDeletionTimestamp() == nil
+	r.observeBudgets(pod, ready, false)
 	if w.After == nil {
 		r.removePod(pod.GetUID())
 	} else {
-		r.setPod(pod, isReady(pod) && pod.GetDeletionTimestamp() == nil)
+		r.setPod(pod, ready)
 	}
 	for uid, rollout := range r.found {
 		rollout.Lowest = min(rollout.Lowest, r.ready[uid])

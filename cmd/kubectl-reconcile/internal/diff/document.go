@@ -46,6 +46,11 @@ func (o *Options) document(made *madePlan) v1alpha1.Plan {
 		}
 		out.Rollouts = append(out.Rollouts, one)
 	}
+	for _, b := range made.Budgets {
+		out.Budgets = append(out.Budgets, v1alpha1.PlanBudget{
+			Object: refOf(b.Object), Needs: b.Needs, ReadyBefore: b.Before, ReadyLowest: b.Lowest,
+		})
+	}
 	if made.Loop != nil {
 		for i := range made.Loop.Steps {
 			if n := made.Loop.Steps[i].Number; n > 0 {
@@ -126,7 +131,7 @@ func stepDocument(s *plan.Step) v1alpha1.PlanStep {
 }
 
 func (o *Options) objectDocument(obj *plan.Object) v1alpha1.PlanObject {
-	out := v1alpha1.PlanObject{Verb: string(obj.Verb()), Object: refOf(obj.ObjectID), OnlyStatus: !obj.Changed()}
+	out := v1alpha1.PlanObject{Verb: string(obj.Verb()), Object: refOf(obj.ObjectID), OnlyStatus: !obj.Changed(), Unscheduled: obj.Unscheduled()}
 	if obj.Verb() == plan.Delete {
 		return out
 	}

@@ -40,6 +40,11 @@ func (o *Options) summaryLine(made *madePlan) string {
 	if refused := refusedWrites(made); refused > 0 {
 		text += fmt.Sprintf("; %s refused", cli.Plural(refused, "write"))
 	}
+	for _, b := range made.Budgets {
+		if b.Lowest < b.Needs {
+			text += "; fewer than budget " + b.Object.Name + " needs"
+		}
+	}
 	for _, r := range made.Rollouts {
 		if r.Before > 0 && len(made.Rollouts) <= maxRollouts {
 			text += "; " + readyText(r)
@@ -82,6 +87,12 @@ func (o *Options) notes(made *madePlan) []string {
 			out = append(out, text)
 		}
 	}
+	for _, b := range made.Budgets {
+		if b.Lowest < b.Needs {
+			out = append(out, fmt.Sprintf("budget %s: needs %d ready, at least %d of %d stay", b.Object.Name, b.Needs, b.Lowest, b.Before))
+		}
+	}
+	out = append(out, unscheduledLines(made)...)
 	for _, l := range made.Later {
 		what := l.What
 		if what == "" {
@@ -98,6 +109,26 @@ func (o *Options) notes(made *madePlan) []string {
 		out = append(out, loopText(made.Loop))
 	}
 	return out
+}
+
+// unscheduledLines names the pods that have no node at the end, and why: a line for each reason.
+func unscheduledLines(made *madePlan) []string {
+	var order []string
+	pods := map[string][]string{}
+	for i := range made.Objects {
+		reason := made.Objects[i].Unscheduled()
+		if reason == "" {
+			continue
+		}
+		if pods[reason] == nil {
+			order = append(order, reason)
+		}
+		pods[reason] = append(pods[reason], made.Objects[i].Name)
+	}
+	for i, reason := range order {
+		order[i] = "not scheduled: " + render.Names(pods[reason], maxNames) + ": " + reason
+	}
+	return order
 }
 
 // rolloutText says how many replicas are asked for, one after the other; empty if that does not change.
