@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"hash/fnv"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -112,4 +113,58 @@ func withoutNumbers(text string) string {
 		text = after
 	}
 	return out.String()
+}
+
+// growthInterval is how many steps there are between two looks for what grows, and growthRounds how often controllers must
+// have made the same steps.
+const (
+	growthInterval = 50
+	growthRounds   = 50
+)
+
+// growing returns a loop of steps that controllers repeat while something grows, nil if there is none. If simulated nodes
+// take part something may come of it: a Job makes its pods one after the other.
+func growing(steps []Step) *Loop {
+	loop := repeating(steps)
+	if loop == nil || loop.Rounds < growthRounds || slices.ContainsFunc(loop.Steps, func(s Step) bool { return s.Simulated }) {
+		return nil
+	}
+	return loop
+}
+
+// maxPeriod bounds the steps of a round that repeating looks for.
+const maxPeriod = 40
+
+// repeating returns the steps that the last ones repeat, if they write the same three times but for the numbers of
+// generated names: such as one controller that creates what another deletes, while something grows. It is nil if there are
+// none.
+func repeating(steps []Step) *Loop {
+	same := func(a, b *Step) bool {
+		if a.Controller != b.Controller || withoutNumbers(a.Key) != withoutNumbers(b.Key) || len(a.Writes) != len(b.Writes) {
+			return false
+		}
+		for i := range a.Writes {
+			if a.Writes[i].Verb != b.Writes[i].Verb ||
+				withoutNumbers(a.Writes[i].Object.Name) != withoutNumbers(b.Writes[i].Object.Name) {
+				return false
+			}
+		}
+		return true
+	}
+	for period := 1; period <= maxPeriod && loopRounds*period <= len(steps); period++ {
+		last := steps[len(steps)-loopRounds*period:]
+		repeats := true
+		for i := period; i < len(last) && repeats; i++ {
+			repeats = same(&last[i], &last[i-period])
+		}
+		if !repeats {
+			continue
+		}
+		rounds := loopRounds
+		for at := len(steps) - loopRounds*period - 1; at >= 0 && same(&steps[at], &steps[at+period]); at-- {
+			rounds = (len(steps) - at) / period
+		}
+		return &Loop{Steps: steps[len(steps)-period:], Rounds: rounds}
+	}
+	return nil
 }

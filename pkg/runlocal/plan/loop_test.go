@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -59,5 +60,23 @@ func TestWithoutNumbers(t *testing.T) {
 		if got := withoutNumbers(tt.text); got != tt.want {
 			t.Errorf("%q becomes %q, want %q", tt.text, got, tt.want)
 		}
+	}
+}
+
+// TestRepeating: what grows without an end repeats its steps, though no state comes back.
+func TestRepeating(t *testing.T) {
+	var steps []Step
+	for i := range 10 {
+		pod := []Write{{Verb: Create, Object: ObjectID{Name: fmt.Sprintf("hot-<%d>", i)}}}
+		gone := []Write{{Verb: Delete, Object: pod[0].Object}}
+		steps = append(steps, Step{Controller: "replicaset", Key: "a/hot", Writes: pod},
+			Step{Controller: "taint-eviction", Key: fmt.Sprintf("a/hot-<%d>", i), Writes: gone})
+	}
+	if loop := repeating(steps); loop == nil || len(loop.Steps) != 2 || loop.Rounds != 10 {
+		t.Errorf("ten rounds of two steps: %+v", loop)
+	}
+	steps[len(steps)-3].Controller = "job"
+	if loop := repeating(steps); loop != nil {
+		t.Errorf("the last rounds are not the same: %+v", loop)
 	}
 }

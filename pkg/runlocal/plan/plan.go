@@ -37,7 +37,7 @@ type Plan struct {
 	Budgets []Budget
 	// End is why the plan ends where it does.
 	End End
-	// Loop is what repeats, for EndLoop; nil for others.
+	// Loop is what repeats, for EndLoop, and for EndLimit if the last steps repeat each other; nil for others.
 	Loop *Loop
 }
 
@@ -233,6 +233,6 @@ type Later struct {
 type Loop struct {
 	// Steps are those of one round.
 	Steps []Step
-	// Rounds is how often the state came back.
+	// Rounds is how often the state came back, or how often the steps were made.
 	Rounds int
 }

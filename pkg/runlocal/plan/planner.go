@@ -39,7 +39,7 @@ type Options struct {
 }
 
 // DefaultLimit is how many steps a plan has at most.
-const DefaultLimit = 2000
+const DefaultLimit = 1000
 
 // horizon is how far off a key's time may be for the plan to wait for it. Some controllers put keys off for a second to
 // handle several changes at once.
@@ -236,7 +236,7 @@ func (p *Planner) runSteps(ctx context.Context, o Options, state tap.State) (tap
 			p.plan.End = EndLoop
 			return state, nil
 		case len(p.plan.Steps) >= o.Limit:
-			p.plan.End = EndLimit
+			p.plan.End, p.plan.Loop = EndLimit, repeating(p.plan.Steps)
 			return state, nil
 		}
 		var err error

@@ -307,6 +307,9 @@ func (p *Planner) append(step *Step, of queueKey) {
 	if changes {
 		p.plan.Loop = p.states.after(p.plan.Steps)
 	}
+	if p.plan.Loop == nil && len(p.plan.Steps)%growthInterval == 0 {
+		p.plan.Loop = growing(p.plan.Steps)
+	}
 }
 
 // repeats reports whether the step failed as the last one of its key did, which then counts it.

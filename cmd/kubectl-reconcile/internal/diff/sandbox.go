@@ -141,7 +141,7 @@ func objectsOf(manifests []runlocal.Manifest) []*unstructured.Unstructured {
 // is nothing.
 func (m *madePlan) verdict() error {
 	switch {
-	case m.End == plan.EndLoop:
+	case m.Loop != nil:
 		return loopError(m.Loop)
 	case m.End == plan.EndLimit:
 		return cli.WithHint(fmt.Errorf("the plan does not end: %d steps, and there is more to do", len(m.Steps)),

@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -159,21 +158,33 @@ func rolloutText(r plan.Rollout) string {
 	return text
 }
 
-// loopText names who repeats what.
+// loopText names who repeats what: writes of status are named only if there are no others.
 func loopText(l *plan.Loop) string {
-	var who []string
+	var writes, status []string
 	for i := range l.Steps {
 		step := &l.Steps[i]
 		for _, w := range step.Writes {
-			text := render.Changes(w.Changes, render.ChangesOptions{Limit: 1})
-			if w.Verb != plan.Update {
-				text = string(w.Verb)
+			text := strings.TrimRight(fmt.Sprintf("%s %s %s %s %s", stepAuthor(step), signs[w.Verb], w.Object.Kind, w.Object.Name,
+				updateText(w)), " ")
+			if step.Simulated || w.OnlyStatus() {
+				status = cli.AppendUnique(status, text)
+			} else {
+				writes = cli.AppendUnique(writes, text)
 			}
-			who = cli.AppendUnique(who, strings.TrimRight(fmt.Sprintf("%s %s %s %s", stepAuthor(step),
-				signs[w.Verb], w.Object.Kind+" "+w.Object.Name, text), " "))
 		}
 	}
-	return fmt.Sprintf("loop: the same state came back %d times: %s", l.Rounds, cli.Enumerate(who))
+	if len(writes) == 0 {
+		writes = status
+	}
+	return fmt.Sprintf("loop: %d times the same: %s", l.Rounds, strings.Join(writes[:min(len(writes), cli.MaxNames)], "; "))
+}
+
+// updateText spells the first change of an update; empty for others.
+func updateText(w plan.Write) string {
+	if w.Verb != plan.Update {
+		return ""
+	}
+	return render.Changes(w.Changes, render.ChangesOptions{Limit: 1})
 }
 
 // loopError is the error of a plan that repeats itself.
@@ -184,6 +195,6 @@ func loopError(l *plan.Loop) error {
 			who = cli.AppendUnique(who, stepAuthor(&l.Steps[i]))
 		}
 	}
-	return cli.WithHint(errors.New("the plan does not settle: "+strings.Join(who, " and ")+" repeat the same writes"),
-		"the line `loop` says which")
+	return cli.WithHint(fmt.Errorf("the plan does not settle: %s %s the same writes without an end", strings.Join(who, " and "),
+		cli.PluralOf(len(who), "repeats", "repeat")), "--steps N shows the first ones")
 }
