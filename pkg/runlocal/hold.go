@@ -7,8 +7,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// HoldKeys sets whether all queues of the session keep their keys until ReleaseKey passes them on: see tap.Tap.HoldKeys.
-// What is applied meanwhile is admitted as ever, and for that the controller of quotas gets its keys.
+// HoldKeys sets whether all queues of the session keep their keys until ReleaseKey passes them on: see
+// tap.Tap.HoldKeys. What is applied meanwhile is admitted as ever, and for that the controller of quotas gets its keys.
 func (s *Session) HoldKeys(on bool) { s.tap.HoldKeys(on) }
 
 // ReleaseKey passes a held key on to the workers of a controller, by its short name, and the name of the queue as in
@@ -25,8 +25,8 @@ func (s *Session) DropHeldKeys(drop func(controller, queue, key string) bool) {
 // heldPollInterval is how often WaitHeld looks at first: most reconciles take less than a millisecond.
 const heldPollInterval = 200 * time.Microsecond
 
-// WaitHeld returns the state as soon as nothing is under way but keys that are held, or that are due later; or the error
-// of ctx. In the sandbox every handler has then handled every watch event.
+// WaitHeld returns the state as soon as nothing is under way but keys that are held, or that are due later; or the
+// error of ctx. In the sandbox every handler has then handled every watch event.
 func (s *Session) WaitHeld(ctx context.Context) (tap.State, error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -55,8 +55,8 @@ func (a KubectlApply) dryRun() []string {
 const maxApplyTries = 5
 
 // Write applies an object, which must have a name, and returns what the server answers. It mirrors InfoObject.Merged of
-// k8s.io/kubectl/pkg/cmd/diff/diff.go and Patcher of pkg/cmd/apply/patcher.go, without OpenAPI: the types of built-in kinds
-// are those of this program.
+// k8s.io/kubectl/pkg/cmd/diff/diff.go and Patcher of pkg/cmd/apply/patcher.go, without OpenAPI: the types of built-in
+// kinds are those of this program.
 func (a KubectlApply) Write(ctx context.Context, client dynamic.ResourceInterface, obj *unstructured.Unstructured) (
 	*unstructured.Unstructured, error) {
 	if a.ServerSide {
@@ -106,7 +106,8 @@ func withoutLastApplied(obj *unstructured.Unstructured) *unstructured.Unstructur
 	return out
 }
 
-// withLastApplied returns a copy of an object with a copy of all its fields in the annotation that kubectl compares with.
+// withLastApplied returns a copy of an object with a copy of all its fields in the annotation that kubectl compares
+// with.
 func withLastApplied(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	out := withoutLastApplied(obj)
 	if out.GetAnnotations() == nil {
@@ -127,8 +128,8 @@ func withLastApplied(obj *unstructured.Unstructured) (*unstructured.Unstructured
 	return out, nil
 }
 
-// threeWayPatch returns the patch that makes the current object what is modified, and takes away what was applied before
-// and is not any more.
+// threeWayPatch returns the patch that makes the current object what is modified, and takes away what was applied
+// before and is not any more.
 func threeWayPatch(current, modified *unstructured.Unstructured) ([]byte, types.PatchType, error) {
 	original := []byte(current.GetAnnotations()[corev1.LastAppliedConfigAnnotation])
 	var encoded [2][]byte

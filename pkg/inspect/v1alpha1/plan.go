@@ -168,8 +168,8 @@ type SetField struct {
 	SetBy *inspect.Writer `json:"setBy,omitempty"`
 }
 
-// ObjectCount is how many replicas or pods an object wants, and how many there are. Absent are those that its kind does not
-// count.
+// ObjectCount is how many replicas or pods an object wants, and how many there are. Absent are those that its kind does
+// not count.
 type ObjectCount struct {
 	Object    ObjectRef `json:"object"`
 	Wanted    int64     `json:"wanted"`

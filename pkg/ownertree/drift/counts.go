@@ -34,9 +34,12 @@ var countsByKind = map[schema.GroupKind]countFields{
 	},
 	{Group: "apps", Kind: "DaemonSet"}: {
 		wanted: []string{"status", "desiredNumberScheduled"},
-		there:  "currentNumberScheduled", updated: "updatedNumberScheduled", ready: "numberReady", available: "numberAvailable",
+		there:  "currentNumberScheduled", updated: "updatedNumberScheduled",
+		ready: "numberReady", available: "numberAvailable",
 	},
-	{Group: "policy", Kind: "PodDisruptionBudget"}: {wanted: []string{"status", "desiredHealthy"}, ready: "currentHealthy"},
+	{Group: "policy", Kind: "PodDisruptionBudget"}: {
+		wanted: []string{"status", "desiredHealthy"}, ready: "currentHealthy",
+	},
 	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: {
 		wanted: []string{"status", "desiredReplicas"}, there: "currentReplicas",
 	},

@@ -1,8 +1,9 @@
 // Package drift compares what objects are with what is wanted of them, from the objects alone: specs that their
-// controllers have not seen, replicas that are not there, and fields that someone has set against what a controller or an
-// applier wants. It says who set a field and when as far as managedFields have it.
+// controllers have not seen, replicas that are not there, and fields that someone has set against what a controller or
+// an applier wants. It says who set a field and when as far as managedFields have it.
 //
-// It reads no cluster and predicts nothing. What controllers would do about it is found out by package plan of runlocal.
+// It reads no cluster and predicts nothing. What controllers would do about it is found out by package plan of
+// runlocal.
 //
 // drift.go has Find and what it returns, counts.go what is wanted beside what is there, setfields.go the fields that
 // someone has set, applied.go those of them that the next apply takes back.

@@ -50,7 +50,8 @@ func againstOwner(obj *unstructured.Unstructured, byUID map[types.UID]*unstructu
 		}
 	}
 	for _, m := range inspect.FieldsByManager(obj) {
-		if slices.Contains(components, m.Manager) || m.Subresource != "" && m.Subresource != "scale" || createdBy(obj, m.Writer) {
+		if slices.Contains(components, m.Manager) || createdBy(obj, m.Writer) ||
+			m.Subresource != "" && m.Subresource != "scale" {
 			continue
 		}
 		for _, path := range m.Fields {

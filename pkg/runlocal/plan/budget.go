@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Budget is a PodDisruptionBudget, and what a plan makes of the pods that it selects. Controllers do not ask it: it bounds
-// evictions only.
+// Budget is a PodDisruptionBudget, and what a plan makes of the pods that it selects. Controllers do not ask it: it
+// bounds evictions only.
 type Budget struct {
 	Object ObjectID
 	// Needs is how many of its pods must be ready, by its status at the beginning. Before is how many are at the

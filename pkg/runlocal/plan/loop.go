@@ -115,18 +115,19 @@ func withoutNumbers(text string) string {
 	return out.String()
 }
 
-// growthInterval is how many steps there are between two looks for what grows, and growthRounds how often controllers must
-// have made the same steps.
+// growthInterval is how many steps there are between two looks for what grows, and growthRounds how often controllers
+// must have made the same steps.
 const (
 	growthInterval = 50
 	growthRounds   = 50
 )
 
-// growing returns a loop of steps that controllers repeat while something grows, nil if there is none. If simulated nodes
-// take part something may come of it: a Job makes its pods one after the other.
+// growing returns a loop of steps that controllers repeat while something grows, nil if there is none. If simulated
+// nodes take part something may come of it: a Job makes its pods one after the other.
 func growing(steps []Step) *Loop {
 	loop := repeating(steps)
-	if loop == nil || loop.Rounds < growthRounds || slices.ContainsFunc(loop.Steps, func(s Step) bool { return s.Simulated }) {
+	if loop == nil || loop.Rounds < growthRounds ||
+		slices.ContainsFunc(loop.Steps, func(s Step) bool { return s.Simulated }) {
 		return nil
 	}
 	return loop
@@ -136,8 +137,8 @@ func growing(steps []Step) *Loop {
 const maxPeriod = 40
 
 // repeating returns the steps that the last ones repeat, if they write the same three times but for the numbers of
-// generated names: such as one controller that creates what another deletes, while something grows. It is nil if there are
-// none.
+// generated names: such as one controller that creates what another deletes, while something grows. It is nil if there
+// are none.
 func repeating(steps []Step) *Loop {
 	same := func(a, b *Step) bool {
 		if a.Controller != b.Controller || withoutNumbers(a.Key) != withoutNumbers(b.Key) || len(a.Writes) != len(b.Writes) {

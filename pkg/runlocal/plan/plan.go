@@ -1,14 +1,14 @@
 // Package plan finds out what controllers would do next: it lets the controllers of a session in the embedded API
-// reconcile one key at a time, in an order that depends on nothing but the objects, and returns what they write as steps,
-// and what that makes of the objects. So two plans for the same objects are the same, byte for byte.
+// reconcile one key at a time, in an order that depends on nothing but the objects, and returns what they write as
+// steps, and what that makes of the objects. So two plans for the same objects are the same, byte for byte.
 //
 // It is no model of the controllers, which are Kubernetes' own, and it reads no cluster: what the session begins with,
 // such as a copy of a namespace, is the caller's. It makes no text for people.
 //
-// The files: plan.go has the Plan, planner.go the Planner that makes it; order.go decides which key is next, steps.go makes
-// steps of what is written and traced; canonical.go replaces what is random or the time, in names and objects; secrets.go
-// hides what must not be shown; loop.go finds states that repeat, later.go what is due later, rollout.go what becomes of
-// workloads meanwhile; controllers.go chooses the controllers that take part.
+// The files: plan.go has the Plan, planner.go the Planner that makes it; order.go decides which key is next, steps.go
+// makes steps of what is written and traced; canonical.go replaces what is random or the time, in names and objects;
+// secrets.go hides what must not be shown; loop.go finds states that repeat, later.go what is due later, rollout.go
+// what becomes of workloads meanwhile and budget.go of budgets; controllers.go chooses the controllers that take part.
 package plan
 
 import (
@@ -78,7 +78,7 @@ type Step struct {
 	// Repeats counts the later reconciles of the key that failed in the same way and wrote nothing.
 	Repeats int
 
-	// event is the Seq of its last event, by which it is told from what follows.
+	// reconcile is that of the trace; 0 for the change.
 	reconcile trace.ReconcileID
 }
 

@@ -353,7 +353,8 @@ func (c *collector) record(e *trace.Event) {
 	}
 }
 
-// take returns the reconciles that have ended since it was called last, in the order of their starts, and who wrote what.
+// take returns the reconciles that have ended since it was called last, in the order of their starts, and who wrote
+// what.
 func (c *collector) take() (ended []*record, writers map[string]trace.ReconcileID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

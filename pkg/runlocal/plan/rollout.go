@@ -234,7 +234,9 @@ func (r *rollouts) observeSize(w api.Write, step int) {
 		}
 	}
 	rollout := r.rollout(r.workload(w.After.GetUID()))
-	id := ObjectID{Resource: w.Resource, Kind: w.After.GetKind(), Namespace: w.After.GetNamespace(), Name: w.After.GetName()}
+	id := ObjectID{
+		Resource: w.Resource, Kind: w.After.GetKind(), Namespace: w.After.GetNamespace(), Name: w.After.GetName(),
+	}
 	known := false
 	for _, size := range rollout.Sizes {
 		known = known || size.Owner == id
@@ -251,7 +253,8 @@ func isReady(pod *unstructured.Unstructured) bool {
 		return false
 	}
 	for _, c := range conditions {
-		if m, ok := c.(map[string]any); ok && m["type"] == string(corev1.PodReady) && m["status"] == string(corev1.ConditionTrue) {
+		m, ok := c.(map[string]any)
+		if ok && m["type"] == string(corev1.PodReady) && m["status"] == string(corev1.ConditionTrue) {
 			return true
 		}
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// isPlanned reports whether writes of a resource are part of a plan: Events, and what the API keeps for itself, are not.
+// isPlanned reports whether writes of a resource are part of a plan: Events, and what the API keeps for itself, are
+// not.
 func isPlanned(gr schema.GroupResource) bool {
 	switch gr.String() {
 	case "events", "events.events.k8s.io", "leases.coordination.k8s.io", "ipaddresses.networking.k8s.io",
@@ -32,8 +33,8 @@ func isStatus(path string) bool {
 	return path == "status" || strings.HasPrefix(path, "status.") || path == "metadata.generation"
 }
 
-// collect makes steps of what was written since it was called last. What is written by no known reconcile is that of the
-// key, or if that is zero, of the change.
+// collect makes steps of what was written since it was called last. What is written by no known reconcile is that of
+// the key, or if that is zero, of the change.
 func (p *Planner) collect(of queueKey) error {
 	reconciles, writers := p.trace.take()
 	newest := p.session.Server().ResourceVersion()

@@ -18,9 +18,9 @@ const (
 )
 
 // HoldKeys sets whether all queues keep their keys from workers until ReleaseKey passes them on, one at a time: so the
-// caller decides what is reconciled, and when. Additions to a key that is held become causes of its next reconcile. Work
-// that a controller does without a queue is not held. If on is false, all held keys are passed on. Keys that were passed
-// on before stay so: HoldKeys(true) is for a time when nothing is queued, such as before the controllers run.
+// caller decides what is reconciled, and when. Additions to a key that is held become causes of its next reconcile.
+// Work that a controller does without a queue is not held. If on is false, all held keys are passed on. Keys that were
+// passed on before stay so: HoldKeys(true) is for a time when nothing is queued, such as before the controllers run.
 func (t *Tap) HoldKeys(on bool) {
 	t.holding.Store(on)
 	if on {

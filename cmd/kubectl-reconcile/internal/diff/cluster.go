@@ -105,7 +105,8 @@ func (c *clusterSource) resolve(opened *connect.Cluster) (asked, error) {
 	}
 	for _, t := range targets {
 		if !scheme.Scheme.IsGroupRegistered(t.Kind.Group) {
-			return a, cli.WithHint(fmt.Errorf("the controller of %s does not run here: it is none of kube-controller-manager", t.Kind),
+			err := fmt.Errorf("the controller of %s does not run here: it is none of kube-controller-manager", t.Kind)
+			return a, cli.WithHint(err,
 				"it can run against a copy of the cluster: see `sandbox --from-cluster`")
 		}
 		if t.Name != "" {
@@ -158,8 +159,8 @@ type triedManifest struct {
 	after               *unstructured.Unstructured // nil if it was not tried
 }
 
-// tryOnCluster has the cluster apply the objects in dry run, with its webhooks and defaults. Objects without a namespace
-// get that of the connection.
+// tryOnCluster has the cluster apply the objects in dry run, with its webhooks and defaults. Objects without a
+// namespace get that of the connection.
 func (o *Options) tryOnCluster(ctx context.Context, opened *connect.Cluster, change []runlocal.Manifest) (
 	[]*triedManifest, error) {
 	if len(change) == 0 {
@@ -326,7 +327,8 @@ func objectsOfCopy(copied *seed.Copy) ([]*unstructured.Unstructured, error) {
 }
 
 // copyOptions are those of the plan in a copy.
-func (o *Options) copyOptions(session *runlocal.Session, copied *seed.Copy, a asked, tried []*triedManifest) plan.Options {
+func (o *Options) copyOptions(session *runlocal.Session, copied *seed.Copy, a asked,
+	tried []*triedManifest) plan.Options {
 	options := plan.Options{Next: o.next, Steps: o.steps, Wait: o.wait}
 	for _, t := range a.targets {
 		options.Only = append(options.Only, plan.ObjectID{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name})
@@ -351,7 +353,8 @@ func (o *Options) copyOptions(session *runlocal.Session, copied *seed.Copy, a as
 		obj := t.manifest.Object
 		manifests = append(manifests, t.manifest)
 		options.Given = append(options.Given, obj)
-		options.Only = append(options.Only, plan.ObjectID{Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		options.Only = append(options.Only,
+			plan.ObjectID{Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()})
 	}
 	options.Change = func(ctx context.Context) error {
 		_, err := session.ApplyWith(ctx, o.cluster.connection.Namespace, manifests, o.writeTried(tried))

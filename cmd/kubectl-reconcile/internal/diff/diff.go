@@ -83,15 +83,16 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [TYPE[/NAME]…] [-f FILE]",
 		Short: "Show what the controllers would do next, and after an apply",
-		Long: `Show what in a namespace is not as it is wanted, and what Kubernetes' own controllers would do about it next; or, with -f,
-what they would do if these objects were applied: one step after the other, and how the objects differ at the end.
+		Long: `Show what in a namespace is not as it is wanted, and what Kubernetes' own controllers would do about it
+next; or, with -f, what they would do if these objects were applied: one step after the other, and how the objects
+differ at the end.
 
-The controllers run in this process, on a copy of the namespace in an API server that it carries inside; the cluster is only
-read. Objects of -f are tried there in dry run, with its webhooks and defaults. With --from the objects of files take the place
-of the cluster.
+The controllers run in this process, on a copy of the namespace in an API server that it carries inside; the cluster
+is only read. Objects of -f are tried there in dry run, with its webhooks and defaults. With --from the objects of
+files take the place of the cluster.
 
-Steps that change only the status of objects, and those of simulated nodes, are counted; -v shows them. The exit code is 0 if
-there is nothing to do, 1 if there is, and more after an error.`,
+Steps that change only the status of objects, and those of simulated nodes, are counted; -v shows them. The exit code
+is 0 if there is nothing to do, 1 if there is, and more after an error.`,
 		Example:           diffExample,
 		ValidArgsFunction: connect.CompleteTargets(f.cluster),
 	}
@@ -116,20 +117,26 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.manifests.AddTo(flags)
 	flags.BoolVar(&f.apply.ServerSide, "server-side", false, "with -f, apply as kubectl apply --server-side does")
 	flags.BoolVar(&f.apply.ForceConflicts, "force-conflicts", false, "with --server-side, take fields that others manage")
-	flags.StringVar(&f.apply.FieldManager, "field-manager", "", "with -f, the name of the manager of the fields that are applied; "+
-		"by default "+runlocal.KubectlClientSideManager+", with --server-side "+runlocal.KubectlServerSideManager)
-	flags.StringVar(&f.until, "until", "", "when the plan ends: settled (nothing is left to do) or next (each object was reconciled once); "+
-		"by default settled with -f or -k, else next")
-	flags.IntVar(&f.steps, "steps", 0, "end the plan after so many steps of controllers, as --until settled does with fewer")
+	flags.StringVar(&f.apply.FieldManager, "field-manager", "",
+		"with -f, the name of the manager of the fields that are applied; "+
+			"by default "+runlocal.KubectlClientSideManager+", with --server-side "+runlocal.KubectlServerSideManager)
+	flags.StringVar(&f.until, "until", "",
+		"when the plan ends: settled (nothing is left to do) or next (each object was reconciled once); "+
+			"by default settled with -f or -k, else next")
+	flags.IntVar(&f.steps, "steps", 0,
+		"end the plan after so many steps of controllers, as --until settled does with fewer")
 	flags.DurationVar(&f.wait, "wait", 0, "wait so long for what is due later; by default it is only listed")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "give up after this time; 0 waits forever")
 	flags.IntVar(&f.nodes, "nodes", 3,
-		"simulated nodes, with --from and --sandbox, or if the nodes of the cluster cannot be read; with 0, pods stay pending")
+		"simulated nodes, with --from and --sandbox, or if the nodes of the cluster cannot be read; "+
+			"with 0, pods stay pending")
 	flags.BoolVar(&f.shown.managedFields, "show-managed-fields", false, "show the managed fields of objects")
-	flags.BoolVar(&f.shown.status, "show-status", false, "show the status of objects, and the steps that change nothing else")
+	flags.BoolVar(&f.shown.status, "show-status", false,
+		"show the status of objects, and the steps that change nothing else")
 	flags.BoolVar(&f.summary, "summary", false, "print only how much is to do")
 	flags.CountVarP(&f.verbosity, "verbose", "v",
-		"show more: steps that change only the status, those of simulated nodes, all fields, and each of several objects that are alike")
+		"show more: steps that change only the status, those of simulated nodes, all fields, "+
+			"and each of several objects that are alike")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: name, json or yaml")
 	f.cluster.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
 		set.Lookup("namespace").Usage = "the namespace that is copied, and that of objects which name none"
@@ -181,12 +188,14 @@ func (f *Flags) validate(args []string) error {
 	case len(f.from) > 0 && f.sandbox:
 		return errors.New("--from and --sandbox exclude each other")
 	case (len(f.from) > 0 || f.sandbox) && (len(args) > 0 || f.all):
-		return cli.WithHint(errors.New("TYPE/NAME and -A name what is copied of a cluster: they and --from or --sandbox exclude each other"),
+		return cli.WithHint(errors.New("TYPE/NAME and -A name what is copied of a cluster: "+
+			"they and --from or --sandbox exclude each other"),
 			"without them the plan is for all objects of the files")
 	case f.copied.maxObjects < 0:
 		return fmt.Errorf("--max-objects %d is negative", f.copied.maxObjects)
 	case f.sandbox && !f.manifests.Given():
-		return cli.WithHint(errors.New("with --sandbox there is nothing to do without -f or -k"), "-f FILE names what would be applied")
+		return cli.WithHint(errors.New("with --sandbox there is nothing to do without -f or -k"),
+			"-f FILE names what would be applied")
 	case f.until != "" && f.until != untilNext && f.until != untilSettled:
 		return cli.WithHint(fmt.Errorf("--until %s is not known", f.until), "there are next and settled")
 	case f.apply.ForceConflicts && !f.apply.ServerSide:

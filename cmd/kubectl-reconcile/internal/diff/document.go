@@ -64,7 +64,9 @@ func (o *Options) document(made *madePlan) v1alpha1.Plan {
 func driftDocument(r *drift.Report) *v1alpha1.PlanDrift {
 	out := &v1alpha1.PlanDrift{}
 	for _, u := range r.Unseen {
-		out.Unseen = append(out.Unseen, v1alpha1.UnseenObject{Object: objectRef(u.Object), Drift: u.Drift, LastWriter: u.Writer})
+		out.Unseen = append(out.Unseen, v1alpha1.UnseenObject{
+			Object: objectRef(u.Object), Drift: u.Drift, LastWriter: u.Writer,
+		})
 	}
 	for _, f := range r.SetFields {
 		one := v1alpha1.SetField{Object: objectRef(f.Object), Path: f.Path, Wanted: f.Wanted, Actual: f.Actual, SetBy: f.By}
@@ -131,7 +133,9 @@ func stepDocument(s *plan.Step) v1alpha1.PlanStep {
 }
 
 func (o *Options) objectDocument(obj *plan.Object) v1alpha1.PlanObject {
-	out := v1alpha1.PlanObject{Verb: string(obj.Verb()), Object: refOf(obj.ObjectID), OnlyStatus: !obj.Changed(), Unscheduled: obj.Unscheduled()}
+	out := v1alpha1.PlanObject{
+		Verb: string(obj.Verb()), Object: refOf(obj.ObjectID), OnlyStatus: !obj.Changed(), Unscheduled: obj.Unscheduled(),
+	}
 	if obj.Verb() == plan.Delete {
 		return out
 	}

@@ -24,7 +24,8 @@ func (o *Options) printDrift(out io.Writer, made *madePlan) error {
 	var rows [][]render.Cell
 	row := func(obj *unstructured.Unstructured, tone render.Tone, text, note string) {
 		rows = append(rows, []render.Cell{
-			{Text: objectName(obj, len(made.copied.Namespaces) != 1)}, {Text: text, Tone: tone}, {Text: note, Tone: render.ToneDim},
+			{Text: objectName(obj, len(made.copied.Namespaces) != 1)}, {Text: text, Tone: tone},
+			{Text: note, Tone: render.ToneDim},
 		})
 	}
 	for _, u := range made.drift.Unseen {

@@ -104,7 +104,8 @@ type hiddenSteps struct{ status, simulated int }
 func (h hiddenSteps) lines() []string {
 	var parts []string
 	if h.status > 0 {
-		parts = append(parts, cli.Plural(h.status, "step")+" that "+cli.PluralOf(h.status, "changes", "change")+" only status")
+		parts = append(parts,
+			cli.Plural(h.status, "step")+" that "+cli.PluralOf(h.status, "changes", "change")+" only status")
 	}
 	if h.simulated > 0 {
 		parts = append(parts, fmt.Sprintf("%d of simulated nodes", h.simulated))
@@ -151,8 +152,8 @@ func (t *stepTable) isShown(step *plan.Step) bool {
 	return step.Error != "" || slices.ContainsFunc(step.Writes, t.showsWrite)
 }
 
-// showsWrite reports whether a write is shown: one that changes only status, or what controllers keep for themselves, is
-// not.
+// showsWrite reports whether a write is shown: one that changes only status, or what controllers keep for themselves,
+// is not.
 func (t *stepTable) showsWrite(w plan.Write) bool {
 	return t.status || w.Refused() || w.Verb != plan.Update || t.changesText(w) != ""
 }

@@ -62,7 +62,8 @@ const maxRollouts = 3
 
 // readyText says how many pods of a workload stay ready.
 func readyText(r plan.Rollout) string {
-	return fmt.Sprintf("at least %d of %s of %s stay ready", min(r.Lowest, r.Before), cli.Plural(r.Before, "pod"), r.Object.Name)
+	return fmt.Sprintf("at least %d of %s of %s stay ready", min(r.Lowest, r.Before), cli.Plural(r.Before, "pod"),
+		r.Object.Name)
 }
 
 // refusedWrites counts the writes that are refused.
@@ -88,7 +89,8 @@ func (o *Options) notes(made *madePlan) []string {
 	}
 	for _, b := range made.Budgets {
 		if b.Lowest < b.Needs {
-			out = append(out, fmt.Sprintf("budget %s: needs %d ready, at least %d of %d stay", b.Object.Name, b.Needs, b.Lowest, b.Before))
+			out = append(out, fmt.Sprintf("budget %s: needs %d ready, at least %d of %d stay", b.Object.Name, b.Needs,
+				b.Lowest, b.Before))
 		}
 	}
 	out = append(out, unscheduledLines(made)...)
@@ -101,7 +103,8 @@ func (o *Options) notes(made *madePlan) []string {
 			out = append(out, fmt.Sprintf("retried without end: %s %s", l.Controller, l.Key))
 			continue
 		}
-		out = append(out, fmt.Sprintf("in %s: %s %s: %s", render.FormatDuration(trace.Duration(l.In)), l.Controller, l.Key, what))
+		in := render.FormatDuration(trace.Duration(l.In))
+		out = append(out, fmt.Sprintf("in %s: %s %s: %s", in, l.Controller, l.Key, what))
 	}
 	out = append(out, made.leftOut...)
 	if made.Loop != nil {
@@ -148,7 +151,8 @@ func rolloutText(r plan.Rollout) string {
 	for _, name := range order {
 		parts = append(parts, name+" "+strings.Join(sizes[name], " -> "))
 	}
-	text := fmt.Sprintf("rollout of %s %s: %s; ready: %d", r.Object.Kind, r.Object.Name, strings.Join(parts, ", "), r.Before)
+	text := fmt.Sprintf("rollout of %s %s: %s; ready: %d", r.Object.Kind, r.Object.Name, strings.Join(parts, ", "),
+		r.Before)
 	if r.Lowest < min(r.Before, r.After) {
 		text += fmt.Sprintf(", at least %d meanwhile", r.Lowest)
 	}
@@ -164,8 +168,8 @@ func loopText(l *plan.Loop) string {
 	for i := range l.Steps {
 		step := &l.Steps[i]
 		for _, w := range step.Writes {
-			text := strings.TrimRight(fmt.Sprintf("%s %s %s %s %s", stepAuthor(step), signs[w.Verb], w.Object.Kind, w.Object.Name,
-				updateText(w)), " ")
+			text := strings.TrimRight(fmt.Sprintf("%s %s %s %s %s", stepAuthor(step), signs[w.Verb], w.Object.Kind,
+				w.Object.Name, updateText(w)), " ")
 			if step.Simulated || w.OnlyStatus() {
 				status = cli.AppendUnique(status, text)
 			} else {
@@ -176,7 +180,8 @@ func loopText(l *plan.Loop) string {
 	if len(writes) == 0 {
 		writes = status
 	}
-	return fmt.Sprintf("loop: %d times the same: %s", l.Rounds, strings.Join(writes[:min(len(writes), cli.MaxNames)], "; "))
+	shown := writes[:min(len(writes), cli.MaxNames)]
+	return fmt.Sprintf("loop: %d times the same: %s", l.Rounds, strings.Join(shown, "; "))
 }
 
 // updateText spells the first change of an update; empty for others.
@@ -195,6 +200,7 @@ func loopError(l *plan.Loop) error {
 			who = cli.AppendUnique(who, stepAuthor(&l.Steps[i]))
 		}
 	}
-	return cli.WithHint(fmt.Errorf("the plan does not settle: %s %s the same writes without an end", strings.Join(who, " and "),
-		cli.PluralOf(len(who), "repeats", "repeat")), "--steps N shows the first ones")
+	err := fmt.Errorf("the plan does not settle: %s %s the same writes without an end", strings.Join(who, " and "),
+		cli.PluralOf(len(who), "repeats", "repeat"))
+	return cli.WithHint(err, "--steps N shows the first ones")
 }
