@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 
@@ -165,5 +166,22 @@ func empty(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	for _, e := range entries {
 		ts.Fatalf("%s holds %s", args[0], e.Name())
+	}
+}
+
+// code is `code N PROGRAM ARGUMENT...`: the program ends with the exit code N; its output is that of exec.
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N PROGRAM [ARGUMENT...]")
+	}
+	got := 0
+	err := ts.Exec(args[1], args[2:]...)
+	if exited := (*exec.ExitError)(nil); errors.As(err, &exited) {
+		got = exited.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("the exit code is %d, not %s", got, args[0])
 	}
 }

@@ -26,6 +26,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start":      start,
+			"code":       code,
 			"interrupt":  interrupt,
 			"ends":       ends,
 			"await":      await,

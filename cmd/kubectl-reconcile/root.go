@@ -10,6 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/diff"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/run"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/sandbox"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/status"
@@ -69,8 +70,8 @@ whom and what has not caught up.`,
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.AddCommand(
-		tree.NewCommand(streams), status.NewCommand(streams), run.NewCommand(streams), sandbox.NewCommand(streams),
-		version.NewCommand(streams),
+		tree.NewCommand(streams), status.NewCommand(streams), diff.NewCommand(streams), run.NewCommand(streams),
+		sandbox.NewCommand(streams), version.NewCommand(streams),
 	)
 	return root
 }

@@ -73,10 +73,20 @@ func (e *UnknownKindError) Error() string {
 // resourceVersion, managedFields and the like) is left out. An object that is refused does not hinder the others: the
 // error joins one error for each, which names it. After an *UncountedQuotaError nothing else is applied.
 func (s *Session) Apply(ctx context.Context, namespace string, manifests []Manifest) ([]Applied, error) {
+	return s.ApplyWith(ctx, namespace, manifests, createOrApply)
+}
+
+// WriteFunc writes an object, and returns the server's answer.
+type WriteFunc func(ctx context.Context, client dynamic.ResourceInterface, obj *unstructured.Unstructured) (
+	*unstructured.Unstructured, error)
+
+// ApplyWith is Apply with another way to write an object, such as KubectlApply.Write.
+func (s *Session) ApplyWith(ctx context.Context, namespace string, manifests []Manifest, write WriteFunc) ([]Applied,
+	error) {
 	var applied []Applied
 	var errs []error
 	for when, objects := range groupByStage(manifests) {
-		done, err := s.applyAll(ctx, namespace, objects)
+		done, err := s.applyAll(ctx, namespace, objects, write)
 		applied = append(applied, done...)
 		errs = append(errs, err)
 		if stage(when) == others {
@@ -87,15 +97,19 @@ func (s *Session) Apply(ctx context.Context, namespace string, manifests []Manif
 			return applied, errors.Join(append(errs, err)...)
 		}
 		errs = append(errs, s.waitSeen(ctx, done))
+		if stage(when) == namespacesFirst && s.releaseKeysOf(accountController) {
+			errs = append(errs, s.waitSeen(ctx, done))
+		}
 	}
 	return applied, errors.Join(errs...)
 }
 
-func (s *Session) applyAll(ctx context.Context, namespace string, manifests []Manifest) ([]Applied, error) {
+func (s *Session) applyAll(ctx context.Context, namespace string, manifests []Manifest, write WriteFunc) ([]Applied,
+	error) {
 	var applied []Applied
 	var errs []error
 	for _, m := range manifests {
-		a, err := s.applyOne(ctx, namespace, m)
+		a, err := s.applyOne(ctx, namespace, m, write)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", m, err))
 			continue
@@ -123,7 +137,7 @@ func (s *Session) EnsureNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest) (Applied, error) {
+func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest, write WriteFunc) (Applied, error) {
 	obj := withoutServerFields(m.Object)
 	mapping, err := s.mapping(obj.GroupVersionKind())
 	if err != nil {
@@ -136,6 +150,16 @@ func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest) (A
 		}
 		client = s.dynamic.Resource(mapping.Resource).Namespace(obj.GetNamespace())
 	}
+	result, err := write(ctx, client, obj)
+	if err != nil {
+		return Applied{}, err
+	}
+	return Applied{mapping.GroupVersionKind, mapping.Resource, result.GetNamespace(), result.GetName()}, nil
+}
+
+// createOrApply creates an object, or applies it (server-side) if it exists.
+func createOrApply(ctx context.Context, client dynamic.ResourceInterface, obj *unstructured.Unstructured) (
+	*unstructured.Unstructured, error) {
 	result, err := client.Create(ctx, obj, metav1.CreateOptions{
 		FieldManager: FieldManager, FieldValidation: metav1.FieldValidationStrict,
 	})
@@ -143,10 +167,7 @@ func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest) (A
 		o := metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
 		result, err = client.Apply(ctx, obj.GetName(), obj, o)
 	}
-	if err != nil {
-		return Applied{}, err
-	}
-	return Applied{mapping.GroupVersionKind, mapping.Resource, result.GetNamespace(), result.GetName()}, nil
+	return result, err
 }
 
 // withoutServerFields is a copy of the object without what the server alone sets, so that an object that was read from

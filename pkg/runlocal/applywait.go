@@ -104,11 +104,14 @@ func (s *Session) waitSeen(ctx context.Context, applied []Applied) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, establishTimeout)
 	defer cancel()
-	if err := s.poll(limited, func() (bool, error) { return s.idle(s.tap.State()), nil }); err != nil {
+	if err := s.poll(limited, func() (bool, error) { return s.idleButHeld(s.tap.State()), nil }); err != nil {
 		return ctx.Err() // controllers that are never idle hold up nothing
 	}
 	return nil
 }
+
+// quotaController is the short name of the controller that sets the status of quotas.
+const quotaController = "resourcequota"
 
 // UncountedQuotaError is the error that the resourcequota controller did not set the status of a quota in time, so that
 // the quota limits nothing. What it counts was not applied.
@@ -139,6 +142,7 @@ func (s *Session) waitCounted(ctx context.Context, applied []Applied) error {
 		}
 		err := wait.PollUntilContextTimeout(ctx, pollInterval, quotaTimeout, true,
 			func(ctx context.Context) (bool, error) {
+				s.releaseKeysOf(quotaController)
 				return s.counted(ctx, a)
 			})
 		if err != nil {

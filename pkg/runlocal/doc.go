@@ -5,7 +5,9 @@
 //	session.go    Start, Stop: a session in the sandbox; cluster.go one on a cluster, clusterstart.go and listing.go its start
 //	              there; provisioner.go the simulated provisioner of volumes
 //	preflight.go  what is found out before a session on a cluster; shard.go the part of it that a session works in
-//	apply.go      objects are applied, in the order of applyorder.go; applywait.go waits for those that others need
+//	apply.go      objects are applied, in the order of applyorder.go; applywait.go waits for those that others need;
+//	              kubectlapply.go writes them as `kubectl apply` does
+//	hold.go       HoldKeys, ReleaseKey: what is reconciled, and when, is decided one key at a time
 //	copy.go       what changes in a session that begins with a copy of a cluster
 //	settled.go    Settled, WaitSettled; waitready.go WaitReady; goal.go waits for one goal of several
 //	status.go     the objects' states; notready.go why some are not ready

@@ -64,6 +64,10 @@ type Options struct {
 	Recorder *trace.Recorder
 	// Verbosity is as in tap.Options.
 	Verbosity int
+	// HoldKeys lets controllers and nodes start with all keys held: see Session.HoldKeys.
+	HoldKeys bool
+	// ListOrder is as in tap.Options.
+	ListOrder func(namespace, name string) string
 	// Warnings gets the API's warnings about objects that are applied; nil logs them.
 	Warnings rest.WarningHandler
 }
@@ -105,8 +109,9 @@ type Session struct {
 func Start(ctx context.Context, o Options) (*Session, error) {
 	s := &Session{
 		podReadyAfter: o.PodReadyAfter, countsQuotas: countsQuotas(o.Controllers),
-		tap: tap.New(tap.Options{Recorder: o.Recorder, Verbosity: o.Verbosity}),
+		tap: tap.New(tap.Options{Recorder: o.Recorder, Verbosity: o.Verbosity, ListOrder: o.ListOrder}),
 	}
+	s.HoldKeys(o.HoldKeys)
 	return s.begin(ctx, func(life, running context.Context) error { return s.start(life, running, o) })
 }
 

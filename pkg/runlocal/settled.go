@@ -26,10 +26,10 @@ func (s *Session) Settled() bool {
 }
 
 // idle reports whether nothing is left to do but what is due later.
-func (s *Session) idle(state tap.State) bool {
-	if !state.Idle() {
-		return false
-	}
+func (s *Session) idle(state tap.State) bool { return state.Idle() && s.allHandled(state) }
+
+// allHandled reports whether, in the sandbox, every handler has handled every watch event.
+func (s *Session) allHandled(state tap.State) bool {
 	if s.server == nil {
 		return true
 	}

@@ -50,6 +50,12 @@ var fieldSchemas = map[string]schema{
 	"DeletePreview.Kind": {"const": DeletePreviewKind},
 	"StatusList.Kind":    {"const": StatusListKind},
 	"StatusEvent.Kind":   {"const": StatusEventKind},
+	"Plan.Kind":          {"const": PlanKind},
+	"Plan.End":           enum("settled", "next", "steps", "loop", "limit"),
+	"PlanWrite.Verb":     enum("create", "update", "delete"),
+	"PlanObject.Verb":    enum("create", "update", "delete"),
+	"PlanCause.Type":     enum("watch", "retry", "timer", "reconcile", "other"),
+	"PlanCause.Event":    enum("ADDED", "MODIFIED", "DELETED", "RESYNC"),
 	"StatusEvent.Type":   enum("ADDED", "MODIFIED", "DELETED"),
 	"Owner.Verdict": enum(ownertree.Solid, ownertree.OwnerMissing, ownertree.OtherUID, ownertree.OtherNamespace,
 		ownertree.UnmappableKind, ownertree.Unknown),
@@ -142,6 +148,8 @@ func (g *generator) of(t reflect.Type) schema {
 		return schema{"type": "boolean"}
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return schema{"type": "integer"}
+	case reflect.Interface:
+		return schema{} // any value
 	}
 	g.t.Fatalf("%s has no schema", t)
 	return nil
@@ -235,6 +243,7 @@ func TestSchemas(t *testing.T) {
 	}{
 		{"tree.schema.json", "What kubectl reconcile tree prints with -o json and -o yaml", []any{OwnerTree{}, DeletePreview{}}},
 		{"status.schema.json", "What kubectl reconcile status prints with -o json and -o yaml; with --watch, each line", []any{StatusList{}, StatusEvent{}}},
+		{"diff.schema.json", "What kubectl reconcile diff prints with -o json and -o yaml", []any{Plan{}}},
 	} {
 		g := &generator{t: t, comments: source, defs: map[string]schema{}}
 		want := g.document(tt.title, tt.types...)
@@ -278,7 +287,7 @@ func TestSchemaTables(t *testing.T) {
 			walk(f.Type)
 		}
 	}
-	for _, document := range []any{OwnerTree{}, DeletePreview{}, StatusList{}, StatusEvent{}} {
+	for _, document := range []any{OwnerTree{}, DeletePreview{}, StatusList{}, StatusEvent{}, Plan{}} {
 		walk(reflect.TypeOf(document))
 	}
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(typeSchemas)), slices.Collect(maps.Keys(fieldSchemas))) {

@@ -135,7 +135,7 @@ func (d *expiredDelays[K]) Add(over any) {
 	now := d.q.c.tap.clock.Now()
 	d.q.order.Lock()
 	defer d.q.order.Unlock()
-	if d.q.tracker.expire(expired, now) {
+	if d.q.tracker.expire(expired, now) && !d.q.hold(expired.key, true) {
 		d.w.Add(expired.key)
 		d.q.ready.Signal()
 	}
@@ -257,6 +257,9 @@ func (q *queue[K]) addNow(k K, op trace.Operation, retry int, add func(K)) {
 	q.order.Lock()
 	defer q.order.Unlock()
 	q.tracker.add(k, now, cause)
+	if q.hold(k, false) {
+		return
+	}
 	add(k)
 	q.ready.Signal()
 }

@@ -23,6 +23,7 @@ type queueTracker[K comparable] struct {
 // keyState is what is tracked of one key. The tracker's mu guards it.
 type keyState[K comparable] struct {
 	queued  bool        // added, and not taken since
+	held    holdState   // of a key that is queued
 	since   time.Time   // when it was queued
 	causes  causes      // of all additions since the key was last taken
 	running int         // workers that have taken it and not finished
@@ -172,7 +173,7 @@ func (t *queueTracker[K]) take(k K, now time.Time) takenKey {
 	if !e.queued {
 		ready = now
 	}
-	e.queued, e.causes = false, causes{}
+	e.queued, e.causes, e.held = false, causes{}, notHeld
 	e.running++
 	if e.free.After(ready) {
 		ready = e.free
@@ -236,7 +237,11 @@ func (t *queueTracker[K]) state(now time.Time) QueueState {
 		if ready {
 			s.Queued++
 		}
+		if e.held == held || e.held == heldAfterDelay {
+			s.Held = append(s.Held, HeldKey{Key: t.keyText(k), Delayed: e.held == heldAfterDelay})
+		}
 	}
+	slices.SortFunc(s.Held, func(a, b HeldKey) int { return cmp.Compare(a.Key, b.Key) })
 	slices.SortFunc(s.Delayed, func(a, b DelayedKey) int {
 		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key))
 	})

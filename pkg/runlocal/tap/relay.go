@@ -216,3 +216,9 @@ func (r *relay[K]) drain() {}
 
 // gateOpened implements observedQueue: relays are not gated.
 func (*relay[K]) gateOpened() {}
+
+// release implements observedQueue: keys of relays are not held.
+func (*relay[K]) release(string) bool { return false }
+
+// releaseAll implements observedQueue.
+func (*relay[K]) releaseAll() {}

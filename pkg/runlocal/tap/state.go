@@ -3,6 +3,7 @@ package tap
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,8 +39,11 @@ type ControllerState struct {
 type QueueState struct {
 	// Queue is as in trace.Enqueue.
 	Queue string
-	// Queued counts the keys that can be taken, including those that are being added and those whose delay is over.
+	// Queued counts the keys that can be taken, including those that are being added, those whose delay is over and those
+	// that are held.
 	Queued int
+	// Held are the keys that Tap.HoldKeys keeps from workers, sorted.
+	Held []HeldKey
 	// Running counts the keys that workers have taken and have not finished.
 	Running int
 	// Delayed are the keys that a delay or a retry adds later, sorted by time.
@@ -59,12 +63,19 @@ type DelayedKey struct {
 // Idle reports whether nothing is queued, running or in flight, and no controller is preparing. Delayed keys may be
 // left.
 func (s State) Idle() bool {
+	return s.IdleButHeld() && !slices.ContainsFunc(s.Controllers, func(c ControllerState) bool {
+		return slices.ContainsFunc(c.Queues, func(q QueueState) bool { return len(q.Held) > 0 })
+	})
+}
+
+// IdleButHeld is Idle for all keys but those that are held.
+func (s State) IdleButHeld() bool {
 	for _, c := range s.Controllers {
 		if c.Requests > 0 || c.Preparing || c.AsyncWork > 0 {
 			return false
 		}
 		for _, q := range c.Queues {
-			if q.Queued > 0 || q.Running > 0 {
+			if q.Queued > len(q.Held) || q.Running > 0 {
 				return false
 			}
 		}
@@ -106,6 +117,10 @@ type observedQueue interface {
 	drain()
 	// gateOpened is called when the controller's gate may have opened, without Tap.mu.
 	gateOpened()
+	// release is called without Tap.mu. It passes a held key to the workers, and reports whether there is such a key.
+	release(key string) bool
+	// releaseAll is called without Tap.mu after Tap.holding was unset.
+	releaseAll()
 }
 
 // State returns the state of all controllers at one moment. It takes time in proportion to what is queued and delayed.

@@ -4,7 +4,8 @@
 //
 // It is not a framework for controllers (package engine is), and it does not change what a controller does: it neither
 // reorders nor drops keys, events or requests, and delays them only for as long as a sink of the recorder takes. There
-// are three exceptions, each asked for by its caller: Options.InScope leaves out namespaces, and for controllers that
+// are exceptions, each asked for by its caller: Options.InScope leaves out namespaces, HoldKeys lets the caller decide
+// when each key is taken, and Options.ListOrder in which order controllers see what they list; and for controllers that
 // would delete what they do not see, Gate keeps keys from their workers and SwapOrderedRelay orders what several
 // informers show.
 //
@@ -22,6 +23,7 @@
 //   - queue.go, cause.go: the wrapped queue. An addition finds the watch event or the reconcile that it is made in by
 //     the label of its goroutine, and the handler by the call stack. Taking a key starts a reconcile.
 //   - queuestate.go: what is queued, delayed and running in a queue, and why.
+//   - hold.go: keys that wait until they are released, one at a time; ordered.go: what controllers list, in one order.
 //   - relay.go: queues that pass watch events on within a controller and make no reconciles.
 //   - timerloops.go, timedwork.go: reconciles of controllers that work by timers, without a queue.
 //   - reconcile.go, asyncwork.go: a reconcile from its start to its outcome, also when several goroutines work on it.
@@ -89,6 +91,10 @@ type Options struct {
 	// Watch events of other cluster-scoped objects are always handled. BareKeys and IgnoreScope make exceptions. It may
 	// be called concurrently, also with locks of the Tap held, whose methods it must not call.
 	InScope func(namespace string) bool
+	// ListOrder returns a text by which controllers see the objects sorted that they list from informers' caches, whose
+	// order is otherwise random; nil leaves it so. It gets a namespace, empty for cluster-scoped objects, and a name. It
+	// may be called concurrently.
+	ListOrder func(namespace, name string) string
 }
 
 // Tap observes the controllers of one session. All its methods may be called concurrently.
@@ -97,10 +103,11 @@ type Tap struct {
 	clock     clock.WithTicker
 	verbosity int
 	dryRun    bool
-	// The next three are those of Options.
+	// The next four are those of Options.
 	fieldManager string
 	unsent       func(*http.Response, error) bool
 	inScope      func(namespace string) bool
+	listOrder    func(namespace, name string) string
 	writers      writers
 	managers     managers
 	stacks       stacks
@@ -108,6 +115,7 @@ type Tap struct {
 	kindTable    func() kinds
 	newest       atomic.Uint64 // the latest resourceVersion of Committed
 	draining     atomic.Bool   // set by Drain: queues return no more keys
+	holding      atomic.Bool   // set by HoldKeys: queues keep keys until ReleaseKey
 	// onHandled is called after each watch event that a handler has handled, on its goroutine; nil if nothing is.
 	onHandled atomic.Pointer[func()]
 
@@ -121,7 +129,7 @@ type Tap struct {
 func New(o Options) *Tap {
 	t := &Tap{
 		rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), dryRun: o.DryRun,
-		unsent: o.Unsent, inScope: o.InScope, fieldManager: o.FieldManager,
+		unsent: o.Unsent, inScope: o.InScope, fieldManager: o.FieldManager, listOrder: o.ListOrder,
 		controllers: map[string]*Controller{}, kindTable: lazyKinds(),
 	}
 	if t.clock == nil {

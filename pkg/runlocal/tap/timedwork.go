@@ -91,3 +91,9 @@ func (*TimedWork) drain() {}
 
 // gateOpened implements observedQueue: timed work is not gated.
 func (*TimedWork) gateOpened() {}
+
+// release implements observedQueue: timed work is not held.
+func (*TimedWork) release(string) bool { return false }
+
+// releaseAll implements observedQueue.
+func (*TimedWork) releaseAll() {}

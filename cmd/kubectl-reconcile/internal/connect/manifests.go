@@ -43,6 +43,13 @@ func (f *ManifestFlags) AddTo(flags *pflag.FlagSet) {
 	flags.Lookup("kustomize").Usage = "build this kustomization and use what comes out; not together with -f or -R"
 }
 
+// ReadFiles returns the objects of files, directories and URLs as Read does; the file "-" is stdin.
+func ReadFiles(stdin io.Reader, names []string) ([]Manifest, error) {
+	f := NewManifestFlags("")
+	f.flags.Filenames = &names
+	return f.Read(stdin)
+}
+
 // Given reports whether any of -f and -k was given.
 func (f *ManifestFlags) Given() bool {
 	return len(*f.flags.Filenames) > 0 || *f.flags.Kustomize != ""

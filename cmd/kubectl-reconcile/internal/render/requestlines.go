@@ -87,7 +87,7 @@ func (b *Blocks) note(group []*trace.Event, r *trace.Request) string {
 	case len(group) > 1:
 		return ""
 	case r.Verb == "create":
-		return b.o.Palette.Change(createdReplicas(r.Change.Fields()))
+		return b.o.Palette.Change(CreatedReplicas(r.Change.Fields()))
 	}
 	o := ChangesOptions{Limit: 4}
 	if !b.brief() {
@@ -96,8 +96,8 @@ func (b *Blocks) note(group []*trace.Event, r *trace.Request) string {
 	return b.o.Palette.Change(Changes(r.Change.Fields(), o))
 }
 
-// createdReplicas returns the one field that is shown of a created object, spec.replicas; empty if it has none.
-func createdReplicas(changes []inspect.Change) string {
+// CreatedReplicas returns the one field that is shown of a created object, spec.replicas; empty if it has none.
+func CreatedReplicas(changes []inspect.Change) string {
 	for _, c := range changes {
 		if c.Path == "spec.replicas" {
 			return fieldText("replicas", c)
@@ -118,27 +118,40 @@ func meanLatency(group []*trace.Event) trace.Duration {
 // maxNames bounds the names that are shown of a group of writes up to Normal.
 const maxNames = 5
 
-// names lists the objects of a group: "web-0, -1, -2" if all share a prefix up to a dash, else their whole names.
+// names lists the objects of a group, as Names does.
 func (b *Blocks) names(group []*trace.Event) string {
 	var names []string
 	for _, e := range group {
 		r := e.Detail.(*trace.Request)
-		names = append(names, Escape(nameOf(r)))
+		names = append(names, nameOf(r))
 	}
-	more := 0
-	if b.brief() && len(names) > maxNames {
-		names, more = names[:maxNames], len(names)-maxNames
+	limit := 0
+	if b.brief() {
+		limit = maxNames
 	}
-	shared := names[0][:strings.LastIndex(names[0], "-")+1]
-	if slices.ContainsFunc(names, func(n string) bool { return !strings.HasPrefix(n, shared) }) {
+	return Names(names, limit)
+}
+
+// Names lists names, of which there must be one: "web-0, -1, -2" if all share a prefix up to a dash, else whole. Beyond
+// the limit, unless that is 0, they are counted. The result is safe for a terminal.
+func Names(names []string, limit int) string {
+	out, more := make([]string, len(names)), 0
+	for i, name := range names {
+		out[i] = Escape(name)
+	}
+	if limit > 0 && len(out) > limit {
+		out, more = out[:limit], len(out)-limit
+	}
+	shared := out[0][:strings.LastIndex(out[0], "-")+1]
+	if slices.ContainsFunc(out, func(n string) bool { return !strings.HasPrefix(n, shared) }) {
 		shared = ""
 	}
-	for i := range names[1:] {
+	for i := range out[1:] {
 		if shared != "" {
-			names[i+1] = "-" + strings.TrimPrefix(names[i+1], shared)
+			out[i+1] = "-" + strings.TrimPrefix(out[i+1], shared)
 		}
 	}
-	text := strings.Join(names, ", ")
+	text := strings.Join(out, ", ")
 	if more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

@@ -28,11 +28,16 @@ func (c *CopySource) Read(ctx context.Context) (*seed.Copy, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.ReadFrom(ctx, opened)
+}
+
+// ReadFrom is Read for a cluster that was opened before.
+func (c *CopySource) ReadFrom(ctx context.Context, opened *connect.Cluster) (*seed.Copy, error) {
 	defer opened.ShowProgress(ctx, c.Connection.Progress)()
 	o := seed.Options{
 		Reader: opened.Reader, Kinds: opened.Kinds, Namespaces: c.Namespaces, AllNamespaces: c.AllNamespaces,
 		MaxObjects: c.Flags.MaxObjects, WithSecrets: c.Flags.WithSecrets,
-		Neighbours: true,
+		Neighbours: true, Definitions: c.Definitions,
 	}
 	if o.MaxObjects == 0 {
 		o.MaxObjects = -1

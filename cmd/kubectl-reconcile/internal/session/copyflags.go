@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
@@ -71,6 +72,8 @@ type CopySource struct {
 	Objects connect.TargetArgs
 	// Controllers is --controller: those that it names are mentioned if they do not run.
 	Controllers string
+	// Definitions are custom resources whose definitions are copied even if none of their objects is.
+	Definitions []schema.GroupKind
 	// KeepNodes makes the sandbox have simulated nodes beside those that were copied.
 	KeepNodes bool
 }

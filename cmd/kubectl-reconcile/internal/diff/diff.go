@@ -1,0 +1,291 @@
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/heap"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
+)
+
+const diffExample = `  # What differs from what is wanted in the namespace, and what the controllers would do about it next
+  kubectl reconcile diff
+
+  # What they would do if web-v2.yaml were applied, to the end; the cluster is only read
+  kubectl reconcile diff -f web-v2.yaml
+
+  # What the controllers would do if web-v2.yaml were applied where web.yaml has been; no cluster is needed
+  kubectl reconcile diff --from web.yaml -f web-v2.yaml
+
+  # What they would do with these objects first, and the next three steps
+  kubectl reconcile diff --from dump.yaml
+  kubectl reconcile diff --from dump.yaml --steps 3
+
+  # In one line; the exit code is 1 if there is anything to do
+  kubectl reconcile diff --from web.yaml -f web-v2.yaml --summary`
+
+// errorCode is the exit code of an error: 1 is that there is something to do.
+const errorCode = 2
+
+// The values of --until.
+const (
+	untilNext    = "next"
+	untilSettled = "settled"
+)
+
+// Flags are the flags of `diff`.
+type Flags struct {
+	cluster   *connect.Flags
+	manifests *connect.ManifestFlags
+	from      []string
+	sandbox   bool
+	all       bool
+	copied    copyFlags
+	apply     runlocal.KubectlApply
+	until     string
+	steps     int
+	wait      time.Duration
+	timeout   time.Duration
+	nodes     int
+	shown     shownFields
+	summary   bool
+	verbosity int
+	output    string
+}
+
+// copyFlags are those of the copy of the cluster.
+type copyFlags struct {
+	maxObjects int
+	assume     nodes.Assumption
+}
+
+// shownFields are the fields of objects that are left out unless they are asked for.
+type shownFields struct{ managedFields, status bool }
+
+// NewCommand returns the command `diff`.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	f := &Flags{
+		cluster:   connect.NewFlags(),
+		manifests: connect.NewManifestFlags("files, directories or URLs with the objects that would be applied; - is stdin"),
+	}
+	cmd := &cobra.Command{
+		Use:   "diff [TYPE[/NAME]…] [-f FILE]",
+		Short: "Show what the controllers would do next, and after an apply",
+		Long: `Show what in a namespace is not as it is wanted, and what Kubernetes' own controllers would do about it
+next; or, with -f, what they would do if these objects were applied: one step after the other, and how the objects
+differ at the end.
+
+The controllers run in this process, on a copy of the namespace in an API server that it carries inside; the cluster
+is only read. Objects of -f are tried there in dry run, with its webhooks and defaults. With --from the objects of
+files take the place of the cluster.
+
+Steps that change only the status of objects, and those of simulated nodes, are counted; -v shows them. The exit code
+is 0 if there is nothing to do, 1 if there is, and more after an error.`,
+		Example:           diffExample,
+		ValidArgsFunction: connect.CompleteTargets(f.cluster),
+	}
+	run := cli.RunE(streams, f.toOptions)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return cli.WithExitCode(run(cmd, args), errorCode)
+	}
+	f.addTo(cmd)
+	return cmd
+}
+
+func (f *Flags) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "copy all namespaces")
+	flags.StringArrayVar(&f.from, "from", nil,
+		"begin with the objects of these files, directories or URLs, in the place of a cluster; - is stdin")
+	flags.BoolVar(&f.sandbox, "sandbox", false, "begin with an empty cluster")
+	flags.IntVar(&f.copied.maxObjects, "max-objects", seed.DefaultMaxObjects,
+		"give up on a part of the cluster with more objects than this; 0 copies any number")
+	flags.Var(&f.copied.assume, "assume",
+		"what becomes of new pods: ready as soon as they have a node, or pending for good; by default they become ready")
+	f.manifests.AddTo(flags)
+	flags.BoolVar(&f.apply.ServerSide, "server-side", false, "with -f, apply as kubectl apply --server-side does")
+	flags.BoolVar(&f.apply.ForceConflicts, "force-conflicts", false, "with --server-side, take fields that others manage")
+	flags.StringVar(&f.apply.FieldManager, "field-manager", "",
+		"with -f, the name of the manager of the fields that are applied; "+
+			"by default "+runlocal.KubectlClientSideManager+", with --server-side "+runlocal.KubectlServerSideManager)
+	flags.StringVar(&f.until, "until", "",
+		"when the plan ends: settled (nothing is left to do) or next (each object was reconciled once); "+
+			"by default settled with -f or -k, else next")
+	flags.IntVar(&f.steps, "steps", 0,
+		"end the plan after so many steps of controllers, as --until settled does with fewer")
+	flags.DurationVar(&f.wait, "wait", 0, "wait so long for what is due later; by default it is only listed")
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "give up after this time; 0 waits forever")
+	flags.IntVar(&f.nodes, "nodes", 3,
+		"simulated nodes, with --from and --sandbox, or if the nodes of the cluster cannot be read; "+
+			"with 0, pods stay pending")
+	flags.BoolVar(&f.shown.managedFields, "show-managed-fields", false, "show the managed fields of objects")
+	flags.BoolVar(&f.shown.status, "show-status", false,
+		"show the status of objects, and the steps that change nothing else")
+	flags.BoolVar(&f.summary, "summary", false, "print only how much is to do")
+	flags.CountVarP(&f.verbosity, "verbose", "v",
+		"show more: steps that change only the status, those of simulated nodes, all fields, "+
+			"and each of several objects that are alike")
+	flags.StringVarP(&f.output, "output", "o", "", "output format: name, json or yaml")
+	f.cluster.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
+		set.Lookup("namespace").Usage = "the namespace that is copied, and that of objects which name none"
+	})
+	f.cluster.Color = render.ColorAuto
+	flags.Var(&f.cluster.Color, "color", "colour the output: auto, always or never")
+	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
+	cli.CompleteWords(cmd, "until", untilNext, untilSettled)
+	cli.CompleteWords(cmd, "output", diffOutputs...)
+	cli.CompleteWords(cmd, "assume", string(nodes.AssumeReady), string(nodes.AssumePending))
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return cli.WithExitCode(cmd.Parent().FlagErrorFunc()(cmd, err), errorCode)
+	})
+}
+
+// diffOutputs are the values of -o.
+var diffOutputs = []string{"name", "json", "yaml"}
+
+// Options are what `diff` needs to run.
+type Options struct {
+	// readFrom reads the objects that there are, readChange those that would be applied; either is nil without.
+	readFrom, readChange func() ([]runlocal.Manifest, error)
+	cluster              *clusterSource // nil with --from and --sandbox
+	namespace            string
+	apply                runlocal.KubectlApply
+	next                 bool
+	steps                int
+	wait, timeout        time.Duration
+	nodes                int
+
+	shown    shownFields
+	summary  bool
+	verbose  bool
+	output   string
+	external string // KUBECTL_EXTERNAL_DIFF
+
+	streams  genericiooptions.IOStreams
+	progress *render.Progress // nil shows none
+	palette  render.Palette
+	width    int // of the terminal; 0 if stdout is none
+	ascii    bool
+}
+
+func (f *Flags) validate(args []string) error {
+	if err := cli.CheckOutput(f.output, diffOutputs, "for people"); err != nil {
+		return err
+	}
+	switch {
+	case len(f.from) > 0 && f.sandbox:
+		return errors.New("--from and --sandbox exclude each other")
+	case (len(f.from) > 0 || f.sandbox) && (len(args) > 0 || f.all):
+		return cli.WithHint(errors.New("TYPE/NAME and -A name what is copied of a cluster: "+
+			"they and --from or --sandbox exclude each other"),
+			"without them the plan is for all objects of the files")
+	case f.copied.maxObjects < 0:
+		return fmt.Errorf("--max-objects %d is negative", f.copied.maxObjects)
+	case f.sandbox && !f.manifests.Given():
+		return cli.WithHint(errors.New("with --sandbox there is nothing to do without -f or -k"),
+			"-f FILE names what would be applied")
+	case f.until != "" && f.until != untilNext && f.until != untilSettled:
+		return cli.WithHint(fmt.Errorf("--until %s is not known", f.until), "there are next and settled")
+	case f.apply.ForceConflicts && !f.apply.ServerSide:
+		return errors.New("--force-conflicts only works with --server-side")
+	case (f.apply.ServerSide || f.apply.FieldManager != "") && !f.manifests.Given():
+		return errors.New("--server-side and --field-manager say how the objects of -f or -k are applied: none are given")
+	case f.steps < 0:
+		return fmt.Errorf("--steps %d is negative", f.steps)
+	case f.wait < 0:
+		return fmt.Errorf("--wait %s is negative", f.wait)
+	case f.timeout < 0:
+		return fmt.Errorf("--timeout %s is negative", f.timeout)
+	case f.nodes < 0:
+		return fmt.Errorf("--nodes %d is negative", f.nodes)
+	case f.summary && f.output != "":
+		return fmt.Errorf("--summary and -o %s exclude each other", f.output)
+	}
+	return nil
+}
+
+func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*Options, error) {
+	if err := f.validate(args); err != nil {
+		return nil, err
+	}
+	progress, streams := cli.WithProgress(streams, f.output == "")
+	o := &Options{
+		namespace: defaultNamespace, apply: f.apply, steps: f.steps, wait: f.wait, timeout: f.timeout, nodes: f.nodes,
+		next:  f.until == untilNext || f.until == "" && !f.manifests.Given() && f.steps == 0,
+		shown: f.shown, summary: f.summary, verbose: f.verbosity > 0, output: f.output,
+		external: os.Getenv("KUBECTL_EXTERNAL_DIFF"),
+		streams:  streams, progress: progress, palette: render.NewPalette(streams.Out, f.cluster.Color, os.Getenv),
+		width: render.TerminalWidth(streams.Out), ascii: render.ASCIIOnly(os.Getenv),
+	}
+	if given := *f.cluster.Config.Namespace; given != "" {
+		o.namespace = given
+	}
+	if len(f.from) > 0 {
+		o.readFrom = func() ([]runlocal.Manifest, error) { return asManifests(connect.ReadFiles(streams.In, f.from)) }
+	}
+	if f.manifests.Given() {
+		o.readChange = func() ([]runlocal.Manifest, error) { return asManifests(f.manifests.Read(streams.In)) }
+	}
+	if len(f.from) > 0 || f.sandbox {
+		return o, nil
+	}
+	targets := connect.NewTargetFlags()
+	targets.AllNamespaces = f.all
+	named, err := targets.Parse(args)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := f.cluster.Connect(streams)
+	if err != nil {
+		return nil, err
+	}
+	connection.Progress = progress
+	o.namespace = connection.Namespace
+	o.cluster = &clusterSource{
+		connection: connection, named: named, all: f.all, maxObjects: f.copied.maxObjects, assume: f.copied.assume,
+	}
+	return o, nil
+}
+
+// defaultNamespace is that of objects that name none.
+const defaultNamespace = "default"
+
+func asManifests(read []connect.Manifest, err error) ([]runlocal.Manifest, error) {
+	manifests := make([]runlocal.Manifest, len(read))
+	for i, m := range read {
+		manifests[i] = runlocal.Manifest(m)
+	}
+	return manifests, err
+}
+
+// Run has the plan made and prints it. The error is cli.ErrSilentExit if there is something to do.
+func (o *Options) Run(ctx context.Context) error {
+	heap.Run()
+	if err := cli.SetUpKlog(render.Normal); err != nil {
+		return err
+	}
+	makePlan := o.planOnFiles
+	if o.cluster != nil {
+		makePlan = o.planOnCluster
+	}
+	made, err := makePlan(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.print(ctx, made); err != nil {
+		return err
+	}
+	return made.verdict()
+}

@@ -1,0 +1,192 @@
+package inspect
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Ownership is how much of a field a manager owns.
+type Ownership string
+
+// The values of Ownership.
+const (
+	// OwnsField means that it owns the field itself.
+	OwnsField Ownership = "Field"
+	// OwnsPart means that it owns only fields below.
+	OwnsPart Ownership = "Part"
+	// OwnsContaining means that it owns a field above that is always written as a whole, such as a list without keys.
+	OwnsContaining Ownership = "Containing"
+)
+
+// FieldOwner is a manager that owns a field, or a part of it, according to managedFields. Time is when it last changed
+// any field that it manages, which need not be this one: managedFields have no other.
+type FieldOwner struct {
+	Writer
+	// Owns is how much of the field it owns.
+	Owns Ownership `json:"owns"`
+	// Fields are the paths that it owns: the field itself, the fields below it, or the one above it; sorted.
+	Fields []string `json:"fields"`
+}
+
+// FieldValue is the value of a field and who owns it.
+type FieldValue struct {
+	// Path is the path of the field, in the form that ParseFieldPath takes.
+	Path string
+	// Value is a JSON value: nil (null), bool, int64, float64, string, []any or map[string]any. It belongs to the object.
+	Value any
+	// Owners are sorted by how much they own, and then the last writer first. They are empty if managedFields do not
+	// have the field: a default of the API server, or managedFields were removed.
+	Owners []FieldOwner
+}
+
+// FieldOwners returns the value of a field, and the managers that own it according to managedFields. If several own the
+// whole field, they agree on its value: a manager that sets another value becomes its only owner, unless it was refused
+// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts). The error is a *FieldError if the
+// object does not have the field. The object is not changed; FieldOwners may be called concurrently.
+func FieldOwners(obj *unstructured.Unstructured, path FieldPath) (FieldValue, error) {
+	at, err := path.find(obj)
+	if err != nil {
+		return FieldValue{}, err
+	}
+	out := FieldValue{Path: path.String(), Value: at.value}
+	for _, m := range fieldManagers(obj) {
+		if owns, fields := m.fields.owned(at.steps, path); owns != "" {
+			out.Owners = append(out.Owners, FieldOwner{m.Writer, owns, fields})
+		}
+	}
+	slices.SortStableFunc(out.Owners, compareOwners)
+	return out, nil
+}
+
+// compareOwners orders owners by how much they own, then the last writer first.
+func compareOwners(a, b FieldOwner) int {
+	order := []Ownership{OwnsField, OwnsContaining, OwnsPart}
+	switch {
+	case a.Owns != b.Owns:
+		return slices.Index(order, a.Owns) - slices.Index(order, b.Owns)
+	case a.isLaterThan(b.Writer):
+		return -1
+	case b.isLaterThan(a.Writer):
+		return 1
+	}
+	return 0
+}
+
+// OwnedFields are all fields of an object that a manager owns.
+type OwnedFields struct {
+	Writer
+	// Fields are the paths of the fields, in the form that ParseFieldPath takes; sorted. A map or an entry of a list is
+	// only among them if the manager owns it as a whole, or beside what is in it.
+	Fields []string
+}
+
+// FieldsByManager returns the fields of an object by the manager that owns them, in the order of managedFields. What
+// managedFields have that no path can be made of is left out. It is nil if there are no managedFields.
+func FieldsByManager(obj metav1.Object) []OwnedFields {
+	var out []OwnedFields
+	for _, m := range fieldManagers(obj) {
+		owned := OwnedFields{Writer: m.Writer}
+		m.fields.each(nil, func(path FieldPath) { owned.Fields = append(owned.Fields, path.String()) })
+		slices.Sort(owned.Fields)
+		out = append(out, owned)
+	}
+	return out
+}
+
+// fieldSet is a set of fields as fieldsV1 has it: maps of keys, of which an empty one, or the key ".", marks a member.
+type fieldSet values
+
+// isMember reports whether the field that has this set below it is a member itself.
+func (s fieldSet) isMember() bool {
+	_, dot := s["."]
+	return dot || len(s) == 0
+}
+
+// owned returns how much of the field at the end of the steps is in the set, and which paths. The path has as many
+// elements as there are steps.
+func (s fieldSet) owned(steps []step, path FieldPath) (Ownership, []string) {
+	for i, next := range steps {
+		below, ok := s.below(next)
+		switch {
+		case !ok:
+			return "", nil
+		case len(below) == 0 && i < len(steps)-1:
+			return OwnsContaining, []string{path[:i+1].String()}
+		}
+		s = below
+	}
+	var fields []string
+	s.each(path, func(p FieldPath) { fields = append(fields, p.String()) })
+	slices.Sort(fields)
+	switch {
+	case len(s) == 0 || len(s) == 1 && s.isMember():
+		return OwnsField, []string{path.String()}
+	case len(fields) == 0:
+		return "", nil
+	}
+	return OwnsPart, fields
+}
+
+// below returns the set of what is below a step; false if nothing of it is in the set.
+func (s fieldSet) below(next step) (fieldSet, bool) {
+	if !next.list {
+		found, ok := s[fieldPrefix+next.name].(map[string]any)
+		return found, ok
+	}
+	for _, key := range slices.Sorted(maps.Keys(s)) {
+		if found, ok := s[key].(map[string]any); ok && next.matchesKey(key) {
+			return found, true
+		}
+	}
+	return nil, false
+}
+
+// each calls do with the path of every member, in no particular order. The path is only valid during the call.
+func (s fieldSet) each(prefix FieldPath, do func(FieldPath)) {
+	if len(prefix) > 0 && s.isMember() {
+		do(prefix)
+	}
+	for key, found := range s {
+		below, isMap := found.(map[string]any)
+		if e, ok := elementOfKey(key); ok && isMap {
+			fieldSet(below).each(append(prefix[:len(prefix):len(prefix)], e), do)
+		}
+	}
+}
+
+// fieldManager is an entry of managedFields.
+type fieldManager struct {
+	Writer
+	fields fieldSet
+}
+
+// fieldManagers returns the entries of managedFields. Those whose fields cannot be read own nothing.
+func fieldManagers(obj metav1.Object) []fieldManager {
+	var out []fieldManager
+	u, ok := obj.(*unstructured.Unstructured)
+	switch {
+	case ok && u == nil || obj == nil:
+	case ok:
+		for _, f := range values(u.Object).maps("metadata", "managedFields") {
+			when, _ := f.time("time")
+			writer := Writer{f.text("manager"), f.text("operation"), strings.TrimSpace(f.text("subresource")), when}
+			if fields := f.sub("fieldsV1"); fields != nil {
+				out = append(out, fieldManager{writer, fieldSet(fields)})
+			}
+		}
+	default:
+		writers := typedWriters(obj)
+		for i, f := range obj.GetManagedFields() {
+			var fields map[string]any
+			if f.FieldsV1 != nil && json.Unmarshal(f.FieldsV1.GetRawBytes(), &fields) == nil && fields != nil {
+				out = append(out, fieldManager{writers[i], fields})
+			}
+		}
+	}
+	return out
+}

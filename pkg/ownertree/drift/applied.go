@@ -1,0 +1,107 @@
+package drift
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+)
+
+// againstApplied returns the fields of an object that are not what `kubectl apply` made them, as its annotation has it:
+// the next apply of the same file takes them back. Fields of server-side apply are not known: managedFields have no
+// values.
+func againstApplied(obj *unstructured.Unstructured) []SetField {
+	text := obj.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+	if text == "" {
+		return nil
+	}
+	applied := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(text), &applied.Object); err != nil || applied.Object == nil {
+		return nil // whatever wrote it, it is not kubectl's
+	}
+	changes, err := inspect.Changes(applied, obj)
+	if err != nil {
+		return nil
+	}
+	var out []SetField
+	for _, c := range changes {
+		if c.Old == nil || isWithin(c.Old, c.New) {
+			continue // not applied, or completed by defaults
+		}
+		f := SetField{Object: obj, Path: c.Path, Wanted: c.Old, Actual: c.New, By: setBy(obj, c.Path, c.New == nil)}
+		if obj.GetKind() == "Secret" && obj.GetAPIVersion() == "v1" {
+			f.Wanted, f.Actual = hideValue(f.Wanted), hideValue(f.Actual)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// hiddenValue takes the place of values of Secrets.
+const hiddenValue = "***"
+
+func hideValue(v any) any {
+	if v == nil {
+		return nil
+	}
+	return hiddenValue
+}
+
+// isWithin reports whether an applied value is what is there, or a part of it: the server completes maps and lists, and
+// normalizes quantities.
+func isWithin(applied, actual any) bool {
+	switch applied := applied.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		m, ok := actual.(map[string]any)
+		if len(applied) == 0 && actual == nil {
+			return true
+		}
+		for k, v := range applied {
+			if !ok || !isWithin(v, m[k]) {
+				return false
+			}
+		}
+		return ok
+	case []any:
+		list, ok := actual.([]any)
+		if len(applied) == 0 && actual == nil {
+			return true
+		}
+		if !ok || len(list) != len(applied) {
+			return false
+		}
+		for i, v := range applied {
+			if !isWithin(v, list[i]) {
+				return false
+			}
+		}
+		return true
+	case bool:
+		return applied == actual || !applied && actual == nil
+	case string:
+		if applied == "" && actual == nil {
+			return true
+		}
+	}
+	return reflect.DeepEqual(applied, actual) || sameQuantity(applied, actual)
+}
+
+// sameQuantity reports whether two values are the same number or quantity: 1 and "1", "1000m" and 1.
+func sameQuantity(a, b any) bool {
+	if a == nil || b == nil {
+		return false
+	}
+	x, err := resource.ParseQuantity(fmt.Sprint(a))
+	if err != nil {
+		return false
+	}
+	y, err := resource.ParseQuantity(fmt.Sprint(b))
+	return err == nil && x.Cmp(y) == 0
+}

@@ -1,0 +1,69 @@
+package runlocal
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
+)
+
+// HoldKeys sets whether all queues of the session keep their keys until ReleaseKey passes them on: see
+// tap.Tap.HoldKeys. What is applied meanwhile is admitted as ever, and for that the controller of quotas gets its keys.
+func (s *Session) HoldKeys(on bool) { s.tap.HoldKeys(on) }
+
+// ReleaseKey passes a held key on to the workers of a controller, by its short name, and the name of the queue as in
+// trace.Enqueue. It reports whether such a key was held.
+func (s *Session) ReleaseKey(controller, queue, key string) bool {
+	return s.tap.ReleaseKey(controller, queue, key)
+}
+
+// DropHeldKeys forgets the held keys for which drop reports true: see tap.Tap.DropHeldKeys.
+func (s *Session) DropHeldKeys(drop func(controller, queue, key string) bool) {
+	s.tap.DropHeldKeys(drop)
+}
+
+// heldPollInterval is how often WaitHeld looks at first: most reconciles take less than a millisecond.
+const heldPollInterval = 200 * time.Microsecond
+
+// WaitHeld returns the state as soon as nothing is under way but keys that are held, or that are due later; or the
+// error of ctx. In the sandbox every handler has then handled every watch event.
+func (s *Session) WaitHeld(ctx context.Context) (tap.State, error) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for wait := heldPollInterval; ; wait = min(2*wait, pollInterval) {
+		select {
+		case <-ctx.Done():
+			return tap.State{}, ctx.Err()
+		case <-timer.C:
+		}
+		began := time.Now()
+		if state := s.tap.State(); s.idleButHeld(state) {
+			return state, nil
+		}
+		timer.Reset(max(wait, pollBackoff*time.Since(began)))
+	}
+}
+
+// idleButHeld is idle for all keys but those that are held.
+func (s *Session) idleButHeld(state tap.State) bool {
+	return state.IdleButHeld() && s.allHandled(state)
+}
+
+// accountController is the short name of the controller without whose account in a namespace pods are refused there.
+const accountController = "serviceaccount"
+
+// releaseKeysOf releases the keys of one controller that are held at this moment, and reports whether there were any.
+func (s *Session) releaseKeysOf(controller string) bool {
+	any := false
+	for _, c := range s.tap.State().Controllers {
+		if c.Name != controller {
+			continue
+		}
+		for _, q := range c.Queues {
+			for _, k := range q.Held {
+				any = s.tap.ReleaseKey(c.Name, q.Queue, k.Key) || any
+			}
+		}
+	}
+	return any
+}

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+)
+
+func pod(name, node string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{
+			"name": name, "generateName": "web-", "namespace": "shop", "uid": "uid-of-" + name, "resourceVersion": "7",
+		},
+		"spec": map[string]any{"nodeName": node},
+	}}
+}
+
+// TestNamesDoNotDependOnTheOrder: pods that were created concurrently are numbered by what they are.
+func TestNamesDoNotDependOnTheOrder(t *testing.T) {
+	var texts [2]any
+	for i, order := range [][]string{{"web-qwrtz", "web-sdfgh"}, {"web-sdfgh", "web-zxcvb"}} {
+		n := newNames(time.Now())
+		first, second := pod(order[0], "a"), pod(order[1], "b")
+		writes := []api.Write{{After: first}, {After: second}}
+		if i == 1 {
+			writes[0], writes[1] = writes[1], writes[0]
+		}
+		n.learn(writes)
+		texts[i] = []any{n.object(first).Object, n.object(second).Object, n.replace("deleted " + order[0])}
+	}
+	if diff := cmp.Diff(texts[0], texts[1]); diff != "" {
+		t.Errorf("two runs differ:\n%s", diff)
+	}
+	want := []any{
+		map[string]any{
+			"apiVersion": "v1", "kind": "Pod",
+			"metadata": map[string]any{
+				"name": "web-<1>", "generateName": "web-", "namespace": "shop", "uid": "<uid of pod web-<1>>",
+			},
+			"spec": map[string]any{"nodeName": "a"},
+		},
+	}
+	if diff := cmp.Diff(want, texts[0].([]any)[:1]); diff != "" {
+		t.Errorf("canonical (-want +got):\n%s", diff)
+	}
+}
+
+func TestTimes(t *testing.T) {
+	began := time.Now().Add(-time.Hour)
+	n := newNames(began)
+	n.give(map[string]any{"until": began.Add(time.Minute).UTC().Format(time.RFC3339)})
+	for _, tt := range []struct{ reason, text, want string }{
+		{"after the beginning", began.Add(time.Second).UTC().Format(time.RFC3339), nowWord},
+		{"in the second of the beginning", began.UTC().Format(time.RFC3339), nowWord},
+		{"with parts of a second", began.Add(time.Second).UTC().Format(time.RFC3339Nano), nowWord},
+		{"before it", "2020-01-02T03:04:05Z", "2020-01-02T03:04:05Z"},
+		{"in the future", "2999-01-02T03:04:05Z", "2999-01-02T03:04:05Z"},
+		{"given by the user", began.Add(time.Minute).UTC().Format(time.RFC3339), began.Add(time.Minute).UTC().Format(time.RFC3339)},
+		{"no time", "2020-01-02Tnonsense-and-more", "2020-01-02Tnonsense-and-more"},
+	} {
+		if got := n.text(tt.text); got != tt.want {
+			t.Errorf("%s: %q becomes %q, want %q", tt.reason, tt.text, got, tt.want)
+		}
+	}
+}
+
+func TestListOrderOfGeneratedNames(t *testing.T) {
+	n := newNames(time.Now())
+	n.learn([]api.Write{{After: pod("web-zzzz9", "a")}})
+	n.learn([]api.Write{{After: pod("web-bbbbb", "a")}})
+	if n.listOrder("shop", "web-bbbbb") > n.listOrder("shop", "web-zzzz9") {
+		t.Error("the younger of two pods does not come first")
+	}
+	if n.listOrder("shop", "web-older") != "shop/web-older" {
+		t.Error("a name that was there is not itself")
+	}
+}

@@ -1,0 +1,74 @@
+package plan
+
+import (
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// What takes the place of the values of Secrets, as `kubectl diff` has it.
+const (
+	hidden       = "***"
+	hiddenBefore = "*** (before)"
+	hiddenAfter  = "*** (after)"
+)
+
+// hideSecrets hides what two versions of an object must not show: the values of Secrets, of which it can only be seen
+// which differ, and kubectl's copy of all fields. It modifies the objects, each of which may be nil.
+func hideSecrets(before, after *unstructured.Unstructured) {
+	for _, obj := range []*unstructured.Unstructured{before, after} {
+		if obj == nil {
+			continue
+		}
+		annotations := obj.GetAnnotations()
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		if len(annotations) == 0 {
+			annotations = nil
+		}
+		obj.SetAnnotations(annotations)
+	}
+	if !isSecret(before) && !isSecret(after) {
+		return
+	}
+	for _, field := range []string{"data", "stringData"} {
+		a, b := mapField(before, field), mapField(after, field)
+		for k := range a {
+			switch other, both := b[k]; {
+			case !both:
+				a[k] = hidden
+			case reflect.DeepEqual(a[k], other):
+				a[k], b[k] = hidden, hidden
+			default:
+				a[k], b[k] = hiddenBefore, hiddenAfter
+			}
+		}
+		for k := range b {
+			if _, both := a[k]; !both {
+				b[k] = hidden
+			}
+		}
+	}
+}
+
+func isSecret(obj *unstructured.Unstructured) bool {
+	return obj != nil && obj.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
+}
+
+func mapField(obj *unstructured.Unstructured, field string) map[string]any {
+	if obj == nil {
+		return nil
+	}
+	m, _ := obj.Object[field].(map[string]any)
+	return m
+}
+
+// asRuntime returns the object as an interface that is nil if the object is.
+func asRuntime(obj *unstructured.Unstructured) runtime.Object {
+	if obj == nil {
+		return nil
+	}
+	return obj
+}

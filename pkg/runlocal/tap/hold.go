@@ -1,0 +1,155 @@
+package tap
+
+// HeldKey is a key that HoldKeys keeps from workers.
+type HeldKey struct {
+	Key string
+	// Delayed is true if a delay or a retry added the key, and nothing else has since.
+	Delayed bool
+}
+
+// holdState is whether a queued key is kept from workers.
+type holdState int
+
+const (
+	notHeld        holdState = iota
+	held                     // until it is released
+	heldAfterDelay           // held, and added by the end of a delay only
+	released                 // passed on to the workers, none of which has taken it yet
+)
+
+// HoldKeys sets whether all queues keep their keys from workers until ReleaseKey passes them on, one at a time: so the
+// caller decides what is reconciled, and when. Additions to a key that is held become causes of its next reconcile.
+// Work that a controller does without a queue is not held. If on is false, all held keys are passed on. Keys that were
+// passed on before stay so: HoldKeys(true) is for a time when nothing is queued, such as before the controllers run.
+func (t *Tap) HoldKeys(on bool) {
+	t.holding.Store(on)
+	if on {
+		return
+	}
+	for _, q := range t.queues() {
+		q.releaseAll()
+	}
+}
+
+// ReleaseKey passes a held key on to the workers of the controller's queue of that name, and reports whether such a key
+// was held.
+func (t *Tap) ReleaseKey(controller, queue, key string) bool {
+	t.mu.Lock()
+	var of []observedQueue
+	if c := t.controllers[controller]; c != nil {
+		for _, q := range c.queues {
+			if named, ok := q.(interface{ queueName() string }); ok && named.queueName() == queue {
+				of = append(of, q)
+			}
+		}
+	}
+	t.mu.Unlock()
+	for _, q := range of {
+		if q.release(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// DropHeldKeys forgets the held keys for which drop reports true, as if they had been reconciled: for keys of objects
+// that were there when the controllers started, and that nothing has changed since. drop is called with the controller,
+// the queue and the key, under locks of the Tap, whose methods it must not call.
+func (t *Tap) DropHeldKeys(drop func(controller, queue, key string) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.controllers {
+		for _, q := range c.queues {
+			if d, ok := q.(interface{ dropHeld(drop func(string) bool) }); ok {
+				d.dropHeld(func(key string) bool { return drop(c.name, q.(interface{ queueName() string }).queueName(), key) })
+			}
+		}
+	}
+}
+
+// dropHeld is DropHeldKeys for one queue. Tap.mu must be held.
+func (q *queue[K]) dropHeld(drop func(key string) bool) {
+	for k, e := range q.tracker.keys {
+		if (e.held == held || e.held == heldAfterDelay) && drop(q.keyText(k)) {
+			e.queued, e.held, e.causes = false, notHeld, causes{}
+			q.tracker.dropIfUnused(k, e)
+		}
+	}
+}
+
+// queueName is the name of the queue in the trace.
+func (q *queue[K]) queueName() string { return q.name }
+
+// hold keeps a key that the tracker knows as queued, if keys are held, and reports whether the caller must not pass it
+// on. q.order must be held.
+func (q *queue[K]) hold(k K, delayed bool) bool {
+	if !q.c.tap.holding.Load() {
+		return false
+	}
+	q.tracker.hold(k, delayed)
+	return true
+}
+
+// release implements observedQueue.
+func (q *queue[K]) release(key string) bool {
+	q.order.Lock()
+	defer q.order.Unlock()
+	k, ok := q.tracker.release(key)
+	if !ok {
+		return false
+	}
+	q.TypedRateLimitingInterface.Add(k)
+	q.ready.Signal()
+	return true
+}
+
+// releaseAll implements observedQueue.
+func (q *queue[K]) releaseAll() {
+	q.order.Lock()
+	defer q.order.Unlock()
+	for _, k := range q.tracker.allHeld() {
+		q.TypedRateLimitingInterface.Add(k)
+		q.ready.Signal()
+	}
+}
+
+// hold marks a queued key as held, unless it was released and not taken since: then the addition is part of that.
+func (t *queueTracker[K]) hold(k K, delayed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.key(k)
+	switch {
+	case e.held == released || e.held == held:
+	case delayed:
+		e.held = heldAfterDelay
+	default:
+		e.held = held
+	}
+}
+
+// release marks the held key of that text as released, and returns it; ok is false if there is none.
+func (t *queueTracker[K]) release(text string) (k K, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, e := range t.keys {
+		if (e.held == held || e.held == heldAfterDelay) && t.keyText(k) == text {
+			e.held = released
+			return k, true
+		}
+	}
+	return k, false
+}
+
+// allHeld marks all held keys as released, and returns them.
+func (t *queueTracker[K]) allHeld() []K {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []K
+	for k, e := range t.keys {
+		if e.held == held || e.held == heldAfterDelay {
+			e.held = released
+			out = append(out, k)
+		}
+	}
+	return out
+}
