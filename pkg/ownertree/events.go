@@ -16,24 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 // Event is what a component has reported about an object, once or several times.
-type Event struct {
-	// Type is Normal or Warning.
-	Type string
-	// Reason is one word, Message is for people.
-	Reason  string
-	Message string
-	// Count is how often it was reported, at least 1.
-	Count int32
-	// First and Last are when it was reported first and last; either may be zero if the component does not set it.
-	First metav1.Time
-	Last  metav1.Time
-	// By is the component; it may be empty.
-	By string
-}
+type Event = inspect.Event
 
 // EventOptions choose the Events to read. The zero value reads all.
 type EventOptions struct {

@@ -1,9 +1,9 @@
 // Package v1alpha1 has the documents that commands print with -o json and -o yaml: the types of OwnerTree and
-// DeletePreview (`tree`), and of StatusList and StatusEvent (`status`). A program that reads that output may decode it
-// into these types.
+// DeletePreview (`tree`), of StatusList and StatusEvent (`status`), and of Diagnosis and FieldBlame (`why`). A program
+// that reads that output may decode it into these types.
 //
 // Names of fields and their values are a promise: within a version fields may be added, and nothing else changes.
-// docs/tree.schema.json and docs/status.schema.json are made of these types and their comments:
+// docs/tree.schema.json, docs/status.schema.json and docs/why.schema.json are made of these types and their comments:
 //
 //	go generate ./pkg/inspect/v1alpha1
 //
@@ -23,6 +23,8 @@ const (
 	DeletePreviewKind = "DeletePreview"
 	StatusListKind    = "StatusList"
 	StatusEventKind   = "StatusEvent"
+	DiagnosisKind     = "Diagnosis"
+	FieldBlameKind    = "FieldBlame"
 )
 
 // ObjectRef names an object.
