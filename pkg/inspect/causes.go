@@ -199,10 +199,16 @@ func (f *causeFinder) refused(c Condition, reasons ...string) bool {
 		}
 		cause.Certainty, cause.Evidence, cause.Since = certainty, []Evidence{e}, e.Time
 		for i := range out {
-			if out[i].Type == cause.Type && sameReference(out[i].Refers, cause.Refers) {
-				out[i].Evidence = append(out[i].Evidence, e)
-				return
+			if out[i].Type != cause.Type || !sameReference(out[i].Refers, cause.Refers) {
+				continue
 			}
+			told := slices.ContainsFunc(out[i].Evidence, func(known Evidence) bool {
+				return known.Source == e.Source && known.Text == e.Text
+			})
+			if !told {
+				out[i].Evidence = append(out[i].Evidence, e)
+			}
+			return
 		}
 		out = append(out, cause)
 	}

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -56,8 +57,12 @@ func (d *diagnoser) deletion(n *ownertree.Node, own []inspect.Cause) []inspect.C
 	if isPod(n) && len(n.Finalizers) == 0 {
 		own = append(own, d.podNotStopped(n))
 	}
-	if isNamespace(n) {
-		d.contents(n)
+	if isNamespace(n) && d.contents(n) {
+		for i := range own {
+			if own[i].Type == inspect.NamespaceContent {
+				own[i].Weight = inspect.Symptom // it only counts what was found
+			}
+		}
 	}
 	return own
 }
@@ -135,8 +140,9 @@ func (d *diagnoser) podNotStopped(n *ownertree.Node) inspect.Cause {
 // mostContents bounds how many of the objects left in a namespace are looked at.
 const mostContents = 32
 
-// contents notes, of a namespace that is being deleted, the objects in it that do not go.
-func (d *diagnoser) contents(namespace *ownertree.Node) {
+// contents notes, of a namespace that is being deleted, the objects in it that do not go, and reports whether there are
+// any.
+func (d *diagnoser) contents(namespace *ownertree.Node) bool {
 	seen := 0
 	for _, n := range d.graph.Nodes() {
 		if n.Namespace != namespace.Name || n.Deleting == nil || seen == mostContents {
@@ -150,13 +156,20 @@ func (d *diagnoser) contents(namespace *ownertree.Node) {
 			}})
 		}
 	}
+	return seen > 0
 }
 
 // protectedPod is a pod that a budget protects from eviction.
 type protectedPod struct {
-	name    string
-	budget  *policyv1.PodDisruptionBudget
-	allowed int32
+	name   string
+	budget *budget
+}
+
+// budget is a PodDisruptionBudget that allows no disruption.
+type budget struct {
+	namespace, name string
+	selector        labels.Selector
+	healthy, wanted int64
 }
 
 // mostEvicted bounds the pods of a node that are looked at.
@@ -171,29 +184,29 @@ func (r *situationReader) evictions(ctx context.Context) error {
 	if pods == nil || budgets == nil {
 		return nil
 	}
-	var all []*policyv1.PodDisruptionBudget
-	err := r.reader.ListTyped(ctx, cluster.Target{Kind: *budgets}, cluster.ListOptions{},
-		func() cluster.Typed { return &policyv1.PodDisruptionBudget{} }, func(object cluster.Typed) error {
-			if b, ok := object.(*policyv1.PodDisruptionBudget); ok && b.Status.DisruptionsAllowed == 0 {
-				all = append(all, b)
-			}
-			return nil
-		})
+	var all []*budget
+	err := r.reader.ListObjects(ctx, cluster.Target{Kind: *budgets}, cluster.ListOptions{}, func(obj *unstructured.Unstructured) error {
+		if b := exhausted(obj); b != nil {
+			all = append(all, b)
+		}
+		return nil
+	})
 	if err != nil {
 		r.unread = append(r.unread, cluster.Target{Kind: *budgets}.Incomplete(err))
 		return nil
 	}
+	if len(all) == 0 {
+		return nil
+	}
 	seen := 0
-	err = r.reader.ListTyped(ctx, cluster.Target{Kind: *pods}, cluster.ListOptions{Fields: "spec.nodeName=" + r.Asked.Name},
-		func() cluster.Typed { return &corev1.Pod{} }, func(object cluster.Typed) error {
-			pod, ok := object.(*corev1.Pod)
-			if seen++; !ok || seen > mostEvicted {
+	err = r.reader.ListObjects(ctx, cluster.Target{Kind: *pods}, cluster.ListOptions{Fields: "spec.nodeName=" + r.Asked.Name},
+		func(pod *unstructured.Unstructured) error {
+			if seen++; seen > mostEvicted {
 				return nil
 			}
 			for _, b := range all {
-				selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-				if err == nil && b.Namespace == pod.Namespace && selector.Matches(labels.Set(pod.Labels)) {
-					r.drained = append(r.drained, protectedPod{name: pod.Name, budget: b, allowed: b.Status.DisruptionsAllowed})
+				if b.namespace == pod.GetNamespace() && b.selector.Matches(labels.Set(pod.GetLabels())) {
+					r.drained = append(r.drained, protectedPod{pod.GetName(), b})
 				}
 			}
 			return nil
@@ -202,9 +215,23 @@ func (r *situationReader) evictions(ctx context.Context) error {
 		r.unread = append(r.unread, cluster.Target{Kind: *pods}.Incomplete(err))
 	}
 	slices.SortFunc(r.drained, func(a, b protectedPod) int {
-		return cmp.Or(cmp.Compare(a.budget.Namespace, b.budget.Namespace), cmp.Compare(a.budget.Name, b.budget.Name), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.budget.namespace, b.budget.namespace), cmp.Compare(a.budget.name, b.budget.name), cmp.Compare(a.name, b.name))
 	})
 	return nil
+}
+
+// exhausted reads a budget; nil if it allows a disruption, or cannot be read.
+func exhausted(obj *unstructured.Unstructured) *budget {
+	var b policyv1.PodDisruptionBudget
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &b) != nil || b.Status.DisruptionsAllowed > 0 ||
+		b.Status.ObservedGeneration == 0 {
+		return nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	if err != nil {
+		return nil
+	}
+	return &budget{b.Namespace, b.Name, selector, int64(b.Status.CurrentHealthy), int64(b.Status.DesiredHealthy)}
 }
 
 // kind looks a kind up; nil if it is not served.
@@ -221,28 +248,23 @@ func (d *diagnoser) evictionsBlocked(n *ownertree.Node) []inspect.Cause {
 	if n != d.Asked {
 		return nil
 	}
-	byBudget := map[string][]string{}
-	var order []protectedPod
+	pods := map[*budget][]string{}
+	var order []*budget
 	for _, p := range d.drained {
-		key := p.budget.Namespace + "/" + p.budget.Name
-		if byBudget[key] == nil {
-			order = append(order, p)
+		if pods[p.budget] == nil {
+			order = append(order, p.budget)
 		}
-		byBudget[key] = append(byBudget[key], p.name)
+		pods[p.budget] = append(pods[p.budget], p.name)
 	}
 	var out []inspect.Cause
-	for _, p := range order {
-		pods := byBudget[p.budget.Namespace+"/"+p.budget.Name]
+	for _, b := range order {
 		out = append(out, inspect.Cause{
 			Type: inspect.EvictionBlocked, Certainty: inspect.Likely, Weight: inspect.Specific,
-			Detail: strings.Join(pods[:min(len(pods), 3)], ", "),
-			Refers: &inspect.Reference{
-				Group: "policy", Kind: "PodDisruptionBudget", Namespace: p.budget.Namespace, Name: p.budget.Name,
-			},
+			Detail: strings.Join(pods[b][:min(len(pods[b]), 3)], ", "),
+			Refers: &inspect.Reference{Group: "policy", Kind: "PodDisruptionBudget", Namespace: b.namespace, Name: b.name},
 			Evidence: []inspect.Evidence{{
-				Source: inspect.FromObject, Name: "PodDisruptionBudget/" + p.budget.Name,
-				Text: fmt.Sprintf("allows no disruption: %d of %d pods healthy, %d wanted",
-					p.budget.Status.CurrentHealthy, p.budget.Status.ExpectedPods, p.budget.Status.DesiredHealthy),
+				Source: inspect.FromObject, Name: "PodDisruptionBudget/" + b.name,
+				Text: fmt.Sprintf("allows no disruption: %d pods are healthy, %d must be", b.healthy, b.wanted),
 			}},
 		})
 	}

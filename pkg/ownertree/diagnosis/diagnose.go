@@ -241,7 +241,7 @@ func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cau
 			if attached {
 				c.Weight = inspect.Symptom
 			}
-		case inspect.ScaleTarget, inspect.NoAddress:
+		case inspect.ScaleTarget, inspect.NoAddress, inspect.VolumeNotBound:
 			if missing {
 				c.Weight = inspect.Symptom
 			}

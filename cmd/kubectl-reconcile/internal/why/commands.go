@@ -159,8 +159,11 @@ func (l *commandList) container(c *diagnosis.Cause, pod *ownertree.Node) {
 	l.look(pod.Namespace, "describe pod %s", pod.Name)
 	switch c.Type { //nolint:exhaustive // the others need nothing in particular
 	case inspect.ContainerExits, inspect.LivenessProbe, inspect.OutOfMemory:
-		if named {
+		switch {
+		case named && strings.Contains(c.Detail, "restarted") || c.Type == inspect.LivenessProbe:
 			l.look(pod.Namespace, "logs %s -c %s --previous", pod.Name, container)
+		case named:
+			l.look(pod.Namespace, "logs %s -c %s", pod.Name, container)
 		}
 	case inspect.ReadinessProbe, inspect.StartupProbe, inspect.InitContainerRunning:
 		if named {

@@ -74,8 +74,8 @@ type action struct {
 	// Delete deletes an object: background, foreground or orphan.
 	Delete string `json:"delete,omitempty"`
 	Policy string `json:"policy,omitempty"`
-	// Exists waits until an object exists.
-	Exists string `json:"exists,omitempty"`
+	// Refused waits until the object may not be created: admission policies and webhooks take a moment to be seen.
+	Refused map[string]any `json:"refused,omitempty"`
 }
 
 var only = flag.String("situation", "", "play only the situations whose names contain this")
@@ -168,6 +168,9 @@ func TestCorpus(t *testing.T) {
 			}
 			on := newStage(t, names...)
 			for _, file := range groups[withControllers] {
+				read[file].define(t, on)
+			}
+			for _, file := range groups[withControllers] {
 				t.Run("play/"+read[file].name, func(t *testing.T) { read[file].play(t, on) })
 			}
 			for _, file := range groups[withControllers] {
@@ -226,8 +229,24 @@ func readSituation(t *testing.T, file string) *player {
 	return p
 }
 
-func (p *player) play(t *testing.T, on *stage) {
+// define creates the definitions among the objects: until one is served takes as long as until all are.
+func (p *player) define(t *testing.T, on *stage) {
+	t.Helper()
 	p.stage, p.namespace = on, "why-"+strings.ToLower(p.name)
+	var err error
+	if p.kinds, err = cluster.Discover(t.Context(), on.config); err != nil {
+		t.Fatal(err)
+	}
+	p.documents = slices.DeleteFunc(p.documents, func(document map[string]any) bool {
+		if document["kind"] != "CustomResourceDefinition" {
+			return false
+		}
+		p.create(t.Context(), t, document)
+		return true
+	})
+}
+
+func (p *player) play(t *testing.T, on *stage) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var err error
@@ -257,6 +276,7 @@ func (p *player) await(t *testing.T) {
 	for {
 		problem, text := p.check(ctx, t)
 		if problem == "" {
+			t.Log("\n" + text)
 			return
 		}
 		if !p.Controllers || ctx.Err() != nil {
@@ -384,8 +404,8 @@ func (p *player) ask(ctx context.Context) (*view, error) {
 func (p *player) do(ctx context.Context, t *testing.T, a action) {
 	t.Helper()
 	switch {
-	case a.Exists != "":
-		p.exists(ctx, t, p.expand(a.Exists))
+	case a.Refused != nil:
+		p.refused(ctx, t, a.Refused)
 	case a.Delete != "":
 		resource, name := p.resource(t, p.expand(a.Delete))
 		policy := metav1.DeletionPropagation("Background")
@@ -434,6 +454,23 @@ func (p *player) exists(ctx context.Context, t *testing.T, target string) {
 		}
 		if !apierrors.IsNotFound(err) || ctx.Err() != nil {
 			t.Fatal(err)
+		}
+		wait(ctx)
+	}
+}
+
+// refused waits until an object may not be created.
+func (p *player) refused(ctx context.Context, t *testing.T, document map[string]any) {
+	t.Helper()
+	obj := &unstructured.Unstructured{Object: p.expandAll(document).(map[string]any)}
+	resource, _ := p.resource(t, obj.GetKind()+"/"+obj.GetName())
+	for {
+		_, err := resource.Create(ctx, obj.DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsInternalError(err) {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("it may be created: %v", err)
 		}
 		wait(ctx)
 	}

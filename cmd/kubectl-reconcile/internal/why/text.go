@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -27,8 +28,12 @@ type view struct {
 }
 
 func newView(q *query, s *diagnosis.Situation, now time.Time) *view {
+	namespace := s.Asked.Namespace
+	if s.Asked.Kind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+		namespace = s.Asked.Name
+	}
 	return &view{
-		diagnosis: s.Diagnose(now), incomplete: s.Incomplete, now: now, namespace: s.Asked.Namespace,
+		diagnosis: s.Diagnose(now), incomplete: s.Incomplete, now: now, namespace: namespace,
 		commands: commandMaker{context: q.options.context, program: q.options.connection.Program},
 	}
 }
