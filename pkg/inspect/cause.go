@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -217,8 +218,39 @@ type Observations struct {
 	Controllers []Evidence
 	// Lease is that of the component that acts on the object; nil if it is not known.
 	Lease *Lease
+	// Kind is what is known of who writes the status of objects of the kind; nil if nothing is.
+	Kind *Writes
 	// Now is the present time.
 	Now time.Time
+}
+
+// Writes are the last writes to the status of objects of a kind, which show whether their controller runs.
+type Writes struct {
+	// Objects is how many objects were looked at.
+	Objects int
+	// Last is the last write, On the object that it was to; nil and empty if there was none.
+	Last *Writer
+	On   string
+}
+
+// Add adds an object.
+func (w *Writes) Add(obj *unstructured.Unstructured) {
+	w.Objects++
+	f := causeFinder{subject: subject{values: obj.Object}, writers: fieldManagers(obj)}
+	if last, ok := f.lastStatusWrite(); ok && (w.Last == nil || last.isLaterThan(*w.Last)) {
+		w.Last, w.On = &last, obj.GetName()
+	}
+}
+
+// evidence describes the writes.
+func (w *Writes) evidence() Evidence {
+	if w.Last == nil {
+		return Evidence{Source: FromWriter, Name: "no manager", Text: fmt.Sprintf("has written the status of any of %s", plural(int64(w.Objects), "object"))}
+	}
+	return Evidence{
+		Source: FromWriter, Name: w.Last.Manager, Time: w.Last.Time,
+		Text: fmt.Sprintf("wrote the status of %s, the last write to any of %s of the kind", w.On, plural(int64(w.Objects), "object")),
+	}
 }
 
 // Lease is how a component shows that it runs.

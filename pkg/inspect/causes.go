@@ -131,6 +131,9 @@ func (f *causeFinder) generationNotSeen() {
 			Source: FromWriter, Name: w.Manager, Text: "wrote the status last", Time: w.Time,
 		})
 	}
+	if k := f.observed.Kind; k != nil && k.Objects > 1 {
+		c.Evidence = append(c.Evidence, k.evidence())
+	}
 	f.add(c)
 }
 

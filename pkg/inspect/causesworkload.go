@@ -165,10 +165,18 @@ func (f *causeFinder) cronJobCauses() {
 	}
 }
 
-// startedSince reports whether a Job was started after the Event.
+// startedSince reports whether a Job was started, or the spec was changed, after the Event.
 func (f *causeFinder) startedSince(e Event) bool {
+	if e.Last.IsZero() {
+		return false
+	}
 	last, _ := f.time("status", "lastScheduleTime")
-	return last != nil && !e.Last.IsZero() && last.After(e.Last.Time)
+	for _, m := range f.writers {
+		if m.Subresource == "" && m.Time != nil && m.Time.After(e.Last.Time) {
+			return true
+		}
+	}
+	return last != nil && last.After(e.Last.Time)
 }
 
 func (f *causeFinder) autoscalerCauses() {

@@ -133,7 +133,7 @@ func (d *diagnoser) own(n *ownertree.Node, status *treestatus.StatusNode) []insp
 	if obj := d.objects[n.UID]; obj != nil {
 		report := inspect.Inspect(obj, nil).At(d.now)
 		report.Status = status.Facts.Status
-		o := inspect.Observations{Events: d.events[n], Controllers: d.Controllers[n.UID], Now: d.now}
+		o := inspect.Observations{Events: d.events[n], Controllers: d.Controllers[n.UID], Kind: d.writes[n.Kind], Now: d.now}
 		if name := actsOn(n, status.Facts); name != "" {
 			o.Lease = d.leases[name]
 		}

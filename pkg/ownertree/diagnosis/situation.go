@@ -38,6 +38,7 @@ type Situation struct {
 	objects   map[types.UID]*unstructured.Unstructured // in full, of those explained
 	events    map[*ownertree.Node][]inspect.Event
 	leases    map[string]*inspect.Lease
+	writes    map[*cluster.Kind]*inspect.Writes // of kinds whose controllers may not run
 	// drained are the pods on a node that is being emptied, which budgets protect from eviction.
 	drained []protectedPod
 }
@@ -74,9 +75,10 @@ func Read(
 		relations: map[*ownertree.Node][]ownertree.Relation{},
 		objects:   map[types.UID]*unstructured.Unstructured{},
 		events:    map[*ownertree.Node][]inspect.Event{}, leases: map[string]*inspect.Lease{},
+		writes: map[*cluster.Kind]*inspect.Writes{},
 	}}
 	for _, step := range []func(context.Context) error{
-		r.tree, r.related, r.inFull, r.eventsOf, r.evictions, r.leasesOf,
+		r.tree, r.related, r.inFull, r.eventsOf, r.evictions, r.leasesOf, r.writesOf,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("reading about %s: %w", asked, err)
@@ -294,6 +296,35 @@ func (r *situationReader) leasesOf(ctx context.Context) error {
 			continue // it is only evidence
 		}
 		r.leases[name] = leaseOf(name, obj)
+	}
+	return nil
+}
+
+// mostWritten bounds the objects of a kind that are looked at to find out whether anything writes to them.
+const mostWritten = 300
+
+// writesOf finds out who writes to objects of the kinds whose controllers have not seen a change.
+func (r *situationReader) writesOf(ctx context.Context) error {
+	facts, _ := r.facts.At(r.now)
+	counts := map[*cluster.Kind]int{}
+	for _, n := range r.graph.Nodes() {
+		if n.Namespace == r.Asked.Namespace {
+			counts[n.Kind]++
+		}
+	}
+	for _, n := range r.explained {
+		if !facts.Of(n).Drifted() || r.writes[n.Kind] != nil || counts[n.Kind] < 2 || counts[n.Kind] > mostWritten {
+			continue
+		}
+		writes := &inspect.Writes{}
+		target := cluster.Target{Kind: *n.Kind, Namespace: n.Namespace}
+		err := r.reader.ListObjects(ctx, target, cluster.ListOptions{Whole: true}, func(obj *unstructured.Unstructured) error {
+			writes.Add(obj)
+			return nil
+		})
+		if err == nil { // it is only evidence
+			r.writes[n.Kind] = writes
+		}
 	}
 	return nil
 }

@@ -60,13 +60,13 @@ func (q *query) blame(ctx context.Context, ends func()) error {
 	return o.drawBlame(o.streams.Out, doc, len(obj.GetManagedFields()) > 0)
 }
 
-// isSecret reports whether a field holds data of a Secret.
+// isSecret reports whether a field may hold data of a Secret: all do but a few, as annotations may have a copy of it.
 func isSecret(obj *unstructured.Unstructured, path inspect.FieldPath) bool {
 	if obj.GetKind() != "Secret" || obj.GetAPIVersion() != "v1" {
 		return false
 	}
-	text := path.String()
-	return strings.HasPrefix(text, "data") || strings.HasPrefix(text, "stringData") || strings.HasPrefix(text, "metadata")
+	return !slices.ContainsFunc([]string{"type", "immutable", "metadata.labels", "metadata.finalizers", "metadata.ownerReferences"},
+		func(open string) bool { return path.String() == open || strings.HasPrefix(path.String(), open+".") })
 }
 
 // noField is the error of a field that the object does not have.
