@@ -46,7 +46,8 @@ const (
 	ImagePull CauseType = "ImagePull"
 	// ContainerNotStarted: a container cannot be created or started.
 	ContainerNotStarted CauseType = "ContainerNotStarted"
-	// ContainerExits: a container exits, with an error or again and again. OutOfMemory: because it used too much memory.
+	// ContainerExits: a container exits, with an error or again and again. OutOfMemory: because it used too much
+	// memory.
 	ContainerExits CauseType = "ContainerExits"
 	OutOfMemory    CauseType = "OutOfMemory"
 	// LivenessProbe, StartupProbe and ReadinessProbe: a container does not pass its probe.
@@ -76,8 +77,8 @@ const (
 	// ResizeFailed: a volume could not be changed.
 	ResizeFailed CauseType = "ResizeFailed"
 
-	// NodeNotReady: the kubelet of a node reports that it is not ready, or does not report. NodePressure: it lacks memory,
-	// disk or process ids.
+	// NodeNotReady: the kubelet of a node reports that it is not ready, or does not report. NodePressure: it lacks
+	// memory, disk or process ids.
 	NodeNotReady CauseType = "NodeNotReady"
 	NodePressure CauseType = "NodePressure"
 
@@ -92,8 +93,8 @@ const (
 	ScheduleMissed CauseType = "ScheduleMissed"
 	JobStillActive CauseType = "JobStillActive"
 
-	// MetricsUnavailable: an autoscaler cannot read its metrics. ScaleTarget: it cannot read or scale its target. AtLimit:
-	// it would scale further than its limits allow.
+	// MetricsUnavailable: an autoscaler cannot read its metrics. ScaleTarget: it cannot read or scale its target.
+	// AtLimit: it would scale further than its limits allow.
 	MetricsUnavailable CauseType = "MetricsUnavailable"
 	ScaleTarget        CauseType = "ScaleTarget"
 	AtLimit            CauseType = "AtLimit"
@@ -148,7 +149,8 @@ type Cause struct {
 	Type CauseType `json:"type"`
 	// Certainty is how sure it is.
 	Certainty Certainty `json:"certainty"`
-	// Part is the part of the object that it is about, in words: "container web", "condition Ready"; empty for all of it.
+	// Part is the part of the object that it is about, in words: "container web", "condition Ready"; empty for all of
+	// it.
 	Part string `json:"part,omitempty"`
 	// Detail is what is particular in this case, for people: "image nginx:nope: not found", "exit code 3".
 	Detail string `json:"detail,omitempty"`
@@ -244,12 +246,13 @@ func (w *Writes) Add(obj *unstructured.Unstructured) {
 
 // evidence describes the writes.
 func (w *Writes) evidence() Evidence {
+	count := plural(int64(w.Objects), "object")
 	if w.Last == nil {
-		return Evidence{Source: FromWriter, Name: "no manager", Text: fmt.Sprintf("has written the status of any of %s", plural(int64(w.Objects), "object"))}
+		return Evidence{Source: FromWriter, Name: "no manager", Text: "has written the status of any of " + count}
 	}
 	return Evidence{
 		Source: FromWriter, Name: w.Last.Manager, Time: w.Last.Time,
-		Text: fmt.Sprintf("wrote the status of %s, the last write to any of %s of the kind", w.On, plural(int64(w.Objects), "object")),
+		Text: fmt.Sprintf("wrote the status of %s, the last write to any of %s of the kind", w.On, count),
 	}
 }
 
@@ -271,10 +274,10 @@ func (l *Lease) Expired(now time.Time) bool {
 	return l != nil && (l.Missing || l.Holder == "" || now.Sub(l.Renewed) > l.Lasts)
 }
 
-// Causes returns what the object itself and the observations show to be the reasons of its state, in no particular order.
-// An object that is as its spec requests has none, unless it is paused, or works only in part. The report must be
-// Inspect's of the object, as of o.Now; with a report whose fields are missing, as for objects that were listed in part,
-// fewer causes are found. The object is not changed; Causes may be called concurrently.
+// Causes returns what the object itself and the observations show to be the reasons of its state, in no particular
+// order. An object that is as its spec requests has none, unless it is paused, or works only in part. The report must
+// be Inspect's of the object, as of o.Now; with a report whose fields are missing, as for objects that were listed in
+// part, fewer causes are found. The object is not changed; Causes may be called concurrently.
 func Causes(obj *unstructured.Unstructured, r Report, o Observations) []Cause {
 	if obj == nil {
 		return nil

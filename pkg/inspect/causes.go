@@ -308,8 +308,8 @@ func (f *causeFinder) warnings() {
 // recently is how short a time ago several managers must have set a field for it to be a fight.
 const recently = 10 * time.Minute
 
-// fieldFights is for an object that is changed again and again: its generation has grown fast, and several managers have
-// written its spec lately.
+// fieldFights is for an object that is changed again and again: its generation has grown fast, and several managers
+// have written its spec lately.
 func (f *causeFinder) fieldFights() {
 	age := f.observed.Now.Sub(f.created)
 	const fast = 2.0 // changes of the spec a minute

@@ -120,7 +120,8 @@ var (
 	missingOfContainer = regexp.MustCompile(`(?i)\b(secret|configmap) "([^"]+)" not found`)
 	missingKey         = regexp.MustCompile(`couldn't find key (\S+) in (Secret|ConfigMap) ([^/\s]+)/(\S+)`)
 	missingKeyOfVolume = regexp.MustCompile(`references non-existent (?:secret|config) key: (\S+)`)
-	missingVolumeFrom  = regexp.MustCompile(`(?i)MountVolume\.SetUp failed for volume "([^"]+)"[^:]*: .*?(secret|configmap) "([^"]+)" not found`)
+	missingVolumeFrom  = regexp.MustCompile(
+		`(?i)MountVolume\.SetUp failed for volume "([^"]+)"[^:]*: .*?(secret|configmap) "([^"]+)" not found`)
 )
 
 // partOf names a container as the part of a pod.
@@ -146,7 +147,7 @@ func (f *causeFinder) containerCauses(c Container) {
 	cause := Cause{Certainty: Certain, Weight: Specific, Part: partOf(c)}
 	cause.evident(FromField, c.stateField("state"), joinReason(c.Reason, "", message), nil)
 	switch {
-	case strings.Contains(c.Reason, "Image") || c.Reason == "RegistryUnavailable" || c.Reason == "SignatureValidationFailed":
+	case strings.Contains(c.Reason, "Image"), c.Reason == "RegistryUnavailable", c.Reason == "SignatureValidationFailed":
 		cause.Type = ImagePull
 		failed, reported := f.events.with(c.Image, "Failed", "InspectFailed", "ErrImageNeverPull")
 		if reported {
@@ -318,8 +319,10 @@ func (f *causeFinder) waitingContainer(c Container) {
 		cause.evident(FromField, c.stateField("lastState"), c.LastReason, nil)
 		f.exited(&cause, c)
 	case c.Type == InitContainer:
-		cause.Type, cause.Weight, cause.Detail = InitContainerRunning, General, "it runs, and the pod starts when it has ended"
-		cause.evident(FromField, c.stateField("state.running"), "running", timeAt(f.containerStatus(c).sub("state", "running"), "startedAt"))
+		cause.Type, cause.Weight = InitContainerRunning, General
+		cause.Detail = "it runs, and the pod starts when it has ended"
+		started := timeAt(f.containerStatus(c).sub("state", "running"), "startedAt")
+		cause.evident(FromField, c.stateField("state.running"), "running", started)
 	case !c.Started && f.hasProbe(c, "startupProbe"):
 		f.probe(&cause, StartupProbe, "Startup", c)
 	case c.Restarts > 0 && f.killedByProbe(c):

@@ -147,7 +147,8 @@ func (f *causeFinder) cronJobCauses() {
 			continue
 		}
 		f.add(Cause{
-			Type: known.cause, Certainty: Certain, Weight: Specific, Detail: firstLine(e.text()), Evidence: []Evidence{e.evidence()},
+			Type: known.cause, Certainty: Certain, Weight: Specific, Detail: firstLine(e.text()),
+			Evidence: []Evidence{e.evidence()},
 		})
 	}
 	if e, ok := f.events.with("", "JobAlreadyActive"); ok && len(f.maps("status", "active")) > 0 && !f.startedSince(e) {
@@ -181,29 +182,35 @@ func (f *causeFinder) startedSince(e Event) bool {
 
 func (f *causeFinder) autoscalerCauses() {
 	able, active, limited := f.condition("AbleToScale"), f.condition("ScalingActive"), f.condition("ScalingLimited")
+	by := func(t CauseType, c Condition, detail string) Cause {
+		return Cause{
+			Type: t, Certainty: Certain, Weight: Specific, Detail: detail,
+			Evidence: []Evidence{conditionEvidence(c)}, Since: c.Since,
+		}
+	}
 	var c Cause
 	switch {
 	case active.Status == "False" && active.Reason == "ScalingDisabled":
-		c = Cause{Type: Paused, Weight: Specific, Detail: f.report.Reason, Evidence: []Evidence{conditionEvidence(active)}}
+		c = by(Paused, active, f.report.Reason)
 	case able.Status == "False":
-		c = Cause{Type: ScaleTarget, Weight: Specific, Detail: reasonOf(able), Evidence: []Evidence{conditionEvidence(able)}, Since: able.Since}
+		c = by(ScaleTarget, able, reasonOf(able))
 	case active.Status == "False" && strings.HasPrefix(active.Reason, "Failed"):
-		c = Cause{Type: MetricsUnavailable, Weight: Specific, Detail: reasonOf(active), Evidence: []Evidence{conditionEvidence(active)}, Since: active.Since}
+		c = by(MetricsUnavailable, active, reasonOf(active))
 	case active.Status == "False":
-		c = Cause{Type: ScaleTarget, Weight: Specific, Detail: reasonOf(active), Evidence: []Evidence{conditionEvidence(active)}, Since: active.Since}
+		c = by(ScaleTarget, active, reasonOf(active))
 	case limited.Status == "True" && limited.Reason == "TooManyReplicas":
-		c = Cause{
-			Type: AtLimit, Weight: Specific, Since: limited.Since, Evidence: []Evidence{conditionEvidence(limited)},
-			Detail: fmt.Sprintf("it needs more than its maximum of %s", plural(f.count(0, "spec", "maxReplicas"), "replica")),
-		}
+		most := plural(f.count(0, "spec", "maxReplicas"), "replica")
+		f.add(by(AtLimit, limited, "it needs more than its maximum of "+most))
+		return
 	default:
 		f.counts()
 		return
 	}
-	c.Certainty = Certain
-	if e, ok := f.events.with("", "FailedGetScale", "FailedGetResourceMetric", "FailedComputeMetricsReplicas", "FailedRescale",
-		"FailedGetExternalMetric", "FailedGetObjectMetric", "FailedGetPodsMetric", "FailedGetContainerResourceMetric"); ok && c.Type != AtLimit {
-		c.Evidence = append(c.Evidence, e.evidence())
+	for _, e := range f.events { // pkg/controller/podautoscaler/horizontal.go
+		if e.Type == "Warning" && strings.HasPrefix(e.Reason, "Failed") {
+			c.Evidence = append(c.Evidence, e.evidence())
+			break
+		}
 	}
 	f.add(c)
 }
@@ -231,7 +238,8 @@ func (f *causeFinder) serviceCauses() {
 	}
 	c := Cause{Type: NoAddress, Certainty: Certain, Weight: General, Detail: f.report.Reason}
 	c.evident(FromField, "status.loadBalancer.ingress", "empty", nil)
-	if e, ok := f.events.with("", "SyncLoadBalancerFailed", "FailedToCreateLoadBalancer", "CreatingLoadBalancerFailed", "AllocationFailed"); ok {
+	e, ok := f.events.with("", "SyncLoadBalancerFailed", "CreatingLoadBalancerFailed", "AllocationFailed")
+	if ok {
 		c.Weight, c.Detail = Specific, firstLine(e.text())
 		c.Evidence = append(c.Evidence, e.evidence())
 	}
@@ -251,7 +259,10 @@ func (f *causeFinder) ingressCauses() {
 func (f *causeFinder) nodeCauses() {
 	ready := f.condition("Ready")
 	if ready.Status != "True" {
-		c := Cause{Type: NodeNotReady, Certainty: Certain, Weight: Specific, Detail: cmp.Or(firstLine(ready.Message), ready.Reason, f.report.Reason)}
+		c := Cause{
+			Type: NodeNotReady, Certainty: Certain, Weight: Specific,
+			Detail: cmp.Or(firstLine(ready.Message), ready.Reason, f.report.Reason),
+		}
 		if ready.Status != "" {
 			c.Evidence, c.Since = []Evidence{conditionEvidence(ready)}, ready.Since
 		}

@@ -27,6 +27,8 @@ type Event = inspect.Event
 type EventOptions struct {
 	// Warnings leaves out the Events of the type Normal.
 	Warnings bool
+	// Each reads a list for each object, which is for few objects in namespaces with many Events.
+	Each bool
 }
 
 const (
@@ -52,7 +54,7 @@ func (g *Graph) Events(
 		return nil, nil, nil
 	}
 	r := &eventReader{
-		reader: reader, kind: kind, warnings: o.Warnings, objects: map[involved]*Node{}, byUID: map[types.UID]*Node{},
+		reader: reader, kind: kind, warnings: o.Warnings, each: o.Each, objects: map[involved]*Node{}, byUID: map[types.UID]*Node{},
 		found: map[*Node][]Event{},
 	}
 	r.read(ctx, nodes)
@@ -75,6 +77,7 @@ type eventReader struct {
 	reader   *cluster.Reader
 	kind     *cluster.Kind
 	warnings bool
+	each     bool
 	objects  map[involved]*Node
 	byUID    map[types.UID]*Node
 
@@ -92,7 +95,7 @@ func (r *eventReader) read(ctx context.Context, nodes []*Node) {
 		r.objects[involved{n.Kind.Group, n.Kind.Kind, n.Namespace, n.Name}], r.byUID[n.UID] = n, n
 		namespaces[eventNamespace(n)] = append(namespaces[eventNamespace(n)], n)
 	}
-	if len(namespaces) > fewLists {
+	if len(namespaces) > fewLists && !r.each {
 		err := r.list(ctx, "", nil)
 		if err == nil || !apierrors.IsForbidden(err) {
 			r.failed("", err)
@@ -102,14 +105,16 @@ func (r *eventReader) read(ctx context.Context, nodes []*Node) {
 	var group errgroup.Group
 	group.SetLimit(maxConcurrentReads)
 	for namespace, all := range namespaces {
-		group.Go(func() error {
-			var only *Node
-			if len(all) == 1 {
-				only = all[0]
-			}
-			r.failed(namespace, r.list(ctx, namespace, only))
-			return nil
-		})
+		wanted := []*Node{nil} // a list of all
+		if len(all) == 1 || r.each {
+			wanted = all
+		}
+		for _, only := range wanted {
+			group.Go(func() error {
+				r.failed(namespace, r.list(ctx, namespace, only))
+				return nil
+			})
+		}
 	}
 	_ = group.Wait() // errors are noted
 }

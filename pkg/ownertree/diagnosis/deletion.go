@@ -177,7 +177,8 @@ const mostEvicted = 500
 
 // evictions reads, if the object is a node from which pods are to be removed, the pods on it and their budgets.
 func (r *situationReader) evictions(ctx context.Context) error {
-	if r.Asked.Kind.GroupKind() != (schema.GroupKind{Kind: "Node"}) || r.facts.Of(r.Asked).Status.Status != inspect.Suspended {
+	isNode := r.Asked.Kind.GroupKind() == (schema.GroupKind{Kind: "Node"})
+	if !isNode || r.facts.Of(r.Asked).Status.Status != inspect.Suspended {
 		return nil
 	}
 	pods, budgets := r.kind("", "Pod"), r.kind("policy", "PodDisruptionBudget")
@@ -185,37 +186,42 @@ func (r *situationReader) evictions(ctx context.Context) error {
 		return nil
 	}
 	var all []*budget
-	err := r.reader.ListObjects(ctx, cluster.Target{Kind: *budgets}, cluster.ListOptions{}, func(obj *unstructured.Unstructured) error {
+	target := cluster.Target{Kind: *budgets}
+	err := r.reader.ListObjects(ctx, target, cluster.ListOptions{}, func(obj *unstructured.Unstructured) error {
 		if b := exhausted(obj); b != nil {
 			all = append(all, b)
 		}
 		return nil
 	})
 	if err != nil {
-		r.unread = append(r.unread, cluster.Target{Kind: *budgets}.Incomplete(err))
+		r.unread = append(r.unread, target.Incomplete(err))
 		return nil
 	}
 	if len(all) == 0 {
 		return nil
 	}
 	seen := 0
-	err = r.reader.ListObjects(ctx, cluster.Target{Kind: *pods}, cluster.ListOptions{Fields: "spec.nodeName=" + r.Asked.Name},
-		func(pod *unstructured.Unstructured) error {
-			if seen++; seen > mostEvicted {
-				return nil
-			}
-			for _, b := range all {
-				if b.namespace == pod.GetNamespace() && b.selector.Matches(labels.Set(pod.GetLabels())) {
-					r.drained = append(r.drained, protectedPod{pod.GetName(), b})
-				}
-			}
+	target = cluster.Target{Kind: *pods}
+	onNode := cluster.ListOptions{Fields: "spec.nodeName=" + r.Asked.Name}
+	err = r.reader.ListObjects(ctx, target, onNode, func(pod *unstructured.Unstructured) error {
+		if seen++; seen > mostEvicted {
 			return nil
-		})
+		}
+		for _, b := range all {
+			if b.namespace == pod.GetNamespace() && b.selector.Matches(labels.Set(pod.GetLabels())) {
+				r.drained = append(r.drained, protectedPod{pod.GetName(), b})
+			}
+		}
+		return nil
+	})
 	if err != nil {
-		r.unread = append(r.unread, cluster.Target{Kind: *pods}.Incomplete(err))
+		r.unread = append(r.unread, target.Incomplete(err))
 	}
 	slices.SortFunc(r.drained, func(a, b protectedPod) int {
-		return cmp.Or(cmp.Compare(a.budget.namespace, b.budget.namespace), cmp.Compare(a.budget.name, b.budget.name), cmp.Compare(a.name, b.name))
+		return cmp.Or(
+			cmp.Compare(a.budget.namespace, b.budget.namespace), cmp.Compare(a.budget.name, b.budget.name),
+			cmp.Compare(a.name, b.name),
+		)
 	})
 	return nil
 }

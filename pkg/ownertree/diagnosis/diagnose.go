@@ -83,8 +83,32 @@ func (s *Situation) Diagnose(now time.Time) *Diagnosis {
 	if asked.Status == treestatus.Dangling {
 		out.Since = nil
 	}
+	for _, c := range out.Causes {
+		d.addAlike(c)
+	}
 	out.Converged = len(out.Causes) == 0 && !isUnwell(asked)
 	return out
+}
+
+// addAlike adds the objects of the same owner to a cause that say the same as the one that shows it. Their own causes were
+// not looked for if they are many.
+func (d *diagnoser) addAlike(c *Cause) {
+	shown := d.nodes[c.Node()]
+	if shown == nil || len(c.Chain) < 2 || c.Chain[len(c.Chain)-1].Relation != "" {
+		return
+	}
+	owner := d.nodes[c.Chain[len(c.Chain)-2].Node]
+	if owner == nil {
+		return
+	}
+	for _, n := range owner.Children {
+		node := n.Branch.Node
+		if node != c.Node() && d.objects[node.UID] == nil && likenessOf(n) == likenessOf(shown) {
+			c.Others = append(c.Others, node)
+		}
+	}
+	slices.SortFunc(c.Others, (*ownertree.Node).Compare)
+	c.Others = slices.Compact(c.Others)
 }
 
 // diagnoser is one call of Diagnose.
@@ -123,7 +147,9 @@ func (d *diagnoser) visit(chain []Link) {
 	below = d.causes[before:]
 	d.explain(n, own, below)
 	for _, c := range own {
-		d.causes = append(d.causes, &Cause{Cause: c, Chain: slices.Clone(chain), severity: max(status.Severity, status.OwnSeverity)})
+		d.causes = append(d.causes, &Cause{
+			Cause: c, Chain: slices.Clone(chain), severity: max(status.Severity, status.OwnSeverity),
+		})
 	}
 }
 
@@ -230,7 +256,7 @@ func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cau
 		}
 		switch c.Type { //nolint:exhaustive // the others stand for themselves
 		case inspect.Unschedulable:
-			if volumes && (strings.Contains(strings.ToLower(c.Detail), "persistentvolumeclaim") || strings.Contains(c.Detail, "volume")) {
+			if volumes && strings.Contains(strings.ToLower(c.Detail), "volume") {
 				c.Weight = inspect.Symptom
 			}
 		case inspect.VolumeNotMounted, inspect.ContainerNotStarted:

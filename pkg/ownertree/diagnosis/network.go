@@ -86,7 +86,9 @@ func (d *diagnoser) selected(n *ownertree.Node) []*ownertree.Node {
 }
 
 func (d *diagnoser) ready(pods []*ownertree.Node) []*ownertree.Node {
-	return slices.DeleteFunc(slices.Clone(pods), func(n *ownertree.Node) bool { return !d.facts.Of(n).Current() || n.Deleting != nil })
+	return slices.DeleteFunc(slices.Clone(pods), func(n *ownertree.Node) bool {
+		return !d.facts.Of(n).Current() || n.Deleting != nil
+	})
 }
 
 // endpointSlices are those of a Service.
@@ -181,11 +183,12 @@ func (d *diagnoser) missingPorts(s *corev1.Service, pods []*ownertree.Node) []in
 			if len(names) > 0 {
 				text = "has the ports " + strings.Join(names, ", ")
 			}
+			field := fmt.Sprintf("spec.ports[port=%d].targetPort", port.Port)
 			out = append(out, inspect.Cause{
 				Type: PortMissing, Certainty: inspect.Certain, Weight: inspect.Specific,
 				Part: "port " + cmp.Or(port.Name, fmt.Sprint(port.Port)), Detail: port.TargetPort.StrVal,
 				Evidence: []inspect.Evidence{
-					{Source: inspect.FromField, Name: fmt.Sprintf("spec.ports[port=%d].targetPort", port.Port), Text: port.TargetPort.StrVal},
+					{Source: inspect.FromField, Name: field, Text: port.TargetPort.StrVal},
 					{Source: inspect.FromObject, Name: "Pod/" + pod.Name, Text: text},
 				},
 			})

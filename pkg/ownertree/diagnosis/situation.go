@@ -58,7 +58,8 @@ func Scope(kind cluster.Kind, namespace, name string) ownertree.Scope {
 		return ownertree.Scope{Namespaces: []string{name}}
 	case kind.Namespaced:
 		return ownertree.Scope{Namespaces: []string{namespace}}
-	case kind.GroupKind() == schema.GroupKind{Kind: "Node"}, kind.GroupKind() == schema.GroupKind{Kind: "PersistentVolume"}:
+	case kind.GroupKind() == schema.GroupKind{Kind: "Node"},
+		kind.GroupKind() == schema.GroupKind{Kind: "PersistentVolume"}:
 		return ownertree.Scope{Nothing: true}
 	}
 	return ownertree.Scope{}
@@ -143,10 +144,32 @@ func (r *situationReader) worst() []*ownertree.Node {
 		return cmp.Or(cmp.Compare(b.OwnSeverity, a.OwnSeverity), cmp.Compare(a.Causes, b.Causes))
 	})
 	out := []*ownertree.Node{r.Asked}
+	alike := map[likeness]int{}
 	for _, n := range all {
-		if len(out) < mostExplained && !slices.Contains(out, n.Branch.Node) {
+		key := likenessOf(n)
+		if len(out) < mostExplained && alike[key] < mostAlike {
+			alike[key]++
 			out = append(out, n.Branch.Node)
 		}
+	}
+	return out
+}
+
+// mostAlike is of how many objects of an owner that say the same the causes are looked for.
+const mostAlike = 2
+
+// likeness is what objects have in common that are not well for the same reason, as far as they say.
+type likeness struct {
+	kind           *cluster.Kind
+	owner          types.UID
+	status, reason string
+}
+
+func likenessOf(n *treestatus.StatusNode) likeness {
+	node := n.Branch.Node
+	out := likeness{kind: node.Kind, status: n.Status, reason: withoutDigits(n.Facts.Reason)}
+	if len(node.Owners) > 0 {
+		out.owner = node.Owners[0].UID
 	}
 	return out
 }
@@ -165,7 +188,8 @@ func (r *situationReader) related(ctx context.Context) error {
 	users := slices.DeleteFunc(slices.Clone(r.explained), func(n *ownertree.Node) bool {
 		return n.Deleting != nil && !isPod(n)
 	})
-	relations, unread, err := r.graph.Relate(ctx, r.reader, users, ownertree.RelateOptions{NeedsOnly: true, Selected: true})
+	needs := ownertree.RelateOptions{NeedsOnly: true, Selected: true}
+	relations, unread, err := r.graph.Relate(ctx, r.reader, users, needs)
 	if err != nil {
 		return err
 	}
@@ -253,9 +277,13 @@ func (r *situationReader) read(ctx context.Context, nodes []*ownertree.Node) {
 	r.unread = append(r.unread, unread...)
 }
 
+// fewEvents is for up to how many objects the Events of each are read by themselves.
+const fewEvents = 12
+
 // eventsOf reads the Events of the objects to be explained.
 func (r *situationReader) eventsOf(ctx context.Context) error {
-	events, unread, err := r.graph.Events(ctx, r.reader, r.explained, ownertree.EventOptions{})
+	options := ownertree.EventOptions{Each: len(r.explained) <= fewEvents}
+	events, unread, err := r.graph.Events(ctx, r.reader, r.explained, options)
 	if err != nil {
 		return err
 	}
@@ -318,7 +346,8 @@ func (r *situationReader) writesOf(ctx context.Context) error {
 		}
 		writes := &inspect.Writes{}
 		target := cluster.Target{Kind: *n.Kind, Namespace: n.Namespace}
-		err := r.reader.ListObjects(ctx, target, cluster.ListOptions{Whole: true}, func(obj *unstructured.Unstructured) error {
+		whole := cluster.ListOptions{Whole: true}
+		err := r.reader.ListObjects(ctx, target, whole, func(obj *unstructured.Unstructured) error {
 			writes.Add(obj)
 			return nil
 		})

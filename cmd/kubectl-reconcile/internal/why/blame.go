@@ -50,7 +50,8 @@ func (q *query) blame(ctx context.Context, ends func()) error {
 	doc := &v1alpha1.FieldBlame{
 		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.FieldBlameKind, Field: field.Path, Value: field.Value,
 		Object: v1alpha1.ObjectRef{
-			APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(),
+			APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(),
+			Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(),
 		},
 		Owners: field.Owners, SetBack: back,
 	}
@@ -65,8 +66,10 @@ func isSecret(obj *unstructured.Unstructured, path inspect.FieldPath) bool {
 	if obj.GetKind() != "Secret" || obj.GetAPIVersion() != "v1" {
 		return false
 	}
-	return !slices.ContainsFunc([]string{"type", "immutable", "metadata.labels", "metadata.finalizers", "metadata.ownerReferences"},
-		func(open string) bool { return path.String() == open || strings.HasPrefix(path.String(), open+".") })
+	shown := []string{"type", "immutable", "metadata.labels", "metadata.finalizers", "metadata.ownerReferences"}
+	return !slices.ContainsFunc(shown, func(field string) bool {
+		return path.String() == field || strings.HasPrefix(path.String(), field+".")
+	})
 }
 
 // noField is the error of a field that the object does not have.
@@ -173,14 +176,16 @@ var appliers = []struct{ prefix, when string }{
 	{"flux", "Flux applies it again at its interval"},
 	{"helm", "the next helm upgrade sets it, if the chart has changed it"},
 	{"kubectl-client-side-apply", "the next kubectl apply of its manifest sets it"},
-	{"kubectl", "a server-side apply by kubectl of its manifest conflicts with others, and sets it with --force-conflicts"},
+	{"kubectl", "the next server-side apply of its manifest conflicts with others, and sets it with --force-conflicts"},
 	{"terraform", "the next terraform apply sets it"},
 	{"Terraform", "the next terraform apply sets it"},
 	{"before-first-apply", "the next apply takes it over"},
 }
 
 // setBack finds what would set the field again after another has changed it.
-func (q *query) setBack(ctx context.Context, obj *unstructured.Unstructured, field inspect.FieldValue) []v1alpha1.SetBack {
+func (q *query) setBack(
+	ctx context.Context, obj *unstructured.Unstructured, field inspect.FieldValue,
+) []v1alpha1.SetBack {
 	var out []v1alpha1.SetBack
 	if field.Path == "spec.replicas" {
 		out = append(out, q.autoscalers(ctx, obj)...)
@@ -189,7 +194,9 @@ func (q *query) setBack(ctx context.Context, obj *unstructured.Unstructured, fie
 		if o.Controller == nil || !*o.Controller {
 			continue
 		}
-		ref := v1alpha1.ObjectRef{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID, Namespace: obj.GetNamespace()}
+		ref := v1alpha1.ObjectRef{
+			APIVersion: o.APIVersion, Kind: o.Kind, Namespace: obj.GetNamespace(), Name: o.Name, UID: o.UID,
+		}
 		if when := ownerSetsBack(o.Kind, obj.GetKind(), field.Path); when != "" {
 			out = append(out, v1alpha1.SetBack{By: "the controller of " + o.Kind + "/" + o.Name, When: when, Object: &ref})
 		}
@@ -237,7 +244,8 @@ func ownerSetsBack(owner, kind, path string) string {
 
 // autoscalers are the HorizontalPodAutoscalers that scale the object.
 func (q *query) autoscalers(ctx context.Context, obj *unstructured.Unstructured) []v1alpha1.SetBack {
-	kind, ok, err := q.cluster.Kinds.Lookup(schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"})
+	gvk := schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}
+	kind, ok, err := q.cluster.Kinds.Lookup(gvk)
 	if err != nil || !ok {
 		return nil
 	}
@@ -268,7 +276,8 @@ func (q *query) autoscalers(ctx context.Context, obj *unstructured.Unstructured)
 			return nil
 		})
 	if err != nil {
-		fmt.Fprintln(q.options.streams.ErrOut, cli.OneLine("warning: HorizontalPodAutoscalers could not be listed: "+err.Error()))
+		text := "warning: HorizontalPodAutoscalers could not be listed: " + err.Error()
+		fmt.Fprintln(q.options.streams.ErrOut, cli.OneLine(text))
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.SetBack) int { return cmp.Compare(a.By, b.By) })
 	return out

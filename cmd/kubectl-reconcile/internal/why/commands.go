@@ -318,8 +318,8 @@ func (l *commandList) deletion(c *diagnosis.Cause, n *ownertree.Node) {
 	case inspect.Finalizer:
 		l.look(n.Namespace, "get %s -o jsonpath=%s", typeName(n), "{.metadata.finalizers}")
 		if index := slices.Index(n.Finalizers, c.Detail); index >= 0 && c.Weight == inspect.Specific {
-			patch := fmt.Sprintf(`[{"op":"test","path":"/metadata/finalizers/%[1]d","value":%[2]q},{"op":"remove","path":"/metadata/finalizers/%[1]d"}]`,
-				index, c.Detail)
+			path := fmt.Sprintf("/metadata/finalizers/%d", index)
+			patch := fmt.Sprintf(`[{"op":"test","path":%[1]q,"value":%[2]q},{"op":"remove","path":%[1]q}]`, path, c.Detail)
 			l.change("only if its controller is gone for good: what it would clean up stays", n.Namespace,
 				"patch %s --type json -p %s", typeName(n), patch)
 		}
@@ -331,7 +331,8 @@ func (l *commandList) deletion(c *diagnosis.Cause, n *ownertree.Node) {
 		l.add(v1alpha1.Command{Command: l.maker.program + " tree -n " + cli.ShellQuoted(n.Name)})
 	case diagnosis.DanglingOwner:
 		l.add(v1alpha1.Command{Command: l.maker.program + " tree " + cli.ShellQuoted(typeName(n)) + inNamespace(n)})
-		l.change("keeps it, without an owner", n.Namespace, "patch %s --type merge -p %s", typeName(n), `{"metadata":{"ownerReferences":null}}`)
+		l.change("keeps it, without an owner", n.Namespace, "patch %s --type merge -p %s",
+			typeName(n), `{"metadata":{"ownerReferences":null}}`)
 	default:
 		l.add(v1alpha1.Command{Command: l.maker.program + " tree " + cli.ShellQuoted(typeName(n)) + inNamespace(n)})
 	}
@@ -382,7 +383,8 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 		l.look(n.Namespace, "describe %s", typeName(n))
 	case inspect.AtLimit:
 		l.look(n.Namespace, "describe %s", typeName(n))
-		l.change("a higher maximum", n.Namespace, "patch %s --type merge -p %s", typeName(n), `{"spec":{"maxReplicas":COUNT}}`)
+		l.change("a higher maximum", n.Namespace, "patch %s --type merge -p %s",
+			typeName(n), `{"spec":{"maxReplicas":COUNT}}`)
 	case inspect.EvictionBlocked:
 		name, namespace := n.Name, n.Namespace
 		if c.Refers != nil {
@@ -405,7 +407,8 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 		l.look(n.Namespace, "describe %s", typeName(n))
 	case inspect.FieldFight:
 		l.look(n.Namespace, "get %s -o yaml --show-managed-fields", typeName(n))
-		l.add(v1alpha1.Command{Command: l.maker.program + " why " + cli.ShellQuoted(typeName(n)) + inNamespace(n) + " --field spec"})
+		why := l.maker.program + " why " + cli.ShellQuoted(typeName(n)) + inNamespace(n) + " --field spec"
+		l.add(v1alpha1.Command{Command: why})
 	default:
 		l.look(n.Namespace, "describe %s", typeName(n))
 	}

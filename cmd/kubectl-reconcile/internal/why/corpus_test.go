@@ -134,7 +134,8 @@ func (s *stage) addNode(t *testing.T) {
 	}
 }
 
-// TestCorpus plays every situation, and asks why. Of a broken one the cause must be named first, of a healthy one nothing.
+// TestCorpus plays every situation, and asks why. Of a broken one the cause must be named first, of a healthy one
+// nothing.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("testdata/corpus/*.yaml")
 	if err != nil || len(files) == 0 {

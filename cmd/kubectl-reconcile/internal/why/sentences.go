@@ -106,7 +106,9 @@ func (v *view) sentence(c *diagnosis.Cause) string {
 	if c.Refers != nil {
 		refers = referenceLabel(c.Refers)
 	}
-	return strings.NewReplacer("%O", v.label(c.Node()), "%P", part, "%D", detail, "%d", c.Detail, "%R", refers).Replace(text)
+	return strings.NewReplacer(
+		"%O", v.label(c.Node()), "%P", part, "%D", detail, "%d", c.Detail, "%R", refers,
+	).Replace(text)
 }
 
 // referenceLabel names an object that need not exist: "Secret/tls", "key ca.crt of Secret/tls".

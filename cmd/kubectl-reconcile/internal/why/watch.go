@@ -24,8 +24,8 @@ var errTimeout = errors.New("the time of --timeout has passed")
 // errEnded ends the watch: the object has converged, or is gone.
 var errEnded = errors.New("converged")
 
-// follow shows why the object has not converged, again when that changes, until it has converged. It calls ends before it
-// shows anything.
+// follow shows why the object has not converged, again when that changes, until it has converged. It calls ends
+// before it shows anything.
 func (q *query) follow(ctx context.Context, ends func()) (err error) {
 	watched, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -58,9 +58,10 @@ func (q *query) follow(ctx context.Context, ends func()) (err error) {
 	case errors.Is(err, errEnded), errors.Is(cause, errEnded):
 		return nil
 	case errors.Is(cause, errTimeout):
-		return fmt.Errorf("%s has not converged within %s%s", q.target.Kind.String()+"/"+q.target.Name, q.options.timeout, f.because())
+		return fmt.Errorf("%s/%s has not converged within %s%s",
+			q.target.Kind, q.target.Name, q.options.timeout, f.because())
 	case ctx.Err() != nil:
-		return cli.Interruption(ctx, "before "+q.target.Kind.String()+"/"+q.target.Name+" has converged")
+		return cli.Interruption(ctx, fmt.Sprintf("before %s/%s has converged", q.target.Kind, q.target.Name))
 	}
 	return cause
 }

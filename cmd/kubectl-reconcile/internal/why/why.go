@@ -61,8 +61,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why TYPE/NAME",
 		Short: "Explain why an object has not converged, or who set a field of it",
-		Long: `Explain why an object, of any kind, is not as its spec requests: the chain from the object down to the likeliest cause,
-with evidence, commands that show more or would unblock it, and how sure it is; then other causes. Nothing is changed.
+		Long: `Explain why an object of any kind is not as its spec requests: the chain from the object down to the likeliest
+cause, with evidence, commands that show more or would unblock it, and how sure it is; then other causes. Nothing is
+changed.
 
 With --field it shows who set a field, when and how, who else owns it, and what would set it back.`,
 		Example: whyExample,
@@ -71,7 +72,8 @@ With --field it shows who set a field, when and how, who else owns it, and what 
 	flags := cmd.Flags()
 	flags.StringVar(&f.field, "field", "", "show who set this field: spec.replicas")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "keep running, and show what changes, until the object has converged")
-	flags.DurationVar(&f.timeout, "timeout", 0, "with --watch, exit with 1 if the object has not converged by then; 0 waits for ever")
+	flags.DurationVar(&f.timeout, "timeout", 0,
+		"with --watch, exit with 1 if the object has not converged by then; 0 waits for ever")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: json or yaml")
 	f.cluster.AddTo(cmd)
 	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
