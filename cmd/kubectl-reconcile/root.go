@@ -70,8 +70,8 @@ whom and what has not caught up.`,
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.AddCommand(
-		tree.NewCommand(streams), status.NewCommand(streams), why.NewCommand(streams), run.NewCommand(streams), sandbox.NewCommand(streams),
-		version.NewCommand(streams),
+		tree.NewCommand(streams), status.NewCommand(streams), why.NewCommand(streams), run.NewCommand(streams),
+		sandbox.NewCommand(streams), version.NewCommand(streams),
 	)
 	return root
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+var admissionPolicy = Reference{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}
+
 // refusals recognize why an API server has refused a write, by the messages of k8s.io/apiserver and of the admission
 // plugins of k8s.io/kubernetes/plugin/pkg/admission. The first submatch is what is particular, the second a name.
 var refusals = []struct {
@@ -25,8 +27,8 @@ var refusals = []struct {
 	{WebhookUnreachable, Reference{}, regexp.MustCompile(
 		`failed calling webhook "(?P<name>[^"]+)": (?:failed to call webhook: )?(?P<detail>.*)`)},
 	{AdmissionDenied, Reference{}, regexp.MustCompile(
-		`admission webhook "(?P<name>[^"]+)" (?:attempted to modify the object, which is not supported|denied the request)(?:: (?P<detail>.*))?`)},
-	{AdmissionDenied, Reference{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}, regexp.MustCompile(
+		`admission webhook "(?P<name>[^"]+)" denied the request(?:: (?P<detail>.*))?`)},
+	{AdmissionDenied, admissionPolicy, regexp.MustCompile(
 		`ValidatingAdmissionPolicy '(?P<name>[^']+)'(?: with binding '[^']*')? denied request: (?P<detail>.*)`)},
 	{AdmissionDenied, Reference{}, regexp.MustCompile(`(?P<detail>violates PodSecurity .*)`)},
 	{NamespaceContent, Reference{Kind: "Namespace"}, regexp.MustCompile(

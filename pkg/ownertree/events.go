@@ -54,7 +54,8 @@ func (g *Graph) Events(
 		return nil, nil, nil
 	}
 	r := &eventReader{
-		reader: reader, kind: kind, warnings: o.Warnings, each: o.Each, objects: map[involved]*Node{}, byUID: map[types.UID]*Node{},
+		reader: reader, kind: kind, warnings: o.Warnings, each: o.Each,
+		objects: map[involved]*Node{}, byUID: map[types.UID]*Node{},
 		found: map[*Node][]Event{},
 	}
 	r.read(ctx, nodes)

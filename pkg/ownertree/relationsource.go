@@ -47,7 +47,8 @@ func newRelationSource(reader *cluster.Reader, g *Graph, nodes []*Node, o Relate
 		asked[n] = true
 	}
 	return &relationSource{
-		reader: reader, graph: g, asked: asked, needsOnly: o.NeedsOnly, selected: o.Selected, named: newKindIndex(g.kinds.All()),
+		reader: reader, graph: g, asked: asked, needsOnly: o.NeedsOnly, selected: o.Selected,
+		named:   newKindIndex(g.kinds.All()),
 		builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
 		references: map[*Node][]*reference{}, installed: map[*Node][]*reference{}, at: map[objectKey]*Node{},
 		listed:   map[list]bool{},

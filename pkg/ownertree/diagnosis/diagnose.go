@@ -90,8 +90,8 @@ func (s *Situation) Diagnose(now time.Time) *Diagnosis {
 	return out
 }
 
-// addAlike adds the objects of the same owner to a cause that say the same as the one that shows it. Their own causes were
-// not looked for if they are many.
+// addAlike adds the objects of the same owner to a cause that say the same as the one that shows it. Their own causes
+// were not looked for if they are many.
 func (d *diagnoser) addAlike(c *Cause) {
 	shown := d.nodes[c.Node()]
 	if shown == nil || len(c.Chain) < 2 || c.Chain[len(c.Chain)-1].Relation != "" {
