@@ -6,6 +6,10 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 REPORTS := $(CURDIR)/bin/fidelity
 PLAY    := rm -rf $(REPORTS) && mkdir -p $(REPORTS) && \
 	FIDELITY_REPORT=$(REPORTS) $(MAKE) --no-print-directory play
+# The program under test of other modules, which would each link another one.
+PLUGIN  := KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile
+# Programs that tests run for a second or two take a sixth less CPU time if they collect garbage less often.
+BRIEF   := GOGC=400
 SHOW    := go -C test/realcluster run ./fidelity
 LDFLAGS := -s -w -X github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli.version=$(VERSION)
 # grpcnotrace leaves out grpc's pages that show traces, which nothing serves: because of their templates the linker
@@ -43,11 +47,11 @@ race: ## run the tests of pkg/ under the race detector
 # The scripts start many processes: nothing else is tested beside them. Half of the time they wait.
 test-programs: ## run the tests of what is not in pkg/
 	go test $(TESTFLAGS) ./cmd/kubectl-reconcile/internal/... ./test/...
-	go test $(TESTFLAGS) -parallel 4 ./cmd/kubectl-reconcile
+	$(BRIEF) go test $(TESTFLAGS) -parallel 4 ./cmd/kubectl-reconcile
 
-test-clients: ## run the real kubectl and a controller-runtime manager against sandbox
-	go -C test/kubectl test $(TESTFLAGS) ./...
-	go -C test/controllerruntime test $(TESTFLAGS) ./...
+test-clients: build ## run the real kubectl and a controller-runtime manager against sandbox
+	$(PLUGIN) $(BRIEF) go -C test/kubectl test $(TESTFLAGS) ./...
+	$(PLUGIN) $(BRIEF) go -C test/controllerruntime test $(TESTFLAGS) ./...
 
 realcluster: ## build a real control plane into the user's cache folder, unless it is there
 	go -C test/realcluster run ./build
@@ -55,16 +59,17 @@ realcluster: ## build a real control plane into the user's cache folder, unless 
 test-real: realcluster ## compare the sandbox with a real control plane, request by request and scenario by scenario
 	$(PLAY) ; tested=$$? ; $(SHOW) -check ../../docs/fidelity.md $(REPORTS) && exit $$tested
 
-# Nothing is tested beside the scenarios, whose races it would decide. What else there is waits more than it works.
-play:
-	@failed=0; \
+# No other package of the module is tested beside the scenarios, whose races it would decide; those wait more than they
+# work.
+play: build
+	@failed=0; export $(PLUGIN) $(BRIEF); \
 	go -C test/realcluster test -count=1 -timeout 30m -p 3 -parallel 6 $(TESTFLAGS) \
 		$$(go -C test/realcluster list ./... | grep -v /scenarios$$) || failed=1; \
 	go -C test/realcluster test -count=1 -timeout 30m $(TESTFLAGS) ./scenarios || failed=1; \
 	exit $$failed
 
-test-takeover: realcluster ## play every scenario with the plugin writing in kube-controller-manager's place
-	SCENARIOS_SIDES=real,plugin go -C test/realcluster test -count=1 -timeout 30m -run TestScenarios ./scenarios
+test-takeover: build realcluster ## play every scenario with the plugin writing in kube-controller-manager's place
+	SCENARIOS_SIDES=real,plugin $(PLUGIN) go -C test/realcluster test -count=1 -timeout 30m -run TestScenarios ./scenarios
 
 fidelity: realcluster ## do the same and write docs/fidelity.md
 	$(PLAY) && $(SHOW) -write ../../docs/fidelity.md $(REPORTS)
@@ -74,19 +79,19 @@ lint: ## run the linters of .golangci.yml
 	cd test/realcluster && go run $(GOLANGCI) run ./...
 
 bench-real: build ## measure the sandbox beside a real control plane
-	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile go -C test/realcluster run ./bench
+	$(PLUGIN) go -C test/realcluster run ./bench
 
 SOAK  := 30m
 KILLS := 10
 
 soak: build realcluster ## let all controllers work on a real control plane for SOAK (30m) whose kube-apiserver is killed KILLS (10) times
-	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile go -C test/realcluster run ./soak -for $(SOAK) -kills $(KILLS)
+	$(PLUGIN) go -C test/realcluster run ./soak -for $(SOAK) -kills $(KILLS)
 
 bench-tree: build ## measure tree and status beside peers on a real kube-apiserver with 80,000 objects
-	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile go -C test/realcluster run ./benchtree
+	$(PLUGIN) go -C test/realcluster run ./benchtree
 
 bench: build ## measure start, memory, throughput and the cost of tracing
-	KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile test/bench.sh
+	$(PLUGIN) test/bench.sh
 
 tidy: ## re-pin every staging module of Kubernetes, then tidy
 	go mod edit -require k8s.io/kubernetes@$(KUBERNETES)

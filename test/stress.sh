@@ -1,56 +1,37 @@
 #!/usr/bin/env bash
 # Runs the tests on a slow machine: test/stress.sh [TARGET...] makes the targets, by default all that test, while every
-# core is kept busy by another process, and then while the servers that scripts start answer late. It does so three
-# times, continues after a failure, and prints at the end what failed.
+# core is kept busy by another process and the servers that scripts start answer late. It does so three times, continues
+# after a failure, and prints at the end what failed.
 #
 #   ROUNDS  how many times, by default 3
-#   DELAY   how late servers answer, by default 200ms
-#   ONLY    load or delay, to do just one of them
+#   DELAY   how late servers answer, by default 200ms; 0 for at once
+#   BUSY    how many processes keep cores busy, by default as many as there are cores
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 rounds=${ROUNDS:-3}
 delay=${DELAY:-200ms}
-only=${ONLY:-}
+busy=${BUSY:-$(getconf _NPROCESSORS_ONLN)}
 targets=("$@")
 [ $# -gt 0 ] || targets=(race test-programs test-clients test-real)
 
 logs=$(mktemp -d)
 spinning=()
-idle() {
-	[ ${#spinning[@]} -eq 0 ] || kill "${spinning[@]}"
-	spinning=()
-}
-trap 'idle; rm -rf "$logs"' EXIT
+trap '[ ${#spinning[@]} -eq 0 ] || kill "${spinning[@]}"; rm -rf "$logs"' EXIT
 trap 'exit 130' INT TERM
-
-# spin keeps every core busy until idle.
-spin() {
-	for _ in $(seq "$(getconf _NPROCESSORS_ONLN)"); do
-		while :; do :; done &
-		spinning+=($!)
-	done
-}
+for _ in $(seq "$busy"); do
+	while :; do :; done &
+	spinning+=($!)
+done
 
 failed=()
-# try makes a target, and keeps what it printed.
-try() {
-	local name="round $1, $2: make $3" log="$logs/$1-$2-$3"
-	printf '\n== %s (%ss so far)\n' "$name" "$SECONDS"
-	make "$3" TESTFLAGS='-count=1 -timeout=60m' >"$log" 2>&1 && return
-	echo failed
-	failed+=("$name" "$log")
-}
-
 for round in $(seq "$rounds"); do
 	for target in "${targets[@]}"; do
-		if [ "$only" != delay ]; then
-			spin
-			try "$round" load "$target"
-			idle
-		fi
-		if [ "$only" != load ]; then
-			TEST_ANSWER_DELAY=$delay try "$round" delay "$target"
+		printf '\n== round %s: make %s (%ss so far)\n' "$round" "$target" "$SECONDS"
+		log="$logs/$round-$target"
+		if ! TEST_ANSWER_DELAY=$delay make "$target" TESTFLAGS='-count=1 -timeout=60m' >"$log" 2>&1; then
+			echo failed
+			failed+=("round $round: make $target" "$log")
 		fi
 	done
 done

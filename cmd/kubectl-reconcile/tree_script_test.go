@@ -1,14 +1,14 @@
 package main
 
 import (
-	"io"
 	"os"
 	"regexp"
 	"strings"
 
 	"github.com/awalterschulze/gographviz"
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 )
 
 // What of trees differs from run to run, beside ages: see treemasked.
@@ -49,37 +49,5 @@ func treejson(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: treejson")
 	}
-	ts.Check(scriptFollowsSchema(strings.NewReader(ts.ReadFile("stdout"))))
-}
-
-// scriptTreeSchema is docs/tree.schema.json.
-func scriptTreeSchema() (*jsonschema.Schema, error) {
-	file, err := os.Open("../../docs/tree.schema.json")
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := jsonschema.UnmarshalJSON(file)
-	if err != nil {
-		return nil, err
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat()
-	if err := compiler.AddResource("tree.schema.json", text); err != nil {
-		return nil, err
-	}
-	return compiler.Compile("tree.schema.json")
-}
-
-// scriptFollowsSchema says what is wrong with a document by docs/tree.schema.json.
-func scriptFollowsSchema(document io.Reader) error {
-	schema, err := scriptTreeSchema()
-	if err != nil {
-		return err
-	}
-	value, err := jsonschema.UnmarshalJSON(document)
-	if err != nil {
-		return err
-	}
-	return schema.Validate(value)
+	ts.Check(schematest.Check("../../docs/tree.schema.json", strings.NewReader(ts.ReadFile("stdout"))))
 }

@@ -94,6 +94,7 @@ func TestWatchesThatGoWrong(t *testing.T) {
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
+			t.Parallel() // they wait for back-offs most of the time
 			cluster := start(t, Options{Nodes: 1})
 			w := &watches{fault: fault}
 			w.end, w.cut = context.WithCancel(t.Context())

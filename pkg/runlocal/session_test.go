@@ -13,12 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // patience bounds what a test waits for on a busy machine; nothing is timed by it.
@@ -328,55 +326,6 @@ func TestTwoSessions(t *testing.T) {
 		if has != want {
 			t.Errorf("the ConfigMap is there: %t, want %t", has, want)
 		}
-	}
-}
-
-// pods counts the creations of pods, and those that carry the reconcile of the pod's own ReplicaSet.
-type pods struct {
-	keys              map[trace.ReconcileID]string
-	created, ownersOK int
-}
-
-// Record implements trace.Sink.
-func (p *pods) Record(e *trace.Event) {
-	switch d := e.Detail.(type) {
-	case *trace.Start:
-		p.keys[e.Reconcile] = e.Key
-	case *trace.Request:
-		if d.Verb == "create" && d.Resource == "pods" && d.Subresource == "" && !d.Failed() {
-			p.created++
-			owner := d.Name[:strings.LastIndex(d.Name, "-")]
-			if e.Controller == "replicaset" && e.Key == "default/"+owner && p.keys[e.Reconcile] == e.Key {
-				p.ownersOK++
-			}
-		}
-	}
-}
-
-// TestAttribution: with many workers, every creation of a pod belongs to the reconcile of its own ReplicaSet.
-func TestAttribution(t *testing.T) {
-	const deployments, replicas = 50, 20
-	seen := &pods{keys: map[trace.ReconcileID]string{}}
-	s := start(t, Options{Nodes: 20, Workers: 5, Recorder: trace.NewRecorder(clock.RealClock{}, seen)}, "deployment",
-		"replicaset")
-	ctx := within(t)
-	var texts []string
-	for i := range deployments {
-		texts = append(texts, deployment(fmt.Sprintf("d%02d", i), replicas))
-	}
-	applied, err := s.Apply(ctx, "default", manifests(t, texts...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.WaitReady(ctx, applied); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	if seen.created != deployments*replicas || seen.ownersOK != seen.created {
-		t.Errorf("%d pods were created, of which %d carry the reconcile of their ReplicaSet; want %d of %d",
-			seen.created, seen.ownersOK, deployments*replicas, deployments*replicas)
 	}
 }
 

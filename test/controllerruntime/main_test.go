@@ -2,7 +2,6 @@ package controllerruntime
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"log"
 	"os"
@@ -15,21 +14,22 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// TestMain puts the plugin on PATH, where others have it already: the one in the directory of -plugin, or else one
-// built from the root of the repository.
+// pluginVariable names the file of the plugin under test, instead of one that is built.
+const pluginVariable = "KUBECTL_RECONCILE"
+
+// TestMain puts the plugin on PATH, where others have it already.
 func TestMain(m *testing.M) {
-	dir := flag.String("plugin", "", "directory of a kubectl-reconcile to test; by default one is built")
-	flag.Parse()
 	ctrl.SetLogger(klog.Background())
-	if err := runWithPlugin(m, *dir); err != nil {
+	if err := runWithPlugin(m); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // runWithPlugin runs the tests, and then looks for goroutines that they have left. It does not report tests that fail:
 // m does.
-func runWithPlugin(m *testing.M, dir string) (err error) {
-	if dir == "" {
+func runWithPlugin(m *testing.M) (err error) {
+	dir := filepath.Dir(os.Getenv(pluginVariable))
+	if os.Getenv(pluginVariable) == "" {
 		if dir, err = os.MkdirTemp("", "kubectl-reconcile-"); err != nil {
 			return fmt.Errorf("making a place for the plugin: %w", err)
 		}

@@ -43,7 +43,7 @@ func TestGoInstall(t *testing.T) {
 	env := []string{
 		"GOPROXY=file://" + filepath.ToSlash(proxy) + ",file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")),
 		"GOSUMDB=off", // what is in the cache was verified by go.sum when it came, and a database may not be reachable
-		"GOFLAGS=-modcacherw", "GOBIN=" + bin,
+		"GOFLAGS=-modcacherw -ldflags=-w", "GOBIN=" + bin,
 	}
 	goOutput(t, env, "install", module+"/cmd/kubectl-reconcile@"+version)
 

@@ -26,9 +26,12 @@ const lastMoments = 20 * time.Second
 // temporary one, so that go build has nothing to do when nothing changed.
 const programs = "../../bin/test"
 
+// pluginVariable names the file of the plugin under test, instead of one that is built.
+const pluginVariable = "KUBECTL_RECONCILE"
+
 func TestScripts(t *testing.T) {
-	bin := buildPrograms(t)
-	controllers, err := controllerNames(t.Context(), bin)
+	kubectl, plugin := buildPrograms(t)
+	controllers, err := controllerNames(t.Context(), plugin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +40,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Setup:               func(env *testscript.Env) error { return setUp(ctx, env, bin) },
+		Setup:               func(env *testscript.Env) error { return setUp(ctx, env, kubectl, plugin) },
 		Condition:           func(cond string) (bool, error) { return condition(cond, controllers) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"shape": shape, "follow": follow, "awaits": awaits, "until": until,
@@ -57,20 +60,24 @@ func beforeDeadline(t *testing.T) context.Context {
 	return ctx
 }
 
-// buildPrograms builds kubectl and the plugin, and returns the directory that holds them.
-func buildPrograms(t *testing.T) string {
+// buildPrograms builds kubectl and the plugin, unless KUBECTL_RECONCILE names it, and returns their files.
+func buildPrograms(t *testing.T) (kubectl, plugin string) {
 	t.Helper()
 	bin, err := filepath.Abs(programs)
 	if err != nil {
 		t.Fatal(err)
 	}
+	kubectl, plugin = filepath.Join(bin, "kubectl"), os.Getenv(pluginVariable)
 	var group errgroup.Group
 	group.Go(func() error { return build(t.Context(), ".", bin, "k8s.io/kubernetes/cmd/kubectl", kubectlVersion) })
-	group.Go(func() error { return build(t.Context(), "../..", bin, "./cmd/kubectl-reconcile", "") })
+	if plugin == "" {
+		plugin = filepath.Join(bin, "kubectl-reconcile")
+		group.Go(func() error { return build(t.Context(), "../..", bin, "./cmd/kubectl-reconcile", "") })
+	}
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	return bin
+	return kubectl, plugin
 }
 
 // build builds one program of the module in dir into the directory bin.
@@ -85,8 +92,8 @@ func build(ctx context.Context, dir, bin, pkg, ldflags string) error {
 
 // controllerNames asks the plugin for the controllers that it has, by the short ones of kube-controller-manager's
 // names.
-func controllerNames(ctx context.Context, bin string) ([]string, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, "kubectl-reconcile"), "__complete", "sandbox", "--controller", "")
+func controllerNames(ctx context.Context, plugin string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, plugin, "__complete", "sandbox", "--controller", "")
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("listing the plugin's controllers: %w", err)
@@ -105,16 +112,16 @@ func condition(cond string, controllers []string) (bool, error) {
 
 // setUp gives a script its own home directory, the programs on PATH, and a sandbox that lives as long as the script
 // does.
-func setUp(ctx context.Context, env *testscript.Env, bin string) error {
+func setUp(ctx context.Context, env *testscript.Env, kubectl, plugin string) error {
 	home := filepath.Join(env.WorkDir, "home")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return fmt.Errorf("making the script's home: %w", err)
 	}
 	env.Setenv("HOME", home)
-	env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
+	path := []string{filepath.Dir(plugin), filepath.Dir(kubectl), env.Getenv("PATH")}
+	env.Setenv("PATH", strings.Join(path, string(os.PathListSeparator)))
 	kubeconfig := filepath.Join(env.WorkDir, "kubeconfig")
 	env.Setenv("KUBECONFIG", kubeconfig)
-	kubectl := filepath.Join(bin, "kubectl")
 	box, err := startSandbox(ctx, env.WorkDir, env.Vars, kubectl, kubeconfig)
 	if err != nil {
 		return err

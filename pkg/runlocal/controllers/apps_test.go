@@ -176,7 +176,7 @@ func TestHandledReachesTheLastEventOfEveryResource(t *testing.T) {
 
 func TestEveryPodBelongsToTheReconcileOfItsOwner(t *testing.T) {
 	t.Parallel()
-	const sets, replicas, workers = 20, 50, 5
+	const sets, replicas, workers = 10, 50, 5
 	s := recordedSession(t)
 	s.run(t, workers, "replicaset")
 	for n := range sets {

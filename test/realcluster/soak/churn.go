@@ -21,7 +21,7 @@ const (
 	requestTime = 5 * time.Second
 )
 
-// churn is a client that changes the objects of its own namespace. Only one goroutine may use it.
+// churn is a client that changes the objects of one namespace. Only one goroutine may use it.
 type churn struct {
 	client    kubernetes.Interface
 	namespace string

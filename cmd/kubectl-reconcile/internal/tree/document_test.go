@@ -3,53 +3,23 @@ package tree
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
-// treeSchema is docs/tree.schema.json.
-func treeSchema() (*jsonschema.Schema, error) {
-	file, err := os.Open("../../../../docs/tree.schema.json")
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := jsonschema.UnmarshalJSON(file)
-	if err != nil {
-		return nil, err
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat()
-	if err := compiler.AddResource("tree.schema.json", text); err != nil {
-		return nil, err
-	}
-	return compiler.Compile("tree.schema.json")
-}
-
-// followsSchema checks a document against docs/tree.schema.json.
-func followsSchema(document io.Reader) error {
-	schema, err := treeSchema()
-	if err != nil {
-		return err
-	}
-	value, err := jsonschema.UnmarshalJSON(document)
-	if err != nil {
-		return err
-	}
-	return schema.Validate(value)
-}
+// treeSchema is the schema of trees.
+const treeSchema = "../../../../docs/tree.schema.json"
 
 // rich is a tree in which every field of the document has a value somewhere.
 func rich(g *testTree) *ownertree.Branch {
@@ -98,7 +68,7 @@ func TestTreeDocumentFollowsItsSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := followsSchema(bytes.NewReader(text)); err != nil {
+		if err := schematest.Check(treeSchema, bytes.NewReader(text)); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 	}
@@ -124,7 +94,7 @@ func TestSchemaIsStrict(t *testing.T) {
 		if broken == string(valid) {
 			t.Errorf("%s: the document has no %s", tt.reason, tt.old)
 		}
-		if followsSchema(strings.NewReader(broken)) == nil {
+		if schematest.Check(treeSchema, strings.NewReader(broken)) == nil {
 			t.Errorf("the schema allows %s", tt.reason)
 		}
 	}
@@ -138,7 +108,7 @@ func TestSchemaDescribesNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile("../../../../docs/tree.schema.json")
+	raw, err := os.ReadFile(treeSchema)
 	if err != nil {
 		t.Fatal(err)
 	}
