@@ -32,6 +32,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -308,6 +309,9 @@ func (p *player) check(ctx context.Context, t *testing.T) (problem, text string)
 		return err.Error(), ""
 	}
 	text = out.String()
+	if problem := againstSchema(v.document()); problem != "" {
+		return problem, text
+	}
 	d := v.diagnosis
 	if p.Cause == "" {
 		switch {
@@ -347,6 +351,18 @@ func (p *player) check(ctx context.Context, t *testing.T) (problem, text string)
 		return problem, text
 	}
 	return "", text
+}
+
+// againstSchema returns what is wrong with a document according to its schema.
+func againstSchema(document any) string {
+	text, err := json.Marshal(document)
+	if err == nil {
+		err = schematest.Check("../../../../docs/why.schema.json", bytes.NewReader(text))
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // sameStory reports a cause that status would not see: the object that shows the likeliest cause is well by its own
