@@ -14,7 +14,8 @@
 // statuses is the good one. drift.go compares generations, change.go two versions, writer.go reads managedFields,
 // fieldowners.go the fields in them, by the paths of fieldpath.go. cause.go has the types of causes and causes.go finds
 // them, with the rules for pods (causespod.go), other built-in kinds (causesworkload.go, causesstorage.go) and writes
-// that an API server has refused (causesrefusal.go). values.go reads fields of which nothing can be trusted to have the documented type, and collects what has another.
+// that an API server has refused (causesrefusal.go). values.go reads fields of which nothing can be trusted to have the
+// documented type, and collects what has another.
 package inspect
 
 import (
